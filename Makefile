@@ -1,0 +1,97 @@
+# Needs only make and a Python >= 3.11 with pip. No Docker, Java or root.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+
+# What `make test` installs. Add `metrics` to have PySpark (491 MB) installed too.
+TEST_LOCKS := dev
+# `make test WORKERS=8`
+WORKERS ?= 2
+# `make test ARGS="-k receive"`, `make run ARGS="--ephemeral"`
+ARGS ?=
+
+PYTHON ?= $(shell infra/local/find_python.sh)
+UV := $(shell command -v uv || echo .tools/bin/uv)
+BIN := .venv/bin
+SOURCES := $(wildcard layers/core layers/web functions jobs tests benchmarks)
+LOCKS := $(TEST_LOCKS:%=requirements/%.lock)
+SAM := .tools/sam/bin/sam
+
+export UV_PYTHON_DOWNLOADS := never
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: help setup run demo test test-slow check check-code check-sam lock bench clients format clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+setup: .venv/test.stamp ## make .venv with everything that `make check test` needs
+	@echo "ready: .venv"
+
+run: .venv/service.stamp ## start Penstock with its own PostgreSQL on 127.0.0.1:9324 (ARGS="--port 9400 --ephemeral")
+	@exec $(BIN)/penstock up $(ARGS)
+
+demo: .venv/service.stamp ## send, receive and delete messages with boto3 against a running Penstock
+	@$(BIN)/penstock demo $(ARGS)
+
+test: .venv/test.stamp ## run the tests, all on real PostgreSQL (ARGS="-k name", WORKERS=2)
+	@$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+
+test-slow: .venv/test.stamp ## run only the tests that take minutes
+	@$(BIN)/python -m pytest -m slow $(ARGS)
+
+check: check-code check-sam ## lint, formatting, types, template.yaml
+
+check-code: .venv/test.stamp
+	@$(BIN)/ruff check $(SOURCES)
+	@$(BIN)/ruff format --check $(SOURCES)
+	@$(BIN)/mypy $(SOURCES)
+
+# Another file adds template.yaml; until it is there nothing is installed for it.
+ifneq ($(wildcard template.yaml),)
+check-sam: $(SAM)
+	@SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=us-east-1 $(SAM) validate --lint --template template.yaml
+else
+check-sam:
+	@true
+endif
+
+format: .venv/test.stamp ## format the Python code and mend what ruff can mend
+	@$(BIN)/ruff check --fix $(SOURCES) || true
+	@$(BIN)/ruff format $(SOURCES)
+
+bench: .venv/test.stamp ## run the benchmarks (ARGS="--help" lists the scenarios)
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+clients: .venv/test.stamp ## run the tests with real clients only: awscli, boto3, celery
+	@$(BIN)/python -m pytest tests/clients $(ARGS)
+
+lock: $(UV) ## remake requirements/*.lock from pyproject.toml (ARGS=--upgrade for newer versions)
+	@UV=$(UV) infra/local/lock.sh $(ARGS)
+
+clean: ## remove .venv, .tools, caches (never the data of `make run`)
+	@rm -rf .venv .tools .aws-sam build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@find layers functions tests benchmarks jobs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+# A stamp is newer than the locks it was made from, so a repeated run costs nothing.
+.venv/test.stamp: $(LOCKS) requirements/build.lock pyproject.toml | $(UV) .venv/bin/python
+	@UV=$(UV) infra/local/sync.sh $(LOCKS)
+	@touch .venv/service.stamp $@
+
+# What the tests need includes what the service needs: a .venv made for the tests is never reduced.
+.venv/service.stamp: requirements/service.lock requirements/build.lock pyproject.toml | $(UV) .venv/bin/python
+	@if [ -e .venv/test.stamp ]; then $(MAKE) --no-print-directory .venv/test.stamp; \
+	else UV=$(UV) infra/local/sync.sh requirements/service.lock; fi
+	@touch $@
+
+.venv/bin/python: | $(UV)
+	@$(UV) venv --quiet --allow-existing --python "$(PYTHON)" .venv
+
+.tools/bin/uv:
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --target .tools uv
+
+$(SAM): requirements/sam.lock | $(UV)
+	@$(UV) venv --quiet --allow-existing --python "$(PYTHON)" .tools/sam
+	@VIRTUAL_ENV=.tools/sam $(UV) pip sync --quiet --require-hashes requirements/sam.lock
+	@touch $@

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Remakes the lock files. dev comes first: the others may only use the versions that it chose, so that any two of
+# them can be installed together. No index address and no path of this machine is written into them.
+set -euo pipefail
+compile=("$UV" pip compile --quiet --universal --python-version 3.11 --generate-hashes
+  --no-emit-index-url --no-emit-find-links --no-header "$@")
+locks=requirements
+
+"${compile[@]}" --extra dev --output-file $locks/dev.lock pyproject.toml
+"${compile[@]}" --constraints $locks/dev.lock --output-file $locks/service.lock pyproject.toml
+"${compile[@]}" --constraints $locks/dev.lock --extra metrics --output-file $locks/metrics.lock pyproject.toml
+"${compile[@]}" --output-file $locks/build.lock $locks/build.in
+"${compile[@]}" --output-file $locks/sam.lock $locks/sam.in
+
+# Each Lambda layer names the packages it imports; the versions are those of the service.
+for layer in core web; do
+  "$UV" pip compile --quiet --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-header \
+    --no-annotate --no-strip-extras --constraints $locks/service.lock \
+    --output-file layers/$layer/requirements.txt layers/$layer/requirements.in
+done

@@ -1,0 +1,1 @@
+"""The container's front end: HTTP service, command line and the local PostgreSQL launcher."""
