@@ -1,0 +1,51 @@
+"""Amazon Resource Names of queues. Inside, and in SQL, a queue is addressed by its ARN text."""
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,75}\.fifo|[A-Za-z0-9_-]{1,80}").fullmatch
+_ACCOUNT = re.compile(r"[0-9]{12}").fullmatch
+_ARN = re.compile(r"arn:(aws[a-z-]*):sqs:([a-z0-9-]+):([0-9]{12}):(.+)").fullmatch
+
+
+class QueueArn(NamedTuple):
+    """The parts of a queue's ARN."""
+
+    region: str
+    account_id: str
+    name: str
+
+    @property
+    def fifo(self) -> bool:
+        """The suffix `.fifo` is part of the name and decides the type."""
+        return self.name.endswith(".fifo")
+
+    def __str__(self) -> str:
+        return f"arn:aws:sqs:{self.region}:{self.account_id}:{self.name}"
+
+
+def is_queue_name(name: str) -> bool:
+    """1-80 of `[A-Za-z0-9_-]`; a FIFO name ends in `.fifo`, which counts."""
+    return _NAME(name) is not None
+
+
+def is_account_id(text: str) -> bool:
+    """12 digits."""
+    return _ACCOUNT(text) is not None
+
+
+@lru_cache(maxsize=4096)
+def queue_arn(region: str, account_id: str, name: str) -> str | None:
+    """The ARN text, or None when account or name cannot be one. Cached: every request on a queue asks."""
+    if not is_account_id(account_id) or not is_queue_name(name):
+        return None
+    return f"arn:aws:sqs:{region}:{account_id}:{name}"
+
+
+def parse_queue_arn(text: str) -> QueueArn | None:
+    """The parts of a queue's ARN, or None when the text is none."""
+    match = _ARN(text)
+    if match is None or not is_queue_name(match[4]):
+        return None
+    return QueueArn(match[2], match[3], match[4])

@@ -1,0 +1,128 @@
+"""What an operation knows about its request: who calls, from where, and how a queue is addressed.
+
+A queue has three addresses: its name, its QueueUrl (for the client) and its ARN (for SQL and for policies). They are
+turned into each other here, so that a QueueUrl is always reachable by *this* caller: it is built from the request's
+own Host, unless a base URL is configured (aws-behaviour: any host is accepted on input).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .arn import is_account_id, queue_arn
+from .errors import InvalidAddress, QueueDoesNotExist
+
+if TYPE_CHECKING:
+    from .receipt import Receipts
+    from .settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """A request as the server or API Gateway gave it. Header names are lower case; `query` is still encoded."""
+
+    method: str
+    path: str
+    query: bytes
+    headers: Mapping[bytes, bytes]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class HttpResponse:
+    """An answer: its headers lack Content-Length, which the server adds."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What is made once per process and shared by its requests."""
+
+    settings: "Settings"
+    receipts: "Receipts"
+
+
+class Context:
+    """One request: the caller's account and region, the request's id, and the process it runs in."""
+
+    __slots__ = ("_base_url", "account_id", "environment", "http", "region", "request_id")
+
+    def __init__(
+        self, account_id: str, region: str, request_id: str, environment: Environment, http: HttpRequest
+    ) -> None:
+        self.account_id = account_id
+        self.region = region
+        self.request_id = request_id
+        self.environment = environment
+        self.http = http
+        self._base_url: str | None = None
+
+    @property
+    def base_url(self) -> str:
+        """Scheme and authority under which this caller reached us, without a trailing slash."""
+        if self._base_url is None:
+            self._base_url = base_url(self.http.headers, self.environment.settings)
+        return self._base_url
+
+    def queue_url(self, name: str, account_id: str | None = None) -> str:
+        """The QueueUrl of a queue of this account (or another)."""
+        return f"{self.base_url}/{account_id or self.account_id}/{name}"
+
+    def queue_arn(self, queue_url: str) -> str:
+        """The ARN of the queue at `queue_url`: its last two path segments, in the region of the request.
+
+        A bare queue name means the caller's own account, as SQS accepts it too.
+        Raises InvalidAddress when there is no account in it, QueueDoesNotExist when no queue can have that name.
+        """
+        head, slash, name = queue_url.rpartition("/")
+        account_id = head.rpartition("/")[2] if slash else self.account_id
+        arn = queue_arn(self.region, account_id, name)
+        if arn is None:
+            raise QueueDoesNotExist() if is_account_id(account_id) and name else InvalidAddress.of(queue_url)
+        return arn
+
+
+def base_url(self) -> str:
+        """Scheme and authority under which this caller reached us, without a trailing slash."""
+        if self._base_url is None:
+            self._base_url = base_url(self.http.headers, self.environment.settings)
+        return self._base_url
+
+    def queue_url(self, name: str, account_id: str | None = None) -> str:
+        """The QueueUrl of a queue of this account (or another)."""
+        return f"{self.base_url}/{account_id or self.account_id}/{name}"
+
+    def queue_arn(self, queue_url: str) -> str:
+        """The ARN of the queue at `queue_url`: its last two path segments, in the region of the request.
+
+        A bare queue name means the caller's own account, as SQS accepts it too.
+        Raises InvalidAddress for anything else, as SQS does for a URL that cannot be a queue's.
+        """
+        head, slash, name = queue_url.rpartition("/")
+        if not slash:
+            account_id = self.account_id
+        else:
+            account_id = head.rpartition("/")[2]
+        arn = queue_arn(self.region, account_id, name)
+        if arn is None:
+            raise InvalidAddress.of(queue_url)
+        return arn
+
+
+def base_url(headers: Mapping[bytes, bytes], settings: "Settings") -> str:
+    """The configured base URL; else the forwarded address, when it is trusted; else the request's own Host."""
+    if settings.queue_base_url:
+        return settings.queue_base_url.rstrip("/")
+    scheme, host = b"http", headers.get(b"host", b"")
+    if settings.queue_trust_forwarded:
+        scheme = _first(headers.get(b"x-forwarded-proto")) or scheme
+        host = _first(headers.get(b"x-forwarded-host")) or host
+    return f"{scheme.decode('latin-1')}://{host.decode('latin-1') or settings.queue_address}"
+
+
+def _first(value: bytes | None) -> bytes:
+    """The client's own entry of a forwarded header: each proxy appends its own."""
+    return b"" if value is None else value.partition(b",")[0].strip()

@@ -1,0 +1,326 @@
+"""Every error that the service answers, as data: class, JSON type, Query code, HTTP status, whose fault.
+
+    AwsError
+    ├── sender's fault, 400
+    │   ├── InvalidParameterValue, MissingParameter, InvalidIdFormat, InvalidMessageContents, ReceiptHandleIsInvalid
+    │   ├── InvalidAttributeName, InvalidAttributeValue, InvalidSecurity, RequestThrottled
+    │   ├── QueueDoesNotExist, QueueNameExists, QueueDeletedRecently, MessageNotInflight, UnsupportedOperation
+    │   ├── EmptyBatchRequest, TooManyEntriesInBatchRequest, BatchEntryIdsNotDistinct, InvalidBatchEntryId,
+    │   │   BatchRequestTooLong
+    │   └── InvalidAction, MissingAction, SerializationException, MalformedQueryString, IncompleteSignature
+    ├── sender's fault, 403
+    │   ├── OverLimit, PurgeQueueInProgress
+    │   └── MissingAuthenticationToken, InvalidClientTokenId, SignatureDoesNotMatch, ExpiredToken, AccessDenied
+    ├── sender's fault, other: InvalidAddress and ResourceNotFoundException 404, RequestTimeout 408,
+    │   RequestEntityTooLarge 413
+    └── our fault: InternalFailure 500, ServiceUnavailable 503
+
+JSON answers carry `__type` and the header `x-amzn-query-error: <Query code>;Sender`; Query answers carry the code.
+Sources: the error table of the SQS API reference and botocore 1.31.80's Query model (codes and statuses, the last
+model that has them); `com.amazon.coral.service` for errors that no model names. RequestEntityTooLarge and the texts
+of our own limits are our choice.
+"""
+
+# ruff: noqa: N818 - the classes are called as AWS calls the errors
+
+from collections.abc import Iterator
+
+SQS = "com.amazonaws.sqs"
+CORAL = "com.amazon.coral.service"
+LEGACY = "AWS.SimpleQueueService."
+
+
+class AwsError(Exception):
+    """An answer that is an error. Class attributes are the row of the table; the message is for the client."""
+
+    json_type: str = "InternalFailure"
+    namespace: str = SQS
+    query_code: str = "InternalFailure"
+    status: int = 400
+    sender_fault: bool = True
+    default_message: str = ""
+    query_suffix: str = ""
+    retry_after_seconds: int | None = None
+
+    def __init__(self, message: str | None = None) -> None:
+        self.message = self.default_message if message is None else message
+        super().__init__(self.message)
+
+    @property
+    def fault(self) -> str:
+        """Whose fault, in the words of the wire."""
+        return "Sender" if self.sender_fault else "Receiver"
+
+    @property
+    def query_message(self) -> str:
+        """The text in the Query protocol, which for a missing queue speaks of the WSDL version."""
+        if not self.query_suffix or self.message.endswith(self.query_suffix):
+            return self.message
+        return self.message.removesuffix(".") + self.query_suffix
+
+
+# --- parameters ------------------------------------------------------------------------------------------------------
+class InvalidParameterValue(AwsError):
+    json_type = "InvalidParameterValueException"
+    namespace = CORAL
+    query_code = "InvalidParameterValue"
+
+
+class MissingParameter(AwsError):
+    json_type = "MissingRequiredParameterException"
+    namespace = CORAL
+    query_code = "MissingParameter"
+
+    @classmethod
+    def named(cls, parameter: str) -> "MissingParameter":
+        """The member of this name is absent."""
+        return cls(f"The request must contain the parameter {parameter}.")
+
+
+class InvalidAttributeName(AwsError):
+    json_type = query_code = "InvalidAttributeName"
+
+
+class InvalidAttributeValue(AwsError):
+    json_type = query_code = "InvalidAttributeValue"
+
+
+class InvalidIdFormat(AwsError):
+    json_type = query_code = "InvalidIdFormat"
+
+
+class InvalidMessageContents(AwsError):
+    json_type = query_code = "InvalidMessageContents"
+
+
+class ReceiptHandleIsInvalid(AwsError):
+    json_type = query_code = "ReceiptHandleIsInvalid"
+    default_message = "The input receipt handle is invalid."
+
+
+class InvalidSecurity(AwsError):
+    json_type = query_code = "InvalidSecurity"
+
+
+class InvalidAddress(AwsError):
+    json_type = query_code = "InvalidAddress"
+    status = 404
+
+    @classmethod
+    def of(cls, address: str) -> "InvalidAddress":
+        """The QueueUrl cannot be one."""
+        return cls(f"The address {address} is not valid for this endpoint.")
+
+
+class RequestThrottled(AwsError):
+    json_type = query_code = "RequestThrottled"
+    default_message = "Request is throttled."
+
+
+# --- queues and messages ---------------------------------------------------------------------------------------------
+class QueueDoesNotExist(AwsError):
+    json_type = "QueueDoesNotExist"
+    query_code = LEGACY + "NonExistentQueue"
+    default_message = "The specified queue does not exist."
+    query_suffix = " for this wsdl version."
+
+
+class QueueNameExists(AwsError):
+    json_type = "QueueNameExists"
+    query_code = "QueueAlreadyExists"
+    default_message = "A queue already exists with the same name and a different value for an attribute."
+
+
+class QueueDeletedRecently(AwsError):
+    json_type = "QueueDeletedRecently"
+    query_code = LEGACY + "QueueDeletedRecently"
+    default_message = (
+        "You must wait 60 seconds after deleting a queue before you can create another with the same name."
+    )
+
+
+class PurgeQueueInProgress(AwsError):
+    json_type = "PurgeQueueInProgress"
+    query_code = LEGACY + "PurgeQueueInProgress"
+    status = 403
+    default_message = "Only one PurgeQueue operation is allowed every 60 seconds."
+
+
+class MessageNotInflight(AwsError):
+    json_type = "MessageNotInflight"
+    query_code = LEGACY + "MessageNotInflight"
+    default_message = "The specified message isn't in flight."
+
+
+class UnsupportedOperation(AwsError):
+    json_type = "UnsupportedOperation"
+    query_code = LEGACY + "UnsupportedOperation"
+    default_message = "Unsupported operation."
+
+
+class OverLimit(AwsError):
+    json_type = query_code = "OverLimit"
+    status = 403
+    default_message = "Too many messages are in flight for this queue."
+
+
+class ResourceNotFoundException(AwsError):
+    json_type = query_code = "ResourceNotFoundException"
+    status = 404
+    default_message = "The resource that you specified for the SourceArn parameter doesn't exist."
+
+
+# --- batches ---------------------------------------------------------------------------------------------------------
+class EmptyBatchRequest(AwsError):
+    json_type = "EmptyBatchRequest"
+    query_code = LEGACY + "EmptyBatchRequest"
+    default_message = "There should be at least one entry in the request."
+
+
+class TooManyEntriesInBatchRequest(AwsError):
+    json_type = "TooManyEntriesInBatchRequest"
+    query_code = LEGACY + "TooManyEntriesInBatchRequest"
+    default_message = "Maximum number of entries per request are 10."
+
+
+class BatchEntryIdsNotDistinct(AwsError):
+    json_type = "BatchEntryIdsNotDistinct"
+    query_code = LEGACY + "BatchEntryIdsNotDistinct"
+    default_message = "Two or more batch entries in the request have the same Id."
+
+
+class InvalidBatchEntryId(AwsError):
+    json_type = "InvalidBatchEntryId"
+    query_code = LEGACY + "InvalidBatchEntryId"
+    default_message = (
+        "A batch entry id can only contain alphanumeric characters, hyphens and underscores. "
+        "It can be at most 80 letters long."
+    )
+
+
+class BatchRequestTooLong(AwsError):
+    json_type = "BatchRequestTooLong"
+    query_code = LEGACY + "BatchRequestTooLong"
+    default_message = "The length of all the messages put together is more than the limit."
+
+
+# --- the request itself ----------------------------------------------------------------------------------------------
+class InvalidAction(AwsError):
+    json_type = query_code = "InvalidAction"
+    namespace = CORAL
+
+    @classmethod
+    def named(cls, action: str) -> "InvalidAction":
+        """No such action here."""
+        return cls(f"The action {action} is not valid for this endpoint.")
+
+
+class MissingAction(AwsError):
+    json_type = query_code = "MissingAction"
+    namespace = CORAL
+    default_message = "The request is missing an action or a required parameter."
+
+
+class SerializationException(AwsError):
+    json_type = query_code = "SerializationException"
+    namespace = CORAL
+    default_message = "The request body could not be read."
+
+
+class MalformedQueryString(AwsError):
+    json_type = query_code = "MalformedQueryString"
+    namespace = CORAL
+    default_message = "The query string contains a syntax error."
+
+
+class RequestEntityTooLarge(AwsError):
+    json_type = query_code = "RequestEntityTooLarge"
+    namespace = CORAL
+    status = 413
+    default_message = "The request body is too large."
+
+
+class RequestTimeout(AwsError):
+    json_type = query_code = "RequestTimeout"
+    namespace = CORAL
+    status = 408
+    default_message = "The request did not end in time."
+
+
+# --- credentials -----------------------------------------------------------------------------------------------------
+class IncompleteSignature(AwsError):
+    json_type = query_code = "IncompleteSignature"
+    namespace = CORAL
+    default_message = "The request signature does not conform to AWS standards."
+
+
+class MissingAuthenticationToken(AwsError):
+    json_type = query_code = "MissingAuthenticationToken"
+    namespace = CORAL
+    status = 403
+    default_message = "Request is missing Authentication Token"
+
+
+class InvalidClientTokenId(AwsError):
+    json_type = query_code = "InvalidClientTokenId"
+    namespace = CORAL
+    status = 403
+    default_message = "The security token included in the request is invalid."
+
+
+class SignatureDoesNotMatch(AwsError):
+    json_type = query_code = "SignatureDoesNotMatch"
+    namespace = CORAL
+    status = 403
+    default_message = (
+        "The request signature we calculated does not match the signature you provided. "
+        "Check your AWS Secret Access Key and signing method."
+    )
+
+
+class ExpiredToken(AwsError):
+    json_type = query_code = "ExpiredToken"
+    namespace = CORAL
+    status = 403
+    default_message = "The security token included in the request is expired"
+
+
+class AccessDenied(AwsError):
+    json_type = "AccessDeniedException"
+    query_code = "AccessDenied"
+    namespace = CORAL
+    status = 403
+    default_message = "Access to the resource is denied."
+
+
+# --- our own faults --------------------------------------------------------------------------------------------------
+class InternalFailure(AwsError):
+    json_type = query_code = "InternalFailure"
+    namespace = CORAL
+    status = 500
+    sender_fault = False
+    default_message = "The request processing has failed because of an unknown error, exception or failure."
+
+
+class ServiceUnavailable(AwsError):
+    json_type = query_code = "ServiceUnavailable"
+    namespace = CORAL
+    status = 503
+    sender_fault = False
+    default_message = "The request has failed due to a temporary failure of the server."
+    retry_after_seconds = 1
+
+
+def _classes(parent: type[AwsError]) -> Iterator[type[AwsError]]:
+    for child in parent.__subclasses__():
+        yield child
+        yield from _classes(child)
+
+
+ERRORS: dict[str, type[AwsError]] = {error.__name__: error for error in _classes(AwsError)}
+
+
+def from_sql(code: str, detail: str | None = None) -> AwsError:
+    """The error that a SQL function answered in its column `error`: a class name, or else our own failure."""
+    error = ERRORS.get(code)
+    return InternalFailure() if error is None else error(detail)

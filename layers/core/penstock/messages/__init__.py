@@ -1,0 +1,1 @@
+"""Typed requests and results of every action, one module for each service."""

@@ -1,0 +1,40 @@
+"""How a member is called on the Query and XML wires, where that differs from its name.
+
+JSON uses the member's name alone. Query and XML need more for lists and maps, and the services differ: SQS flattens
+(`Attribute.1.Name`, repeated `<Attribute>` elements), SNS wraps (`Attributes.entry.1.key`, `<Tags><member>`). A member
+says so in its type: `Annotated[dict[str, str] | None, flat_map("Attribute", "Name", "Value")]`.
+A list or map that says nothing is wrapped. Source: the `flattened` and `locationName` traits of the Query models.
+"""
+
+from dataclasses import dataclass
+
+import msgspec
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """Names of one list or map: `tag` is what repeats; maps name their `key` and `value` too."""
+
+    flat: bool
+    tag: str
+    key: str = "key"
+    value: str = "value"
+
+
+WRAPPED_LIST = Naming(flat=False, tag="member")
+WRAPPED_MAP = Naming(flat=False, tag="entry")
+
+
+def flat_list(tag: str) -> msgspec.Meta:
+    """A list whose items are `tag.1`, `tag.2` in Query and repeated `<tag>` in XML."""
+    return msgspec.Meta(extra={"naming": Naming(flat=True, tag=tag)})
+
+
+def flat_map(tag: str, key: str = "Name", value: str = "Value") -> msgspec.Meta:
+    """A map whose entries are `tag.1.key` / `tag.1.value` in Query and repeated `<tag>` in XML."""
+    return msgspec.Meta(extra={"naming": Naming(flat=True, tag=tag, key=key, value=value)})
+
+
+def wrapped_map(key: str, value: str) -> msgspec.Meta:
+    """A map below `Member.entry.N` whose keys and values have names of their own."""
+    return msgspec.Meta(extra={"naming": Naming(flat=False, tag="entry", key=key, value=value)})
