@@ -85,33 +85,6 @@ class Context:
         return arn
 
 
-def base_url(self) -> str:
-        """Scheme and authority under which this caller reached us, without a trailing slash."""
-        if self._base_url is None:
-            self._base_url = base_url(self.http.headers, self.environment.settings)
-        return self._base_url
-
-    def queue_url(self, name: str, account_id: str | None = None) -> str:
-        """The QueueUrl of a queue of this account (or another)."""
-        return f"{self.base_url}/{account_id or self.account_id}/{name}"
-
-    def queue_arn(self, queue_url: str) -> str:
-        """The ARN of the queue at `queue_url`: its last two path segments, in the region of the request.
-
-        A bare queue name means the caller's own account, as SQS accepts it too.
-        Raises InvalidAddress for anything else, as SQS does for a URL that cannot be a queue's.
-        """
-        head, slash, name = queue_url.rpartition("/")
-        if not slash:
-            account_id = self.account_id
-        else:
-            account_id = head.rpartition("/")[2]
-        arn = queue_arn(self.region, account_id, name)
-        if arn is None:
-            raise InvalidAddress.of(queue_url)
-        return arn
-
-
 def base_url(headers: Mapping[bytes, bytes], settings: "Settings") -> str:
     """The configured base URL; else the forwarded address, when it is trusted; else the request's own Host."""
     if settings.queue_base_url:
