@@ -1,0 +1,78 @@
+"""What an operation may ask of the world.
+
+An operation is a generator: it yields one of these effects, is sent the answer, and returns its result.
+It never touches a connection, a clock or a socket, so the same rules run in a Lambda function (`drivers.run`)
+and in the container (`penstock_web.driver`), where effects of concurrent requests are merged.
+
+    Sql     one call of one SQL function                       answer: its rows
+    Rows    the same over a table of entries; equal calls of   answer: this caller's rows, first column `n` counted
+            concurrent requests may be merged into one         from 1 within this caller's entries
+    Take    up to `count` messages of one queue; equal calls   answer: the header row, then at most `count` rows
+            of concurrent requests may be merged into one
+    Wait    until a queue may have a message                   answer: True, or False when the time is over
+    Wake    tells those who wait in this process               answer: None
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+from .statements import Statement
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sql:
+    """One call of one SQL function with plain arguments."""
+
+    statement: Statement
+    arguments: tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """One call over entries given as columns of equal length.
+
+    `options` are arguments that hold for the whole call; only calls with equal options and an equal `lane` are
+    merged. A lane keeps slow company apart: a FIFO queue that waits for a lock must not hold up the others.
+    """
+
+    statement: Statement
+    columns: tuple[list[Any], ...]
+    options: tuple[object, ...] = ()
+    lane: str = ""
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """Up to `count` messages of the queue `queue_arn`, invisible for `visibility_seconds` (None: the queue's own)."""
+
+    statement: Statement
+    queue_arn: str
+    count: int
+    visibility_seconds: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Until the queue may have a message, at most `seconds` (long polling). No connection is held meanwhile."""
+
+    queue_arn: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """`count` messages were committed to the queue: those who wait for it in this process may look again."""
+
+    queue_arn: str
+    count: int
+
+
+Effect = Sql | Rows | Take | Wait | Wake
+
+Operation = Generator[Effect, Any, Any]

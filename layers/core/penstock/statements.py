@@ -1,0 +1,48 @@
+"""Every SQL function that the service calls, with the types of its parameters. SQL itself lives in `sql/functions`."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Statement:
+    """A set-returning SQL function and the types of its parameters, in order."""
+
+    name: str
+    types: tuple[str, ...]
+    text: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        marks = ", ".join(f"${number}::{kind}" for number, kind in enumerate(self.types, 1))
+        object.__setattr__(self, "text", f"select * from {self.name}({marks})")  # noqa: S608 - constants only
+
+
+# --- the hot path: arrays in, rows tagged with n out -----------------------------------------------------------------
+SEND_MESSAGES = Statement(
+    "queue.send_messages",
+    ("text[]", "uuid[]", "text[]", "int4[]", "jsonb[]", "jsonb[]", "int4[]", "text[]", "text[]", "bool"),
+)
+RECEIVE_MESSAGES = Statement("queue.receive_messages", ("text", "int4", "int4", "int4"))
+DELETE_MESSAGES = Statement("queue.delete_messages", ("int4[]", "int2[]", "int8[]", "int8[]", "int4[]"))
+CHANGE_VISIBILITIES = Statement(
+    "queue.change_visibilities", ("int4[]", "int2[]", "int8[]", "int8[]", "int4[]", "int4[]")
+)
+
+# --- queues ----------------------------------------------------------------------------------------------------------
+CREATE_QUEUE = Statement(
+    "queue.create_queue", ("text", "text", "text", "jsonb", "jsonb", "jsonb", "int4", "int4")
+)
+DESCRIBE_QUEUE = Statement("queue.describe_queue", ("text", "bool"))
+LIST_QUEUES = Statement("queue.list_queue_page", ("text", "text", "text", "text", "int4"))
+SET_QUEUE_ATTRIBUTES = Statement("queue.set_queue_attributes", ("text", "jsonb"))
+DROP_QUEUE = Statement("queue.drop_queue", ("text",))
+PURGE_MESSAGES = Statement("queue.purge_messages", ("text", "int4"))
+
+# --- long polling ----------------------------------------------------------------------------------------------------
+WATCH_QUEUES = Statement("queue.watch_queues", ("text[]", "uuid"))
+READY_QUEUES = Statement("queue.ready_queues", ("text[]",))
+
+# --- the native REST API ---------------------------------------------------------------------------------------------
+PEEK_MESSAGES = Statement("queue.peek_messages", ("text", "text", "int8", "int4"))
+DELETE_BY_ID = Statement("queue.delete_by_id", ("text", "int8[]"))
+CHANGE_VISIBILITY_BY_ID = Statement("queue.change_visibility_by_id", ("text", "int8", "int4"))
+READ_ARCHIVE = Statement("queue.read_archive", ("text", "int8", "int4"))

@@ -1,0 +1,44 @@
+-- queue.clean_shard(queue, shard, low, pos): deletes everything of a shard above p_low that is done, up to the first
+-- message that is not, and records it in the history. Returns up to where the shard is clean now.
+-- The caller is the shard's reader and writes the result into the cursor's `low`; the cursor's own row (p_pos) stays.
+-- At most 20,000 messages a call. Index: lease_pkey, log_pkey. Called by: take_shard, maintain_shard.
+create or replace function queue.clean_shard(p_queue_id int, p_shard int, p_low bigint, p_pos bigint) returns bigint
+language plpgsql as $$
+declare
+    v_low bigint := least(p_pos - 1, p_low + 20000);
+    v_open bigint;
+begin
+    select x.ids[1] - 1 into v_open from queue.lease x
+    where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > p_low and x.pos <= p_pos and x.ids <> '{}'
+    order by x.pos limit 1;
+    -- Leases are disjoint ranges, so the lowest open one has the lowest open ids; only whole leases are cleaned.
+    select max(x.pos) into v_low from queue.lease x
+    where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > p_low
+        and x.pos <= least(v_low, coalesce(v_open, v_low));
+    if v_low is null then
+        return p_low;
+    end if;
+    if (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id) then
+        insert into queue.history (queue_id, outcome, receive_count, first_received_at, sent_at, finished_at)
+        select p_queue_id, m.outcome, x.receive_count, x.first_received_at, array_agg(m.sent_at),
+            array_agg(m.finished_at)
+        from queue.lease x
+        cross join lateral (
+            select l.sent_at,
+                case when l.id = any (x.gone) then 'deleted' else coalesce(x.outcome, 'deleted') end as outcome,
+                case when l.id = any (x.gone) then x.gone_at[array_position(x.gone, l.id)] else x.done_at end
+                    as finished_at
+            from queue.log l
+            where l.queue_id = p_queue_id and l.shard = p_shard and l.id >= x.first_id and l.id <= x.pos) m
+        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > p_low and x.pos <= v_low
+            and m.finished_at is not null       -- null: it left for the slow lane, which records it
+        group by x.pos, x.receive_count, x.first_received_at, m.outcome;
+    end if;
+    delete from queue.lease x
+    where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > p_low and x.pos <= v_low;
+    delete from queue.hole h
+    where h.queue_id = p_queue_id and h.shard = p_shard and h.id > p_low and h.id <= v_low;
+    delete from queue.log l
+    where l.queue_id = p_queue_id and l.shard = p_shard and l.id > p_low and l.id <= v_low;
+    return v_low;
+end $$;

@@ -1,0 +1,40 @@
+-- queue.create_queue: makes a queue, or finds the one of that name when every supplied attribute equals its own.
+-- Parameters: account, region, name; supplied attributes; defaults for the others; tags; shards (writers side by side);
+--   p_recreate_seconds: how long the name of a deleted queue is refused (0: not at all).
+-- Returns one row: arn, created, error (QueueNameExists, QueueDeletedRecently) and detail (the attribute that differs).
+-- Called by: CreateQueue, queue.create, queue.create_fifo.
+create or replace function queue.create_queue(
+    p_account_id text, p_region text, p_name text, p_supplied jsonb, p_defaults jsonb, p_tags jsonb, p_shards int,
+    p_recreate_seconds int)
+returns table (arn text, created boolean, error text, detail text)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_arn text := format('arn:aws:sqs:%s:%s:%s', p_region, p_account_id, p_name);
+    v_queue queue.queues;
+begin
+    if p_recreate_seconds > 0 and exists (
+        select from queue.dropped_queue d
+        where d.arn = v_arn and d.dropped_at > clock_timestamp() - p_recreate_seconds * interval '1 second') then
+        return query select v_arn, false, 'QueueDeletedRecently'::text, p_recreate_seconds::text;
+        return;
+    end if;
+    insert into queue.queues (account_id, region, name, shards, attributes, tags)
+    values (p_account_id, p_region, p_name, p_shards, p_defaults || p_supplied, coalesce(p_tags, '{}'))
+    on conflict do nothing
+    returning * into v_queue;
+    if found then
+        insert into queue.lease (pos, first_id, visible_at, watermark, low, queue_id, receive_count, shard, ids)
+        select 0, 1, '-infinity', '-infinity', 0, v_queue.queue_id, 0, s, '{}'
+        from generate_series(0, p_shards - 1) s
+        where not v_queue.fifo;
+        return query select v_arn, true, null::text, null::text;
+        return;
+    end if;
+    select * into v_queue from queue.queues q where q.arn = v_arn;
+    return query
+    select v_arn, false, case when s.key is not null then 'QueueNameExists' end, s.key
+    from (select) one
+    left join jsonb_each_text(p_supplied) s on v_queue.attributes ->> s.key is distinct from s.value
+    order by s.key limit 1;
+end $$;

@@ -1,0 +1,26 @@
+-- queue.dead_letter(queue, shard, lease, arn): moves the messages of a lease to the dead-letter queue, which keeps
+-- their MessageId, body and time of sending. False, and nothing done, when that queue does not exist.
+-- The caller holds the lease's row. Called by: take_expired.
+create or replace function queue.dead_letter(
+    p_queue_id int, p_shard int, p_lease queue.lease, p_dead_letter_arn text) returns boolean
+language plpgsql as $$
+declare
+    v_target int;
+    v_now timestamptz := clock_timestamp();
+begin
+    select q.queue_id into v_target from queue.queues q where q.arn = p_dead_letter_arn;
+    if v_target is null then
+        return false;
+    end if;
+    insert into queue.side (id, visible_at, sent_at, message_id, queue_id, shard, body, attributes, system)
+    select nextval('queue.side_id'), v_now, l.sent_at, l.message_id, v_target, -1, l.body, l.attributes,
+        queue.dead_letter_system(p_queue_id, l.system)
+    from queue.log l
+    where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (p_lease.ids)
+    order by l.id;
+    update queue.lease x
+    set ids = '{}', done_at = v_now, outcome = 'dead_lettered'
+    where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = p_lease.pos;
+    perform queue.notify_watchers(v_target, p_dead_letter_arn);
+    return true;
+end $$;

@@ -1,0 +1,43 @@
+-- queue.dead_letter_group: moves the first messages of a group that were received p_max_receive_count times, and are
+-- visible again, to the FIFO dead-letter queue: into the group of the same name, in their order, the deduplication ids
+-- with them. The caller holds the group's row. Locks: the target's group row. Called by: take_groups.
+create or replace function queue.dead_letter_group(
+    p_queue_id int, p_group_key bigint, p_now timestamptz, p_max_receive_count int, p_dead_letter_arn text)
+returns void
+language plpgsql as $$
+declare
+    v_target int;
+    v_group_id text;
+    v_target_key bigint;
+    v_ids bigint[];
+begin
+    v_ids := array(
+        select head.id from (
+            select m.id,
+                bool_and(m.visible_at <= p_now and m.receive_count >= p_max_receive_count) over (order by m.id) as due
+            from (select f.id, f.visible_at, f.receive_count from queue.fifo_message f
+                  where f.group_key = p_group_key order by f.id limit 100) m) head
+        where head.due);
+    select q.queue_id into v_target from queue.queues q where q.arn = p_dead_letter_arn and q.fifo;
+    if v_ids = '{}' or v_target is null then
+        return;
+    end if;
+    select g.group_id into v_group_id from queue.fifo_group g where g.group_key = p_group_key;
+    perform queue.lock_groups(v_target, array[v_group_id]);
+    select g.group_key into v_target_key from queue.fifo_group g
+    where g.queue_id = v_target and g.group_id = v_group_id;
+    with moved as (
+        delete from queue.fifo_message m where m.id = any (v_ids) returning m.*),
+    recorded as (
+        insert into queue.history (queue_id, outcome, receive_count, first_received_at, group_id, sent_at, finished_at)
+        select p_queue_id, 'dead_lettered', m.receive_count, m.first_received_at, v_group_id, array[m.sent_at],
+            array[p_now]
+        from moved m)
+    insert into queue.fifo_message (id, group_key, visible_at, sent_at, message_id, queue_id, deduplication_id, body,
+        attributes, system)
+    select nextval('queue.fifo_id'), v_target_key, p_now, m.sent_at, m.message_id, v_target, m.deduplication_id, m.body,
+        m.attributes, queue.dead_letter_system(p_queue_id, m.system)
+    from (select * from moved order by id) m;
+    perform queue.settle_group(v_target_key);
+    perform queue.notify_watchers(v_target, p_dead_letter_arn);
+end $$;

@@ -1,0 +1,27 @@
+-- queue.dead_letter_side: moves messages of the slow lane that were received too often to the dead-letter queue, at
+-- most 100 a call. Locks: the messages' rows, skipped when locked. Called by: take_side.
+create or replace function queue.dead_letter_side(
+    p_queue_id int, p_max_receive_count int, p_target int, p_target_arn text) returns void
+language plpgsql as $$
+declare
+    v_now timestamptz := clock_timestamp();
+begin
+    with moved as (
+        delete from queue.side s
+        where s.ctid = any (array(
+            select r.ctid from queue.side r
+            where r.queue_id = p_queue_id and r.visible_at <= v_now and r.receive_count >= p_max_receive_count
+            order by r.visible_at limit 100 for update skip locked))
+        returning s.*),
+    recorded as (
+        insert into queue.history (queue_id, outcome, receive_count, first_received_at, sent_at, finished_at)
+        select p_queue_id, 'dead_lettered', m.receive_count, m.first_received_at, array[m.sent_at], array[v_now]
+        from moved m)
+    insert into queue.side (id, visible_at, sent_at, message_id, queue_id, shard, body, attributes, system)
+    select nextval('queue.side_id'), v_now, m.sent_at, m.message_id, p_target, -1, m.body, m.attributes,
+        queue.dead_letter_system(p_queue_id, m.system)
+    from moved m;
+    if found then
+        perform queue.notify_watchers(p_target, p_target_arn);
+    end if;
+end $$;

@@ -1,0 +1,45 @@
+-- queue.delete_fifo: deletes FIFO messages under the handles of one receive count (null: whatever it is, in flight or
+-- not) and lets their groups go on. Returns a row a handle, as delete_messages.
+-- Locks: the groups' rows in the order of their keys. Index: fifo_message_pkey. Called by: delete_messages, delete_by_id.
+create or replace function queue.delete_fifo(
+    p_queue_id int, p_receive_count int, p_ids bigint[], p_numbers int[], p_archives boolean, p_keeps_history boolean)
+returns table (n int, outcome text)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_now timestamptz;
+    v_groups bigint[];
+    v_group bigint;
+    v_hit bigint[];
+    v_expired bigint[];
+begin
+    v_groups := array(select distinct m.group_key from queue.fifo_message m where m.id = any (p_ids) order by 1);
+    perform from queue.fifo_group g where g.group_key = any (v_groups) order by g.group_key for update;
+    v_now := clock_timestamp();
+    v_expired := array(
+        select m.id from queue.fifo_message m
+        where m.id = any (p_ids) and m.queue_id = p_queue_id and m.receive_count = p_receive_count
+            and m.visible_at <= v_now);
+    with deleted as (
+        delete from queue.fifo_message m
+        where m.id = any (p_ids) and m.queue_id = p_queue_id and m.id <> all (v_expired)
+            and m.receive_count = coalesce(p_receive_count, m.receive_count)
+        returning m.*),
+    archived as (
+        insert into queue.archive (queue_id, public_id, message_id, sent_at, receive_count, body, attributes, system)
+        select p_queue_id, queue.public_id(-2, d.id), d.message_id, d.sent_at, d.receive_count, d.body, d.attributes,
+            d.system
+        from deleted d where p_archives),
+    recorded as (
+        insert into queue.history (queue_id, outcome, receive_count, first_received_at, group_id, sent_at, finished_at)
+        select p_queue_id, 'deleted', d.receive_count, d.first_received_at, d.system ->> 'MessageGroupId',
+            array_agg(d.sent_at), array_agg(v_now)
+        from deleted d where p_keeps_history group by 3, 4, 5)
+    select array_agg(d.id) into v_hit from deleted d;
+    foreach v_group in array v_groups loop
+        perform queue.settle_group(v_group);
+    end loop;
+    return query
+    select u.n, case when u.id = any (v_hit) then 'deleted' when u.id = any (v_expired) then 'expired' else 'gone' end
+    from unnest(p_numbers, p_ids) u(n, id);
+end $$;

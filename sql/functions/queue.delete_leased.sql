@@ -1,0 +1,40 @@
+-- queue.delete_leased: takes the messages p_ids (ascending) out of a lease and returns those that were in it.
+-- Their rows in the log are deleted later, with their neighbours, by clean_shard.
+-- Locks: the lease's row. Index: lease_pkey. Called by: delete_messages, delete_by_id.
+create or replace function queue.delete_leased(
+    p_queue_id int, p_shard int, p_pos bigint, p_receive_count int, p_ids bigint[], p_archives boolean)
+returns bigint[]
+language plpgsql as $$
+declare
+    v_now timestamptz := clock_timestamp();
+    v_ids bigint[];
+    v_hit bigint[];
+begin
+    update queue.lease x set ids = '{}', done_at = v_now
+    where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = p_pos and x.receive_count = p_receive_count
+        and x.ids = p_ids;
+    if found then                       -- the usual case: everything that was received together
+        v_hit := p_ids;
+    else
+        select x.ids into v_ids from queue.lease x
+        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = p_pos and x.receive_count = p_receive_count
+        for update;
+        v_hit := array(select i from unnest(v_ids) i where i = any (p_ids));
+        if v_hit <> '{}' then
+            v_ids := array(select i from unnest(v_ids) i where i <> all (v_hit));
+            update queue.lease x
+            set ids = v_ids, gone = x.gone || v_hit,
+                gone_at = x.gone_at || array_fill(v_now, array[cardinality(v_hit)]),
+                done_at = case when v_ids = '{}' then v_now end
+            where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = p_pos;
+        end if;
+    end if;
+    if p_archives and v_hit <> '{}' then
+        insert into queue.archive (queue_id, public_id, message_id, sent_at, receive_count, body, attributes, system)
+        select p_queue_id, queue.public_id(p_shard, l.id), l.message_id, l.sent_at, p_receive_count, l.body,
+            l.attributes, l.system
+        from queue.log l
+        where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (v_hit);
+    end if;
+    return v_hit;
+end $$;

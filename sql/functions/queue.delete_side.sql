@@ -1,0 +1,26 @@
+-- queue.delete_side: deletes messages of the slow lane and returns their ids. p_receive_count null: whatever it is.
+-- Locks: the messages' rows. Index: side_pkey. Called by: delete_messages, delete_by_id.
+create or replace function queue.delete_side(
+    p_queue_id int, p_shard int, p_receive_count int, p_ids bigint[], p_archives boolean, p_keeps_history boolean)
+returns bigint[]
+language plpgsql as $$
+declare
+    v_hit bigint[];
+begin
+    with deleted as (
+        delete from queue.side s
+        where s.queue_id = p_queue_id and s.shard = p_shard and s.id = any (p_ids)
+            and s.receive_count = coalesce(p_receive_count, s.receive_count)
+        returning s.*),
+    archived as (
+        insert into queue.archive (queue_id, public_id, message_id, sent_at, receive_count, body, attributes, system)
+        select p_queue_id, queue.public_id(d.shard, d.id), d.message_id, d.sent_at, d.receive_count, d.body,
+            d.attributes, d.system
+        from deleted d where p_archives),
+    recorded as (
+        insert into queue.history (queue_id, outcome, receive_count, first_received_at, sent_at, finished_at)
+        select p_queue_id, 'deleted', d.receive_count, d.first_received_at, array[d.sent_at], array[clock_timestamp()]
+        from deleted d where p_keeps_history)
+    select array_agg(d.id) into v_hit from deleted d;
+    return coalesce(v_hit, '{}');
+end $$;

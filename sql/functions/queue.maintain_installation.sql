@@ -1,0 +1,42 @@
+-- queue.maintain_installation(limit): what belongs to no queue: messages of deleted queues, deduplication ids that are
+-- over, watchers that went, history's partitions (days ahead made, days beyond p_history_days dropped).
+-- At most p_limit rows of each a call. Returns rows removed. Called by: the worker `maintain`.
+create or replace function queue.maintain_installation(p_limit int, p_history_days int) returns bigint
+language plpgsql as $$
+declare
+    v_removed bigint := 0;
+    v_rows bigint;
+    v_dropped record;
+    v_table text;
+begin
+    delete from queue.deduplication d where d.ctid = any (array(
+        select e.ctid from queue.deduplication e where e.expires_at <= clock_timestamp()
+        order by e.expires_at limit p_limit for update skip locked));
+    get diagnostics v_removed = row_count;
+    delete from queue.watcher w where w.ctid = any (array(
+        select e.ctid from queue.watcher e where e.registered_at < clock_timestamp() - interval '10 seconds'
+        limit p_limit for update skip locked));
+    for v_dropped in select d.queue_id, d.dropped_at from queue.dropped_queue d order by d.dropped_at limit 100 loop
+        v_rows := queue.clean_dropped(v_dropped.queue_id, p_limit);
+        v_removed := v_removed + v_rows;
+        if v_rows = 0 and v_dropped.dropped_at < clock_timestamp() - interval '10 minutes' then
+            delete from queue.dropped_queue d where d.queue_id = v_dropped.queue_id;
+        end if;
+    end loop;
+    delete from queue.archive a where a.archive_id = any (array(
+        select e.archive_id from queue.archive e join queue.queues q on q.queue_id = e.queue_id
+        where e.archived_at < clock_timestamp()
+            - coalesce((q.attributes ->> 'archive_seconds')::int, 1209600) * interval '1 second'
+        order by e.archive_id limit p_limit));
+    for v_day in 0 .. 2 loop
+        perform queue.add_history_day((now() at time zone 'utc')::date + v_day);
+    end loop;
+    for v_table in
+        select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
+        where i.inhparent = 'queue.history'::regclass and c.relname ~ '^history_[0-9]{8}$'
+            and right(c.relname, 8) < to_char((now() at time zone 'utc')::date - p_history_days, 'YYYYMMDD')
+    loop
+        execute format('drop table queue.%I', v_table);
+    end loop;
+    return v_removed;
+end $$;

@@ -1,0 +1,29 @@
+-- queue.maintain_queue(queue): cleans a queue, ends what is past its retention, forgets empty groups.
+-- Returns messages cleaned or expired. Called by: the worker `maintain`.
+create or replace function queue.maintain_queue(p_queue_id int) returns bigint
+language plpgsql as $$
+declare
+    v_queue queue.queues;
+    v_before timestamptz;
+    v_messages bigint := 0;
+begin
+    select * into v_queue from queue.queues q where q.queue_id = p_queue_id;
+    v_before := clock_timestamp() - v_queue.retention_seconds * interval '1 second';
+    if v_queue.fifo then
+        v_messages := queue.purge_groups(p_queue_id, v_before);
+        delete from queue.fifo_group g where g.ctid = any (array(
+            select e.ctid from queue.fifo_group e
+            where e.queue_id = p_queue_id and e.visible_at = 'infinity'
+                and not exists (select from queue.fifo_message m where m.group_key = e.group_key)
+            limit 1000 for update skip locked));
+        return v_messages;
+    end if;
+    for v_shard in 0 .. v_queue.shards - 1 loop
+        v_messages := v_messages + queue.maintain_shard(p_queue_id, v_shard);
+        if exists (select from queue.busy_shards(p_queue_id, v_queue.shards) b
+                   where b.shard = v_shard and b.since < v_before) then
+            v_messages := v_messages + queue.purge_shard(p_queue_id, v_shard, v_before);
+        end if;
+    end loop;
+    return v_messages + queue.purge_side(p_queue_id, v_before);
+end $$;

@@ -1,0 +1,34 @@
+-- queue.maintain_shard(queue, shard): what receives do only now and then: cleans what is done, and moves stragglers
+-- (old open leases far behind the cursor, which would hold up the cleaning) to the slow lane. Returns messages cleaned.
+-- Does nothing when the shard has a reader now. Locks: advisory, reader of the shard. Called by: maintain_queue.
+create or replace function queue.maintain_shard(p_queue_id int, p_shard int) returns bigint
+language plpgsql as $$
+declare
+    v_cursor record;
+    v_lease record;
+    v_low bigint;
+begin
+    if not pg_try_advisory_xact_lock(queue.lock_key(1, p_queue_id, p_shard)) then
+        return 0;
+    end if;
+    select c.pos, c.low into v_cursor from queue.lease c
+    where c.queue_id = p_queue_id and c.shard = p_shard order by c.pos desc limit 1;
+    if v_cursor.pos - v_cursor.low <= 1 then
+        return 0;
+    end if;
+    for v_lease in
+        select x.pos, x.receive_count, x.ids, x.visible_at from queue.lease x
+        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > v_cursor.low and x.pos < v_cursor.pos - 10000
+            and x.ids <> '{}'
+        order by x.pos limit 100 for update skip locked
+    loop
+        perform queue.unlease_messages(p_queue_id, p_shard, v_lease.pos, v_lease.receive_count, v_lease.ids,
+            v_lease.visible_at);
+    end loop;
+    v_low := queue.clean_shard(p_queue_id, p_shard, v_cursor.low, v_cursor.pos);
+    if v_low > v_cursor.low then
+        update queue.lease x set low = v_low
+        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = v_cursor.pos;
+    end if;
+    return v_low - v_cursor.low;
+end $$;

@@ -1,0 +1,15 @@
+-- queue.notify_watchers(queue, arn): at commit, wakes those who wait for the queue. Costs one index probe when nobody
+-- does: an unconditional NOTIFY takes a database-wide lock at commit and halves the rate of sending.
+-- Locks: watcher rows, skipped when another sender has them. Called by: everything that makes a message visible.
+create or replace function queue.notify_watchers(p_queue_id int, p_arn text) returns void
+language plpgsql as $$
+begin
+    delete from queue.watcher w
+    where w.ctid = any (array(
+        select r.ctid from queue.watcher r
+        where r.queue_id = p_queue_id and r.registered_at > clock_timestamp() - interval '5 seconds'
+        for update skip locked));
+    if found then
+        perform pg_notify('penstock', p_arn);
+    end if;
+end $$;

@@ -1,0 +1,48 @@
+-- queue.peek_messages(arn, state, after, limit): messages of a queue that are visible, in_flight or delayed, in the
+-- order of their public ids after p_after, without receiving them. Takes no lock.
+-- Index: log_pkey, lease_pkey, side_pkey, fifo_message_group. Called by: GET /v1/queues/{name}/messages/peek.
+create or replace function queue.peek_messages(p_arn text, p_state text, p_after bigint, p_limit int)
+returns table (public_id bigint, receive_count int, message_id text, sent_at_ms bigint, visible_at_ms bigint,
+    body text, attributes text, system text, group_id text)
+language sql stable as $$
+with q as (select * from queue.queues where arn = p_arn),
+cursor as (
+    select q.queue_id, s.shard, c.pos, c.low
+    from q cross join generate_series(0, q.shards - 1) s(shard)
+    cross join lateral (
+        select x.pos, x.low from queue.lease x
+        where x.queue_id = q.queue_id and x.shard = s.shard order by x.pos desc limit 1) c
+    where not q.fifo),
+found as (
+    (select queue.public_id(l.shard, l.id) as public_id, 0 as receive_count, l.message_id, l.sent_at,
+        l.sent_at as visible_at, l.body, l.attributes, l.system
+    from cursor c cross join lateral (
+        select * from queue.log l
+        where l.queue_id = c.queue_id and l.shard = c.shard
+            and l.id > greatest(c.pos, (coalesce(p_after, 0) >> 8) - 1)
+        order by l.id limit p_limit + 1) l
+    where p_state = 'visible')
+    union all
+    (select queue.public_id(l.shard, l.id), x.receive_count, l.message_id, l.sent_at, x.visible_at, l.body,
+        l.attributes, l.system
+    from cursor c
+    join queue.lease x on x.queue_id = c.queue_id and x.shard = c.shard and x.pos > c.low and x.ids <> '{}'
+        and queue.message_state(x.visible_at, x.receive_count) = p_state
+    join queue.log l on l.queue_id = x.queue_id and l.shard = x.shard and l.id = any (x.ids))
+    union all
+    (select queue.public_id(s.shard, s.id), s.receive_count, s.message_id, s.sent_at, s.visible_at, s.body,
+        s.attributes, s.system
+    from q join queue.side s on s.queue_id = q.queue_id
+    where queue.message_state(s.visible_at, s.receive_count) = p_state)
+    union all
+    (select queue.public_id(-2, m.id), m.receive_count, m.message_id, m.sent_at, m.visible_at, m.body, m.attributes,
+        m.system || jsonb_build_object('MessageDeduplicationId', m.deduplication_id)
+    from q join queue.fifo_group g on g.queue_id = q.queue_id join queue.fifo_message m on m.group_key = g.group_key
+    where queue.message_state(m.visible_at, m.receive_count) = p_state))
+select f.public_id, f.receive_count, f.message_id::text, queue.epoch_ms(f.sent_at), queue.epoch_ms(f.visible_at),
+    f.body, f.attributes::text, f.system::text, f.system ->> 'MessageGroupId'
+from found f
+where f.public_id > coalesce(p_after, -1)
+order by f.public_id
+limit p_limit
+$$;

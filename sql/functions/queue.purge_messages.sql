@@ -1,0 +1,31 @@
+-- queue.purge_messages(arn, interval): deletes every message of a queue, in flight or not.
+-- p_interval_seconds: refused when the last purge is not that long ago (0: never refused).
+-- Returns one row: purged (messages) or error QueueDoesNotExist, PurgeQueueInProgress, with detail.
+-- Locks: the queue's row, the readers of all shards. Called by: PurgeQueue, queue.purge_queue.
+create or replace function queue.purge_messages(p_arn text, p_interval_seconds int)
+returns table (purged bigint, error text, detail text)
+language plpgsql as $$
+declare
+    v_queue queue.queues;
+    v_purged bigint := 0;
+begin
+    select * into v_queue from queue.queues q where q.arn = p_arn for update;
+    if v_queue.queue_id is null then
+        return query select null::bigint, 'QueueDoesNotExist'::text, null::text;
+        return;
+    end if;
+    if v_queue.purged_at > clock_timestamp() - p_interval_seconds * interval '1 second' then
+        return query select null::bigint, 'PurgeQueueInProgress'::text, v_queue.name;
+        return;
+    end if;
+    update queue.queues q set purged_at = clock_timestamp() where q.queue_id = v_queue.queue_id;
+    if v_queue.fifo then
+        v_purged := queue.purge_groups(v_queue.queue_id);
+    else
+        for v_shard in 0 .. v_queue.shards - 1 loop
+            v_purged := v_purged + queue.purge_shard(v_queue.queue_id, v_shard);
+        end loop;
+        v_purged := v_purged + queue.purge_side(v_queue.queue_id);
+    end if;
+    return query select v_purged, null::text, null::text;
+end $$;

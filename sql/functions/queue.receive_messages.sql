@@ -1,0 +1,44 @@
+-- queue.receive_messages: hands out up to p_max messages of a queue and hides them from other receivers.
+-- Parameters: the queue's ARN; p_lease_size: at most so many messages share a lease (they expire together; each is
+--   acknowledged on its own); p_visibility_seconds 0-43200, null: the queue's own.
+-- Returns: a header row (error, wait_seconds), then the messages. Locks: reader of a shard, or rows of the slow lane or
+--   of FIFO groups (skipped when locked). Use it in a short transaction of its own.
+-- Called by: ReceiveMessage, queue.receive, queue.receive_fifo, queue.pop.
+create or replace function queue.receive_messages(
+    p_queue text, p_max int, p_lease_size int default 1000, p_visibility_seconds int default null)
+returns setof queue.delivery
+language plpgsql as $$
+declare
+    v_queue record;
+    v_header queue.delivery;
+    v_want int := p_max;
+    v_visibility interval;
+    v_rows int;
+begin
+    select q.queue_id, q.fifo, q.shards, q.wait_seconds, q.visibility_timeout_seconds, q.max_receive_count,
+        q.dead_letter_arn
+    into v_queue from queue.queues q where q.arn = p_queue;
+    v_header.wait_seconds := v_queue.wait_seconds;
+    v_header.error := case when v_queue.queue_id is null then 'QueueDoesNotExist' end;
+    return next v_header;
+    if v_queue.queue_id is null then
+        return;
+    end if;
+    v_visibility := coalesce(p_visibility_seconds, v_queue.visibility_timeout_seconds) * interval '1 second';
+    if v_queue.fifo then
+        return query select * from queue.take_groups(v_queue.queue_id, v_want, v_visibility,
+            v_queue.max_receive_count, v_queue.dead_letter_arn);
+        return;
+    end if;
+    if exists (select from queue.side s
+               where s.queue_id = v_queue.queue_id and s.visible_at <= clock_timestamp()) then
+        return query select * from queue.take_side(v_queue.queue_id, v_want, v_visibility,
+            v_queue.max_receive_count, v_queue.dead_letter_arn);
+        get diagnostics v_rows = row_count;
+        v_want := v_want - v_rows;
+    end if;
+    if v_want > 0 then
+        return query select * from queue.take_log(v_queue.queue_id, v_queue.shards, v_want, p_lease_size,
+            v_visibility, v_queue.max_receive_count, v_queue.dead_letter_arn);
+    end if;
+end $$;

@@ -1,0 +1,86 @@
+-- queue.send_messages: appends messages to one or more queues, all in this transaction.
+-- Parameters, one array element a message: queue's ARN, message id, body, size in bytes (body and attributes),
+--   message attributes, system attributes, delay in seconds (null: the queue's), group, deduplication id; a null
+--   array is null for all. p_async_commit: do not wait for the disk (synchronous_commit = off for this transaction).
+-- Returns a row a message: n (1, 2, …), id (public), message_id and sequence_number (FIFO; the original's for a
+--   duplicate), error (a class of errors.py; nothing was stored for this one) and detail.
+-- Locks: writer of one shard a queue (never waited for); FIFO: the groups' rows. Index: log_pkey.
+-- Called by: SendMessage, SendMessageBatch, queue.send, queue.send_batch, queue.send_fifo.
+create or replace function queue.send_messages(
+    p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_attributes jsonb[], p_system jsonb[],
+    p_delays int[], p_groups text[], p_deduplication_ids text[], p_async_commit boolean default false)
+returns table (n int, id bigint, message_id text, sequence_number bigint, error text, detail text)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_arn text;
+    v_queue record;
+    v_shard int;
+    v_now timestamptz;
+begin
+    if p_async_commit then
+        perform set_config('synchronous_commit', 'off', true);
+    end if;
+    for v_arn in select distinct arn from unnest(p_queues) arn order by arn loop
+        select q.queue_id, q.fifo, q.shards, q.delay_seconds, q.maximum_message_bytes
+        into v_queue from queue.queues q where q.arn = v_arn;
+        if v_queue.queue_id is null then
+            return query
+            select u.n::int, null::bigint, null::text, null::bigint, 'QueueDoesNotExist'::text, null::text
+            from unnest(p_queues) with ordinality u(arn, n) where u.arn = v_arn;
+            continue;
+        end if;
+        if (select max(size) > v_queue.maximum_message_bytes from unnest(p_sizes) size) then
+            return query
+            select u.n::int, null::bigint, null::text, null::bigint, 'MessageTooLong'::text,
+                v_queue.maximum_message_bytes::text
+            from unnest(p_queues, p_sizes) with ordinality u(arn, size, n)
+            where u.arn = v_arn and u.size > v_queue.maximum_message_bytes;
+        end if;
+        if v_queue.fifo then
+            return query select * from queue.send_fifo_messages(v_arn, p_queues, p_message_ids, p_bodies, p_sizes,
+                p_attributes, p_system, p_groups, p_deduplication_ids);
+            continue;
+        end if;
+        v_shard := queue.claim_shard(v_queue.queue_id, v_queue.shards);
+        v_now := clock_timestamp();
+        if v_shard >= 0 then
+            return query
+            with head as materialized (
+                select coalesce(
+                    (select l.id from queue.log l
+                     where l.queue_id = v_queue.queue_id and l.shard = v_shard and l.id > c.pos
+                     order by l.id desc limit 1), c.pos) as id
+                from (select c.pos from queue.lease c where c.queue_id = v_queue.queue_id and c.shard = v_shard
+                      order by c.pos desc limit 1) c),
+            entry as materialized (
+                select u.n::int as n, head.id + row_number() over (order by u.n) as id,
+                    u.message_id, u.body, u.attributes, u.system
+                from head, unnest(p_queues, p_message_ids, p_bodies, p_sizes, p_attributes, p_system, p_delays)
+                    with ordinality u(arn, message_id, body, size, attributes, system, delay, n)
+                where u.arn = v_arn and u.size <= v_queue.maximum_message_bytes
+                    and coalesce(u.delay, v_queue.delay_seconds) = 0),
+            stored as (
+                insert into queue.log (id, sent_at, message_id, queue_id, shard, body, attributes, system)
+                select e.id, v_now, e.message_id, v_queue.queue_id, v_shard, e.body, e.attributes, e.system
+                from entry e)
+            select e.n, queue.public_id(v_shard, e.id), null::text, null::bigint, null::text, null::text from entry e;
+        end if;
+        if v_shard < 0 or v_queue.delay_seconds > 0 or p_delays is not null then
+            return query
+            with entry as materialized (
+                select u.n::int as n, nextval('queue.side_id') as id, u.message_id, u.body, u.attributes, u.system,
+                    v_now + coalesce(u.delay, v_queue.delay_seconds) * interval '1 second' as visible_at
+                from unnest(p_queues, p_message_ids, p_bodies, p_sizes, p_attributes, p_system, p_delays)
+                    with ordinality u(arn, message_id, body, size, attributes, system, delay, n)
+                where u.arn = v_arn and u.size <= v_queue.maximum_message_bytes
+                    and (v_shard < 0 or coalesce(u.delay, v_queue.delay_seconds) > 0)),
+            stored as (
+                insert into queue.side (id, visible_at, sent_at, message_id, queue_id, shard, body, attributes, system)
+                select e.id, e.visible_at, v_now, e.message_id, v_queue.queue_id, -1, e.body, e.attributes, e.system
+                from entry e)
+            select e.n, queue.public_id(-1, e.id), null::text, null::bigint, null::text, null::text from entry e;
+        end if;
+        perform queue.notify_watchers(v_queue.queue_id, v_arn);
+    end loop;
+end $$;

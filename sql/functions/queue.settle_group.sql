@@ -1,0 +1,10 @@
+-- queue.settle_group(group): sets from when on the group's first message may be received; 'infinity' when it is empty.
+-- The caller holds the group's row. Index: fifo_message_group. Called by: every change to a group's messages.
+create or replace function queue.settle_group(p_group_key bigint) returns void
+language plpgsql as $$
+begin
+    update queue.fifo_group g
+    set visible_at = coalesce((select m.visible_at from queue.fifo_message m
+                               where m.group_key = p_group_key order by m.id limit 1), 'infinity')
+    where g.group_key = p_group_key;
+end $$;

@@ -1,0 +1,54 @@
+-- queue.take_shard: hands out up to p_max messages of one shard: expired leases first, then what nobody has had yet.
+-- The caller is the shard's reader. Time is monotone a shard, whatever the clock does: it never falls behind the
+-- watermark. Index: lease_pkey, lease_visible_at, log_pkey. Called by: take_log.
+create or replace function queue.take_shard(
+    p_queue_id int, p_shard int, p_max int, p_lease_size int, p_visibility interval, p_max_receive_count int,
+    p_dead_letter_arn text)
+returns setof queue.delivery
+language plpgsql as $$
+declare
+    v_cursor record;
+    v_now timestamptz;
+    v_watermark timestamptz;
+    v_low bigint;
+    v_want int := p_max;
+    v_rows int;
+begin
+    select c.pos, c.watermark, c.low into v_cursor from queue.lease c
+    where c.queue_id = p_queue_id and c.shard = p_shard order by c.pos desc limit 1;
+    v_now := greatest(clock_timestamp(), v_cursor.watermark + interval '1 microsecond');
+    v_watermark := v_now - interval '1 microsecond';
+    if exists (select from queue.lease x
+               where x.queue_id = p_queue_id and x.shard = p_shard and x.visible_at > v_cursor.watermark
+                   and x.visible_at <= v_watermark and x.ids <> '{}') then
+        return query select * from queue.take_expired(p_queue_id, p_shard, v_cursor.watermark, v_now, v_want,
+            p_visibility, p_max_receive_count, p_dead_letter_arn);
+        get diagnostics v_rows = row_count;
+        v_want := v_want - v_rows;
+        v_watermark := v_cursor.watermark;      -- it may not pass a lease that is left; the next receive moves it on
+    end if;
+    if v_want <= 0 then
+        return;
+    end if;
+    v_low := v_cursor.low;
+    if v_cursor.pos - v_low > 2000 and v_cursor.pos % 2000 < v_want then
+        v_low := queue.clean_shard(p_queue_id, p_shard, v_low, v_cursor.pos);
+    end if;
+    return query
+    with fresh as materialized (
+        select l.id, l.sent_at, l.message_id, l.body, l.attributes, l.system,
+            (row_number() over (order by l.id) - 1) / p_lease_size as part
+        from queue.log l
+        where l.queue_id = p_queue_id and l.shard = p_shard and l.id > v_cursor.pos
+        order by l.id limit v_want),
+    leased as (
+        insert into queue.lease (pos, first_id, visible_at, first_received_at, watermark, low, queue_id,
+            receive_count, shard, ids)
+        select max(f.id), min(f.id), v_now + p_visibility, v_now, v_watermark, v_low, p_queue_id, 1, p_shard,
+            array_agg(f.id order by f.id)
+        from fresh f group by f.part)
+    select null::text, null::int, p_queue_id, p_shard::smallint, max(f.id) over (partition by f.part), f.id, 1,
+        f.message_id::text, queue.epoch_ms(f.sent_at), queue.epoch_ms(v_now), f.body, f.attributes::text,
+        f.system::text, queue.public_id(p_shard, f.id), queue.epoch_ms(v_now + p_visibility)
+    from fresh f;
+end $$;

@@ -1,0 +1,29 @@
+-- queue.take_side: hands out messages of the slow lane; those received p_max_receive_count times go to the dead-letter
+-- queue instead, when it exists. Locks: the messages' rows, skipped when locked. Index: side_visible_at.
+-- Called by: receive_messages.
+create or replace function queue.take_side(
+    p_queue_id int, p_max int, p_visibility interval, p_max_receive_count int, p_dead_letter_arn text)
+returns setof queue.delivery
+language plpgsql as $$
+declare
+    v_now timestamptz := clock_timestamp();
+    v_target int;
+begin
+    if p_max_receive_count is not null then
+        select q.queue_id into v_target from queue.queues q where q.arn = p_dead_letter_arn;
+        if v_target is not null then
+            perform queue.dead_letter_side(p_queue_id, p_max_receive_count, v_target, p_dead_letter_arn);
+        end if;
+    end if;
+    return query
+    update queue.side s
+    set visible_at = v_now + p_visibility, receive_count = s.receive_count + 1,
+        first_received_at = coalesce(s.first_received_at, v_now)
+    where s.ctid = any (array(
+        select r.ctid from queue.side r
+        where r.queue_id = p_queue_id and r.visible_at <= v_now
+        order by r.visible_at, r.id limit p_max for update skip locked))
+    returning null::text, null::int, p_queue_id, s.shard, 0::bigint, s.id, s.receive_count, s.message_id::text,
+        queue.epoch_ms(s.sent_at), queue.epoch_ms(s.first_received_at), s.body, s.attributes::text, s.system::text,
+        queue.public_id(s.shard, s.id), queue.epoch_ms(s.visible_at);
+end $$;
