@@ -89,7 +89,7 @@ clean: ## remove .venv, .tools, caches (never the data of `make run`)
 	@$(UV) venv --quiet --allow-existing --python "$(PYTHON)" .venv
 
 .tools/bin/uv:
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --target .tools uv
+	@PIP_ROOT_USER_ACTION=ignore $(PYTHON) -m pip install --quiet --disable-pip-version-check --target .tools uv
 
 $(SAM): requirements/sam.lock | $(UV)
 	@$(UV) venv --quiet --allow-existing --python "$(PYTHON)" .tools/sam

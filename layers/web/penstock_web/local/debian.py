@@ -1,0 +1,81 @@
+"""Unpacks a Debian or Ubuntu package into a folder, without root and without installing anything."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from .account import LocalError
+
+
+def unpack_package(name: str, target: Path) -> Path:
+    """Download a package and the shared libraries it needs and unpack them into `target`; returns `target`.
+
+    Uses apt's own configuration, so signatures are checked as always. Complete or not at all. Raises LocalError.
+    """
+    if target.is_dir():
+        return target
+    if not all(shutil.which(tool) for tool in ("apt-get", "dpkg-deb", "dpkg-query")):
+        raise LocalError(f"{name} is not installed, and this is no Debian or Ubuntu to fetch it for")
+    unfinished = target.with_name(target.name + ".new")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(parents=True)
+    package = _download(name, unfinished)
+    for library in _missing_libraries(package):
+        _download(library, unfinished)
+    for archive in unfinished.glob("*.deb"):
+        _run(["dpkg-deb", "-x", archive, unfinished], unfinished)
+    return unfinished.rename(target)
+
+
+def library_path(root: Path) -> str:
+    """LD_LIBRARY_PATH for programs that were unpacked into `root`."""
+    return ":".join(map(str, (*root.glob("usr/lib/*-linux-gnu*"), root / "usr/lib")))
+
+
+def _download(name: str, folder: Path) -> Path:
+    before = set(folder.glob("*.deb"))
+    try:
+        _run(["apt-get", "-q", "download", name], folder)
+    except LocalError:
+        # No package lists, as in a fresh container image: fetch them into a folder of ours, which needs no root.
+        options = _private_lists(folder.parent / "apt")
+        _run(["apt-get", "-q", *options, "update"], folder)
+        _run(["apt-get", "-q", *options, "download", name], folder)
+    return next(iter(set(folder.glob("*.deb")) - before))
+
+
+def _private_lists(folder: Path) -> list[str]:
+    for part in ("lists/partial", "cache/archives/partial"):
+        (folder / part).mkdir(parents=True, exist_ok=True)
+    return [
+        "-o",
+        f"Dir::State::lists={folder / 'lists'}",
+        "-o",
+        f"Dir::Cache={folder / 'cache'}",
+        "-o",
+        "APT::Sandbox::User=root",
+    ]
+
+
+def _missing_libraries(package: Path) -> list[str]:
+    """The library packages a package depends on that are not installed; of alternatives, the first one."""
+    depends = _run(["dpkg-deb", "-f", package, "Depends"], package.parent)
+    names = [re.split(r"[ (|:]", entry.strip())[0] for entry in depends.split(",")]
+    return [name for name in names if name.startswith("lib") and not _is_installed(name)]
+
+
+def _is_installed(name: str) -> bool:
+    query = ["dpkg-query", "-W", "-f", "${db:Status-Abbrev}", name]
+    return subprocess.run(query, capture_output=True, text=True, check=False).stdout.startswith("ii")
+
+
+def _run(command: Sequence[str | Path], folder: Path) -> str:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or [f"exit {done.returncode}"]
+        raise LocalError(f"{command[0]}: {lines[-1]}")
+    return done.stdout

@@ -1,0 +1,167 @@
+"""Starts PgBouncer, in transaction mode, in front of our own PostgreSQL.
+
+The program comes from PATH, or on Debian and Ubuntu from its package, unpacked into a cache folder without root.
+The configuration is infra/pgbouncer/pgbouncer.ini.tmpl, the one that a deployment uses as well.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from typing import Final
+
+from .account import Account, LocalError
+from .debian import library_path, unpack_package
+from .postgres import DATABASE, ROLE, Postgres
+from .state import cache_directory
+
+_START_SECONDS: Final = 10
+_STOP_SECONDS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Where pgbouncer is, and the library path it needs (empty when installed)."""
+
+    path: Path
+    libraries: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PgBouncer:
+    """A running pooler."""
+
+    port: int
+    password: str
+
+    def dsn(self, database: str = DATABASE) -> str:
+        """For clients that prepare no statements: psycopg with prepare_threshold=None."""
+        return f"postgresql://{ROLE}:{self.password}@127.0.0.1:{self.port}/{database}"
+
+
+def find_pgbouncer(account: Account) -> Program:
+    """The installed program, or the unpacked one. Raises LocalError with the reason when there is none."""
+    for place in (shutil.which("pgbouncer"), "/usr/sbin/pgbouncer"):
+        if place and Path(place).exists():
+            return Program(Path(place))
+    root = unpack_package("pgbouncer", account_cache(account) / "pgbouncer")
+    return Program(root / "usr/sbin/pgbouncer", library_path(root))
+
+
+def account_cache(account: Account) -> Path:
+    """The cache folder. Raises LocalError when the server's user cannot enter it."""
+    cache = cache_directory()
+    cache.mkdir(parents=True, exist_ok=True)
+    if not account.can_reach(cache):
+        raise LocalError(f"PgBouncer does not run as root, and its user cannot enter {cache}")
+    return cache
+
+
+@contextmanager
+def running_pgbouncer(
+    state: Path, server: Postgres, database: str = DATABASE, pool_size: int = 20
+) -> Iterator[PgBouncer]:
+    """A pooler in `state`/pgbouncer for one database, or for all with `database="*"`; stopped at the end."""
+    program = find_pgbouncer(server.account)
+    home = server.account.own(state / "pgbouncer")
+    _stop_leftover(home)
+    port = _free_port()
+    _configure(home, server, database, pool_size, port)
+    process = _launch(program, server.account, home)
+    try:
+        _wait_until_open(process, port, home / "log")
+        yield PgBouncer(port, server.password)
+    finally:
+        _stop(process)
+
+
+def template_path() -> Path:
+    """pgbouncer.ini.tmpl: beside this file when installed, in infra/ in the checkout."""
+    installed = Path(__file__).with_name("pgbouncer.ini.tmpl")
+    return (
+        installed if installed.exists() else Path(__file__).parents[4] / "infra/pgbouncer/pgbouncer.ini.tmpl"
+    )
+
+
+def _configure(home: Path, server: Postgres, database: str, pool_size: int, port: int) -> None:
+    account = server.account
+    users = account.write(home / "users.txt", f'"{ROLE}" "{server.password}"\n')
+    text = Template(template_path().read_text()).substitute(
+        databases=f"{database} = host={server.socket_directory} port={server.port}",
+        listen_host="127.0.0.1",
+        listen_port=port,
+        auth_type="scram-sha-256",
+        auth_file=users,
+        pool_size=pool_size,
+        max_client_connections=1000,
+        query_wait_seconds=10,
+        log_file=home / "log",
+        pid_file=home / "pid",
+    )
+    account.write(home / "pgbouncer.ini", text)
+
+
+def _launch(program: Program, account: Account, home: Path) -> subprocess.Popen[bytes]:
+    user = {"user": account.uid, "group": account.gid, "extra_groups": ()} if account.switch else {}
+    environment = {"PATH": "/usr/bin:/bin"}
+    if program.libraries:
+        environment["LD_LIBRARY_PATH"] = program.libraries
+    return subprocess.Popen(  # type: ignore[call-overload, no-any-return]
+        [str(program.path), "-q", str(home / "pgbouncer.ini")],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        env=environment,
+        start_new_session=True,
+        **user,
+    )
+
+
+def _wait_until_open(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.01)
+    raise LocalError(f"PgBouncer did not start; see {log}")
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _stop_leftover(home: Path) -> None:
+    """End the pooler of a killed service: it points at an address that may no longer hold."""
+    pid_file = home / "pid"
+    if not pid_file.exists():
+        return
+    pid = int(pid_file.read_text())
+    listed = subprocess.run(
+        ["ps", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=False
+    )
+    if str(home / "pgbouncer.ini") in listed.stdout:
+        os.kill(pid, signal.SIGKILL)
+    pid_file.unlink(missing_ok=True)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port

@@ -1,0 +1,227 @@
+"""Starts, adopts and stops a PostgreSQL server of our own, in a folder of our own.
+
+Nothing of an installed server is touched: own data folder, own port on 127.0.0.1, own socket folder. The data is
+as safe as on any server: fsync and synchronous_commit are on. A server that still runs in the folder (because the
+service was killed) is taken over as it is.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+from psycopg import sql
+
+from .account import Account, LocalError
+from .binaries import Binaries, Source, find_binaries, reachable
+
+ROLE: Final = "penstock"
+DATABASE: Final = "penstock"
+_STOP_SECONDS: Final = 20
+_START_SECONDS: Final = 60
+# Longest path of a Unix socket is 107 bytes, on macOS 103; PostgreSQL adds "/.s.PGSQL.12345".
+_LONGEST_SOCKET_FOLDER: Final = 80
+
+# For a small machine that does other things too. Durable: fsync and synchronous_commit keep their default, on.
+SERVER_SETTINGS: Final = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_permissions": "0700",
+    "password_encryption": "scram-sha-256",
+    "max_connections": "100",
+    "shared_buffers": "128MB",
+    "wal_compression": "on",
+    "max_wal_size": "2GB",
+    "checkpoint_timeout": "15min",
+    "checkpoint_completion_target": "0.9",
+    "random_page_cost": "1.1",
+    "autovacuum_naptime": "10s",
+    "jit": "off",
+    "log_line_prefix": "%m [%p] ",
+    "timezone": "UTC",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Postgres:
+    """A running server. DSNs name the role `penstock`, which owns its database and is not a superuser."""
+
+    data: Path
+    port: int
+    socket_directory: Path
+    password: str
+    binaries: Binaries
+    account: Account
+    adopted: bool
+
+    def service_dsn(self, database: str = DATABASE) -> str:
+        """For the service and for applications: TCP, with the password."""
+        return f"postgresql://{ROLE}:{self.password}@127.0.0.1:{self.port}/{database}"
+
+    def superuser_dsn(self, database: str = "postgres") -> str:
+        """For administration: the socket, whose folder only the server's user and root can enter."""
+        return f"host={self.socket_directory} port={self.port} user=postgres dbname={database}"
+
+    def stop(self) -> None:
+        """Stop it cleanly; open connections are ended. Does nothing when it no longer runs."""
+        control = self.binaries.path("pg_ctl")
+        self.account.run([control, "stop", "-D", self.data, "-m", "fast", "-w", "-t", str(_STOP_SECONDS)])
+
+
+@contextmanager
+def running_postgres(
+    state: Path,
+    account: Account,
+    source: Source = "any",
+    settings: Mapping[str, str] | None = None,
+) -> Iterator[Postgres]:
+    """A server in `state`/postgres, stopped at the end. `settings` go before our own. Raises LocalError."""
+    server = start(state, account, source, settings)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def start(
+    state: Path, account: Account, source: Source = "any", settings: Mapping[str, str] | None = None
+) -> Postgres:
+    """Start or adopt the server of a state folder; makes folder, cluster, role and database the first time."""
+    home = account.own(state / "postgres")
+    data = home / "data"
+    binaries = reachable(_binaries_for(data, source), account)
+    if not (data / "PG_VERSION").exists():
+        _initialise(binaries, account, home)
+    server = _adopt(binaries, account, home) or _launch(binaries, account, home, settings or {})
+    _make_role_and_database(server)
+    return server
+
+
+def _binaries_for(data: Path, source: Source) -> Binaries:
+    version = data / "PG_VERSION"
+    if not version.exists():
+        return find_binaries(source)
+    major = int(version.read_text())
+    try:
+        return find_binaries(source, major)
+    except LocalError as error:
+        raise LocalError(
+            f"{data} was written by PostgreSQL {major}, which was not found here; install PostgreSQL {major}, "
+            "or start with another --data-dir (pg_dump and pg_restore carry the data over)"
+        ) from error
+
+
+def _initialise(binaries: Binaries, account: Account, home: Path) -> None:
+    """Make the cluster beside its place and move it there: an interrupted attempt leaves nothing half done."""
+    unfinished = home / "data.new"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    account.write(home / "password", secrets.token_urlsafe(18))
+    command: list[str | Path] = [
+        binaries.path("initdb"),
+        "-D",
+        unfinished,
+        "-U",
+        "postgres",
+        "-E",
+        "UTF8",
+        "--no-locale",
+    ]
+    done = account.run([*command, "--auth-local=trust", "--auth-host=scram-sha-256"])
+    if done.returncode != 0:
+        raise LocalError(f"initdb failed: {' '.join(done.stdout.split())}")
+    with (unfinished / "postgresql.conf").open("a") as file:
+        file.write("\ninclude_if_exists = 'penstock.conf'\n")
+    unfinished.rename(home / "data")
+
+
+def _adopt(binaries: Binaries, account: Account, home: Path) -> Postgres | None:
+    if account.run([binaries.path("pg_ctl"), "status", "-D", home / "data"]).returncode != 0:
+        return None
+    lines = (home / "data/postmaster.pid").read_text().split("\n")
+    server = _server(binaries, account, home, int(lines[3]), Path(lines[4]), adopted=True)
+    try:
+        psycopg.connect(server.superuser_dsn(), connect_timeout=_START_SECONDS).close()
+    except psycopg.OperationalError:
+        return None
+    return server
+
+
+def _launch(binaries: Binaries, account: Account, home: Path, settings: Mapping[str, str]) -> Postgres:
+    sockets = _socket_directory(account, home)
+    log = _fresh_log(account, home)
+    control = binaries.path("pg_ctl")
+    for port in _ports(home):
+        _configure(account, home, {**SERVER_SETTINGS, **settings}, port, sockets)
+        options = ["-w", "-s", "-t", str(_START_SECONDS)]
+        if account.run([control, "start", "-D", home / "data", "-l", log, *options], log=log).returncode == 0:
+            account.write(home / "port", str(port))
+            return _server(binaries, account, home, port, sockets, adopted=False)
+        if "could not bind" not in log.read_text(errors="replace"):
+            break
+    raise LocalError(f"PostgreSQL did not start; see {log}")
+
+
+def _fresh_log(account: Account, home: Path) -> Path:
+    log = home / "log"
+    if log.exists():
+        log.replace(home / "log.previous")
+    return account.write(log, "")
+
+
+def _server(
+    binaries: Binaries, account: Account, home: Path, port: int, sockets: Path, *, adopted: bool
+) -> Postgres:
+    password = (home / "password").read_text()
+    return Postgres(home / "data", port, sockets, password, binaries, account, adopted)
+
+
+def _socket_directory(account: Account, home: Path) -> Path:
+    """A folder with a short path: beside the data, or else a temporary one, remembered for the next start."""
+    if len(str(home)) <= _LONGEST_SOCKET_FOLDER:
+        return account.own(home / "socket")
+    link = home / "socket"
+    if not link.is_dir():
+        link.unlink(missing_ok=True)
+        link.symlink_to(tempfile.mkdtemp(prefix="penstock-"))
+    return account.own(link.resolve())
+
+
+def _ports(home: Path) -> Iterator[int]:
+    """The port of the last start, so that addresses stay the same; then free ones, should it be taken."""
+    remembered = home / "port"
+    if remembered.exists():
+        yield int(remembered.read_text())
+    for _ in range(3):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port: int = probe.getsockname()[1]
+        yield port
+
+
+def _configure(account: Account, home: Path, settings: Mapping[str, str], port: int, sockets: Path) -> None:
+    whole = {**settings, "port": str(port), "unix_socket_directories": str(sockets)}
+    lines = [f"{name} = '{value}'" for name, value in whole.items()]
+    head = "# Written at each start. ALTER SYSTEM wins over this file."
+    account.write(home / "data/penstock.conf", "\n".join([head, *lines, ""]))
+
+
+def _make_role_and_database(server: Postgres) -> None:
+    """Make them once. Looked for at every start: the first one may have been interrupted here."""
+    with psycopg.connect(server.superuser_dsn(), autocommit=True) as connection:
+        if not _exists(connection, "select from pg_roles where rolname = %s", ROLE):
+            create = sql.SQL("create role {} login password {}")
+            connection.execute(create.format(sql.Identifier(ROLE), sql.Literal(server.password)))
+        if not _exists(connection, "select from pg_database where datname = %s", DATABASE):
+            create = sql.SQL("create database {} owner {} template template0")
+            connection.execute(create.format(sql.Identifier(DATABASE), sql.Identifier(ROLE)))
+
+
+def _exists(connection: psycopg.Connection[Any], query: Any, name: str) -> bool:
+    return connection.execute(query, (name,)).fetchone() is not None

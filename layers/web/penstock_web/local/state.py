@@ -1,0 +1,63 @@
+"""Where local data lives: one folder per database, held by one process at a time.
+
+<state>/lock            held while `penstock up` runs
+<state>/postgres/data   the database cluster; log, port, passwords beside it
+<state>/pgbouncer/      configuration, log
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .account import Account, LocalError
+
+
+def default_state_directory() -> Path:
+    """$XDG_STATE_HOME/penstock, ~/.local/state/penstock, or for root /var/lib/penstock.
+
+    Root's home is closed to the user that PostgreSQL runs as.
+    """
+    if base := os.environ.get("XDG_STATE_HOME"):
+        return Path(base) / "penstock"
+    return Path("/var/lib/penstock") if os.geteuid() == 0 else Path.home() / ".local/state/penstock"
+
+
+def cache_directory() -> Path:
+    """Where downloaded and copied programs are kept: the like of the above, and safe to delete."""
+    if base := os.environ.get("XDG_CACHE_HOME"):
+        return Path(base) / "penstock"
+    return Path("/var/cache/penstock") if os.geteuid() == 0 else Path.home() / ".cache/penstock"
+
+
+@contextmanager
+def held_state(path: Path, account: Account) -> Iterator[Path]:
+    """The folder, made if need be and held until the end. Raises LocalError when another process holds it."""
+    path = path.absolute()
+    path.mkdir(parents=True, exist_ok=True)
+    if not account.can_reach(path):
+        raise LocalError(
+            f"PostgreSQL does not run as root, and its user cannot enter {path}; choose another with --data-dir"
+        )
+    with (path / "lock").open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise LocalError(f"{path} is in use by another penstock; stop it, or use --data-dir") from None
+        yield path
+
+
+@contextmanager
+def ephemeral_state() -> Iterator[Path]:
+    """A new folder that is removed at the end, with everything in it."""
+    path = Path(tempfile.mkdtemp(prefix="penstock-"))
+    path.chmod(0o711)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)

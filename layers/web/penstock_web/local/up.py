@@ -1,0 +1,155 @@
+"""`penstock up`: database, pooler, migrations, service; and all of it down again in the opposite order."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Final
+
+from penstock.migrations import MigrationError, migrate
+from penstock.settings import Settings
+from penstock.telemetry import configure_logging
+
+from .account import Account, LocalError
+from .pgbouncer import running_pgbouncer
+from .postgres import ROLE, Postgres, running_postgres
+from .state import default_state_directory, ephemeral_state, held_state
+from .workers import run_workers
+
+if TYPE_CHECKING:
+    import psycopg
+
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What `penstock up` was asked for."""
+
+    host: str
+    port: int
+    workers: int = 1
+    state: Path | None = None
+    ephemeral: bool = False
+    migrate: bool = True
+    pooler: bool = True
+
+
+def up(settings: Settings, plan: Plan) -> int:
+    """Start everything, serve until SIGTERM or Ctrl-C, stop everything. Raises LocalError."""
+    configure_logging(settings.log_level)
+    _check_port(plan.host, plan.port)
+    with _signals_end_the_process(), ExitStack() as stack:
+        stack.callback(_ignore_signals)
+        settings = _with_database(settings, plan, stack)
+        _serve(settings, plan, lambda: _announce(settings, plan))
+    return 0
+
+
+def _with_database(settings: Settings, plan: Plan, stack: ExitStack) -> Settings:
+    """The settings with the addresses of a database that is up and migrated."""
+    if settings.database_url:
+        if plan.migrate:
+            _migrate(settings.direct_url, None)
+        return settings
+    account = Account.choose()
+    place = (
+        stack.enter_context(ephemeral_state()) if plan.ephemeral else plan.state or default_state_directory()
+    )
+    state = stack.enter_context(held_state(place, account))
+    server = stack.enter_context(running_postgres(state, account))
+    direct = server.service_dsn()
+    _migrate(direct, ROLE)
+    pooled = _pooled(state, server, stack) if plan.pooler else None
+    return dataclasses.replace(settings, database_url=pooled or direct, database_direct_url=direct)
+
+
+def _pooled(state: Path, server: Postgres, stack: ExitStack) -> str | None:
+    try:
+        return stack.enter_context(running_pgbouncer(state, server)).dsn()
+    except LocalError as error:
+        print(f"without PgBouncer, directly to PostgreSQL: {error}", flush=True)
+        return None
+
+
+def _migrate(dsn: str, role: str | None) -> None:
+    import psycopg
+
+    try:
+        migrate(dsn, role=role)
+    except MigrationError as error:
+        raise LocalError(str(error)) from error
+    except psycopg.OperationalError as error:
+        raise LocalError(f"no connection to the database: {_one_line(error)}") from error
+
+
+def _one_line(error: psycopg.Error) -> str:
+    return " ".join(str(error).split())
+
+
+def _serve(settings: Settings, plan: Plan, on_ready: Callable[[], None]) -> None:
+    if plan.workers > 1:
+        run_workers(settings, plan.host, plan.port, plan.workers, on_ready)
+        return
+    from penstock_web.server import serve
+
+    serve(settings, plan.host, plan.port, on_ready)
+
+
+def _announce(settings: Settings, plan: Plan) -> None:
+    address = f"http://{plan.host}:{plan.port}"
+    region = settings.queue_region
+    print(f"penstock ready on {address}")
+    print(f"database {settings.direct_url}")
+    print(
+        f'boto3    boto3.client("sqs", endpoint_url="{address}", region_name="{region}", '
+        'aws_access_key_id="x", aws_secret_access_key="x").create_queue(QueueName="hello")'
+    )
+    print(
+        f"awscli   AWS_ACCESS_KEY_ID=x AWS_SECRET_ACCESS_KEY=x aws --region {region} --endpoint-url {address} "
+        "sqs create-queue --queue-name hello",
+        flush=True,
+    )
+
+
+def _check_port(host: str, port: int) -> None:
+    """Say at once that the port is taken, not after the database was started."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise LocalError(
+                f"cannot listen on {host}:{port}: {error.strerror}; choose another --port"
+            ) from None
+
+
+@contextmanager
+def _signals_end_the_process() -> Iterator[None]:
+    """SIGTERM and SIGINT leave by SystemExit, through every `finally`, wherever the start has got to."""
+    previous = {number: signal.signal(number, _exit) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _exit(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    sys.exit(0)
+
+
+def _ignore_signals() -> None:
+    # A second Ctrl-C must not leave a database behind that nobody stops.
+    for number in _SIGNALS:
+        with contextlib.suppress(ValueError):
+            signal.signal(number, signal.SIG_IGN)

@@ -1,0 +1,107 @@
+"""Several service processes on one port: started, watched and stopped together.
+
+Each listens with SO_REUSEPORT. A worker says through a pipe that it is ready, and ends when its standard input does:
+it never outlives its parent, even a killed one.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from penstock.settings import Settings
+from penstock.telemetry import configure_logging
+
+from .account import LocalError
+
+_log = logging.getLogger(__name__)
+
+# A worker that cannot start is not started again in a tight circle.
+_RESTART_PAUSE_SECONDS: Final = 0.5
+_EXTRA_SECONDS: Final = 2
+
+
+def run_workers(settings: Settings, host: str, port: int, count: int, on_ready: Callable[[], None]) -> None:
+    """Keep `count` workers running until a signal raises SystemExit here; then stop them all."""
+    workers: list[subprocess.Popen[bytes]] = []
+    try:
+        workers.extend(_start(settings, host, port) for _ in range(count))
+        if any(worker.poll() is not None for worker in workers):
+            raise LocalError("a worker did not start; its last words are above")
+        on_ready()
+        while True:
+            _replace_dead(workers, settings, host, port)
+    finally:
+        _stop(workers, settings.queue_drain_seconds + _EXTRA_SECONDS)
+
+
+def run_worker(settings: Settings, host: str, port: int, ready_fd: int) -> int:
+    """The life of one worker, in its own process."""
+    from penstock_web.server import serve  # noqa: PLC0415
+
+    configure_logging(settings.log_level)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    serve(settings, host, port, lambda: _tell_ready(ready_fd), reuse_port=True)
+    return 0
+
+
+def _tell_ready(ready_fd: int) -> None:
+    os.write(ready_fd, b"1")
+    os.close(ready_fd)
+
+
+def _end_with_parent() -> None:
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _start(settings: Settings, host: str, port: int) -> subprocess.Popen[bytes]:
+    """Start a worker and wait until it is ready or has failed."""
+    ready, ready_fd = os.pipe()
+    command = [sys.executable, "-m", "penstock_web.cli", "worker", "--host", host, "--port", str(port)]
+    worker = subprocess.Popen(
+        [*command, "--ready-fd", str(ready_fd)],
+        stdin=subprocess.PIPE,
+        pass_fds=[ready_fd],
+        env={**os.environ, **_variables(settings)},
+        start_new_session=True,  # Ctrl-C is for the parent, which tells the workers
+    )
+    os.close(ready_fd)
+    is_ready = os.read(ready, 1) != b""  # nothing comes when the worker died
+    os.close(ready)
+    if not is_ready:
+        worker.wait()
+    return worker
+
+
+def _variables(settings: Settings) -> dict[str, str]:
+    return {"DATABASE_URL": settings.database_url, "DATABASE_DIRECT_URL": settings.direct_url}
+
+
+def _replace_dead(workers: list[subprocess.Popen[bytes]], settings: Settings, host: str, port: int) -> None:
+    time.sleep(_RESTART_PAUSE_SECONDS)
+    for index, worker in enumerate(workers):
+        if worker.poll() is not None:
+            _log.error(
+                "worker ended, starting another", extra={"pid": worker.pid, "exit_code": worker.returncode}
+            )
+            workers[index] = _start(settings, host, port)
+
+
+def _stop(workers: list[subprocess.Popen[bytes]], seconds: float) -> None:
+    for worker in workers:
+        worker.terminate()
+    deadline = time.monotonic() + seconds
+    for worker in workers:
+        try:
+            worker.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            worker.kill()
+            worker.wait()
