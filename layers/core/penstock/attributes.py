@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from .arn import parse_queue_arn
+from .characters import encoded
 from .errors import AwsError, InvalidAttributeName, InvalidAttributeValue, InvalidParameterValue
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def check_queue_attributes(
             )
         if name not in known:
             raise unknown_attribute(name)
-        if not known[name](value):
+        if not known[name](value) or encoded(value) is None:
             raise invalid_value(name)
     _check_combinations(attributes, fifo, creating)
     return dict(attributes)

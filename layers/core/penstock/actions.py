@@ -1,0 +1,73 @@
+"""THE TABLE: every action of every service, its request and result types and the operation that does it.
+
+The gateway, `functions/`, `template.yaml`, the documentation and the tests are checked against it. An action whose
+result is None answers without a body.
+"""
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import Struct
+
+from .context import Context
+from .effects import Effect
+from .messages import sqs
+from .operations import deleting, queues, receiving, sending, visibility
+
+Operation = Callable[[Any, Context], Generator[Effect, Any, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """How a service is called: prefix of `X-Amz-Target`, namespace of its XML and `Version` of its Query API."""
+
+    name: str
+    target_prefix: str
+    xml_namespace: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Action:
+    """One row. `name` is AWS's spelling."""
+
+    service: str
+    name: str
+    request: type[Struct]
+    result: type[Struct] | None
+    operation: Operation
+
+
+SERVICES = {
+    "sqs": Service("sqs", "AmazonSQS", "http://queue.amazonaws.com/doc/2012-11-05/", "2012-11-05"),
+}
+
+# fmt: off
+ACTIONS: tuple[Action, ...] = (
+    Action("sqs", "CreateQueue", sqs.CreateQueueRequest, sqs.CreateQueueResult, queues.create_queue),
+    Action("sqs", "DeleteQueue", sqs.DeleteQueueRequest, None, queues.delete_queue),
+    Action("sqs", "GetQueueUrl", sqs.GetQueueUrlRequest, sqs.GetQueueUrlResult, queues.get_queue_url),
+    Action("sqs", "ListQueues", sqs.ListQueuesRequest, sqs.ListQueuesResult, queues.list_queues),
+    Action("sqs", "GetQueueAttributes", sqs.GetQueueAttributesRequest, sqs.GetQueueAttributesResult,
+           queues.get_queue_attributes),
+    Action("sqs", "SetQueueAttributes", sqs.SetQueueAttributesRequest, None, queues.set_queue_attributes),
+    Action("sqs", "PurgeQueue", sqs.PurgeQueueRequest, None, queues.purge_queue),
+    Action("sqs", "SendMessage", sqs.SendMessageRequest, sqs.SendMessageResult, sending.send_message),
+    Action("sqs", "SendMessageBatch", sqs.SendMessageBatchRequest, sqs.SendMessageBatchResult,
+           sending.send_message_batch),
+    Action("sqs", "ReceiveMessage", sqs.ReceiveMessageRequest, sqs.ReceiveMessageResult, receiving.receive_message),
+    Action("sqs", "DeleteMessage", sqs.DeleteMessageRequest, None, deleting.delete_message),
+    Action("sqs", "DeleteMessageBatch", sqs.DeleteMessageBatchRequest, sqs.DeleteMessageBatchResult,
+           deleting.delete_message_batch),
+    Action("sqs", "ChangeMessageVisibility", sqs.ChangeMessageVisibilityRequest, None,
+           visibility.change_message_visibility),
+    Action("sqs", "ChangeMessageVisibilityBatch", sqs.ChangeMessageVisibilityBatchRequest,
+           sqs.ChangeMessageVisibilityBatchResult, visibility.change_message_visibility_batch),
+)
+# fmt: on
+
+BY_NAME: dict[tuple[str, str], Action] = {(action.service, action.name): action for action in ACTIONS}
+BY_TARGET: dict[bytes, Action] = {
+    f"{SERVICES[action.service].target_prefix}.{action.name}".encode(): action for action in ACTIONS
+}

@@ -1,0 +1,103 @@
+"""The shape of a message type, read once from its annotations, for the codecs that cannot leave it to msgspec.
+
+Scalar      text, whole number or truth value
+List, Map   of one shape, with the names that Query and XML give them
+Structure   a message type and its members
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+
+from penstock.messages.naming import WRAPPED_LIST, WRAPPED_MAP, Naming
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """`kind` is str, int or bool."""
+
+    kind: type
+
+
+@dataclass(frozen=True, slots=True)
+class List:
+    item: "Shape"
+    naming: Naming
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    value: "Shape"
+    naming: Naming
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """`name` is AWS's, `attribute` ours."""
+
+    name: str
+    attribute: str
+    shape: "Shape"
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    type: type[msgspec.Struct]
+    members: tuple[Member, ...]
+
+
+Shape = Scalar | List | Map | Structure
+
+
+@cache
+def structure(message: type[msgspec.Struct]) -> Structure:
+    """The shape of a request or result type."""
+    shape = _shape(inspect.type_info(message), None)
+    if not isinstance(shape, Structure):
+        raise TypeError(f"{message} is no structure")
+    return shape
+
+
+_SCALARS: dict[type[inspect.Type], type] = {
+    inspect.StrType: str,
+    inspect.IntType: int,
+    inspect.BoolType: bool,
+}
+
+
+def _shape(info: inspect.Type, naming: Naming | None) -> Shape:
+    match info:
+        case inspect.Metadata():
+            return _shape(info.type, (info.extra or {}).get("naming", naming))
+        case inspect.UnionType():
+            return _shape(next(t for t in info.types if not isinstance(t, inspect.NoneType)), naming)
+        case inspect.ListType():
+            return List(_shape(info.item_type, None), naming or WRAPPED_LIST)
+        case inspect.DictType():
+            return Map(_shape(info.value_type, None), naming or WRAPPED_MAP)
+        case inspect.StructType():
+            return Structure(info.cls, tuple(_member(field) for field in info.fields))
+        case _:
+            return Scalar(_SCALARS[type(info)])
+
+
+def _member(field: inspect.Field) -> Member:
+    return Member(field.encode_name, field.name, _shape(field.type, None), field.required)
+
+
+def query_name(member: Member) -> str:
+    """The member's name in a Query request and in SQS's texts about missing parameters."""
+    match member.shape:
+        case List(naming=naming) | Map(naming=naming) if naming.flat:
+            return naming.tag
+        case _:
+            return member.name
+
+
+def build(shape: Structure, values: dict[str, Any]) -> Any:
+    """An instance from values by attribute name; absent members take their defaults."""
+    return shape.type(**values)
