@@ -1,6 +1,6 @@
 -- queue.dead_letter_group: moves the first messages of a group that were received p_max_receive_count times, and are
 -- visible again, to the FIFO dead-letter queue: into the group of the same name, in their order, the deduplication ids
--- with them. The caller holds the group's row. Locks: the target's group row. Called by: take_groups.
+-- with them. Retention starts anew there, as it does on AWS for FIFO queues. The caller holds the group's row. Locks: the target's group row. Called by: take_groups.
 create or replace function queue.dead_letter_group(
     p_queue_id int, p_group_key bigint, p_now timestamptz, p_max_receive_count int, p_dead_letter_arn text)
 returns void
@@ -35,7 +35,7 @@ begin
         from moved m)
     insert into queue.fifo_message (id, group_key, visible_at, sent_at, message_id, queue_id, deduplication_id, body,
         attributes, system)
-    select nextval('queue.fifo_id'), v_target_key, p_now, m.sent_at, m.message_id, v_target, m.deduplication_id, m.body,
+    select nextval('queue.fifo_id'), v_target_key, p_now, p_now, m.message_id, v_target, m.deduplication_id, m.body,
         m.attributes, queue.dead_letter_system(p_queue_id, m.system)
     from (select * from moved order by id) m;
     perform queue.settle_group(v_target_key);

@@ -1,5 +1,5 @@
 -- queue.purge_groups(queue, before): deletes the messages of a FIFO queue (sent before then, as expired) and records
--- them. Returns messages. Locks: the groups' rows in the order of their keys. Called by: purge_messages, expire_queue.
+-- them. The first message of a group is its oldest. Returns messages. Locks: the groups' rows in the order of their keys. Called by: purge_messages, expire_queue.
 create or replace function queue.purge_groups(p_queue_id int, p_before timestamptz default null) returns bigint
 language plpgsql as $$
 declare
@@ -9,9 +9,8 @@ declare
 begin
     for v_group in
         select g.group_key, g.group_id from queue.fifo_group g
-        where g.queue_id = p_queue_id and exists (
-            select from queue.fifo_message m
-            where m.group_key = g.group_key and m.sent_at < coalesce(p_before, 'infinity'))
+        where g.queue_id = p_queue_id and coalesce(p_before, 'infinity') > (
+            select m.sent_at from queue.fifo_message m where m.group_key = g.group_key order by m.id limit 1)
         order by g.group_key for update of g
     loop
         with gone as (

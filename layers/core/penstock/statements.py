@@ -46,3 +46,9 @@ PEEK_MESSAGES = Statement("queue.peek_messages", ("text", "text", "int8", "int4"
 DELETE_BY_ID = Statement("queue.delete_by_id", ("text", "int8[]"))
 CHANGE_VISIBILITY_BY_ID = Statement("queue.change_visibility_by_id", ("text", "int8", "int4"))
 READ_ARCHIVE = Statement("queue.read_archive", ("text", "int8", "int4"))
+
+# --- the installation ------------------------------------------------------------------------------------------------
+SHARED_SECRET = Statement("queue.shared_secret", ("text", "bytea"))
+MAINTAIN_QUEUE = Statement("queue.maintain_queue", ("int4",))
+MAINTAIN_INSTALLATION = Statement("queue.maintain_installation", ("int4", "int4"))
+NEXT_QUEUES = Statement("queue.next_queues", ("text", "int4"))

@@ -1,0 +1,46 @@
+"""Runs an operation to its end on one connection: the driver of the functions (and of tests).
+
+The container's driver does the same with `await`, merging the effects of concurrent requests.
+"""
+
+import time
+from typing import Any
+
+from .database import Database, call_of
+from .effects import Effect, Operation, Row, Sql, Wait, Wake
+from .statements import READY_QUEUES
+
+FIRST_PAUSE_SECONDS = 0.05
+LONGEST_PAUSE_SECONDS = 1.0
+
+
+def run(operation: Operation, database: Database) -> Any:
+    """The operation's result. Raises what the operation raises, and the errors of `Database.call`."""
+    try:
+        effect = next(operation)
+        while True:
+            effect = operation.send(answer(effect, database))
+    except StopIteration as end:
+        return end.value
+
+
+def answer(effect: Effect, database: Database) -> list[Row] | bool | None:
+    """What the world says to one effect."""
+    if isinstance(effect, Wait):
+        return wait(effect, database)
+    if isinstance(effect, Wake):
+        return None  # a function has nobody waiting in its process; the database notifies the others
+    return database.call(*call_of(effect))
+
+
+def wait(effect: Wait, database: Database) -> bool:
+    """Looks again and again, less and less often; holds no transaction in between."""
+    deadline = time.monotonic() + effect.seconds
+    pause = FIRST_PAUSE_SECONDS
+    while (left := deadline - time.monotonic()) > 0:
+        time.sleep(min(pause, left))
+        if database.call(*call_of(Sql(READY_QUEUES, ([effect.queue_arn],)))):
+            return True
+        pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+    return False
+

@@ -1,0 +1,35 @@
+"""Receipt handles of requests: opened, or refused as AWS refuses them."""
+
+from collections.abc import Generator
+from typing import Any
+
+from .. import errors
+from ..context import Context
+from ..effects import Effect, Sql
+from ..receipt import Handle
+from ..statements import DESCRIBE_QUEUE
+
+
+def opened(arn: str, handle: str, context: Context) -> Generator[Effect, Any, Handle]:
+    """What a handle of this queue says. Raises QueueDoesNotExist, or ReceiptHandleIsInvalid for every other text."""
+    found = context.environment.receipts.open(arn, handle)
+    if found is None:
+        yield from check_queue(arn)
+        raise invalid_handle(handle)
+    return found
+
+
+def check_queue(arn: str) -> Generator[Effect, Any, None]:
+    """Raises QueueDoesNotExist."""
+    if not (yield Sql(DESCRIBE_QUEUE, (arn, False))):
+        raise errors.QueueDoesNotExist
+
+
+def invalid_handle(handle: str) -> errors.AwsError:
+    """The text that is no handle of this queue, in AWS's words; long texts are cut."""
+    return errors.ReceiptHandleIsInvalid(f'The input receipt handle "{handle[:1024]}" is not a valid receipt handle.')
+
+
+def columns(handles: list[Handle]) -> tuple[list[int], ...]:
+    """Handles as the columns of the hot SQL functions."""
+    return tuple(list(column) for column in zip(*handles, strict=True))

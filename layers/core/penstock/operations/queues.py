@@ -1,0 +1,189 @@
+"""Queues themselves: create, find, list, describe, change, purge, delete."""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error as Base64Error
+from collections.abc import Generator, Mapping
+from typing import Any
+
+import msgspec
+
+from .. import attributes, characters, errors
+from ..arn import is_account_id, is_queue_name, queue_arn
+from ..context import Context
+from ..effects import Effect, Sql
+from ..messages.sqs import (
+    CreateQueueRequest,
+    CreateQueueResult,
+    DeleteQueueRequest,
+    GetQueueAttributesRequest,
+    GetQueueAttributesResult,
+    GetQueueUrlRequest,
+    GetQueueUrlResult,
+    ListQueuesRequest,
+    ListQueuesResult,
+    PurgeQueueRequest,
+    SetQueueAttributesRequest,
+)
+from ..statements import (
+    CREATE_QUEUE,
+    DESCRIBE_QUEUE,
+    DROP_QUEUE,
+    LIST_QUEUES,
+    PURGE_MESSAGES,
+    SET_QUEUE_ATTRIBUTES,
+)
+from .refusals import refusal
+
+LONGEST_PAGE = 1000
+
+_text = msgspec.json.Decoder(dict[str, str])
+_json = msgspec.json.Encoder()
+
+
+def create_queue(request: CreateQueueRequest, context: Context) -> Generator[Effect, Any, CreateQueueResult]:
+    """Makes a queue; an existing one is fine when every supplied attribute equals its own."""
+    supplied = request.attributes or {}
+    fifo = request.queue_name.endswith(".fifo") or supplied.get("FifoQueue") == "true"
+    characters.check_queue_name(request.queue_name, fifo=fifo)
+    checked = attributes.check_queue_attributes(supplied, fifo, creating=True)
+    yield from make_queue(request.queue_name, checked, request.tags or {}, context)
+    return CreateQueueResult(queue_url=context.queue_url(request.queue_name))
+
+
+def make_queue(
+    name: str, supplied: Mapping[str, str], tags: Mapping[str, str], context: Context
+) -> Generator[Effect, Any, bool]:
+    """True when the queue was made now. Raises QueueNameExists and QueueDeletedRecently."""
+    settings = context.environment.settings
+    ((_, created, error, detail),) = yield Sql(
+        CREATE_QUEUE,
+        (
+            context.account_id,
+            context.region,
+            name,
+            as_json({key: value for key, value in supplied.items() if value != ""}),
+            as_json(attributes.defaults(name.endswith(".fifo"), settings)),
+            as_json(tags),
+            settings.queue_shards,
+            settings.queue_recreate_interval_seconds,
+        ),
+    )
+    if error is not None:
+        raise refusal(error, detail)
+    return bool(created)
+
+
+def delete_queue(request: DeleteQueueRequest, context: Context) -> Generator[Effect, Any, None]:
+    """Deletes a queue and its messages."""
+    ((error,),) = yield Sql(DROP_QUEUE, (context.queue_arn(request.queue_url),))
+    if error is not None:
+        raise refusal(error, None)
+
+
+def get_queue_url(
+    request: GetQueueUrlRequest, context: Context
+) -> Generator[Effect, Any, GetQueueUrlResult]:
+    """The URL of a queue of this account, or of the one that is named."""
+    account_id = request.queue_owner_aws_account_id or context.account_id
+    if not is_queue_name(request.queue_name):
+        characters.check_queue_name(request.queue_name, fifo=False)
+    arn = queue_arn(context.region, account_id, request.queue_name) if is_account_id(account_id) else None
+    if arn is None or not (yield Sql(DESCRIBE_QUEUE, (arn, False))):
+        raise errors.QueueDoesNotExist
+    return GetQueueUrlResult(queue_url=context.queue_url(request.queue_name, account_id))
+
+
+def list_queues(request: ListQueuesRequest, context: Context) -> Generator[Effect, Any, ListQueuesResult]:
+    """URLs of the account's queues, in pages when the request names a page size."""
+    characters.check_range("MaxResults", request.max_results)
+    limit = request.max_results or LONGEST_PAGE
+    prefix, after = request.queue_name_prefix or "", read_token(request.next_token)
+    rows = yield Sql(LIST_QUEUES, (context.account_id, context.region, prefix, after, limit + 1))
+    names = [row[0] for row in rows[:limit]]
+    more = len(rows) > limit and request.max_results is not None
+    return ListQueuesResult(
+        queue_urls=[context.queue_url(name) for name in names],
+        next_token=make_token(names[-1]) if more else None,
+    )
+
+
+def make_token(name: str) -> str:
+    """An opaque token: the page goes on after this name."""
+    return urlsafe_b64encode(name.encode()).decode("ascii")
+
+
+def read_token(token: str | None) -> str | None:
+    """The name in a token. Raises InvalidParameterValue for what is no token of ours."""
+    if token is None:
+        return None
+    try:
+        name = urlsafe_b64decode(token.encode("ascii")).decode("ascii")
+    except (Base64Error, UnicodeError, ValueError):
+        name = ""
+    if not is_queue_name(name):
+        raise errors.InvalidParameterValue("Invalid or expired next token.")
+    return name
+
+
+def get_queue_attributes(
+    request: GetQueueAttributesRequest, context: Context
+) -> Generator[Effect, Any, GetQueueAttributesResult]:
+    """The attributes that were asked for; none when none were."""
+    arn = context.queue_arn(request.queue_url)
+    selection = attributes.check_attribute_names(request.attribute_names)
+    rows = yield Sql(DESCRIBE_QUEUE, (arn, selection.counts))
+    if not rows:
+        raise errors.QueueDoesNotExist
+    return GetQueueAttributesResult(attributes=selection.pick(readable_attributes(arn, rows[0])) or None)
+
+
+def readable_attributes(arn: str, row: tuple[Any, ...]) -> dict[str, str]:
+    """A row of `queue.describe_queue` as attributes. Times are seconds since 1970; counts may be missing."""
+    _, _, stored, _, created_at_ms, modified_at_ms, visible, in_flight, delayed, *_ = row
+    values = {
+        name: value for name, value in _text.decode(stored).items() if name not in attributes.NATIVE
+    }
+    values["QueueArn"] = arn
+    values["CreatedTimestamp"] = str(created_at_ms // 1000)
+    values["LastModifiedTimestamp"] = str(modified_at_ms // 1000)
+    if visible is not None:
+        values["ApproximateNumberOfMessages"] = str(visible)
+        values["ApproximateNumberOfMessagesNotVisible"] = str(in_flight)
+        values["ApproximateNumberOfMessagesDelayed"] = str(delayed)
+    return values
+
+
+def set_queue_attributes(
+    request: SetQueueAttributesRequest, context: Context
+) -> Generator[Effect, Any, None]:
+    """Changes attributes; an empty value removes a policy."""
+    arn = context.queue_arn(request.queue_url)
+    checked = attributes.check_queue_attributes(request.attributes, arn.endswith(".fifo"))
+    yield from change_attributes(arn, checked)
+
+
+def change_attributes(arn: str, values: Mapping[str, str]) -> Generator[Effect, Any, None]:
+    """Stores checked attributes; empty ones are removed. Raises QueueDoesNotExist."""
+    changed = {name: value if value != "" else None for name, value in values.items()}
+    ((error,),) = yield Sql(SET_QUEUE_ATTRIBUTES, (arn, as_json(changed)))
+    if error is not None:
+        raise refusal(error, None)
+
+
+def purge_queue(request: PurgeQueueRequest, context: Context) -> Generator[Effect, Any, None]:
+    """Deletes every message of a queue; once in so many seconds, as AWS and the setting say."""
+    yield from purge(context.queue_arn(request.queue_url), context)
+
+
+def purge(arn: str, context: Context) -> Generator[Effect, Any, int]:
+    """How many messages were deleted. Raises QueueDoesNotExist and PurgeQueueInProgress."""
+    interval = context.environment.settings.queue_purge_interval_seconds
+    ((purged, error, detail),) = yield Sql(PURGE_MESSAGES, (arn, interval))
+    if error is not None:
+        raise refusal(error, detail)
+    return int(purged)
+
+
+def as_json(value: Mapping[str, Any]) -> str:
+    """JSON text, which PostgreSQL casts to jsonb."""
+    return _json.encode(value).decode()

@@ -1,0 +1,42 @@
+"""From an error that a SQL function answered as data to the error that AWS answers, in AWS's words."""
+
+from collections.abc import Callable
+
+from .. import characters, errors
+
+
+def _too_long(detail: str) -> errors.AwsError:
+    try:
+        characters.check_message_size(int(detail) + 1, int(detail))
+    except errors.AwsError as error:
+        return error
+    return errors.InternalFailure()
+
+
+_TEXTS: dict[str, Callable[[str], errors.AwsError]] = {
+    "MessageTooLong": _too_long,
+    "MissingParameter": errors.MissingParameter.named,
+    "DeduplicationIdRequired": lambda _: errors.InvalidParameterValue(
+        "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly"
+    ),
+    "QueueNameExists": lambda attribute: errors.QueueNameExists(
+        f"A queue already exists with the same name and a different value for attribute {attribute}"
+    ),
+    "QueueDeletedRecently": lambda seconds: errors.QueueDeletedRecently(
+        f"You must wait {seconds} seconds after deleting a queue before you can create another with the same name."
+    ),
+    "PurgeQueueInProgress": lambda name: errors.PurgeQueueInProgress(
+        f"Only one PurgeQueue operation on {name} is allowed every 60 seconds."
+    ),
+}
+
+
+def refusal(code: str, detail: str | None) -> errors.AwsError:
+    """The typed error for a code of the column `error` and its detail."""
+    text = _TEXTS.get(code)
+    return errors.from_sql(code) if text is None else text(detail or "")
+
+
+def entry_failure(error: errors.AwsError) -> dict[str, object]:
+    """An error as the members of a BatchResultErrorEntry besides its id."""
+    return {"sender_fault": error.sender_fault, "code": error.query_code, "message": error.message}

@@ -1,0 +1,209 @@
+"""SendMessage and SendMessageBatch.
+
+A message that cannot be accepted is refused before anything is stored; in a batch, it alone. What depends on the queue
+(its size limit, its deduplication) is decided in `queue.send_messages`, in the same call that stores.
+"""
+
+import os
+from collections.abc import Generator, Sequence
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from .. import characters, digests, errors
+from ..context import Context
+from ..effects import Effect, Rows, Wake
+from ..messages.sqs import (
+    BatchResultErrorEntry,
+    MessageAttributeValue,
+    SendMessageBatchRequest,
+    SendMessageBatchRequestEntry,
+    SendMessageBatchResult,
+    SendMessageBatchResultEntry,
+    SendMessageRequest,
+    SendMessageResult,
+)
+from ..statements import SEND_MESSAGES
+from .refusals import entry_failure, refusal
+
+_json = msgspec.json.Encoder()
+
+Entry = SendMessageRequest | SendMessageBatchRequestEntry
+
+
+class Outgoing(NamedTuple):
+    """A message that passed its checks: the columns of `queue.send_messages`, and the digests of the answer."""
+
+    message_id: bytes
+    body: bytes
+    size_bytes: int
+    attributes: bytes | None
+    system: bytes | None
+    delay_seconds: int | None
+    group_id: str | None
+    deduplication_id: str | None
+    body_md5: str
+    attributes_md5: str | None
+    system_md5: str | None
+
+
+class Stored(NamedTuple):
+    """A row of `queue.send_messages`."""
+
+    n: int
+    id: int | None
+    message_id: str | None
+    sequence_number: int | None
+    error: str | None
+    detail: str | None
+
+
+def send_message(
+    request: SendMessageRequest, context: Context
+) -> Generator[Effect, Any, SendMessageResult]:
+    """Stores one message. The answer comes after the commit."""
+    arn = context.queue_arn(request.queue_url)
+    message = outgoing(request, arn.endswith(".fifo"))
+    (stored,) = yield from store(arn, [message])
+    if stored.error is not None:
+        raise refusal(stored.error, stored.detail)
+    return SendMessageResult(
+        md5_of_message_body=message.body_md5,
+        md5_of_message_attributes=message.attributes_md5,
+        md5_of_message_system_attributes=message.system_md5,
+        message_id=stored.message_id or str(UUID(bytes=message.message_id)),
+        sequence_number=sequence_number(stored),
+    )
+
+
+def send_message_batch(
+    request: SendMessageBatchRequest, context: Context
+) -> Generator[Effect, Any, SendMessageBatchResult]:
+    """Stores up to ten messages in one transaction; those that cannot be accepted fail one by one."""
+    characters.check_batch(request.entries, "SendMessageBatchRequestEntry")
+    arn = context.queue_arn(request.queue_url)
+    checked = [(entry, checked_entry(entry, arn.endswith(".fifo"))) for entry in request.entries]
+    characters.check_batch_size(
+        sum(message.size_bytes for _, message in checked if isinstance(message, Outgoing))
+    )
+    result = SendMessageBatchResult()
+    accepted = [(e, m) for e, m in checked if isinstance(m, Outgoing)]
+    stored = (yield from store(arn, [message for _, message in accepted])) if accepted else []
+    for (entry, message), row in zip(accepted, stored, strict=True):
+        if row.error == "QueueDoesNotExist":
+            raise errors.QueueDoesNotExist
+        report(result, entry.id, message, row)
+    for entry, refused in checked:
+        if isinstance(refused, errors.AwsError):
+            result.failed.append(BatchResultErrorEntry(id=entry.id, **entry_failure(refused)))  # type: ignore[arg-type]
+    return result
+
+
+def store(
+    arn: str, messages: Sequence[Outgoing], async_commit: bool = False
+) -> Generator[Effect, Any, list[Stored]]:
+    """Appends the messages to one queue in their order; a row each. Raises nothing: errors are in the rows."""
+    columns = list(zip(*(message[:8] for message in messages), strict=True))
+    rows = yield Rows(
+        SEND_MESSAGES,
+        ([arn] * len(messages), *map(list, columns)),
+        (async_commit,),
+        lane=arn if arn.endswith(".fifo") else "",
+    )
+    stored = sorted(Stored(*row) for row in rows) if len(rows) > 1 else [Stored(*row) for row in rows]
+    yield Wake(arn, len(messages))
+    return stored
+
+
+def checked_entry(entry: Entry, fifo: bool) -> Outgoing | errors.AwsError:
+    """The message, or why it cannot be accepted."""
+    try:
+        return outgoing(entry, fifo)
+    except errors.AwsError as error:
+        return error
+
+
+def outgoing(entry: Entry, fifo: bool) -> Outgoing:
+    """A message of a request, checked and measured. Raises the typed errors of `characters`."""
+    body = characters.check_message_body(entry.message_body)
+    size = len(body)
+    attributes = attributes_md5 = system = system_md5 = None
+    if entry.message_attributes:
+        characters.check_message_attributes(entry.message_attributes)
+        attributes_md5 = digests.md5_of_attributes(entry.message_attributes)
+        attributes = _json.encode(entry.message_attributes)
+        size += digests.size_of_attributes(entry.message_attributes)
+    if entry.message_system_attributes:
+        characters.check_system_attributes(entry.message_system_attributes)
+        system_md5 = digests.md5_of_attributes(entry.message_system_attributes)
+    if entry.message_system_attributes or (entry.message_group_id and not fifo):
+        system = system_attributes(entry)
+    if entry.message_group_id is not None or entry.message_deduplication_id is not None or fifo:
+        check_ids(entry, fifo)
+    characters.check_message_size(size)
+    characters.check_range("DelaySeconds", entry.delay_seconds)
+    return Outgoing(
+        os.urandom(16), body, size, attributes, system, entry.delay_seconds, entry.message_group_id,
+        entry.message_deduplication_id, digests.md5_of_text(body), attributes_md5, system_md5,
+    )  # fmt: skip
+
+
+def system_attributes(entry: Entry) -> bytes:
+    """What is kept beside the message: the trace header, and the tenant of a standard queue's message."""
+    values: dict[str, str | None] = {
+        name: value.string_value for name, value in (entry.message_system_attributes or {}).items()
+    }
+    if entry.message_group_id:
+        values["MessageGroupId"] = entry.message_group_id
+    return _json.encode(values)
+
+
+def check_ids(entry: Entry, fifo: bool) -> None:
+    """Group and deduplication id: well formed, and right for the type of queue (SendMessage, API reference)."""
+    if fifo and entry.message_group_id is None:
+        raise errors.MissingParameter.named("MessageGroupId")
+    if entry.message_group_id is not None:
+        characters.check_group_id(entry.message_group_id)
+    if entry.message_deduplication_id is not None:
+        characters.check_deduplication_id(entry.message_deduplication_id)
+        if not fifo:
+            raise not_for_this_queue("MessageDeduplicationId", entry.message_deduplication_id)
+    if fifo and entry.delay_seconds:
+        raise not_for_this_queue("DelaySeconds", str(entry.delay_seconds))
+
+
+def not_for_this_queue(parameter: str, value: str) -> errors.AwsError:
+    """The parameter exists, but not for this type of queue."""
+    return errors.InvalidParameterValue(
+        f"Value {value} for parameter {parameter} is invalid. "
+        "Reason: The request include parameter that is not valid for this queue type."
+    )
+
+
+def sequence_number(stored: Stored) -> str | None:
+    """20 digits, rising within a message group."""
+    return None if stored.sequence_number is None else f"{stored.sequence_number:020d}"
+
+
+def report(result: SendMessageBatchResult, entry_id: str, message: Outgoing, row: Stored) -> None:
+    """Puts what became of an entry into the batch's result."""
+    if row.error is not None:
+        failure = entry_failure(refusal(row.error, row.detail))
+        result.failed.append(BatchResultErrorEntry(id=entry_id, **failure))  # type: ignore[arg-type]
+        return
+    result.successful.append(
+        SendMessageBatchResultEntry(
+            id=entry_id,
+            message_id=row.message_id or str(UUID(bytes=message.message_id)),
+            md5_of_message_body=message.body_md5,
+            md5_of_message_attributes=message.attributes_md5,
+            md5_of_message_system_attributes=message.system_md5,
+            sequence_number=sequence_number(row),
+        )
+    )
+
+
+def attribute(data_type: str, text: str) -> MessageAttributeValue:
+    """A text attribute, as the native API makes them from headers."""
+    return MessageAttributeValue(data_type=data_type, string_value=text)

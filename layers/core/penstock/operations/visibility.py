@@ -1,0 +1,98 @@
+"""ChangeMessageVisibility and ChangeMessageVisibilityBatch."""
+
+from collections.abc import Generator
+from typing import Any
+
+from .. import characters, errors
+from ..context import Context
+from ..effects import Effect, Rows, Wake
+from ..messages.sqs import (
+    BatchResultErrorEntry,
+    ChangeMessageVisibilityBatchRequest,
+    ChangeMessageVisibilityBatchRequestEntry,
+    ChangeMessageVisibilityBatchResult,
+    ChangeMessageVisibilityBatchResultEntry,
+    ChangeMessageVisibilityRequest,
+)
+from ..receipt import Handle
+from ..statements import CHANGE_VISIBILITIES
+from . import handles
+from .refusals import entry_failure
+
+
+def change_message_visibility(
+    request: ChangeMessageVisibilityRequest, context: Context
+) -> Generator[Effect, Any, None]:
+    """The message stays invisible for so many seconds from now; 0 makes it visible at once."""
+    characters.check_range("VisibilityTimeout", request.visibility_timeout)
+    arn = context.queue_arn(request.queue_url)
+    handle = yield from handles.opened(arn, request.receipt_handle, context)
+    (outcome,) = yield from change(arn, [handle], [request.visibility_timeout])
+    if outcome != "changed":
+        raise unchanged(outcome, request.receipt_handle, request.visibility_timeout)
+
+
+def change_message_visibility_batch(
+    request: ChangeMessageVisibilityBatchRequest, context: Context
+) -> Generator[Effect, Any, ChangeMessageVisibilityBatchResult]:
+    """The same for up to ten messages; entries fail one by one."""
+    characters.check_batch(request.entries, "ChangeMessageVisibilityBatchRequestEntry")
+    arn = context.queue_arn(request.queue_url)
+    result = ChangeMessageVisibilityBatchResult()
+    good: list[tuple[ChangeMessageVisibilityBatchRequestEntry, Handle]] = []
+    for entry in request.entries:
+        try:
+            good.append((entry, checked(entry, arn, context)))
+        except errors.AwsError as error:
+            fail(result, entry.id, error)
+    if not good:
+        yield from handles.check_queue(arn)
+        return result
+    seconds = [entry.visibility_timeout or 0 for entry, _ in good]
+    outcomes = yield from change(arn, [handle for _, handle in good], seconds)
+    for (entry, _), outcome in zip(good, outcomes, strict=True):
+        if outcome == "changed":
+            result.successful.append(ChangeMessageVisibilityBatchResultEntry(id=entry.id))
+        else:
+            fail(result, entry.id, unchanged(outcome, entry.receipt_handle, entry.visibility_timeout or 0))
+    return result
+
+
+def checked(entry: ChangeMessageVisibilityBatchRequestEntry, arn: str, context: Context) -> Handle:
+    """The entry's handle. Raises MissingParameter, InvalidParameterValue or ReceiptHandleIsInvalid."""
+    if entry.visibility_timeout is None:
+        raise errors.MissingParameter.named("VisibilityTimeout")
+    characters.check_range("VisibilityTimeout", entry.visibility_timeout)
+    handle = context.environment.receipts.open(arn, entry.receipt_handle)
+    if handle is None:
+        raise handles.invalid_handle(entry.receipt_handle)
+    return handle
+
+
+def change(arn: str, given: list[Handle], seconds: list[int]) -> Generator[Effect, Any, list[str]]:
+    """The outcome of each handle: changed, gone or too_long. Raises QueueDoesNotExist."""
+    lane = arn if arn.endswith(".fifo") else ""
+    rows = sorted((yield Rows(CHANGE_VISIBILITIES, (*handles.columns(given), seconds), lane=lane)))
+    if rows[0][1] == "no_queue":
+        raise errors.QueueDoesNotExist
+    if 0 in seconds:
+        yield Wake(arn, seconds.count(0))
+    return [outcome for _, outcome, _ in rows]
+
+
+def unchanged(outcome: str, handle: str, seconds: int) -> errors.AwsError:
+    """Why a visibility timeout could not be changed, in AWS's words."""
+    if outcome == "too_long":
+        return errors.InvalidParameterValue(
+            f"Value {seconds} for parameter VisibilityTimeout is invalid. Reason: Total VisibilityTimeout for the "
+            "message is beyond the limit [43200 seconds]."
+        )
+    return errors.InvalidParameterValue(
+        f"Value {handle} for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available "
+        "for visibility timeout change."
+    )
+
+
+def fail(result: ChangeMessageVisibilityBatchResult, entry_id: str, error: errors.AwsError) -> None:
+    """Puts an entry's error into the batch's result."""
+    result.failed.append(BatchResultErrorEntry(id=entry_id, **entry_failure(error)))  # type: ignore[arg-type]

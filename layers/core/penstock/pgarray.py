@@ -1,0 +1,113 @@
+"""PostgreSQL's binary array format, written in one pass.
+
+The hot SQL functions take arrays of hundreds of elements. psycopg's own list dumper makes an object for each element;
+this writes the bytes directly. Format: PostgreSQL source, `array_recv` in arrayfuncs.c.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from struct import Struct
+from typing import Any
+
+import psycopg
+from psycopg.adapt import Dumper
+from psycopg.pq import Format
+
+_HEADER = Struct(">iiIii")
+_LENGTH = Struct(">i").pack
+_NULL = _LENGTH(-1)
+_EMPTY = Struct(">iiI").pack
+
+
+class PgArray(bytes):
+    """The bytes of an array; one subclass an element type, since psycopg picks the type's oid by class."""
+
+    element_oid = 0
+    array_oid = 0
+
+
+class TextArray(PgArray):
+    element_oid, array_oid = 25, 1009
+
+
+class UuidArray(PgArray):
+    element_oid, array_oid = 2950, 2951
+
+
+class JsonbArray(PgArray):
+    element_oid, array_oid = 3802, 3807
+
+
+class Int2Array(PgArray):
+    element_oid, array_oid = 21, 1005
+
+
+class Int4Array(PgArray):
+    element_oid, array_oid = 23, 1007
+
+
+class Int8Array(PgArray):
+    element_oid, array_oid = 20, 1016
+
+
+def _text(value: str | bytes) -> bytes:
+    return value if isinstance(value, bytes) else value.encode()
+
+
+def _jsonb(value: str | bytes) -> bytes:
+    return b"\x01" + _text(value)
+
+
+_KINDS: dict[str, tuple[type[PgArray], Callable[[Any], bytes]]] = {
+    "text[]": (TextArray, _text),
+    "uuid[]": (UuidArray, bytes),
+    "jsonb[]": (JsonbArray, _jsonb),
+    "int2[]": (Int2Array, Struct(">h").pack),
+    "int4[]": (Int4Array, Struct(">i").pack),
+    "int8[]": (Int8Array, Struct(">q").pack),
+}
+
+
+def encode(type_name: str, values: Sequence[Any]) -> PgArray | None:
+    """The array of these values; None when all of them are None, which our functions read as "null for all".
+
+    text[] takes str or UTF-8 bytes, uuid[] 16 bytes, jsonb[] JSON text, int…[] int; any element may be None.
+    Raises KeyError for another type.
+    """
+    kind, to_bytes = _KINDS[type_name]
+    if not values:
+        return kind(_EMPTY(0, 0, kind.element_oid))
+    parts = [_HEADER.pack(1, 0, kind.element_oid, len(values), 1)]
+    nulls = 0
+    for value in values:
+        if value is None:
+            parts.append(_NULL)
+            nulls += 1
+        else:
+            data = to_bytes(value)
+            parts.append(_LENGTH(len(data)))
+            parts.append(data)
+    if nulls == len(values):
+        return None
+    if nulls:
+        parts[0] = _HEADER.pack(1, 1, kind.element_oid, len(values), 1)
+    return kind(b"".join(parts))
+
+
+def encode_columns(types: Iterable[str], columns: Iterable[Sequence[Any]]) -> list[PgArray | None]:
+    """The columns of a call as arrays, by the parameter types of its statement."""
+    return [encode(kind, column) for kind, column in zip(types, columns, strict=False)]
+
+
+def _dumper(kind: type[PgArray]) -> type[Dumper]:
+    class ArrayDumper(Dumper):
+        format = Format.BINARY
+        oid = kind.array_oid
+
+        def dump(self, obj: Any) -> bytes:
+            return bytes(obj)
+
+    return ArrayDumper
+
+
+for _kind, _ in _KINDS.values():  # our own classes only: nobody else's adaptation changes
+    psycopg.adapters.register_dumper(_kind, _dumper(_kind))

@@ -1,0 +1,75 @@
+"""Receipt handles: opaque, new on every receive, and impossible to make up.
+
+A handle is base64url of: version, queue, shard, lease, id, receive count (27 bytes) and 18 bytes of HMAC-SHA256 over
+the queue's ARN and those. The receive count makes it new on every receive; the ARN makes a handle of one queue worthless at
+another. 45 bytes are exactly 60 characters: there are no spare bits in which two texts could mean one handle. The key
+lives in the database, so every process and function of an installation seals alike.
+"""
+
+import hmac
+import os
+from base64 import b64decode, urlsafe_b64encode
+from binascii import Error as Base64Error
+from struct import Struct
+from typing import Any, NamedTuple
+
+import psycopg
+
+from .statements import SHARED_SECRET
+
+_PAYLOAD = Struct(">BIhqqi")
+_VERSION = 1
+_MAC_BYTES = 18
+_LENGTH = 60
+
+
+class Handle(NamedTuple):
+    """What a receipt handle says: the columns of `queue.delete_messages`."""
+
+    queue_id: int
+    shard: int
+    pos: int
+    id: int
+    receive_count: int
+
+
+class Receipts:
+    """Seals and opens receipt handles under one key."""
+
+    __slots__ = ("_key",)
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    @classmethod
+    def load(cls, connection: "psycopg.Connection[Any]") -> "Receipts":
+        """With the installation's key, which the first caller of all makes. Raises psycopg.Error."""
+        with psycopg.RawCursor(connection) as cursor:
+            row = cursor.execute(SHARED_SECRET.text, ("receipt", os.urandom(32))).fetchone()
+        if row is None:
+            raise psycopg.DataError("queue.shared_secret returned no row")
+        return cls(bytes(row[0]))
+
+    def seal(
+        self, queue_arn: str, queue_id: int, shard: int, pos: int, message_id: int, receive_count: int
+    ) -> str:
+        """The handle of one delivery, 60 characters."""
+        payload = _PAYLOAD.pack(_VERSION, queue_id, shard, pos, message_id, receive_count)
+        return urlsafe_b64encode(payload + self._mac(queue_arn, payload)).decode("ascii")
+
+    def open(self, queue_arn: str, handle: str) -> Handle | None:
+        """What a handle of this queue says, or None when it is not one that we sealed for it."""
+        if len(handle) != _LENGTH or not handle.isascii():
+            return None
+        try:
+            data = b64decode(handle, altchars=b"-_", validate=True)
+        except Base64Error:
+            return None
+        payload, mac = data[: _PAYLOAD.size], data[_PAYLOAD.size :]
+        if len(mac) != _MAC_BYTES or not hmac.compare_digest(mac, self._mac(queue_arn, payload)):
+            return None
+        version, *parts = _PAYLOAD.unpack(payload)
+        return Handle(*parts) if version == _VERSION else None
+
+    def _mac(self, queue_arn: str, payload: bytes) -> bytes:
+        return hmac.digest(self._key, queue_arn.encode() + b"\0" + payload, "sha256")[:_MAC_BYTES]

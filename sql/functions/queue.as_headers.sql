@@ -1,0 +1,10 @@
+-- queue.as_headers(attributes): the way back of queue.as_attributes; binary values stay base64 text.
+-- Called by: the SQL interface.
+create or replace function queue.as_headers(p_attributes jsonb) returns jsonb
+language sql immutable as $$
+select coalesce(jsonb_object_agg(a.key, case a.value ->> 'DataType'
+    when 'Number' then queue.as_json(a.value ->> 'StringValue')
+    when 'String.json' then queue.as_json(a.value ->> 'StringValue')
+    else coalesce(a.value -> 'StringValue', a.value -> 'BinaryValue') end), '{}')
+from jsonb_each(p_attributes) a
+$$;

@@ -1,0 +1,8 @@
+-- queue.as_json(text): the text as JSON, or as a JSON string when it is none. Called by: the SQL interface.
+create or replace function queue.as_json(p_text text) returns jsonb
+language plpgsql immutable as $$
+begin
+    return p_text::jsonb;
+exception when data_exception then
+    return to_jsonb(p_text);
+end $$;

@@ -1,0 +1,8 @@
+-- queue.shared_secret(name, new): the secret of that name; the first caller's p_new becomes it.
+-- Called by: every process and function at its start.
+create or replace function queue.shared_secret(p_name text, p_new bytea) returns table (value bytea)
+language plpgsql as $$
+begin
+    insert into queue.secret (name, value) values (p_name, p_new) on conflict do nothing;
+    return query select s.value from queue.secret s where s.name = p_name;
+end $$;
