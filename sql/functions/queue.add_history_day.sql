@@ -1,7 +1,8 @@
 -- queue.add_history_day(day): the history's partition of one day (UTC), unless it exists or rows of that day already
--- lie in the default partition (then they stay there). Called by: maintain_installation.
+-- lie in the default partition (then they stay there). Runs as its owner, who owns the table.
+-- Called by: maintain_installation.
 create or replace function queue.add_history_day(p_day date) returns void
-language plpgsql as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     if to_regclass(format('queue.history_%s', to_char(p_day, 'YYYYMMDD'))) is null
         and not exists (select from queue.history_default h

@@ -20,7 +20,9 @@ begin
         return;
     end if;
     with cursor as materialized (
-        select s.shard, c.pos, c.low, coalesce(t.id, c.pos) as top, t.sent_at as newest,
+        select s.shard, c.pos, c.low, t.sent_at as newest,
+            greatest(c.pos, t.id, (select max(h.id) from queue.hole h
+                                   where h.queue_id = p_queue_id and h.shard = s.shard)) as top,
             (select l.sent_at from queue.log l
              where l.queue_id = p_queue_id and l.shard = s.shard and l.id > c.pos order by l.id limit 1) as oldest,
             (select count(*) from queue.hole h

@@ -7,7 +7,6 @@ declare
     v_removed bigint := 0;
     v_rows bigint;
     v_dropped record;
-    v_table text;
 begin
     delete from queue.deduplication d where d.ctid = any (array(
         select e.ctid from queue.deduplication e where e.expires_at <= clock_timestamp()
@@ -31,12 +30,6 @@ begin
     for v_day in 0 .. 2 loop
         perform queue.add_history_day((now() at time zone 'utc')::date + v_day);
     end loop;
-    for v_table in
-        select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
-        where i.inhparent = 'queue.history'::regclass and c.relname ~ '^history_[0-9]{8}$'
-            and right(c.relname, 8) < to_char((now() at time zone 'utc')::date - p_history_days, 'YYYYMMDD')
-    loop
-        execute format('drop table queue.%I', v_table);
-    end loop;
+    perform queue.drop_history_days(p_history_days);
     return v_removed;
 end $$;

@@ -8,6 +8,9 @@ declare
     v_messages bigint := 0;
 begin
     select * into v_queue from queue.queues q where q.queue_id = p_queue_id;
+    if v_queue.queue_id is null then
+        return 0;
+    end if;
     v_before := clock_timestamp() - v_queue.retention_seconds * interval '1 second';
     if v_queue.fifo then
         v_messages := queue.purge_groups(p_queue_id, v_before);

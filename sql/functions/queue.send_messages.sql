@@ -47,10 +47,12 @@ begin
         if v_shard >= 0 then
             return query
             with head as materialized (
-                select coalesce(
+                select greatest(c.pos,
                     (select l.id from queue.log l
                      where l.queue_id = v_queue.queue_id and l.shard = v_shard and l.id > c.pos
-                     order by l.id desc limit 1), c.pos) as id
+                     order by l.id desc limit 1),
+                    (select max(h.id) from queue.hole h
+                     where h.queue_id = v_queue.queue_id and h.shard = v_shard)) as id
                 from (select c.pos from queue.lease c where c.queue_id = v_queue.queue_id and c.shard = v_shard
                       order by c.pos desc limit 1) c),
             entry as materialized (

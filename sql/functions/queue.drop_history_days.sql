@@ -1,0 +1,15 @@
+-- queue.drop_history_days(days): drops the history's partitions of days (UTC) longer ago than p_days.
+-- Runs as its owner, who owns the table. Called by: maintain_installation.
+create or replace function queue.drop_history_days(p_days int) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    v_table text;
+begin
+    for v_table in
+        select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
+        where i.inhparent = 'queue.history'::regclass and c.relname ~ '^history_[0-9]{8}$'
+            and right(c.relname, 8) < to_char((now() at time zone 'utc')::date - p_days, 'YYYYMMDD')
+    loop
+        execute format('drop table queue.%I', v_table);
+    end loop;
+end $$;

@@ -1,0 +1,34 @@
+-- Who may do what. Group roles, to be granted to the login roles of an installation:
+--   penstock_api     the service, its functions and workers, and applications that use the SQL interface
+--   penstock_reader  dashboards and the metrics job: reads everything but the secrets
+-- Roles belong to the whole cluster; where the migrating role may not make them, the owner of the schema is the only
+-- one who uses it, and this file changes nothing.
+do $$
+declare
+    v_role text;
+begin
+    foreach v_role in array array['penstock_api', 'penstock_reader'] loop
+        if not exists (select from pg_roles where rolname = v_role)
+            and (select rolsuper or rolcreaterole from pg_roles where rolname = current_user)
+        then
+            begin
+                execute format('create role %I nologin', v_role);
+            exception when duplicate_object or unique_violation then
+                null;       -- another database of the cluster is migrated at the same moment
+            end;
+        end if;
+        if exists (select from pg_roles where rolname = v_role) then
+            execute format('grant usage on schema queue to %I', v_role);
+            execute format('grant select on all tables in schema queue to %I', v_role);
+        end if;
+    end loop;
+    if exists (select from pg_roles where rolname = 'penstock_reader') then
+        revoke all on queue.secret from penstock_reader;
+    end if;
+    if exists (select from pg_roles where rolname = 'penstock_api') then
+        grant insert, update, delete on all tables in schema queue to penstock_api;
+        grant usage on all sequences in schema queue to penstock_api;
+        grant execute on all functions in schema queue to penstock_api;
+    end if;
+end $$;
+revoke execute on all functions in schema queue from public;
