@@ -21,7 +21,7 @@ SAM := .tools/sam/bin/sam
 export UV_PYTHON_DOWNLOADS := never
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup run demo test test-slow check check-code check-sam lock bench clients format clean
+.PHONY: help setup run demo test test-slow check check-code check-sam lock bench clients format generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -60,6 +60,10 @@ endif
 format: .venv/test.stamp ## format the Python code and mend what ruff can mend
 	@$(BIN)/ruff check --fix $(SOURCES) || true
 	@$(BIN)/ruff format $(SOURCES)
+
+generate: .venv/test.stamp ## write docs/settings.md and sql/schema.sql from their sources
+	@$(BIN)/penstock settings --markdown >docs/settings.md
+	@$(BIN)/penstock migrate --ephemeral --dump sql/schema.sql
 
 bench: .venv/test.stamp ## run the benchmarks (ARGS="--help" lists the scenarios)
 	@$(BIN)/python -m benchmarks $(ARGS)

@@ -13,7 +13,7 @@ import psycopg
 
 _HEAD: Final = """\
 -- The schema that sql/migrations and sql/functions lead to. For reading and comparing, not for loading.
--- Written by `penstock migrate --dump sql/schema.sql`."""
+-- Written by `make generate`."""
 
 _TYPES: Final = """
 select format('create type queue.%I as enum (%s);', t.typname,
@@ -76,14 +76,13 @@ select * from (
 """
 
 _FUNCTIONS: Final = """
-select format(E'%s queue.%I(%s)%s\n    language %s%s%s%s%s; -- body %s',
+select format(E'%s queue.%I(%s)%s\n    language %s%s%s%s%s;',
     case p.prokind when 'p' then 'procedure' when 'a' then 'aggregate' else 'function' end, p.proname,
     pg_get_function_arguments(p.oid), coalesce(E'\n    returns ' || pg_get_function_result(p.oid), ''), l.lanname,
     case p.provolatile when 'i' then ' immutable' when 's' then ' stable' else '' end,
     case when p.proisstrict then ' strict' else '' end,
     case when p.prosecdef then ' security definer' else '' end,
-    case when p.proconfig is not null then ' set ' || array_to_string(p.proconfig, ' set ') else '' end,
-    left(md5(coalesce(p.prosrc, '')), 12))
+    case when p.proconfig is not null then ' set ' || array_to_string(p.proconfig, ' set ') else '' end)
 from pg_proc p join pg_language l on l.oid = p.prolang
 where p.pronamespace = 'queue'::regnamespace
 order by p.proname, pg_get_function_identity_arguments(p.oid)

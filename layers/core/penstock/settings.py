@@ -29,6 +29,7 @@ class Setting(NamedTuple):
     unit: str
     help: str
     minimum: float | None = None
+    maximum: float | None = None
     choices: tuple[str, ...] = ()
 
 
@@ -47,7 +48,7 @@ SETTINGS: Final = (
             "itself a 12-digit account id."),
     Setting("QUEUE_REGION", "us-east-1", "", "Region of callers whose request names none."),
     Setting("QUEUE_DEFAULT_VISIBILITY_TIMEOUT", 30, "seconds", "VisibilityTimeout of a queue created without "
-            "one.", 0),
+            "one.", 0, 43200),
     Setting("QUEUE_MAX_CONNECTIONS", 10, "connections", "Most database connections of one process, the one "
             "that listens not counted.", 1),
     Setting("QUEUE_POOL_TIMEOUT_MS", 2000, "ms", "Longest wait for a free database connection; then 503.", 1),
@@ -58,7 +59,7 @@ SETTINGS: Final = (
     Setting("QUEUE_BATCH_LIMIT", 16384, "entries", "Most entries that wait for a shared database call; beyond "
             "that 503.", 1),
     Setting("QUEUE_SHARDS", 4, "writers", "How many transactions can write to one new queue side by side. "
-            "More cost empty receives a little.", 1),
+            "More cost empty receives a little.", 1, 64),
     Setting("QUEUE_PURGE_INTERVAL_SECONDS", 60, "seconds", "Least time between two PurgeQueue of a queue, as on "
             "AWS. 0: no limit.", 0),
     Setting("QUEUE_RECREATE_INTERVAL_SECONDS", 60, "seconds", "Least time between DeleteQueue and CreateQueue of "
@@ -125,6 +126,8 @@ def _value(setting: Setting, text: str) -> Value:
     value = _convert(setting, text)
     if setting.minimum is not None and float(value) < setting.minimum:
         raise SettingError(f"{setting.name} must be at least {setting.minimum:g}, not {text}")
+    if setting.maximum is not None and float(value) > setting.maximum:
+        raise SettingError(f"{setting.name} must be at most {setting.maximum:g}, not {text}")
     if setting.choices and value not in setting.choices:
         raise SettingError(f"{setting.name} must be one of {', '.join(setting.choices)}, not {text!r}")
     if setting.name == "QUEUE_ACCOUNT_ID" and not (len(text) == 12 and text.isdecimal()):
@@ -170,8 +173,9 @@ def _shown_default(setting: Setting) -> str:
 
 
 def _shown_help(setting: Setting) -> str:
-    limits = f" One of {', '.join(f'`{c}`' for c in setting.choices)}." if setting.choices else ""
-    return setting.help + limits
+    if setting.choices:
+        return f"{setting.help} One of {', '.join(f'`{c}`' for c in setting.choices)}."
+    return f"{setting.help} At most {setting.maximum:g}." if setting.maximum is not None else setting.help
 
 
 _MARKDOWN_HEAD: Final = (

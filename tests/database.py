@@ -1,0 +1,84 @@
+"""The databases that tests run on: one PostgreSQL server a test process, one fresh database a test."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any, cast
+
+import psycopg
+
+from penstock.migrations import migrate
+from penstock_web.local.account import Account
+from penstock_web.local.binaries import Source
+from penstock_web.local.pgbouncer import PgBouncer, running_pgbouncer
+from penstock_web.local.postgres import ROLE, Postgres, running_postgres
+from penstock_web.local.state import ephemeral_state
+
+TEMPLATE = "penstock_template"
+
+# The data of a test need not survive a power cut. Everything else is as `penstock up` has it.
+_TEST_SETTINGS = {"fsync": "off", "full_page_writes": "off", "max_connections": "200"}
+
+
+@dataclass(frozen=True)
+class Database:
+    """A database of its own, migrated and empty."""
+
+    name: str
+    dsn: str  # superuser
+    api_dsn: str  # the service's role, direct
+    pooled_dsn: str  # the service's role, through a real PgBouncer: prepare_threshold=None
+
+
+@dataclass
+class TestServer:
+    """PostgreSQL and PgBouncer of one test process."""
+
+    __test__ = False
+
+    server: Postgres
+    pooler: PgBouncer
+    administration: psycopg.Connection[Any]
+    _numbers: count[int] = field(default_factory=count)
+
+    @contextmanager
+    def database(self, template: str = TEMPLATE) -> Iterator[Database]:
+        """A copy of `template`; dropped at the end, whoever is still connected."""
+        name = f"test_{next(self._numbers)}"
+        self.administration.execute(f"create database {name} template {template} owner {ROLE}".encode())
+        try:
+            yield Database(
+                name,
+                self.server.superuser_dsn(name),
+                self.server.service_dsn(name),
+                self.pooler.dsn(name),
+            )
+        finally:
+            self.administration.execute(f"drop database {name} with (force)".encode())
+
+
+def place() -> Path | None:
+    """Memory, where there is enough: a copy of the template takes 14 ms there and 35-300 ms on a disk."""
+    memory = Path("/dev/shm")
+    return memory if memory.is_dir() and shutil.disk_usage(memory).free > 2**31 else None
+
+
+@contextmanager
+def running_test_server() -> Iterator[TestServer]:
+    """Start both servers and make the template. PENSTOCK_TEST_POSTGRES = system or wheel chooses the version."""
+    source = cast("Source", os.environ.get("PENSTOCK_TEST_POSTGRES", "any"))
+    with ExitStack() as stack:
+        state = stack.enter_context(ephemeral_state(place()))
+        server = stack.enter_context(running_postgres(state, Account.choose(), source, _TEST_SETTINGS))
+        pooler = stack.enter_context(running_pgbouncer(state, server, database="*"))
+        connection = psycopg.connect(server.superuser_dsn(), autocommit=True)
+        administration = stack.enter_context(connection)
+        administration.execute(f"create database {TEMPLATE} template template0 owner {ROLE}".encode())
+        migrate(server.service_dsn(TEMPLATE), role=ROLE)
+        yield TestServer(server, pooler, administration)

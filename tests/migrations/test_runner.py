@@ -1,0 +1,163 @@
+"""The migration runner, on folders of its own making."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from penstock.migrations import ROLE_SETTINGS, MigrationError, migrate
+from tests.database import Database, TestServer
+
+MIGRATIONS = {
+    "0001_first.sql": "create table queue.first (id int);",
+    "0002_second.sql": "create table queue.second (id int); insert into queue.second select 1 from queue.first;",
+}
+# The first function calls one whose file comes later.
+FUNCTIONS = {
+    "queue.a.sql": "create or replace function queue.a() returns int language sql as 'select queue.b()';",
+    "queue.b.sql": "create or replace function queue.b() returns int language sql as 'select 1';",
+}
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A folder like sql/ with two migrations, two functions and grants."""
+    write(tmp_path / "migrations", MIGRATIONS)
+    write(tmp_path / "functions", FUNCTIONS)
+    write(tmp_path, {"grants.sql": "grant execute on function queue.a() to public;"})
+    return tmp_path
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    folder.mkdir(exist_ok=True)
+    for name, text in files.items():
+        (folder / name).write_text(text)
+
+
+def rows(dsn: str, query: str) -> list[tuple[object, ...]]:
+    with psycopg.connect(dsn) as connection:
+        return connection.execute(query.encode()).fetchall()
+
+
+def test_migrations_are_applied_in_order_and_once(empty_database: Database, directory: Path) -> None:
+    first = migrate(empty_database.api_dsn, directory)
+    assert (first.migrations, first.functions) == (list(MIGRATIONS), True)
+    assert rows(empty_database.dsn, "select queue.a()") == [(1,)]
+    second = migrate(empty_database.api_dsn, directory)
+    assert (second.migrations, second.functions) == ([], False)
+    recorded = rows(empty_database.dsn, "select number, name from queue.migration order by number")
+    assert recorded == [(0, "functions"), (1, "0001_first.sql"), (2, "0002_second.sql")]
+
+
+def test_a_failed_migration_leaves_nothing_and_is_taken_up_again(
+    empty_database: Database, directory: Path
+) -> None:
+    broken = directory / "migrations/0002_second.sql"
+    broken.write_text("create table queue.second (id int); select 1/0;")
+    with pytest.raises(MigrationError, match=r"0002_second\.sql: division by zero"):
+        migrate(empty_database.api_dsn, directory)
+    found = "select to_regclass('queue.first') is null, to_regclass('queue.second') is null"
+    assert rows(empty_database.dsn, found) == [(False, True)]
+    broken.write_text(MIGRATIONS["0002_second.sql"])
+    assert migrate(empty_database.api_dsn, directory).migrations == ["0002_second.sql"]
+
+
+def test_an_applied_migration_must_not_change(empty_database: Database, directory: Path) -> None:
+    migrate(empty_database.api_dsn, directory)
+    (directory / "migrations/0001_first.sql").write_text("create table queue.first (id bigint);")
+    with pytest.raises(MigrationError, match=r"0001_first\.sql was changed"):
+        migrate(empty_database.api_dsn, directory)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("0004_gap.sql", "without gaps"), ("0002_twice.sql", "without gaps"), ("3.sql", "NNNN")],
+)
+def test_badly_numbered_migrations_are_refused(
+    empty_database: Database, directory: Path, name: str, said: str
+) -> None:
+    write(directory / "migrations", {name: "select 1;"})
+    with pytest.raises(MigrationError, match=said):
+        migrate(empty_database.api_dsn, directory)
+
+
+def test_a_changed_function_is_applied_again(empty_database: Database, directory: Path) -> None:
+    migrate(empty_database.api_dsn, directory)
+    changed = "drop function if exists queue.b(); " + FUNCTIONS["queue.b.sql"].replace("select 1", "select 2")
+    write(directory / "functions", {"queue.b.sql": changed})
+    assert migrate(empty_database.api_dsn, directory).functions
+    assert rows(empty_database.dsn, "select queue.a()") == [(2,)]
+
+
+def test_a_broken_function_names_its_file(empty_database: Database, directory: Path) -> None:
+    write(
+        directory / "functions",
+        {"queue.b.sql": FUNCTIONS["queue.b.sql"].replace("select 1", "select nothing")},
+    )
+    with pytest.raises(MigrationError, match=r"queue\.b\.sql: column \"nothing\" does not exist"):
+        migrate(empty_database.api_dsn, directory)
+
+
+def test_an_older_release_leaves_the_functions_of_a_newer_one(
+    empty_database: Database, directory: Path
+) -> None:
+    write(directory / "migrations", {"0003_newer.sql": "create table queue.third (id int);"})
+    migrate(empty_database.api_dsn, directory)
+    (directory / "migrations/0003_newer.sql").unlink()
+    write(directory / "functions", {"queue.b.sql": FUNCTIONS["queue.b.sql"].replace("select 1", "select 0")})
+    older = migrate(empty_database.api_dsn, directory)
+    assert (older.migrations, older.functions) == ([], False)
+    assert rows(empty_database.dsn, "select queue.a()") == [(1,)]
+
+
+def test_a_second_runner_waits_for_the_first(
+    empty_database: Database, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second runner is seen waiting for the lock while the first is inside a migration, then has nothing to do."""
+    migrate(empty_database.api_dsn, directory)
+    write(directory / "migrations", {"0003_slow.sql": "alter table queue.first add column name text;"})
+    applied: list[list[str]] = []
+    runners = [
+        threading.Thread(target=lambda: applied.append(migrate(empty_database.api_dsn, directory).migrations))
+        for _ in range(2)
+    ]
+    with psycopg.connect(empty_database.dsn) as blocker, psycopg.connect(empty_database.dsn) as watcher:
+        watcher.autocommit = True
+        blocker.execute("lock table queue.first")  # holds up whichever runner comes first
+        for runner in runners:
+            runner.start()
+        waiting = (
+            "select count(*) from pg_locks where locktype = 'advisory' and not granted"
+            " and database = (select oid from pg_database where datname = current_database())"
+        )
+        while watcher.execute(waiting.encode()).fetchone() != (1,):
+            pass
+        blocker.rollback()
+    for runner in runners:
+        runner.join()
+    assert sorted(applied) == [[], ["0003_slow.sql"]]
+
+
+def test_a_lock_that_never_comes_is_an_error_and_nothing_is_applied(
+    empty_database: Database, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.migrations._LOCK_TIMEOUT_MS", 10)
+    monkeypatch.setattr("penstock.migrations._LOCK_ATTEMPTS", 2)
+    migrate(empty_database.api_dsn, directory)
+    write(directory / "migrations", {"0003_slow.sql": "alter table queue.first add column name text;"})
+    with psycopg.connect(empty_database.dsn) as blocker:
+        blocker.execute("lock table queue.first")
+        with pytest.raises(MigrationError, match=r"0003_slow\.sql: no lock after 2 attempts"):
+            migrate(empty_database.api_dsn, directory)
+    assert migrate(empty_database.api_dsn, directory).migrations == ["0003_slow.sql"]
+
+
+def test_the_role_gets_its_planner_settings_also_through_the_pooler(
+    database: Database, postgres: TestServer
+) -> None:
+    with psycopg.connect(database.pooled_dsn, prepare_threshold=None) as connection:
+        for name, value in ROLE_SETTINGS.items():
+            assert connection.execute("select current_setting(%s)", (name,)).fetchone() == (value,)

@@ -1,0 +1,21 @@
+"""sql/schema.sql is what the migrations lead to, on every version of PostgreSQL."""
+
+from __future__ import annotations
+
+from penstock.migrations import migrate, sql_directory
+from penstock.schema_dump import schema_dump
+from penstock_web.local.account import Account
+from penstock_web.local.postgres import running_postgres
+from penstock_web.local.state import ephemeral_state
+from tests.database import Database
+
+
+def test_the_dump_in_the_repository_is_up_to_date(database: Database) -> None:
+    """Remade by `make generate`."""
+    assert (sql_directory() / "schema.sql").read_text() == schema_dump(database.api_dsn)
+
+
+def test_the_dump_is_the_same_on_the_newest_postgresql(database: Database) -> None:
+    with ephemeral_state() as state, running_postgres(state, Account.choose(), "wheel") as newest:
+        migrate(newest.service_dsn())
+        assert schema_dump(newest.service_dsn()) == schema_dump(database.api_dsn)

@@ -1,0 +1,85 @@
+"""Settings: types, limits, errors, and the page that documents them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from penstock.settings import SETTINGS, Setting, SettingError, Settings, as_markdown
+
+PAGE = Path(__file__).parents[2] / "docs/settings.md"
+
+# Names and defaults of the specification's table, for the settings that are in use.
+SPECIFIED = {
+    "QUEUE_ADDRESS": "0.0.0.0:9324",
+    "QUEUE_DEFAULT_VISIBILITY_TIMEOUT": 30,
+    "QUEUE_MAX_CONNECTIONS": 10,
+    "LOG_LEVEL": "info",
+    "QUEUE_LINGER_MS": 0,
+}
+
+
+def test_the_page_is_what_the_command_prints() -> None:
+    assert PAGE.read_text() == as_markdown()
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: s.name)
+def test_every_setting_is_documented(setting: Setting) -> None:
+    assert f"| `{setting.name}` |" in PAGE.read_text()
+    assert setting.help.endswith(".")
+
+
+@pytest.mark.parametrize(("name", "default"), SPECIFIED.items())
+def test_specified_defaults(name: str, default: object) -> None:
+    assert getattr(Settings.read({}), name.lower()) == default
+
+
+def test_values_are_typed() -> None:
+    read = Settings.read({"QUEUE_SHARDS": "8", "QUEUE_TRUST_FORWARDED": "TRUE", "LOG_LEVEL": "Debug"})
+    assert (read.queue_shards, read.queue_trust_forwarded, read.log_level) == (8, True, "debug")
+
+
+def test_an_empty_variable_counts_as_not_set() -> None:
+    assert Settings.read({"QUEUE_SHARDS": "", "QUEUE_ADDRESS": " "}) == Settings.read({})
+
+
+def test_overrides_win() -> None:
+    assert Settings.read({"QUEUE_SHARDS": "8"}, queue_shards=2).queue_shards == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("QUEUE_SHARDS", "many", "a whole number"),
+        ("QUEUE_SHARDS", "1.5", "a whole number"),
+        ("QUEUE_SHARDS", "0", "at least 1"),
+        ("QUEUE_LINGER_MS", "-1", "at least 0"),
+        ("QUEUE_DEFAULT_VISIBILITY_TIMEOUT", "43201", "at most 43200"),
+        ("QUEUE_TRUST_FORWARDED", "maybe", "true or false"),
+        ("LOG_LEVEL", "loud", "one of debug"),
+        ("QUEUE_ACCOUNT_ID", "12345", "12 digits"),
+    ],
+)
+def test_a_bad_value_is_refused_by_name(name: str, value: str, said: str) -> None:
+    with pytest.raises(SettingError, match=f"{name} must be .*{said}"):
+        Settings.read({name: value})
+
+
+def test_direct_url_falls_back_to_the_database_url() -> None:
+    assert Settings.read({"DATABASE_URL": "a"}).direct_url == "a"
+    assert Settings.read({"DATABASE_URL": "a", "DATABASE_DIRECT_URL": "b"}).direct_url == "b"
+
+
+@pytest.mark.parametrize(
+    ("address", "parts"),
+    [("0.0.0.0:9324", ("0.0.0.0", 9324)), ("[::1]:80", ("::1", 80)), ("queue:1", ("queue", 1))],
+)
+def test_address_in_two_parts(address: str, parts: tuple[str, int]) -> None:
+    assert Settings.read({"QUEUE_ADDRESS": address}).host_and_port == parts
+
+
+@pytest.mark.parametrize("address", ["9324", ":9324", "host", "host:port", "host:70000"])
+def test_a_bad_address_is_refused(address: str) -> None:
+    with pytest.raises(SettingError, match="QUEUE_ADDRESS must be host:port"):
+        _ = Settings.read({"QUEUE_ADDRESS": address}).host_and_port
