@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
 
 # Nothing of the caller's environment (PGHOST, PGDATA, LC_ALL …) may steer our own server.
 _ENVIRONMENT: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C", "TZ": "UTC"}
@@ -44,22 +44,34 @@ class Account:
         """Run a command as this user and return it with its output; never raises for a failed command.
 
         `log` receives the output instead: a command that leaves a server behind must not hold our pipe open.
+        When a signal ends the caller meanwhile, the command is still waited for: what it starts can be stopped.
         """
-        environment = {**_ENVIRONMENT, **(more or {})}
-        user = {"user": self.uid, "group": self.gid, "extra_groups": ()} if self.switch else {}
         with (log or Path(os.devnull)).open("ab") as file:
-            return subprocess.run(  # type: ignore[call-overload, no-any-return]
-                list(map(str, command)),
-                stdin=subprocess.DEVNULL,
-                stdout=file if log else subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                check=False,
-                cwd="/",
-                env=environment,
-                start_new_session=True,
-                **user,
-            )
+            process = self.start(command, output=file if log else subprocess.PIPE, more=more)
+            try:
+                output, _ = process.communicate()
+            except BaseException:
+                process.wait()
+                raise
+        return subprocess.CompletedProcess(
+            process.args, process.returncode, (output or b"").decode(errors="replace")
+        )
+
+    def start(
+        self, command: Sequence[str | Path], *, output: IO[bytes] | int, more: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
+        """Start a command as this user, in a session of its own: Ctrl-C in the terminal does not reach it."""
+        user = {"user": self.uid, "group": self.gid, "extra_groups": ()} if self.switch else {}
+        return subprocess.Popen(  # type: ignore[call-overload, no-any-return]
+            list(map(str, command)),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd="/",
+            env={**_ENVIRONMENT, **(more or {})},
+            start_new_session=True,
+            **user,
+        )
 
     def own(self, path: Path, mode: int = 0o700) -> Path:
         """Make a folder (or take an existing one) that only this user, and root, can enter."""

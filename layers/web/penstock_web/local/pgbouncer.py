@@ -111,20 +111,8 @@ def _configure(home: Path, server: Postgres, database: str, pool_size: int, port
 
 
 def _launch(program: Program, account: Account, home: Path) -> subprocess.Popen[bytes]:
-    user = {"user": account.uid, "group": account.gid, "extra_groups": ()} if account.switch else {}
-    environment = {"PATH": "/usr/bin:/bin"}
-    if program.libraries:
-        environment["LD_LIBRARY_PATH"] = program.libraries
-    return subprocess.Popen(  # type: ignore[call-overload, no-any-return]
-        [str(program.path), "-q", str(home / "pgbouncer.ini")],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        cwd="/",
-        env=environment,
-        start_new_session=True,
-        **user,
-    )
+    more = {"LD_LIBRARY_PATH": program.libraries} if program.libraries else {}
+    return account.start([program.path, "-q", home / "pgbouncer.ini"], output=subprocess.DEVNULL, more=more)
 
 
 def _wait_until_open(process: subprocess.Popen[bytes], port: int, home: Path) -> None:

@@ -72,11 +72,6 @@ class Postgres:
         """For administration: the socket, whose folder only the server's user and root can enter."""
         return f"host={self.socket_directory} port={self.port} user=postgres dbname={database}"
 
-    def stop(self) -> None:
-        """Stop it cleanly; open connections are ended. Does nothing when it no longer runs."""
-        control = self.binaries.path("pg_ctl")
-        self.account.run([control, "stop", "-D", self.data, "-m", "fast", "-w", "-t", str(_STOP_SECONDS)])
-
 
 @contextmanager
 def running_postgres(
@@ -86,23 +81,33 @@ def running_postgres(
     settings: Mapping[str, str] | None = None,
 ) -> Iterator[Postgres]:
     """A server in `state`/postgres, stopped at the end. `settings` go before our own. Raises LocalError."""
-    server = start(state, account, source, settings)
+    home, binaries = _prepare(state, account, source)
     try:
-        yield server
+        # Inside: a signal may come while the server starts.
+        yield _run(home, binaries, account, settings or {})
     finally:
-        server.stop()
+        command: list[str | Path] = [binaries.path("pg_ctl"), "stop", "-D", home / "data", "-m", "fast"]
+        account.run([*command, "-w", "-t", str(_STOP_SECONDS)])
 
 
 def start(
     state: Path, account: Account, source: Source = "any", settings: Mapping[str, str] | None = None
 ) -> Postgres:
-    """Start or adopt the server of a state folder; makes folder, cluster, role and database the first time."""
+    """Start or adopt the server of a state folder and leave it running."""
+    home, binaries = _prepare(state, account, source)
+    return _run(home, binaries, account, settings or {})
+
+
+def _prepare(state: Path, account: Account, source: Source) -> tuple[Path, Binaries]:
     home = account.own(state / "postgres")
-    data = home / "data"
-    binaries = reachable(_binaries_for(data, source), account)
-    if not (data / "PG_VERSION").exists():
+    binaries = reachable(_binaries_for(home / "data", source), account)
+    if not (home / "data/PG_VERSION").exists():
         _initialise(binaries, account, home)
-    server = _adopt(binaries, account, home) or _launch(binaries, account, home, settings or {})
+    return home, binaries
+
+
+def _run(home: Path, binaries: Binaries, account: Account, settings: Mapping[str, str]) -> Postgres:
+    server = _adopt(binaries, account, home) or _launch(binaries, account, home, settings)
     _make_role_and_database(server)
     return server
 

@@ -58,7 +58,9 @@ def _tell_ready(ready_fd: int) -> None:
 
 
 def _end_with_parent() -> None:
-    sys.stdin.buffer.read()
+    # Not sys.stdin: a thread that holds its lock would hold up the end of the interpreter.
+    while os.read(0, 1):
+        pass
     os.kill(os.getpid(), signal.SIGTERM)
 
 
