@@ -1,8 +1,8 @@
--- queue.busy_shards(queue, shards): the shards that have something to hand out now, the longest waiting first, so that
+-- queue.busy_shards(queue, shards, now): the shards that have something to hand out now, the longest waiting first, so that
 -- none starves and order is kept as far as a standard queue keeps it. Takes no lock: the caller looks again.
--- STABLE, so that it becomes part of the calling statement: a new statement sees the newest rows.
+-- The time is a parameter, since an index cannot be searched for a volatile one. STABLE, so that it becomes part of the calling statement: a new statement sees the newest rows.
 -- Index: lease_pkey, log_pkey, lease_visible_at. Called by: take_log, ready_queues.
-create or replace function queue.busy_shards(p_queue_id int, p_shards int)
+create or replace function queue.busy_shards(p_queue_id int, p_shards int, p_now timestamptz)
 returns table (shard int, since timestamptz)
 language sql stable as $$
 select s.shard, least(fresh.sent_at, expired.visible_at)
@@ -18,7 +18,7 @@ left join lateral (
 left join lateral (
     select x.visible_at from queue.lease x
     where x.queue_id = p_queue_id and x.shard = s.shard and x.visible_at > cursor.watermark
-        and x.visible_at <= clock_timestamp() and x.ids <> '{}'
+        and x.visible_at <= p_now and x.ids <> '{}'
     order by x.visible_at limit 1) expired on true
 where fresh.sent_at is not null or expired.visible_at is not null
 order by 2

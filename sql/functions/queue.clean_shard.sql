@@ -20,19 +20,20 @@ begin
     end if;
     if (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id) then
         insert into queue.history (queue_id, outcome, receive_count, first_received_at, sent_at, finished_at)
-        select p_queue_id, m.outcome, x.receive_count, x.first_received_at, array_agg(m.sent_at),
-            array_agg(m.finished_at)
+        select p_queue_id, m.outcome, x.receive_count, x.first_received_at, m.sent_at, m.finished_at
         from queue.lease x
-        cross join lateral (
-            select l.sent_at,
-                case when l.id = any (x.gone) then 'deleted' else coalesce(x.outcome, 'deleted') end as outcome,
-                case when l.id = any (x.gone) then x.gone_at[array_position(x.gone, l.id)] else x.done_at end
-                    as finished_at
-            from queue.log l
-            where l.queue_id = p_queue_id and l.shard = p_shard and l.id >= x.first_id and l.id <= x.pos) m
-        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > p_low and x.pos <= v_low
-            and m.finished_at is not null       -- null: it left for the slow lane, which records it
-        group by x.pos, x.receive_count, x.first_received_at, m.outcome;
+        cross join lateral (        -- aggregated inside: the planner must go from each lease to its range of the log
+            select f.outcome, array_agg(f.sent_at) as sent_at, array_agg(f.finished_at) as finished_at
+            from (
+                select l.sent_at,
+                    case when l.id = any (x.gone) then 'deleted' else coalesce(x.outcome, 'deleted') end as outcome,
+                    case when l.id = any (x.gone) then x.gone_at[array_position(x.gone, l.id)] else x.done_at end
+                        as finished_at
+                from queue.log l
+                where l.queue_id = p_queue_id and l.shard = p_shard and l.id >= x.first_id and l.id <= x.pos) f
+            where f.finished_at is not null     -- null: it left for the slow lane, which records it
+            group by f.outcome) m
+        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > p_low and x.pos <= v_low;
     end if;
     delete from queue.lease x
     where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > p_low and x.pos <= v_low;

@@ -6,25 +6,26 @@ language plpgsql as $$
 declare
     v_removed bigint := 0;
     v_rows bigint;
+    v_now timestamptz := clock_timestamp();
     v_dropped record;
 begin
     delete from queue.deduplication d where d.ctid = any (array(
-        select e.ctid from queue.deduplication e where e.expires_at <= clock_timestamp()
+        select e.ctid from queue.deduplication e where e.expires_at <= v_now
         order by e.expires_at limit p_limit for update skip locked));
     get diagnostics v_removed = row_count;
     delete from queue.watcher w where w.ctid = any (array(
-        select e.ctid from queue.watcher e where e.registered_at < clock_timestamp() - interval '10 seconds'
+        select e.ctid from queue.watcher e where e.registered_at < v_now - interval '10 seconds'
         limit p_limit for update skip locked));
     for v_dropped in select d.queue_id, d.dropped_at from queue.dropped_queue d order by d.dropped_at limit 100 loop
         v_rows := queue.clean_dropped(v_dropped.queue_id, p_limit);
         v_removed := v_removed + v_rows;
-        if v_rows = 0 and v_dropped.dropped_at < clock_timestamp() - interval '10 minutes' then
+        if v_rows = 0 and v_dropped.dropped_at < v_now - interval '10 minutes' then
             delete from queue.dropped_queue d where d.queue_id = v_dropped.queue_id;
         end if;
     end loop;
     delete from queue.archive a where a.archive_id = any (array(
         select e.archive_id from queue.archive e join queue.queues q on q.queue_id = e.queue_id
-        where e.archived_at < clock_timestamp()
+        where e.archived_at < v_now
             - coalesce((q.attributes ->> 'archive_seconds')::int, 1209600) * interval '1 second'
         order by e.archive_id limit p_limit));
     for v_day in 0 .. 2 loop

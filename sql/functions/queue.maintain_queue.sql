@@ -4,6 +4,7 @@ create or replace function queue.maintain_queue(p_queue_id int) returns bigint
 language plpgsql as $$
 declare
     v_queue queue.queues;
+    v_now timestamptz := clock_timestamp();
     v_before timestamptz;
     v_messages bigint := 0;
 begin
@@ -11,7 +12,7 @@ begin
     if v_queue.queue_id is null then
         return 0;
     end if;
-    v_before := clock_timestamp() - v_queue.retention_seconds * interval '1 second';
+    v_before := v_now - v_queue.retention_seconds * interval '1 second';
     if v_queue.fifo then
         v_messages := queue.purge_groups(p_queue_id, v_before);
         delete from queue.fifo_group g where g.ctid = any (array(
@@ -23,7 +24,7 @@ begin
     end if;
     for v_shard in 0 .. v_queue.shards - 1 loop
         v_messages := v_messages + queue.maintain_shard(p_queue_id, v_shard);
-        if exists (select from queue.busy_shards(p_queue_id, v_queue.shards) b
+        if exists (select from queue.busy_shards(p_queue_id, v_queue.shards, v_now) b
                    where b.shard = v_shard and b.since < v_before) then
             v_messages := v_messages + queue.purge_shard(p_queue_id, v_shard, v_before);
         end if;

@@ -3,11 +3,13 @@
 -- Locks: watcher rows, skipped when another sender has them. Called by: everything that makes a message visible.
 create or replace function queue.notify_watchers(p_queue_id int, p_arn text) returns void
 language plpgsql as $$
+declare
+    v_since timestamptz := clock_timestamp() - interval '5 seconds';
 begin
     delete from queue.watcher w
     where w.ctid = any (array(
         select r.ctid from queue.watcher r
-        where r.queue_id = p_queue_id and r.registered_at > clock_timestamp() - interval '5 seconds'
+        where r.queue_id = p_queue_id and r.registered_at > v_since
         for update skip locked));
     if found then
         perform pg_notify('penstock', p_arn);

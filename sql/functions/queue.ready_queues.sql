@@ -16,7 +16,7 @@ begin
                 select from queue.fifo_group g where g.queue_id = v_queue.queue_id and g.visible_at <= v_now))
             or (not v_queue.fifo and (
                 exists (select from queue.side s where s.queue_id = v_queue.queue_id and s.visible_at <= v_now)
-                or exists (select from queue.busy_shards(v_queue.queue_id, v_queue.shards))))
+                or exists (select from queue.busy_shards(v_queue.queue_id, v_queue.shards, v_now))))
         then
             arn := v_queue.arn;
             return next;

@@ -14,6 +14,7 @@ declare
     v_want int := p_max;
     v_visibility interval;
     v_rows int;
+    v_now timestamptz := clock_timestamp();
 begin
     select q.queue_id, q.fifo, q.shards, q.wait_seconds, q.visibility_timeout_seconds, q.max_receive_count,
         q.dead_letter_arn
@@ -31,7 +32,7 @@ begin
         return;
     end if;
     if exists (select from queue.side s
-               where s.queue_id = v_queue.queue_id and s.visible_at <= clock_timestamp()) then
+               where s.queue_id = v_queue.queue_id and s.visible_at <= v_now) then
         return query select * from queue.take_side(v_queue.queue_id, v_want, v_visibility,
             v_queue.max_receive_count, v_queue.dead_letter_arn);
         get diagnostics v_rows = row_count;

@@ -12,11 +12,12 @@ declare
     v_want int := p_max;
     v_rows int;
     v_held boolean := false;
+    v_now timestamptz := clock_timestamp();
 begin
     if p_shards = 1 then
         v_shards := array[0];
     else
-        v_shards := array(select b.shard from queue.busy_shards(p_queue_id, p_shards) b);
+        v_shards := array(select b.shard from queue.busy_shards(p_queue_id, p_shards, v_now) b);
     end if;
     foreach v_shard in array v_shards loop
         exit when v_want <= 0;
