@@ -132,9 +132,6 @@ def defaults(fifo: bool, settings: "Settings") -> dict[str, str]:
     return values
 
 
-DEFAULTS = defaults
-
-
 def unknown_attribute(name: str) -> AwsError:
     """SQS's text for a name that is not an attribute of this queue."""
     return InvalidAttributeName(f"Unknown Attribute {name}.")

@@ -17,6 +17,7 @@ from .messages.sqs import MessageAttributeValue
 MAXIMUM_MESSAGE_BYTES = 1_048_576
 MAXIMUM_ATTRIBUTES = 10
 MAXIMUM_ENTRIES = 10
+MAXIMUM_TAGS = 50
 
 _CONTROLS = bytes(set(range(32)) - {9, 10, 13})
 _NONCHARACTERS = ("\ufffe".encode(), "\uffff".encode())
@@ -202,6 +203,17 @@ def check_queue_name(name: str, *, fifo: bool) -> None:
     raise errors.InvalidParameterValue(
         "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length"
     )
+
+
+def check_tags(tags: Mapping[str, str]) -> None:
+    """At most 50 tags of a queue, keys of 1-128 and values of at most 256 characters (Developer Guide, "Tags")."""
+    if len(tags) > MAXIMUM_TAGS:
+        raise errors.InvalidParameterValue(f"Too many tags added for queue: {len(tags)} of {MAXIMUM_TAGS}.")
+    for key, value in tags.items():
+        if not 1 <= len(key) <= 128 or encoded(key) is None:
+            raise errors.InvalidParameterValue("Tag keys must be between 1 and 128 characters in length.")
+        if len(value) > 256 or encoded(value) is None:
+            raise errors.InvalidParameterValue("Tag values must be between 0 and 256 characters in length.")
 
 
 _RANGES = {

@@ -91,10 +91,10 @@ class Context:
     def queue_arn(self, queue_url: str) -> str:
         """The ARN of the queue at `queue_url`: its last two path segments, in the region of the request.
 
-        A bare queue name means the caller's own account, as SQS accepts it too.
+        A slash at the end is fine (AWS's own examples have one); a bare queue name means the caller's own account.
         Raises InvalidAddress when there is no account in it, QueueDoesNotExist when no queue can have that name.
         """
-        head, slash, name = queue_url.rpartition("/")
+        head, slash, name = queue_url.removesuffix("/").rpartition("/")
         account_id = head.rpartition("/")[2] if slash else self.account_id
         arn = queue_arn(self.region, account_id, name)
         if arn is None:

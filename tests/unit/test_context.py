@@ -1,0 +1,117 @@
+"""Addresses of queues: name, URL and ARN, for this caller."""
+
+import pytest
+
+from penstock.arn import is_queue_name, parse_queue_arn, queue_arn
+from penstock.context import Context, Environment, HttpRequest
+from penstock.errors import InvalidAddress, QueueDoesNotExist
+from penstock.settings import Settings
+
+
+def context(headers: dict[bytes, bytes] | None = None, **variables: str) -> Context:
+    environment = Environment(Settings.read(variables), None)  # type: ignore[arg-type] # no receipts here
+    http = HttpRequest("POST", "/", b"", {b"host": b"sqs.local:9324"} if headers is None else headers, b"")
+    return Context("123456789012", "eu-west-1", "id", environment, http)
+
+
+FORWARDED = {
+    b"host": b"inside:1",
+    b"x-forwarded-proto": b"https, http",
+    b"x-forwarded-host": b"q.example.com, lb",
+}
+
+
+@pytest.mark.parametrize(
+    ("headers", "variables", "url"),
+    [
+        (None, {}, "http://sqs.local:9324/123456789012/q"),
+        (FORWARDED, {}, "http://inside:1/123456789012/q"),
+        (FORWARDED, {"QUEUE_TRUST_FORWARDED": "true"}, "https://q.example.com/123456789012/q"),
+        (
+            {b"host": b"h", b"x-forwarded-proto": b"https"},
+            {"QUEUE_TRUST_FORWARDED": "true"},
+            "https://h/123456789012/q",
+        ),
+        ({b"host": b"h"}, {"QUEUE_TRUST_FORWARDED": "true"}, "http://h/123456789012/q"),
+        (FORWARDED, {"QUEUE_BASE_URL": "https://fixed/sqs/"}, "https://fixed/sqs/123456789012/q"),
+        ({}, {"QUEUE_ADDRESS": "127.0.0.1:9324"}, "http://127.0.0.1:9324/123456789012/q"),
+    ],
+)
+def test_a_queue_url_leads_back_to_where_the_caller_came(
+    headers: dict[bytes, bytes] | None, variables: dict[str, str], url: str
+) -> None:
+    found = context(headers, **variables)
+    assert found.queue_url("q") == url
+    assert found.queue_arn(url) == "arn:aws:sqs:eu-west-1:123456789012:q"
+
+
+def test_the_url_of_another_accounts_queue() -> None:
+    assert context().queue_url("q.fifo", "999999999999") == "http://sqs.local:9324/999999999999/q.fifo"
+
+
+@pytest.mark.parametrize(
+    ("url", "account_and_name"),
+    [
+        ("https://sqs.us-east-1.amazonaws.com/000000000000/q", "000000000000:q"),
+        ("http://anything:1/some/prefix/999999999999/q.fifo", "999999999999:q.fifo"),
+        ("https://sqs.us-east-1.amazonaws.com/177715257436/MyQueue/", "177715257436:MyQueue"),
+        ("/999999999999/q", "999999999999:q"),
+        ("999999999999/q", "999999999999:q"),
+        ("q", "123456789012:q"),
+    ],
+)
+def test_any_host_is_accepted(url: str, account_and_name: str) -> None:
+    assert context().queue_arn(url) == f"arn:aws:sqs:eu-west-1:{account_and_name}"
+
+
+@pytest.mark.parametrize(
+    "url", ["", "/", "http://h/", "http://h/q", "http://h/12345/q", "http://h/000000000000/", "/q"]
+)
+def test_an_address_without_account_and_name_is_invalid(url: str) -> None:
+    with pytest.raises(InvalidAddress) as caught:
+        context().queue_arn(url)
+    assert caught.value.message == f"The address {url} is not valid for this endpoint."
+
+
+@pytest.mark.parametrize("name", ["a b", "a.b", "x" * 81, "q\x00", "q'"])
+def test_a_name_that_no_queue_can_have_is_a_queue_that_does_not_exist(name: str) -> None:
+    with pytest.raises(QueueDoesNotExist):
+        context().queue_arn(f"http://h/000000000000/{name}")
+
+
+# --- ARNs ------------------------------------------------------------------------------------------------------------
+def test_arns_are_read_back() -> None:
+    text = queue_arn("us-east-1", "000000000000", "q.fifo")
+    assert text == "arn:aws:sqs:us-east-1:000000000000:q.fifo"
+    parsed = parse_queue_arn(text)
+    assert parsed is not None
+    assert (parsed.region, parsed.account_id, parsed.name, parsed.fifo) == (
+        "us-east-1",
+        "000000000000",
+        "q.fifo",
+        True,
+    )
+    assert str(parsed) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "q",
+        "arn:aws:sns:us-east-1:000000000000:q",
+        "arn:aws:sqs:us-east-1:0:q",
+        "arn:aws:sqs:us-east-1:000000000000:",
+        "arn:aws:sqs:us-east-1:000000000000:a:b",
+        "arn:aws:sqs:US:000000000000:q",
+        "arn:aws:sqs:us-east-1:000000000000:q\n",
+    ],
+)
+def test_texts_that_are_no_arns(text: str) -> None:
+    assert parse_queue_arn(text) is None
+
+
+def test_both_types_may_have_eighty_characters() -> None:
+    assert is_queue_name("x" * 80)
+    assert is_queue_name("x" * 75 + ".fifo")
+    assert not is_queue_name("x" * 76 + ".fifo")

@@ -1,0 +1,199 @@
+"""AWS JSON: botocore's own serializer writes the request, our decoder must read the same values."""
+
+from typing import Any
+
+import botocore.serialize
+import botocore.session
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.actions import ACTIONS, BY_NAME, Action
+from penstock.errors import AwsError, MissingParameter, QueueDoesNotExist, SerializationException
+from penstock.messages import sqs
+from penstock.wire import json
+
+MODEL = botocore.session.get_session().get_service_model("sqs")
+SERIALIZER = botocore.serialize.create_serializer("json")
+SAMPLES: dict[str, Any] = {
+    "string": "téxt\r\n\U0001f40d",
+    "integer": 7,
+    "boolean": True,
+    "blob": b"\x00\xffbytes",
+}
+decode_send = json.decoder(sqs.SendMessageRequest)
+
+
+def sample(shape: Any) -> Any:
+    """A value that has every member of the shape."""
+    match shape.type_name:
+        case "structure":
+            return {name: sample(member) for name, member in shape.members.items()}
+        case "list":
+            return [sample(shape.member), sample(shape.member)]
+        case "map":
+            return {"one": sample(shape.value), "two": sample(shape.value)}
+        case kind:
+            return SAMPLES[kind]
+
+
+def wire_form(value: Any) -> Any:
+    """The sample as JSON carries it: bytes in base64."""
+    match value:
+        case bytes():
+            return msgspec.to_builtins(value)
+        case dict():
+            return {key: wire_form(item) for key, item in value.items()}
+        case list():
+            return [wire_form(item) for item in value]
+        case _:
+            return value
+
+
+@pytest.mark.parametrize("action", [pytest.param(a, id=a.name) for a in ACTIONS if a.service == "sqs"])
+def test_what_botocore_writes_is_read_back(action: Action) -> None:
+    operation = MODEL.operation_model(action.name)
+    values = sample(operation.input_shape)
+    body = SERIALIZER.serialize_to_request(values, operation)["body"]
+    assert msgspec.to_builtins(json.decoder(action.request)(body)) == wire_form(values)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{}", b'{"Unknown": {"x": [1]}}', b'{"QueueNamePrefix": null, "MaxResults": null, "Odd": null}'],
+)
+def test_absent_null_and_unknown_members_are_nothing(body: bytes) -> None:
+    assert json.decoder(sqs.ListQueuesRequest)(body) == sqs.ListQueuesRequest()
+
+
+def test_null_inside_a_map_is_an_absent_entry() -> None:
+    request = decode_send(
+        b'{"QueueUrl":"u","MessageBody":"b","MessageAttributes":'
+        b'{"a":null,"b":{"DataType":"String","StringValue":"v","BinaryValue":null}}}'
+    )
+    value = sqs.MessageAttributeValue(data_type="String", string_value="v")
+    assert request == sqs.SendMessageRequest(queue_url="u", message_body="b", message_attributes={"b": value})
+
+
+@pytest.mark.parametrize(
+    ("action", "body", "parameter"),
+    [
+        ("SendMessage", b"{}", "QueueUrl"),
+        ("SendMessage", b'{"QueueUrl":"u"}', "MessageBody"),
+        ("SendMessage", b'{"QueueUrl":null,"MessageBody":"b"}', "QueueUrl"),
+        ("CreateQueue", b"{}", "QueueName"),
+        ("SetQueueAttributes", b'{"QueueUrl":"u"}', "Attributes"),
+        ("DeleteMessage", b'{"QueueUrl":"u"}', "ReceiptHandle"),
+        ("ChangeMessageVisibility", b'{"QueueUrl":"u","ReceiptHandle":"r"}', "VisibilityTimeout"),
+        ("SendMessageBatch", b'{"QueueUrl":"u"}', "Entries"),
+        (
+            "SendMessageBatch",
+            b'{"QueueUrl":"u","Entries":[{"Id":"1","MessageBody":"b"},{"MessageBody":"b"}]}',
+            "SendMessageBatchRequestEntry.2.Id",
+        ),
+        (
+            "DeleteMessageBatch",
+            b'{"QueueUrl":"u","Entries":[{"Id":"1"}]}',
+            "DeleteMessageBatchRequestEntry.1.ReceiptHandle",
+        ),
+    ],
+)
+def test_a_missing_required_member_is_named(action: str, body: bytes, parameter: str) -> None:
+    with pytest.raises(MissingParameter) as caught:
+        json.decoder(BY_NAME["sqs", action].request)(body)
+    assert caught.value.message == f"The request must contain the parameter {parameter}."
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (b"not json", "The request body could not be read."),
+        (b'{"QueueUrl":"u"', "The request body could not be read."),
+        (b'{"QueueUrl":"\xff"}', "The request body could not be read."),
+        (b'{"QueueUrl":"u","MessageBody":"\\ud800"}', "The request body could not be read."),
+        (b"[" * 100_000, "The request body could not be read."),
+        (b'{"x":' * 100_000, "The request body could not be read."),
+        (b"[]", "Start of list found where not expected"),
+        (b'"text"', "Unexpected field type"),
+        (b'{"QueueUrl":1,"MessageBody":"b"}', "NUMBER_VALUE can not be converted to a String"),
+        (b'{"QueueUrl":true,"MessageBody":"b"}', "TRUE_VALUE can not be converted to a String"),
+        (b'{"QueueUrl":[],"MessageBody":"b"}', "Start of list found where not expected"),
+        (b'{"QueueUrl":{},"MessageBody":"b"}', "Start of structure or map found where not expected."),
+        (
+            b'{"QueueUrl":"u","MessageBody":"b","DelaySeconds":"5"}',
+            "STRING_VALUE can not be converted to an Integer",
+        ),
+        (
+            b'{"QueueUrl":"u","MessageBody":"b","DelaySeconds":1.5}',
+            "NUMBER_VALUE can not be converted to an Integer",
+        ),
+        (
+            b'{"QueueUrl":"u","MessageBody":"b","DelaySeconds":true}',
+            "TRUE_VALUE can not be converted to an Integer",
+        ),
+        (
+            b'{"QueueUrl":"u","MessageBody":"b","MessageAttributes":[]}',
+            "Start of list found where not expected",
+        ),
+    ],
+)
+def test_what_cannot_be_read_is_a_serialization_exception(body: bytes, text: str) -> None:
+    with pytest.raises(SerializationException) as caught:
+        decode_send(body)
+    assert caught.value.message == text
+
+
+@given(st.binary(max_size=200) | st.text().map(str.encode))
+def test_any_bytes_give_a_request_or_an_aws_error(body: bytes) -> None:
+    try:
+        request = decode_send(body)
+    except AwsError:
+        return
+    assert isinstance(request, sqs.SendMessageRequest)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(("Id", "DataType", "x")), inner)
+    ),
+)
+MEMBERS = st.sampled_from(("QueueUrl", "MessageBody", "DelaySeconds", "MessageAttributes", "Entries"))
+
+
+@given(st.dictionaries(MEMBERS, JSON), st.sampled_from(("SendMessage", "SendMessageBatch")))
+def test_any_json_gives_a_request_or_an_aws_error(value: object, action: str) -> None:
+    request_type = BY_NAME["sqs", action].request
+    try:
+        request = json.decoder(request_type)(msgspec.json.encode(value))
+    except AwsError:
+        return
+    assert isinstance(request, request_type)
+
+
+# --- answers ---------------------------------------------------------------------------------------------------------
+def test_members_at_their_default_are_left_out() -> None:
+    assert json.encode_result(sqs.ReceiveMessageResult()) == b"{}"
+    assert json.encode_result(sqs.SendMessageBatchResult()) == b"{}"
+    assert json.encode_result(sqs.ListQueuesResult()) == b"{}"
+
+
+def test_an_action_without_a_result_answers_nothing() -> None:
+    assert json.encode_result(None) == b""
+
+
+def test_the_answer_of_send_message() -> None:
+    result = sqs.SendMessageResult(message_id="id", md5_of_message_body="md5", sequence_number="1")
+    assert msgspec.json.decode(json.encode_result(result)) == {
+        "MD5OfMessageBody": "md5",
+        "MessageId": "id",
+        "SequenceNumber": "1",
+    }
+
+
+def test_an_error_names_its_type_and_says_what_happened() -> None:
+    assert msgspec.json.decode(json.encode_error(QueueDoesNotExist())) == {
+        "__type": "com.amazonaws.sqs#QueueDoesNotExist",
+        "message": "The specified queue does not exist.",
+    }
