@@ -19,7 +19,11 @@ LOCKS := $(TEST_LOCKS:%=requirements/%.lock)
 SAM := .tools/sam/bin/sam
 
 export UV_PYTHON_DOWNLOADS := never
-export PYTHONDONTWRITEBYTECODE :=
+# Trust what the machine trusts, such as a company's own certificate authority. The second name is that of older uv.
+ifneq ($(wildcard /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt),)
+export UV_SYSTEM_CERTS := true
+export UV_NATIVE_TLS := true
+endif
 
 .PHONY: help setup run demo test test-slow check check-code check-sam lock bench clients format generate clean
 
