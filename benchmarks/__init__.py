@@ -1,0 +1,1 @@
+"""Penstock measured beside its peers; see README.md in this folder."""

@@ -1,0 +1,34 @@
+"""CreateQueue and DeleteQueue, outside every measured time."""
+
+import json
+import urllib.request
+
+from .wire import AUTHORIZATION, Address
+
+# No message may come back while it is drained slowly: a second receive is then the service's fault.
+VISIBILITY_SECONDS = 600
+
+
+def call(address: Address, action: str, payload: dict[str, object]) -> dict[str, object]:
+    """One action. Raises urllib.error.HTTPError for an answer that is not 2xx."""
+    request = urllib.request.Request(
+        f"http://{address.host}:{address.port}/",
+        data=json.dumps(payload).encode(),
+        headers={
+            "Content-Type": "application/x-amz-json-1.0",
+            "X-Amz-Target": f"AmazonSQS.{action}",
+            "Authorization": AUTHORIZATION,
+        },
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        text = answer.read()
+    return dict(json.loads(text)) if text else {}
+
+
+def create_queue(address: Address) -> None:
+    attributes = {"VisibilityTimeout": str(VISIBILITY_SECONDS)}
+    call(address, "CreateQueue", {"QueueName": address.queue, "Attributes": attributes})
+
+
+def delete_queue(address: Address) -> None:
+    call(address, "DeleteQueue", {"QueueUrl": address.queue_url})

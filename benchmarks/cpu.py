@@ -1,0 +1,134 @@
+"""CPU time and memory of the server side, read from /proc (Linux, see proc(5)).
+
+CPU is user + system time of every live process of a group plus what its processes have reaped of their dead children,
+so PostgreSQL backends that come and go are counted by their postmaster. The kernel counts in ticks (1/100 s) a process:
+measure some seconds. Memory is PSS: a page shared by n processes counts 1/n in each, so shared_buffers counts once.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+PROC = Path("/proc")
+TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
+# Fields of /proc/<pid>/stat after the command, counted from 0: state, ppid, …, utime, stime, cutime, cstime.
+PARENT, TIMES = 1, slice(11, 15)
+IDLE, IOWAIT = 3, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One line of /proc/<pid>/stat."""
+
+    pid: int
+    parent: int
+    command: str
+    cpu_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Counters at one moment. `host_seconds` is the time of all cores, `host_busy_seconds` what was not idle."""
+
+    cpu_seconds: dict[str, float]
+    host_seconds: float
+    host_busy_seconds: float
+
+
+class Meter:
+    """Reads groups of process trees given by their roots: `Meter({"service": [12], "postgresql": [34]})`.
+
+    A process belongs to the nearest root above it, so a database that is a child of the service is not counted twice.
+    """
+
+    def __init__(self, roots: Mapping[str, Iterable[int]]) -> None:
+        self._group_of_root = {pid: group for group, pids in roots.items() for pid in pids}
+        self.groups = tuple(roots)
+
+    def members(self) -> dict[str, list[Process]]:
+        """The live processes of each group. Raises ProcessLookupError when a root has gone: its time would be too."""
+        table = processes()
+        members: dict[str, list[Process]] = {group: [] for group in self.groups}
+        missing = self._group_of_root.keys() - table.keys()
+        if missing:
+            raise ProcessLookupError(f"measured processes ended: {sorted(missing)}")
+        for process in table.values():
+            group = self._group_of(process, table)
+            if group is not None:
+                members[group].append(process)
+        return members
+
+    def read(self) -> Reading:
+        used = {group: sum(p.cpu_seconds for p in found) for group, found in self.members().items()}
+        total, busy = host_times()
+        return Reading(used, total, busy)
+
+    def pss_bytes(self) -> dict[str, int | None]:
+        """Memory of each group; None where /proc does not let us read it."""
+        return {group: summed(pss_of(p.pid) for p in found) for group, found in self.members().items()}
+
+    def _group_of(self, process: Process, table: dict[int, Process]) -> str | None:
+        current: Process | None = process
+        while current is not None:
+            if current.pid in self._group_of_root:
+                return self._group_of_root[current.pid]
+            current = table.get(current.parent)
+        return None
+
+
+def processes() -> dict[int, Process]:
+    """All processes by id; one that ends meanwhile is left out."""
+    found = (parsed(int(entry.name)) for entry in PROC.iterdir() if entry.name.isdecimal())
+    return {process.pid: process for process in found if process is not None}
+
+
+def parsed(pid: int) -> Process | None:
+    try:
+        text = (PROC / str(pid) / "stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # The command stands in brackets and may itself hold spaces and brackets.
+    command, _, rest = text.partition("(")[2].rpartition(")")
+    fields = rest.split()
+    return Process(pid, int(fields[PARENT]), command, sum(map(int, fields[TIMES])) / TICKS_A_SECOND)
+
+
+def parent_of(pid: int) -> int:
+    """Raises ProcessLookupError when there is no such process."""
+    process = parsed(pid)
+    if process is None:
+        raise ProcessLookupError(pid)
+    return process.parent
+
+
+def below(root: int, command: str) -> list[int]:
+    """Ids of the processes named `command` below `root`."""
+    meter = Meter({"root": [root]})
+    return [process.pid for process in meter.members()["root"] if process.command == command]
+
+
+def pss_of(pid: int) -> int | None:
+    try:
+        lines = (PROC / str(pid) / "smaps_rollup").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0  # it has just ended
+    except OSError:
+        return None
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+
+
+def summed(values: Iterable[int | None]) -> int | None:
+    total = 0
+    for value in values:
+        if value is None:
+            return None
+        total += value
+    return total
+
+
+def host_times() -> tuple[float, float]:
+    """Seconds of all cores since boot: all, and not idle. Time stolen by a hypervisor counts as not idle."""
+    fields = [int(field) for field in (PROC / "stat").read_text().split("\n", 1)[0].split()[1:9]]
+    total = sum(fields)
+    return total / TICKS_A_SECOND, (total - fields[IDLE] - fields[IOWAIT]) / TICKS_A_SECOND

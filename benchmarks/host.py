@@ -1,0 +1,49 @@
+"""The machine and whether it is quiet enough to measure on."""
+
+import os
+import platform
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from .cpu import host_times
+
+BUSY_SHARE = 0.10  # more than this of all cores used by others: the figures are marked
+SAMPLE_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class HostLoad:
+    """Load before a start: part of all cores in use during one second, and the load average of a minute."""
+
+    busy_share: float
+    load_average_1m: float
+
+    @property
+    def busy(self) -> bool:
+        return self.busy_share > BUSY_SHARE
+
+
+def host_load() -> HostLoad:
+    """Looks for SAMPLE_SECONDS."""
+    total, busy = host_times()
+    time.sleep(SAMPLE_SECONDS)
+    total_after, busy_after = host_times()
+    share = (busy_after - busy) / max(total_after - total, 1e-9)
+    return HostLoad(round(share, 3), os.getloadavg()[0])
+
+
+def machine() -> dict[str, object]:
+    """What decides the figures; neither host name nor addresses."""
+    return {
+        "cpu": field_of("/proc/cpuinfo", "model name"),
+        "cores": os.cpu_count(),
+        "memory": field_of("/proc/meminfo", "MemTotal"),
+        "kernel": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+    }
+
+
+def field_of(path: str, name: str) -> str:
+    lines = Path(path).read_text().splitlines()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), "unknown")

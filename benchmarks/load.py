@@ -1,0 +1,126 @@
+"""The load driver for services that speak SQS JSON: fill, measure, sweep, and compare the message ids.
+
+python -m benchmarks.load --endpoint http://127.0.0.1:9324 --scenario send_1 --connections 16
+"""
+
+import argparse
+import itertools
+import sys
+from collections.abc import Callable
+
+from .control import create_queue, delete_queue
+from .cpu import Meter, Reading
+from .fleet import Fleet, Order
+from .flows import send_tens, sweep
+from .outcome import Outcome, Plan, latency_of
+from .scenarios import SCENARIOS, Scenario
+from .tally import Tally, judge
+from .wire import Action, Address, address_of, body_of
+
+SWEEP_CONNECTIONS = 8
+queue_numbers = itertools.count(1)
+
+
+class HttpLoad:
+    """Runs scenarios against one endpoint; every run has a queue of its own."""
+
+    def __init__(self, system: str, endpoint: str, fleet: Fleet, meter: Meter) -> None:
+        self._system = system
+        self._endpoint = endpoint
+        self._fleet = fleet
+        self._meter = meter
+
+    def run(self, scenario: Scenario, plan: Plan, settle: Callable[[], None] = lambda: None) -> Outcome:
+        """One run. `settle` is called between the filling and the measured time."""
+        address = address_of(self._endpoint, f"bench-{scenario.name.replace('_', '-')}-{next(queue_numbers)}")
+        create_queue(address)
+        body = body_of(plan.body_bytes)
+        fill = self._fill(scenario, plan, address, body)
+        settle()
+        readings: list[Reading] = []
+        order = self._order(scenario, plan, address, body, expected=len(fill.acknowledged))
+        measured = self._fleet.run(order, lambda: readings.append(self._meter.read()))
+        rest = self._fleet.run(Order(address, body, (sweep,), SWEEP_CONNECTIONS))
+        delete_queue(address)
+        return self._outcome(scenario, plan, (fill, measured, rest), readings)
+
+    def _fill(self, scenario: Scenario, plan: Plan, address: Address, body: str) -> Tally:
+        if not scenario.filled:
+            return Tally()
+        return self._fleet.run(Order(address, body, (send_tens,), 16, to_send=plan.messages))
+
+    def _order(self, scenario: Scenario, plan: Plan, address: Address, body: str, expected: int) -> Order:
+        return Order(
+            address,
+            body,
+            scenario.measured,
+            plan.connections,
+            to_send=plan.messages,
+            to_receive=expected if scenario.filled else plan.messages,
+            idle_samples=0 if scenario.measured else plan.idle_samples,
+        )
+
+    def _outcome(
+        self, scenario: Scenario, plan: Plan, tallies: tuple[Tally, Tally, Tally], readings: list[Reading]
+    ) -> Outcome:
+        fill, measured, rest = tallies
+        sent, received = len(measured.acknowledged), min(len(set(measured.received)), measured.deleted)
+        send_seconds = measured.seconds_until(Action.SEND, Action.SEND_BATCH)
+        elapsed = measured.seconds_until(*scenario.counted)
+        return Outcome(
+            system=self._system,
+            scenario=scenario.name,
+            plan=plan,
+            messages=received if scenario.drains else sent,
+            elapsed_seconds=elapsed,
+            sent_per_second=sent / send_seconds if send_seconds else 0.0,
+            received_per_second=received / elapsed if elapsed and scenario.drains else 0.0,
+            latency=latency_of(measured.waits_seconds or all_calls(measured)),
+            generator_cpu_seconds=measured.generator_cpu_seconds,
+            before=readings[0],
+            after=readings[1],
+            calls={action.value: latency_of(s) for action, s in measured.call_seconds.items() if s},
+            verdict=judge(
+                fill.acknowledged + measured.acknowledged,
+                measured.received + rest.received,
+                measured.deleted + rest.deleted,
+            ),
+            empty_receives=measured.empty_receives,
+            bad_answers=sum(tally.bad_answers for tally in tallies),
+            bad_samples=[sample for tally in tallies for sample in tally.bad_samples],
+        )
+
+
+def all_calls(tally: Tally) -> list[float]:
+    return list(itertools.chain.from_iterable(tally.call_seconds.values()))
+
+
+def main() -> int:
+    """One run against a service that runs already; for a comparison with repeats see benchmarks.run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--endpoint", default="http://127.0.0.1:9324")
+    parser.add_argument("--pid", type=int, action="append", default=[], help="service process to account for")
+    parser.add_argument("--scenario", choices=sorted(SCENARIOS), default="send_1")
+    parser.add_argument("--connections", type=int, default=16)
+    parser.add_argument("--messages", type=int, default=20_000)
+    parser.add_argument("--body-bytes", type=int, default=100)
+    parser.add_argument("--processes", type=int, default=1)
+    options = parser.parse_args()
+    fleet = Fleet(options.processes)
+    try:
+        load = HttpLoad(options.endpoint, options.endpoint, fleet, Meter({"service": options.pid}))
+        plan = Plan(options.connections, options.messages, options.body_bytes)
+        outcome = load.run(SCENARIOS[options.scenario], plan)
+    finally:
+        fleet.close()
+    print(
+        f"{outcome.messages_per_second:,.0f} msg/s, p50 {outcome.latency.p50_ms:.2f} ms, "
+        f"p99 {outcome.latency.p99_ms:.2f} ms, server CPU {outcome.server_cpu_seconds_per_1000:.4f} s/1,000, "
+        f"load generator {outcome.generator_cpu_seconds:.2f} s, {outcome.verdict}, "
+        f"empty receives {outcome.empty_receives}, bad answers {outcome.bad_answers} {outcome.bad_samples}"
+    )
+    return 0 if outcome.valid else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+"""What one run of one scenario against one system gave."""
+
+from dataclasses import dataclass, field
+
+from .cpu import Reading
+from .tally import Verdict, percentile
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a scenario is run."""
+
+    connections: int
+    messages: int
+    body_bytes: int
+    idle_samples: int = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Milliseconds. `samples` may be calls or, for idle_latency, messages."""
+
+    p50_ms: float
+    p99_ms: float
+    samples: int
+
+
+@dataclass(slots=True)
+class Outcome:
+    """`messages` were sent (send scenarios) or received and deleted (all others) within `elapsed_seconds`."""
+
+    system: str
+    scenario: str
+    plan: Plan
+    messages: int
+    elapsed_seconds: float
+    sent_per_second: float
+    received_per_second: float
+    latency: Latency
+    generator_cpu_seconds: float
+    before: Reading
+    after: Reading
+    calls: dict[str, Latency] = field(default_factory=dict)
+    verdict: Verdict | None = None
+    empty_receives: int = 0
+    bad_answers: int = 0
+    bad_samples: list[str] = field(default_factory=list)
+
+    @property
+    def messages_per_second(self) -> float:
+        return self.messages / self.elapsed_seconds if self.elapsed_seconds else 0.0
+
+    @property
+    def server_cpu_seconds(self) -> dict[str, float]:
+        """By part of the server side: service, postgresql, pgbouncer."""
+        return {
+            part: used - self.before.cpu_seconds.get(part, 0.0)
+            for part, used in self.after.cpu_seconds.items()
+        }
+
+    @property
+    def server_cpu_seconds_per_1000(self) -> float:
+        return sum(self.server_cpu_seconds.values()) / self.messages * 1000 if self.messages else 0.0
+
+    @property
+    def foreign_cpu_share(self) -> float:
+        """CPU of the host that neither the server side nor the load generator used, as a part of all its cores."""
+        ours = sum(self.server_cpu_seconds.values()) + self.generator_cpu_seconds
+        busy = self.after.host_busy_seconds - self.before.host_busy_seconds
+        capacity = self.after.host_seconds - self.before.host_seconds
+        return max(0.0, busy - ours) / capacity if capacity else 0.0
+
+    @property
+    def valid(self) -> bool:
+        """Nothing lost, doubled or malformed, and something done."""
+        return self.messages > 0 and self.bad_answers == 0 and (self.verdict is None or self.verdict.clean)
+
+
+def latency_of(seconds: list[float]) -> Latency:
+    return Latency(percentile(seconds, 0.5) * 1000, percentile(seconds, 0.99) * 1000, len(seconds))

@@ -1,0 +1,1 @@
+"""Systems that Penstock is measured against, each startable without Docker."""

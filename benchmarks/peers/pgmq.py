@@ -1,0 +1,215 @@
+"""pgmq's design as bare SQL through pgbench: no HTTP, no client library, the least a table queue can cost.
+
+Its own ephemeral PostgreSQL has the same programs and settings as Penstock's. What was sent and deleted is counted in
+the table. One pgbench transaction of a receive scenario is two calls (read, delete), as with the services.
+"""
+
+import itertools
+import resource
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import psycopg
+
+from benchmarks.cpu import Meter, Reading
+from benchmarks.outcome import Outcome, Plan, latency_of
+from benchmarks.postgres import EphemeralPostgres, checkpoint, shown_settings
+from benchmarks.scenarios import Scenario
+from benchmarks.system import UnavailableError
+from benchmarks.wire import body_of
+
+SCHEMA = Path(__file__).with_suffix(".sql")
+READ = "select coalesce(array_agg(msg_id), '{{}}') as ids from pgmq.read('{queue}', 600, {size}) \\gset\n"
+DELETE = "select count(*) from pgmq.delete('{queue}', :ids::bigint[]);\n"
+SEND = "select pgmq.send('{queue}', '\"{body}\"'::jsonb);\n"
+SEND_TEN = "select count(*) from pgmq.send_batch('{queue}', array_fill('\"{body}\"'::jsonb, array[10]));\n"
+queue_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A pgbench script and how many messages one transaction of it moves."""
+
+    text: str
+    size: int
+
+
+SCRIPTS = {
+    "send_1": Script(SEND, 1),
+    "send_10": Script(SEND_TEN, 10),
+    "receive_delete_10": Script(READ + DELETE, 10),
+    "receive_delete_1": Script(READ + DELETE, 1),
+    "cycle": Script(SEND + READ + DELETE, 1),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What one pgbench run said. Latencies are of whole transactions."""
+
+    transactions: int
+    elapsed_seconds: float
+    latencies_seconds: list[float]
+    cpu_seconds: float
+
+
+class Pgmq:
+    """The peer `pgmq`."""
+
+    name = "pgmq"
+
+    def __init__(self, binaries: Path, settings: Mapping[str, str]) -> None:
+        self._server = EphemeralPostgres(binaries, settings)
+        self._binaries = binaries
+        self._pgbench = ""
+
+    def start(self) -> None:
+        """Raises UnavailableError, also without pgbench."""
+        self._pgbench = find_pgbench(self._binaries)
+        self._server.start()
+        with psycopg.connect(self._server.dsn, autocommit=True) as connection:
+            connection.execute(SCHEMA.read_bytes())
+        self._meter = Meter({"postgresql": [self._server.pid]})
+
+    def stop(self) -> None:
+        self._server.stop()
+
+    def supports(self, scenario: Scenario) -> bool:
+        return scenario.name in SCRIPTS
+
+    def facts(self) -> dict[str, object]:
+        return {
+            "design": "pgmq, bare SQL through pgbench -M prepared",
+            "postgresql": shown_settings(self._server.dsn),
+        }
+
+    def pss_bytes(self) -> dict[str, int | None]:
+        return self._meter.pss_bytes()
+
+    def run(self, scenario: Scenario, plan: Plan) -> Outcome:
+        """One run on a table of its own, dropped at the end."""
+        script, queue = SCRIPTS[scenario.name], f"bench_{next(queue_numbers)}"
+        text = script.text.format(queue=queue, body=body_of(plan.body_bytes), size=script.size)
+        self._ask(f"select pgmq.create_queue('{queue}')")
+        if scenario.filled:
+            self._fill(queue, plan)
+        checkpoint(self._server.dsn)
+        opening = self._opening_cpu(plan.connections)
+        held, before = self._count(queue), self._meter.read()
+        bench = self._bench(text, plan.connections, -(-plan.messages // script.size // plan.connections))
+        after, moved = self._meter.read(), self._moved(scenario, queue, held)
+        self._ask(f"select pgmq.drop_queue('{queue}')")
+        self._check(scenario, bench, script, moved)
+        return self._outcome(scenario, plan, bench, moved, (shifted(before, opening), after))
+
+    def _moved(self, scenario: Scenario, queue: str, held: int) -> int:
+        """Messages sent, or received and deleted, by the rows of the table; of a cycle, rows made less rows left."""
+        if scenario.filled:
+            return held - self._count(queue)
+        if scenario.drains:
+            return self._ask(f"select last_value from pgmq.q_{queue}_msg_id_seq") - self._count(queue)
+        return self._count(queue)
+
+    def _check(self, scenario: Scenario, bench: Bench, script: Script, moved: int) -> None:
+        if not scenario.drains and moved != bench.transactions * script.size:
+            raise RuntimeError(f"pgmq {scenario.name}: {moved} rows for {bench.transactions} transactions")
+
+    def _outcome(
+        self, scenario: Scenario, plan: Plan, bench: Bench, moved: int, readings: tuple[Reading, Reading]
+    ) -> Outcome:
+        rate = moved / bench.elapsed_seconds
+        return Outcome(
+            system=self.name,
+            scenario=scenario.name,
+            plan=plan,
+            messages=moved,
+            elapsed_seconds=bench.elapsed_seconds,
+            sent_per_second=0.0 if scenario.filled else rate,
+            received_per_second=rate if scenario.drains else 0.0,
+            latency=latency_of(bench.latencies_seconds),
+            generator_cpu_seconds=bench.cpu_seconds,
+            before=readings[0],
+            after=readings[1],
+        )
+
+    def _opening_cpu(self, clients: int) -> float:
+        """CPU of opening the connections, which pgbench does within the measured time and a service does not."""
+        before = self._meter.read()
+        self._bench("select 1;\n", clients, 1)
+        return self._meter.read().cpu_seconds["postgresql"] - before.cpu_seconds["postgresql"]
+
+    def _bench(self, text: str, clients: int, transactions: int) -> Bench:
+        with tempfile.TemporaryDirectory() as folder:
+            script = Path(folder) / "script.sql"
+            script.write_text(text)
+            options = [
+                "-n",
+                "-M",
+                "prepared",
+                "-c",
+                str(clients),
+                "-j",
+                "1",
+                "-t",
+                str(transactions),
+                "-f",
+                str(script),
+            ]
+            log = ["-l", f"--log-prefix={folder}/log"]
+            used = children_cpu_seconds()
+            done = subprocess.run(
+                [self._pgbench, *options, *log, self._server.dsn], check=False, capture_output=True, text=True
+            )
+            latencies = [
+                float(line.split()[2]) / 1e6 for path in Path(folder).glob("log.*") for line in path.open()
+            ]
+            if done.returncode != 0 or len(latencies) != clients * transactions:
+                raise RuntimeError(f"pgbench: {done.stderr[-1000:]}")
+            return Bench(
+                len(latencies), len(latencies) / tps_of(done.stdout), latencies, children_cpu_seconds() - used
+            )
+
+    def _fill(self, queue: str, plan: Plan) -> None:
+        body = f'"{body_of(plan.body_bytes)}"'
+        with psycopg.connect(self._server.dsn, autocommit=True) as connection:
+            query = "select count(*) from pgmq.send_batch(%s, array_fill(%s::jsonb, array[%s]))"
+            connection.execute(query, [queue, body, plan.messages])
+            connection.execute(f"analyze pgmq.q_{queue}".encode())
+
+    def _count(self, queue: str) -> int:
+        return self._ask(f"select count(*) from pgmq.q_{queue}")
+
+    def _ask(self, query: str) -> int:
+        with psycopg.connect(self._server.dsn, autocommit=True) as connection:
+            row = connection.execute(query.encode()).fetchone()
+        return int(row[0] or 0) if row is not None else 0
+
+
+def shifted(reading: Reading, cpu_seconds: float) -> Reading:
+    """The reading as if `cpu_seconds` of PostgreSQL had been used before it."""
+    return replace(reading, cpu_seconds={"postgresql": reading.cpu_seconds["postgresql"] + cpu_seconds})
+
+
+def children_cpu_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def tps_of(output: str) -> float:
+    """Transactions a second without the time to connect."""
+    line = next(line for line in output.splitlines() if line.startswith("tps ="))
+    return float(line.split()[2])
+
+
+def find_pgbench(binaries: Path) -> str:
+    """Beside the server, on the path, or of any installed version. Raises UnavailableError."""
+    others = sorted(Path("/usr/lib/postgresql").glob("*/bin/pgbench"), reverse=True)
+    candidates = [binaries / "pgbench", *others]
+    found = next((str(path) for path in candidates if path.exists()), None) or shutil.which("pgbench")
+    if found is None:
+        raise UnavailableError("pgbench is not installed")
+    return found

@@ -1,0 +1,110 @@
+"""Penstock itself: started for the run with a database of its own, or one that runs already."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from .cpu import Meter, below
+from .fleet import Fleet
+from .load import HttpLoad
+from .outcome import Outcome, Plan
+from .postgres import binaries_of, checkpoint, postmaster_of, settings_of, shown_settings
+from .scenarios import Scenario
+from .system import free_port, stop_process, wait_until
+
+READY = re.compile(r"^penstock ready on (\S+)", re.MULTILINE)
+DATABASE = re.compile(r"^database (.+?)\s*$", re.MULTILINE)
+
+
+class Penstock:
+    """With `endpoint` and `pids` a running service is measured; its database is known only by `dsn`."""
+
+    name = "penstock"
+
+    def __init__(self, fleet: Fleet, endpoint: str = "", pids: tuple[int, ...] = (), dsn: str = "") -> None:
+        self._fleet = fleet
+        self._endpoint = endpoint
+        self._pids = pids
+        self.dsn = dsn
+        self._process: subprocess.Popen[bytes] | None = None
+        self._folder: Path | None = None
+
+    def start(self) -> None:
+        """Raises UnavailableError with the service's output when it does not come up."""
+        if not self._endpoint:
+            self._launch()
+        self._meter = Meter(self._roots())
+        self._load = HttpLoad(self.name, self._endpoint, self._fleet, self._meter)
+
+    def _launch(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="penstock-bench"))
+        port, log = free_port(), self._folder / "log"
+        command = [str(Path(sys.executable).parent / "penstock"), "up", "--ephemeral", "--port", str(port)]
+        with log.open("wb") as output:
+            self._process = subprocess.Popen(command, stdout=output, stderr=output)
+        wait_until(lambda: announced(log) != "", self._process, log)
+        self.dsn = self.dsn or announced(log)
+        self._endpoint, self._pids = f"http://127.0.0.1:{port}", (self._process.pid,)
+
+    def _roots(self) -> dict[str, list[int]]:
+        """The process trees of the server side. PgBouncer counts when it runs below the service."""
+        roots = {"service": list(self._pids)}
+        if self.dsn:
+            roots["postgresql"] = [postmaster_of(self.dsn)]
+        poolers = [pid for root in self._pids for pid in below(root, "pgbouncer") if pid not in self._pids]
+        return roots | ({"pgbouncer": poolers} if poolers else {})
+
+    def stop(self) -> None:
+        """Only what was started here."""
+        stop_process(self._process)
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def supports(self, scenario: Scenario) -> bool:  # noqa: ARG002 - all of them
+        return True
+
+    def run(self, scenario: Scenario, plan: Plan) -> Outcome:
+        return self._load.run(scenario, plan, self._settle)
+
+    def _settle(self) -> None:
+        if self.dsn:
+            checkpoint(self.dsn)
+
+    def facts(self) -> dict[str, object]:
+        try:
+            number = version("penstock")
+        except PackageNotFoundError:
+            number = "unknown"
+        return {
+            "version": number,
+            "commit": commit(),
+            "postgresql": shown_settings(self.dsn) if self.dsn else "unknown",
+        }
+
+    def pss_bytes(self) -> dict[str, int | None]:
+        return self._meter.pss_bytes()
+
+    def database_settings(self) -> dict[str, str]:
+        """For a peer that must have the same; empty when the database is not known."""
+        return settings_of(self.dsn) if self.dsn else {}
+
+    def database_binaries(self) -> Path:
+        return binaries_of(postmaster_of(self.dsn) if self.dsn else None)
+
+
+def announced(log: Path) -> str:
+    """The DSN of the database, once the service has said that it is ready; empty before."""
+    text = log.read_text(errors="replace")
+    database = DATABASE.search(text)
+    return database.group(1) if READY.search(text) and database else ""
+
+
+def commit() -> str:
+    """The commit of the tree that the benchmark stands in, marked when files differ from it."""
+    command = ["git", "describe", "--always", "--dirty"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=Path(__file__).parent)
+    return done.stdout.strip() or "unknown"

@@ -1,0 +1,170 @@
+"""What the benchmark asks of a PostgreSQL: its process, its settings, a checkpoint; and one of our own for a peer."""
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import psycopg
+
+from .cpu import parent_of
+from .system import UnavailableError, wait_until
+
+# Places, identity and logging differ by nature; everything else that was set is copied.
+NOT_COPIED = {
+    "data_directory",
+    "config_file",
+    "hba_file",
+    "ident_file",
+    "external_pid_file",
+    "port",
+    "listen_addresses",
+    "cluster_name",
+    "logging_collector",
+    "dynamic_shared_memory_type",
+    "default_text_search_config",
+    "max_connections",
+}
+NOT_COPIED_PREFIXES = ("unix_socket", "ssl", "log_", "lc_", "datestyle", "timezone")
+DURABILITY = ("fsync", "synchronous_commit", "full_page_writes", "wal_sync_method")
+SHOWN = (
+    *DURABILITY,
+    "server_version",
+    "shared_buffers",
+    "max_connections",
+    "max_wal_size",
+    "wal_level",
+    "autovacuum",
+)
+
+
+def postmaster_of(dsn: str) -> int:
+    """Process id of the server, which must run on this machine. Raises UnavailableError."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        row = connection.execute("select pg_backend_pid(), inet_server_addr()").fetchone()
+        assert row is not None
+        try:
+            return parent_of(int(row[0]))
+        except ProcessLookupError:
+            raise UnavailableError(
+                f"the database at {row[1]} is on another machine: its CPU cannot be read"
+            ) from None
+
+
+def settings_of(dsn: str) -> dict[str, str]:
+    """What was set on purpose, in the units that `-c name=value` takes without a suffix."""
+    query = "select name, setting from pg_settings where source in ('configuration file', 'command line')"
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        rows = connection.execute(query).fetchall()
+    return {name: value for name, value in rows if copied(name)}
+
+
+def copied(name: str) -> bool:
+    return name not in NOT_COPIED and not name.lower().startswith(NOT_COPIED_PREFIXES)
+
+
+def shown_settings(dsn: str) -> dict[str, str]:
+    """The settings that decide the figures, as a session sees them."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        rows = connection.execute(
+            "select name, current_setting(name) from pg_settings where name = any(%s)", [list(SHOWN)]
+        )
+        return dict(rows.fetchall())
+
+
+def checkpoint(dsn: str) -> None:
+    """Begin a measured time without dirty pages of what went before; quietly not when the role may not."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        try:
+            connection.execute("checkpoint")
+        except psycopg.errors.InsufficientPrivilege:
+            return
+
+
+def binaries_of(postmaster: int | None) -> Path:
+    """Folder of the programs of a running server, else of the newest installed one. Raises UnavailableError."""
+    if postmaster is not None:
+        return Path(f"/proc/{postmaster}/exe").readlink().parent
+    installed = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
+    found = shutil.which("postgres")
+    if not installed and not found:
+        raise UnavailableError("no PostgreSQL programs found")
+    return installed[-1] if installed else Path(str(found)).resolve().parent
+
+
+class EphemeralPostgres:
+    """A server with a Unix socket only, deleted at the end. As root it runs as `postgres` or `nobody`."""
+
+    def __init__(self, binaries: Path, settings: Mapping[str, str]) -> None:
+        self._binaries = binaries
+        self._settings = {"max_connections": "120", **settings}
+        self._folder = Path(tempfile.mkdtemp(prefix="pb", dir="/tmp"))
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def dsn(self) -> str:
+        return f"host={self._folder} port=5432 user=postgres dbname=postgres"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> None:
+        """initdb and start. Raises UnavailableError with the server's log."""
+        user, log = owner(), self._folder / "log"
+        if user is not None:
+            os.chown(self._folder, user.pw_uid, user.pw_gid)
+        initdb = [
+            self._binaries / "initdb",
+            "-D",
+            self._folder / "data",
+            "-U",
+            "postgres",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+        ]
+        with log.open("wb") as output:
+            self._popen([str(part) for part in initdb], user, output.fileno()).wait()
+            options = [part for name, value in self._settings.items() for part in ("-c", f"{name}={value}")]
+            place = ["-D", str(self._folder / "data"), "-k", str(self._folder), "-c", "listen_addresses="]
+            self._process = self._popen(
+                [str(self._binaries / "postgres"), *place, *options], user, output.fileno()
+            )
+        wait_until(self._answers, self._process, log)
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.send_signal(signal.SIGINT)
+            self._process.wait(timeout=30)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _popen(
+        self, command: list[str], user: pwd.struct_passwd | None, output: int
+    ) -> subprocess.Popen[bytes]:
+        uid, gid = (user.pw_uid, user.pw_gid) if user is not None else (None, None)
+        groups: list[int] | None = [] if user is not None else None
+        return subprocess.Popen(
+            command, stdout=output, stderr=output, cwd="/", user=uid, group=gid, extra_groups=groups
+        )
+
+    def _answers(self) -> bool:
+        try:
+            psycopg.connect(self.dsn).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+
+def owner() -> pwd.struct_passwd | None:
+    """The user that the server runs as; None for the caller, who is not root."""
+    if os.geteuid() != 0:
+        return None
+    names = {entry.pw_name: entry for entry in pwd.getpwall()}
+    return names.get("postgres") or names["nobody"]

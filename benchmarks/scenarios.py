@@ -1,0 +1,60 @@
+"""The scenarios by name: which flows run before, during and after the measured time."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from . import flows
+from .connection import Flow
+from .flows import Phase
+from .wire import Action
+
+FlowMaker = Callable[[Phase], Flow]
+
+SENDS = (Action.SEND, Action.SEND_BATCH)
+RECEIVES = (Action.RECEIVE, Action.DELETE, Action.DELETE_BATCH)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """`measured` are dealt to the connections in turn. `filled`: the queue holds all messages before the start.
+
+    The headline figure is messages a second until the last answer to one of `counted`.
+    """
+
+    name: str
+    what: str
+    measured: tuple[FlowMaker, ...]
+    counted: tuple[Action, ...]
+    filled: bool = False
+    drains: bool = True
+
+
+SCENARIOS = {
+    scenario.name: scenario
+    for scenario in (
+        Scenario("send_1", "SendMessage", (flows.send_singly,), SENDS, drains=False),
+        Scenario("send_10", "SendMessageBatch of 10", (flows.send_tens,), SENDS, drains=False),
+        Scenario(
+            "receive_delete_10",
+            "ReceiveMessage of 10, then DeleteMessageBatch, on a filled queue",
+            (flows.receive_delete_tens,),
+            RECEIVES,
+            filled=True,
+        ),
+        Scenario(
+            "receive_delete_1",
+            "ReceiveMessage of 1, then DeleteMessage, on a filled queue",
+            (flows.receive_delete_singly,),
+            RECEIVES,
+            filled=True,
+        ),
+        Scenario("cycle", "send 1, receive 1, delete 1 on each connection", (flows.cycle,), RECEIVES),
+        Scenario(
+            "warski",
+            "half the connections send bulks of random 1-10, half receive 10 and delete, at once",
+            (flows.send_random_bulks, flows.receive_delete_tens),
+            RECEIVES,
+        ),
+        Scenario("idle_latency", "one long-polling consumer, one send now and then", (), RECEIVES),
+    )
+}

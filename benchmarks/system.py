@@ -1,0 +1,76 @@
+"""What the runner asks of a system under test, ours or a peer."""
+
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from .outcome import Outcome, Plan
+from .scenarios import Scenario
+
+
+class UnavailableError(Exception):
+    """The system cannot be measured here; the text says what is missing."""
+
+
+class System(Protocol):
+    """Started once, run many times, stopped once."""
+
+    @property
+    def name(self) -> str: ...
+
+    def start(self) -> None:
+        """Raises UnavailableError."""
+
+    def supports(self, scenario: Scenario) -> bool: ...
+
+    def run(self, scenario: Scenario, plan: Plan) -> Outcome: ...
+
+    def facts(self) -> dict[str, object]:
+        """Versions and settings, for the results file."""
+
+    def pss_bytes(self) -> dict[str, int | None]: ...
+
+    def stop(self) -> None: ...
+
+
+def free_port() -> int:
+    """A loopback port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_until(
+    done: Callable[[], bool], process: subprocess.Popen[bytes], log: Path, seconds: float = 60
+) -> None:
+    """Until `done`. Raises UnavailableError with the end of `log` when the process ends or the time is over."""
+    deadline = time.monotonic() + seconds
+    while not done():
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise UnavailableError(
+                f"{process.args!r} did not start: {log.read_text(errors='replace')[-2000:]}"
+            )
+        time.sleep(0.05)
+
+
+def accepts(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def stop_process(process: subprocess.Popen[bytes] | None, seconds: float = 20) -> None:
+    """SIGTERM, then SIGKILL after `seconds`."""
+    if process is None:
+        return
+    process.terminate()
+    try:
+        process.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
