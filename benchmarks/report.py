@@ -76,7 +76,8 @@ class Line:
         ]
         if any(run.foreign_cpu_share > FOREIGN_SHARE for run in self.runs):
             marks.append("busy host")
-        if self.median_of(lambda run: sum(run.server_cpu_seconds.values())) < SHORT_CPU_SECONDS:
+        timed = self.runs[0].scenario != "idle_latency"
+        if timed and self.median_of(lambda run: sum(run.server_cpu_seconds.values())) < SHORT_CPU_SECONDS:
             marks.append("short")
         return marks
 

@@ -19,7 +19,6 @@ from .scenarios import SCENARIOS, Scenario
 from .system import System, UnavailableError
 
 PEERS = ("pgmq", "fauxqs", "fauxqs-sqlite")
-DEFAULT_SCENARIOS = [name for name in SCENARIOS if name != "warski"] + ["warski"]
 
 
 def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -61,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         except UnavailableError as error:
             print(f"penstock: {error}", file=sys.stderr)
             return 2
-        chosen = DEFAULT_SCENARIOS if "all" in options.scenario else options.scenario
+        chosen = list(SCENARIOS) if "all" in options.scenario else options.scenario
         print(HEAD)
         results = [measure(SCENARIOS[name], systems, options, load) for name in chosen]
         print_memory(systems)
