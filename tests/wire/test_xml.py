@@ -172,11 +172,15 @@ def test_text_survives_a_parser(text: str) -> None:
 
 @given(st.text(st.characters(exclude_categories=[])))
 def test_any_text_is_well_formed(text: str) -> None:
-    ET.fromstring(f"<a>{xml.escaped(text)}</a>".encode())
+    ET.fromstring(xml.document(f"<a>{xml.escaped(text)}</a>"))
 
 
-def test_a_carriage_return_is_a_reference_and_forbidden_characters_are_replaced() -> None:
-    assert xml.escaped('a\r\n<b>&"\x00\x1f\ufffe') == "a&#13;\n&lt;b&gt;&amp;&quot;\ufffd\ufffd\ufffd"
+def test_a_carriage_return_is_a_reference() -> None:
+    assert xml.escaped('a\r\n<b>&"') == "a&#13;\n&lt;b&gt;&amp;&quot;"
+
+
+def test_characters_that_xml_cannot_hold_are_replaced() -> None:
+    assert xml.document("\t\n\r\x00\x1f\x7f\ufffd\ufffe\uffff\ud800é") == "\t\n\r??\x7f\ufffd???é".encode()
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------
@@ -199,4 +203,4 @@ def test_the_message_of_an_error_is_escaped() -> None:
     document = xml.encode_error(NAMESPACE, InvalidParameterValue("<&\x00>"), ID)
     message = ET.fromstring(document).find(f".//{{{NAMESPACE}}}Message")
     assert message is not None
-    assert message.text == "<&\ufffd>"
+    assert message.text == "<&?>"

@@ -44,17 +44,15 @@ def check_message_body(body: str) -> bytes:
 def encoded(text: str) -> bytes | None:
     """UTF-8, or None when a character is outside `#x9 #xA #xD #x20-#xD7FF #xE000-#xFFFD #x10000-#x10FFFF`.
 
-    Most texts are printable, which is a subset and one pass; the others are looked at as bytes (0.5 µs a KB).
+    Control characters are looked for in the bytes, 1 µs a KB, five times faster than by a regular expression.
     """
-    if text.isprintable():
-        return text.encode()
     try:
         data = text.encode()
     except UnicodeEncodeError:
         return None
-    if len(data.translate(None, _CONTROLS)) != len(data) or any(bad in data for bad in _NONCHARACTERS):
+    if len(data.translate(None, _CONTROLS)) != len(data):
         return None
-    return data
+    return data if text.isascii() or not any(bad in data for bad in _NONCHARACTERS) else None
 
 
 def _refused_character(text: str, where: str) -> errors.AwsError:
