@@ -17,7 +17,7 @@ left join lateral (
     order by l.id limit 1) fresh on true
 left join lateral (
     select x.visible_at from queue.lease x
-    where x.queue_id = p_queue_id and x.shard = s.shard and x.visible_at > cursor.watermark
+    where queue.time_key(x.queue_id, x.shard) = queue.time_key(p_queue_id, s.shard) and x.visible_at > cursor.watermark
         and x.visible_at <= p_now and x.ids <> '{}'
     order by x.visible_at limit 1) expired on true
 where fresh.sent_at is not null or expired.visible_at is not null

@@ -1,7 +1,7 @@
--- queue.dead_letter_side: moves messages of the slow lane that were received too often to the dead-letter queue, at
--- most 100 a call. Locks: the messages' rows, skipped when locked. Called by: take_side.
+-- queue.dead_letter_side: moves messages of the slow lane that were received too often to the dead-letter queue: those
+-- among the first p_max + 100 that are visible, so that a receive of p_max meets few of them. Locks: the messages' rows, skipped when locked. Called by: take_side.
 create or replace function queue.dead_letter_side(
-    p_queue_id int, p_max_receive_count int, p_target int, p_target_arn text) returns void
+    p_queue_id int, p_max int, p_max_receive_count int, p_target int, p_target_arn text) returns void
 language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
@@ -9,9 +9,11 @@ begin
     with moved as (
         delete from queue.side s
         where s.ctid = any (array(
-            select r.ctid from queue.side r
-            where r.queue_id = p_queue_id and r.visible_at <= v_now and r.receive_count >= p_max_receive_count
-            order by r.visible_at limit 100 for update skip locked))
+            select due.ctid from (
+                select r.ctid, r.receive_count from queue.side r
+                where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.visible_at <= v_now
+                order by r.visible_at, r.id limit p_max + 100 for update skip locked) due
+            where due.receive_count >= p_max_receive_count))
         returning s.*),
     recorded as (
         insert into queue.history (queue_id, outcome, receive_count, first_received_at, sent_at, finished_at)

@@ -17,7 +17,7 @@ begin
         v_messages := queue.purge_groups(p_queue_id, v_before);
         delete from queue.fifo_group g where g.ctid = any (array(
             select e.ctid from queue.fifo_group e
-            where e.queue_id = p_queue_id and e.visible_at = 'infinity'
+            where queue.time_key(e.queue_id, -2) = queue.time_key(p_queue_id, -2) and e.visible_at = 'infinity'
                 and not exists (select from queue.fifo_message m where m.group_key = e.group_key)
             limit 1000 for update skip locked));
         return v_messages;

@@ -13,9 +13,13 @@ begin
     loop
         if v_queue.queue_id is null
             or (v_queue.fifo and exists (
-                select from queue.fifo_group g where g.queue_id = v_queue.queue_id and g.visible_at <= v_now))
+                select from queue.fifo_group g
+                where queue.time_key(g.queue_id, -2) = queue.time_key(v_queue.queue_id, -2)
+                    and g.visible_at <= v_now))
             or (not v_queue.fifo and (
-                exists (select from queue.side s where s.queue_id = v_queue.queue_id and s.visible_at <= v_now)
+                exists (select from queue.side s
+                        where queue.time_key(s.queue_id, -1) = queue.time_key(v_queue.queue_id, -1)
+                            and s.visible_at <= v_now)
                 or exists (select from queue.busy_shards(v_queue.queue_id, v_queue.shards, v_now))))
         then
             arn := v_queue.arn;

@@ -32,7 +32,8 @@ begin
         return;
     end if;
     if exists (select from queue.side s
-               where s.queue_id = v_queue.queue_id and s.visible_at <= v_now) then
+               where queue.time_key(s.queue_id, -1) = queue.time_key(v_queue.queue_id, -1)
+                   and s.visible_at <= v_now) then
         return query select * from queue.take_side(v_queue.queue_id, v_want, v_visibility,
             v_queue.max_receive_count, v_queue.dead_letter_arn);
         get diagnostics v_rows = row_count;

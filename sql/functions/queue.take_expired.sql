@@ -15,8 +15,8 @@ declare
 begin
     for v_lease in
         select * from queue.lease x
-        where x.queue_id = p_queue_id and x.shard = p_shard and x.visible_at > p_after and x.visible_at < p_now
-            and x.ids <> '{}'
+        where queue.time_key(x.queue_id, x.shard) = queue.time_key(p_queue_id, p_shard)
+            and x.visible_at > p_after and x.visible_at < p_now and x.ids <> '{}'
         order by x.visible_at, x.pos limit p_max + 100 for update skip locked
     loop
         exit when v_want <= 0;

@@ -14,7 +14,7 @@ declare
 begin
     for v_group in
         select g.group_key from queue.fifo_group g
-        where g.queue_id = p_queue_id and g.visible_at <= v_now
+        where queue.time_key(g.queue_id, -2) = queue.time_key(p_queue_id, -2) and g.visible_at <= v_now
         order by g.visible_at, g.group_key limit p_max + 100 for update skip locked
     loop
         exit when v_want <= 0;

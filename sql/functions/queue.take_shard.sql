@@ -19,8 +19,8 @@ begin
     v_now := greatest(clock_timestamp(), v_cursor.watermark + interval '1 microsecond');
     v_watermark := v_now - interval '1 microsecond';
     if exists (select from queue.lease x
-               where x.queue_id = p_queue_id and x.shard = p_shard and x.visible_at > v_cursor.watermark
-                   and x.visible_at <= v_watermark and x.ids <> '{}') then
+               where queue.time_key(x.queue_id, x.shard) = queue.time_key(p_queue_id, p_shard)
+                   and x.visible_at > v_cursor.watermark and x.visible_at <= v_watermark and x.ids <> '{}') then
         return query select * from queue.take_expired(p_queue_id, p_shard, v_cursor.watermark, v_now, v_want,
             p_visibility, p_max_receive_count, p_dead_letter_arn);
         get diagnostics v_rows = row_count;
