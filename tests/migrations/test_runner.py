@@ -10,6 +10,7 @@ import pytest
 
 from penstock.migrations import ROLE_SETTINGS, MigrationError, migrate
 from tests.database import Database, TestServer
+from tests.waiting import until
 
 MIGRATIONS = {
     "0001_first.sql": "create table queue.first (id int);",
@@ -113,9 +114,7 @@ def test_an_older_release_leaves_the_functions_of_a_newer_one(
     assert rows(empty_database.dsn, "select queue.a()") == [(1,)]
 
 
-def test_a_second_runner_waits_for_the_first(
-    empty_database: Database, directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_runner_waits_for_the_first(empty_database: Database, directory: Path) -> None:
     """The second runner is seen waiting for the lock while the first is inside a migration, then has nothing to do."""
     migrate(empty_database.api_dsn, directory)
     write(directory / "migrations", {"0003_slow.sql": "alter table queue.first add column name text;"})
@@ -133,8 +132,7 @@ def test_a_second_runner_waits_for_the_first(
             "select count(*) from pg_locks where locktype = 'advisory' and not granted"
             " and database = (select oid from pg_database where datname = current_database())"
         )
-        while watcher.execute(waiting.encode()).fetchone() != (1,):
-            pass
+        until(lambda: watcher.execute(waiting.encode()).fetchone() == (1,))
         blocker.rollback()
     for runner in runners:
         runner.join()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from .account import Account, LocalError
-from .state import cache_directory
+from .state import cache_directory, one_at_a_time
 
 Source = Literal["any", "system", "wheel"]
 
@@ -96,8 +96,9 @@ def reachable(binaries: Binaries, account: Account) -> Binaries:
         raise LocalError(f"PostgreSQL's user cannot run the programs in {binaries.directory}")
     package = binaries.directory.parent.parent
     target = cache_directory() / f"postgres-{_fingerprint(package)}"
-    if not target.exists():
-        _copy(package, target)
+    with one_at_a_time(target.parent):
+        if not target.exists():
+            _copy(package, target)
     return Binaries(target / package.name / "pginstall/bin", binaries.major, "wheel")
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .account import LocalError
+from .state import one_at_a_time
 
 
 def unpack_package(name: str, target: Path) -> Path:
@@ -16,8 +17,13 @@ def unpack_package(name: str, target: Path) -> Path:
 
     Uses apt's own configuration, so signatures are checked as always. Complete or not at all. Raises LocalError.
     """
-    if target.is_dir():
-        return target
+    with one_at_a_time(target.parent):
+        if not target.is_dir():
+            _unpack(name, target)
+    return target
+
+
+def _unpack(name: str, target: Path) -> None:
     if not all(shutil.which(tool) for tool in ("apt-get", "dpkg-deb", "dpkg-query")):
         raise LocalError(f"{name} is not installed, and this is no Debian or Ubuntu to fetch it for")
     unfinished = target.with_name(target.name + ".new")
@@ -28,7 +34,7 @@ def unpack_package(name: str, target: Path) -> Path:
         _download(library, unfinished)
     for archive in unfinished.glob("*.deb"):
         _run(["dpkg-deb", "-x", archive, unfinished], unfinished)
-    return unfinished.rename(target)
+    unfinished.rename(target)
 
 
 def library_path(root: Path) -> str:

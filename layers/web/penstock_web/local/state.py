@@ -53,6 +53,15 @@ def held_state(path: Path, account: Account) -> Iterator[Path]:
 
 
 @contextmanager
+def one_at_a_time(folder: Path) -> Iterator[None]:
+    """Waits until no other process is in here with the same folder: for what several of them may prepare."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("a+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
 def ephemeral_state(parent: Path | None = None) -> Iterator[Path]:
     """A new folder, in `parent` or where temporary files go, that is removed at the end with everything in it."""
     path = Path(tempfile.mkdtemp(prefix="penstock-", dir=parent))

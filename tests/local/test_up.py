@@ -1,0 +1,172 @@
+"""`penstock up` as a process: what it prints, how it ends, what it leaves and what it takes over."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from penstock.migrations import read_migrations, sql_directory
+from penstock_web.local.postgres import free_port
+from penstock_web.local.state import ephemeral_state
+from tests.database import Database, place
+from tests.waiting import until
+
+COMMAND = [sys.executable, "-m", "penstock_web.cli"]
+
+
+class Up:
+    """A running `penstock up`: its address, the DSN it printed, and its process."""
+
+    def __init__(self, *arguments: str, port: int, **variables: str) -> None:
+        self.address = f"http://127.0.0.1:{port}"
+        self.process = subprocess.Popen(
+            [*COMMAND, "up", "--port", str(port), *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "DATABASE_URL": "", **variables},
+        )
+        assert self.process.stdout is not None
+        self.lines = [self.process.stdout.readline().rstrip() for _ in range(4)]
+        if not self.lines[3]:
+            pytest.fail(f"it did not start: {self.process.communicate()[1]}")
+        self.dsn = self.lines[1].removeprefix("database ")
+
+    def is_alive(self) -> bool:
+        """Whether the service answers."""
+        with urllib.request.urlopen(f"{self.address}/livez") as answer:
+            return bool(answer.status == 200)
+
+    def end(self, number: signal.Signals) -> int:
+        """Send a signal and wait for the end; returns the exit code."""
+        self.process.send_signal(number)
+        self.process.communicate(timeout=30)
+        return self.process.returncode
+
+
+@contextmanager
+def running(*arguments: str, port: int | None = None, **variables: str) -> Iterator[Up]:
+    up = Up(*arguments, port=port or free_port(), **variables)
+    try:
+        yield up
+    finally:
+        up.end(signal.SIGTERM)
+
+
+@pytest.fixture
+def state() -> Iterator[Path]:
+    """A data folder for one test."""
+    with ephemeral_state(place()) as path:
+        yield path
+
+
+def answers(dsn: str) -> bool:
+    try:
+        psycopg.connect(dsn).close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_says_when_it_is_ready_and_leaves_nothing(number: signal.Signals) -> None:
+    with running("--ephemeral") as up:
+        assert up.lines[0] == f"penstock ready on {up.address}"
+        assert up.lines[2].startswith("boto3 ")
+        assert up.lines[3].startswith("awscli ")
+        assert (up.is_alive(), answers(up.dsn)) == (True, True)
+        assert (up.end(number), answers(up.dsn)) == (0, False)
+
+
+def test_after_kill_9_the_database_is_taken_over(state: Path) -> None:
+    pid_file = state / "postgres/data/postmaster.pid"
+    with running("--data-dir", str(state)) as killed:
+        pid = pid_file.read_text().split("\n")[0]
+        assert killed.end(signal.SIGKILL) == -signal.SIGKILL
+        assert answers(killed.dsn)
+        with running("--data-dir", str(state)) as up:
+            assert up.is_alive()
+            assert (up.dsn, pid_file.read_text().split("\n")[0]) == (killed.dsn, pid)
+            assert (up.end(signal.SIGTERM), pid_file.exists()) == (0, False)
+
+
+def test_with_a_database_url_only_the_service_is_started(empty_database: Database, state: Path) -> None:
+    with running(DATABASE_URL=empty_database.api_dsn, XDG_STATE_HOME=str(state)) as up:
+        assert (up.is_alive(), up.dsn) == (True, empty_database.api_dsn)
+        with psycopg.connect(up.dsn) as connection:
+            applied = connection.execute("select max(number) from queue.migration").fetchone()
+        assert applied == (len(read_migrations(sql_directory())),)
+        assert up.end(signal.SIGTERM) == 0
+    assert list(state.iterdir()) == []
+    assert answers(empty_database.api_dsn)
+
+
+def test_a_port_that_is_taken_is_one_line(state: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        command = [*COMMAND, "up", "--port", str(port), "--data-dir", str(state)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"penstock: cannot listen on 127.0.0.1:{port}: Address already in use; choose another --port\n"
+    )
+    assert list(state.iterdir()) == []
+
+
+def test_a_database_that_does_not_answer_is_one_line() -> None:
+    variables = {**os.environ, "DATABASE_URL": f"postgresql://nobody@127.0.0.1:{free_port()}/none"}
+    command = [*COMMAND, "up", "--port", str(free_port())]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith("penstock: no connection to the database: ")
+
+
+def children(pid: int) -> set[int]:
+    listed = subprocess.run(
+        ["ps", "-ww", "-e", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+    )
+    rows = [line.split(maxsplit=2) for line in listed.stdout.splitlines()]
+    return {int(row[0]) for row in rows if row[1] == str(pid) and " worker " in row[2]}
+
+
+def test_a_worker_that_dies_is_replaced_and_none_outlives_its_parent(database: Database) -> None:
+    with running("--workers", "2", DATABASE_URL=database.api_dsn) as up:
+        first = children(up.process.pid)
+        assert len(first) == 2
+        os.kill(min(first), signal.SIGKILL)
+        until(lambda: len(children(up.process.pid) - {min(first)}) == 2)
+        now = children(up.process.pid)
+        assert max(first) in now
+        assert up.is_alive()
+        up.process.kill()
+        until(lambda: not any(map(is_running, now)))
+
+
+def is_running(pid: int) -> bool:
+    shown = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return shown.stdout.strip()[:1] not in ("", "Z")
+
+
+def test_the_demo_gets_every_message_back(database: Database) -> None:
+    with running(DATABASE_URL=database.api_dsn) as up:
+        command = [*COMMAND, "demo", "--endpoint", up.address]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "every message came back")
+
+
+def test_the_demo_says_when_nobody_answers() -> None:
+    command = [*COMMAND, "demo", "--endpoint", f"http://127.0.0.1:{free_port()}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.startswith("penstock demo: Could not connect")) == (1, True)
