@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,75}\.fifo|[A-Za-z0-9_-]{1,80}").fullmatch
+_PREFIX = re.compile(r"[A-Za-z0-9_.-]{0,80}").fullmatch
 _ACCOUNT = re.compile(r"[0-9]{12}").fullmatch
 _ARN = re.compile(r"arn:(aws[a-z-]*):sqs:([a-z0-9-]+):([0-9]{12}):(.+)").fullmatch
 
@@ -28,6 +29,11 @@ class QueueArn(NamedTuple):
 def is_queue_name(name: str) -> bool:
     """1-80 of `[A-Za-z0-9_-]`; a FIFO name ends in `.fifo`, which counts."""
     return _NAME(name) is not None
+
+
+def begins_queue_name(text: str) -> bool:
+    """Whether any name can start with this text; the empty text starts every one."""
+    return _PREFIX(text) is not None
 
 
 def is_account_id(text: str) -> bool:

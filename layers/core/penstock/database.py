@@ -32,7 +32,8 @@ def call_of(effect: Sql | Rows | Take) -> tuple[Statement, list[Any]]:
     if isinstance(effect, Take):
         lease = max(LEAST_LEASE, effect.count)
         return effect.statement, [effect.queue_arn, effect.count, lease, effect.visibility_seconds]
-    return effect.statement, [plain(kind, value) for kind, value in zip(effect.statement.types, effect.arguments, strict=True)]
+    typed = zip(effect.statement.types, effect.arguments, strict=True)
+    return effect.statement, [plain(kind, value) for kind, value in typed]
 
 
 def plain(kind: str, value: Any) -> Any:
@@ -56,7 +57,7 @@ class Database:
             try:
                 self._connection = connect(self._url)
             except psycopg.OperationalError as error:
-                raise ServiceUnavailable() from error
+                raise ServiceUnavailable from error
         return self._connection
 
     def call(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
@@ -71,9 +72,9 @@ class Database:
                 return cursor.execute(statement.text, arguments).fetchall()
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
             connection.close()
-            raise ServiceUnavailable() from error
+            raise ServiceUnavailable from error
         except psycopg.Error as error:
-            raise InternalFailure() from error
+            raise InternalFailure from error
 
 
 def _lost(connection: "psycopg.Connection[Row]") -> bool:

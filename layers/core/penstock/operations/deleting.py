@@ -1,7 +1,7 @@
 """DeleteMessage and DeleteMessageBatch.
 
-On a standard queue an old handle is no error: the message may have been received again since, or be gone (DeleteMessage,
-API reference). On a FIFO queue a handle whose visibility timeout is over is refused.
+On a standard queue an old handle is no error: the message may have been received again since, or be gone (API
+reference of DeleteMessage). On a FIFO queue a handle whose visibility timeout is over is refused.
 """
 
 from collections.abc import Generator

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from .. import attributes, characters, errors
-from ..arn import is_account_id, is_queue_name, queue_arn
+from ..arn import begins_queue_name, is_account_id, is_queue_name, queue_arn
 from ..context import Context
 from ..effects import Effect, Sql
 from ..messages.sqs import (
@@ -46,6 +46,7 @@ def create_queue(request: CreateQueueRequest, context: Context) -> Generator[Eff
     fifo = request.queue_name.endswith(".fifo") or supplied.get("FifoQueue") == "true"
     characters.check_queue_name(request.queue_name, fifo=fifo)
     checked = attributes.check_queue_attributes(supplied, fifo, creating=True)
+    characters.check_tags(request.tags or {})
     yield from make_queue(request.queue_name, checked, request.tags or {}, context)
     return CreateQueueResult(queue_url=context.queue_url(request.queue_name))
 
@@ -98,6 +99,8 @@ def list_queues(request: ListQueuesRequest, context: Context) -> Generator[Effec
     characters.check_range("MaxResults", request.max_results)
     limit = request.max_results or LONGEST_PAGE
     prefix, after = request.queue_name_prefix or "", read_token(request.next_token)
+    if not begins_queue_name(prefix):
+        return ListQueuesResult()
     rows = yield Sql(LIST_QUEUES, (context.account_id, context.region, prefix, after, limit + 1))
     names = [row[0] for row in rows[:limit]]
     more = len(rows) > limit and request.max_results is not None

@@ -15,7 +15,6 @@ from . import Counts
 LONGEST_RUN_SECONDS = 1.5
 QUEUES_A_LOOK = 100
 ROWS_A_TABLE = 10_000
-HISTORY_DAYS = 30
 
 
 def run_once(settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
@@ -23,7 +22,7 @@ def run_once(settings: Settings, connection: "psycopg.Connection[Any]") -> Count
     deadline = monotonic() + LONGEST_RUN_SECONDS
     queues = messages = 0
     with psycopg.RawCursor(connection) as cursor:
-        removed = number(cursor, MAINTAIN_INSTALLATION, ROWS_A_TABLE, HISTORY_DAYS)
+        removed = number(cursor, MAINTAIN_INSTALLATION, ROWS_A_TABLE, settings.queue_history_days)
         while monotonic() < deadline:
             due = cursor.execute(NEXT_QUEUES.text, ("maintain", QUEUES_A_LOOK)).fetchall()
             if not due:
