@@ -43,4 +43,3 @@ def wait(effect: Wait, database: Database) -> bool:
             return True
         pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
     return False
-

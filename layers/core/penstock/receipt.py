@@ -1,9 +1,9 @@
 """Receipt handles: opaque, new on every receive, and impossible to make up.
 
-A handle is base64url of: version, queue, shard, lease, id, receive count (27 bytes) and 18 bytes of HMAC-SHA256 over
-the queue's ARN and those. The receive count makes it new on every receive; the ARN makes a handle of one queue
-worthless at another. 45 bytes are exactly 60 characters: there are no spare bits in which two texts could mean one handle. The key
-lives in the database, so every process and function of an installation seals alike.
+A handle is base64url of: version, queue, shard, lease, id, receive count (27 bytes) and 18 bytes of HMAC-SHA256
+over the queue's ARN and those. The receive count makes it new on every receive; the ARN makes a handle of one queue
+worthless at another. 45 bytes are exactly 60 characters: there are no spare bits in which two texts could mean one
+handle. The key lives in the database, so every process and function of an installation seals alike.
 """
 
 import hmac

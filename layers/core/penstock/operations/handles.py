@@ -27,7 +27,9 @@ def check_queue(arn: str) -> Generator[Effect, Any, None]:
 
 def invalid_handle(handle: str) -> errors.AwsError:
     """The text that is no handle of this queue, in AWS's words; long texts are cut."""
-    return errors.ReceiptHandleIsInvalid(f'The input receipt handle "{handle[:1024]}" is not a valid receipt handle.')
+    return errors.ReceiptHandleIsInvalid(
+        f'The input receipt handle "{handle[:1024]}" is not a valid receipt handle.'
+    )
 
 
 def columns(handles: list[Handle]) -> tuple[list[int], ...]:

@@ -81,9 +81,7 @@ def delete_queue(request: DeleteQueueRequest, context: Context) -> Generator[Eff
         raise refusal(error, None)
 
 
-def get_queue_url(
-    request: GetQueueUrlRequest, context: Context
-) -> Generator[Effect, Any, GetQueueUrlResult]:
+def get_queue_url(request: GetQueueUrlRequest, context: Context) -> Generator[Effect, Any, GetQueueUrlResult]:
     """The URL of a queue of this account, or of the one that is named."""
     account_id = request.queue_owner_aws_account_id or context.account_id
     if not is_queue_name(request.queue_name):
@@ -143,9 +141,7 @@ def get_queue_attributes(
 def readable_attributes(arn: str, row: tuple[Any, ...]) -> dict[str, str]:
     """A row of `queue.describe_queue` as attributes. Times are seconds since 1970; counts may be missing."""
     _, _, stored, _, created_at_ms, modified_at_ms, visible, in_flight, delayed, *_ = row
-    values = {
-        name: value for name, value in _text.decode(stored).items() if name not in attributes.NATIVE
-    }
+    values = {name: value for name, value in _text.decode(stored).items() if name not in attributes.NATIVE}
     values["QueueArn"] = arn
     values["CreatedTimestamp"] = str(created_at_ms // 1000)
     values["LastModifiedTimestamp"] = str(modified_at_ms // 1000)

@@ -59,9 +59,7 @@ class Stored(NamedTuple):
     detail: str | None
 
 
-def send_message(
-    request: SendMessageRequest, context: Context
-) -> Generator[Effect, Any, SendMessageResult]:
+def send_message(request: SendMessageRequest, context: Context) -> Generator[Effect, Any, SendMessageResult]:
     """Stores one message. The answer comes after the commit."""
     arn = context.queue_arn(request.queue_url)
     message = outgoing(request, arn.endswith(".fifo"))
