@@ -141,9 +141,15 @@ def _stop_leftover(home: Path) -> None:
     if not pid_file.exists():
         return
     pid = int(pid_file.read_text())
-    listed = subprocess.run(
-        ["ps", "-ww", "-o", "args=", "-p", str(pid)], capture_output=True, text=True, check=False
-    )
-    if str(home / "pgbouncer.ini") in listed.stdout:
+    if str(home / "pgbouncer.ini") in _command_line(pid):
         os.kill(pid, signal.SIGKILL)
     pid_file.unlink(missing_ok=True)
+
+
+def _command_line(pid: int) -> str:
+    """The command of a process, empty when there is none. Slim container images have no ps, macOS has no /proc."""
+    if Path("/proc/self/cmdline").exists():
+        path = Path(f"/proc/{pid}/cmdline")
+        return path.read_bytes().decode(errors="replace") if path.exists() else ""
+    command = ["ps", "-ww", "-o", "args=", "-p", str(pid)]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
