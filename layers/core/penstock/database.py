@@ -76,6 +76,11 @@ class Database:
         except psycopg.Error as error:
             raise InternalFailure from error
 
+    def close(self) -> None:
+        """Closes the connection; the next call makes a new one."""
+        if self._connection is not None:
+            self._connection.close()
+
 
 def _lost(connection: "psycopg.Connection[Row]") -> bool:
     """Closed, or the server hung up while nobody looked: an idle connection has nothing to say but goodbye."""

@@ -1,0 +1,77 @@
+"""Functions of Lambda: one for each action, and the gateway for requests that name their action in the body only.
+
+    handler = lambda_handler("sqs", "SendMessage")      # functions/sqs/send_message.py
+    handler = gateway_handler()                         # functions/gateway.py
+
+event -> `lambda_events.read` -> `gateway.decode` -> the operation -> `gateway.encode` -> `lambda_events.answer`.
+"""
+
+from typing import Any
+
+from . import gateway, lambda_events
+from .context import HttpRequest, HttpResponse
+from .drivers import run
+from .errors import AwsError, InternalFailure, ServiceUnavailable
+from .execution import ExecutionEnvironment
+from .wire.protocol import Protocol
+
+
+class Handler:
+    """A function of Lambda. With `service` and `action`, every other action is InvalidAction."""
+
+    def __init__(self, service: str | None, action: str | None, world: ExecutionEnvironment) -> None:
+        self.service = service
+        self.action = action
+        self.world = world
+
+    def __call__(self, event: lambda_events.Event, lambda_context: object) -> dict[str, Any]:
+        """The answer to an HTTP event, in its own form. Raises lambda_events.UnknownEvent for any other event."""
+        return lambda_events.answer(event, self.respond(lambda_events.read(event), lambda_context))
+
+    def respond(self, http: HttpRequest, lambda_context: object = None) -> HttpResponse:
+        """The answer to a request; every error becomes one, and what is our fault is logged."""
+        call = None
+        try:
+            call = gateway.decode(http, self.world.environment, self.service, self.action)
+            return gateway.encode(call, run(call.operation(), self.world.database))
+        except gateway.Refusal as refusal:
+            return refusal.response()
+        except Exception as error:  # noqa: BLE001 - the client must not see what it was
+            return self._failure(error, http, call, lambda_context)
+
+    def _failure(
+        self, error: Exception, http: HttpRequest, call: gateway.Call | None, lambda_context: object
+    ) -> HttpResponse:
+        request_id = call.context.request_id if call else self.world.request_ids()
+        answered = error if isinstance(error, AwsError) else InternalFailure()
+        if not answered.sender_fault:
+            self._log(error, request_id, call, lambda_context)
+        protocol = Protocol.JSON if b"x-amz-target" in http.headers else Protocol.QUERY
+        service = call.action.service if call else self.service or "sqs"
+        return gateway.encode_error(protocol, answered, request_id, service)
+
+    def _log(
+        self, error: Exception, request_id: str, call: gateway.Call | None, lambda_context: object
+    ) -> None:
+        known = {
+            "request_id": request_id,
+            "aws_request_id": getattr(lambda_context, "aws_request_id", None),
+            "action": call.action.name if call else self.action,
+        }
+        if isinstance(
+            error, ServiceUnavailable
+        ):  # the database's fault, not the code's: its words are enough
+            cause = str(error.__cause__ or error)
+            self.world.logger.warning("database unavailable", extra={**known, "cause": cause})
+        else:
+            self.world.logger.error("request failed", extra=known, exc_info=error)
+
+
+def lambda_handler(service: str, action: str) -> Handler:
+    """The handler of one action, such as ("sqs", "SendMessage")."""
+    return Handler(service, action, ExecutionEnvironment())
+
+
+def gateway_handler() -> Handler:
+    """The handler of every action of every service."""
+    return Handler(None, None, ExecutionEnvironment())
