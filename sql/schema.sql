@@ -1,0 +1,520 @@
+-- The schema that sql/migrations and sql/functions lead to. For reading and comparing, not for loading.
+-- Written by `make generate`.
+
+create table queue.archive (
+    archive_id bigint not null generated always as identity,
+    queue_id integer not null,
+    public_id bigint not null,
+    message_id uuid not null,
+    sent_at timestamp with time zone not null,
+    archived_at timestamp with time zone not null default clock_timestamp(),
+    receive_count integer not null,
+    body text not null,
+    attributes jsonb,
+    system jsonb,
+    constraint archive_pkey PRIMARY KEY (archive_id)
+);
+CREATE INDEX archive_queue ON queue.archive USING btree (queue_id, archive_id);
+
+create table queue.deduplication (
+    queue_id integer not null,
+    scope text not null,
+    deduplication_id text not null,
+    message_id uuid not null,
+    id bigint not null,
+    expires_at timestamp with time zone not null,
+    constraint deduplication_pkey PRIMARY KEY (queue_id, scope, deduplication_id)
+);
+CREATE INDEX deduplication_expires_at ON queue.deduplication USING btree (expires_at);
+
+create type queue.delivery as (
+    error text,
+    wait_seconds integer,
+    queue_id integer,
+    shard smallint,
+    pos bigint,
+    id bigint,
+    receive_count integer,
+    message_id text,
+    sent_at_ms bigint,
+    first_received_at_ms bigint,
+    body text,
+    attributes text,
+    system text,
+    public_id bigint,
+    visible_at_ms bigint
+);
+
+create table queue.dropped_queue (
+    queue_id integer not null,
+    arn text not null,
+    dropped_at timestamp with time zone not null default clock_timestamp(),
+    constraint dropped_queue_pkey PRIMARY KEY (queue_id)
+);
+CREATE INDEX dropped_queue_arn ON queue.dropped_queue USING btree (arn, dropped_at);
+
+create table queue.fifo_group (
+    group_key bigint not null generated always as identity,
+    visible_at timestamp with time zone not null,
+    queue_id integer not null,
+    group_id text not null,
+    constraint fifo_group_pkey PRIMARY KEY (group_key),
+    constraint fifo_group_queue_id_group_id_key UNIQUE (queue_id, group_id)
+) with (fillfactor=60);
+CREATE INDEX fifo_group_visible_at ON queue.fifo_group USING btree (queue.time_key(queue_id, '-2'::integer), visible_at);
+
+create table queue.fifo_message (
+    id bigint not null,
+    group_key bigint not null,
+    visible_at timestamp with time zone not null,
+    sent_at timestamp with time zone not null,
+    first_received_at timestamp with time zone,
+    message_id uuid not null,
+    queue_id integer not null,
+    receive_count integer not null default 0,
+    deduplication_id text not null,
+    body text not null,
+    attributes jsonb,
+    system jsonb,
+    constraint fifo_message_pkey PRIMARY KEY (id)
+) with (fillfactor=75, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0);
+CREATE INDEX fifo_message_group ON queue.fifo_message USING btree (group_key, id);
+
+create table queue.history (
+    recorded_at timestamp with time zone not null default clock_timestamp(),
+    first_received_at timestamp with time zone,
+    queue_id integer not null,
+    receive_count integer not null,
+    outcome text not null,
+    group_id text,
+    sent_at timestamp with time zone[] not null,
+    finished_at timestamp with time zone[] not null
+) partition by RANGE (recorded_at);
+CREATE INDEX history_queue ON ONLY queue.history USING btree (queue_id, recorded_at);
+
+create table queue.history_default partition of queue.history DEFAULT;
+
+create table queue.hole (
+    queue_id integer not null,
+    shard smallint not null,
+    id bigint not null,
+    constraint hole_pkey PRIMARY KEY (queue_id, shard, id)
+);
+
+create table queue.lease (
+    pos bigint not null,
+    first_id bigint not null,
+    visible_at timestamp with time zone not null,
+    first_received_at timestamp with time zone,
+    watermark timestamp with time zone not null,
+    low bigint not null,
+    queue_id integer not null,
+    receive_count integer not null,
+    shard smallint not null,
+    ids bigint[] not null,
+    gone bigint[],
+    gone_at timestamp with time zone[],
+    done_at timestamp with time zone,
+    outcome text,
+    constraint lease_pkey PRIMARY KEY (queue_id, shard, pos)
+) with (fillfactor=60, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
+CREATE INDEX lease_visible_at ON queue.lease USING btree (queue.time_key(queue_id, (shard)::integer), visible_at);
+
+create table queue.log (
+    id bigint not null,
+    sent_at timestamp with time zone not null,
+    message_id uuid not null,
+    queue_id integer not null,
+    shard smallint not null,
+    body text not null,
+    attributes jsonb,
+    system jsonb,
+    constraint log_pkey PRIMARY KEY (queue_id, shard, id)
+) with (autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
+
+create table queue.migration (
+    number integer not null,
+    name text not null,
+    checksum text not null,
+    applied_at timestamp with time zone not null default clock_timestamp(),
+    constraint migration_pkey PRIMARY KEY (number)
+);
+
+create table queue.queues (
+    queue_id integer not null generated always as identity,
+    account_id text not null,
+    region text not null,
+    name text not null,
+    arn text not null generated always as (((((('arn:aws:sqs:'::text || region) || ':'::text) || account_id) || ':'::text) || name)) stored,
+    fifo boolean not null generated always as (("right"(name, 5) = '.fifo'::text)) stored,
+    shards smallint not null,
+    created_at timestamp with time zone not null default clock_timestamp(),
+    modified_at timestamp with time zone not null default clock_timestamp(),
+    purged_at timestamp with time zone,
+    attributes jsonb not null,
+    tags jsonb not null default '{}'::jsonb,
+    delay_seconds integer not null generated always as (((attributes ->> 'DelaySeconds'::text))::integer) stored,
+    visibility_timeout_seconds integer not null generated always as (((attributes ->> 'VisibilityTimeout'::text))::integer) stored,
+    wait_seconds integer not null generated always as (((attributes ->> 'ReceiveMessageWaitTimeSeconds'::text))::integer) stored,
+    retention_seconds integer not null generated always as (((attributes ->> 'MessageRetentionPeriod'::text))::integer) stored,
+    maximum_message_bytes integer not null generated always as (((attributes ->> 'MaximumMessageSize'::text))::integer) stored,
+    content_based_deduplication boolean not null generated always as (COALESCE(((attributes ->> 'ContentBasedDeduplication'::text))::boolean, false)) stored,
+    deduplicates_groups boolean not null generated always as ((COALESCE((attributes ->> 'DeduplicationScope'::text), 'queue'::text) = 'messageGroup'::text)) stored,
+    dead_letter_arn text generated always as ((((attributes ->> 'RedrivePolicy'::text))::jsonb ->> 'deadLetterTargetArn'::text)) stored,
+    max_receive_count integer generated always as (((((attributes ->> 'RedrivePolicy'::text))::jsonb ->> 'maxReceiveCount'::text))::integer) stored,
+    archives boolean not null generated always as (COALESCE(((attributes ->> 'archive'::text))::boolean, false)) stored,
+    keeps_history boolean not null generated always as (COALESCE(((attributes ->> 'history'::text))::boolean, true)) stored,
+    constraint queues_pkey PRIMARY KEY (queue_id),
+    constraint queues_account_id_region_name_key UNIQUE (account_id, region, name),
+    constraint queues_arn_key UNIQUE (arn),
+    constraint queues_shards_check CHECK (((shards >= 1) AND (shards <= 64)))
+);
+
+create table queue.secret (
+    name text not null,
+    value bytea not null,
+    created_at timestamp with time zone not null default now(),
+    constraint secret_pkey PRIMARY KEY (name)
+);
+
+create table queue.side (
+    id bigint not null,
+    visible_at timestamp with time zone not null,
+    sent_at timestamp with time zone not null,
+    first_received_at timestamp with time zone,
+    message_id uuid not null,
+    queue_id integer not null,
+    receive_count integer not null default 0,
+    shard smallint not null,
+    body text not null,
+    attributes jsonb,
+    system jsonb,
+    constraint side_pkey PRIMARY KEY (queue_id, shard, id)
+) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0);
+CREATE INDEX side_visible_at ON queue.side USING btree (queue.time_key(queue_id, '-1'::integer), visible_at);
+
+create unlogged table queue.watcher (
+    queue_id integer not null,
+    registered_at timestamp with time zone not null default clock_timestamp(),
+    watcher uuid not null,
+    constraint watcher_pkey PRIMARY KEY (queue_id, registered_at, watcher)
+) with (autovacuum_vacuum_scale_factor=0.02);
+
+create table queue.worker_position (
+    worker text not null,
+    "position" bigint not null,
+    ran_at timestamp with time zone not null default clock_timestamp(),
+    constraint worker_position_pkey PRIMARY KEY (worker)
+);
+
+function queue.add_history_day(p_day date)
+    returns void
+    language plpgsql security definer set search_path=pg_catalog, pg_temp;
+
+function queue.archive(p_name text, p_id bigint)
+    returns boolean
+    language plpgsql;
+
+function queue.as_attributes(p_headers jsonb)
+    returns jsonb
+    language sql immutable;
+
+function queue.as_headers(p_attributes jsonb)
+    returns jsonb
+    language sql immutable;
+
+function queue.as_json(p_text text)
+    returns jsonb
+    language plpgsql immutable;
+
+function queue.busy_shards(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
+    returns TABLE(shard integer, since timestamp with time zone)
+    language sql stable;
+
+function queue.change_visibilities(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[], p_visibility_seconds integer[])
+    returns TABLE(n integer, outcome text, visible_at_ms bigint)
+    language plpgsql;
+
+function queue.change_visibility(p_name text, p_id bigint, p_vt integer)
+    returns timestamp with time zone
+    language plpgsql;
+
+function queue.change_visibility_by_id(p_arn text, p_public_id bigint, p_seconds integer)
+    returns TABLE(visible_at_ms bigint)
+    language plpgsql;
+
+function queue.claim_shard(p_queue_id integer, p_shards integer)
+    returns integer
+    language plpgsql;
+
+function queue.clean_dropped(p_queue_id integer, p_limit integer)
+    returns bigint
+    language plpgsql;
+
+function queue.clean_shard(p_queue_id integer, p_shard integer, p_low bigint, p_pos bigint)
+    returns bigint
+    language plpgsql;
+
+function queue.count_messages(p_queue_id integer, p_fifo boolean, p_shards integer, OUT visible bigint, OUT in_flight bigint, OUT delayed bigint, OUT total bigint, OUT oldest timestamp with time zone, OUT newest timestamp with time zone)
+    returns record
+    language plpgsql stable;
+
+function queue."create"(p_name text, p_attributes jsonb DEFAULT '{}'::jsonb)
+    returns text
+    language plpgsql;
+
+function queue.create_fifo(p_name text, p_attributes jsonb DEFAULT '{}'::jsonb)
+    returns text
+    language plpgsql;
+
+function queue.create_queue(p_account_id text, p_region text, p_name text, p_supplied jsonb, p_defaults jsonb, p_tags jsonb, p_shards integer, p_recreate_seconds integer)
+    returns TABLE(arn text, created boolean, error text, detail text)
+    language plpgsql;
+
+function queue.dead_letter(p_queue_id integer, p_shard integer, p_lease queue.lease, p_dead_letter_arn text)
+    returns boolean
+    language plpgsql;
+
+function queue.dead_letter_group(p_queue_id integer, p_group_key bigint, p_now timestamp with time zone, p_max_receive_count integer, p_dead_letter_arn text)
+    returns void
+    language plpgsql;
+
+function queue.dead_letter_side(p_queue_id integer, p_max integer, p_max_receive_count integer, p_target integer, p_target_arn text)
+    returns void
+    language plpgsql;
+
+function queue.dead_letter_system(p_queue_id integer, p_system jsonb)
+    returns jsonb
+    language sql stable;
+
+function queue.default_attributes(p_fifo boolean)
+    returns jsonb
+    language sql immutable;
+
+function queue.delete(p_name text, p_id bigint)
+    returns boolean
+    language plpgsql;
+
+function queue.delete_by_id(p_arn text, p_public_ids bigint[], p_archive boolean DEFAULT false)
+    returns TABLE(id bigint)
+    language plpgsql;
+
+function queue.delete_fifo(p_queue_id integer, p_receive_count integer, p_ids bigint[], p_numbers integer[], p_archives boolean, p_keeps_history boolean)
+    returns TABLE(n integer, outcome text)
+    language plpgsql;
+
+function queue.delete_leased(p_queue_id integer, p_shard integer, p_pos bigint, p_receive_count integer, p_ids bigint[], p_archives boolean)
+    returns bigint[]
+    language plpgsql;
+
+function queue.delete_messages(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[])
+    returns TABLE(n integer, outcome text)
+    language plpgsql;
+
+function queue.delete_one(p_queue_id integer, p_shard integer, p_id bigint, p_archives boolean, p_keeps_history boolean)
+    returns boolean
+    language plpgsql;
+
+function queue.delete_queue(p_name text)
+    returns boolean
+    language plpgsql;
+
+function queue.delete_side(p_queue_id integer, p_shard integer, p_receive_count integer, p_ids bigint[], p_archives boolean, p_keeps_history boolean)
+    returns bigint[]
+    language plpgsql;
+
+function queue.describe_queue(p_arn text, p_with_counts boolean)
+    returns TABLE(name text, fifo boolean, attributes text, tags text, created_at_ms bigint, modified_at_ms bigint, visible bigint, in_flight bigint, delayed bigint, oldest_age_seconds bigint, newest_age_seconds bigint, total_messages bigint)
+    language plpgsql stable;
+
+function queue.drop_history_days(p_days integer)
+    returns void
+    language plpgsql security definer set search_path=pg_catalog, pg_temp;
+
+function queue.drop_queue(p_arn text)
+    returns TABLE(error text)
+    language plpgsql;
+
+function queue.epoch_ms(p_at timestamp with time zone)
+    returns bigint
+    language sql stable;
+
+function queue.fifo_entries(p_queue queue.queues, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_groups text[], p_deduplication_ids text[])
+    returns TABLE(n integer, message_id uuid, body text, attributes jsonb, system jsonb, group_id text, group_key bigint, scope text, deduplication_id text)
+    language sql stable;
+
+function queue.first_received_at(p_queue_id integer, p_shard integer, p_pos bigint, p_id bigint, p_receive_count integer)
+    returns timestamp with time zone
+    language plpgsql;
+
+function queue.hide_message(p_queue_id integer, p_shard integer, p_pos bigint, p_id bigint, p_receive_count integer, p_visible_at timestamp with time zone)
+    returns boolean
+    language plpgsql;
+
+function queue.list_queue_page(p_account_id text, p_region text, p_prefix text, p_after text, p_limit integer)
+    returns TABLE(name text, fifo boolean, created_at_ms bigint)
+    language sql stable;
+
+function queue.list_queues()
+    returns TABLE(name text, fifo boolean, arn text, created_at timestamp with time zone)
+    language sql stable;
+
+function queue.lock_groups(p_queue_id integer, p_groups text[])
+    returns void
+    language plpgsql;
+
+function queue.lock_key(p_kind integer, p_queue_id integer, p_shard integer)
+    returns bigint
+    language sql immutable;
+
+function queue.maintain_installation(p_limit integer, p_history_days integer)
+    returns bigint
+    language plpgsql;
+
+function queue.maintain_queue(p_queue_id integer)
+    returns bigint
+    language plpgsql;
+
+function queue.maintain_shard(p_queue_id integer, p_shard integer)
+    returns bigint
+    language plpgsql;
+
+function queue.message_state(p_visible_at timestamp with time zone, p_receive_count integer)
+    returns text
+    language sql;
+
+function queue.metrics(p_name text)
+    returns TABLE(queue_name text, queue_length bigint, visible bigint, in_flight bigint, delayed bigint, newest_msg_age_sec bigint, oldest_msg_age_sec bigint, total_messages bigint, scrape_time timestamp with time zone)
+    language plpgsql stable;
+
+function queue.next_queues(p_worker text, p_limit integer)
+    returns TABLE(queue_id integer)
+    language plpgsql;
+
+function queue.notify_watchers(p_queue_id integer, p_arn text)
+    returns void
+    language plpgsql;
+
+function queue.peek_messages(p_arn text, p_state text, p_after bigint, p_limit integer)
+    returns TABLE(public_id bigint, receive_count integer, message_id text, sent_at_ms bigint, visible_at_ms bigint, body text, attributes text, system text, group_id text)
+    language sql stable;
+
+function queue.pluck_fresh(p_queue_id integer, p_shard integer, p_id bigint, p_visible_at timestamp with time zone, p_archives boolean, p_keeps_history boolean)
+    returns boolean
+    language plpgsql;
+
+function queue.pop(p_name text, p_qty integer DEFAULT 1)
+    returns TABLE(msg_id bigint, read_ct integer, enqueued_at timestamp with time zone, vt timestamp with time zone, message jsonb, headers jsonb)
+    language plpgsql;
+
+function queue.public_id(p_shard integer, p_id bigint)
+    returns bigint
+    language sql immutable;
+
+function queue.purge_groups(p_queue_id integer, p_before timestamp with time zone DEFAULT NULL::timestamp with time zone)
+    returns bigint
+    language plpgsql;
+
+function queue.purge_messages(p_arn text, p_interval_seconds integer)
+    returns TABLE(purged bigint, error text, detail text)
+    language plpgsql;
+
+function queue.purge_queue(p_name text)
+    returns bigint
+    language plpgsql;
+
+function queue.purge_shard(p_queue_id integer, p_shard integer, p_before timestamp with time zone DEFAULT NULL::timestamp with time zone)
+    returns bigint
+    language plpgsql;
+
+function queue.purge_side(p_queue_id integer, p_before timestamp with time zone DEFAULT NULL::timestamp with time zone)
+    returns bigint
+    language plpgsql;
+
+function queue.read_archive(p_arn text, p_after bigint, p_limit integer)
+    returns TABLE(archive_id bigint, public_id bigint, message_id text, sent_at_ms bigint, archived_at_ms bigint, receive_count integer, body text, attributes text, system text)
+    language sql stable;
+
+function queue.ready_queues(p_arns text[])
+    returns TABLE(arn text)
+    language plpgsql;
+
+function queue.receive(p_name text, p_vt integer DEFAULT NULL::integer, p_qty integer DEFAULT 1)
+    returns TABLE(msg_id bigint, read_ct integer, enqueued_at timestamp with time zone, vt timestamp with time zone, message jsonb, headers jsonb)
+    language plpgsql;
+
+function queue.receive_fifo(p_name text, p_vt integer DEFAULT NULL::integer, p_qty integer DEFAULT 1)
+    returns TABLE(msg_id bigint, read_ct integer, enqueued_at timestamp with time zone, vt timestamp with time zone, message jsonb, headers jsonb)
+    language plpgsql;
+
+function queue.receive_messages(p_queue text, p_max integer, p_lease_size integer DEFAULT 1000, p_visibility_seconds integer DEFAULT NULL::integer)
+    returns SETOF queue.delivery
+    language plpgsql;
+
+function queue.resolve(p_name text)
+    returns text
+    language plpgsql stable;
+
+function queue.send(p_name text, p_message jsonb, p_headers jsonb DEFAULT NULL::jsonb, p_delay integer DEFAULT NULL::integer)
+    returns bigint
+    language plpgsql;
+
+function queue.send_batch(p_name text, p_messages jsonb[], p_headers jsonb[] DEFAULT NULL::jsonb[], p_delay integer DEFAULT NULL::integer, p_group text DEFAULT NULL::text, p_deduplication_ids text[] DEFAULT NULL::text[])
+    returns SETOF bigint
+    language plpgsql;
+
+function queue.send_fifo(p_name text, p_message jsonb, p_group text, p_deduplication_id text DEFAULT NULL::text, p_headers jsonb DEFAULT NULL::jsonb)
+    returns bigint
+    language plpgsql;
+
+function queue.send_fifo_messages(p_arn text, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_groups text[], p_deduplication_ids text[])
+    returns TABLE(n integer, id bigint, message_id text, sequence_number bigint, error text, detail text)
+    language plpgsql;
+
+function queue.send_messages(p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_delays integer[], p_groups text[], p_deduplication_ids text[], p_async_commit boolean DEFAULT false)
+    returns TABLE(n integer, id bigint, message_id text, sequence_number bigint, error text, detail text)
+    language plpgsql;
+
+function queue.set_queue_attributes(p_arn text, p_attributes jsonb)
+    returns TABLE(error text)
+    language plpgsql;
+
+function queue.settle_group(p_group_key bigint)
+    returns void
+    language plpgsql;
+
+function queue.shared_secret(p_name text, p_new bytea)
+    returns TABLE(value bytea)
+    language plpgsql;
+
+function queue.take_expired(p_queue_id integer, p_shard integer, p_after timestamp with time zone, p_now timestamp with time zone, p_max integer, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text)
+    returns SETOF queue.delivery
+    language plpgsql;
+
+function queue.take_groups(p_queue_id integer, p_max integer, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text)
+    returns SETOF queue.delivery
+    language plpgsql;
+
+function queue.take_log(p_queue_id integer, p_shards integer, p_max integer, p_lease_size integer, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text)
+    returns SETOF queue.delivery
+    language plpgsql;
+
+function queue.take_shard(p_queue_id integer, p_shard integer, p_max integer, p_lease_size integer, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text)
+    returns SETOF queue.delivery
+    language plpgsql;
+
+function queue.take_side(p_queue_id integer, p_max integer, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text)
+    returns SETOF queue.delivery
+    language plpgsql;
+
+function queue.time_key(p_queue_id integer, p_shard integer)
+    returns bigint
+    language sql immutable;
+
+function queue.unlease_messages(p_queue_id integer, p_shard integer, p_pos bigint, p_receive_count integer, p_ids bigint[], p_visible_at timestamp with time zone)
+    returns boolean
+    language plpgsql;
+
+function queue.watch_queues(p_arns text[], p_watcher uuid)
+    returns TABLE(arn text)
+    language sql;
