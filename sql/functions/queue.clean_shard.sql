@@ -1,20 +1,27 @@
 -- queue.clean_shard(queue, shard, low, pos): deletes everything of a shard above p_low that is done, up to the first
 -- message that is not, and records it in the history. Returns up to where the shard is clean now.
--- The caller is the shard's reader and writes the result into the cursor's `low`; the cursor's own row (p_pos) stays.
--- At most 20,000 messages a call. Index: lease_pkey, log_pkey. Called by: take_shard, maintain_shard.
+-- The caller is the shard's reader and writes the result into the cursor's `low`. The cursor's own row (p_pos) stays,
+-- also when its messages are cleaned: then `low` is p_pos, and the row goes with the next cleaning.
+-- At most 20,000 ids a call, or one lease when it covers more. Index: lease_pkey, log_pkey.
+-- Called by: take_shard, maintain_shard.
 create or replace function queue.clean_shard(p_queue_id int, p_shard int, p_low bigint, p_pos bigint) returns bigint
 language plpgsql as $$
 declare
-    v_low bigint := least(p_pos - 1, p_low + 20000);
+    v_low bigint;
     v_open bigint;
 begin
     select x.ids[1] - 1 into v_open from queue.lease x
     where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > p_low and x.pos <= p_pos and x.ids <> '{}'
     order by x.pos limit 1;
     -- Leases are disjoint ranges, so the lowest open one has the lowest open ids; only whole leases are cleaned.
-    select max(x.pos) into v_low from queue.lease x
-    where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > p_low
-        and x.pos <= least(v_low, coalesce(v_open, v_low));
+    v_open := coalesce(v_open, p_pos);
+    select coalesce(
+        (select max(x.pos) from queue.lease x
+         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > p_low
+            and x.pos <= least(v_open, p_low + 20000)),
+        (select min(x.pos) from queue.lease x
+         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > p_low and x.pos <= v_open))
+    into v_low;
     if v_low is null then
         return p_low;
     end if;
@@ -36,7 +43,7 @@ begin
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > p_low and x.pos <= v_low;
     end if;
     delete from queue.lease x
-    where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > p_low and x.pos <= v_low;
+    where x.queue_id = p_queue_id and x.shard = p_shard and x.pos >= p_low and x.pos <= v_low and x.pos < p_pos;
     delete from queue.hole h
     where h.queue_id = p_queue_id and h.shard = p_shard and h.id > p_low and h.id <= v_low;
     delete from queue.log l

@@ -13,7 +13,7 @@ begin
     end if;
     select c.pos, c.low into v_cursor from queue.lease c
     where c.queue_id = p_queue_id and c.shard = p_shard order by c.pos desc limit 1;
-    if v_cursor.pos - v_cursor.low <= 1 then
+    if v_cursor.pos = v_cursor.low then
         return 0;
     end if;
     for v_lease in

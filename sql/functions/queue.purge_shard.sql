@@ -36,7 +36,8 @@ begin
     where l.queue_id = p_queue_id and l.shard = p_shard and l.id > v_cursor.pos and l.id <= v_top;
     insert into queue.lease (pos, first_id, visible_at, watermark, low, queue_id, receive_count, shard, ids, done_at,
         outcome)
-    values (v_top, v_cursor.pos + 1, '-infinity', v_cursor.watermark, v_cursor.low, p_queue_id, 0, p_shard, '{}', v_now,
-        case when p_before is null then 'purged' else 'expired' end);
+    select least(s.first_id + 9999, v_top), s.first_id, '-infinity', v_cursor.watermark, v_cursor.low, p_queue_id, 0,
+        p_shard, '{}', v_now, case when p_before is null then 'purged' else 'expired' end
+    from generate_series(v_cursor.pos + 1, v_top, 10000) s(first_id);     -- in pieces: so they are cleaned
     return v_leased + v_fresh;
 end $$;

@@ -51,4 +51,8 @@ begin
         f.message_id::text, queue.epoch_ms(f.sent_at), queue.epoch_ms(v_now), f.body, f.attributes::text,
         f.system::text, queue.public_id(p_shard, f.id), queue.epoch_ms(v_now + p_visibility)
     from fresh f;
+    if not found and v_low > v_cursor.low then
+        update queue.lease x set low = v_low
+        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = v_cursor.pos;
+    end if;
 end $$;
