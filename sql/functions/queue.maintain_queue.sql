@@ -8,6 +8,7 @@ declare
     v_before timestamptz;
     v_messages bigint := 0;
 begin
+    perform queue.require_read_committed();
     select * into v_queue from queue.queues q where q.queue_id = p_queue_id;
     if v_queue.queue_id is null then
         return 0;

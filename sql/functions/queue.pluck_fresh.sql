@@ -8,6 +8,7 @@ language plpgsql as $$
 declare
     v_message queue.log;
 begin
+    perform queue.require_read_committed();
     perform pg_advisory_xact_lock(queue.lock_key(1, p_queue_id, p_shard));
     delete from queue.log l
     where l.queue_id = p_queue_id and l.shard = p_shard and l.id = p_id

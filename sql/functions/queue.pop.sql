@@ -1,4 +1,4 @@
--- queue.pop(name, qty): receives messages and deletes them in the same transaction. Raises QU001. SQL interface.
+-- queue.pop(name, qty): receives messages and deletes them in the same transaction. Raises QU001, QU004. SQL interface.
 create or replace function queue.pop(p_name text, p_qty int default 1)
 returns table (msg_id bigint, read_ct int, enqueued_at timestamptz, vt timestamptz, message jsonb, headers jsonb)
 language plpgsql as $$

@@ -1,7 +1,7 @@
 -- queue.purge_messages(arn, interval): deletes every message of a queue, in flight or not.
 -- p_interval_seconds: refused when the last purge is not that long ago (0: never refused).
 -- Returns one row: purged (messages) or error QueueDoesNotExist, PurgeQueueInProgress, with detail.
--- Locks: the queue's row, the readers of all shards. Called by: PurgeQueue, queue.purge_queue.
+-- Raises QU004 (not under READ COMMITTED). Locks: the queue's row, the readers of all shards. Called by: PurgeQueue, queue.purge_queue.
 create or replace function queue.purge_messages(p_arn text, p_interval_seconds int)
 returns table (purged bigint, error text, detail text)
 language plpgsql as $$
@@ -9,6 +9,7 @@ declare
     v_queue queue.queues;
     v_purged bigint := 0;
 begin
+    perform queue.require_read_committed();
     select * into v_queue from queue.queues q where q.arn = p_arn for update;
     if v_queue.queue_id is null then
         return query select null::bigint, 'QueueDoesNotExist'::text, null::text;

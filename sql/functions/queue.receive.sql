@@ -1,5 +1,5 @@
 -- queue.receive(name, vt, qty): up to p_qty messages, invisible to others for p_vt seconds (null: the queue's own).
--- Commit soon: until then, the shard that is read has no other reader. Raises QU001. SQL interface.
+-- Commit soon: until then, the shard that is read has no other reader. Raises QU001, QU004. SQL interface.
 create or replace function queue.receive(p_name text, p_vt int default null, p_qty int default 1)
 returns table (msg_id bigint, read_ct int, enqueued_at timestamptz, vt timestamptz, message jsonb, headers jsonb)
 language plpgsql as $$

@@ -3,6 +3,7 @@
 --   acknowledged on its own); p_visibility_seconds 0-43200, null: the queue's own.
 -- Returns: a header row (error, wait_seconds), then the messages. Locks: reader of a shard, or rows of the slow lane or
 --   of FIFO groups (skipped when locked). Use it in a short transaction of its own.
+-- Raises QU004 (not under READ COMMITTED).
 -- Called by: ReceiveMessage, queue.receive, queue.receive_fifo, queue.pop.
 create or replace function queue.receive_messages(
     p_queue text, p_max int, p_lease_size int default 1000, p_visibility_seconds int default null)
@@ -16,6 +17,7 @@ declare
     v_rows int;
     v_now timestamptz := clock_timestamp();
 begin
+    perform queue.require_read_committed();
     select q.queue_id, q.fifo, q.shards, q.wait_seconds, q.visibility_timeout_seconds, q.max_receive_count,
         q.dead_letter_arn
     into v_queue from queue.queues q where q.arn = p_queue;
