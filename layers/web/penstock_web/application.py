@@ -1,0 +1,73 @@
+"""The service as one ASGI application.
+
+    POST|GET / and /{account}/{queue} ──► hot_path (raw ASGI)
+    everything else                   ──► FastAPI: /v1 (native REST), /v1/openapi.json, /livez, /readyz
+
+FastAPI's middleware and routing cost more than the whole hot path, so the SQS paths never reach them.
+"""
+
+import asyncio
+from typing import Any
+
+from fastapi import FastAPI
+
+from penstock import __version__
+from penstock.context import Environment
+from penstock.effects import Operation
+from penstock.errors import RequestTimeout, ServiceUnavailable
+
+from .attendance import Deadlines, Ended, Receive, Visit
+from .driver import World, drive
+from .health import health_router
+from .hot_path import HotPath, Scope, Send, is_sqs
+from .native.api import add_native_api
+from .native.errors import error_response
+
+VISIT = "penstock.visit"
+
+
+class Application(FastAPI):
+    """Penstock over HTTP, on a world that is open."""
+
+    def __init__(self, environment: Environment, world: World) -> None:
+        super().__init__(
+            title="Penstock",
+            version=__version__,
+            description="Queues on plain PostgreSQL: the native REST API. The SQS API is on `/`.",
+            openapi_url="/v1/openapi.json",
+            docs_url="/v1/docs",
+            redoc_url=None,
+            redirect_slashes=False,
+            strict_content_type=False,
+        )
+        self._world = world
+        self._deadlines = Deadlines(environment.settings.queue_request_timeout_seconds)
+        self._hot_path = HotPath(environment, world, self._deadlines)
+        self.include_router(health_router(world.pool.fetch))
+        add_native_api(self, environment, self._drive)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """One request (or uvicorn's lifespan)."""
+        if scope["type"] != "http":
+            await super().__call__(scope, receive, send)
+        elif is_sqs(scope["method"], scope["path"]):
+            await self._hot_path(scope, receive, send)
+        else:
+            await self._rest(scope, receive, send)
+
+    async def _rest(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """FastAPI, with the same limits as the hot path: a request may not take forever."""
+        visit = self._deadlines.enter(receive)
+        scope[VISIT] = visit
+        try:
+            await super().__call__(scope, receive, send)
+        except asyncio.CancelledError:
+            if visit.ended is not Ended.LEFT:
+                error = RequestTimeout() if visit.ended is Ended.OVERDUE else ServiceUnavailable()
+                await error_response(error)(scope, receive, send)
+        finally:
+            visit.close()
+
+    async def _drive(self, operation: Operation, scope: Scope) -> Any:
+        visit: Visit | None = scope.get(VISIT)
+        return await drive(operation, self._world, visit)

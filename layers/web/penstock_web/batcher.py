@@ -1,0 +1,216 @@
+"""The natural micro-batch: while a call is under way, the next ones gather, and then go together.
+
+    submit(effect) ─► lane ─► flush ─► one SQL call ─► every caller's own rows
+
+A lane holds effects that may share a call: equal statement, options and lane name, or equal queue and visibility.
+When nothing is under way an effect goes at once: nothing is added when idle, and the busier the lane the larger the
+flush. A flush is a task of its own, so a caller that is cancelled cannot cancel it. A lane is gone when it is idle.
+
+What goes wrong stays with whom it concerns: a flush whose data the database refuses is halved until the bad entry is
+alone; messages that were taken for a caller who left meanwhile go to the others of the flush or back to the queue.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
+from typing import Any, cast
+
+from penstock.effects import Row, Rows, Take
+from penstock.errors import AwsError, InternalFailure, ServiceUnavailable
+from penstock.statements import CHANGE_VISIBILITIES, DELETE_MESSAGES, SEND_MESSAGES, Statement
+
+from .merging import Mergeable, deal, give_back, merged_call, rows_of_each
+from .pool import Lost, Undone
+
+LARGEST_FLUSH = (
+    1000  # entries; a send counts one more for each 16 KiB, so that a flush stays below some 20 MB
+)
+LARGEST_TAKE = 250  # messages, whose size nobody knows beforehand: 1 MiB each at worst
+BYTES_AN_ENTRY = 16_384
+FLIGHTS = (
+    1  # calls under way in one lane; two halve the size of flushes and gain nothing (one writer a shard)
+)
+FIFO_TAKE_FLIGHTS = 4
+
+# Made again once when the outcome is unknown: done twice they change nothing. A send would be stored twice.
+REPEATABLE = frozenset((DELETE_MESSAGES, CHANGE_VISIBILITIES))
+
+Call = Callable[[Statement, list[Any]], Awaitable[list[Row]]]
+Answer = asyncio.Future[list[Row]]
+
+_log = logging.getLogger(__name__)
+
+
+class Entry:
+    """One caller's effect and the answer that it waits for."""
+
+    __slots__ = ("answer", "effect", "weight")
+
+    def __init__(self, effect: Mergeable, answer: Answer) -> None:
+        self.effect = effect
+        self.answer = answer
+        self.weight = weight_of(effect)
+
+
+class Lane:
+    """Effects that may share a call: those that wait, in order, and how many calls are under way."""
+
+    __slots__ = ("flights", "largest", "linger_seconds", "most_flights", "waiting")
+
+    def __init__(self, effect: Mergeable, linger_seconds: float) -> None:
+        self.waiting: deque[Entry] = deque()
+        self.flights = 0
+        self.most_flights = FLIGHTS
+        self.largest = LARGEST_FLUSH
+        self.linger_seconds = linger_seconds if effect.statement is SEND_MESSAGES else 0.0
+        if isinstance(effect, Take):
+            self.largest = LARGEST_TAKE
+            if effect.queue_arn.endswith(".fifo"):
+                # Two callers must never share one group's messages: they would be worked on side by side.
+                self.largest, self.most_flights = 1, FIFO_TAKE_FLIGHTS
+
+    def board(self) -> list[Entry]:
+        """The entries of the next flush, without those whose caller is gone."""
+        entries: list[Entry] = []
+        weight = 0
+        while self.waiting and weight < self.largest:
+            entry = self.waiting.popleft()
+            if not entry.answer.done():
+                entries.append(entry)
+                weight += entry.weight
+        return entries
+
+
+def weight_of(effect: Mergeable) -> int:
+    """How much of a flush an effect fills."""
+    if isinstance(effect, Take):
+        return effect.count
+    if effect.statement is SEND_MESSAGES:
+        return len(effect) + int(sum(effect.columns[3])) // BYTES_AN_ENTRY
+    return len(effect)
+
+
+def lane_key(effect: Mergeable) -> Hashable:
+    """Effects with equal keys may share a call."""
+    if isinstance(effect, Take):
+        return effect.statement, effect.queue_arn, effect.visibility_seconds
+    return effect.statement, effect.options, effect.lane
+
+
+class Batcher:
+    """All lanes of a process. `limit`: most entries that wait; `linger_seconds`: how long a send waits for others."""
+
+    def __init__(self, call: Call, limit: int, linger_seconds: float = 0.0) -> None:
+        self._call = call
+        self._limit = limit
+        self._linger_seconds = linger_seconds
+        self._lanes: dict[Hashable, Lane] = {}
+        self._waiting = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def submit(self, effect: Mergeable) -> Answer:
+        """The rows of this effect, soon. Raises ServiceUnavailable when too many wait already."""
+        if self._waiting >= self._limit:
+            raise ServiceUnavailable
+        key = lane_key(effect)
+        lane = self._lanes.get(key)
+        if lane is None:
+            lane = self._lanes[key] = Lane(effect, self._linger_seconds)
+        answer: Answer = asyncio.get_running_loop().create_future()
+        lane.waiting.append(Entry(effect, answer))
+        self._waiting += 1
+        if lane.flights < lane.most_flights:
+            lane.flights += 1
+            self._start(self._fly(key, lane))
+        return answer
+
+    def abandon(self, effect: Mergeable, answer: Answer) -> None:
+        """The caller left. What was taken for it, when the answer had come already, goes back to the queue."""
+        if isinstance(effect, Take) and answer.done() and not answer.cancelled() and not answer.exception():
+            self._give_back(effect.queue_arn, answer.result()[1:])
+
+    async def drain(self) -> None:
+        """Returns when no flush is under way any more."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def _start(self, flight: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(flight)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _fly(self, key: Hashable, lane: Lane) -> None:
+        try:
+            while lane.waiting:
+                if lane.linger_seconds:
+                    await asyncio.sleep(lane.linger_seconds)
+                before = len(lane.waiting)
+                entries = lane.board()
+                self._waiting -= before - len(lane.waiting)
+                if entries:
+                    await self._flush(entries)
+        finally:
+            lane.flights -= 1
+            if not lane.flights:
+                del self._lanes[key]
+
+    async def _flush(self, entries: Sequence[Entry], *, again: bool = True) -> None:
+        statement = entries[0].effect.statement
+        try:
+            rows = await self._call(*merged_call([entry.effect for entry in entries]))
+        except ServiceUnavailable as error:
+            if again and (isinstance(error, Undone) or (isinstance(error, Lost) and statement in REPEATABLE)):
+                await self._flush(entries, again=False)
+            else:
+                fail(entries, ServiceUnavailable)
+        except Exception as error:  # noqa: BLE001 - psycopg's, or that of a value that has no binary form
+            if len(entries) > 1 and is_about_data(error):
+                middle = len(entries) // 2
+                await self._flush(entries[:middle])
+                await self._flush(entries[middle:])
+            else:
+                _log.error("%s failed", statement.name, exc_info=error)
+                fail(entries, InternalFailure)
+        else:
+            self._deliver(entries, rows)
+
+    def _deliver(self, entries: Sequence[Entry], rows: list[Row]) -> None:
+        first = entries[0].effect
+        effects = [entry.effect for entry in entries]
+        left_over: list[Row] = []
+        if isinstance(first, Take):
+            present = [not entry.answer.done() for entry in entries]
+            answers, left_over = deal(cast("list[Take]", effects), present, rows)
+        else:
+            answers = rows_of_each(cast("list[Rows]", effects), rows)
+        for entry, answer in zip(entries, answers, strict=True):
+            if not entry.answer.done():
+                entry.answer.set_result(answer)
+        if isinstance(first, Take):
+            self._give_back(first.queue_arn, left_over)
+
+    def _give_back(self, queue_arn: str, messages: Sequence[Row]) -> None:
+        if messages:
+            try:
+                self.submit(give_back(queue_arn, messages)).add_done_callback(_note_failure)
+            except ServiceUnavailable:
+                _log.warning("messages stay invisible until their timeout", extra={"queue": queue_arn})
+
+
+def is_about_data(error: Exception) -> bool:
+    """Whether one entry may be to blame. A missing function or privilege (SQLSTATE class 42, 3F) fails for each."""
+    state = getattr(error, "sqlstate", None) or ""
+    return not state.startswith(("42", "3F"))
+
+
+def fail(entries: Sequence[Entry], error: type[AwsError]) -> None:
+    """An error of its own for every caller that is still there: a shared one would collect their tracebacks."""
+    for entry in entries:
+        if not entry.answer.done():
+            entry.answer.set_exception(error())
+
+
+def _note_failure(answer: Answer) -> None:
+    if not answer.cancelled() and answer.exception():
+        _log.warning("messages stay invisible until their timeout")

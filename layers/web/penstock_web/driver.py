@@ -1,0 +1,85 @@
+"""Runs operations in the container: their effects are awaited, and merged with those of concurrent requests."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.database import call_of
+from penstock.effects import Effect, Operation, Row, Rows, Take, Wait, Wake
+
+from .attendance import Visit
+from .batcher import Batcher
+from .hub import Hub
+from .pool import Pool
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Everything that effects are about."""
+
+    pool: Pool
+    batcher: Batcher
+    hub: Hub
+
+
+class Drive:
+    """One operation under way. `ticket`: its place among those who wait, which it keeps after an empty look."""
+
+    __slots__ = ("ticket", "visit", "world")
+
+    def __init__(self, world: World, visit: Visit | None) -> None:
+        self.world = world
+        self.visit = visit
+        self.ticket: int | None = None
+
+    async def answer(self, effect: Effect) -> list[Row] | bool | None:
+        """What the world says to one effect."""
+        if isinstance(effect, (Rows, Take)):
+            return await self.merged(effect)
+        if isinstance(effect, Wait):
+            return await self.waited(effect)
+        if isinstance(effect, Wake):
+            self.world.hub.wake(effect.queue_arn, effect.count)
+            return None
+        return await self.world.pool.call(*call_of(effect))
+
+    async def merged(self, effect: Rows | Take) -> list[Row]:
+        """The rows of an effect that may share its call."""
+        answer = self.world.batcher.submit(effect)
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            self.world.batcher.abandon(effect, answer)
+            raise
+
+    async def waited(self, effect: Wait) -> bool:
+        """Whether to look again. Not counted as time of the request; ends when the client leaves."""
+        hub = self.world.hub
+        if self.ticket is None:
+            self.ticket = hub.ticket()
+        answer = hub.wait(effect.queue_arn, effect.seconds, self.ticket)
+        if self.visit is not None:
+            self.visit.pause()
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            if not answer.cancelled():
+                hub.wake(effect.queue_arn, 1)  # it was this one's turn: the next one takes it
+            raise
+        finally:
+            if self.visit is not None:
+                self.visit.resume()
+
+
+async def drive(operation: Operation, world: World, visit: Visit | None = None) -> Any:
+    """The operation's result. Raises what the operation raises, ServiceUnavailable and InternalFailure.
+
+    With a `visit`, a wait is not counted as time of the request, and ends when the client leaves.
+    """
+    under_way = Drive(world, visit)
+    try:
+        effect = next(operation)
+        while True:
+            effect = operation.send(await under_way.answer(effect))
+    except StopIteration as end:
+        return end.value

@@ -1,0 +1,60 @@
+"""Liveness and readiness, for Kubernetes, load balancers and people. Neither needs credentials.
+
+GET /livez    200 as long as the process answers: a database outage must not restart it
+GET /readyz   200 {"status":"ok"} when the database can be written to, else 503 {"status":"degraded"}
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse
+
+from penstock import __version__
+from penstock.effects import Row
+
+LONGEST_LOOK_SECONDS = 2.0
+# True on a standby and while an operator has made the database read-only.
+QUESTION = "select current_setting('transaction_read_only') = 'on'"
+
+
+class Readiness:
+    """Asks the database whether it can be written to: one question at a time, however many people ask us."""
+
+    def __init__(self, fetch: Callable[[str], Awaitable[list[Row]]]) -> None:
+        self._fetch = fetch
+        self._look: asyncio.Task[bool] | None = None
+
+    async def __call__(self) -> bool:
+        """Never later than after 2 s. A look that hangs is left to end by itself."""
+        if self._look is None or self._look.done():
+            self._look = asyncio.get_running_loop().create_task(self._writable())
+        await asyncio.wait([self._look], timeout=LONGEST_LOOK_SECONDS)
+        return self._look.done() and self._look.result()
+
+    async def _writable(self) -> bool:
+        try:
+            ((read_only,),) = await self._fetch(QUESTION)
+        except Exception:  # noqa: BLE001 - whatever it is, the service is not ready
+            return False
+        return not read_only
+
+
+def health_router(fetch: Callable[[str], Awaitable[list[Row]]]) -> APIRouter:
+    """The two routes. `fetch` runs a query on a pooled connection."""
+    router = APIRouter(tags=["health"])
+    is_ready = Readiness(fetch)
+
+    @router.get("/livez")
+    async def livez() -> dict[str, str]:
+        """The process answers."""
+        return {"status": "ok", "version": __version__}
+
+    @router.get("/readyz", responses={503: {"description": "The database cannot be written to."}})
+    async def readyz() -> Any:
+        """The database can be written to."""
+        ready = await is_ready()
+        return JSONResponse({"status": "ok" if ready else "degraded"}, 200 if ready else 503)
+
+    return router

@@ -1,0 +1,134 @@
+"""The SQS protocol as raw ASGI: no Request or Response objects, no middleware (28 µs against 88 for a FastAPI route).
+
+receive ─► body ─► gateway.decode ─► drive(operation) ─► gateway.encode ─► send
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from penstock.context import Environment, HttpRequest, HttpResponse
+from penstock.errors import (
+    AwsError,
+    InternalFailure,
+    RequestEntityTooLarge,
+    RequestTimeout,
+    ServiceUnavailable,
+)
+from penstock.gateway import MAXIMUM_BODY_BYTES, Call, Refusal, decode, encode, encode_error
+from penstock.wire.protocol import Protocol
+
+from .attendance import Deadlines, Ended, Receive, Visit
+from .driver import World, drive
+
+Scope = MutableMapping[str, Any]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+_log = logging.getLogger(__name__)
+
+
+class ClientLeft(Exception):  # noqa: N818 - nothing failed
+    """Nobody is there any more who could be answered."""
+
+
+def is_sqs(method: str, path: str) -> bool:
+    """`/` and `/{account}/{queue}`, where actions are called."""
+    if method not in ("POST", "GET"):
+        return False
+    if path == "/":
+        return True
+    return len(path) > 14 and path[13] == "/" and path[1:13].isdigit() and "/" not in path[14:]
+
+
+class HotPath:
+    """Answers SQS requests: an ASGI application for them alone."""
+
+    def __init__(self, environment: Environment, world: World, deadlines: Deadlines) -> None:
+        self._environment = environment
+        self._world = world
+        self._deadlines = deadlines
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        visit = self._deadlines.enter(receive)
+        try:
+            response = await self._answer(scope, receive, visit)
+        except asyncio.CancelledError:
+            if visit.ended is Ended.LEFT:
+                return
+            error = RequestTimeout() if visit.ended is Ended.OVERDUE else ServiceUnavailable()
+            response = self._refusal(scope, error, close=True)
+        except ClientLeft:
+            return
+        finally:
+            visit.close()
+        await send_response(send, response)
+
+    async def _answer(self, scope: Scope, receive: Receive, visit: Visit) -> HttpResponse:
+        try:
+            headers = dict(scope["headers"])
+            body = await read_body(headers, receive)
+            http = HttpRequest(scope["method"], scope["path"], scope["query_string"], headers, body)
+            call = decode(http, self._environment)
+        except Refusal as refusal:
+            return refusal.response()
+        except AwsError as error:
+            return self._refusal(scope, error, close=True)
+        except ClientLeft:
+            raise
+        except Exception:  # noqa: BLE001 - logged there
+            return self._failure(scope)
+        return await self._run(call, visit)
+
+    async def _run(self, call: Call, visit: Visit) -> HttpResponse:
+        request_id = call.context.request_id
+        try:
+            return encode(call, await drive(call.operation(), self._world, visit))
+        except AwsError as error:
+            return encode_error(call.protocol, error, request_id, call.action.service)
+        except Exception:  # noqa: BLE001 - whatever it is, the client learns nothing of it
+            _log.exception("%s failed", call.action.name, extra={"request_id": request_id})
+            return encode_error(call.protocol, InternalFailure(), request_id, call.action.service)
+
+    def _failure(self, scope: Scope) -> HttpResponse:
+        response = self._refusal(scope, InternalFailure())
+        request_id = dict(response.headers)[b"x-amzn-requestid"].decode()
+        _log.exception("a request could not be read", extra={"request_id": request_id})
+        return response
+
+    def _refusal(self, scope: Scope, error: AwsError, *, close: bool = False) -> HttpResponse:
+        """An error for a request that has not become a call. `close`: its rest is not read."""
+        json = any(name == b"x-amz-target" for name, _ in scope["headers"])
+        protocol = Protocol.JSON if json else Protocol.QUERY
+        response = encode_error(protocol, error, self._environment.request_ids())
+        if close:
+            response.headers.append((b"connection", b"close"))
+        return response
+
+
+async def read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
+    """The whole body. Raises RequestEntityTooLarge (6 MiB), as soon as it is known, and ClientLeft."""
+    if int(headers.get(b"content-length", b"0")) > MAXIMUM_BODY_BYTES:
+        raise RequestEntityTooLarge
+    message = await receive()
+    body: bytes = message.get("body", b"")
+    if message.get("more_body", False):
+        chunks = [body]
+        size = len(body)
+        while message.get("more_body", False):
+            message = await receive()
+            chunks.append(message.get("body", b""))
+            size += len(chunks[-1])
+            if size > MAXIMUM_BODY_BYTES:
+                raise RequestEntityTooLarge
+        body = b"".join(chunks)
+    if message["type"] == "http.disconnect":
+        raise ClientLeft
+    return body
+
+
+async def send_response(send: Send, response: HttpResponse) -> None:
+    """Status, headers with the length, body."""
+    headers = [*response.headers, (b"content-length", b"%d" % len(response.body))]
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    await send({"type": "http.response.body", "body": response.body})

@@ -1,0 +1,210 @@
+"""Where long polls wait: no connection and no task each, only a future and a timer.
+
+    wait ──► first in line ──► wake: by a send in this process, at once
+                               by NOTIFY from another one (one LISTEN connection a process)
+                               by the look that all share each second: delayed and timed-out messages, a lost NOTIFY
+
+A sender notifies only queues that somebody registered for, because NOTIFY takes a database-wide lock at commit. So the
+hub registers before it waits, and looks once more after the registration is committed: a message that was sent
+between the empty look and the registration is found. One message wakes one waiter; who found messages wakes the next.
+"""
+
+import asyncio
+import logging
+from bisect import insort
+from collections.abc import Awaitable, Callable
+from functools import partial
+from itertools import count
+from typing import Any, Protocol
+from uuid import uuid4
+
+from penstock.effects import Row
+from penstock.errors import AwsError
+from penstock.statements import READY_QUEUES, WATCH_QUEUES, Statement
+
+POLL_SECONDS = 1.0
+RENEW_SECONDS = 3.0  # a registration is good for five
+REGISTER_PAUSE_SECONDS = 0.02  # a busy queue registers at most 50 times a second
+
+_log = logging.getLogger(__name__)
+
+
+class Call(Protocol):
+    """Calls one SQL function."""
+
+    def __call__(self, statement: Statement, arguments: list[Any], /) -> Awaitable[list[Row]]: ...
+
+
+class Waiter:
+    """One request's wait. Tickets keep the order of arrival, also of those who come back from an empty look."""
+
+    __slots__ = ("answer", "ticket", "timer")
+
+    def __init__(self, ticket: int, answer: "asyncio.Future[bool]", timer: asyncio.TimerHandle) -> None:
+        self.ticket = ticket
+        self.answer = answer
+        self.timer = timer
+
+    def __lt__(self, other: "Waiter") -> bool:
+        return self.ticket < other.ticket
+
+
+class Queue:
+    """A queue that requests wait for (or did a moment ago). `current`: registered, or about to be."""
+
+    __slots__ = ("arn", "current", "registered_at", "waiters")
+
+    def __init__(self, arn: str) -> None:
+        self.arn = arn
+        self.waiters: list[Waiter] = []
+        self.current = False
+        self.registered_at = float("-inf")
+
+
+class Hub:
+    """The waiting requests of a process. `call` runs SQL functions; its failures only cost time."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._watcher = uuid4()
+        self._queues: dict[str, Queue] = {}
+        self._wanted: list[Queue] = []
+        self._registrar: asyncio.Task[None] | None = None
+        self._draining = False
+        self.ticket: Callable[[], int] = count().__next__
+
+    # --- waiting -----------------------------------------------------------------------------------------------------
+    def wait(self, queue_arn: str, seconds: float, ticket: int) -> "asyncio.Future[bool]":
+        """True: look again. False: the time is over, or the process ends."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[bool] = loop.create_future()
+        if self._draining or seconds <= 0:
+            answer.set_result(False)
+            return answer
+        queue = self._queues.get(queue_arn)
+        if queue is None:
+            queue = self._queues[queue_arn] = Queue(queue_arn)
+        waiter = Waiter(ticket, answer, loop.call_later(seconds, _answer, answer, False))
+        answer.add_done_callback(partial(_leave, queue, waiter))
+        insort(queue.waiters, waiter)
+        self._want(queue)
+        return answer
+
+    def wake(self, queue_arn: str, number: int) -> None:
+        """Up to `number` waiters may look again, those first who have waited longest."""
+        queue = self._queues.get(queue_arn)
+        while queue is not None and queue.waiters and number > 0:
+            number -= _answer(queue.waiters.pop(0).answer, True)
+
+    def drain(self) -> None:
+        """Everybody is sent home, and whoever comes from now on."""
+        self._draining = True
+        for queue in self._queues.values():
+            for waiter in list(queue.waiters):
+                _answer(waiter.answer, False)
+
+    # --- registering -------------------------------------------------------------------------------------------------
+    def notified(self, queue_arn: str) -> None:
+        """A notification came: it has used up the registration."""
+        queue = self._queues.get(queue_arn)
+        if queue is not None:
+            queue.current = False
+            self.wake(queue_arn, 1)
+            if queue.waiters:
+                self._want(queue)
+
+    def renew(self) -> None:
+        """Notifications may have been missed: register afresh for every queue, and look."""
+        for queue in self._queues.values():
+            queue.current = False
+            if queue.waiters:
+                self._want(queue)
+
+    def _want(self, queue: Queue) -> None:
+        if not queue.current:
+            queue.current = True
+            loop = asyncio.get_running_loop()
+            pause = queue.registered_at + REGISTER_PAUSE_SECONDS - loop.time()
+            if pause > 0:
+                loop.call_later(pause, self._enlist, queue)
+            else:
+                self._enlist(queue)
+
+    def _enlist(self, queue: Queue) -> None:
+        self._wanted.append(queue)
+        if self._registrar is None:
+            self._registrar = asyncio.get_running_loop().create_task(self._register())
+
+    async def _register(self) -> None:
+        try:
+            while self._wanted:
+                queues, self._wanted = self._wanted, []
+                await self._register_all([queue for queue in queues if still_wanted(queue)])
+        finally:
+            self._registrar = None
+
+    async def _register_all(self, queues: list[Queue]) -> None:
+        if not queues:
+            return
+        now = asyncio.get_running_loop().time()
+        for queue in queues:
+            queue.registered_at = now
+        arns = [queue.arn for queue in queues]
+        try:
+            await self._call(WATCH_QUEUES, [arns, self._watcher])
+            await self._look(arns)
+        except AwsError:
+            for queue in queues:
+                queue.current = False  # the shared look tries again
+
+    # --- looking -----------------------------------------------------------------------------------------------------
+    async def _look(self, arns: list[str]) -> None:
+        for (arn,) in await self._call(READY_QUEUES, [arns]):
+            self.wake(arn, 1)
+
+    async def poll(self) -> None:
+        """The look that all share, once. Forgets queues that nobody waits for any more."""
+        now = asyncio.get_running_loop().time()
+        for queue in list(self._queues.values()):
+            if now - queue.registered_at < RENEW_SECONDS and queue.current:
+                continue
+            if queue.waiters:
+                queue.current = False
+                self._want(queue)
+            else:
+                del self._queues[queue.arn]
+        waited = [queue.arn for queue in self._queues.values() if queue.waiters]
+        if waited:
+            await self._look(waited)
+
+    async def run(self) -> None:
+        """Polls each second, until it is cancelled."""
+        while True:
+            await asyncio.sleep(POLL_SECONDS)
+            try:
+                await self.poll()
+            except AwsError:
+                continue  # the database is away; whoever can say so does
+            except Exception:  # noqa: BLE001 - logged; waiting goes on
+                _log.exception("the shared look of long polls failed")
+
+
+def still_wanted(queue: Queue) -> bool:
+    """Somebody waits still; else the queue registers when the next one comes."""
+    queue.current = bool(queue.waiters)
+    return queue.current
+
+
+def _answer(answer: "asyncio.Future[bool]", value: bool) -> bool:
+    """Whether it could be answered: the waiter may just have left."""
+    if answer.done():
+        return False
+    answer.set_result(value)
+    return True
+
+
+def _leave(queue: Queue, waiter: Waiter, _answer: "asyncio.Future[bool]") -> None:
+    """However the wait ended: the waiter is not in line any more."""
+    waiter.timer.cancel()
+    if waiter in queue.waiters:
+        queue.waiters.remove(waiter)

@@ -1,0 +1,48 @@
+"""The one LISTEN connection of a process: direct, since a pooler accepts LISTEN and delivers nothing."""
+
+import asyncio
+import logging
+from typing import Protocol
+
+import psycopg
+
+from penstock.effects import Row
+
+from .pool import connection_options
+
+CHANNEL = "penstock"
+PAUSE_SECONDS = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+class Listener(Protocol):
+    """Who is told: the hub."""
+
+    def notified(self, queue_arn: str, /) -> None: ...
+
+    def renew(self) -> None: ...
+
+
+async def listen(url: str, hub: Listener) -> None:
+    """Passes notifications on until it is cancelled; connects again, a second later, when the connection is lost.
+
+    Meanwhile long polls live by the shared look alone. After each connect everybody registers anew.
+    """
+    while True:
+        try:
+            await _listen_once(url, hub)
+        except psycopg.Error as error:
+            _log.warning("no notifications for a moment: %s", " ".join(str(error).split()))
+        await asyncio.sleep(PAUSE_SECONDS)
+
+
+async def _listen_once(url: str, hub: Listener) -> None:
+    connection: psycopg.AsyncConnection[Row] = await psycopg.AsyncConnection.connect(
+        **connection_options(url)
+    )
+    async with connection:
+        await connection.execute(f"listen {CHANNEL}")
+        hub.renew()
+        async for notification in connection.notifies():
+            hub.notified(notification.payload)

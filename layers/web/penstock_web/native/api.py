@@ -1,0 +1,33 @@
+"""The native API as a part of any FastAPI application: the container's, or the one that Mangum runs on Lambda.
+
+    add_native_api(app, environment, drive)
+
+`drive(operation, scope)` runs an operation: with `await` and merged effects in the container, in one go on Lambda.
+"""
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from fastapi import FastAPI
+
+from penstock.context import Environment
+from penstock.effects import Operation
+
+from . import messages, queues
+from .calling import Native
+from .errors import add_error_handlers
+from .shapes import ErrorAnswer
+
+Drive = Callable[[Operation, MutableMapping[str, Any]], Awaitable[Any]]
+
+
+def add_native_api(app: FastAPI, environment: Environment, drive: Drive) -> None:
+    """The routes below /v1 and the one shape of errors, for every route of `app`."""
+    app.state.native = Native(environment, drive)
+    add_error_handlers(app, environment)
+    problems: dict[int | str, dict[str, Any]] = {
+        "default": {"model": ErrorAnswer},
+        422: {"model": ErrorAnswer},
+    }
+    for router in (queues.router, messages.router):
+        app.include_router(router, prefix="/v1", responses=problems)

@@ -1,0 +1,54 @@
+"""How a native route runs its operation."""
+
+from collections.abc import Awaitable, Callable, Generator, MutableMapping
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from fastapi import Depends, Request, Response
+
+from penstock.context import Context, Environment, HttpRequest
+from penstock.effects import Effect, Operation
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """What every route of an application shares."""
+
+    environment: Environment
+    drive: Callable[[Operation, MutableMapping[str, Any]], Awaitable[Any]]
+
+
+class NativeCall:
+    """One request: its context, and the way to run operations for it."""
+
+    def __init__(self, request: Request) -> None:
+        self._native: Native = request.app.state.native
+        self._scope = request.scope
+        settings = self._native.environment.settings
+        http = HttpRequest(
+            request.method,
+            request.url.path,
+            request.scope["query_string"],
+            dict(request.scope["headers"]),
+            b"",
+        )
+        request_id = self._native.environment.request_ids()
+        self.context = Context(
+            settings.queue_account_id, settings.queue_region, request_id, self._native.environment, http
+        )
+
+    async def run(self, operation: Generator[Effect, Any, T]) -> T:
+        """The operation's result; its typed errors become answers in `errors`."""
+        result: T = await self._native.drive(operation, self._scope)
+        return result
+
+
+Call = Annotated[NativeCall, Depends()]
+
+
+def json_response(value: Any, status: int = 200) -> Response:
+    """Encoded by msgspec: messages are put in as the JSON that they are."""
+    return Response(msgspec.json.encode(value), status, media_type="application/json")

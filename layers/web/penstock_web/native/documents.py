@@ -1,0 +1,132 @@
+"""Messages as JSON documents: what a producer sends becomes an SQS message, and comes back as it was.
+
+message  any JSON            <─► body: the same text without blanks; a body that is no JSON is a string
+headers  {"name": value}     <─► message attributes: text String, number Number, anything else String.json
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import msgspec
+
+from penstock import errors
+from penstock.messages.sqs import MessageAttributeValue, SendMessageRequest
+
+MOST_MESSAGES = 1_000
+
+_loads = msgspec.json.Decoder().decode
+_is_json = msgspec.json.Decoder(msgspec.Raw).decode
+_attributes = msgspec.json.Decoder(dict[str, MessageAttributeValue])
+_headers = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
+    """A message to send. `delay`: seconds until it becomes visible; `dedup_id` and `group_id` as in SQS."""
+
+    message: msgspec.Raw
+    headers: dict[str, msgspec.Raw] = {}
+    delay: Annotated[int, msgspec.Meta(ge=0, le=900)] | None = None
+    group_id: str | None = None
+    dedup_id: str | None = None
+
+
+class StoredMessage(msgspec.Struct, omit_defaults=True):
+    """A message as it is read. Times are RFC 3339, UTC."""
+
+    id: int
+    read_count: int
+    enqueued_at: str
+    message: msgspec.Raw
+    headers: dict[str, msgspec.Raw]
+    receipt: str | msgspec.UnsetType = msgspec.UNSET
+    visible_at: str | msgspec.UnsetType = msgspec.UNSET
+    archive_id: int | msgspec.UnsetType = msgspec.UNSET
+    archived_at: str | msgspec.UnsetType = msgspec.UNSET
+    group_id: str | None = None
+
+
+_one = msgspec.json.Decoder(NewMessage)
+_many = msgspec.json.Decoder(list[NewMessage])
+
+
+def read_messages(body: bytes) -> tuple[list[NewMessage], bool]:
+    """The messages of a request, and whether they came as a list. Raises InvalidParameterValue."""
+    is_list = body.lstrip()[:1] == b"["
+    try:
+        messages = _many.decode(body) if is_list else [_one.decode(body)]
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise errors.InvalidParameterValue(f"body: {error}") from error
+    if not 1 <= len(messages) <= MOST_MESSAGES:
+        raise errors.InvalidParameterValue(f"body: 1 to {MOST_MESSAGES} messages, not {len(messages)}")
+    return messages, is_list
+
+
+def to_request(message: NewMessage) -> SendMessageRequest:
+    """The same message as an SQS request (without its queue)."""
+    return SendMessageRequest(
+        queue_url="",
+        message_body=compact(message.message),
+        delay_seconds=message.delay,
+        message_attributes={name: to_attribute(value) for name, value in message.headers.items()} or None,
+        message_group_id=message.group_id,
+        message_deduplication_id=message.dedup_id,
+    )
+
+
+def compact(raw: msgspec.Raw) -> str:
+    """JSON text without blanks between tokens; numbers and strings stay as they were written."""
+    return msgspec.json.format(bytes(raw), indent=-1).decode()
+
+
+def to_attribute(raw: msgspec.Raw) -> MessageAttributeValue:
+    """A header as a message attribute."""
+    text = bytes(raw).strip()
+    if text[:1] == b'"':
+        return MessageAttributeValue(data_type="String", string_value=_loads(text))
+    if text[:1] in b"-0123456789":
+        return MessageAttributeValue(data_type="Number", string_value=text.decode())
+    return MessageAttributeValue(data_type="String.json", string_value=compact(raw))
+
+
+def to_headers(attributes: str | None) -> dict[str, msgspec.Raw]:
+    """Message attributes, in AWS's JSON shape, as headers. Binary values are base64 text."""
+    if attributes is None:
+        return {}
+    return {name: to_header(value) for name, value in _attributes.decode(attributes).items()}
+
+
+def to_header(value: MessageAttributeValue) -> msgspec.Raw:
+    """One attribute as JSON."""
+    text = value.string_value if value.string_value is not None else value.binary_value or ""
+    if value.data_type.startswith("Number") or value.data_type == "String.json":
+        return as_json(text)
+    return string(text)
+
+
+def as_json(text: str) -> msgspec.Raw:
+    """The text as the JSON that it is; as a JSON string when it is none."""
+    try:
+        _is_json(text)
+    except (msgspec.DecodeError, RecursionError):
+        return string(text)
+    return msgspec.Raw(text.encode())
+
+
+def string(text: str) -> msgspec.Raw:
+    """The text as a JSON string."""
+    return msgspec.Raw(msgspec.json.encode(text))
+
+
+def group_of(system: str | None) -> str | None:
+    """The message group, or tenant, among the system attributes."""
+    if system is None:
+        return None
+    values: Mapping[str, Any] = _loads(system)
+    return values.get("MessageGroupId")
+
+
+def timestamp(milliseconds: int) -> str:
+    """Milliseconds since 1970 as RFC 3339."""
+    moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,107 @@
+"""Errors of the native API: `{"error":{"code","message","hint"?}}` for every answer that is not 2xx.
+
+One table from the typed errors of core to code and status. A class that is not listed takes its nearest ancestor's
+row; every other fault of the sender is `bad_request`.
+"""
+
+import logging
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from penstock import errors
+from penstock.context import Environment
+from penstock.errors import AwsError
+
+_log = logging.getLogger(__name__)
+
+
+class MessageNotFound(AwsError):  # noqa: N818 - called as the answer is
+    """There is no message of this id (any more)."""
+
+    json_type = query_code = "MessageNotFound"
+    status = 404
+    default_message = "The message does not exist."
+
+
+# class: status, code, hint
+TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
+    errors.QueueDoesNotExist: (404, "queue_not_found", "Create it with POST /v1/queues."),
+    MessageNotFound: (404, "message_not_found", "It may have been deleted, or expired."),
+    errors.QueueNameExists: (409, "queue_exists", None),
+    errors.QueueDeletedRecently: (409, "queue_exists", "QUEUE_RECREATE_INTERVAL_SECONDS sets how long."),
+    errors.ReceiptHandleIsInvalid: (
+        400,
+        "invalid_receipt_handle",
+        "A receipt is only good for its own queue.",
+    ),
+    errors.RequestEntityTooLarge: (413, "payload_too_large", None),
+    errors.BatchRequestTooLong: (413, "payload_too_large", "Send fewer messages in one request."),
+    errors.PurgeQueueInProgress: (
+        429,
+        "too_many_requests",
+        "QUEUE_PURGE_INTERVAL_SECONDS sets the interval.",
+    ),
+    errors.OverLimit: (429, "too_many_requests", "Delete messages that are in flight first."),
+    errors.RequestThrottled: (429, "too_many_requests", None),
+    errors.RequestTimeout: (408, "request_timeout", None),
+    errors.ServiceUnavailable: (503, "service_unavailable", None),
+    errors.InternalFailure: (500, "internal_error", None),
+    errors.AccessDenied: (403, "unauthorized", None),
+    AwsError: (400, "bad_request", None),
+}
+HTTP_CODES = {401: "unauthorized", 403: "unauthorized", 404: "not_found", 405: "method_not_allowed",
+              413: "payload_too_large", 429: "too_many_requests"}  # fmt: skip
+
+
+def body_of(code: str, message: str, hint: str | None = None) -> dict[str, dict[str, str]]:
+    """The one shape of errors."""
+    error = {"code": code, "message": message}
+    if hint is not None:
+        error["hint"] = hint
+    return {"error": error}
+
+
+def error_response(error: AwsError) -> JSONResponse:
+    """A typed error of core as an answer of the native API."""
+    status, code, hint = next(TABLE[kind] for kind in type(error).__mro__ if kind in TABLE)
+    headers = {}
+    if error.retry_after_seconds is not None:
+        headers["retry-after"] = str(error.retry_after_seconds)
+    return JSONResponse(body_of(code, error.message, hint), status, headers)
+
+
+def add_error_handlers(app: FastAPI, environment: Environment) -> None:
+    """Every way in which a request can fail, in the one shape."""
+
+    @app.exception_handler(AwsError)
+    async def typed(request: Request, error: AwsError) -> JSONResponse:
+        name = request.path_params.get("name")
+        if isinstance(error, errors.QueueDoesNotExist) and name is not None:
+            error.message = f"Queue '{name}' does not exist"
+        return error_response(error)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_request: Request, error: RequestValidationError) -> JSONResponse:
+        return JSONResponse(body_of("bad_request", describe(error.errors())), 400)
+
+    @app.exception_handler(HTTPException)
+    async def http(_request: Request, error: HTTPException) -> JSONResponse:
+        code = HTTP_CODES.get(error.status_code, "bad_request")
+        return JSONResponse(body_of(code, str(error.detail)), error.status_code, error.headers)
+
+    @app.exception_handler(Exception)
+    async def unexpected(request: Request, error: Exception) -> JSONResponse:
+        request_id = environment.request_ids()
+        _log.error("%s %s failed", request.method, request.url.path, exc_info=error,
+                   extra={"request_id": request_id})  # fmt: skip
+        message = f"The request failed for a reason of ours. Request id: {request_id}"
+        return JSONResponse(body_of("internal_error", message), 500, {"x-request-id": request_id})
+
+
+def describe(problems: Any) -> str:
+    """What is wrong with the request, one clause a problem: `body.vt: Input should be …`."""
+    return "; ".join(f"{'.'.join(str(part) for part in p['loc'])}: {p['msg']}" for p in problems)

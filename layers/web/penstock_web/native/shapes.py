@@ -1,0 +1,114 @@
+"""Bodies and answers of the native API, for validation and for OpenAPI.
+
+Messages are read with msgspec instead (`documents.py`): a message is *any* JSON and must come back as it was sent,
+which a decoded number does not (1e400, 1.10, 20 digits).
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+MessageId = Annotated[int, Field(ge=0, lt=2**63)]
+State = Literal["visible", "in_flight", "delayed"]
+Seconds12h = Annotated[int, Field(ge=0, le=43_200, description="seconds")]
+
+
+class Body(BaseModel):
+    """A request body; a member that does not exist is refused, since it is a typing error."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+# As on AWS every attribute is a text; numbers, booleans and policies may also be given as what they are.
+Attributes = dict[str, str | bool | int | dict[str, Any]]
+
+
+class NewQueue(Body):
+    """A queue to make. A FIFO queue's name ends in `.fifo`, or `fifo` is true and the suffix is added."""
+
+    name: str
+    fifo: bool = False
+    attributes: Attributes = {}
+    tags: dict[str, str] = {}
+
+
+class QueueChange(Body):
+    """Attributes to change; the others stay."""
+
+    attributes: Attributes
+
+
+class Deletion(Body):
+    """Messages to delete: by id, or by receipt."""
+
+    ids: list[MessageId] | None = Field(default=None, max_length=1_000)
+    receipts: list[str] | None = Field(default=None, max_length=1_000)
+
+
+class Visibility(Body):
+    """The message becomes visible `vt` seconds from now."""
+
+    vt: Seconds12h
+
+
+class QueueName(BaseModel):
+    """A queue of a list."""
+
+    name: str
+    fifo: bool
+    created_at: str
+
+
+class QueuePage(BaseModel):
+    """Queues in the order of their names; `next`, when there is one, asks for the following page."""
+
+    queues: list[QueueName]
+    next: str | None = None
+
+
+class QueueDescription(QueueName):
+    """A queue with its counts. Ages are in seconds, null when the queue is empty."""
+
+    queue_length: int
+    visible: int
+    in_flight: int
+    delayed: int
+    newest_msg_age_sec: int | None
+    oldest_msg_age_sec: int | None
+    total_messages: int
+    scrape_time: str
+    attributes: dict[str, str]
+    tags: dict[str, str]
+
+
+class Purged(BaseModel):
+    """How many messages a purge deleted."""
+
+    deleted: int
+
+
+class Deleted(BaseModel):
+    """The ids or receipts whose messages were deleted by this request."""
+
+    deleted: list[int] | list[str]
+
+
+class Hidden(BaseModel):
+    """When a message becomes visible."""
+
+    id: int
+    visible_at: str
+
+
+class Problem(BaseModel):
+    """What went wrong; `hint` says what to do about it, where that is known."""
+
+    code: str
+    message: str
+    hint: str | None = None
+
+
+class ErrorAnswer(BaseModel):
+    """Every answer that is not 2xx."""
+
+    error: Problem

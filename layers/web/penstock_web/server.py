@@ -1,0 +1,179 @@
+"""The container: opens the world, serves until SIGTERM or SIGINT, and leaves in good order.
+
+stop accepting ─► release long polls ─► finish requests and flushes (QUEUE_DRAIN_SECONDS) ─► close the pool
+"""
+
+import asyncio
+import contextlib
+import gc
+import logging
+import signal
+import socket
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import psycopg
+import uvicorn
+import uvloop
+
+from penstock.context import Environment
+from penstock.database import connect
+from penstock.receipt import Receipts
+from penstock.settings import Settings
+
+from .application import Application
+from .batcher import Batcher
+from .driver import World
+from .hub import Hub
+from .listener import listen
+from .local.account import LocalError
+from .pool import Pool
+from .workers import Worker, workers
+
+BACKLOG = 2048
+# Longer than the idle time of load balancers (60 s on an ALB), which must be the ones that close.
+KEEP_ALIVE_SECONDS = 75
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def serve(
+    settings: Settings, host: str, port: int, on_ready: Callable[[], None], reuse_port: bool = False
+) -> None:
+    """Serves until a signal, then returns. `on_ready` is called once the port answers. Raises LocalError.
+
+    `reuse_port`: several processes share the port, and the kernel spreads connections over them.
+    """
+    logging.getLogger("psycopg.pool").setLevel(logging.WARNING)  # at info it writes two lines a call
+    environment = Environment(settings, load_receipts(settings))
+    listener = listening_socket(host, port, reuse_port)
+    asyncio_runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
+    with asyncio_runner, contextlib.closing(listener):
+        asyncio_runner.run(run(environment, listener, on_ready))
+
+
+def load_receipts(settings: Settings) -> Receipts:
+    """The installation's receipt key. Raises LocalError when the database cannot be reached or is not migrated."""
+    try:
+        with connect(settings.database_url) as connection:
+            return Receipts.load(connection)
+    except psycopg.Error as error:
+        raise LocalError(f"the database cannot be used: {' '.join(str(error).split())}") from error
+
+
+def listening_socket(host: str, port: int, reuse_port: bool) -> socket.socket:
+    """A bound TCP socket. Raises LocalError when the address is taken or not ours."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if reuse_port:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise LocalError(f"cannot listen on {host}:{port}: {error.strerror}") from error
+    return listener
+
+
+async def run(environment: Environment, listener: socket.socket, on_ready: Callable[[], None]) -> None:
+    """The whole life of the service, in a running event loop."""
+    async with open_world(environment.settings) as world:
+        application = Application(environment, world)
+        config = uvicorn.Config(
+            application,
+            interface="asgi3",
+            lifespan="off",
+            loop="none",
+            http="httptools",
+            ws="none",
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            backlog=BACKLOG,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=environment.settings.queue_drain_seconds,
+        )
+        server = Server(config, world.hub, on_ready)
+        with server.stopped_by_signals():
+            await server.serve(sockets=[listener])
+
+
+class Server(uvicorn.Server):
+    """uvicorn, which says when it is ready, ends long polls before it waits for requests, and leaves signals alone."""
+
+    def __init__(self, config: uvicorn.Config, hub: Hub, on_ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._hub = hub
+        self._on_ready = on_ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        gc.freeze()  # what was made up to here stays: the collector need not look at it again
+        self._on_ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._hub.drain()
+        await super().shutdown(sockets)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Nothing: uvicorn would raise them again at the end, in whoever called `serve`."""
+        yield
+
+    @contextlib.contextmanager
+    def stopped_by_signals(self) -> Iterator[None]:
+        """SIGTERM and SIGINT end the service; the second one does not wait. Only a main thread gets signals."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        previous = {number: signal.getsignal(number) for number in SIGNALS}
+        for number in SIGNALS:
+            loop.add_signal_handler(number, self.stop)
+        try:
+            yield
+        finally:
+            for number, handler in previous.items():
+                loop.remove_signal_handler(number)
+                signal.signal(number, handler)
+
+    def stop(self) -> None:
+        """End the service; called again, at once."""
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+
+@contextlib.asynccontextmanager
+async def open_world(settings: Settings) -> AsyncIterator[World]:
+    """Pool, batcher, hub and workers; at the end they finish what is under way, in QUEUE_DRAIN_SECONDS at most."""
+    pool = Pool(settings.database_url, settings.queue_max_connections, settings.queue_pool_timeout_ms / 1000)
+    batcher = Batcher(pool.call, settings.queue_batch_limit, settings.queue_linger_ms / 1000)
+    hub = Hub(pool.call)
+    await pool.open()
+    background = workers(settings)
+    loop = asyncio.get_running_loop()
+    endless = [loop.create_task(hub.run()), loop.create_task(listen(settings.direct_url, hub))]
+    ending = [loop.create_task(worker.run()) for worker in background]
+    try:
+        yield World(pool, batcher, hub)
+    finally:
+        hub.drain()
+        await _finish(endless, ending, background, batcher, settings.queue_drain_seconds)
+        await pool.close()
+
+
+async def _finish(
+    endless: list["asyncio.Task[None]"],
+    ending: list["asyncio.Task[None]"],
+    background: list[Worker],
+    batcher: Batcher,
+    seconds: float,
+) -> None:
+    for worker in background:
+        worker.stop()
+    for task in endless:
+        task.cancel()
+    flushes = asyncio.get_running_loop().create_task(batcher.drain())
+    await asyncio.wait([*endless, *ending, flushes], timeout=max(seconds, 0.1))
