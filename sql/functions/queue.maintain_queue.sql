@@ -24,7 +24,7 @@ begin
         return v_messages;
     end if;
     for v_shard in 0 .. v_queue.shards - 1 loop
-        v_messages := v_messages + queue.maintain_shard(p_queue_id, v_shard);
+        v_messages := v_messages + queue.maintain_shard(p_queue_id, v_shard, v_before);
         if exists (select from queue.busy_shards(p_queue_id, v_queue.shards, v_now) b
                    where b.shard = v_shard and b.since < v_before) then
             v_messages := v_messages + queue.purge_shard(p_queue_id, v_shard, v_before);

@@ -1,12 +1,15 @@
--- queue.maintain_shard(queue, shard): what receives do only now and then: cleans what is done, and moves stragglers
--- (old open leases far behind the cursor, which would hold up the cleaning) to the slow lane. Returns messages cleaned.
+-- queue.maintain_shard(queue, shard, before): what receives do only now and then: cleans what is done, and moves
+-- stragglers to the slow lane: open leases far behind the cursor, which would hold up the cleaning, and those whose
+-- first message was sent before p_before, which the slow lane ends. Returns messages cleaned.
 -- Does nothing when the shard has a reader now. Locks: advisory, reader of the shard. Called by: maintain_queue.
-create or replace function queue.maintain_shard(p_queue_id int, p_shard int) returns bigint
+create or replace function queue.maintain_shard(p_queue_id int, p_shard int, p_before timestamptz)
+returns bigint
 language plpgsql as $$
 declare
     v_cursor record;
     v_lease record;
     v_low bigint;
+    v_due boolean;
 begin
     if not pg_try_advisory_xact_lock(queue.lock_key(1, p_queue_id, p_shard)) then
         return 0;
@@ -16,10 +19,18 @@ begin
     if v_cursor.pos = v_cursor.low then
         return 0;
     end if;
+    v_due := exists (       -- the first open lease has the oldest messages
+        select from queue.log l
+        where l.queue_id = p_queue_id and l.shard = p_shard and l.sent_at < p_before and l.id = (
+            select x.ids[1] from queue.lease x
+            where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > v_cursor.low and x.ids <> '{}'
+            order by x.pos limit 1));
     for v_lease in
         select x.pos, x.receive_count, x.ids, x.visible_at from queue.lease x
-        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > v_cursor.low and x.pos < v_cursor.pos - 10000
-            and x.ids <> '{}'
+        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > v_cursor.low and x.ids <> '{}'
+            and (x.pos < v_cursor.pos - 10000 or (v_due and exists (
+                select from queue.log l
+                where l.queue_id = p_queue_id and l.shard = p_shard and l.id = x.ids[1] and l.sent_at < p_before)))
         order by x.pos limit 100 for update skip locked
     loop
         perform queue.unlease_messages(p_queue_id, p_shard, v_lease.pos, v_lease.receive_count, v_lease.ids,

@@ -1,5 +1,7 @@
 -- queue.purge_groups(queue, before): deletes the messages of a FIFO queue (sent before then, as expired) and records
--- them. The first message of a group is its oldest. Returns messages. Locks: the groups' rows in the order of their keys. Called by: purge_messages, expire_queue.
+-- them. The first message of a group is its oldest. Returns messages.
+-- Locks: the groups' rows in the order of their keys (with p_before skipped when locked: a sender may keep them for
+-- long). Called by: purge_messages, maintain_queue.
 create or replace function queue.purge_groups(p_queue_id int, p_before timestamptz default null) returns bigint
 language plpgsql as $$
 declare
@@ -11,8 +13,14 @@ begin
         select g.group_key, g.group_id from queue.fifo_group g
         where g.queue_id = p_queue_id and coalesce(p_before, 'infinity') > (
             select m.sent_at from queue.fifo_message m where m.group_key = g.group_key order by m.id limit 1)
-        order by g.group_key for update of g
+        order by g.group_key
     loop
+        if p_before is null then
+            perform from queue.fifo_group g where g.group_key = v_group.group_key for update;
+        else
+            perform from queue.fifo_group g where g.group_key = v_group.group_key for update skip locked;
+        end if;
+        continue when not found;
         with gone as (
             delete from queue.fifo_message m
             where m.group_key = v_group.group_key and m.sent_at < coalesce(p_before, 'infinity') returning m.*),

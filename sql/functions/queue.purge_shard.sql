@@ -1,6 +1,7 @@
 -- queue.purge_shard(queue, shard, before): ends every lease of a shard and moves its cursor past what nobody received.
--- With p_before only what was sent before then is passed, as expired, and leases are left alone.
--- Returns messages. Locks: advisory, reader of the shard; the leases' rows. Called by: purge_messages, expire_queue.
+-- With p_before only what was sent before then is passed, as expired, leases are left alone (maintain_shard sees to
+-- them), and nothing is done when the shard has a reader now. Returns messages.
+-- Locks: advisory, reader of the shard; the leases' rows. Called by: purge_messages, maintain_queue.
 create or replace function queue.purge_shard(p_queue_id int, p_shard int, p_before timestamptz default null)
 returns bigint
 language plpgsql as $$
@@ -11,7 +12,11 @@ declare
     v_fresh bigint;
     v_leased bigint := 0;
 begin
-    perform pg_advisory_xact_lock(queue.lock_key(1, p_queue_id, p_shard));
+    if p_before is null then
+        perform pg_advisory_xact_lock(queue.lock_key(1, p_queue_id, p_shard));
+    elsif not pg_try_advisory_xact_lock(queue.lock_key(1, p_queue_id, p_shard)) then
+        return 0;
+    end if;
     select c.pos, c.watermark, c.low into v_cursor from queue.lease c
     where c.queue_id = p_queue_id and c.shard = p_shard order by c.pos desc limit 1;
     if p_before is null then

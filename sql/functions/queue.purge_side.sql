@@ -1,19 +1,30 @@
 -- queue.purge_side(queue, before): deletes the messages of the slow lane and records them; with p_before those sent
 -- before then, as expired, among the 1,000 that have been visible longest. Returns messages.
--- Locks: the messages' rows. Index: side_visible_at. Called by: purge_messages, maintain_queue.
+-- Locks: the messages' rows (with p_before only the expired ones, skipped when locked). Index: side_visible_at.
+-- Called by: purge_messages, maintain_queue.
 create or replace function queue.purge_side(p_queue_id int, p_before timestamptz default null) returns bigint
 language plpgsql as $$
 declare
     v_messages bigint;
+    v_rows tid[];
 begin
-    with gone as (
-        delete from queue.side s
-        where s.ctid = any (array(
+    if p_before is not null then
+        v_rows := array(
+            select e.ctid from queue.side e
+            where e.sent_at < p_before and e.ctid = any (array(
+                select r.ctid from queue.side r
+                where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1)
+                order by r.visible_at limit 1000))
+            for update skip locked);
+    else
+        v_rows := array(
             select r.ctid from queue.side r
             where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1)
-            order by r.visible_at limit case when p_before is not null then 1000 end for update))
-            and s.sent_at < coalesce(p_before, 'infinity')
-        returning s.*),
+            order by r.visible_at for update);
+    end if;
+    with gone as (
+        delete from queue.side s
+        where s.ctid = any (v_rows) returning s.*),
     recorded as (
         insert into queue.history (queue_id, outcome, receive_count, first_received_at, sent_at, finished_at)
         select p_queue_id, case when p_before is null then 'purged' else 'expired' end, g.receive_count,
