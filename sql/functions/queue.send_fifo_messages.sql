@@ -12,11 +12,12 @@ declare
     v_queue queue.queues;
     v_now timestamptz;
     v_key bigint;
+    v_groups text[] := array(       -- other queues' groups of the same names are not ours, and not locked
+        select distinct u.group_id from unnest(p_queues, p_groups) u(arn, group_id)
+        where u.arn = p_arn and u.group_id is not null);
 begin
     select * into v_queue from queue.queues q where q.arn = p_arn;
-    perform queue.lock_groups(v_queue.queue_id, array(
-        select distinct u.group_id from unnest(p_queues, p_groups) u(arn, group_id)
-        where u.arn = p_arn and u.group_id is not null));
+    perform queue.lock_groups(v_queue.queue_id, v_groups);
     v_now := clock_timestamp();
     return query
     with entry as materialized (
@@ -53,8 +54,8 @@ begin
         on d.queue_id = v_queue.queue_id and d.scope = e.scope and d.deduplication_id = e.deduplication_id
     where e.group_key is null or e.deduplication_id is null or d.message_id <> e.message_id;
     for v_key in
-        select distinct g.group_key from queue.fifo_group g
-        where g.queue_id = v_queue.queue_id and g.group_id = any (p_groups) and g.visible_at = 'infinity'
+        select g.group_key from queue.fifo_group g
+        where g.queue_id = v_queue.queue_id and g.group_id = any (v_groups) and g.visible_at = 'infinity'
     loop
         perform queue.settle_group(v_key);
     end loop;
