@@ -12,8 +12,8 @@ declare
     v_count int := cardinality(p_messages);
     v_row record;
 begin
-    if p_delay not between 0 and 900 or v_count = 0 then
-        raise exception 'a delay is 0 to 900 seconds and a batch not empty' using errcode = 'QU003';
+    if p_delay not between 0 and 900 or coalesce(v_count, 0) = 0 or array_position(p_messages, null) is not null then
+        raise exception 'a delay is 0 to 900 seconds, a batch not empty and a message not null' using errcode = 'QU003';
     end if;
     for v_row in
         select s.* from queue.send_messages(
