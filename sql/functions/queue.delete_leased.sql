@@ -18,6 +18,7 @@ begin
     else
         select x.ids into v_ids from queue.lease x
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = p_pos and x.receive_count = p_receive_count
+            and x.ids && p_ids          -- a lease that is done stays unlocked: the cleaning must not wait for it
         for update;
         v_hit := array(select i from unnest(v_ids) i where i = any (p_ids));
         if v_hit <> '{}' then
