@@ -83,9 +83,13 @@ clean: ## remove .venv, .tools, caches (never the data of `make run`)
 	@find layers functions tests benchmarks jobs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # A stamp is newer than the locks it was made from, so a repeated run costs nothing.
-.venv/test.stamp: $(LOCKS) requirements/build.lock pyproject.toml | $(UV) .venv/bin/python
+.venv/test.stamp: $(LOCKS) requirements/build.lock pyproject.toml | $(UV) .venv/bin/python .tools/query-client
 	@UV=$(UV) infra/local/sync.sh $(LOCKS)
 	@touch .venv/service.stamp $@
+
+.tools/query-client: requirements/query-client.txt | $(UV) .venv/bin/python
+	@$(UV) pip install --quiet --python .venv/bin/python --no-deps --require-hashes --target $@ -r $<
+	@touch $@
 
 # What the tests need includes what the service needs: a .venv made for the tests is never reduced.
 .venv/service.stamp: requirements/service.lock requirements/build.lock pyproject.toml | $(UV) .venv/bin/python
