@@ -15,6 +15,10 @@ declare
     v_visible_at timestamptz;
     v_first timestamptz;
 begin
+    if -2 = any (p_shards) then
+        perform queue.lock_groups_of(array(
+            select h.id from unnest(p_shards, p_ids) h(shard, id) where h.shard = -2));
+    end if;
     for v_handle in
         select h.* from unnest(p_queue_ids, p_shards, p_positions, p_ids, p_receive_counts, p_visibility_seconds)
             with ordinality h(queue_id, shard, pos, id, receive_count, seconds, n)

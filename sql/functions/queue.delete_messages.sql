@@ -1,8 +1,8 @@
 -- queue.delete_messages: acknowledges messages under the handles of their last receive.
 -- Parameters, one array element a handle: queue, shard, lease, id, receive count.
 -- Returns a row a handle: n and outcome: deleted; gone (acknowledged before, or received again since); expired (FIFO:
---   its visibility timeout is over); no_queue. Locks: leases, then messages, then groups, each in the order of their
---   keys: calls side by side wait, but never for each other. Called by: DeleteMessage, DeleteMessageBatch.
+--   its visibility timeout is over); no_queue. Locks: FIFO groups, then leases and messages shard by shard, the highest
+--   first, each in the order of their keys: calls side by side wait, but never for each other. Called by: DeleteMessage, DeleteMessageBatch.
 create or replace function queue.delete_messages(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[])
 returns table (n int, outcome text)
@@ -13,6 +13,10 @@ declare
     v_queue record;
     v_deleted bigint[];
 begin
+    if -2 = any (p_shards) then
+        perform queue.lock_groups_of(array(
+            select h.id from unnest(p_shards, p_ids) h(shard, id) where h.shard = -2));
+    end if;
     for v_handles in
         select h.queue_id, h.shard, h.pos, h.receive_count, array_agg(distinct h.id) as ids,
             array_agg(h.id order by h.n) as given, array_agg(h.n::int order by h.n) as numbers

@@ -1,0 +1,10 @@
+-- queue.lock_groups_of(messages): locks the groups of FIFO messages to the end of the transaction, in the order of
+-- their keys: whoever changes messages of several groups does this first, so that calls side by side do not deadlock.
+-- Index: fifo_message_pkey, fifo_group_pkey. Called by: delete_messages, change_visibilities, delete_by_id.
+create or replace function queue.lock_groups_of(p_ids bigint[]) returns void
+language plpgsql as $$
+begin
+    perform from queue.fifo_group g
+    where g.group_key = any (array(select m.group_key from queue.fifo_message m where m.id = any (p_ids)))
+    order by g.group_key for update;
+end $$;
