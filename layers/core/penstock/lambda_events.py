@@ -37,11 +37,15 @@ def read(event: Event) -> HttpRequest:
 
 
 def _read_2(event: Event, context: Event) -> HttpRequest:
-    # Only the stage `$default` leaves the path as the client wrote it.
-    path = event["rawPath"].removeprefix(f"/{context.get('stage')}") or "/"
+    path = _without_stage(event["rawPath"], f"/{context.get('stage')}")
     headers = (event.get("headers") or {}).items()
     query = _bytes(event.get("rawQueryString") or "")
     return HttpRequest(context["http"]["method"], path, query, _headers(headers), _body(event))
+
+
+def _without_stage(path: str, stage: str) -> str:
+    """The path as the client wrote it, which only the stage `$default` leaves so."""
+    return path[len(stage) :] or "/" if path == stage or path.startswith(stage + "/") else path
 
 
 def _read_1(event: Event, *, by_load_balancer: bool) -> HttpRequest:

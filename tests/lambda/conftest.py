@@ -1,0 +1,43 @@
+"""What the tests of functions share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+
+from tests.database import Database
+from tests.lambda_door import Functions, LambdaDoor
+from tests.lambda_events import EventForm
+
+
+@pytest.fixture
+def functions(database: Database) -> Iterator[Functions]:
+    """The functions on a database of their own, through PgBouncer."""
+    with Functions(database.pooled_dsn) as functions:
+        yield functions
+
+
+@pytest.fixture
+def door(database: Database, form: EventForm) -> Iterator[LambdaDoor]:
+    """An endpoint whose requests arrive as events of the test's `form`."""
+    with LambdaDoor(database.pooled_dsn, form) as door:
+        yield door
+
+
+@pytest.fixture
+def sqs(door: LambdaDoor) -> Iterator[Any]:
+    """boto3's client of the door."""
+    client = boto3.client(
+        "sqs",
+        endpoint_url=door.endpoint_url,
+        region_name="us-east-1",
+        aws_access_key_id="AKIDEXAMPLE",
+        aws_secret_access_key="secret",
+        config=Config(retries={"total_max_attempts": 1}),
+    )
+    yield client
+    client.close()

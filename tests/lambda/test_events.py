@@ -1,0 +1,98 @@
+"""Events to requests and answers to events, without a database."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from penstock.context import HttpRequest, HttpResponse
+from penstock.lambda_events import UnknownEvent, answer, read
+from tests.lambda_events import EVENT_FORMS, EventForm, Request, event_of, response_of
+
+every_form = pytest.mark.parametrize("form", EVENT_FORMS)
+
+
+@every_form
+def test_json_request(form: EventForm) -> None:
+    headers = (("Host", "sqs.example"), ("Content-Type", "application/x-amz-json-1.0"), ("X-Amz-Target", "T"))
+    body = '{"MessageBody":"grüße €"}'.encode()
+    assert read(event_of(form, Request(headers=headers, body=body))) == HttpRequest(
+        "POST",
+        "/",
+        b"",
+        {b"host": b"sqs.example", b"content-type": b"application/x-amz-json-1.0", b"x-amz-target": b"T"},
+        body,
+    )
+
+
+@every_form
+def test_query_string_arrives_as_it_was_sent(form: EventForm) -> None:
+    query = "Action=SendMessage&MessageBody=a%26b%3Dc+d%25&Empty="
+    request = read(event_of(form, Request("GET", "/000000000000/q", query, headers=(("Host", "h"),))))
+    assert (request.method, request.path, request.body) == ("GET", "/000000000000/q", b"")
+    assert request.query == query.encode()
+
+
+def test_repeated_parameters_are_kept_where_the_event_has_them() -> None:
+    for form in EVENT_FORMS:
+        if form != "alb":
+            assert read(event_of(form, Request(query="a=1&a=2"))).query == b"a=1&a=2"
+
+
+def test_repeated_headers_become_a_list() -> None:
+    request = Request(headers=(("X-Forwarded-For", "192.0.2.1"), ("X-Forwarded-For", "192.0.2.2")))
+    assert read(event_of("rest_api", request)).headers == {b"x-forwarded-for": b"192.0.2.1, 192.0.2.2"}
+    assert read(event_of("alb_multi_value", request)).headers == {b"x-forwarded-for": b"192.0.2.1, 192.0.2.2"}
+
+
+@every_form
+def test_nothing_but_a_method(form: EventForm) -> None:
+    assert read(event_of(form, Request("GET"))) == HttpRequest("GET", "/", b"", {}, b"")
+
+
+@pytest.mark.parametrize("missing", ["headers", "rawQueryString", "body", "isBase64Encoded"])
+def test_absent_and_null_members_of_version_2(missing: str) -> None:
+    event = event_of("http_api", Request("GET", "/1/q"))
+    without = {name: value for name, value in event.items() if name != missing}
+    expected = HttpRequest("GET", "/1/q", b"", {}, b"")
+    assert read(without) == expected
+    assert read({**event, missing: None}) == expected
+
+
+def test_body_that_is_not_base64() -> None:
+    with pytest.raises(ValueError, match="base64"):
+        read({"httpMethod": "POST", "path": "/", "body": "{}", "isBase64Encoded": True})
+
+
+@pytest.mark.parametrize(
+    ("raw", "path"), [("/prod", "/"), ("/prod/000000000000/q", "/000000000000/q"), ("/x", "/x")]
+)
+def test_a_named_stage_is_no_part_of_the_path(raw: str, path: str) -> None:
+    event = event_of("http_api", Request())
+    event["rawPath"] = raw
+    event["requestContext"]["stage"] = "prod"
+    assert read(event).path == path
+
+
+def test_the_path_may_begin_like_the_stage() -> None:
+    event = event_of("http_api", Request(path="/production/q"))
+    event["requestContext"]["stage"] = "prod"
+    assert read(event).path == "/production/q"
+
+
+@pytest.mark.parametrize("event", [{}, {"Records": []}, {"requestContext": {}}, {"source": "aws.events"}])
+def test_other_events(event: dict[str, Any]) -> None:
+    with pytest.raises(UnknownEvent):
+        read(event)
+
+
+@every_form
+def test_answer(form: EventForm) -> None:
+    headers = [(b"content-type", b"text/xml"), (b"x-amzn-requestid", b"1")]
+    given = answer(event_of(form, Request()), HttpResponse(403, headers, "<a>ü</a>".encode()))
+    assert ("multiValueHeaders" in given) is (form == "alb_multi_value")
+    assert ("headers" in given) is (form != "alb_multi_value")
+    response = response_of(given)
+    assert (response.status, response.body) == (403, "<a>ü</a>".encode())
+    assert response.headers == [("content-type", "text/xml"), ("x-amzn-requestid", "1")]

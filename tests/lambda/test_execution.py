@@ -1,0 +1,203 @@
+"""Execution environments: what lives from one invocation to the next, long polls, imports, scheduled runs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from types import SimpleNamespace
+
+import psycopg
+import pytest
+
+from penstock import drivers, scheduled
+from penstock.execution import ExecutionEnvironment
+from penstock.settings import Settings
+from tests.database import Database
+from tests.lambda_calls import QUEUE_URL, call, invoke, json_request
+from tests.lambda_door import FUNCTIONS, Functions
+
+
+@pytest.fixture
+def direct(database: Database) -> Iterator[Functions]:
+    """The functions without PgBouncer in between."""
+    with Functions(database.api_dsn) as functions:
+        call(functions, "CreateQueue", QueueName="orders")
+        yield functions
+
+
+def end_connections(database: Database) -> int:
+    """Ends every other session of the database and waits until they are gone; how many there were."""
+    with psycopg.connect(database.dsn) as administrator:
+        rows = administrator.execute(
+            "select pg_terminate_backend(pid, 60000) from pg_stat_activity"
+            " where datname = current_database() and pid <> pg_backend_pid()"
+        ).fetchall()
+    assert all(ended for (ended,) in rows)
+    return len(rows)
+
+
+def sessions(database: Database) -> list[tuple[int, str]]:
+    """Process id and state of the service's sessions."""
+    with psycopg.connect(database.dsn) as administrator:
+        return administrator.execute(
+            "select pid, state from pg_stat_activity where datname = current_database()"
+            " and pid <> pg_backend_pid() and backend_type = 'client backend'"
+        ).fetchall()
+
+
+# --- the connection --------------------------------------------------------------------------------------------------
+def test_one_connection_is_kept(database: Database, direct: Functions) -> None:
+    end_connections(database)
+    call(direct, "SendMessage", QueueUrl=QUEUE_URL, MessageBody="1")
+    (first,) = sessions(database)
+    call(direct, "SendMessage", QueueUrl=QUEUE_URL, MessageBody="2")
+    assert sessions(database) == [first]
+
+
+def test_a_lost_connection_is_replaced(database: Database, direct: Functions) -> None:
+    call(direct, "SendMessage", QueueUrl=QUEUE_URL, MessageBody="before")
+    assert end_connections(database) == 2  # of CreateQueue and of SendMessage
+    assert invoke(direct, json_request("SendMessage", QueueUrl=QUEUE_URL, MessageBody="after")).status == 200
+
+
+def test_environments_share_the_key_of_receipt_handles(database: Database) -> None:
+    with Functions(database.pooled_dsn) as here, Functions(database.pooled_dsn) as there:
+        call(here, "CreateQueue", QueueName="orders")
+        call(here, "SendMessage", QueueUrl=QUEUE_URL, MessageBody="b")
+        (message,) = call(here, "ReceiveMessage", QueueUrl=QUEUE_URL)["Messages"]
+        handle = message["ReceiptHandle"]
+        call(there, "ChangeMessageVisibility", QueueUrl=QUEUE_URL, ReceiptHandle=handle, VisibilityTimeout=0)
+        (message,) = call(there, "ReceiveMessage", QueueUrl=QUEUE_URL)["Messages"]
+        call(here, "DeleteMessage", QueueUrl=QUEUE_URL, ReceiptHandle=message["ReceiptHandle"])
+        attributes = call(there, "GetQueueAttributes", QueueUrl=QUEUE_URL, AttributeNames=["All"])[
+            "Attributes"
+        ]
+    assert attributes["ApproximateNumberOfMessages"] == "0"
+    assert attributes["ApproximateNumberOfMessagesNotVisible"] == "0"
+
+
+# --- long polls ------------------------------------------------------------------------------------------------------
+class Pause:
+    """Stands for `time` in the driver: its first sleep lasts until the test has done something."""
+
+    monotonic = staticmethod(time.monotonic)
+
+    def __init__(self) -> None:
+        self.begun = Event()
+        self.over = Event()
+
+    def sleep(self, seconds: float) -> None:
+        self.begun.set()
+        assert self.over.wait(60)
+
+
+@pytest.fixture
+def pause(monkeypatch: pytest.MonkeyPatch) -> Pause:
+    pause = Pause()
+    monkeypatch.setattr(drivers, "time", pause)
+    return pause
+
+
+@pytest.mark.parametrize("lose_connections", [False, True])
+def test_a_message_sent_meanwhile(
+    database: Database, direct: Functions, pause: Pause, lose_connections: bool
+) -> None:
+    with ThreadPoolExecutor(1) as thread:
+        receive = thread.submit(call, direct, "ReceiveMessage", QueueUrl=QUEUE_URL, WaitTimeSeconds=20)
+        assert pause.begun.wait(60)
+        assert {state for _, state in sessions(database)} == {"idle"}  # no transaction is held
+        if lose_connections:
+            end_connections(database)
+        sent = call(direct, "SendMessage", QueueUrl=QUEUE_URL, MessageBody="b")
+        pause.over.set()
+        (message,) = receive.result()["Messages"]
+    assert message["MessageId"] == sent["MessageId"]
+
+
+def test_a_wait_for_nothing(direct: Functions, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    clock = SimpleNamespace(monotonic=lambda: sum(pauses), sleep=pauses.append)
+    monkeypatch.setattr(drivers, "time", clock)
+    assert not (call(direct, "ReceiveMessage", QueueUrl=QUEUE_URL, WaitTimeSeconds=7) or {}).get("Messages")
+    assert sum(pauses) == pytest.approx(7)
+    assert max(pauses) <= drivers.LONGEST_PAUSE_SECONDS
+
+
+# --- imports ---------------------------------------------------------------------------------------------------------
+def test_functions_import_no_framework() -> None:
+    """All of them in one fresh process, without settings: an import neither fails nor connects."""
+    script = """
+import importlib, pathlib, sys
+for file in sorted(pathlib.Path(sys.argv[1]).rglob("*.py")):
+    importlib.import_module(".".join(file.relative_to(sys.argv[1]).with_suffix("").parts))
+print(*sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", script, str(FUNCTIONS)],
+        env={"PYTHONPATH": f"{FUNCTIONS}:{FUNCTIONS.parent / 'layers/core'}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    modules = set(result.stdout.split())
+    assert {"penstock", "psycopg", "msgspec", "sqs", "gateway", "maintain"} <= modules
+    heavy = {
+        "fastapi",
+        "starlette",
+        "pydantic",
+        "mangum",
+        "boto3",
+        "botocore",
+        "pg8000",
+        "aws_lambda_powertools",
+    }
+    assert not modules & (heavy | {"penstock_web"})
+
+
+# --- scheduled runs --------------------------------------------------------------------------------------------------
+def test_maintain_answers_its_counts(direct: Functions) -> None:
+    call(direct, "CreateQueue", QueueName="invoices.fifo", Attributes={"FifoQueue": "true"})
+    counts = direct.invoke("maintain", {"version": "0", "source": "aws.scheduler"})
+    assert counts["queues"] == 2
+    assert set(counts) == {"queues", "messages", "rows"}
+
+
+def test_maintain_fails_when_the_database_does(empty_database: Database) -> None:
+    with Functions(empty_database.api_dsn) as functions, pytest.raises(psycopg.Error):
+        functions.invoke("maintain", {})
+
+
+class Worker:
+    """Runs that take the given times, by a clock of their own."""
+
+    LONGEST_RUN_SECONDS = 1.5
+
+    def __init__(self, *seconds: float) -> None:
+        self.now = 0.0
+        self._seconds = iter(seconds)
+
+    def run_once(self, settings: Settings, connection: object) -> dict[str, int]:
+        self.now += next(self._seconds)
+        return {"done": 1}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "runs"),
+    [
+        ([0.1], 1),
+        ([1.5, 2.0, 1.4], 3),  # cut short twice
+        ([10.0] * 9, 5),  # always cut short: until 45 seconds are over
+    ],
+)
+def test_runs_cut_short_go_on(
+    database: Database, monkeypatch: pytest.MonkeyPatch, seconds: list[float], runs: int
+) -> None:
+    worker = Worker(*seconds)
+    monkeypatch.setattr(scheduled, "monotonic", lambda: worker.now)
+    world = ExecutionEnvironment({"DATABASE_URL": database.api_dsn})
+    assert scheduled.ScheduledHandler(worker, world)(None, None) == {"done": runs}
+    world.close()
