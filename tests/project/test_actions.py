@@ -32,7 +32,7 @@ def _short_form(loader: Loader, suffix: str, node: yaml.Node) -> dict[str, Any]:
             raise yaml.YAMLError(f"!{suffix} of a mapping")
 
 
-Loader.add_multi_constructor("!", _short_form)  # type: ignore[no-untyped-call]
+Loader.add_multi_constructor("!", _short_form)
 
 
 @pytest.fixture(scope="module")
