@@ -4,16 +4,15 @@ A message that cannot be accepted is refused before anything is stored; in a bat
 (its size limit, its deduplication) is decided in `queue.send_messages`, in the same call that stores.
 """
 
-import os
 from collections.abc import Generator, Sequence
 from typing import Any, NamedTuple
-from uuid import UUID
 
 import msgspec
 
 from .. import characters, digests, errors
 from ..context import Context
 from ..effects import Effect, Rows, Wake
+from ..message_id import as_text, new_message_id
 from ..messages.sqs import (
     BatchResultErrorEntry,
     MessageAttributeValue,
@@ -70,7 +69,7 @@ def send_message(request: SendMessageRequest, context: Context) -> Generator[Eff
         md5_of_message_body=message.body_md5,
         md5_of_message_attributes=message.attributes_md5,
         md5_of_message_system_attributes=message.system_md5,
-        message_id=stored.message_id or str(UUID(bytes=message.message_id)),
+        message_id=stored.message_id or as_text(message.message_id),
         sequence_number=sequence_number(stored),
     )
 
@@ -142,7 +141,7 @@ def outgoing(entry: Entry, fifo: bool) -> Outgoing:
     characters.check_message_size(size)
     characters.check_range("DelaySeconds", entry.delay_seconds)
     return Outgoing(
-        os.urandom(16), body, size, attributes, system, entry.delay_seconds, entry.message_group_id,
+        new_message_id(), body, size, attributes, system, entry.delay_seconds, entry.message_group_id,
         entry.message_deduplication_id, digests.md5_of_text(body), attributes_md5, system_md5,
     )  # fmt: skip
 
@@ -193,7 +192,7 @@ def report(result: SendMessageBatchResult, entry_id: str, message: Outgoing, row
     result.successful.append(
         SendMessageBatchResultEntry(
             id=entry_id,
-            message_id=row.message_id or str(UUID(bytes=message.message_id)),
+            message_id=row.message_id or as_text(message.message_id),
             md5_of_message_body=message.body_md5,
             md5_of_message_attributes=message.attributes_md5,
             md5_of_message_system_attributes=message.system_md5,

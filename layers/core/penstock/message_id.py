@@ -1,0 +1,21 @@
+"""MessageIds: random UUIDs (version 4, RFC 9562), made without a system call a message.
+
+They only have to be unique, not secret: the process's generator, which Python seeds from the operating system and again
+after a fork, is enough.
+"""
+
+from random import getrandbits
+
+_VERSION_AND_VARIANT = ~((0xF << 76) | (0x3 << 62))
+_VERSION_4 = (0x4 << 76) | (0x2 << 62)
+
+
+def new_message_id() -> bytes:
+    """16 bytes."""
+    return (getrandbits(128) & _VERSION_AND_VARIANT | _VERSION_4).to_bytes(16, "big")
+
+
+def as_text(message_id: bytes) -> str:
+    """The usual 36 characters."""
+    digits = message_id.hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
