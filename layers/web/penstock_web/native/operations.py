@@ -110,9 +110,14 @@ def arn_of(name: str, context: Context) -> str:
 def send(
     name: str, messages: Sequence[NewMessage], async_commit: bool, context: Context
 ) -> Generator[Effect, Any, list[int]]:
-    """The ids, in order. All messages are stored or none; `async_commit`: without waiting for the disk."""
+    """The ids, in order. All messages are stored or none; `async_commit`: without waiting for the disk.
+
+    The hot SQL function refuses message by message, so several are checked beforehand: a second round trip.
+    """
     arn = arn_of(name, context)
     outgoing = [sending.outgoing(to_request(message), arn.endswith(".fifo")) for message in messages]
+    if len(outgoing) > 1:
+        yield from check_all(arn, outgoing)
     stored = yield from sending.store(arn, outgoing, async_commit)
     for row in stored:
         if row.error == "MessageTooLong":
@@ -120,6 +125,19 @@ def send(
         if row.error is not None:
             raise refusals.refusal(row.error, row.detail)
     return [row.id for row in stored if row.id is not None]
+
+
+def check_all(arn: str, outgoing: Sequence[sending.Outgoing]) -> Steps:
+    """Raises what storing them would answer for one: too long for the queue, no deduplication id, no queue."""
+    rows = yield Sql(DESCRIBE_QUEUE, (arn, False))
+    if not rows:
+        raise errors.QueueDoesNotExist
+    stored = _texts.decode(rows[0][2])
+    limit = stored["MaximumMessageSize"]
+    if max(message.size_bytes for message in outgoing) > int(limit):
+        raise errors.RequestEntityTooLarge(f"A message is longer than the queue's {limit} bytes")
+    if stored.get("ContentBasedDeduplication") == "false" and None in {m.deduplication_id for m in outgoing}:
+        raise refusals.refusal("DeduplicationIdRequired", None)
 
 
 def receive(

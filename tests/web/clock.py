@@ -1,0 +1,45 @@
+"""An event loop whose time passes only when everybody waits for it: hours in a moment, and the same each time."""
+
+import asyncio
+import selectors
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class VirtualSelector(selectors.DefaultSelector):
+    """Where the loop would sleep, time jumps to the next timer."""
+
+    now = 0.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        ready = super().select(0)
+        if not ready:
+            if timeout is None:
+                raise RuntimeError("everybody waits for something that never happens")
+            self.now += max(timeout, 0.0)
+        return ready
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """Time begins at 0 s."""
+
+    def __init__(self) -> None:
+        self._virtual = VirtualSelector()
+        super().__init__(self._virtual)
+
+    def time(self) -> float:
+        return self._virtual.now
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine, in virtual time."""
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return runner.run(coroutine)
+
+
+async def settle() -> None:
+    """Returns when everything that can happen without time passing has happened."""
+    for _ in range(20):
+        await asyncio.sleep(0)

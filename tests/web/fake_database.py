@@ -1,0 +1,53 @@
+"""A database that answers when the test says so, and remembers what it was asked."""
+
+import asyncio
+from collections.abc import Callable
+from struct import unpack_from
+from typing import Any
+
+from penstock.effects import Row
+from penstock.statements import Statement
+
+ECHO = Statement("test.echo", ("int4[]", "int4[]"))
+
+
+def integers(array: bytes) -> list[int]:
+    """The elements of a binary int4 array (PostgreSQL, array_send): 20 bytes of header, then length and value."""
+    count = unpack_from(">i", array, 12)[0]
+    return [unpack_from(">i", array, 24 + 8 * index)[0] for index in range(count)]
+
+
+def echo(statement: Statement, arguments: list[Any]) -> list[Row]:
+    """A row (n, value) for each element of the first column, in reverse order."""
+    return [(n, value) for n, value in enumerate(integers(arguments[0]), 1)][::-1]
+
+
+class FakeDatabase:
+    """`call` waits until `release` when `held`; `reply` makes the rows or raises."""
+
+    def __init__(self, reply: Callable[[Statement, list[Any]], list[Row]] = echo) -> None:
+        self.reply = reply
+        self.held = False
+        self.calls: list[tuple[Statement, list[Any]]] = []
+        self._gate = asyncio.Event()
+
+    async def call(self, statement: Statement, arguments: list[Any]) -> list[Row]:
+        self.calls.append((statement, arguments))
+        if self.held:
+            await self._gate.wait()
+        return self.reply(statement, arguments)
+
+    def hold(self) -> None:
+        """Calls are under way until `release`."""
+        self.held = True
+        self._gate.clear()
+
+    def release(self) -> None:
+        """Everything goes on."""
+        self.held = False
+        self._gate.set()
+
+    @property
+    def values(self) -> list[list[int]]:
+        """The first column of each call."""
+        return [integers(arguments[0]) for _, arguments in self.calls]

@@ -1,0 +1,245 @@
+"""Long polls in one process, in virtual time. Rules: architecture.md, "Long polls"; platform.md, last section."""
+
+import asyncio
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from penstock.effects import Row
+from penstock.errors import ServiceUnavailable
+from penstock.statements import READY_QUEUES, WATCH_QUEUES, Statement
+from penstock_web.hub import Hub
+from tests.web.clock import run, settle
+
+ORDERS = "arn:aws:sqs:us-east-1:000000000000:orders"
+BILLS = "arn:aws:sqs:us-east-1:000000000000:bills"
+
+
+class Database:
+    """Knows which queues are ready, and who asked for what, when."""
+
+    def __init__(self) -> None:
+        self.ready: set[str] = set()
+        self.watched: list[tuple[float, list[str]]] = []
+        self.looked: list[tuple[float, list[str]]] = []
+        self.away = False
+
+    async def call(self, statement: Statement, arguments: list[Any]) -> list[Row]:
+        if self.away:
+            raise ServiceUnavailable
+        now = asyncio.get_running_loop().time()
+        if statement is WATCH_QUEUES:
+            self.watched.append((now, arguments[0]))
+            return []
+        assert statement is READY_QUEUES
+        self.looked.append((now, arguments[0]))
+        return [(arn,) for arn in arguments[0] if arn in self.ready]
+
+
+def test_wake_answers_those_first_who_have_waited_longest() -> None:
+    async def scenario() -> None:
+        hub = Hub(Database().call)
+        answers = [hub.wait(ORDERS, 20, hub.ticket()) for _ in range(3)]
+        hub.wake(ORDERS, 2)
+        assert [answer.done() for answer in answers] == [True, True, False]
+        assert answers[0].result() is True
+        hub.wake(BILLS, 1)
+        assert not answers[2].done()
+        hub.wake(ORDERS, 5)
+        assert answers[2].result() is True
+
+    run(scenario())
+
+
+def test_who_found_nothing_goes_back_to_the_front() -> None:
+    async def scenario() -> None:
+        hub = Hub(Database().call)
+        first, second = hub.ticket(), hub.ticket()
+        hub.wait(ORDERS, 20, first)
+        waiting = hub.wait(ORDERS, 20, second)
+        hub.wake(ORDERS, 1)
+        again = hub.wait(ORDERS, 20, first)
+        hub.wake(ORDERS, 1)
+        assert again.done()
+        assert not waiting.done()
+
+    run(scenario())
+
+
+def test_the_time_is_over() -> None:
+    async def scenario() -> None:
+        hub = Hub(Database().call)
+        assert await hub.wait(ORDERS, 7.5, 0) is False
+        assert asyncio.get_running_loop().time() == pytest.approx(7.5)
+        assert await hub.wait(ORDERS, 0, 1) is False
+
+    run(scenario())
+
+
+def test_a_look_after_the_registration_closes_the_race() -> None:
+    async def scenario() -> None:
+        database = Database()
+        hub = Hub(database.call)
+        database.ready = {ORDERS}  # sent after the empty look, before the registration was committed
+        assert await hub.wait(ORDERS, 20, 0) is True
+        assert database.watched == [(0.0, [ORDERS])]
+        assert database.looked == [(0.0, [ORDERS])]
+
+    run(scenario())
+
+
+def test_one_registration_serves_all_waiters_of_a_queue_and_many_queues() -> None:
+    async def scenario() -> None:
+        database = Database()
+        hub = Hub(database.call)
+        for number in range(100):
+            for _ in range(10):
+                hub.wait(f"{ORDERS}-{number}", 20, hub.ticket())
+        await settle()
+        assert [len(arns) for _, arns in database.watched] == [100]
+
+    run(scenario())
+
+
+def test_a_notification_wakes_one_and_registers_again_while_others_wait() -> None:
+    async def scenario() -> None:
+        database = Database()
+        hub = Hub(database.call)
+        answers = [hub.wait(ORDERS, 20, hub.ticket()) for _ in range(2)]
+        await asyncio.sleep(0.5)
+        hub.notified(ORDERS)
+        await settle()
+        assert [answer.done() for answer in answers] == [True, False]
+        assert database.watched == [(0.0, [ORDERS]), (0.5, [ORDERS])]
+        hub.notified(ORDERS)
+        await settle()
+        assert answers[1].done()
+        assert len(database.watched) == 2  # nobody waits: nobody registers
+
+    run(scenario())
+
+
+def test_a_busy_queue_registers_every_20_ms_at_most() -> None:
+    async def scenario() -> None:
+        database = Database()
+        hub = Hub(database.call)
+        for _ in range(200):
+            hub.wait(ORDERS, 20, hub.ticket())
+        for _ in range(100):
+            hub.notified(ORDERS)
+            await asyncio.sleep(0.001)
+        times = [time for time, _ in database.watched]
+        assert 5 <= len(times) <= 6
+        assert min(b - a for a, b in pairwise(times)) >= 0.02 - 1e-9
+
+    run(scenario())
+
+
+def test_a_queue_is_registered_anew_before_its_five_seconds_are_over() -> None:
+    async def scenario() -> None:
+        database = Database()
+        hub = Hub(database.call)
+        polling = asyncio.get_running_loop().create_task(hub.run())
+        await hub.wait(ORDERS, 20, 0)
+        times = [time for time, _ in database.watched]
+        assert max(b - a for a, b in zip(times, [*times[1:], 20.0], strict=True)) < 5.0
+        polling.cancel()
+
+    run(scenario())
+
+
+def test_each_second_one_look_serves_all_queues_and_wakes_those_that_are_ready() -> None:
+    async def scenario() -> None:
+        database = Database()
+        hub = Hub(database.call)
+        polling = asyncio.get_running_loop().create_task(hub.run())
+        orders, bills = hub.wait(ORDERS, 20, 0), hub.wait(BILLS, 20, 1)
+        await asyncio.sleep(1.5)
+        database.ready = {BILLS}  # a delayed message became visible: no notification
+        assert await bills is True
+        assert asyncio.get_running_loop().time() == pytest.approx(2.0)
+        assert not orders.done()
+        assert [sorted(arns) for _, arns in database.looked] == [[BILLS, ORDERS]] * 3
+        polling.cancel()
+
+    run(scenario())
+
+
+def test_a_waiter_that_leaves_is_out_of_the_line() -> None:
+    async def scenario() -> None:
+        hub = Hub(Database().call)
+        gone, stays = hub.wait(ORDERS, 20, 0), hub.wait(ORDERS, 20, 1)
+        gone.cancel()
+        hub.wake(ORDERS, 1)
+        assert stays.done()
+
+    run(scenario())
+
+
+def test_a_thousand_waiters_have_no_task_each() -> None:
+    async def scenario() -> None:
+        hub = Hub(Database().call)
+        for _ in range(1000):
+            hub.wait(ORDERS, 20, hub.ticket())
+        await settle()
+        assert len(asyncio.all_tasks()) == 1
+
+    run(scenario())
+
+
+def test_drain_sends_everybody_home() -> None:
+    async def scenario() -> None:
+        hub = Hub(Database().call)
+        answers = [hub.wait(arn, 20, hub.ticket()) for arn in (ORDERS, BILLS, ORDERS)]
+        hub.drain()
+        assert await asyncio.gather(*answers) == [False] * 3
+        assert await hub.wait(ORDERS, 20, 9) is False
+        assert asyncio.get_running_loop().time() == 0.0
+
+    run(scenario())
+
+
+def test_a_database_that_is_away_costs_only_time() -> None:
+    async def scenario() -> None:
+        database = Database()
+        database.away = True
+        hub = Hub(database.call)
+        polling = asyncio.get_running_loop().create_task(hub.run())
+        answer = hub.wait(ORDERS, 20, 0)
+        await asyncio.sleep(2.5)
+        database.away = False
+        await asyncio.sleep(1)
+        assert database.watched == [(3.0, [ORDERS])]
+        hub.notified(ORDERS)
+        assert await answer is True
+        polling.cancel()
+
+    run(scenario())
+
+
+def test_a_new_listen_connection_registers_everybody_and_looks() -> None:
+    async def scenario() -> None:
+        database = Database()
+        hub = Hub(database.call)
+        answer = hub.wait(ORDERS, 20, 0)
+        await asyncio.sleep(0.5)
+        database.ready = {ORDERS}  # sent while nobody listened
+        hub.renew()
+        assert await answer is True
+        assert asyncio.get_running_loop().time() == pytest.approx(0.5)
+
+    run(scenario())
+
+
+def test_queues_that_nobody_waits_for_are_forgotten() -> None:
+    async def scenario() -> None:
+        hub = Hub(Database().call)
+        polling = asyncio.get_running_loop().create_task(hub.run())
+        for number in range(1000):
+            hub.wait(f"{ORDERS}-{number}", 1, number)
+        await asyncio.sleep(10)
+        assert hub._queues == {}
+        polling.cancel()
+
+    run(scenario())
