@@ -1,0 +1,64 @@
+"""Real SDK clients: the current botocore speaks AWS JSON; with the model of botocore 1.31.80 it speaks Query.
+
+Every client notes the last answer as it came over the wire, for what botocore does not pass on (`__type`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import botocore.session
+from botocore.config import Config
+from botocore.loaders import Loader
+
+QUERY_MODELS = Path(__file__).parents[2] / ".tools/query-client/botocore/data"
+ACCOUNT, REGION = "000000000000", "us-east-1"
+
+# Retries would hide errors of ours and make tests slow.
+_CONFIG = Config(retries={"total_max_attempts": 1}, read_timeout=40)
+
+
+@dataclass
+class Answer:
+    """An answer as bytes; header names in lower case."""
+
+    status: int = 0
+    headers: dict[str, str] | None = None
+    body: bytes = b""
+
+
+@cache
+def _session(protocol: str) -> Any:
+    session = botocore.session.Session()
+    if protocol == "query":
+        if not QUERY_MODELS.is_dir():
+            raise FileNotFoundError(f"{QUERY_MODELS} is missing: run `make setup`")
+        session.register_component("data_loader", Loader(extra_search_paths=[str(QUERY_MODELS)]))
+    return session
+
+
+def make_client(
+    protocol: str, endpoint_url: str, account: str = "test", region: str = REGION
+) -> tuple[Any, Answer]:
+    """A client, and where it notes the last answer. `account`: access key id; 12 digits are an account id."""
+    client = _session(protocol).create_client(
+        "sqs",
+        region_name=region,
+        endpoint_url=endpoint_url,
+        aws_access_key_id=account,
+        aws_secret_access_key="secret",
+        config=_CONFIG,
+    )
+    assert client.meta.service_model.resolved_protocol == protocol
+    last = Answer()
+
+    def note(response_dict: Any, **_: Any) -> None:
+        last.status = response_dict["status_code"]
+        last.headers = {name.lower(): value for name, value in response_dict["headers"].items()}
+        last.body = response_dict["body"]
+
+    client.meta.events.register("before-parse.sqs", note)
+    return client, last

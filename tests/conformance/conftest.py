@@ -1,0 +1,55 @@
+"""The fixture `sqs`: every scenario runs over {container, Lambda} x {JSON, Query}, on one installation a process.
+
+Tests share the installation and never a queue: `sqs.create()` makes one of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+
+import pytest
+
+from tests.conformance.clock import Clock
+from tests.conformance.doors import Doors
+from tests.conformance.scenario import Sqs
+from tests.database import Database, TestServer
+
+DOORS = ("container", "lambda")
+PROTOCOLS = ("json", "query")
+
+
+@pytest.fixture(scope="session")
+def installation(postgres: TestServer) -> Iterator[Database]:
+    """The database that both doors work on."""
+    with postgres.database() as database:
+        yield database
+
+
+@pytest.fixture(scope="session")
+def clock(installation: Database) -> Iterator[Clock]:
+    with closing(Clock(installation.dsn)) as clock:
+        yield clock
+
+
+@pytest.fixture(scope="session")
+def doors(installation: Database) -> Iterator[Doors]:
+    with ExitStack() as stack:
+        yield Doors(installation, stack)
+
+
+@pytest.fixture(params=[f"{door}-{protocol}" for door in DOORS for protocol in PROTOCOLS])
+def sqs(request: pytest.FixtureRequest, doors: Doors, clock: Clock) -> Sqs:
+    """One door in one protocol."""
+    door, _, protocol = request.param.partition("-")
+    return Sqs(doors, clock, door, protocol)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _clean_log(postgres: TestServer) -> Iterator[None]:
+    """Whatever a client sends, PostgreSQL has no error to write down: bad input is refused before or is data."""
+    log = postgres.server.data.parent / "log"
+    start = log.stat().st_size
+    yield
+    written = log.read_bytes()[start:].decode()
+    assert [line for line in written.splitlines() if "ERROR:" in line] == []

@@ -1,0 +1,191 @@
+"""What a scenario works with: one door, one protocol, one caller. Nothing here knows what is right."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import count
+from typing import Any, NamedTuple
+
+from botocore.exceptions import ClientError
+
+from tests.conformance.clients import ACCOUNT, REGION, Answer, make_client
+from tests.conformance.clock import Clock
+from tests.conformance.doors import DEFAULT, Doors
+from tests.waiting import until
+
+_numbers = count(1)
+_client = cache(make_client)
+
+Message = Mapping[str, Any]
+
+
+class Refusal(NamedTuple):
+    """An error as it came over the wire. `type` is JSON's `__type` without its namespace; Query has none."""
+
+    code: str
+    status: int
+    fault: str
+    type: str | None
+    message: str
+
+
+@dataclass
+class Sqs:
+    """One door in one protocol, for one caller. `settings`: environment variables of the service."""
+
+    doors: Doors
+    clock: Clock
+    door: str
+    protocol: str
+    account: str = "test"
+    region: str = REGION
+    settings: Mapping[str, str] = field(default_factory=lambda: DEFAULT)
+
+    # --- who and where -----------------------------------------------------------------------------------------------
+    @property
+    def endpoint_url(self) -> str:
+        return self.doors.endpoint_url(self.door, self.settings)
+
+    @property
+    def client(self) -> Any:
+        """The botocore client."""
+        return _client(self.protocol, self.endpoint_url, self.account, self.region)[0]
+
+    @property
+    def answer(self) -> Answer:
+        """The last answer to this client."""
+        return _client(self.protocol, self.endpoint_url, self.account, self.region)[1]
+
+    def caller(self, account: str | None = None, region: str | None = None) -> Sqs:
+        """Somebody else at the same door."""
+        return self._other(account=account or self.account, region=region or self.region)
+
+    def with_settings(self, settings: Mapping[str, str]) -> Sqs:
+        """A door with other settings."""
+        return self._other(settings=settings)
+
+    def _other(self, **changes: Any) -> Sqs:
+        return Sqs(**{**self.__dict__, **changes})
+
+    # --- queues ------------------------------------------------------------------------------------------------------
+    @staticmethod
+    def name(suffix: str = "") -> str:
+        """A queue name that nobody has used."""
+        return f"queue-{next(_numbers)}{suffix}"
+
+    def create(self, suffix: str = "", **attributes: str) -> str:
+        """A new queue's URL; attributes by AWS's names."""
+        return str(self.client.create_queue(QueueName=self.name(suffix), Attributes=attributes)["QueueUrl"])
+
+    def create_fifo(self, **attributes: str) -> str:
+        """A new FIFO queue's URL."""
+        return self.create(".fifo", FifoQueue="true", **attributes)
+
+    def attributes(self, url: str, *names: str) -> dict[str, str]:
+        """Attributes of the queue; all of them when none is named."""
+        answer = self.client.get_queue_attributes(QueueUrl=url, AttributeNames=list(names or ("All",)))
+        return dict(answer.get("Attributes", {}))
+
+    def arn(self, url: str) -> str:
+        return self.attributes(url, "QueueArn")["QueueArn"]
+
+    def counts(self, url: str) -> tuple[int, int, int]:
+        """Visible, in flight, delayed."""
+        found = self.attributes(
+            url, *(f"ApproximateNumberOfMessages{kind}" for kind in ("", "NotVisible", "Delayed"))
+        )
+        return tuple(
+            int(found[f"ApproximateNumberOfMessages{kind}"]) for kind in ("", "NotVisible", "Delayed")
+        )  # type: ignore[return-value]
+
+    # --- messages ----------------------------------------------------------------------------------------------------
+    def send(self, url: str, body: str = "body", **more: Any) -> dict[str, Any]:
+        return dict(self.client.send_message(QueueUrl=url, MessageBody=body, **more))
+
+    def send_all(self, url: str, *bodies: str, **more: Any) -> None:
+        for body in bodies:
+            self.send(url, body, **more)
+
+    def poll(self, url: str, most: int = 10, **more: Any) -> list[dict[str, Any]]:
+        """One ReceiveMessage, which may miss messages, as AWS says of short polls."""
+        answer = self.client.receive_message(QueueUrl=url, MaxNumberOfMessages=most, **more)
+        return list(answer.get("Messages", []))
+
+    def receive(self, url: str, number: int = 1, **more: Any) -> list[dict[str, Any]]:
+        """Exactly so many messages, with as many requests as it takes."""
+        found: list[dict[str, Any]] = []
+
+        def enough() -> bool:
+            found.extend(self.poll(url, min(10, number - len(found)), **more))
+            return len(found) == number
+
+        until(enough)
+        return found
+
+    def one(self, url: str, **more: Any) -> dict[str, Any]:
+        return self.receive(url, 1, **more)[0]
+
+    def delete(self, url: str, message: Message) -> None:
+        self.client.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+
+    def hide(self, url: str, message: Message, seconds: int) -> None:
+        """ChangeMessageVisibility."""
+        self.client.change_message_visibility(
+            QueueUrl=url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=seconds
+        )
+
+    # --- errors ------------------------------------------------------------------------------------------------------
+    def refusal(self, method: str, **parameters: Any) -> Refusal:
+        """The error that a call gets; it must get one, and nothing may be stored by it."""
+        before = self.clock.now()
+        try:
+            answer = getattr(self.client, method)(**parameters)
+        except ClientError as error:
+            assert self.clock.stored_since(before) == 0
+            return self._refusal(error)
+        raise AssertionError(f"{method} was not refused: {answer}")
+
+    def code(self, method: str, **parameters: Any) -> str:
+        """The Query code of the error that a call gets."""
+        return self.refusal(method, **parameters).code
+
+    def _refusal(self, error: ClientError) -> Refusal:
+        answer = self.answer
+        assert answer.headers is not None
+        assert answer.headers["x-amzn-requestid"]
+        return read_refusal(self.protocol, answer.status, answer.headers, answer.body)
+
+    # --- time --------------------------------------------------------------------------------------------------------
+    def while_waiting(self, url: str, deed: Any, **more: Any) -> list[dict[str, Any]]:
+        """The messages of a long poll; `deed` is done once the poll has found nothing and waits."""
+        with ThreadPoolExecutor(1) as pool:
+            began = self.clock.now()
+            polling = pool.submit(self.poll, url, **{"WaitTimeSeconds": 20, **more})
+            until(lambda: self.clock.is_waited(began))
+            deed()
+            return polling.result()
+
+
+def read_refusal(protocol: str, status: int, headers: Mapping[str, str], body: bytes) -> Refusal:
+    """An error off the wire, in either protocol."""
+    if protocol == "json":
+        document = json.loads(body)
+        code, fault = headers["x-amzn-query-error"].split(";")
+        return Refusal(code, status, fault, document["__type"].rpartition("#")[2], document["message"])
+    text = body.decode()
+    found = {tag: re.findall(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL) for tag in ("Code", "Type", "Message")}
+    assert [len(values) for values in found.values()] == [1, 1, 1]
+    return Refusal(found["Code"][0], status, found["Type"][0], None, found["Message"][0])
+
+
+def other_door(sqs: Sqs) -> Sqs:
+    """The same caller at the other door of the same installation."""
+    return Sqs(**{**sqs.__dict__, "door": "lambda" if sqs.door == "container" else "container"})
+
+
+__all__ = ["ACCOUNT", "REGION", "Message", "Refusal", "Sqs", "other_door", "read_refusal"]
