@@ -5,6 +5,7 @@ Sources: CreateQueue, SetQueueAttributes and GetQueueAttributes of the SQS API r
 aws-behaviour.md. `archive`, `archive_seconds` and `history` are ours and belong to the native API alone.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -165,6 +166,11 @@ class RedrivePolicy:
     dead_letter_target_arn: str
     maximum_receive_count: int
 
+    def is_near(self, source_arn: str) -> bool:
+        """Whether source and target are of one account and region, as they must be."""
+        target, source = parse_queue_arn(self.dead_letter_target_arn), parse_queue_arn(source_arn)
+        return target is not None and source is not None and target[:2] == source[:2]
+
 
 @dataclass(frozen=True, slots=True)
 class RedriveAllowPolicy:
@@ -173,39 +179,47 @@ class RedriveAllowPolicy:
     permission: str
     source_queue_arns: tuple[str, ...]
 
+    def permits(self, source_arn: str) -> bool:
+        """Whether the queue of this ARN may send its messages here."""
+        return self.permission == "allowAll" or source_arn in self.source_queue_arns
+
 
 def parse_redrive_policy(text: str, fifo: bool) -> RedrivePolicy | None:
     """The policy, or None when the text is empty (which removes it). Raises InvalidParameterValue."""
     if text == "":
         return None
     policy = _json(text)
-    if not isinstance(policy, dict):
-        raise _bad_policy("RedrivePolicy", text, "Redrive policy is not a valid JSON map.")
+    if not isinstance(policy, dict) or _repeats_a_name(text):
+        raise bad_policy("RedrivePolicy", text, "Redrive policy is not a valid JSON map.")
     for name in ("maxReceiveCount", "deadLetterTargetArn"):
         if name not in policy:
             reason = f"Redrive policy does not contain mandatory attribute: {name}."
-            raise _bad_policy("RedrivePolicy", text, reason)
+            raise bad_policy("RedrivePolicy", text, reason)
     if len(policy) > 2:
         reason = "Only following attributes are supported: [deadLetterTargetArn, maxReceiveCount]."
-        raise _bad_policy("RedrivePolicy", text, reason)
+        raise bad_policy("RedrivePolicy", text, reason)
     count, arn = str(policy["maxReceiveCount"]), str(policy["deadLetterTargetArn"])
     if not _between(1, 1_000)(count):
         reason = (
             f"Invalid value for maxReceiveCount: {count}, valid values are from 1 to 1000 both inclusive."
         )
-        raise _bad_policy("RedrivePolicy", text, reason)
+        raise bad_policy("RedrivePolicy", text, reason)
     _check_target(arn, fifo, text)
     return RedrivePolicy(arn, int(count))
+
+
+def _repeats_a_name(text: str) -> bool:
+    """PostgreSQL would also read the value that the last one hides, and fail on `\\u0000` or 1e999999."""
+    pairs = json.loads(text, object_pairs_hook=list)
+    return len(dict(pairs)) < len(pairs)
 
 
 def _check_target(arn: str, fifo: bool, text: str) -> None:
     target = parse_queue_arn(arn)
     if target is None:
-        raise _bad_policy("RedrivePolicy", text, "Invalid value for deadLetterTargetArn.")
+        raise bad_policy("RedrivePolicy", text, "Invalid value for deadLetterTargetArn.")
     if target.fifo != fifo:
-        raise _bad_policy(
-            "RedrivePolicy", text, "Dead-letter queue must be same type of queue as the source."
-        )
+        raise bad_policy("RedrivePolicy", text, "Dead-letter queue must be same type of queue as the source.")
 
 
 def parse_redrive_allow_policy(text: str) -> RedriveAllowPolicy | None:
@@ -229,10 +243,11 @@ def _is_arn_list(value: object) -> bool:
 
 def _bad_allow_policy(text: str) -> AwsError:
     reason = "Amazon SQS can't create the redrive allow policy, as it's in an unsupported format."
-    return _bad_policy("RedriveAllowPolicy", text, reason)
+    return bad_policy("RedriveAllowPolicy", text, reason)
 
 
-def _bad_policy(parameter: str, text: str, reason: str) -> AwsError:
+def bad_policy(parameter: str, text: str, reason: str) -> AwsError:
+    """SQS's text for a policy that a queue cannot have, and why."""
     return InvalidParameterValue(f"Value {text} for parameter {parameter} is invalid. Reason: {reason}")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from .. import attributes, characters, errors
-from ..arn import begins_queue_name, is_account_id, is_queue_name, queue_arn
+from ..arn import QueueArn, begins_queue_name, is_account_id, is_queue_name, queue_arn
 from ..context import Context
 from ..effects import Effect, Sql
 from ..messages.sqs import (
@@ -43,7 +43,9 @@ _json = msgspec.json.Encoder()
 def create_queue(request: CreateQueueRequest, context: Context) -> Generator[Effect, Any, CreateQueueResult]:
     """Makes a queue; an existing one is fine when every supplied attribute equals its own."""
     supplied = request.attributes or {}
-    fifo = request.queue_name.endswith(".fifo") or supplied.get("FifoQueue") == "true"
+    fifo = (
+        supplied.get("FifoQueue") == "true"
+    )  # the suffix alone is a bad name of a standard queue (botocore 3058)
     characters.check_queue_name(request.queue_name, fifo=fifo)
     checked = attributes.check_queue_attributes(supplied, fifo, creating=True)
     characters.check_tags(request.tags or {})
@@ -54,8 +56,9 @@ def create_queue(request: CreateQueueRequest, context: Context) -> Generator[Eff
 def make_queue(
     name: str, supplied: Mapping[str, str], tags: Mapping[str, str], context: Context
 ) -> Generator[Effect, Any, bool]:
-    """True when the queue was made now. Raises QueueNameExists and QueueDeletedRecently."""
+    """True when the queue was made now. Raises QueueNameExists, QueueDeletedRecently, InvalidParameterValue."""
     settings = context.environment.settings
+    yield from check_dead_letter_queue(str(QueueArn(context.region, context.account_id, name)), supplied)
     ((_, created, error, detail),) = yield Sql(
         CREATE_QUEUE,
         (
@@ -162,11 +165,29 @@ def set_queue_attributes(
 
 
 def change_attributes(arn: str, values: Mapping[str, str]) -> Generator[Effect, Any, None]:
-    """Stores checked attributes; empty ones are removed. Raises QueueDoesNotExist."""
+    """Stores checked attributes; empty ones are removed. Raises QueueDoesNotExist, InvalidParameterValue."""
+    yield from check_dead_letter_queue(arn, values)
     changed = {name: value if value != "" else None for name, value in values.items()}
     ((error,),) = yield Sql(SET_QUEUE_ATTRIBUTES, (arn, as_json(changed)))
     if error is not None:
         raise refusal(error, None)
+
+
+def check_dead_letter_queue(arn: str, values: Mapping[str, str]) -> Generator[Effect, Any, None]:
+    """Raises InvalidParameterValue when RedrivePolicy names no queue, or one that this queue (`arn`) may not use.
+
+    A call of its own: policies are set rarely, and the other queue may change at any moment after.
+    """
+    text = values.get("RedrivePolicy", "")
+    policy = attributes.parse_redrive_policy(text, arn.endswith(".fifo"))
+    if policy is None:
+        return
+    rows = yield Sql(DESCRIBE_QUEUE, (policy.dead_letter_target_arn, False))
+    if not rows:
+        raise attributes.bad_policy("RedrivePolicy", text, "Dead letter target does not exist.")
+    allowed = attributes.parse_redrive_allow_policy(_text.decode(rows[0][2]).get("RedriveAllowPolicy", ""))
+    if not policy.is_near(arn) or not (allowed is None or allowed.permits(arn)):
+        raise attributes.bad_policy("RedrivePolicy", text, "The dead-letter queue is not for this queue.")
 
 
 def purge_queue(request: PurgeQueueRequest, context: Context) -> Generator[Effect, Any, None]:
