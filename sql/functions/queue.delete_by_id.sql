@@ -1,6 +1,6 @@
 -- queue.delete_by_id(arn, public ids): deletes messages whatever their state: waiting, delayed or in flight.
--- Returns the ids that existed. Locks: leases', messages', groups' rows; reader of a shard for messages that nobody has
--- received yet. Called by: DELETE /v1/queues/{name}/messages, queue.delete, queue.archive.
+-- Returns the ids that existed. Raises QU004 (not under READ COMMITTED) for messages that nobody has received yet.
+-- Locks: readers of the shards of such messages; groups', leases' and messages' rows. Called by: DELETE /v1/queues/{name}/messages, queue.delete, queue.archive.
 create or replace function queue.delete_by_id(p_arn text, p_public_ids bigint[], p_archive boolean default false)
 returns table (id bigint)
 language plpgsql as $$
@@ -10,6 +10,10 @@ declare
     v_message record;
 begin
     select * into v_queue from queue.queues q where q.arn = p_arn;
+    perform queue.lock_readers_of(v_queue.queue_id, p_public_ids);
+    if v_queue.fifo then
+        perform queue.lock_groups_of(array(select u >> 8 from unnest(p_public_ids) u));
+    end if;
     for v_message in
         select distinct u as public_id, u >> 8 as id, (u & 255)::int - 2 as shard
         from unnest(p_public_ids) u where v_queue.queue_id is not null order by 3 desc, 2

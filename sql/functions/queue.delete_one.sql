@@ -14,11 +14,20 @@ begin
     if queue.delete_side(p_queue_id, p_shard, null, array[p_id], p_archives, p_keeps_history) <> '{}' then
         return true;
     end if;
-    select x.pos, x.receive_count into v_lease from queue.lease x
-    where x.queue_id = p_queue_id and x.shard = p_shard and x.pos >= p_id order by x.pos limit 1;
-    if found then
-        return queue.delete_leased(p_queue_id, p_shard, v_lease.pos, v_lease.receive_count, array[p_id], p_archives)
-            <> '{}';
+    if p_shard < 0 then
+        return false;
     end if;
-    return queue.pluck_fresh(p_queue_id, p_shard, p_id, null, p_archives, p_keeps_history);
+    for v_look in 1 .. 3 loop       -- it may be received, and so change its lease, between the look and the lock
+        select x.pos, x.receive_count into v_lease from queue.lease x
+        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos >= p_id order by x.pos limit 1;
+        if not found then
+            return queue.pluck_fresh(p_queue_id, p_shard, p_id, null, p_archives, p_keeps_history);
+        end if;
+        if queue.delete_leased(p_queue_id, p_shard, v_lease.pos, v_lease.receive_count, array[p_id], p_archives) <> '{}'
+            or queue.delete_side(p_queue_id, p_shard, null, array[p_id], p_archives, p_keeps_history) <> '{}'
+        then
+            return true;
+        end if;
+    end loop;
+    return false;
 end $$;

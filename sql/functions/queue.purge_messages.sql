@@ -1,7 +1,8 @@
 -- queue.purge_messages(arn, interval): deletes every message of a queue, in flight or not.
 -- p_interval_seconds: refused when the last purge is not that long ago (0: never refused).
 -- Returns one row: purged (messages) or error QueueDoesNotExist, PurgeQueueInProgress, with detail.
--- Raises QU004 (not under READ COMMITTED). Locks: the queue's row, the readers of all shards. Called by: PurgeQueue, queue.purge_queue.
+-- Raises QU004 (not under READ COMMITTED). Locks: the queue's row, the readers of all shards and what they hold, from
+-- the highest shard to the lowest, as delete_messages. Called by: PurgeQueue, queue.purge_queue.
 create or replace function queue.purge_messages(p_arn text, p_interval_seconds int)
 returns table (purged bigint, error text, detail text)
 language plpgsql as $$
@@ -23,7 +24,7 @@ begin
     if v_queue.fifo then
         v_purged := queue.purge_groups(v_queue.queue_id);
     else
-        for v_shard in 0 .. v_queue.shards - 1 loop
+        for v_shard in reverse v_queue.shards - 1 .. 0 loop
             v_purged := v_purged + queue.purge_shard(v_queue.queue_id, v_shard);
         end loop;
         v_purged := v_purged + queue.purge_side(v_queue.queue_id);
