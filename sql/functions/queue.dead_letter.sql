@@ -1,5 +1,5 @@
 -- queue.dead_letter(queue, shard, lease, arn): moves the messages of a lease to the dead-letter queue, which keeps
--- their MessageId, body and time of sending. False, and nothing done, when that queue does not exist.
+-- their MessageId, body and time of sending. False, and nothing done, when there is no such standard queue.
 -- The caller holds the lease's row. Called by: take_expired.
 create or replace function queue.dead_letter(
     p_queue_id int, p_shard int, p_lease queue.lease, p_dead_letter_arn text) returns boolean
@@ -8,7 +8,7 @@ declare
     v_target int;
     v_now timestamptz := clock_timestamp();
 begin
-    select q.queue_id into v_target from queue.queues q where q.arn = p_dead_letter_arn;
+    select q.queue_id into v_target from queue.queues q where q.arn = p_dead_letter_arn and not q.fifo;
     if v_target is null then
         return false;
     end if;

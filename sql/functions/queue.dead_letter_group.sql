@@ -1,9 +1,12 @@
 -- queue.dead_letter_group: moves the first messages of a group that were received p_max_receive_count times, and are
 -- visible again, to the FIFO dead-letter queue: into the group of the same name, in their order, the deduplication ids
--- with them. Retention starts anew there, as it does on AWS for FIFO queues. The caller holds the group's row. Locks: the target's group row. Called by: take_groups.
+-- with them. Retention starts anew there, as it does on AWS for FIFO queues. At most 100 a call.
+-- Returns false when the group's first message is still due: more than 100 were, or somebody has the target's group;
+-- then nothing of the group may be handed out now. The caller holds the group's row.
+-- Locks: the target's group row, never waited for: two queues may share a dead-letter queue. Called by: take_groups.
 create or replace function queue.dead_letter_group(
     p_queue_id int, p_group_key bigint, p_now timestamptz, p_max_receive_count int, p_dead_letter_arn text)
-returns void
+returns boolean
 language plpgsql as $$
 declare
     v_target int;
@@ -20,12 +23,13 @@ begin
         where head.due);
     select q.queue_id into v_target from queue.queues q where q.arn = p_dead_letter_arn and q.fifo;
     if v_ids = '{}' or v_target is null then
-        return;
+        return true;
     end if;
     select g.group_id into v_group_id from queue.fifo_group g where g.group_key = p_group_key;
-    perform queue.lock_groups(v_target, array[v_group_id]);
-    select g.group_key into v_target_key from queue.fifo_group g
-    where g.queue_id = v_target and g.group_id = v_group_id;
+    v_target_key := queue.try_lock_group(v_target, v_group_id);
+    if v_target_key is null then
+        return false;
+    end if;
     with moved as (
         delete from queue.fifo_message m where m.id = any (v_ids) returning m.*),
     recorded as (
@@ -40,4 +44,5 @@ begin
     from (select * from moved order by id) m;
     perform queue.settle_group(v_target_key);
     perform queue.notify_watchers(v_target, p_dead_letter_arn);
+    return cardinality(v_ids) < 100;
 end $$;

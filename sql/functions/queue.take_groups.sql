@@ -18,8 +18,11 @@ begin
         order by g.visible_at, g.group_key limit p_max + 100 for update skip locked
     loop
         exit when v_want <= 0;
-        if p_max_receive_count is not null then
-            perform queue.dead_letter_group(p_queue_id, v_group, v_now, p_max_receive_count, p_dead_letter_arn);
+        if p_max_receive_count is not null
+            and not queue.dead_letter_group(p_queue_id, v_group, v_now, p_max_receive_count, p_dead_letter_arn)
+        then
+            perform queue.settle_group(v_group);
+            continue;
         end if;
         v_ids := array(
             select head.id from (

@@ -1,5 +1,6 @@
 -- queue.take_log: hands out messages of the log, shard by shard; a shard that another receiver reads is passed over.
--- When all that have something are busy it waits for one of them: it holds nothing then, so it cannot deadlock.
+-- When all that have something are busy it waits for one of them, unless this transaction reads a shard already (the
+-- setting queue.reads, which ends with it): it holds nothing then, so it cannot deadlock.
 -- Locks: advisory, reader of the shard, to the end of the transaction. Called by: receive_messages.
 create or replace function queue.take_log(
     p_queue_id int, p_shards int, p_max int, p_lease_size int, p_visibility interval, p_max_receive_count int,
@@ -23,14 +24,16 @@ begin
         exit when v_want <= 0;
         if pg_try_advisory_xact_lock(queue.lock_key(1, p_queue_id, v_shard)) then
             v_held := true;
+            perform set_config('queue.reads', 'on', true);
             return query select * from queue.take_shard(p_queue_id, v_shard, v_want, p_lease_size, p_visibility,
                 p_max_receive_count, p_dead_letter_arn);
             get diagnostics v_rows = row_count;
             v_want := v_want - v_rows;
         end if;
     end loop;
-    if not v_held and cardinality(v_shards) > 0 then
+    if not v_held and cardinality(v_shards) > 0 and coalesce(current_setting('queue.reads', true), '') <> 'on' then
         perform pg_advisory_xact_lock(queue.lock_key(1, p_queue_id, v_shards[1]));
+        perform set_config('queue.reads', 'on', true);
         return query select * from queue.take_shard(p_queue_id, v_shards[1], v_want, p_lease_size, p_visibility,
             p_max_receive_count, p_dead_letter_arn);
     end if;

@@ -10,7 +10,7 @@ declare
     v_target int;
 begin
     if p_max_receive_count is not null then
-        select q.queue_id into v_target from queue.queues q where q.arn = p_dead_letter_arn;
+        select q.queue_id into v_target from queue.queues q where q.arn = p_dead_letter_arn and not q.fifo;
         if v_target is not null then
             perform queue.dead_letter_side(p_queue_id, p_max, p_max_receive_count, v_target, p_dead_letter_arn);
         end if;
@@ -22,6 +22,7 @@ begin
     where s.ctid = any (array(
         select r.ctid from queue.side r
         where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.visible_at <= v_now
+            and (v_target is null or r.receive_count < p_max_receive_count)      -- those go with the next receive
         order by r.visible_at, r.id limit p_max for update skip locked))
     returning null::text, null::int, p_queue_id, s.shard, 0::bigint, s.id, s.receive_count, s.message_id::text,
         queue.epoch_ms(s.sent_at), queue.epoch_ms(s.first_received_at), s.body, s.attributes::text, s.system::text,
