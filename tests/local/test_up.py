@@ -6,10 +6,7 @@ import os
 import signal
 import socket
 import subprocess
-import sys
-import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -19,48 +16,8 @@ from penstock.migrations import read_migrations, sql_directory
 from penstock_web.local.postgres import free_port
 from penstock_web.local.state import ephemeral_state
 from tests.database import Database, place
+from tests.up import COMMAND, running
 from tests.waiting import until
-
-COMMAND = [sys.executable, "-m", "penstock_web.cli"]
-
-
-class Up:
-    """A running `penstock up`: its address, the DSN it printed, and its process."""
-
-    def __init__(self, *arguments: str, port: int, **variables: str) -> None:
-        self.address = f"http://127.0.0.1:{port}"
-        self.process = subprocess.Popen(
-            [*COMMAND, "up", "--port", str(port), *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "DATABASE_URL": "", **variables},
-        )
-        assert self.process.stdout is not None
-        self.lines = [self.process.stdout.readline().rstrip() for _ in range(4)]
-        if not self.lines[3]:
-            pytest.fail(f"it did not start: {self.process.communicate()[1]}")
-        self.dsn = self.lines[1].removeprefix("database ")
-
-    def is_alive(self) -> bool:
-        """Whether the service answers."""
-        with urllib.request.urlopen(f"{self.address}/livez") as answer:
-            return bool(answer.status == 200)
-
-    def end(self, number: signal.Signals) -> int:
-        """Send a signal and wait for the end; returns the exit code."""
-        self.process.send_signal(number)
-        self.process.communicate(timeout=30)
-        return self.process.returncode
-
-
-@contextmanager
-def running(*arguments: str, port: int | None = None, **variables: str) -> Iterator[Up]:
-    up = Up(*arguments, port=port or free_port(), **variables)
-    try:
-        yield up
-    finally:
-        up.end(signal.SIGTERM)
 
 
 @pytest.fixture

@@ -1,0 +1,69 @@
+"""A running `penstock up`, as a process of its own that a test may also kill."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO
+
+import pytest
+
+from penstock_web.local.postgres import free_port
+
+COMMAND = [sys.executable, "-m", "penstock_web.cli"]
+
+
+class Up:
+    """A running `penstock up`: its address, the DSN it printed, and its process."""
+
+    def __init__(self, *arguments: str, port: int, log: IO[bytes], **variables: str) -> None:
+        self.port = port
+        self.address = f"http://127.0.0.1:{port}"
+        # A file: a pipe that nobody reads would hold up a service with much to say.
+        self._log = log
+        self.process = subprocess.Popen(
+            [*COMMAND, "up", "--port", str(port), *arguments],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            env={**os.environ, "DATABASE_URL": "", **variables},
+        )
+        assert self.process.stdout is not None
+        self.lines = [self.process.stdout.readline().rstrip() for _ in range(4)]
+        if not self.lines[3]:
+            self.process.wait()
+            pytest.fail(f"it did not start: {self.log()}")
+        self.dsn = self.lines[1].removeprefix("database ")
+
+    def log(self) -> str:
+        """What it has written to standard error until now."""
+        # Not seek and read: the process writes at the same position of the same open file.
+        return os.pread(self._log.fileno(), 2**24, 0).decode()
+
+    def is_alive(self) -> bool:
+        """Whether the service answers."""
+        with urllib.request.urlopen(f"{self.address}/livez") as answer:
+            return bool(answer.status == 200)
+
+    def end(self, number: signal.Signals) -> int:
+        """Send a signal and wait for the end; returns the exit code."""
+        self.process.send_signal(number)
+        self.process.communicate(timeout=30)
+        return self.process.returncode
+
+
+@contextmanager
+def running(*arguments: str, port: int | None = None, **variables: str) -> Iterator[Up]:
+    """`penstock up` with these arguments and environment variables, ready; ended by SIGTERM."""
+    with tempfile.TemporaryFile() as log:
+        up = Up(*arguments, port=port or free_port(), log=log, **variables)
+        try:
+            yield up
+        finally:
+            up.end(signal.SIGTERM)
