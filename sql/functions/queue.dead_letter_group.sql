@@ -36,7 +36,7 @@ begin
         insert into queue.history (queue_id, outcome, receive_count, first_received_at, group_id, sent_at, finished_at)
         select p_queue_id, 'dead_lettered', m.receive_count, m.first_received_at, v_group_id, array[m.sent_at],
             array[p_now]
-        from moved m)
+        from moved m where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
     insert into queue.fifo_message (id, group_key, visible_at, sent_at, message_id, queue_id, deduplication_id, body,
         attributes, system)
     select nextval('queue.fifo_id'), v_target_key, p_now, p_now, m.message_id, v_target, m.deduplication_id, m.body,

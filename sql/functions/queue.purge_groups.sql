@@ -29,7 +29,9 @@ begin
                 finished_at)
             select p_queue_id, case when p_before is null then 'purged' else 'expired' end, g.receive_count,
                 g.first_received_at, v_group.group_id, array_agg(g.sent_at), array_agg(clock_timestamp())
-            from gone g group by g.receive_count, g.first_received_at)
+            from gone g
+            where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id)
+            group by g.receive_count, g.first_received_at)
         select count(*) into v_messages from gone;
         perform queue.settle_group(v_group.group_key);
         v_all := v_all + v_messages;
