@@ -189,15 +189,16 @@ def test_an_exhausted_pool_is_503_with_retry_after(database: Database) -> None:
             assert http.get("/readyz").status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/", "/v1/queues/orders/messages"])
+@pytest.mark.parametrize("path", ["/", "/v1/queues", "/v1/queues/orders/messages"])
 def test_a_body_beyond_6_mib_is_413(service: Service, path: str) -> None:
     with service.http() as http:
         assert http.post(path, content=b"x" * (6 * 1_048_576 + 1)).status_code == 413
 
 
-def test_a_chunked_body_beyond_6_mib_is_413(service: Service) -> None:
+@pytest.mark.parametrize("path", ["/", "/v1/queues", "/v1/queues/orders/messages"])
+def test_a_chunked_body_beyond_6_mib_is_413(service: Service, path: str) -> None:
     with service.http() as http:
-        answer = http.post("/", content=(b"x" * 65_536 for _ in range(97)))
+        answer = http.post(path, content=(b"x" * 65_536 for _ in range(97)))
         assert answer.status_code == 413
 
 

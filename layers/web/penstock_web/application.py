@@ -7,14 +7,18 @@ FastAPI's middleware and routing cost more than the whole hot path, so the SQS p
 """
 
 import asyncio
+import logging
+from collections.abc import MutableMapping
 from typing import Any
 
 from fastapi import FastAPI
+from starlette.exceptions import HTTPException
 
 from penstock import __version__
 from penstock.context import Environment
 from penstock.effects import Operation
-from penstock.errors import RequestTimeout, ServiceUnavailable
+from penstock.errors import RequestEntityTooLarge, RequestTimeout, ServiceUnavailable
+from penstock.gateway import MAXIMUM_BODY_BYTES
 
 from .attendance import Deadlines, Ended, Receive, Visit
 from .driver import World, drive
@@ -24,6 +28,8 @@ from .native.api import add_native_api
 from .native.errors import error_response
 
 VISIT = "penstock.visit"
+
+_log = logging.getLogger(__name__)
 
 
 class Application(FastAPI):
@@ -56,18 +62,35 @@ class Application(FastAPI):
             await self._rest(scope, receive, send)
 
     async def _rest(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """FastAPI, with the same limits as the hot path: a request may not take forever."""
+        """FastAPI, with the same limits as the hot path: no request takes forever, no body is endless."""
         visit = self._deadlines.enter(receive)
         scope[VISIT] = visit
         try:
-            await super().__call__(scope, receive, send)
+            await super().__call__(scope, limited(receive), send)
+        except Exception as error:  # noqa: BLE001 - Starlette has answered 500 and raises it once more
+            _log.debug("answered with 500", exc_info=error)
         except asyncio.CancelledError:
             if visit.ended is not Ended.LEFT:
-                error = RequestTimeout() if visit.ended is Ended.OVERDUE else ServiceUnavailable()
-                await error_response(error)(scope, receive, send)
+                ended = RequestTimeout() if visit.ended is Ended.OVERDUE else ServiceUnavailable()
+                await error_response(ended)(scope, receive, send)
         finally:
             visit.close()
 
     async def _drive(self, operation: Operation, scope: Scope) -> Any:
         visit: Visit | None = scope.get(VISIT)
         return await drive(operation, self._world, visit)
+
+
+def limited(receive: Receive) -> Receive:
+    """`receive`, which raises 413 beyond 6 MiB. Starlette's own class, since FastAPI makes others a 400."""
+    size = 0
+
+    async def counted() -> MutableMapping[str, Any]:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > MAXIMUM_BODY_BYTES:
+            raise HTTPException(413, RequestEntityTooLarge.default_message, {"connection": "close"})
+        return message
+
+    return counted

@@ -54,7 +54,8 @@ def read_messages(body: bytes) -> tuple[list[NewMessage], bool]:
     """The messages of a request, and whether they came as a list. Raises InvalidParameterValue."""
     is_list = body.lstrip()[:1] == b"["
     try:
-        messages = _many.decode(body) if is_list else [_one.decode(body)]
+        text = body.decode()  # raw parts are not looked at: an invalid byte in one must not get through
+        messages = _many.decode(text) if is_list else [_one.decode(text)]
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise errors.InvalidParameterValue(f"body: {error}") from error
     if not 1 <= len(messages) <= MOST_MESSAGES:

@@ -6,7 +6,6 @@ import msgspec
 from fastapi import APIRouter, Query, Request, Response
 
 from penstock import errors
-from penstock.gateway import MAXIMUM_BODY_BYTES
 
 from . import operations
 from .calling import Call, json_response
@@ -28,20 +27,9 @@ After = Annotated[int | None, Query(ge=0, lt=2**63)]
 @router.post("/messages", status_code=201, openapi_extra=_SEND_BODY, response_class=Response)
 async def send(name: str, request: Request, call: Call, async_commit: bool = False) -> Response:
     """Send one message, or a list of them: all are stored, or none. `async_commit`: do not wait for the disk."""
-    messages, is_list = read_messages(await limited_body(request))
+    messages, is_list = read_messages(await request.body())
     ids = await call.run(operations.send(name, messages, async_commit, call.context))
     return json_response({"ids": ids} if is_list else {"id": ids[0]}, 201)
-
-
-async def limited_body(request: Request) -> bytes:
-    """The body. Raises RequestEntityTooLarge (6 MiB)."""
-    chunks, size = [], 0
-    async for chunk in request.stream():
-        chunks.append(chunk)
-        size += len(chunk)
-        if size > MAXIMUM_BODY_BYTES:
-            raise errors.RequestEntityTooLarge
-    return b"".join(chunks)
 
 
 @router.get("/messages", response_class=Response, responses=_READ)
