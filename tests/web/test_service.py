@@ -151,6 +151,19 @@ def test_sigterm_lets_a_request_under_way_finish(database: Database, service: Se
         assert service.process.wait(30) == 0
 
 
+def test_sigterm_does_not_wait_for_a_database_that_hangs(database: Database) -> None:
+    with running_service(database.api_dsn, QUEUE_DRAIN_SECONDS="1") as service:
+        sqs = service.sqs()
+        url = sqs.create_queue(QueueName="orders")["QueueUrl"]
+        with ThreadPoolExecutor() as threads, blocked_queues(database):
+            answer = threads.submit(sqs.send_message, QueueUrl=url, MessageBody="hello")
+            until_row(database.dsn, BLOCKED)
+            assert service.stop() == 0  # while nothing can go on
+            error = answer.exception()
+            assert isinstance(error, ClientError)
+            assert error.response["ResponseMetadata"]["HTTPStatusCode"] == 503
+
+
 # --- limits ----------------------------------------------------------------------------------------------------------
 def test_a_request_that_takes_too_long_is_408(database: Database) -> None:
     with running_service(database.api_dsn, QUEUE_REQUEST_TIMEOUT_SECONDS="1") as service:

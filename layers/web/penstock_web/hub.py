@@ -153,9 +153,11 @@ class Hub:
         try:
             await self._call(WATCH_QUEUES, [arns, self._watcher])
             await self._look(arns)
-        except AwsError:
+        except Exception as error:  # noqa: BLE001 - long polls live by the shared look until it works again
+            if not isinstance(error, AwsError):
+                _log.exception("long polls could not register")
             for queue in queues:
-                queue.current = False  # the shared look tries again
+                queue.current = False
 
     # --- looking -----------------------------------------------------------------------------------------------------
     async def _look(self, arns: list[str]) -> None:

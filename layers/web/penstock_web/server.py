@@ -35,6 +35,8 @@ BACKLOG = 2048
 KEEP_ALIVE_SECONDS = 75
 # Requests make no cycles; looking for some after every 700 allocations costs 10 % of the hot path.
 GARBAGE_THRESHOLD = 20_000
+# After the requests have ended only calls of callers who left are under way; a database that hangs ends no call.
+LAST_SECONDS = 0.5
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -150,7 +152,7 @@ class Server(uvicorn.Server):
 
 @contextlib.asynccontextmanager
 async def open_world(settings: Settings) -> AsyncIterator[World]:
-    """Pool, batcher, hub and workers; at the end they finish what is under way, in QUEUE_DRAIN_SECONDS at most."""
+    """Pool, batcher, hub and workers; at the end what is still under way has half a second."""
     pool = Pool(settings.database_url, settings.queue_max_connections, settings.queue_pool_timeout_ms / 1000)
     batcher = Batcher(pool.call, settings.queue_batch_limit, settings.queue_linger_ms / 1000)
     hub = Hub(pool.call)
@@ -163,7 +165,7 @@ async def open_world(settings: Settings) -> AsyncIterator[World]:
         yield World(pool, batcher, hub)
     finally:
         hub.drain()
-        await _finish(endless, ending, background, batcher, settings.queue_drain_seconds)
+        await _finish(endless, ending, background, batcher)
         await pool.close()
 
 
@@ -172,11 +174,10 @@ async def _finish(
     ending: list["asyncio.Task[None]"],
     background: list[Worker],
     batcher: Batcher,
-    seconds: float,
 ) -> None:
     for worker in background:
         worker.stop()
     for task in endless:
         task.cancel()
     flushes = asyncio.get_running_loop().create_task(batcher.drain())
-    await asyncio.wait([*endless, *ending, flushes], timeout=max(seconds, 0.1))
+    await asyncio.wait([*endless, *ending, flushes], timeout=LAST_SECONDS)

@@ -13,6 +13,8 @@ from penstock.workers import Counts, maintain
 
 RunOnce = Callable[[Settings, "psycopg.Connection[Any]"], Counts]
 
+CANCEL_SECONDS = 0.5
+
 _log = logging.getLogger(__name__)
 
 
@@ -43,7 +45,7 @@ class Worker:
         """No further run; a query under way is cancelled, and what was committed before stays done."""
         self._stopping.set()
         if self._connection is not None and not self._connection.closed:
-            self._connection.cancel()
+            self._connection.cancel_safe(timeout=CANCEL_SECONDS)
 
     def _run(self) -> None:
         if self._connection is None or self._connection.closed:

@@ -1,0 +1,86 @@
+"""What becomes of an operation's effects when its request ends early."""
+
+import asyncio
+from collections.abc import Generator
+from typing import Any, cast
+
+from penstock.effects import Effect, Row, Rows, Take, Wait, Wake
+from penstock.statements import RECEIVE_MESSAGES, Statement
+from penstock_web.batcher import Batcher
+from penstock_web.driver import World, drive
+from penstock_web.hub import Hub
+from penstock_web.pool import Pool
+from tests.web.clock import run, settle
+from tests.web.fake_database import ECHO, FakeDatabase
+from tests.web.test_batcher import ORDERS, Queue
+
+Steps = Generator[Effect, Any, Any]
+
+
+class Quiet:
+    """A hub's database without anything to receive."""
+
+    async def call(self, statement: object, arguments: list[Any]) -> list[Any]:
+        return []
+
+
+def world_on(database: FakeDatabase) -> World:
+    return World(cast("Pool", database), Batcher(database.call, limit=10), Hub(Quiet().call))
+
+
+def waiting(seconds: float) -> Steps:
+    return (yield Wait(ORDERS, seconds))
+
+
+def test_answers_go_back_into_the_operation() -> None:
+    def operation() -> Steps:
+        rows = yield Rows(ECHO, ([7], [0]))
+        nothing = yield Wake(ORDERS, 1)
+        woken = yield Wait(ORDERS, 5)
+        return rows, nothing, woken
+
+    assert run(drive_on(FakeDatabase, operation())) == ([(1, 7)], None, False)
+
+
+async def drive_on(database: type[FakeDatabase], operation: Steps) -> Any:
+    return await drive(operation, world_on(database()))
+
+
+def test_who_is_woken_but_has_left_passes_the_turn_on() -> None:
+    async def scenario() -> None:
+        world = world_on(FakeDatabase())
+        loop = asyncio.get_running_loop()
+        first = loop.create_task(drive(waiting(20), world))
+        await settle()
+        second = loop.create_task(drive(waiting(20), world))
+        await settle()
+        world.hub.wake(ORDERS, 1)
+        first.cancel()
+        assert await second is True
+        assert loop.time() == 0.0
+
+    run(scenario())
+
+
+def test_messages_that_came_for_a_request_that_has_just_ended_go_back() -> None:
+    """The request is cancelled after its answer is there and before it goes on."""
+
+    async def scenario() -> None:
+        queue = Queue(stored=100)
+        loop = asyncio.get_running_loop()
+
+        def reply(statement: Statement, arguments: list[Any]) -> list[Row]:
+            loop.call_soon(request.cancel)
+            return queue(statement, arguments)
+
+        def operation() -> Steps:
+            return (yield Take(RECEIVE_MESSAGES, ORDERS, 3, None))
+
+        world = world_on(FakeDatabase(reply))
+        request = loop.create_task(drive(operation(), world))
+        await asyncio.wait([request])
+        assert request.cancelled()
+        await world.batcher.drain()
+        assert queue.given_back == [3]
+
+    run(scenario())
