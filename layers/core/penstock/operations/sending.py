@@ -24,6 +24,7 @@ from ..messages.sqs import (
     SendMessageResult,
 )
 from ..statements import SEND_MESSAGES
+from . import handles
 from .refusals import entry_failure, refusal
 
 _json = msgspec.json.Encoder()
@@ -62,6 +63,7 @@ def send_message(request: SendMessageRequest, context: Context) -> Generator[Eff
     """Stores one message. The answer comes after the commit."""
     arn = context.queue_arn(request.queue_url)
     message = outgoing(request, arn.endswith(".fifo"))
+    characters.check_message_size(message.size_bytes)
     (stored,) = yield from store(arn, [message])
     if stored.error is not None:
         raise refusal(stored.error, stored.detail)
@@ -86,6 +88,8 @@ def send_message_batch(
     )
     result = SendMessageBatchResult()
     accepted = [(e, m) for e, m in checked if isinstance(m, Outgoing)]
+    if not accepted:
+        yield from handles.check_queue(arn)
     stored = (yield from store(arn, [message for _, message in accepted])) if accepted else []
     for (entry, message), row in zip(accepted, stored, strict=True):
         if row.error == "QueueDoesNotExist":
@@ -122,7 +126,10 @@ def checked_entry(entry: Entry, fifo: bool) -> Outgoing | errors.AwsError:
 
 
 def outgoing(entry: Entry, fifo: bool) -> Outgoing:
-    """A message of a request, checked and measured. Raises the typed errors of `characters`."""
+    """A message of a request, checked and measured. Raises the typed errors of `characters`.
+
+    Its size is not checked here: in a batch, one that is too long makes the whole batch too long.
+    """
     body = characters.check_message_body(entry.message_body)
     size = len(body)
     attributes = attributes_md5 = system = system_md5 = None
@@ -138,7 +145,6 @@ def outgoing(entry: Entry, fifo: bool) -> Outgoing:
         system = system_attributes(entry)
     if entry.message_group_id is not None or entry.message_deduplication_id is not None or fifo:
         check_ids(entry, fifo)
-    characters.check_message_size(size)
     characters.check_range("DelaySeconds", entry.delay_seconds)
     return Outgoing(
         new_message_id(), body, size, attributes, system, entry.delay_seconds, entry.message_group_id,
