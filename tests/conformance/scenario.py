@@ -162,10 +162,13 @@ class Sqs:
 
     # --- time --------------------------------------------------------------------------------------------------------
     def while_waiting(self, url: str, deed: Any, **more: Any) -> list[dict[str, Any]]:
-        """The messages of a long poll; `deed` is done once the poll has found nothing and waits."""
+        """The messages of a long poll; `deed` is done once the poll has found nothing and waits.
+
+        Without WaitTimeSeconds in `more`, the queue's own time holds.
+        """
         with ThreadPoolExecutor(1) as pool:
             began = self.clock.now()
-            polling = pool.submit(self.poll, url, **{"WaitTimeSeconds": 20, **more})
+            polling = pool.submit(self.poll, url, **more)
             until(lambda: self.clock.is_waited(began))
             deed()
             return polling.result()

@@ -1,0 +1,180 @@
+"""FIFO queues. Sources: Developer Guide, "FIFO delivery logic" and "Message group ID"; SendMessage; aws-behaviour."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.conformance.scenario import Sqs
+
+
+def fifo(sqs: Sqs, **attributes: str) -> str:
+    """A queue that deduplicates by content, so that messages need no id."""
+    return sqs.create_fifo(ContentBasedDeduplication="true", **attributes)
+
+
+def bodies(messages: list[dict[str, Any]]) -> list[str]:
+    return [message["Body"] for message in messages]
+
+
+def test_order_in_a_group(sqs: Sqs) -> None:
+    """Messages of one group come in the order in which they were sent, several at a time."""
+    url = fifo(sqs)
+    expected = [f"{number}" for number in range(12)]
+    sqs.send_all(url, *expected, MessageGroupId="g")
+    first = sqs.receive(url, 10)
+    assert bodies(first) == expected[:10]
+    assert sqs.poll(url) == []
+    for message in first:
+        sqs.delete(url, message)
+    assert bodies(sqs.receive(url, 2)) == expected[10:]
+
+
+def test_a_group_is_blocked_until_its_messages_are_deleted(sqs: Sqs) -> None:
+    """No more messages of a group while one is in flight; other groups go on."""
+    url = fifo(sqs)
+    sqs.send_all(url, "a1", "a2", MessageGroupId="a")
+    sqs.send_all(url, "b1", MessageGroupId="b")
+    (first,) = sqs.receive(url, 1)
+    assert first["Body"] == "a1"
+    assert bodies(sqs.receive(url, 1)) == ["b1"]
+    assert sqs.poll(url) == []
+    sqs.delete(url, first)
+    assert bodies(sqs.poll(url)) == ["a2"]
+
+
+def test_a_group_goes_on_when_its_message_is_visible_again(sqs: Sqs) -> None:
+    """After the visibility timeout the same message comes first, again."""
+    url = fifo(sqs)
+    sqs.send_all(url, "a1", "a2", MessageGroupId="a")
+    assert bodies(sqs.receive(url, 1)) == ["a1"]
+    sqs.clock.advance(31)
+    assert bodies(sqs.receive(url, 2)) == ["a1", "a2"]
+
+
+def test_nothing_passes_the_first_invisible_message(sqs: Sqs) -> None:
+    """aws-behaviour: a group returns messages only up to its first still-invisible one."""
+    url = fifo(sqs)
+    sqs.send_all(url, "1", "2", "3", MessageGroupId="g")
+    first, second, third = sqs.receive(url, 3)
+    sqs.hide(url, first, 0)
+    sqs.hide(url, third, 0)
+    assert bodies(sqs.poll(url)) == ["1"]
+    sqs.delete(url, second)
+    assert sqs.poll(url) == []
+
+
+def test_a_receive_takes_several_groups(sqs: Sqs) -> None:
+    """aws-behaviour: a batch may return several groups, each in its order."""
+    url = fifo(sqs)
+    for number in range(3):
+        for group in "abc":
+            sqs.send(url, f"{group}{number}", MessageGroupId=group)
+    got = bodies(sqs.receive(url, 9))
+    for group in "abc":
+        assert [body for body in got if body[0] == group] == [f"{group}{number}" for number in range(3)]
+
+
+def test_sequence_numbers(sqs: Sqs) -> None:
+    """SendMessage, SequenceNumber: large, not consecutive, increasing in a group; 20 digits."""
+    url = fifo(sqs)
+    sent = [sqs.send(url, str(n), MessageGroupId="g")["SequenceNumber"] for n in range(3)]
+    assert sent == sorted(set(sent))
+    assert all(re.fullmatch("[0-9]{20}", number) for number in sent)
+    got = sqs.receive(url, 3, AttributeNames=["SequenceNumber"])
+    assert [message["Attributes"]["SequenceNumber"] for message in got] == sent
+
+
+def test_system_attributes(sqs: Sqs) -> None:
+    """ReceiveMessage: MessageGroupId, MessageDeduplicationId and SequenceNumber besides the others."""
+    url = sqs.create_fifo()
+    sqs.send(url, MessageGroupId="g", MessageDeduplicationId="d")
+    attributes = sqs.one(url, AttributeNames=["All"])["Attributes"]
+    assert (attributes["MessageGroupId"], attributes["MessageDeduplicationId"]) == ("g", "d")
+    assert attributes.keys() == {
+        "SenderId", "SentTimestamp", "ApproximateReceiveCount", "ApproximateFirstReceiveTimestamp",
+        "SequenceNumber", "MessageDeduplicationId", "MessageGroupId",
+    }  # fmt: skip
+
+
+def test_a_group_is_needed(sqs: Sqs) -> None:
+    """SendMessage: MessageGroupId is required for FIFO queues: "the action fails" without it."""
+    refusal = sqs.refusal("send_message", QueueUrl=fifo(sqs), MessageBody="x")
+    assert (refusal.code, refusal.status) == ("MissingParameter", 400)
+    assert "MessageGroupId" in refusal.message
+
+
+LONGEST = "".join(chr(code) for code in range(33, 127)) + "x" * 34
+
+
+def test_the_longest_ids(sqs: Sqs) -> None:
+    """SendMessage: up to 128 alphanumeric characters and punctuation, for both ids."""
+    url = sqs.create_fifo()
+    sqs.send(url, MessageGroupId=LONGEST, MessageDeduplicationId=LONGEST)
+    attributes = sqs.one(url, AttributeNames=["All"])["Attributes"]
+    assert (attributes["MessageGroupId"], attributes["MessageDeduplicationId"]) == (LONGEST, LONGEST)
+
+
+@pytest.mark.parametrize("bad", ["", "a b", "ä", "x" * 129, "a\n", "\x00"])
+@pytest.mark.parametrize("parameter", ["MessageGroupId", "MessageDeduplicationId"])
+def test_ids_that_cannot_be(sqs: Sqs, parameter: str, bad: str) -> None:
+    parameters = {"MessageGroupId": "g", "MessageDeduplicationId": "d", parameter: bad}
+    code = sqs.code("send_message", QueueUrl=sqs.create_fifo(), MessageBody="x", **parameters)
+    assert code in ("InvalidParameterValue", "MissingParameter")
+
+
+def test_a_delay_belongs_to_the_queue(sqs: Sqs) -> None:
+    """SendMessage: "When you set FifoQueue, you can't set DelaySeconds per message"; aws-behaviour: 0 is allowed."""
+    url = fifo(sqs, DelaySeconds="60")
+    code = sqs.code("send_message", QueueUrl=url, MessageBody="x", MessageGroupId="g", DelaySeconds=1)
+    assert code == "InvalidParameterValue"
+    sqs.send(url, "first", MessageGroupId="g", DelaySeconds=0)
+    assert (sqs.poll(url), sqs.counts(url)) == ([], (0, 0, 1))
+    sqs.clock.advance(60)
+    assert sqs.one(url)["Body"] == "first"
+
+
+def test_an_expired_handle_is_refused(sqs: Sqs) -> None:
+    """aws-behaviour: InvalidParameterValue, "The receipt handle has expired" (AWS SDK for Java, issue 2164)."""
+    url = fifo(sqs)
+    sqs.send(url, MessageGroupId="g")
+    message = sqs.one(url)
+    sqs.clock.advance(31)
+    refusal = sqs.refusal("delete_message", QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+    assert refusal.code == "InvalidParameterValue"
+    assert refusal.message.endswith("The receipt handle has expired.")
+    entries = [{"Id": "a", "ReceiptHandle": message["ReceiptHandle"]}]
+    (failed,) = sqs.client.delete_message_batch(QueueUrl=url, Entries=entries)["Failed"]
+    assert (failed["Id"], failed["Code"], failed["SenderFault"]) == ("a", "InvalidParameterValue", True)
+    assert len(sqs.receive(url, 1)) == 1
+
+
+def test_deleting_twice(sqs: Sqs) -> None:
+    """DeleteMessage is idempotent on FIFO queues too."""
+    url = fifo(sqs)
+    sqs.send(url, MessageGroupId="g")
+    message = sqs.one(url)
+    sqs.delete(url, message)
+    sqs.delete(url, message)
+    assert sqs.counts(url) == (0, 0, 0)
+
+
+def test_deleting_out_of_order(sqs: Sqs) -> None:
+    """Each message is acknowledged on its own."""
+    url = fifo(sqs)
+    sqs.send_all(url, "1", "2", "3", MessageGroupId="g")
+    got = sqs.receive(url, 3)
+    sqs.delete(url, got[1])
+    sqs.clock.advance(31)
+    assert bodies(sqs.receive(url, 2)) == ["1", "3"]
+
+
+def test_an_attempt_id_is_accepted(sqs: Sqs) -> None:
+    """ReceiveMessage, ReceiveRequestAttemptId: up to 128 characters; FIFO queues only."""
+    url = fifo(sqs)
+    sqs.send(url, MessageGroupId="g")
+    assert len(sqs.receive(url, 1, ReceiveRequestAttemptId="attempt-1")) == 1
+    code = sqs.code("receive_message", QueueUrl=url, ReceiveRequestAttemptId="x" * 129)
+    assert code == "InvalidParameterValue"
