@@ -28,9 +28,8 @@ LARGEST_FLUSH = (
 )
 LARGEST_TAKE = 250  # messages, whose size nobody knows beforehand: 1 MiB each at worst
 BYTES_AN_ENTRY = 16_384
-FLIGHTS = (
-    1  # calls under way in one lane; two halve the size of flushes and gain nothing (one writer a shard)
-)
+# Calls under way in one lane. With more, what gathers during one is spread over smaller flushes.
+FLIGHTS = 1
 FIFO_TAKE_FLIGHTS = 4
 
 # Made again once when the outcome is unknown: done twice they change nothing. A send would be stored twice.

