@@ -23,10 +23,10 @@ from penstock.statements import CHANGE_VISIBILITIES, DELETE_MESSAGES, SEND_MESSA
 from .merging import Mergeable, deal, give_back, merged_call, rows_of_each
 from .pool import Lost, Undone
 
-LARGEST_FLUSH = (
-    1000  # entries; a send counts one more for each 16 KiB, so that a flush stays below some 20 MB
-)
-LARGEST_TAKE = 250  # messages, whose size nobody knows beforehand: 1 MiB each at worst
+# Entries; a send counts one more for each 16 KiB, so that a flush stays below some 20 MB.
+LARGEST_FLUSH = 1000
+# Messages, whose size nobody knows beforehand: 1 MiB each at worst.
+LARGEST_TAKE = 250
 BYTES_AN_ENTRY = 16_384
 # Calls under way in one lane. With more, what gathers during one is spread over smaller flushes.
 FLIGHTS = 1
