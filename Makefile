@@ -17,6 +17,7 @@ BIN := .venv/bin
 SOURCES := $(wildcard layers/core layers/web functions jobs tests benchmarks)
 LOCKS := $(TEST_LOCKS:%=requirements/%.lock)
 SAM := .tools/sam/bin/sam
+CLIENTS := .tools/clients/old.stamp .tools/clients/async.stamp .tools/clients/node.stamp
 
 export UV_PYTHON_DOWNLOADS := never
 # Trust what the machine trusts, such as a company's own certificate authority. The second name is that of older uv.
@@ -72,8 +73,8 @@ generate: .venv/test.stamp ## write docs/settings.md and sql/schema.sql from the
 bench: .venv/test.stamp ## run the benchmarks (ARGS="--help" lists the scenarios)
 	@$(BIN)/python -m benchmarks $(ARGS)
 
-clients: .venv/test.stamp ## run the tests with real clients only: awscli, boto3, celery
-	@$(BIN)/python -m pytest tests/clients $(ARGS)
+clients: .venv/test.stamp $(CLIENTS) ## run the tests with real SQS clients, also those that `make test` leaves out (Node 20)
+	@$(BIN)/python -m pytest tests/clients -m "not slow" $(ARGS)
 
 lock: $(UV) ## remake requirements/*.lock from pyproject.toml (ARGS=--upgrade for newer versions)
 	@UV=$(UV) infra/local/lock.sh $(ARGS)
@@ -106,4 +107,17 @@ clean: ## remove .venv, .tools, caches (never the data of `make run`)
 $(SAM): requirements/sam.lock | $(UV)
 	@$(UV) venv --quiet --allow-existing --python "$(PYTHON)" .tools/sam
 	@VIRTUAL_ENV=.tools/sam $(UV) pip sync --quiet --require-hashes requirements/sam.lock
+	@touch $@
+
+.tools/clients/%.stamp: requirements/clients-%.lock | $(UV)
+	@$(UV) venv --quiet --allow-existing --python "$(PYTHON)" .tools/clients/$*
+	@VIRTUAL_ENV=.tools/clients/$* $(UV) pip sync --quiet --require-hashes $<
+	@touch $@
+
+.tools/clients/node.stamp: tests/clients/node/package.json tests/clients/node/package-lock.json
+	@node -e 'process.exit(parseInt(process.versions.node) < 20)' && npm --version >/dev/null \
+	  || { echo "make clients needs Node 20 or newer with npm." >&2; exit 1; }
+	@mkdir -p .tools/clients/node
+	@cp $^ .tools/clients/node
+	@npm ci --prefix .tools/clients/node --no-audit --no-fund --loglevel=error
 	@touch $@

@@ -11,6 +11,9 @@ locks=requirements
 "${compile[@]}" --constraints $locks/dev.lock --extra metrics --output-file $locks/metrics.lock pyproject.toml
 "${compile[@]}" --output-file $locks/build.lock $locks/build.in
 "${compile[@]}" --output-file $locks/sam.lock $locks/sam.in
+for clients in old async; do
+  "${compile[@]}" --output-file $locks/clients-$clients.lock $locks/clients-$clients.in
+done
 
 # Each Lambda layer names the packages it imports; the versions are those of the service.
 for layer in core web; do

@@ -21,7 +21,15 @@ def pins(path: Path) -> dict[str, str]:
 
 def test_there_are_locks() -> None:
     names = {path.name for path in LOCKS}
-    assert names == {"build.lock", "dev.lock", "metrics.lock", "sam.lock", "service.lock"}
+    assert names == {
+        "build.lock",
+        "clients-async.lock",
+        "clients-old.lock",
+        "dev.lock",
+        "metrics.lock",
+        "sam.lock",
+        "service.lock",
+    }
 
 
 @pytest.mark.parametrize("path", [*LOCKS, *LAYERS], ids=lambda p: str(p.relative_to(ROOT)))
