@@ -12,11 +12,10 @@ from tests.sql.background import Background
 from tests.sql.calls import (
     Connection,
     Counts,
-    Delivery,
     Entry,
     bodies,
-    change_by_id,
     change,
+    change_by_id,
     counts,
     create,
     delete,
@@ -27,7 +26,6 @@ from tests.sql.calls import (
     redrive,
     send,
     send_entries,
-    value,
 )
 from tests.sql.conftest import Connect
 

@@ -1,0 +1,201 @@
+"""What senders and receivers saw, and whether it can be true.
+
+Every message is known by its body, which is unique. Actors say what they are about to do before they do it and what
+came of it afterwards; an actor that dies in between leaves an unknown outcome, which excuses either result. Times are
+seconds of one clock (`time.time`), taken before and after each call, so that no finding rests on who was faster.
+
+    sending -> sent | withdrawn (rolled back)            deleting -> deleted | kept (not deleted by this call)
+    delivered: handed out by a receive that began at `begun`, ended at `ended` and hides it for `seconds`
+    released:  about to be made visible again, or deleted: from now on anybody may get it
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Numbers of messages. All but `sent`, `deliveries` and the two unknown ones must be 0."""
+
+    sent: int
+    deliveries: int
+    unknown_sends: int  # the answer never came: stored or not
+    unknown_deletes: int  # the answer never came, and it was not seen again
+    lost: int  # acknowledged to the sender, never deleted, not there any more
+    phantom: int  # delivered although it was rolled back or never sent
+    resurrected: int  # delivered by a receive that began after its delete was acknowledged
+    overlapping: int  # delivered while another receiver had it for certain
+    out_of_order: int  # delivered before an earlier message of its group was deleted
+    beyond_maximum: int  # delivered more often than maxReceiveCount, or moved earlier
+
+    @property
+    def violations(self) -> dict[str, int]:
+        """What must not be, by name; empty when all is well."""
+        harmless = {"sent", "deliveries", "unknown_sends", "unknown_deletes"}
+        return {name: number for name, number in asdict(self).items() if number and name not in harmless}
+
+
+@dataclass
+class _Message:
+    group: str | None = None
+    order: int = 0
+    sent: bool = False
+    withdrawn: bool = False
+    moved: bool = False
+    deliveries: int = 0
+    begun: float = 0
+    ended: float = 0
+    until: float = 0
+    deleting: int = 0
+    deleted_at: float | None = None
+
+    @property
+    def done(self) -> bool:
+        return self.deleted_at is not None or self.moved
+
+
+@dataclass
+class Ledger:
+    """Safe for threads. `maximum` is the queue's maxReceiveCount, if it has one."""
+
+    maximum: int | None = None
+    clock: Callable[[], float] = time.time
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _messages: dict[str, _Message] = field(default_factory=dict)
+    _open: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    _phantom: set[str] = field(default_factory=set)
+    _resurrected: int = 0
+    _overlapping: int = 0
+    _out_of_order: int = 0
+
+    def sending(self, bodies: Iterable[str], group: str | None = None) -> None:
+        with self._lock:
+            for body in bodies:
+                self._messages[body] = _Message(group)
+
+    def sent(self, bodies: Iterable[str], orders: Iterable[int | None]) -> None:
+        """The commit was acknowledged. Orders: ids that rise within a group."""
+        with self._lock:
+            for body, order in zip(bodies, orders, strict=True):
+                message = self._messages[body]
+                message.sent, message.order = True, order or 0
+                if message.group is not None:
+                    heapq.heappush(self._open.setdefault(message.group, []), (message.order, body))
+
+    def withdrawn(self, bodies: Iterable[str]) -> None:
+        with self._lock:
+            for body in bodies:
+                self._messages[body].withdrawn = True
+
+    def delivered(self, bodies: Sequence[str], begun: float, seconds: float) -> None:
+        """The bodies of one committed receive, in their order."""
+        ended = self.clock()
+        with self._lock:
+            for message in self._known(bodies):
+                message.deliveries += 1
+                self._resurrected += message.deleted_at is not None and begun > message.deleted_at
+                # Whichever came first, the other one came before its end.
+                self._overlapping += ended < message.until and message.ended < begun + seconds
+                message.begun, message.ended, message.until = begun, ended, begun + seconds
+            self._check_order(bodies)
+
+    def _known(self, bodies: Sequence[str]) -> Iterator[_Message]:
+        for body in bodies:
+            if body in self._messages:
+                yield self._messages[body]
+            else:
+                self._phantom.add(body)
+
+    def released(self, bodies: Iterable[str]) -> None:
+        with self._lock:
+            for body in bodies:
+                self._messages[body].until = 0
+
+    def held(self, bodies: Iterable[str], begun: float, seconds: float) -> None:
+        """A change of visibility that began at `begun` was acknowledged."""
+        with self._lock:
+            for body in bodies:
+                self._messages[body].until = begun + seconds
+
+    def deleting(self, bodies: Iterable[str]) -> None:
+        with self._lock:
+            for body in bodies:
+                message = self._messages[body]
+                message.until = 0
+                message.deleting += 1
+
+    def deleted(self, bodies: Iterable[str]) -> None:
+        now = self.clock()
+        with self._lock:
+            for body in bodies:
+                self._messages[body].deleted_at = now
+
+    def kept(self, bodies: Iterable[str]) -> None:
+        """The call did not delete them: somebody else did or will."""
+        with self._lock:
+            for body in bodies:
+                message = self._messages[body]
+                message.deleting -= 1
+                if message.group is not None and not message.done:
+                    heapq.heappush(self._open.setdefault(message.group, []), (message.order, body))
+
+    def moved(self, bodies: Iterable[str]) -> None:
+        """Found in the dead-letter queue."""
+        with self._lock:
+            for message in self._known(list(bodies)):
+                message.moved = True
+
+    def findings(self) -> Findings:
+        """What the whole run shows, after everything has been drained."""
+        with self._lock:
+            messages = list(self._messages.values())
+        return Findings(
+            sent=sum(m.sent for m in messages),
+            deliveries=sum(m.deliveries for m in messages),
+            unknown_sends=sum(not m.sent and not m.withdrawn for m in messages),
+            unknown_deletes=sum(m.sent and not m.done and m.deleting > 0 for m in messages),
+            lost=sum(m.sent and not m.done and not m.deleting for m in messages),
+            phantom=len(self._phantom) + sum(m.withdrawn and (m.deliveries > 0 or m.moved) for m in messages),
+            resurrected=self._resurrected,
+            overlapping=self._overlapping,
+            out_of_order=self._out_of_order,
+            beyond_maximum=sum(self._counts_wrongly(m) for m in messages),
+        )
+
+    def _counts_wrongly(self, message: _Message) -> bool:
+        if self.maximum is None:
+            return message.moved
+        return message.deliveries > self.maximum or (message.moved and message.deliveries < self.maximum)
+
+    def _check_order(self, bodies: Sequence[str]) -> None:
+        """Nothing of a group may come while an earlier message is neither done nor before it in the batch."""
+        for group in {m.group for m in map(self._messages.get, bodies) if m and m.group is not None}:
+            batch = [
+                body for body in bodies if body in self._messages and self._messages[body].group == group
+            ]
+            orders = [self._messages[body].order for body in batch if self._messages[body].sent]
+            first = self._first_open(group, set(batch))
+            late = first is not None and bool(orders) and first < max(orders)
+            self._out_of_order += late or orders != sorted(orders)
+
+    def _first_open(self, group: str, batch: set[str]) -> int | None:
+        heap = self._open.get(group, [])
+        aside = []
+        while heap and (heap[0][1] in batch or not self._is_open(heap[0][1])):
+            entry = heapq.heappop(heap)
+            if self._is_open(entry[1]):
+                aside.append(entry)
+        first = heap[0][0] if heap else None
+        for entry in aside:
+            heapq.heappush(heap, entry)
+        return first
+
+    def _is_open(self, body: str) -> bool:
+        message = self._messages[body]
+        exhausted = self.maximum is not None and message.deliveries >= self.maximum
+        return not (message.done or message.deleting or exhausted)
