@@ -115,7 +115,7 @@ $(SAM): requirements/sam.lock | $(UV)
 	@touch $@
 
 .tools/clients/node.stamp: tests/clients/node/package.json tests/clients/node/package-lock.json
-	@node -e 'process.exit(parseInt(process.versions.node) < 20)' && npm --version >/dev/null \
+	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null && npm --version >/dev/null \
 	  || { echo "make clients needs Node 20 or newer with npm." >&2; exit 1; }
 	@mkdir -p .tools/clients/node
 	@cp $^ .tools/clients/node

@@ -9,7 +9,7 @@ from typing import Any
 import aioboto3
 from botocore.exceptions import ClientError
 
-from tests.clients.story import Facts, Refused, Story, fifo, standard
+from tests.clients.story import Facts, RefusedError, Story, fifo, standard
 
 
 async def tell(story: Story, client: Any) -> Facts:
@@ -20,7 +20,7 @@ async def tell(story: Story, client: Any) -> Facts:
             try:
                 answer = await getattr(client, method)(**arguments)
             except ClientError as error:
-                method, arguments = story.throw(Refused(error.response["Error"]["Code"]))
+                method, arguments = story.throw(RefusedError(error.response["Error"]["Code"]))
             else:
                 method, arguments = story.send(answer)
     except StopIteration as end:

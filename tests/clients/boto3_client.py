@@ -11,7 +11,7 @@ from typing import Any
 import boto3
 from botocore.exceptions import ClientError
 
-from tests.clients.story import Facts, Refused, Story, fifo, standard
+from tests.clients.story import Facts, RefusedError, Story, fifo, standard
 
 
 def tell(story: Story, client: Any) -> Facts:
@@ -22,7 +22,7 @@ def tell(story: Story, client: Any) -> Facts:
             try:
                 answer = getattr(client, method)(**arguments)
             except ClientError as error:
-                method, arguments = story.throw(Refused(error.response["Error"]["Code"]))
+                method, arguments = story.throw(RefusedError(error.response["Error"]["Code"]))
             else:
                 method, arguments = story.send(answer)
     except StopIteration as end:

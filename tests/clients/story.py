@@ -1,8 +1,8 @@
 """What every SQS client does, step by step, and what it must see on the way.
 
-A story is a generator: it yields calls in the names of boto3 and is given their answers, so that clients of every kind
-(blocking, asyncio, command line) tell the same one. The expected facts are those of the SQS developer guide. This module
-also runs in the environments of old clients: it imports nothing but the standard library.
+A story is a generator: it yields calls in the names of boto3 and is given their answers, so that clients of every
+kind (blocking, asyncio, command line) tell the same one. The expected facts are those of the SQS developer guide.
+This module also runs in the environments of old clients: it imports nothing but the standard library.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _VISIBILITY_SECONDS = 600
 _TEXT = "grüße, 世界 <&>"
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The service answered a call with an error."""
 
     def __init__(self, code: str) -> None:
@@ -159,7 +159,7 @@ def _drop(url: str, name: str) -> Generator[Call, dict[str, Any], str]:
     yield "delete_queue", {"QueueUrl": url}
     try:
         yield "get_queue_url", {"QueueName": name}
-    except Refused as refused:
+    except RefusedError as refused:
         return refused.code
     return "still there"
 

@@ -1,8 +1,10 @@
-"""boto3 of today speaks JSON, boto3 1.26 speaks Query; aioboto3 is what asyncio applications use."""
+"""boto3 of today speaks JSON, boto3 1.26 speaks Query; aioboto3 is for asyncio; awscli is the command line."""
 
 from __future__ import annotations
 
 import ast
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,10 +21,21 @@ ROOT = Path(__file__).parents[2]
 def facts(python: Path, module: str, up: Up) -> Any:
     """What a client saw that runs in the environment of `python`."""
     assert python.exists(), f"{python} is missing: run `make clients`"
-    command = [python, "-m", f"tests.clients.{module}", up.address]
+    command = [str(python), "-m", f"tests.clients.{module}", up.address]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return ast.literal_eval(done.stdout)
+
+
+def test_awscli(up: Up) -> None:
+    assert facts(Path(sys.executable), "awscli_client", up) == {"standard": STANDARD, "fifo": FIFO}
+
+
+def test_the_command_that_is_printed_at_the_start_works(up: Up) -> None:
+    command = up.lines[3].removeprefix("awscli ")
+    variables = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True, env=variables)
+    assert json.loads(done.stdout) == {"QueueUrl": f"{up.address}/000000000000/hello"}
 
 
 def installed(name: str) -> Path:

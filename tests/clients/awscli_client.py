@@ -1,0 +1,66 @@
+"""Tells the stories with the AWS command line: `python -m tests.clients.awscli_client URL` prints the facts.
+
+All commands run in this one process, through the entry point of `aws`: a process a command would cost a second each.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import io
+import json
+import os
+import re
+import sys
+from typing import Any
+
+from awscli.clidriver import create_clidriver
+
+from tests.clients.story import Facts, RefusedError, Story, fifo, standard
+
+
+def call(endpoint_url: str, method: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Run `aws sqs …` and return its output. Raises RefusedError with the code it prints."""
+    # Version 1 takes the text of a binary value as it is, and prints base64.
+    options = ["--output", "json", "--cli-input-json", json.dumps(arguments, default=bytes.decode)]
+    command = ["--endpoint-url", endpoint_url, "sqs", method.replace("_", "-"), *options]
+    output, errors = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
+        code = create_clidriver().main(command)
+    if code != 0:
+        refused = re.search(r"An error occurred \(([\w.]+)\)", errors.getvalue())
+        raise RefusedError(refused[1] if refused else errors.getvalue())
+    return dict(json.loads(output.getvalue() or "{}", object_hook=_with_bytes))
+
+
+def _with_bytes(value: dict[str, Any]) -> dict[str, Any]:
+    return {k: base64.b64decode(v) if k == "BinaryValue" else v for k, v in value.items()}
+
+
+def tell(story: Story, endpoint_url: str) -> Facts:
+    """Run the commands of a story one after the other; returns its facts."""
+    try:
+        method, arguments = next(story)
+        while True:
+            try:
+                answer = call(endpoint_url, method, arguments)
+            except RefusedError as refused:
+                method, arguments = story.throw(refused)
+            else:
+                method, arguments = story.send(answer)
+    except StopIteration as end:
+        return dict(end.value)
+
+
+def main(endpoint_url: str) -> None:
+    """Both stories against a service."""
+    os.environ.update(AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x", AWS_DEFAULT_REGION="us-east-1")
+    facts = {
+        "standard": tell(standard("awscli"), endpoint_url),
+        "fifo": tell(fifo("awscli.fifo"), endpoint_url),
+    }
+    sys.stdout.write(repr(facts))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
