@@ -1,7 +1,8 @@
 -- queue.drop_history_days(days): drops the history's partitions of days (UTC) longer ago than p_days.
--- Runs as its owner, who owns the table. Called by: maintain_installation.
+-- A drop locks the whole history: one that does not get it in a moment is left to the next run, since all that wait
+-- for the same lock queue up behind it. Runs as its owner, who owns the table. Called by: maintain_installation.
 create or replace function queue.drop_history_days(p_days int) returns void
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
 declare
     v_table text;
 begin
@@ -12,4 +13,6 @@ begin
     loop
         execute format('drop table queue.%I', v_table);
     end loop;
+exception when lock_not_available then
+    null;
 end $$;
