@@ -5,8 +5,8 @@ API reference and Developer Guide, "Message quotas"); some texts are recorded an
 """
 
 import re
-from base64 import b64decode
 from binascii import Error as Base64Error
+from binascii import a2b_base64
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
@@ -152,7 +152,7 @@ def _check_binary(name: str, value: MessageAttributeValue) -> None:
     if not value.binary_value or value.string_value is not None:
         raise _empty_value(name, value.data_type)
     try:
-        b64decode(value.binary_value, validate=True)
+        a2b_base64(value.binary_value, strict_mode=True)  # `AAAA=` would break SDKs that receive it
     except (Base64Error, ValueError):
         raise errors.InvalidParameterValue(
             f"The value of message (user) attribute '{name}' is not base64."
