@@ -9,9 +9,6 @@ from typing import Any, LiteralString
 
 import psycopg
 
-from penstock.settings import Settings
-from penstock.workers import maintain
-
 # Column by column and table by table: each statement is its own transaction, so that it waits for nobody long.
 _MOVES: tuple[LiteralString, ...] = (
     (
@@ -48,9 +45,11 @@ class Clock:
         for move in _MOVES:
             self.connection.execute(move.replace("%(by)s", "make_interval(secs => %(by)s)"), {"by": seconds})
 
-    def maintain(self) -> None:
-        """What the background worker does now and then."""
-        maintain.run_once(Settings.read({}), self.connection)
+    def maintain(self, arn: str) -> None:
+        """What the background worker does now and then, for one queue."""
+        self._value(
+            "select queue.maintain_queue(q.queue_id) from queue.queues q where q.arn = %(arn)s", arn=arn
+        )
 
     def now(self) -> Any:
         """The database's time."""

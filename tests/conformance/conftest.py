@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 
+import httpx
 import pytest
 
 from tests.conformance.clock import Clock
 from tests.conformance.doors import Doors
+from tests.conformance.raw import Raw
 from tests.conformance.scenario import Sqs
 from tests.database import Database, TestServer
 
@@ -53,3 +55,10 @@ def _clean_log(postgres: TestServer) -> Iterator[None]:
     yield
     written = log.read_bytes()[start:].decode()
     assert [line for line in written.splitlines() if "ERROR:" in line] == []
+
+
+@pytest.fixture(params=DOORS)
+def raw(request: pytest.FixtureRequest, doors: Doors, clock: Clock) -> Iterator[Raw]:
+    """One door, for bytes."""
+    with httpx.Client(timeout=40) as http:
+        yield Raw(Sqs(doors, clock, request.param, "json"), http)

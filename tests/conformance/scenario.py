@@ -103,6 +103,16 @@ class Sqs:
             int(found[f"ApproximateNumberOfMessages{kind}"]) for kind in ("", "NotVisible", "Delayed")
         )  # type: ignore[return-value]
 
+    def until_cleaned(self, url: str) -> None:
+        """The worker cleans the queue until it holds no message; it leaves alone what somebody else works on."""
+        arn = self.arn(url)
+
+        def empty() -> bool:
+            self.clock.maintain(arn)
+            return self.counts(url) == (0, 0, 0)
+
+        until(empty)
+
     # --- messages ----------------------------------------------------------------------------------------------------
     def send(self, url: str, body: str = "body", **more: Any) -> dict[str, Any]:
         return dict(self.client.send_message(QueueUrl=url, MessageBody=body, **more))

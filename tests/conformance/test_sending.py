@@ -220,5 +220,5 @@ def test_messages_end_with_their_retention(sqs: Sqs) -> None:
     sqs.send_all(url, "received", "waiting")
     sqs.one(url, VisibilityTimeout=600)
     sqs.clock.advance(61)
-    sqs.clock.maintain()
-    assert (sqs.counts(url), sqs.poll(url)) == ((0, 0, 0), [])
+    sqs.until_cleaned(url)
+    assert sqs.poll(url) == []
