@@ -1,0 +1,60 @@
+"""Receipt handles: only ours open, only at their queue, and no text but the one that was given out.
+
+The MAC is HMAC-SHA256 (RFC 2104), against the standard library's.
+"""
+
+import hmac
+from base64 import urlsafe_b64decode
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.receipt import Handle, Receipts
+
+ARN = "arn:aws:sqs:us-east-1:000000000000:orders"
+KEY = bytes(range(32))
+RECEIPTS = Receipts(KEY)
+HANDLE = Handle(7, 3, 2**40, 2**45 - 1, 2)
+
+int4 = st.integers(-(2**31), 2**31 - 1)
+int8 = st.integers(-(2**63), 2**63 - 1)
+handles = st.builds(Handle, st.integers(0, 2**32 - 1), st.integers(-(2**15), 2**15 - 1), int8, int8, int4)
+
+
+@given(handles)
+def test_what_is_sealed_opens_as_it_was(handle: Handle) -> None:
+    text = RECEIPTS.seal(ARN, *handle)
+    assert len(text) == 60
+    assert RECEIPTS.open(ARN, text) == handle
+
+
+def test_the_seal_is_an_hmac_over_queue_and_payload() -> None:
+    data = urlsafe_b64decode(RECEIPTS.seal(ARN, *HANDLE))
+    payload, mac = data[:-18], data[-18:]
+    assert mac == hmac.digest(KEY, ARN.encode() + b"\0" + payload, "sha256")[:18]
+
+
+def test_every_flipped_bit_is_refused() -> None:
+    text = RECEIPTS.seal(ARN, *HANDLE).encode()
+    for position in range(len(text)):
+        for bit in range(8):
+            forged = bytearray(text)
+            forged[position] ^= 1 << bit
+            assert RECEIPTS.open(ARN, forged.decode("latin-1")) is None
+
+
+@given(st.text(max_size=80))
+def test_made_up_texts_are_refused(text: str) -> None:
+    assert RECEIPTS.open(ARN, text) is None
+
+
+@pytest.mark.parametrize("length", range(60))
+def test_truncated_handles_are_refused(length: int) -> None:
+    assert RECEIPTS.open(ARN, RECEIPTS.seal(ARN, *HANDLE)[:length]) is None
+
+
+def test_a_handle_of_another_queue_or_installation_is_refused() -> None:
+    text = RECEIPTS.seal(ARN, *HANDLE)
+    assert RECEIPTS.open(ARN + "2", text) is None
+    assert Receipts(bytes(32)).open(ARN, text) is None
