@@ -22,6 +22,7 @@ def connect(database: Database) -> Iterator[Connect]:
         def make() -> Connection:
             connection: Connection = psycopg.connect(database.api_dsn, autocommit=True)
             connection.execute("set lock_timeout = '20s'")  # a circle of waits becomes an error
+            connection.execute("set plpgsql.extra_errors = 'all'")  # e.g. a SELECT INTO that finds two rows
             stack.callback(connection.close)
             return connection
 
