@@ -97,6 +97,18 @@ def test_of_a_fifo_queue(sqs: Sqs) -> None:
     assert moved["Attributes"]["DeadLetterQueueSourceArn"] == sqs.arn(url)
 
 
+def test_of_a_fifo_queue_the_time_starts_anew(sqs: Sqs) -> None:
+    """Developer Guide: "For FIFO queues, the enqueue timestamp resets when the message is moved"."""
+    dead = sqs.create_fifo()
+    url = sqs.create_fifo(ContentBasedDeduplication="true", RedrivePolicy=redrive(sqs.arn(dead)))
+    sqs.send(url, MessageGroupId="g")
+    before = sqs.one(url, VisibilityTimeout=0, AttributeNames=["SentTimestamp"])["Attributes"]
+    sqs.clock.advance(60)
+    sqs.poll(url)
+    after = sqs.one(dead, AttributeNames=["SentTimestamp"])["Attributes"]
+    assert int(after["SentTimestamp"]) > int(before["SentTimestamp"])
+
+
 def test_without_its_dead_letter_queue_a_message_stays(sqs: Sqs) -> None:
     """The queue was deleted after the policy was set: nothing may be lost."""
     url, dead = pair(sqs)

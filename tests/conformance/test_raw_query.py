@@ -215,20 +215,22 @@ def test_texts_in_errors_are_escaped(raw: Raw) -> None:
     assert "&lt;script&gt;&amp;" in answer.text
 
 
+# Methods and paths are routed before a function is called.
+CONTAINER = pytest.mark.parametrize("raw", ["container"], indirect=True)
+
+
+@CONTAINER
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "TRACE"])
 def test_other_methods(raw: Raw, method: str) -> None:
-    """Never an action, never our fault (the container says 404 or 405; a load balancer decides for functions)."""
-    if raw.sqs.door == "lambda":
-        pytest.skip("HTTP methods are routed before a function is called")
+    """Never an action, never our fault (404 or 405)."""
     answer = raw.http.request(method, raw.sqs.endpoint_url + "/?Action=ListQueues")
     assert 400 <= answer.status_code < 500
 
 
+@CONTAINER
 @pytest.mark.parametrize(
     "path", ["//", "/%00", "/000000000000/", "/000000000000/a/b", "/x" * 4000, "/..;/", "/%2e%2e/"]
 )
 def test_other_paths(raw: Raw, path: str) -> None:
-    if raw.sqs.door == "lambda":
-        pytest.skip("paths are routed before a function is called")
     answer = raw.query({"Action": "ReceiveMessage"}, path)
     assert 400 <= answer.status_code < 500
