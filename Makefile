@@ -26,7 +26,7 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: help setup run demo test test-slow check check-code check-sam lock bench clients format generate clean
+.PHONY: help setup run demo test test-slow check check-code check-sql check-sam lock bench clients format generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -46,21 +46,18 @@ test: .venv/test.stamp ## run the tests, all on real PostgreSQL (ARGS="-k name",
 test-slow: .venv/test.stamp ## run only the tests that take minutes
 	@$(BIN)/python -m pytest -m slow $(ARGS)
 
-check: check-code check-sam ## lint, formatting, types, template.yaml
+check: check-code check-sql check-sam ## lint, formatting, types, SQL functions, template.yaml
 
 check-code: .venv/test.stamp
 	@$(BIN)/ruff check $(SOURCES)
 	@$(BIN)/ruff format --check $(SOURCES)
 	@$(BIN)/mypy $(SOURCES)
 
-# Another file adds template.yaml; until it is there nothing is installed for it.
-ifneq ($(wildcard template.yaml),)
+check-sql: .venv/test.stamp
+	@$(BIN)/python -m tests.project.plpgsql
+
 check-sam: $(SAM)
 	@SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=us-east-1 $(SAM) validate --lint --template template.yaml
-else
-check-sam:
-	@true
-endif
 
 format: .venv/test.stamp ## format the Python code and mend what ruff can mend
 	@$(BIN)/ruff check --fix $(SOURCES) || true
