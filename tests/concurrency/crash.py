@@ -43,7 +43,8 @@ class Round:
         with self.until_killed() as connection:
             serial = 0
             while not self.stop.is_set():
-                group = f"g{rnd.randrange(4)}" if self.arn.endswith(".fifo") else None
+                # Groups of this round only: those of a receive without an answer stay closed until the drain.
+                group = f"{self.number}-{rnd.randrange(4)}" if self.arn.endswith(".fifo") else None
                 bodies = [f"{self.number}-{actor}-{serial + i}" for i in range(rnd.choice((1, 10)))]
                 serial += len(bodies)
                 self.ledger.sending(bodies, group)
