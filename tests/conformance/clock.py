@@ -1,6 +1,7 @@
 """Time that passes at once: every time in the database moves into the past, as if so many seconds had gone by.
 
-Tests of timeouts need no sleep: `clock.advance(31)` and a visibility timeout of 30 seconds is over.
+Tests of timeouts need no sleep: `clock.advance(31)` and a visibility timeout of 30 seconds is over. Background workers
+must rest meanwhile (`doors.py`): one that had read a time would write it back unmoved.
 """
 
 from __future__ import annotations
@@ -8,30 +9,19 @@ from __future__ import annotations
 from typing import Any, LiteralString
 
 import psycopg
+from psycopg import sql
 
-# Column by column and table by table: each statement is its own transaction, so that it waits for nobody long.
-_MOVES: tuple[LiteralString, ...] = (
-    (
-        "update queue.queues set created_at = created_at - %(by)s, modified_at = modified_at - %(by)s, "
-        "purged_at = purged_at - %(by)s"
-    ),
-    "update queue.dropped_queue set dropped_at = dropped_at - %(by)s",
-    "update queue.log set sent_at = sent_at - %(by)s",
-    (
-        "update queue.lease set visible_at = visible_at - %(by)s, first_received_at = first_received_at - %(by)s, "
-        "watermark = watermark - %(by)s"
-    ),
-    (
-        "update queue.side set visible_at = visible_at - %(by)s, sent_at = sent_at - %(by)s, "
-        "first_received_at = first_received_at - %(by)s"
-    ),
-    (
-        "update queue.fifo_message set visible_at = visible_at - %(by)s, sent_at = sent_at - %(by)s, "
-        "first_received_at = first_received_at - %(by)s"
-    ),
-    "update queue.fifo_group set visible_at = visible_at - %(by)s",
-    "update queue.deduplication set expires_at = expires_at - %(by)s",
-)
+# What of a table is a time.
+_TIMES: dict[LiteralString, tuple[LiteralString, ...]] = {
+    "queues": ("created_at", "modified_at", "purged_at"),
+    "dropped_queue": ("dropped_at",),
+    "log": ("sent_at",),
+    "lease": ("visible_at", "first_received_at", "watermark"),
+    "side": ("visible_at", "sent_at", "first_received_at"),
+    "fifo_message": ("visible_at", "sent_at", "first_received_at"),
+    "fifo_group": ("visible_at",),
+    "deduplication": ("expires_at",),
+}
 
 
 class Clock:
@@ -41,9 +31,21 @@ class Clock:
         self.connection: psycopg.Connection[Any] = psycopg.connect(dsn, autocommit=True)
 
     def advance(self, seconds: float) -> None:
-        """So many seconds pass for everything that is stored."""
-        for move in _MOVES:
-            self.connection.execute(move.replace("%(by)s", "make_interval(secs => %(by)s)"), {"by": seconds})
+        """So many seconds pass for everything that is stored.
+
+        Table by table, each locked at once and as a whole: a transaction that holds nothing else cannot deadlock with
+        the worker of a container that has just started.
+        """
+        for table, columns in _TIMES.items():
+            name = sql.Identifier("queue", table)
+            moves = [
+                sql.SQL("{0} = {0} - make_interval(secs => %(by)s)").format(sql.Identifier(c))
+                for c in columns
+            ]
+            with self.connection.transaction():
+                self.connection.execute(sql.SQL("lock table {} in exclusive mode").format(name))
+                update = sql.SQL("update {} set {}").format(name, sql.SQL(", ").join(moves))
+                self.connection.execute(update, {"by": seconds})
 
     def maintain(self, arn: str) -> None:
         """What the background worker does now and then, for one queue."""
