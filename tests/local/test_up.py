@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from penstock.migrations import read_migrations, sql_directory
 from penstock_web.local.postgres import free_port
@@ -59,8 +60,10 @@ def test_after_kill_9_the_database_is_taken_over(state: Path) -> None:
 
 def test_with_a_database_url_only_the_service_is_started(empty_database: Database, state: Path) -> None:
     with running(DATABASE_URL=empty_database.api_dsn, XDG_STATE_HOME=str(state)) as up:
-        assert (up.is_alive(), up.dsn) == (True, empty_database.api_dsn)
-        with psycopg.connect(up.dsn) as connection:
+        without_password = conninfo_to_dict(empty_database.api_dsn)
+        del without_password["password"]
+        assert (up.is_alive(), conninfo_to_dict(up.dsn)) == (True, without_password)
+        with psycopg.connect(empty_database.api_dsn) as connection:
             applied = connection.execute("select max(number) from queue.migration").fetchone()
         assert applied == (len(read_migrations(sql_directory())),)
         assert up.end(signal.SIGTERM) == 0
@@ -88,6 +91,40 @@ def test_a_database_that_does_not_answer_is_one_line() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert done.stderr.startswith("penstock: no connection to the database: ")
+
+
+@pytest.mark.parametrize("address", ["mysql://app:secret@127.0.0.1/shop", "app:secret"])
+def test_what_is_no_database_address_is_one_line_without_the_password(address: str) -> None:
+    variables = {**os.environ, "DATABASE_URL": address}
+    command = [*COMMAND, "up", "--port", str(free_port())]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
+    assert (done.returncode, done.stderr.count("\n"), "secret" in done.stderr) == (1, 1, False)
+    assert done.stderr.startswith("penstock: DATABASE_URL is not the address of a PostgreSQL")
+
+
+@pytest.mark.parametrize("command", ["up", "migrate"])
+def test_a_role_that_may_not_migrate_is_one_line(empty_database: Database, command: str) -> None:
+    with psycopg.connect(empty_database.dsn, autocommit=True) as connection:
+        connection.execute("create role poor login password 'secret'")
+        try:
+            poor = make_conninfo(empty_database.api_dsn, user="poor", password="secret")
+            variables = {**os.environ, "DATABASE_URL": poor}
+            done = subprocess.run(
+                [*COMMAND, command], capture_output=True, text=True, check=False, env=variables
+            )
+        finally:
+            connection.execute("drop role poor")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith("penstock: the role of DATABASE_URL cannot migrate: permission denied")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--port", "0"], ["--port", "65536"], ["--workers", "0"], ["--ephemeral", "--data-dir", "x"]],
+)
+def test_arguments_that_cannot_be_are_refused(arguments: list[str]) -> None:
+    done = subprocess.run([*COMMAND, "up", *arguments], capture_output=True, text=True, check=False)
+    assert (done.returncode, "penstock up: error: argument" in done.stderr) == (2, True)
 
 
 def children(pid: int) -> set[int]:

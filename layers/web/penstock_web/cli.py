@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -56,14 +56,12 @@ def _worker(options: argparse.Namespace) -> int:
 
 
 def _migrate(options: argparse.Namespace) -> int:
-    from penstock.migrations import MigrationError, migrate
     from penstock.schema_dump import schema_dump
 
+    from .local.migrating import migrate_or_explain
+
     with _database(options.ephemeral) as dsn:
-        try:
-            applied = migrate(dsn, role=options.tune_role)
-        except MigrationError as error:
-            raise CommandError(str(error)) from error
+        applied = migrate_or_explain(dsn, options.tune_role)
         for name in applied.migrations:
             print(f"applied {name}")
         print("functions and grants " + ("applied" if applied.functions else "unchanged"))
@@ -137,13 +135,27 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_up(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", help="address to listen on (default 127.0.0.1, or that of QUEUE_ADDRESS)")
-    parser.add_argument("--port", type=int, help="port to listen on (default 9324, or that of QUEUE_ADDRESS)")
-    parser.add_argument("--data-dir", type=Path, metavar="DIR", help="where the database lives")
-    parser.add_argument("--ephemeral", action="store_true", help="a new database, removed at the end")
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="service processes (default 1)")
+    port_help = "port to listen on (default 9324, or that of QUEUE_ADDRESS)"
+    parser.add_argument("--port", type=_number(1, 65535), help=port_help)
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--data-dir", type=Path, metavar="DIR", help="where the database lives")
+    place.add_argument("--ephemeral", action="store_true", help="a new database, removed at the end")
+    workers_help = "service processes (default 1)"
+    parser.add_argument("--workers", type=_number(1, 1000), default=1, metavar="N", help=workers_help)
     parser.add_argument("--no-migrate", action="store_true", help="with DATABASE_URL: leave its schema alone")
     parser.add_argument("--no-pooler", action="store_true", help="connect without PgBouncer")
     parser.set_defaults(command=_up)
+
+
+def _number(least: int, most: int) -> Callable[[str], int]:
+    """What argparse calls for an option that is a whole number within limits."""
+
+    def parse(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least} to {most}")
+        return int(text)
+
+    return parse
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import signal
 import socket
 import sys
@@ -12,20 +13,17 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from penstock.migrations import MigrationError, migrate
 from penstock.settings import Settings
 from penstock.telemetry import configure_logging
 
 from .account import Account, LocalError
+from .migrating import migrate_or_explain, without_password
 from .pgbouncer import running_pgbouncer
 from .postgres import ROLE, Postgres, running_postgres
 from .state import default_state_directory, ephemeral_state, held_state
 from .workers import run_workers
-
-if TYPE_CHECKING:
-    import psycopg
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -49,8 +47,11 @@ def up(settings: Settings, plan: Plan) -> int:
     _check_port(plan.host, plan.port)
     with _signals_end_the_process(), ExitStack() as stack:
         stack.callback(_ignore_signals)
+        is_own = not settings.database_url
         settings = _with_database(settings, plan, stack)
-        _serve(settings, plan, lambda: _announce(settings, plan))
+        # Our own database is new to its user; what stands in DATABASE_URL must not get into a log.
+        shown = settings.direct_url if is_own else without_password(settings.direct_url)
+        _serve(settings, plan, lambda: _announce(settings, plan, shown))
     return 0
 
 
@@ -58,7 +59,7 @@ def _with_database(settings: Settings, plan: Plan, stack: ExitStack) -> Settings
     """The settings with the addresses of a database that is up and migrated."""
     if settings.database_url:
         if plan.migrate:
-            _migrate(settings.direct_url, None)
+            migrate_or_explain(settings.direct_url, None)
         return settings
     account = Account.choose()
     place = (
@@ -67,7 +68,7 @@ def _with_database(settings: Settings, plan: Plan, stack: ExitStack) -> Settings
     state = stack.enter_context(held_state(place, account))
     server = stack.enter_context(running_postgres(state, account))
     direct = server.service_dsn()
-    _migrate(direct, ROLE)
+    migrate_or_explain(direct, ROLE)
     pooled = _pooled(state, server, stack) if plan.pooler else None
     return dataclasses.replace(settings, database_url=pooled or direct, database_direct_url=direct)
 
@@ -80,21 +81,6 @@ def _pooled(state: Path, server: Postgres, stack: ExitStack) -> str | None:
         return None
 
 
-def _migrate(dsn: str, role: str | None) -> None:
-    import psycopg
-
-    try:
-        migrate(dsn, role=role)
-    except MigrationError as error:
-        raise LocalError(str(error)) from error
-    except psycopg.OperationalError as error:
-        raise LocalError(f"no connection to the database: {_one_line(error)}") from error
-
-
-def _one_line(error: psycopg.Error) -> str:
-    return " ".join(str(error).split())
-
-
 def _serve(settings: Settings, plan: Plan, on_ready: Callable[[], None]) -> None:
     if plan.workers > 1:
         run_workers(settings, plan.host, plan.port, plan.workers, on_ready)
@@ -104,11 +90,11 @@ def _serve(settings: Settings, plan: Plan, on_ready: Callable[[], None]) -> None
     serve(settings, plan.host, plan.port, on_ready)
 
 
-def _announce(settings: Settings, plan: Plan) -> None:
+def _announce(settings: Settings, plan: Plan, database: str) -> None:
     address = f"http://{plan.host}:{plan.port}"
     region = settings.queue_region
     print(f"penstock ready on {address}")
-    print(f"database {settings.direct_url}")
+    print(f"database {database}")
     print(
         f'boto3    boto3.client("sqs", endpoint_url="{address}", region_name="{region}", '
         'aws_access_key_id="x", aws_secret_access_key="x").create_queue(QueueName="hello")'
@@ -128,9 +114,8 @@ def _check_port(host: str, port: int) -> None:
         try:
             probe.bind((host, port))
         except OSError as error:
-            raise LocalError(
-                f"cannot listen on {host}:{port}: {error.strerror}; choose another --port"
-            ) from None
+            advice = "; choose another --port" if error.errno == errno.EADDRINUSE else ""
+            raise LocalError(f"cannot listen on {host}:{port}: {error.strerror}{advice}") from None
 
 
 @contextmanager

@@ -1,0 +1,51 @@
+"""Migrations for those who read one line: what may be wrong with a database that was not made by us."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .account import LocalError
+
+if TYPE_CHECKING:
+    import psycopg
+
+    from penstock.migrations import Applied
+
+
+def migrate_or_explain(dsn: str, role: str | None) -> Applied:
+    """Bring the database up to date. Raises LocalError for what its owner can put right."""
+    import psycopg  # noqa: PLC0415 - not for `penstock --help`
+
+    from penstock.migrations import MigrationError, migrate  # noqa: PLC0415
+
+    without_password(dsn)
+    try:
+        return migrate(dsn, role=role)
+    except MigrationError as error:
+        raise LocalError(str(error)) from error
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise LocalError(
+            f"the role of DATABASE_URL cannot migrate: {_one_line(error)}; let it own the database, "
+            "or have its owner run `penstock migrate` and start with --no-migrate"
+        ) from error
+    except psycopg.OperationalError as error:
+        raise LocalError(f"no connection to the database: {_one_line(error)}") from error
+
+
+def without_password(dsn: str) -> str:
+    """The address as libpq writes it, fit to be shown. Raises LocalError when it is none."""
+    import psycopg  # noqa: PLC0415
+    from psycopg.conninfo import conninfo_to_dict, make_conninfo  # noqa: PLC0415
+
+    try:
+        parts = conninfo_to_dict(dsn)
+    except psycopg.ProgrammingError:
+        # Its text would repeat the address, password and all.
+        raise LocalError(
+            "DATABASE_URL is not the address of a PostgreSQL; postgresql://user:password@host:5432/name is one"
+        ) from None
+    return make_conninfo(**{name: str(value) for name, value in parts.items() if name != "password"})
+
+
+def _one_line(error: psycopg.Error) -> str:
+    return " ".join(str(error).split())
