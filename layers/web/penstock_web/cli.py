@@ -26,6 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (LocalError, SettingError, CommandError) as error:
         print(f"penstock: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:  # before the command has a way of its own to end
+        return 130
 
 
 class CommandError(Exception):
