@@ -11,8 +11,7 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,7 +39,7 @@ class Round:
     def produce(self, actor: int) -> None:
         """Sends batches, each its own transaction, until the connection is gone."""
         rnd = random.Random(f"{self.number} {actor}")
-        with self.until_killed() as connection:
+        with suppress(psycopg.OperationalError), psycopg.connect(self.dsn, autocommit=True) as connection:
             serial = 0
             while not self.stop.is_set():
                 # Groups of this round only: those of a receive without an answer stay closed until the drain.
@@ -51,11 +50,12 @@ class Round:
                 entries = [Entry(body, None, group, body if group else None) for body in bodies]
                 sent = calls.send_entries(connection, self.arn, entries)
                 self.ledger.sent(bodies, [row.id for row in sent])
+        self.stop.set()
 
     def consume(self, actor: int) -> None:
         """Receives and deletes most of it, until the connection is gone."""
         rnd = random.Random(f"{self.number} {actor}")
-        with self.until_killed() as connection:
+        with suppress(psycopg.OperationalError), psycopg.connect(self.dsn, autocommit=True) as connection:
             while not self.stop.is_set():
                 begun = time.time()
                 deliveries = calls.receive(connection, self.arn, 10, HIDDEN_SECONDS)
@@ -63,15 +63,7 @@ class Round:
                 if deliveries and (self.arn.endswith(".fifo") or rnd.random() < 0.8):
                     delete(connection, self.ledger, deliveries)
                     self.deletes += 1
-
-    @contextmanager
-    def until_killed(self) -> Iterator[Connection]:
-        """A connection; losing it ends the block quietly."""
-        try:
-            with psycopg.connect(self.dsn, autocommit=True) as connection:
-                yield connection
-        except psycopg.OperationalError:
-            self.stop.set()
+        self.stop.set()
 
     def start(self, actors: int) -> list[threading.Thread]:
         threads = [threading.Thread(target=self.produce, args=(i,)) for i in range(actors)]
