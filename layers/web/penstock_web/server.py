@@ -48,7 +48,8 @@ def serve(
 
     `reuse_port`: several processes share the port, and the kernel spreads connections over them.
     """
-    logging.getLogger("psycopg.pool").setLevel(logging.WARNING)  # at info it writes two lines a call
+    # At info it writes two lines a call, as a warning one for each request of an outage, which ends with 503 anyway.
+    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
     environment = Environment(settings, load_receipts(settings))
     listener = listening_socket(host, port, reuse_port)
     asyncio_runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)

@@ -34,6 +34,9 @@ class Worker:
         while not self._stopping.is_set():
             try:
                 await asyncio.to_thread(self._run)
+            except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+                if not self._stopping.is_set():  # the database is away: said each time, without a traceback
+                    _log.warning("%s: %s", self._name, " ".join(str(error).split()))
             except Exception as error:  # noqa: BLE001 - logged; the next run tries again
                 if not self._stopping.is_set():
                     _log.exception("%s failed", self._name, exc_info=error)

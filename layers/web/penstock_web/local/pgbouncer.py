@@ -103,7 +103,7 @@ def _configure(home: Path, server: Postgres, database: str, pool_size: int, port
         auth_file=users,
         pool_size=pool_size,
         max_client_connections=1000,
-        query_wait_seconds=10,
+        query_wait_seconds=3,
         log_file=home / "log",
         pid_file=home / "pid",
     )
