@@ -1,6 +1,6 @@
 -- queue.delete_fifo: deletes FIFO messages under the handles of one receive count (null: whatever it is, in flight or
 -- not) and lets their groups go on. Returns a row a handle, as delete_messages.
--- Locks: the groups' rows in the order of their keys. Index: fifo_message_pkey. Called by: delete_messages, delete_by_id.
+-- The caller holds the groups' rows (lock_groups_of). Index: fifo_message_pkey. Called by: delete_messages, delete_one.
 create or replace function queue.delete_fifo(
     p_queue_id int, p_receive_count int, p_ids bigint[], p_numbers int[], p_archives boolean, p_keeps_history boolean)
 returns table (n int, outcome text)
@@ -13,8 +13,10 @@ declare
     v_hit bigint[];
     v_expired bigint[];
 begin
-    v_groups := array(select distinct m.group_key from queue.fifo_message m where m.id = any (p_ids) order by 1);
-    perform from queue.fifo_group g where g.group_key = any (v_groups) order by g.group_key for update;
+    v_groups := array(
+        with given as materialized (        -- apart from `distinct`, for which the group's index would be read whole
+            select m.group_key from queue.fifo_message m where m.id = any (p_ids))
+        select distinct g.group_key from given g);
     v_now := clock_timestamp();
     v_expired := array(
         select m.id from queue.fifo_message m
