@@ -209,7 +209,7 @@ create table queue.worker_position (
 
 function queue.add_history_day(p_day date)
     returns void
-    language plpgsql security definer set search_path=pg_catalog, pg_temp;
+    language plpgsql security definer set search_path=pg_catalog, pg_temp set lock_timeout=200ms;
 
 function queue.archive(p_name text, p_id bigint)
     returns boolean
@@ -276,7 +276,7 @@ function queue.dead_letter(p_queue_id integer, p_shard integer, p_lease queue.le
     language plpgsql;
 
 function queue.dead_letter_group(p_queue_id integer, p_group_key bigint, p_now timestamp with time zone, p_max_receive_count integer, p_dead_letter_arn text)
-    returns void
+    returns boolean
     language plpgsql;
 
 function queue.dead_letter_side(p_queue_id integer, p_max integer, p_max_receive_count integer, p_target integer, p_target_arn text)
@@ -329,7 +329,7 @@ function queue.describe_queue(p_arn text, p_with_counts boolean)
 
 function queue.drop_history_days(p_days integer)
     returns void
-    language plpgsql security definer set search_path=pg_catalog, pg_temp;
+    language plpgsql security definer set search_path=pg_catalog, pg_temp set lock_timeout=200ms;
 
 function queue.drop_queue(p_arn text)
     returns TABLE(error text)
@@ -363,9 +363,17 @@ function queue.lock_groups(p_queue_id integer, p_groups text[])
     returns void
     language plpgsql;
 
+function queue.lock_groups_of(p_ids bigint[])
+    returns void
+    language plpgsql;
+
 function queue.lock_key(p_kind integer, p_queue_id integer, p_shard integer)
     returns bigint
     language sql immutable;
+
+function queue.lock_readers_of(p_queue_id integer, p_public_ids bigint[])
+    returns void
+    language plpgsql;
 
 function queue.maintain_installation(p_limit integer, p_history_days integer)
     returns bigint
@@ -375,7 +383,7 @@ function queue.maintain_queue(p_queue_id integer)
     returns bigint
     language plpgsql;
 
-function queue.maintain_shard(p_queue_id integer, p_shard integer)
+function queue.maintain_shard(p_queue_id integer, p_shard integer, p_before timestamp with time zone)
     returns bigint
     language plpgsql;
 
@@ -451,6 +459,10 @@ function queue.receive_messages(p_queue text, p_max integer, p_lease_size intege
     returns SETOF queue.delivery
     language plpgsql;
 
+function queue.require_read_committed()
+    returns void
+    language plpgsql;
+
 function queue.resolve(p_name text)
     returns text
     language plpgsql stable;
@@ -510,6 +522,10 @@ function queue.take_side(p_queue_id integer, p_max integer, p_visibility interva
 function queue.time_key(p_queue_id integer, p_shard integer)
     returns bigint
     language sql immutable;
+
+function queue.try_lock_group(p_queue_id integer, p_group_id text)
+    returns bigint
+    language plpgsql set lock_timeout=1ms;
 
 function queue.unlease_messages(p_queue_id integer, p_shard integer, p_pos bigint, p_receive_count integer, p_ids bigint[], p_visible_at timestamp with time zone)
     returns boolean
