@@ -21,6 +21,7 @@ from penstock.wire.protocol import Protocol
 
 from .attendance import Deadlines, Ended, Receive, Visit
 from .driver import World, drive
+from .protocol import write_at_once
 
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -129,6 +130,8 @@ async def read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
 
 async def send_response(send: Send, response: HttpResponse) -> None:
     """Status, headers with the length, body."""
+    if write_at_once(send, response):
+        return
     headers = [*response.headers, (b"content-length", b"%d" % len(response.body))]
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     await send({"type": "http.response.body", "body": response.body})

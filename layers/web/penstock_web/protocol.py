@@ -1,4 +1,4 @@
-"""uvicorn's HTTP/1.1 protocol, with one system call an answer instead of two.
+"""uvicorn's HTTP/1.1 protocol, with one system call an answer instead of two, and a short way out for whole answers.
 
 uvicorn writes an answer's head and body apart, and each write is a `send` to the kernel. Here what is written in one
 turn of the event loop goes out together. Measured with SendMessage over 64 connections, in pairs: 5 to 13 % less CPU of
@@ -8,7 +8,9 @@ the service.
 import asyncio
 from typing import Any, cast
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+
+from penstock.context import HttpResponse
 
 LARGE_BYTES = (
     65_536  # beyond this joining costs more than a system call, and flow control should see it at once
@@ -53,3 +55,27 @@ class OneWriteProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(cast("asyncio.Transport", Corked(transport, self.loop)))
+
+
+def write_at_once(send: object, response: HttpResponse) -> bool:
+    """Writes a whole answer in one step, past the two ASGI messages and the checks of headers that we made ourselves.
+
+    False, and nothing is written, when `send` is not uvicorn's, its client is slow, or the answer closes the
+    connection: then the ordinary way is right.
+    """
+    cycle = getattr(send, "__self__", None)
+    if type(cycle) is not RequestResponseCycle or cycle.response_started or cycle.disconnected:
+        return False
+    if cycle.flow.write_paused or not cycle.keep_alive:
+        return False
+    parts = [STATUS_LINE[response.status]]
+    for name, value in (*cycle.default_headers, *response.headers):
+        if name == b"connection":
+            return False
+        parts += (name, b": ", value, b"\r\n")
+    parts += (b"content-length: %d\r\n\r\n" % len(response.body), response.body)
+    cycle.response_started = cycle.response_complete = True
+    cycle.transport.write(b"".join(parts))
+    cycle.message_event.set()
+    cycle.on_response()
+    return True

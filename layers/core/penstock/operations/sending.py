@@ -105,10 +105,10 @@ def store(
     arn: str, messages: Sequence[Outgoing], async_commit: bool = False
 ) -> Generator[Effect, Any, list[Stored]]:
     """Appends the messages to one queue in their order; a row each. Raises nothing: errors are in the rows."""
-    columns = list(zip(*(message[:8] for message in messages), strict=True))
+    columns = map(list, zip(*(message[:8] for message in messages), strict=True))
     rows = yield Rows(
         SEND_MESSAGES,
-        ([arn] * len(messages), *map(list, columns)),
+        ([arn] * len(messages), *columns),
         (async_commit,),
         lane=arn if arn.endswith(".fifo") else "",
     )
