@@ -169,6 +169,7 @@ create table queue.queues (
     constraint queues_arn_key UNIQUE (arn),
     constraint queues_shards_check CHECK (((shards >= 1) AND (shards <= 64)))
 );
+CREATE INDEX queues_dead_letter_arn ON queue.queues USING btree (dead_letter_arn, name) WHERE (dead_letter_arn IS NOT NULL);
 
 create table queue.secret (
     name text not null,
@@ -351,6 +352,10 @@ function queue.hide_message(p_queue_id integer, p_shard integer, p_pos bigint, p
     returns boolean
     language plpgsql;
 
+function queue.list_dead_letter_sources(p_arn text, p_after text, p_limit integer)
+    returns TABLE(name text)
+    language sql stable;
+
 function queue.list_queue_page(p_account_id text, p_region text, p_prefix text, p_after text, p_limit integer)
     returns TABLE(name text, fifo boolean, created_at_ms bigint)
     language sql stable;
@@ -459,6 +464,10 @@ function queue.receive_messages(p_queue text, p_max integer, p_lease_size intege
     returns SETOF queue.delivery
     language plpgsql;
 
+function queue.replace_policy(p_arn text, p_old text, p_new text)
+    returns TABLE(replaced boolean, error text)
+    language plpgsql;
+
 function queue.require_read_committed()
     returns void
     language plpgsql;
@@ -499,6 +508,10 @@ function queue.shared_secret(p_name text, p_new bytea)
     returns TABLE(value bytea)
     language plpgsql;
 
+function queue.tag_queue(p_arn text, p_tags jsonb, p_limit integer)
+    returns TABLE(error text, detail text)
+    language plpgsql;
+
 function queue.take_expired(p_queue_id integer, p_shard integer, p_after timestamp with time zone, p_now timestamp with time zone, p_max integer, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text)
     returns SETOF queue.delivery
     language plpgsql;
@@ -529,6 +542,10 @@ function queue.try_lock_group(p_queue_id integer, p_group_id text)
 
 function queue.unlease_messages(p_queue_id integer, p_shard integer, p_pos bigint, p_receive_count integer, p_ids bigint[], p_visible_at timestamp with time zone)
     returns boolean
+    language plpgsql;
+
+function queue.untag_queue(p_arn text, p_keys text[])
+    returns TABLE(error text)
     language plpgsql;
 
 function queue.watch_queues(p_arns text[], p_watcher uuid)

@@ -13,7 +13,7 @@ from msgspec import Struct
 from .context import Context
 from .effects import Effect
 from .messages import sqs
-from .operations import deleting, queues, receiving, sending, visibility
+from .operations import dead_letters, deleting, permissions, queues, receiving, sending, tags, visibility
 
 Operation = Callable[[Any, Context], Generator[Effect, Any, Any]]
 
@@ -64,6 +64,13 @@ ACTIONS: tuple[Action, ...] = (
            visibility.change_message_visibility),
     Action("sqs", "ChangeMessageVisibilityBatch", sqs.ChangeMessageVisibilityBatchRequest,
            sqs.ChangeMessageVisibilityBatchResult, visibility.change_message_visibility_batch),
+    Action("sqs", "TagQueue", sqs.TagQueueRequest, None, tags.tag_queue),
+    Action("sqs", "UntagQueue", sqs.UntagQueueRequest, None, tags.untag_queue),
+    Action("sqs", "ListQueueTags", sqs.ListQueueTagsRequest, sqs.ListQueueTagsResult, tags.list_queue_tags),
+    Action("sqs", "AddPermission", sqs.AddPermissionRequest, None, permissions.add_permission),
+    Action("sqs", "RemovePermission", sqs.RemovePermissionRequest, None, permissions.remove_permission),
+    Action("sqs", "ListDeadLetterSourceQueues", sqs.ListDeadLetterSourceQueuesRequest,
+           sqs.ListDeadLetterSourceQueuesResult, dead_letters.list_dead_letter_source_queues),
 )
 # fmt: on
 

@@ -219,6 +219,15 @@ def check_tags(tags: Mapping[str, str]) -> None:
             raise errors.InvalidParameterValue("Tag values must be between 0 and 256 characters in length.")
 
 
+def check_label(value: str) -> None:
+    """1-80 of `[A-Za-z0-9_-]`: the label of a permission."""
+    if _ENTRY_ID(value) is None:
+        raise errors.InvalidParameterValue(
+            f"Value {value} for parameter Label is invalid. Reason: "
+            "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length."
+        )
+
+
 _RANGES = {
     "DelaySeconds": (0, 900, "DelaySeconds must be >= 0 and <= 900."),
     "VisibilityTimeout": (0, 43_200, "VisibilityTimeout must be an integer between 0 and 43200."),

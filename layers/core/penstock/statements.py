@@ -52,3 +52,9 @@ SHARED_SECRET = Statement("queue.shared_secret", ("text", "bytea"))
 MAINTAIN_QUEUE = Statement("queue.maintain_queue", ("int4",))
 MAINTAIN_INSTALLATION = Statement("queue.maintain_installation", ("int4", "int4"))
 NEXT_QUEUES = Statement("queue.next_queues", ("text", "int4"))
+
+# --- tags, permissions, dead-letter queues ---------------------------------------------------------------------------
+TAG_QUEUE = Statement("queue.tag_queue", ("text", "jsonb", "int4"))
+UNTAG_QUEUE = Statement("queue.untag_queue", ("text", "text[]"))
+REPLACE_POLICY = Statement("queue.replace_policy", ("text", "text", "text"))
+LIST_DEAD_LETTER_SOURCES = Statement("queue.list_dead_letter_sources", ("text", "text", "int4"))

@@ -255,3 +255,49 @@ class ChangeMessageVisibilityBatchResult(Result):
         list[ChangeMessageVisibilityBatchResultEntry], flat_list("ChangeMessageVisibilityBatchResultEntry")
     ] = field(default_factory=list)
     failed: Failures = field(default_factory=list)
+
+
+# --- tags ------------------------------------------------------------------------------------------------------------
+class TagQueueRequest(Request):
+    queue_url: str
+    tags: Annotated[dict[str, str], flat_map("Tag", "Key", "Value")]
+
+
+class UntagQueueRequest(Request):
+    queue_url: str
+    tag_keys: Annotated[list[str], flat_list("TagKey")]
+
+
+class ListQueueTagsRequest(Request):
+    queue_url: str
+
+
+class ListQueueTagsResult(Result):
+    tags: Tags = None
+
+
+# --- permissions -----------------------------------------------------------------------------------------------------
+class AddPermissionRequest(Request):
+    queue_url: str
+    label: str
+    aws_account_ids: Annotated[list[str], flat_list("AWSAccountId")] = field(name="AWSAccountIds")
+    actions: Annotated[list[str], flat_list("ActionName")]
+
+
+class RemovePermissionRequest(Request):
+    queue_url: str
+    label: str
+
+
+# --- dead-letter queues ----------------------------------------------------------------------------------------------
+class ListDeadLetterSourceQueuesRequest(Request):
+    queue_url: str
+    next_token: str | None = None
+    max_results: int | None = None
+
+
+class ListDeadLetterSourceQueuesResult(Result):
+    """`queueUrls` begins with a small letter in the model, and is there even when it is empty."""
+
+    queue_urls: Annotated[list[str], flat_list("QueueUrl")] = field(name="queueUrls")
+    next_token: str | None = None

@@ -25,6 +25,7 @@ _TEXTS: dict[str, Callable[[str], errors.AwsError]] = {
     "QueueDeletedRecently": lambda seconds: errors.QueueDeletedRecently(
         f"You must wait {seconds} seconds after deleting a queue before you can create another with the same name."
     ),
+    "TooManyTags": lambda name: errors.InvalidParameterValue(f"Too many tags added for queue {name}."),
     "PurgeQueueInProgress": lambda name: errors.PurgeQueueInProgress(
         f"Only one PurgeQueue operation on {name} is allowed every 60 seconds."
     ),

@@ -1,0 +1,44 @@
+"""Tags of queues: TagQueue, UntagQueue, ListQueueTags."""
+
+from collections.abc import Generator
+from typing import Any
+
+import msgspec
+
+from .. import characters, errors
+from ..context import Context
+from ..effects import Effect, Sql
+from ..messages.sqs import ListQueueTagsRequest, ListQueueTagsResult, TagQueueRequest, UntagQueueRequest
+from ..statements import DESCRIBE_QUEUE, TAG_QUEUE, UNTAG_QUEUE
+from .queues import as_json
+from .refusals import refusal
+
+_text = msgspec.json.Decoder(dict[str, str])
+
+
+def tag_queue(request: TagQueueRequest, context: Context) -> Generator[Effect, Any, None]:
+    """Adds tags; one that exists gets the new value."""
+    arn = context.queue_arn(request.queue_url)
+    characters.check_tags(request.tags)
+    ((error, detail),) = yield Sql(TAG_QUEUE, (arn, as_json(request.tags), characters.MAXIMUM_TAGS))
+    if error is not None:
+        raise refusal(error, detail)
+
+
+def untag_queue(request: UntagQueueRequest, context: Context) -> Generator[Effect, Any, None]:
+    """Removes tags; one that is not there is no error."""
+    arn = context.queue_arn(request.queue_url)
+    characters.check_tags(dict.fromkeys(request.tag_keys, ""))
+    ((error,),) = yield Sql(UNTAG_QUEUE, (arn, request.tag_keys))
+    if error is not None:
+        raise refusal(error, None)
+
+
+def list_queue_tags(
+    request: ListQueueTagsRequest, context: Context
+) -> Generator[Effect, Any, ListQueueTagsResult]:
+    """All tags of a queue."""
+    rows = yield Sql(DESCRIBE_QUEUE, (context.queue_arn(request.queue_url), False))
+    if not rows:
+        raise errors.QueueDoesNotExist
+    return ListQueueTagsResult(tags=_text.decode(rows[0][3]) or None)

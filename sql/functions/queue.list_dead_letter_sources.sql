@@ -1,0 +1,10 @@
+-- queue.list_dead_letter_sources(arn, after, limit): ARNs of the queues whose dead-letter queue this is, in the order
+-- of names, after p_after. Index: queues_dead_letter_arn. Called by: ListDeadLetterSourceQueues.
+create or replace function queue.list_dead_letter_sources(p_arn text, p_after text, p_limit int)
+returns table (name text)
+language sql stable as $$
+select q.name from queue.queues q
+where q.dead_letter_arn = p_arn and q.name > coalesce(p_after, '')
+order by q.name
+limit p_limit
+$$;

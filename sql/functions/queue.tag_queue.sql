@@ -1,0 +1,18 @@
+-- queue.tag_queue(arn, tags, limit): adds tags or replaces the values of those that exist; at most p_limit in all.
+-- Returns one row: error QueueDoesNotExist, TooManyTags or null, and detail (the queue's name).
+-- Called by: TagQueue.
+create or replace function queue.tag_queue(p_arn text, p_tags jsonb, p_limit int)
+returns table (error text, detail text)
+language plpgsql as $$
+declare
+    v_name text;
+    v_count int;
+begin
+    select q.name, (select count(*) from jsonb_object_keys(q.tags || p_tags)) into v_name, v_count
+    from queue.queues q where q.arn = p_arn for update;
+    if v_count <= p_limit then
+        update queue.queues q set tags = q.tags || p_tags where q.arn = p_arn;
+    end if;
+    return query select case when v_name is null then 'QueueDoesNotExist' when v_count > p_limit then 'TooManyTags' end,
+        v_name;
+end $$;
