@@ -17,6 +17,7 @@ begin
         queue.dead_letter_system(p_queue_id, l.system)
     from queue.log l
     where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (p_lease.ids)
+        and l.id between p_lease.first_id and p_lease.pos     -- an array alone may be a filter of a whole shard
     order by l.id;
     update queue.lease x
     set ids = '{}', done_at = v_now, outcome = 'dead_lettered'

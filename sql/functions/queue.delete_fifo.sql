@@ -8,23 +8,25 @@ language plpgsql as $$
 #variable_conflict use_column
 declare
     v_now timestamptz;
+    v_rows tid[];
     v_groups bigint[];
     v_group bigint;
     v_hit bigint[];
     v_expired bigint[];
 begin
-    v_groups := array(
-        with given as materialized (        -- apart from `distinct`, for which the group's index would be read whole
-            select m.group_key from queue.fifo_message m where m.id = any (p_ids))
-        select distinct g.group_key from given g);
+    -- One by one, since an array alone may be a filter of all messages. The groups are locked: nobody moves these rows.
+    v_rows := array(
+        select (select m.ctid from queue.fifo_message m where m.id = u.id and m.queue_id = p_queue_id)
+        from unnest(p_ids) u(id));
+    v_groups := array(select m.group_key from queue.fifo_message m where m.ctid = any (v_rows));
     v_now := clock_timestamp();
     v_expired := array(
         select m.id from queue.fifo_message m
-        where m.id = any (p_ids) and m.queue_id = p_queue_id and m.receive_count = p_receive_count
+        where m.ctid = any (v_rows) and m.receive_count = p_receive_count
             and m.visible_at <= v_now);
     with deleted as (
         delete from queue.fifo_message m
-        where m.id = any (p_ids) and m.queue_id = p_queue_id and m.id <> all (v_expired)
+        where m.ctid = any (v_rows) and m.id <> all (v_expired)
             and m.receive_count = coalesce(p_receive_count, m.receive_count)
         returning m.*),
     archived as (
@@ -38,7 +40,7 @@ begin
             array_agg(d.sent_at), array_agg(v_now)
         from deleted d where p_keeps_history group by 3, 4, 5)
     select array_agg(d.id) into v_hit from deleted d;
-    foreach v_group in array v_groups loop
+    for v_group in select distinct g from unnest(v_groups) g loop
         perform queue.settle_group(v_group);
     end loop;
     return query

@@ -35,7 +35,8 @@ begin
         select p_queue_id, queue.public_id(p_shard, l.id), l.message_id, l.sent_at, p_receive_count, l.body,
             l.attributes, l.system
         from queue.log l
-        where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (v_hit);
+        where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (v_hit)
+            and l.id between v_hit[1] and v_hit[cardinality(v_hit)];      -- an array alone may be a filter
     end if;
     return v_hit;
 end $$;

@@ -5,13 +5,19 @@ create or replace function queue.delete_side(
 returns bigint[]
 language plpgsql as $$
 declare
+    v_rows tid[];
     v_hit bigint[];
 begin
+    -- One by one, since an array alone may be a filter of all the queue's messages. Locked here, seen by the next statement.
+    v_rows := array(
+        select (select s.ctid from queue.side s
+                where s.queue_id = p_queue_id and s.shard = p_shard and s.id = u.id
+                    and s.receive_count = coalesce(p_receive_count, s.receive_count)
+                for update)
+        from unnest(p_ids) u(id));
     with deleted as (
         delete from queue.side s
-        where s.queue_id = p_queue_id and s.shard = p_shard and s.id = any (p_ids)
-            and s.receive_count = coalesce(p_receive_count, s.receive_count)
-        returning s.*),
+        where s.ctid = any (v_rows) returning s.*),
     archived as (
         insert into queue.archive (queue_id, public_id, message_id, sent_at, receive_count, body, attributes, system)
         select p_queue_id, queue.public_id(d.shard, d.id), d.message_id, d.sent_at, d.receive_count, d.body,

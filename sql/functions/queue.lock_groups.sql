@@ -5,8 +5,9 @@ create or replace function queue.lock_groups(p_queue_id int, p_groups text[]) re
 language plpgsql as $$
 begin
     perform from queue.fifo_group g
-    where g.group_key = any (array(
-        select e.group_key from queue.fifo_group e where e.queue_id = p_queue_id and e.group_id = any (p_groups)))
+    where g.group_key = any (array(     -- one by one, since an array alone may be a filter of all the queue's groups
+        select (select e.group_key from queue.fifo_group e where e.queue_id = p_queue_id and e.group_id = u.group_id)
+        from unnest(p_groups) u(group_id)))
     order by g.group_key for update;
     insert into queue.fifo_group (queue_id, group_id, visible_at)
     select p_queue_id, m.group_id, 'infinity'

@@ -28,7 +28,8 @@ found as (
     from cursor c
     join queue.lease x on x.queue_id = c.queue_id and x.shard = c.shard and x.pos > c.low and x.ids <> '{}'
         and queue.message_state(x.visible_at, x.receive_count) = p_state
-    join queue.log l on l.queue_id = x.queue_id and l.shard = x.shard and l.id = any (x.ids))
+    join queue.log l on l.queue_id = x.queue_id and l.shard = x.shard and l.id = any (x.ids)
+        and l.id between x.first_id and x.pos)
     union all
     (select queue.public_id(s.shard, s.id), s.receive_count, s.message_id, s.sent_at, s.visible_at, s.body,
         s.attributes, s.system

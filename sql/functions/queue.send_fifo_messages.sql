@@ -55,7 +55,10 @@ begin
     where e.group_key is null or e.deduplication_id is null or d.message_id <> e.message_id;
     for v_key in
         select g.group_key from queue.fifo_group g
-        where g.queue_id = v_queue.queue_id and g.group_id = any (v_groups) and g.visible_at = 'infinity'
+        where g.visible_at = 'infinity' and g.group_key = any (array(
+            select (select e.group_key from queue.fifo_group e
+                    where e.queue_id = v_queue.queue_id and e.group_id = u.group_id)
+            from unnest(v_groups) u(group_id)))
     loop
         perform queue.settle_group(v_key);
     end loop;

@@ -48,6 +48,7 @@ begin
             queue.epoch_ms(p_now + p_visibility)
         from queue.log l
         where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (v_part)
+            and l.id between v_part[1] and v_part[cardinality(v_part)]    -- an array alone may be a filter
         order by l.id;
     end loop;
 end $$;

@@ -1,4 +1,4 @@
--- queue.unlease_messages: moves messages out of a lease into the slow lane; false when they are not in it.
+-- queue.unlease_messages: moves messages (ids ascending) out of a lease into the slow lane; false when they are not in it.
 -- Locks: the lease's row. Index: lease_pkey, log_pkey. Called by: hide_message, maintain_shard (stragglers).
 create or replace function queue.unlease_messages(
     p_queue_id int, p_shard int, p_pos bigint, p_receive_count int, p_ids bigint[], p_visible_at timestamptz)
@@ -21,6 +21,7 @@ begin
     select l.id, p_visible_at, l.sent_at, v_first_received_at, l.message_id, p_queue_id, p_receive_count, p_shard,
         l.body, l.attributes, l.system
     from queue.log l
-    where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (p_ids);
+    where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (p_ids)
+        and l.id between p_ids[1] and p_ids[cardinality(p_ids)];      -- an array alone may be a filter of a whole shard
     return true;
 end $$;
