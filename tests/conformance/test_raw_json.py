@@ -81,6 +81,13 @@ GOOD: dict[str, Any] = {
     "MessageBody": "x",
     "ReceiptHandle": "x",
     "VisibilityTimeout": 1,
+    "Tags": {"team": "blue"},
+    "TagKeys": ["team"],
+    "Label": "partner",
+    "AWSAccountIds": ["111122223333"],
+    "Actions": ["SendMessage"],
+    "SourceArn": "arn:aws:sqs:us-east-1:000000000000:never-made",
+    "TaskHandle": "x",
     "Entries": [{"Id": "a", "MessageBody": "x", "ReceiptHandle": "x", "VisibilityTimeout": 1}],
 }
 
