@@ -21,6 +21,7 @@ _TIMES: dict[LiteralString, tuple[LiteralString, ...]] = {
     "fifo_message": ("visible_at", "sent_at", "first_received_at"),
     "fifo_group": ("visible_at",),
     "deduplication": ("expires_at",),
+    "move_task": ("started_at", "paced_at"),
 }
 
 
@@ -52,6 +53,17 @@ class Clock:
         self._value(
             "select queue.maintain_queue(q.queue_id) from queue.queues q where q.arn = %(arn)s", arn=arn
         )
+
+    def move(self, arn: str) -> int:
+        """What the worker of message move tasks does for one source, until it can move no more; messages moved."""
+        moved = 0
+        while step := self._value(
+            "select (select s.moved from queue.run_move_task(t.task_id, 100) s) from queue.move_task t"
+            " join queue.queues q using (queue_id) where q.arn = %(arn)s and t.status = 'RUNNING'",
+            arn=arn,
+        ):
+            moved += int(step)
+        return moved
 
     def now(self) -> Any:
         """The database's time."""

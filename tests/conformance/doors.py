@@ -14,7 +14,11 @@ from tests.database import Database
 from tests.lambda_door import LambdaDoor
 
 # The tests' clock moves times under the worker's feet, so it runs once and rests; tests call it when they need it.
-PATIENT = {"QUEUE_MAINTAIN_INTERVAL_MS": "3600000", "QUEUE_DRAIN_SECONDS": "1"}
+PATIENT = {
+    "QUEUE_MAINTAIN_INTERVAL_MS": "3600000",
+    "QUEUE_MOVE_INTERVAL_MS": "3600000",
+    "QUEUE_DRAIN_SECONDS": "1",
+}
 
 # As on AWS (purge and re-creation once in 60 s), and without these limits.
 DEFAULT: Mapping[str, str] = {}

@@ -166,6 +166,11 @@ def test_maintain_answers_its_counts(direct: Functions) -> None:
     assert set(counts) == {"queues", "messages", "rows"}
 
 
+def test_move_answers_its_counts(direct: Functions) -> None:
+    """No task runs: one look, and the invocation ends."""
+    assert direct.invoke("move", {"version": "0", "source": "aws.scheduler"}) == {"steps": 0, "messages": 0}
+
+
 def test_maintain_fails_when_the_database_does(empty_database: Database) -> None:
     with Functions(empty_database.api_dsn) as functions, pytest.raises(psycopg.Error):
         functions.invoke("maintain", {})

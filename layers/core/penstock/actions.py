@@ -13,7 +13,17 @@ from msgspec import Struct
 from .context import Context
 from .effects import Effect
 from .messages import sqs
-from .operations import dead_letters, deleting, permissions, queues, receiving, sending, tags, visibility
+from .operations import (
+    dead_letters,
+    deleting,
+    move_tasks,
+    permissions,
+    queues,
+    receiving,
+    sending,
+    tags,
+    visibility,
+)
 
 Operation = Callable[[Any, Context], Generator[Effect, Any, Any]]
 
@@ -71,6 +81,12 @@ ACTIONS: tuple[Action, ...] = (
     Action("sqs", "RemovePermission", sqs.RemovePermissionRequest, None, permissions.remove_permission),
     Action("sqs", "ListDeadLetterSourceQueues", sqs.ListDeadLetterSourceQueuesRequest,
            sqs.ListDeadLetterSourceQueuesResult, dead_letters.list_dead_letter_source_queues),
+    Action("sqs", "StartMessageMoveTask", sqs.StartMessageMoveTaskRequest, sqs.StartMessageMoveTaskResult,
+           move_tasks.start_message_move_task),
+    Action("sqs", "ListMessageMoveTasks", sqs.ListMessageMoveTasksRequest, sqs.ListMessageMoveTasksResult,
+           move_tasks.list_message_move_tasks),
+    Action("sqs", "CancelMessageMoveTask", sqs.CancelMessageMoveTaskRequest, sqs.CancelMessageMoveTaskResult,
+           move_tasks.cancel_message_move_task),
 )
 # fmt: on
 

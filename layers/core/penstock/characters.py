@@ -234,6 +234,7 @@ _RANGES = {
     "MaxNumberOfMessages": (1, 10, "Must be between 1 and 10, if provided."),
     "WaitTimeSeconds": (0, 20, "Must be >= 0 and <= 20, if provided."),
     "MaxResults": (1, 1_000, "Must be between 1 and 1000, if provided."),
+    "MaxNumberOfMessagesPerSecond": (1, 500, "Must be between 1 and 500, if provided."),
 }
 
 

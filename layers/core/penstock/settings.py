@@ -65,6 +65,8 @@ SETTINGS: Final = (
     Setting("QUEUE_RECREATE_INTERVAL_SECONDS", 60, "seconds", "Least time between DeleteQueue and CreateQueue of "
             "one name, as on AWS. 0: no limit.", 0),
     Setting("QUEUE_MAINTAIN_INTERVAL_MS", 2000, "ms", "Pause between two rounds of cleaning in a process.", 1),
+    Setting("QUEUE_MOVE_INTERVAL_MS", 1000, "ms", "Pause between two looks of a process for message move tasks "
+            "to work on.", 1),
     Setting("QUEUE_HISTORY_DAYS", 30, "days", "How long it is kept what became of each message (without its "
             "body), for metrics.", 1),
     Setting("QUEUE_DRAIN_SECONDS", 4, "seconds", "After SIGTERM or Ctrl-C: longest wait for requests under "
@@ -95,6 +97,7 @@ class Settings:
     queue_purge_interval_seconds: int
     queue_recreate_interval_seconds: int
     queue_maintain_interval_ms: int
+    queue_move_interval_ms: int
     queue_history_days: int
     queue_drain_seconds: int
     log_level: str

@@ -58,3 +58,10 @@ TAG_QUEUE = Statement("queue.tag_queue", ("text", "jsonb", "int4"))
 UNTAG_QUEUE = Statement("queue.untag_queue", ("text", "text[]"))
 REPLACE_POLICY = Statement("queue.replace_policy", ("text", "text", "text"))
 LIST_DEAD_LETTER_SOURCES = Statement("queue.list_dead_letter_sources", ("text", "text", "int4"))
+
+# --- message move tasks ----------------------------------------------------------------------------------------------
+START_MOVE_TASK = Statement("queue.start_move_task", ("text", "text", "int4"))
+LIST_MOVE_TASKS = Statement("queue.list_move_tasks", ("text", "int4"))
+CANCEL_MOVE_TASK = Statement("queue.cancel_move_task", ("uuid", "text"))
+RUNNING_MOVE_TASKS = Statement("queue.running_move_tasks", ())
+RUN_MOVE_TASK = Statement("queue.run_move_task", ("uuid", "int4"))

@@ -9,7 +9,7 @@ import psycopg
 
 from penstock.database import connect
 from penstock.settings import Settings
-from penstock.workers import Counts, maintain
+from penstock.workers import Counts, maintain, move
 
 RunOnce = Callable[[Settings, "psycopg.Connection[Any]"], Counts]
 
@@ -65,4 +65,7 @@ class Worker:
 
 def workers(settings: Settings) -> list[Worker]:
     """Every worker of the container."""
-    return [Worker("maintain", maintain.run_once, settings, settings.queue_maintain_interval_ms / 1000)]
+    return [
+        Worker("maintain", maintain.run_once, settings, settings.queue_maintain_interval_ms / 1000),
+        Worker("move", move.run_once, settings, settings.queue_move_interval_ms / 1000),
+    ]

@@ -301,3 +301,49 @@ class ListDeadLetterSourceQueuesResult(Result):
 
     queue_urls: Annotated[list[str], flat_list("QueueUrl")] = field(name="queueUrls")
     next_token: str | None = None
+
+
+# --- message move tasks ----------------------------------------------------------------------------------------------
+class StartMessageMoveTaskRequest(Request):
+    source_arn: str
+    destination_arn: str | None = None
+    max_number_of_messages_per_second: int | None = None
+
+
+class StartMessageMoveTaskResult(Result):
+    task_handle: str | None = None
+
+
+class CancelMessageMoveTaskRequest(Request):
+    task_handle: str
+
+
+class CancelMessageMoveTaskResult(Result):
+    approximate_number_of_messages_moved: int | None = None
+
+
+class ListMessageMoveTasksRequest(Request):
+    source_arn: str
+    max_results: int | None = None
+
+
+class ListMessageMoveTasksResultEntry(Result):
+    """One task. `started_timestamp` is in milliseconds since 1970; `task_handle` is there while the task runs."""
+
+    task_handle: str | None = None
+    status: str | None = None
+    source_arn: str | None = None
+    destination_arn: str | None = None
+    max_number_of_messages_per_second: int | None = None
+    approximate_number_of_messages_moved: int | None = None
+    approximate_number_of_messages_to_move: int | None = None
+    failure_reason: str | None = None
+    started_timestamp: int | None = None
+
+
+class ListMessageMoveTasksResult(Result):
+    """`Results` is there even when it is empty, as far as the protocol can say so."""
+
+    results: Annotated[
+        list[ListMessageMoveTasksResultEntry] | None, flat_list("ListMessageMoveTasksResultEntry")
+    ] = None

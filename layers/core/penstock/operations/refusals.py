@@ -26,6 +26,23 @@ _TEXTS: dict[str, Callable[[str], errors.AwsError]] = {
         f"You must wait {seconds} seconds after deleting a queue before you can create another with the same name."
     ),
     "TooManyTags": lambda name: errors.InvalidParameterValue(f"Too many tags added for queue {name}."),
+    "ResourceNotFoundException": lambda parameter: errors.ResourceNotFoundException(
+        "Task does not exist."
+        if parameter == "TaskHandle"
+        else f"The resource that you specified for the {parameter} parameter doesn't exist."
+    ),
+    "NotADeadLetterQueue": lambda _: errors.InvalidParameterValue(
+        "Source queue must be configured as a Dead Letter Queue."
+    ),
+    "MoveToItself": lambda _: errors.InvalidParameterValue(
+        "Source queue and destination queue must not be the same."
+    ),
+    "MoveToOtherType": lambda _: errors.InvalidParameterValue(
+        "Source queue and destination queue must be of the same type."
+    ),
+    "MoveTaskRunning": lambda _: errors.InvalidParameterValue(
+        "There is already a task running. Only one active task is allowed for a source queue arn at a given time."
+    ),
     "PurgeQueueInProgress": lambda name: errors.PurgeQueueInProgress(
         f"Only one PurgeQueue operation on {name} is allowed every 60 seconds."
     ),

@@ -1,0 +1,6 @@
+"""Moves messages for message move tasks; a schedule invokes it every minute."""
+
+from penstock.scheduled import scheduled_handler
+from penstock.workers import move
+
+handler = scheduled_handler(move)

@@ -1,0 +1,43 @@
+"""Moves messages for the tasks of StartMessageMoveTask, step by step; each step is a transaction of its own.
+
+A run ends when no task runs, or when its time is over; any worker goes on where another one stopped. Several share the
+tasks, and a task's rate holds for all of them together, since the database counts it.
+"""
+
+from time import monotonic, sleep
+from typing import Any
+from uuid import UUID
+
+import psycopg
+
+from ..settings import Settings
+from ..statements import RUN_MOVE_TASK, RUNNING_MOVE_TASKS
+from . import Counts
+
+LONGEST_RUN_SECONDS = 1.5
+MESSAGES_A_STEP = 100
+PAUSE_SECONDS = 0.1
+"""When nothing can move right now: the rate of every task is used up, or others hold the messages."""
+
+
+def run_once(settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:  # noqa: ARG001 - as every worker
+    """One bounded run on an autocommit connection. Raises psycopg.Error; what was done before stays done."""
+    deadline = monotonic() + LONGEST_RUN_SECONDS
+    steps = messages = 0
+    with psycopg.RawCursor(connection) as cursor:
+        while monotonic() < deadline and (tasks := cursor.execute(RUNNING_MOVE_TASKS.text).fetchall()):
+            before = messages
+            for (task_id,) in tasks:
+                messages += step(cursor, task_id)
+                steps += 1
+                if monotonic() >= deadline:
+                    break
+            if messages == before:
+                sleep(PAUSE_SECONDS)
+    return {"steps": steps, "messages": messages}
+
+
+def step(cursor: "psycopg.RawCursor[Any]", task_id: UUID) -> int:
+    """Messages moved by one step; 0 also when another worker has the task."""
+    row = cursor.execute(RUN_MOVE_TASK.text, (task_id, MESSAGES_A_STEP)).fetchone()
+    return int(row[0]) if row else 0

@@ -1,0 +1,31 @@
+-- queue.move_groups(queue, limit, destination): moves messages of a FIFO queue, group after group, the longest ready
+-- first: of each group the first messages, as far as they are visible and go to the same queue, into the group of the
+-- same name there. Stops at a message that cannot move: nothing overtakes it in its group.
+-- Returns one row: messages moved, and why the next one could not be (move_target).
+-- Locks: the groups' rows, here and there, skipped when locked. Index: fifo_group_visible_at. Called by: run_move_task.
+create or replace function queue.move_groups(
+    p_queue_id int, p_limit int, p_destination text, out moved int, out failure text)
+language plpgsql as $$
+declare
+    v_now timestamptz := clock_timestamp();
+    v_group record;
+    v_target record;
+    v_rows int;
+begin
+    moved := 0;
+    for v_group in
+        select g.group_key, g.group_id from queue.fifo_group g
+        where queue.time_key(g.queue_id, -2) = queue.time_key(p_queue_id, -2) and g.visible_at <= v_now
+        order by g.visible_at, g.group_key limit p_limit for update skip locked
+    loop
+        exit when moved >= p_limit;
+        select t.target_arn, t.failure into v_target
+        from (select m.system from queue.fifo_message m where m.group_key = v_group.group_key order by m.id limit 1) h
+        cross join lateral queue.move_target(p_queue_id, p_destination, h.system) t;
+        failure := v_target.failure;
+        exit when failure is not null;
+        v_rows := queue.move_group(p_queue_id, v_group.group_key, v_group.group_id, p_limit - moved, p_destination,
+            v_target.target_arn);
+        moved := moved + v_rows;
+    end loop;
+end $$;

@@ -1,0 +1,12 @@
+-- queue.move_target(queue, destination, system): the ARN of the queue that a message of a dead-letter queue moves to,
+-- and why there is none (FailureReason, in the words of AWS). The destination of the task, or else where the message
+-- came from, unless that is the dead-letter queue itself. Called by: move_side, move_groups.
+create or replace function queue.move_target(p_queue_id int, p_destination text, p_system jsonb)
+returns table (target_arn text, failure text)
+language sql stable as $$
+select q.arn, case when a.arn is null then 'CouldNotDetermineMessageSource'
+                   when q.arn is null then 'AWS.SimpleQueueService.NonExistentQueue' end
+from (select nullif(coalesce(p_destination, p_system ->> 'DeadLetterQueueSourceArn'), o.arn) as arn
+      from queue.queues o where o.queue_id = p_queue_id) a
+left join queue.queues q on q.arn = a.arn
+$$;

@@ -1,0 +1,52 @@
+-- queue.run_move_task(task, limit): one step of a message move task: moves up to p_limit messages, and not more than
+-- its rate allows, in this transaction: each leaves its queue and arrives in the other one, or neither. Ends the task
+-- when nothing is left that could be received; messages in flight or delayed are not moved.
+-- The rate: a second's worth of messages at once, then as many as time has passed, whoever works on the task.
+-- Returns one row: messages moved and the status now; no row when the task does not run or another worker has it.
+-- Raises QU004 (not under READ COMMITTED). Locks: the task's row (skipped when locked), then messages, shards and
+-- groups, none of which is waited for: a step holds up nobody and cannot deadlock. Called by: the worker `move`.
+create or replace function queue.run_move_task(p_task_id uuid, p_limit int)
+returns table (moved int, status text)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_task queue.move_task;
+    v_source queue.queues;
+    v_paced_at timestamptz;
+    v_limit int := p_limit;
+    v_step record;
+begin
+    perform queue.require_read_committed();
+    select * into v_task from queue.move_task t
+    where t.task_id = p_task_id and t.status = 'RUNNING' for update skip locked;
+    if v_task.task_id is null then
+        return;
+    end if;
+    if v_task.maximum_per_second is not null then
+        v_paced_at := greatest(v_task.paced_at, clock_timestamp() - interval '1 second');
+        v_limit := least(p_limit, greatest(0, floor(
+            extract(epoch from clock_timestamp() - v_paced_at) * v_task.maximum_per_second)));
+    end if;
+    select * into v_source from queue.queues q where q.queue_id = v_task.queue_id;
+    if v_source.queue_id is null then
+        select 0 as moved, 'AWS.SimpleQueueService.NonExistentQueue' as failure into v_step;
+    elsif v_source.fifo then
+        select * into v_step from queue.move_groups(v_source.queue_id, v_limit, v_task.destination_arn);
+    else
+        select * into v_step from queue.move_side(v_source.queue_id, v_limit, v_task.destination_arn);
+        if v_step.moved = 0 and v_step.failure is null then     -- in a step of its own: it holds no message then
+            select * into v_step
+            from queue.move_log(v_source.queue_id, v_source.shards, v_limit, v_task.destination_arn);
+        end if;
+    end if;
+    return query
+    update queue.move_task t
+    set moved = t.moved + v_step.moved,
+        paced_at = coalesce(v_paced_at + v_step.moved * interval '1 second' / t.maximum_per_second, clock_timestamp()),
+        failure_reason = v_step.failure,
+        status = case when v_step.failure is not null then 'FAILED'
+            when not exists (select from queue.ready_queues(array[v_source.arn])) then 'COMPLETED'
+            else 'RUNNING' end
+    where t.task_id = p_task_id
+    returning v_step.moved, t.status;
+end $$;

@@ -1,0 +1,19 @@
+-- queue.send_moved(targets, bodies, attributes, system): sends what a message move task took out of a standard queue,
+-- as new messages: with ids and times of their own, after the queue's delay. Their size is not looked at.
+-- Raises QU001 (a target went meanwhile): the step is undone, and the next one finds it missing.
+-- Locks: as send_messages. Called by: move_side, move_log.
+create or replace function queue.send_moved(
+    p_targets text[], p_bodies text[], p_attributes jsonb[], p_system jsonb[]) returns void
+language plpgsql as $$
+begin
+    if cardinality(p_targets) <> (
+        select count(*) from queue.send_messages(
+            p_targets, array(select gen_random_uuid() from unnest(p_targets)), p_bodies,
+            array_fill(0, array[cardinality(p_targets)]), p_attributes,
+            array(select queue.move_system(s) from unnest(p_system) with ordinality u(s, n) order by n),
+            null, null, null) s
+        where s.error is null)
+    then
+        raise exception 'the queue that messages move to is gone' using errcode = 'QU001';
+    end if;
+end $$;

@@ -1,0 +1,40 @@
+-- queue.start_move_task(source, destination, rate): starts a task that moves the messages of a dead-letter queue; of
+-- the queue's tasks the last ten are kept. p_destination null: each message returns to the queue that it came from.
+-- p_maximum_per_second 1-500, null: as fast as it goes.
+-- Returns one row: task_id, or error (ResourceNotFoundException, NotADeadLetterQueue, MoveToItself, MoveToOtherType,
+-- MoveTaskRunning) and detail (the parameter). Index: move_task_queue, queues_dead_letter_arn.
+-- Called by: StartMessageMoveTask.
+create or replace function queue.start_move_task(p_source text, p_destination text, p_maximum_per_second int)
+returns table (task_id text, error text, detail text)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_source queue.queues;
+    v_task_id uuid;
+    v_error text;
+begin
+    select * into v_source from queue.queues q where q.arn = p_source;
+    if v_source.queue_id is null then
+        return query select null::text, 'ResourceNotFoundException'::text, 'SourceArn'::text;
+        return;
+    end if;
+    v_error := case
+        when not exists (select from queue.queues q where q.dead_letter_arn = p_source) then 'NotADeadLetterQueue'
+        when p_destination is null then null
+        when not exists (select from queue.queues q where q.arn = p_destination) then 'ResourceNotFoundException'
+        when p_destination = p_source then 'MoveToItself'
+        when (right(p_destination, 5) = '.fifo') <> v_source.fifo then 'MoveToOtherType' end;
+    if v_error is not null then
+        return query select null::text, v_error, 'DestinationArn'::text;
+        return;
+    end if;
+    insert into queue.move_task (queue_id, destination_arn, maximum_per_second, to_move)
+    select v_source.queue_id, p_destination, p_maximum_per_second, c.visible
+    from queue.count_messages(v_source.queue_id, v_source.fifo, v_source.shards) c
+    on conflict (queue_id) where status = 'RUNNING' do nothing
+    returning task_id into v_task_id;
+    delete from queue.move_task t where t.task_id = any (array(
+        select o.task_id from queue.move_task o where o.queue_id = v_source.queue_id
+        order by o.started_at desc offset 10)) and t.status <> 'RUNNING';
+    return query select v_task_id::text, case when v_task_id is null then 'MoveTaskRunning' end, null::text;
+end $$;
