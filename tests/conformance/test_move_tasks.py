@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
+from contextlib import ExitStack, closing
 from typing import Any
 
 import pytest
 
+from tests.conformance.clock import Clock
+from tests.conformance.doors import Doors
 from tests.conformance.scenario import Sqs
+from tests.database import Database
+from tests.lambda_door import Functions
+from tests.waiting import until
 
 ATTRIBUTES = {"kind": {"DataType": "String", "StringValue": "order"}}
 BOTH = pytest.mark.parametrize("suffix", ["", ".fifo"])
@@ -128,6 +134,21 @@ def test_the_rate_is_kept(sqs: Sqs) -> None:
         sqs.clock.move(sqs.arn(dead))
     assert listed(sqs, dead)[0]["Status"] == "COMPLETED"
     assert sqs.counts(url) == (5, 0, 0)
+
+
+@pytest.mark.parametrize("door", ["container", "lambda"])
+def test_the_worker_of_each_door_moves(database: Database, door: str) -> None:
+    """The container's own, and the function that a schedule invokes; on a database where no clock is moved."""
+    with ExitStack() as stack, closing(Clock(database.dsn)) as clock:
+        sqs = Sqs(Doors(database, stack), clock, door, "json", settings={"QUEUE_MOVE_INTERVAL_MS": "20"})
+        dead, url = dead_queue(sqs, "")
+        poison(sqs, url, "1", "2")
+        start(sqs, dead)
+        if door == "lambda":
+            functions = stack.enter_context(Functions(database.pooled_dsn))
+            assert functions.invoke("move", {"source": "aws.scheduler"})["messages"] == 2
+        until(lambda: listed(sqs, dead)[0]["Status"] == "COMPLETED")
+        assert (sqs.counts(dead), sqs.counts(url)) == ((0, 0, 0), (2, 0, 0))
 
 
 # --- failing ---------------------------------------------------------------------------------------------------------

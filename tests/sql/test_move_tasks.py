@@ -396,6 +396,35 @@ def test_5000_messages_two_workers_and_a_consumer(db: Connection, connect: Conne
 
 
 @BOTH
+def test_messages_that_go_round_and_round_are_neither_lost_nor_doubled(
+    db: Connection, connect: Connect, suffix: str
+) -> None:
+    """A consumer that fails, the tasks that bring its messages back, and the cleaning, all at once; no deadlock."""
+    dead, arn = dead_queue(db, suffix, "q")
+    sent = [f"{number:03}" for number in range(200)]
+    send_entries(db, arn, [Entry(n, None, n[-1] if suffix else None, n) for n in sent])
+
+    def fail(connection: Connection) -> None:
+        for _ in range(150):
+            receive(connection, arn, 10, visibility=0)
+
+    def move_back(connection: Connection) -> int:
+        return sum(run(connection, start(connection, dead), 7) for _ in range(30))
+
+    def clean(connection: Connection) -> None:
+        for _ in range(50):
+            maintain(connection, arn)
+            maintain(connection, dead)
+
+    jobs: list[Background[Any]] = [Background(connect(), job) for job in (fail, fail, clean)]
+    moved = Background(connect(), move_back)
+    for job in jobs:
+        job.result()
+    assert moved.result() > 0
+    assert sorted([*drain(db, dead), *drain(db, arn), *drain(db, dead)]) == sent
+
+
+@BOTH
 def test_a_step_waits_for_nobody(db: Connection, connect: Connect, suffix: str) -> None:
     dead, arn = dead_queue(db, suffix, "q")
     other = create(db, "other" + suffix)

@@ -26,7 +26,13 @@ FIRST_ISSUE = {
     "SendMessageBatch",
     "SetQueueAttributes",
 }
-SCALARS = {"string": str, "blob": str, "integer": int, "boolean": bool}  # a blob stays base64 text inside
+SCALARS = {
+    "string": str,
+    "blob": str,
+    "integer": int,
+    "long": int,
+    "boolean": bool,
+}  # a blob stays base64 text inside
 
 # Where we are laxer than the model on purpose: (structure, member) -> why.
 LAXER = {
