@@ -13,10 +13,13 @@ declare
     v_rows int;
 begin
     moved := 0;
+    if p_limit = 0 then
+        return;
+    end if;
     for v_group in
         select g.group_key, g.group_id from queue.fifo_group g
         where queue.time_key(g.queue_id, -2) = queue.time_key(p_queue_id, -2) and g.visible_at <= v_now
-        order by g.visible_at, g.group_key limit p_limit for update skip locked
+        order by g.visible_at, g.group_key limit p_limit + 100 for update skip locked
     loop
         exit when moved >= p_limit;
         select t.target_arn, t.failure into v_target

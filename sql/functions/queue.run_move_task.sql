@@ -34,7 +34,7 @@ begin
         select * into v_step from queue.move_groups(v_source.queue_id, v_limit, v_task.destination_arn);
     else
         select * into v_step from queue.move_side(v_source.queue_id, v_limit, v_task.destination_arn);
-        if v_step.moved = 0 and v_step.failure is null then     -- in a step of its own: it holds no message then
+        if v_step.moved = 0 and v_step.failure is null then     -- a step of its own: it holds nothing yet
             select * into v_step
             from queue.move_log(v_source.queue_id, v_source.shards, v_limit, v_task.destination_arn);
         end if;

@@ -442,6 +442,20 @@ def test_a_step_waits_for_nobody(db: Connection, connect: Connect, suffix: str) 
     assert drain(db, arn) == []
 
 
+def test_a_busy_group_holds_up_no_other(db: Connection, connect: Connect) -> None:
+    """Also when the rate allows a single message: the next group has its turn."""
+    dead, arn = dead_queue(db, ".fifo", "q")
+    poison(db, arn, dead, "a1", "b1")
+    task = start(db, dead)
+    with connect() as sender, sender.transaction():
+        send(sender, arn, "a2", group="a")
+        assert step(db, task, 1) == (1, "RUNNING")
+        assert step(db, task, 1) == (0, "RUNNING")
+        assert bodies(receive(db, arn)) == ["b1"]
+    assert run(db, task) == 1
+    assert bodies(receive(db, arn)) == ["a2", "a1"]
+
+
 # --- the rate --------------------------------------------------------------------------------------------------------
 def pace(db: Connection, task: str, by: str) -> None:
     """Puts the moment up to which the rate is used up."""
