@@ -1,6 +1,17 @@
 -- The schema that sql/migrations and sql/functions lead to. For reading and comparing, not for loading.
 -- Written by `make generate`.
 
+create table queue.access_key (
+    access_key_id text not null,
+    account_id text not null,
+    sealed_secret bytea not null,
+    description text not null default ''::text,
+    created_at timestamp with time zone not null default now(),
+    revoked_at timestamp with time zone,
+    constraint access_key_pkey PRIMARY KEY (access_key_id),
+    constraint access_key_account_id_check CHECK ((account_id ~ '^[0-9]{12}$'::text))
+);
+
 create table queue.archive (
     archive_id bigint not null generated always as identity,
     queue_id integer not null,
@@ -15,6 +26,17 @@ create table queue.archive (
     constraint archive_pkey PRIMARY KEY (archive_id)
 );
 CREATE INDEX archive_queue ON queue.archive USING btree (queue_id, archive_id);
+
+create table queue.bearer_key (
+    key_id text not null,
+    account_id text not null,
+    secret_hash bytea not null,
+    description text not null default ''::text,
+    created_at timestamp with time zone not null default now(),
+    revoked_at timestamp with time zone,
+    constraint bearer_key_pkey PRIMARY KEY (key_id),
+    constraint bearer_key_account_id_check CHECK ((account_id ~ '^[0-9]{12}$'::text))
+);
 
 create table queue.deduplication (
     queue_id integer not null,
@@ -140,24 +162,6 @@ create table queue.migration (
     constraint migration_pkey PRIMARY KEY (number)
 );
 
-create table queue.move_task (
-    task_id uuid not null default gen_random_uuid(),
-    queue_id integer not null,
-    destination_arn text,
-    maximum_per_second integer,
-    status text not null default 'RUNNING'::text,
-    failure_reason text,
-    to_move bigint not null,
-    moved bigint not null default 0,
-    started_at timestamp with time zone not null default clock_timestamp(),
-    paced_at timestamp with time zone not null default clock_timestamp(),
-    constraint move_task_pkey PRIMARY KEY (task_id),
-    constraint move_task_maximum_per_second_check CHECK (((maximum_per_second >= 1) AND (maximum_per_second <= 500))),
-    constraint move_task_status_check CHECK ((status = ANY (ARRAY['RUNNING'::text, 'COMPLETED'::text, 'CANCELLED'::text, 'FAILED'::text])))
-) with (fillfactor=60);
-CREATE INDEX move_task_queue ON queue.move_task USING btree (queue_id, started_at);
-CREATE UNIQUE INDEX move_task_running ON queue.move_task USING btree (queue_id) WHERE (status = 'RUNNING'::text);
-
 create table queue.queues (
     queue_id integer not null generated always as identity,
     account_id text not null,
@@ -250,10 +254,6 @@ function queue.busy_shards(p_queue_id integer, p_shards integer, p_now timestamp
     returns TABLE(shard integer, since timestamp with time zone)
     language sql stable;
 
-function queue.cancel_move_task(p_task_id uuid, p_source text)
-    returns TABLE(moved bigint, error text, detail text)
-    language plpgsql;
-
 function queue.change_visibilities(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[], p_visibility_seconds integer[])
     returns TABLE(n integer, outcome text, visible_at_ms bigint)
     language plpgsql;
@@ -288,6 +288,10 @@ function queue."create"(p_name text, p_attributes jsonb DEFAULT '{}'::jsonb)
 
 function queue.create_fifo(p_name text, p_attributes jsonb DEFAULT '{}'::jsonb)
     returns text
+    language plpgsql;
+
+function queue.create_key(p_kind text, p_key_id text, p_account_id text, p_secret bytea, p_description text)
+    returns TABLE(created boolean)
     language plpgsql;
 
 function queue.create_queue(p_account_id text, p_region text, p_name text, p_supplied jsonb, p_defaults jsonb, p_tags jsonb, p_shards integer, p_recreate_seconds integer)
@@ -366,6 +370,14 @@ function queue.fifo_entries(p_queue queue.queues, p_queues text[], p_message_ids
     returns TABLE(n integer, message_id uuid, body text, attributes jsonb, system jsonb, group_id text, group_key bigint, scope text, deduplication_id text)
     language sql stable;
 
+function queue.find_access_key(p_access_key_id text)
+    returns TABLE(account_id text, sealed_secret bytea)
+    language sql stable;
+
+function queue.find_bearer_key(p_key_id text)
+    returns TABLE(account_id text, secret_hash bytea)
+    language sql stable;
+
 function queue.first_received_at(p_queue_id integer, p_shard integer, p_pos bigint, p_id bigint, p_receive_count integer)
     returns timestamp with time zone
     language plpgsql;
@@ -378,9 +390,9 @@ function queue.list_dead_letter_sources(p_arn text, p_after text, p_limit intege
     returns TABLE(name text)
     language sql stable;
 
-function queue.list_move_tasks(p_source text, p_limit integer)
-    returns TABLE(error text, task_id text, status text, destination_arn text, maximum_per_second integer, moved bigint, to_move bigint, failure_reason text, started_at_ms bigint)
-    language plpgsql stable;
+function queue.list_keys()
+    returns TABLE(kind text, key_id text, account_id text, created_at timestamp with time zone, revoked_at timestamp with time zone, description text)
+    language sql stable;
 
 function queue.list_queue_page(p_account_id text, p_region text, p_prefix text, p_after text, p_limit integer)
     returns TABLE(name text, fifo boolean, created_at_ms bigint)
@@ -425,30 +437,6 @@ function queue.message_state(p_visible_at timestamp with time zone, p_receive_co
 function queue.metrics(p_name text)
     returns TABLE(queue_name text, queue_length bigint, visible bigint, in_flight bigint, delayed bigint, newest_msg_age_sec bigint, oldest_msg_age_sec bigint, total_messages bigint, scrape_time timestamp with time zone)
     language plpgsql stable;
-
-function queue.move_group(p_queue_id integer, p_group_key bigint, p_group_id text, p_limit integer, p_destination text, p_target_arn text)
-    returns integer
-    language plpgsql;
-
-function queue.move_groups(p_queue_id integer, p_limit integer, p_destination text, OUT moved integer, OUT failure text)
-    returns record
-    language plpgsql;
-
-function queue.move_log(p_queue_id integer, p_shards integer, p_limit integer, p_destination text, OUT moved integer, OUT failure text)
-    returns record
-    language plpgsql;
-
-function queue.move_side(p_queue_id integer, p_limit integer, p_destination text, OUT moved integer, OUT failure text)
-    returns record
-    language plpgsql;
-
-function queue.move_system(p_system jsonb)
-    returns jsonb
-    language sql immutable;
-
-function queue.move_target(p_queue_id integer, p_destination text, p_system jsonb)
-    returns TABLE(target_arn text, failure text)
-    language sql stable;
 
 function queue.next_queues(p_worker text, p_limit integer)
     returns TABLE(queue_id integer)
@@ -498,6 +486,10 @@ function queue.read_archive(p_arn text, p_after bigint, p_limit integer)
     returns TABLE(archive_id bigint, public_id bigint, message_id text, sent_at_ms bigint, archived_at_ms bigint, receive_count integer, body text, attributes text, system text)
     language sql stable;
 
+function queue.read_policies(p_arns text[])
+    returns TABLE(n integer, policy text)
+    language sql stable;
+
 function queue.ready_queues(p_arns text[])
     returns TABLE(arn text)
     language plpgsql;
@@ -526,13 +518,9 @@ function queue.resolve(p_name text)
     returns text
     language plpgsql stable;
 
-function queue.run_move_task(p_task_id uuid, p_limit integer)
-    returns TABLE(moved integer, status text)
+function queue.revoke_key(p_key_id text)
+    returns TABLE(revoked boolean)
     language plpgsql;
-
-function queue.running_move_tasks()
-    returns TABLE(task_id uuid)
-    language sql stable;
 
 function queue.send(p_name text, p_message jsonb, p_headers jsonb DEFAULT NULL::jsonb, p_delay integer DEFAULT NULL::integer)
     returns bigint
@@ -554,10 +542,6 @@ function queue.send_messages(p_queues text[], p_message_ids uuid[], p_bodies tex
     returns TABLE(n integer, id bigint, message_id text, sequence_number bigint, error text, detail text)
     language plpgsql;
 
-function queue.send_moved(p_targets text[], p_bodies text[], p_attributes jsonb[], p_system jsonb[])
-    returns void
-    language plpgsql;
-
 function queue.set_queue_attributes(p_arn text, p_attributes jsonb)
     returns TABLE(error text)
     language plpgsql;
@@ -568,10 +552,6 @@ function queue.settle_group(p_group_key bigint)
 
 function queue.shared_secret(p_name text, p_new bytea)
     returns TABLE(value bytea)
-    language plpgsql;
-
-function queue.start_move_task(p_source text, p_destination text, p_maximum_per_second integer)
-    returns TABLE(task_id text, error text, detail text)
     language plpgsql;
 
 function queue.tag_queue(p_arn text, p_tags jsonb, p_limit integer)

@@ -11,6 +11,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from .access import Access, access_of
 from .arn import is_account_id, queue_arn
 from .errors import InvalidAddress, QueueDoesNotExist
 
@@ -60,6 +61,11 @@ class Environment:
     settings: "Settings"
     receipts: "Receipts"
     request_ids: RequestIds = field(default_factory=RequestIds)
+    access: "Access | None" = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Made here and nowhere else: no entry point can forget it. Raises SettingError.
+        object.__setattr__(self, "access", access_of(self.settings))
 
 
 class Context:

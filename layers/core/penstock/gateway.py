@@ -18,6 +18,7 @@ from .arn import is_account_id
 from .context import Context, Environment, HttpRequest, HttpResponse
 from .effects import Operation
 from .errors import AwsError, InvalidAction, MissingAction, RequestEntityTooLarge
+from .signing_v4 import Signed
 from .wire import json, query, xml
 from .wire.protocol import Protocol
 
@@ -43,17 +44,26 @@ class Refusal(Exception):  # noqa: N818 - not a failure of ours: it carries one 
 class Call:
     """One request for one action, ready to run."""
 
-    __slots__ = ("action", "context", "protocol", "request")
+    __slots__ = ("action", "context", "protocol", "request", "signed")
 
-    def __init__(self, action: Action, request: Any, context: Context, protocol: Protocol) -> None:
+    def __init__(
+        self,
+        action: Action,
+        request: Any,
+        context: Context,
+        protocol: Protocol,
+        signed: Signed | None = None,
+    ) -> None:
         self.action = action
         self.request = request
         self.context = context
         self.protocol = protocol
+        self.signed = signed
 
     def operation(self) -> Operation:
-        """The rules of the action for this request, to be driven."""
-        return self.action.operation(self.request, self.context)
+        """The rules of the action for this request, to be driven; behind those of QUEUE_ACCESS, if there are any."""
+        access = self.context.environment.access
+        return self.action.operation(self.request, self.context) if access is None else access.guarded(self)
 
 
 class Caller(NamedTuple):
@@ -75,7 +85,10 @@ def decode(
     request_id = environment.request_ids()
     target = http.headers.get(b"x-amz-target")
     protocol = Protocol.QUERY if target is None else Protocol.JSON
+    access, signed = environment.access, None
     try:
+        if access is not None:
+            signed = access.check(http)
         if len(http.body) > MAXIMUM_BODY_BYTES:
             raise RequestEntityTooLarge
         if target is None:
@@ -87,7 +100,7 @@ def decode(
     except AwsError as error:
         raise Refusal(error, protocol, request_id) from error
     context = Context(caller.account_id, caller.region, request_id, environment, http)
-    return Call(found, request, context, protocol)
+    return Call(found, request, context, protocol, signed)
 
 
 def _decode_json(target: bytes, http: HttpRequest, environment: Environment) -> tuple[Action, Any, Caller]:

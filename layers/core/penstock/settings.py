@@ -11,7 +11,7 @@ their unit, except where the specification's do not. A bad value raises SettingE
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Final, NamedTuple
 
 Value = str | int | float | bool
@@ -31,6 +31,7 @@ class Setting(NamedTuple):
     minimum: float | None = None
     maximum: float | None = None
     choices: tuple[str, ...] = ()
+    secret: bool = False  # never shown
 
 
 SETTINGS: Final = (
@@ -47,6 +48,13 @@ SETTINGS: Final = (
     Setting("QUEUE_ACCOUNT_ID", "000000000000", "12 digits", "Account of callers whose access key id is not "
             "itself a 12-digit account id."),
     Setting("QUEUE_REGION", "us-east-1", "", "Region of callers whose request names none."),
+    Setting("QUEUE_ACCESS", "off", "", "Who may call. `off`: everyone, with any credentials. `presence`: who sends "
+            "credentials, whatever they are. `sigv4`: who signs with a key of `penstock keys`, see "
+            "[access.md](access.md).", choices=("off", "presence", "sigv4")),
+    Setting("QUEUE_ENCRYPTION_KEY", "", "32 bytes, base64", "Encrypts the secrets of access keys in the database. "
+            "Needed by `QUEUE_ACCESS=sigv4` and `penstock keys create`.", secret=True),
+    Setting("QUEUE_ACCESS_CACHE_SECONDS", 30, "seconds", "How long a process trusts what it knows of a key: a "
+            "revocation holds after this time. 0: every request looks the key up.", 0),
     Setting("QUEUE_DEFAULT_VISIBILITY_TIMEOUT", 30, "seconds", "VisibilityTimeout of a queue created without "
             "one.", 0, 43200),
     Setting("QUEUE_MAX_CONNECTIONS", 10, "connections", "Most database connections of one process, the one "
@@ -87,6 +95,9 @@ class Settings:
     queue_trust_forwarded: bool
     queue_account_id: str
     queue_region: str
+    queue_access: str
+    queue_encryption_key: str = field(repr=False)
+    queue_access_cache_seconds: int
     queue_default_visibility_timeout: int
     queue_max_connections: int
     queue_pool_timeout_ms: int

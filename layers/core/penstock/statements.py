@@ -65,3 +65,11 @@ LIST_MOVE_TASKS = Statement("queue.list_move_tasks", ("text", "int4"))
 CANCEL_MOVE_TASK = Statement("queue.cancel_move_task", ("uuid", "text"))
 RUNNING_MOVE_TASKS = Statement("queue.running_move_tasks", ())
 RUN_MOVE_TASK = Statement("queue.run_move_task", ("uuid", "int4"))
+
+# --- access ----------------------------------------------------------------------------------------------------------
+FIND_ACCESS_KEY = Statement("queue.find_access_key", ("text",))
+FIND_BEARER_KEY = Statement("queue.find_bearer_key", ("text",))
+READ_POLICIES = Statement("queue.read_policies", ("text[]",))
+CREATE_KEY = Statement("queue.create_key", ("text", "text", "text", "bytea", "text"))
+LIST_KEYS = Statement("queue.list_keys", ())
+REVOKE_KEY = Statement("queue.revoke_key", ("text",))

@@ -18,7 +18,13 @@ from typing import Any, cast
 
 from penstock.effects import Row, Rows, Take
 from penstock.errors import AwsError, InternalFailure, ServiceUnavailable
-from penstock.statements import CHANGE_VISIBILITIES, DELETE_MESSAGES, SEND_MESSAGES, Statement
+from penstock.statements import (
+    CHANGE_VISIBILITIES,
+    DELETE_MESSAGES,
+    READ_POLICIES,
+    SEND_MESSAGES,
+    Statement,
+)
 
 from .merging import Mergeable, deal, give_back, merged_call, rows_of_each
 from .pool import Lost, Undone
@@ -33,7 +39,7 @@ FLIGHTS = 1
 FIFO_TAKE_FLIGHTS = 4
 
 # Made again once when the outcome is unknown: done twice they change nothing. A send would be stored twice.
-REPEATABLE = frozenset((DELETE_MESSAGES, CHANGE_VISIBILITIES))
+REPEATABLE = frozenset((DELETE_MESSAGES, CHANGE_VISIBILITIES, READ_POLICIES))
 
 Call = Callable[[Statement, list[Any]], Awaitable[list[Row]]]
 Answer = asyncio.Future[list[Row]]

@@ -1,4 +1,4 @@
-"""The command line: `penstock up | migrate | settings | demo`.
+"""The command line: `penstock up | migrate | keys | settings | demo`.
 
 Imports stay inside the commands: `penstock up` must not carry boto3 about, nor `penstock settings` a web framework.
 """
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from penstock import __version__
-from penstock.settings import SettingError, Settings, as_markdown
+from penstock.settings import SETTINGS, SettingError, Settings, as_markdown
 
 from .local.account import LocalError
 
@@ -93,8 +93,24 @@ def _settings(options: argparse.Namespace) -> int:
         print(as_markdown(), end="")
         return 0
     settings = Settings.read(os.environ)
-    for name in settings.__slots__:
-        print(f"{name.upper()}={getattr(settings, name)}")
+    for setting in SETTINGS:
+        value = getattr(settings, setting.name.lower())
+        print(f"{setting.name}={'(set)' if setting.secret and value else value}")
+    return 0
+
+
+def _keys(options: argparse.Namespace) -> int:
+    from penstock.errors import AwsError
+
+    from .keys import KeyRing
+
+    try:
+        with KeyRing.open(Settings.read(os.environ)) as ring:
+            for line in options.deed(ring, options):
+                print(line)
+    except AwsError as error:
+        cause = " ".join(str(error.__cause__ or error).split())
+        raise CommandError(f"the database cannot be used: {cause}") from error
     return 0
 
 
@@ -117,6 +133,8 @@ def _parser() -> argparse.ArgumentParser:
     migrate.add_argument("--ephemeral", action="store_true", help="in a new database, removed at the end")
     migrate.add_argument("--tune-role", metavar="NAME", help="planner settings for the service's own role")
     migrate.set_defaults(command=_migrate)
+
+    _add_keys(commands.add_parser("keys", help="make, list and revoke the keys of QUEUE_ACCESS=sigv4"))
 
     settings = commands.add_parser("settings", help="show every setting and its present value")
     settings.add_argument("--markdown", action="store_true", help="print docs/settings.md")
@@ -158,6 +176,22 @@ def _number(least: int, most: int) -> Callable[[str], int]:
         return int(text)
 
     return parse
+
+
+def _add_keys(parser: argparse.ArgumentParser) -> None:
+    deeds = parser.add_subparsers(required=True, metavar="deed")
+    create = deeds.add_parser("create", help="make a key; its secret is shown this once")
+    create.add_argument("--account", metavar="ID", help="12 digits (default: QUEUE_ACCOUNT_ID)")
+    create.add_argument("--description", default="", metavar="TEXT", help="what the key is for")
+    create.add_argument("--bearer", action="store_true", help="for the REST API instead of the SQS API")
+    create.set_defaults(
+        deed=lambda ring, options: ring.create(options.account, options.description, options.bearer)
+    )
+    deeds.add_parser("list", help="show every key").set_defaults(deed=lambda ring, _: ring.listed())
+    revoke = deeds.add_parser("revoke", help="refuse a key from now on")
+    revoke.add_argument("id", metavar="ID")
+    revoke.set_defaults(deed=lambda ring, options: ring.revoke(options.id))
+    parser.set_defaults(command=_keys)
 
 
 if __name__ == "__main__":

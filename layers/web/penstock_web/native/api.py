@@ -8,15 +8,19 @@
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
+from fastapi.security import HTTPBearer
 
 from penstock.context import Environment
 from penstock.effects import Operation
 
 from . import messages, queues
-from .calling import Native
+from .calling import Native, admitted
 from .errors import add_error_handlers
 from .shapes import ErrorAnswer
+
+# For the OpenAPI document alone; `admitted` is what checks.
+BEARER = HTTPBearer(auto_error=False, description="A key of `penstock keys create --bearer`.")
 
 Drive = Callable[[Operation, MutableMapping[str, Any]], Awaitable[Any]]
 
@@ -30,4 +34,6 @@ def add_native_api(app: FastAPI, environment: Environment, drive: Drive) -> None
         422: {"model": ErrorAnswer},
     }
     for router in (queues.router, messages.router):
-        app.include_router(router, prefix="/v1", responses=problems)
+        app.include_router(
+            router, prefix="/v1", responses=problems, dependencies=[Depends(admitted), Depends(BEARER)]
+        )

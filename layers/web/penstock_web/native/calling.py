@@ -40,6 +40,12 @@ class NativeCall:
             settings.queue_account_id, settings.queue_region, request_id, self._native.environment, http
         )
 
+    async def admit(self) -> None:
+        """Raises what QUEUE_ACCESS refuses this caller with; else the context's account is the caller's."""
+        access = self.context.environment.access
+        if access is not None:
+            await self.run(access.admitted(self.context))
+
     async def run(self, operation: Generator[Effect, Any, T]) -> T:
         """The operation's result; its typed errors become answers in `errors`."""
         result: T = await self._native.drive(operation, self._scope)
@@ -47,6 +53,11 @@ class NativeCall:
 
 
 Call = Annotated[NativeCall, Depends()]
+
+
+async def admitted(call: Call) -> None:
+    """Every route below /v1 depends on this first: nobody who is refused learns what is wrong with the request."""
+    await call.admit()
 
 
 def json_response(value: Any, status: int = 200) -> Response:

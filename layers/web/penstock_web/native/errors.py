@@ -50,6 +50,8 @@ TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
     errors.RequestTimeout: (408, "request_timeout", None),
     errors.ServiceUnavailable: (503, "service_unavailable", None),
     errors.InternalFailure: (500, "internal_error", None),
+    errors.MissingAuthenticationToken: (401, "unauthorized", "Send Authorization: Bearer <key>."),
+    errors.InvalidClientTokenId: (401, "unauthorized", "The key is unknown or revoked."),
     errors.AccessDenied: (403, "unauthorized", None),
     AwsError: (400, "bad_request", None),
 }
@@ -69,6 +71,8 @@ def error_response(error: AwsError) -> JSONResponse:
     """A typed error of core as an answer of the native API."""
     status, code, hint = next(TABLE[kind] for kind in type(error).__mro__ if kind in TABLE)
     headers = {}
+    if status == 401:
+        headers["www-authenticate"] = "Bearer"  # RFC 9110, 11.6.1
     if error.retry_after_seconds is not None:
         headers["retry-after"] = str(error.retry_after_seconds)
     return JSONResponse(body_of(code, error.message, hint), status, headers)

@@ -1,0 +1,101 @@
+"""`penstock keys`: the keys of an installation, in the database of DATABASE_URL.
+
+Lines come as an answer, so that the command line prints them and tests read them.
+"""
+
+from __future__ import annotations
+
+import secrets
+from base64 import b32encode
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from penstock.access import hash_of
+from penstock.arn import is_account_id
+from penstock.database import Database, call_of
+from penstock.effects import Row, Sql
+from penstock.sealing import Sealer
+from penstock.settings import SettingError, Settings
+from penstock.statements import CREATE_KEY, LIST_KEYS, REVOKE_KEY, Statement
+
+from .local.account import LocalError
+
+# Beginnings of our own, so that nobody takes a key for one of AWS, and scanners for leaked keys can be taught them.
+ACCESS_PREFIX, BEARER_PREFIX = "PSTK", "PSTB"
+SECRET_BYTES = 30
+
+
+class KeyRing:
+    """The keys of one installation."""
+
+    def __init__(self, settings: Settings, database: Database) -> None:
+        self._settings = settings
+        self._database = database
+
+    @classmethod
+    @contextmanager
+    def open(cls, settings: Settings) -> Iterator[KeyRing]:
+        """Raises SettingError without an address; a database that does not answer is ServiceUnavailable."""
+        if not settings.database_url:
+            raise SettingError("set DATABASE_URL")
+        with closing(Database(settings.database_url)) as database:
+            yield cls(settings, database)
+
+    def create(self, account: str | None, description: str, bearer: bool) -> Iterator[str]:
+        """Makes a key and shows it. Raises LocalError for a bad account, SettingError without an encryption key."""
+        account_id = account or self._settings.queue_account_id
+        if not is_account_id(account_id):
+            raise LocalError(f"an account is 12 digits, not {account_id!r}")
+        if "\0" in description:
+            raise LocalError("a description cannot contain NUL")
+        key_id = new_key_id(BEARER_PREFIX if bearer else ACCESS_PREFIX)
+        secret = secrets.token_urlsafe(SECRET_BYTES)
+        stored = (
+            hash_of(secret)
+            if bearer
+            else Sealer(self._settings.queue_encryption_key).seal(secret, key_id, account_id)
+        )
+        kind = "bearer" if bearer else "access"
+        ((created,),) = self._call(CREATE_KEY, kind, key_id, account_id, stored, description)
+        if not created:
+            raise LocalError("the id is taken; try again")  # 80 random bits: never seen
+        return shown(key_id, secret, account_id, bearer)
+
+    def listed(self) -> Iterator[str]:
+        """A line for each key, the oldest first."""
+        yield f"{'KIND':8}{'ID':22}{'ACCOUNT':14}{'CREATED':22}{'REVOKED':22}DESCRIPTION"
+        for kind, key_id, account_id, created_at, revoked_at, description in self._call(LIST_KEYS):
+            times = f"{_time(created_at):22}{_time(revoked_at):22}"
+            yield f"{kind:8}{key_id:22}{account_id:14}{times}{description}".rstrip()
+
+    def revoke(self, key_id: str) -> Iterator[str]:
+        """Revokes a key. Raises LocalError for an unknown one."""
+        revoked = key_id.isalnum() and self._call(REVOKE_KEY, key_id)[0][0]
+        if not revoked:
+            raise LocalError(f"there is no key {key_id!r}")
+        seconds = self._settings.queue_access_cache_seconds
+        yield f"revoked; processes that have used it may accept it for {seconds} seconds more"
+
+    def _call(self, statement: Statement, *arguments: Any) -> list[Row]:
+        return self._database.call(*call_of(Sql(statement, arguments)))
+
+
+def new_key_id(prefix: str) -> str:
+    """The prefix and 16 characters of 80 random bits, 20 in all like a key id of AWS."""
+    return prefix + b32encode(secrets.token_bytes(10)).decode()
+
+
+def shown(key_id: str, secret: str, account_id: str, bearer: bool) -> Iterator[str]:
+    """A new key, in the names by which clients take it."""
+    if bearer:
+        yield f"Authorization: Bearer {key_id}.{secret}"
+    else:
+        yield f"AWS_ACCESS_KEY_ID={key_id}"
+        yield f"AWS_SECRET_ACCESS_KEY={secret}"
+    yield f"# account {account_id}; the secret is not shown again"
+
+
+def _time(at: datetime | None) -> str:
+    return "-" if at is None else at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
