@@ -41,7 +41,7 @@ def _session(protocol: str) -> Any:
 
 
 def make_client(
-    protocol: str, endpoint_url: str, account: str = "test", region: str = REGION
+    protocol: str, endpoint_url: str, account: str = "test", region: str = REGION, secret: str = "secret"
 ) -> tuple[Any, Answer]:
     """A client, and where it notes the last answer. `account`: access key id; 12 digits are an account id."""
     client = _session(protocol).create_client(
@@ -49,7 +49,7 @@ def make_client(
         region_name=region,
         endpoint_url=endpoint_url,
         aws_access_key_id=account,
-        aws_secret_access_key="secret",
+        aws_secret_access_key=secret,
         config=_CONFIG,
     )
     assert client.meta.service_model.resolved_protocol == protocol

@@ -44,6 +44,7 @@ class Sqs:
     protocol: str
     account: str = "test"
     region: str = REGION
+    secret: str = "secret"
     settings: Mapping[str, str] = field(default_factory=lambda: DEFAULT)
 
     # --- who and where -----------------------------------------------------------------------------------------------
@@ -54,16 +55,20 @@ class Sqs:
     @property
     def client(self) -> Any:
         """The botocore client."""
-        return _client(self.protocol, self.endpoint_url, self.account, self.region)[0]
+        return _client(self.protocol, self.endpoint_url, self.account, self.region, self.secret)[0]
 
     @property
     def answer(self) -> Answer:
         """The last answer to this client."""
-        return _client(self.protocol, self.endpoint_url, self.account, self.region)[1]
+        return _client(self.protocol, self.endpoint_url, self.account, self.region, self.secret)[1]
 
     def caller(self, account: str | None = None, region: str | None = None) -> Sqs:
         """Somebody else at the same door."""
         return self._other(account=account or self.account, region=region or self.region)
+
+    def with_key(self, key_id: str, secret: str) -> Sqs:
+        """Somebody with this access key at the same door."""
+        return self._other(account=key_id, secret=secret)
 
     def with_settings(self, settings: Mapping[str, str]) -> Sqs:
         """A door with other settings."""

@@ -1,0 +1,58 @@
+"""Secrets at rest."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from base64 import b64encode
+
+import pytest
+
+from penstock.sealing import Sealer, Unsealable
+from penstock.settings import SettingError
+
+KEY, OTHER = b64encode(bytes(range(32))).decode(), b64encode(bytes(32)).decode()
+ROW = ("PSTKAAAAAAAAAAAAAAAA", "000000000000")
+
+
+def test_what_was_sealed_can_be_opened_and_does_not_show() -> None:
+    sealed = Sealer(KEY).seal("secret", *ROW)
+    assert Sealer(KEY).open(sealed, *ROW) == "secret"
+    assert b"secret" not in sealed
+    assert Sealer(KEY).seal("secret", *ROW) != sealed
+
+
+def test_another_key_row_or_byte() -> None:
+    sealed = Sealer(KEY).seal("secret", *ROW)
+    attempts = [
+        (OTHER, sealed, ROW),
+        (KEY, sealed, (ROW[0], "111122223333")),
+        (KEY, sealed, ("PSTKB", ROW[1])),
+    ]
+    attempts += [
+        (KEY, sealed[:place] + bytes([sealed[place] ^ 1]) + sealed[place + 1 :], ROW)
+        for place in range(len(sealed))
+    ]
+    attempts += [(KEY, sealed[:length], ROW) for length in range(len(sealed))]
+    for key, text, row in attempts:
+        with pytest.raises(Unsealable):
+            Sealer(key).open(text, *row)
+
+
+@pytest.mark.parametrize("key", ["", "short", b64encode(bytes(31)).decode(), "é" * 44, KEY + "!"])
+def test_a_bad_key_is_named_and_not_shown(key: str) -> None:
+    with pytest.raises(SettingError, match="QUEUE_ENCRYPTION_KEY") as refusal:
+        Sealer(key)
+    assert not key or key not in str(refusal.value)
+
+
+def test_nobody_imports_cryptography_who_does_not_need_it() -> None:
+    program = (
+        "import sys\n"
+        "from penstock.context import Environment\n"
+        "from penstock.settings import Settings\n"
+        "import penstock.gateway\n"
+        "Environment(Settings.read({'QUEUE_ACCESS': 'presence'}), None)\n"
+        "sys.exit('cryptography' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

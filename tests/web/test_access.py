@@ -1,0 +1,174 @@
+"""QUEUE_ACCESS in the container: the REST API, repeated headers, and the command line that makes the keys."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import httpx
+import psycopg
+import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+
+from penstock.migrations import sql_directory
+from penstock_web.cli import main
+from penstock_web.hot_path import joined
+from tests.database import Database, TestServer
+from tests.web.service import Service, running_service
+
+ENCRYPTION_KEY = b64encode(bytes(range(32))).decode()
+SIGV4 = {"QUEUE_ACCESS": "sigv4", "QUEUE_ENCRYPTION_KEY": ENCRYPTION_KEY, "QUEUE_ACCESS_CACHE_SECONDS": "0"}
+PARTNER = "111122223333"
+
+
+class CommandLine:
+    """`penstock keys` in this process."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str) -> list[str]:
+        code = main(["keys", *arguments])
+        output = self._capsys.readouterr()
+        assert code == 0, output.err
+        return output.out.splitlines()
+
+    def refused(self, *arguments: str) -> str:
+        """The one line on standard error."""
+        assert main(["keys", *arguments]) == 1
+        (line,) = self._capsys.readouterr().err.splitlines()
+        return line
+
+
+@pytest.fixture
+def keys(
+    database: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> CommandLine:
+    for name, value in {**SIGV4, "DATABASE_URL": database.api_dsn}.items():
+        monkeypatch.setenv(name, value)
+    return CommandLine(capsys)
+
+
+@pytest.fixture
+def service(database: Database, keys: CommandLine) -> Iterator[Service]:
+    with running_service(database.api_dsn, **SIGV4) as service:
+        yield service
+
+
+def bearer(keys: CommandLine, *arguments: str) -> str:
+    """The header's value."""
+    return keys("create", "--bearer", *arguments)[0].partition(": ")[2]
+
+
+def refusal(answer: httpx.Response) -> tuple[int, str, str | None]:
+    return answer.status_code, answer.json()["error"]["code"], answer.headers.get("www-authenticate")
+
+
+UNAUTHORIZED = (401, "unauthorized", "Bearer")
+
+
+def test_the_rest_api_takes_bearer_keys(service: Service, keys: CommandLine) -> None:
+    key = bearer(keys)
+    with service.http() as http:
+        assert refusal(http.get("/v1/queues")) == UNAUTHORIZED
+        # Whatever else is wrong with it: nobody learns that without a key.
+        assert refusal(http.post("/v1/queues", json={"name": "no such name!"})) == UNAUTHORIZED
+        half = key.rpartition(".")[0]
+        for wrong in (key[:-1], f"{half}.", half, "Basic eDp4", "Bearer", "Bearer \xff.x", f"{key}\xff"):
+            header = {b"authorization": wrong.encode("latin-1")}
+            assert refusal(http.get("/v1/queues", headers=header)) == UNAUTHORIZED
+        http.headers["authorization"] = key
+        assert http.post("/v1/queues", json={"name": "orders"}).status_code == 201
+        assert http.get("/v1/queues/orders").json()["name"] == "orders"
+        keys("revoke", key.partition(" ")[2].partition(".")[0])
+        assert refusal(http.get("/v1/queues")) == UNAUTHORIZED
+
+
+def test_a_bearer_key_opens_its_own_account(service: Service, keys: CommandLine) -> None:
+    with service.http() as http:
+        mine, theirs = {"authorization": bearer(keys)}, {"authorization": bearer(keys, "--account", PARTNER)}
+        assert http.post("/v1/queues", json={"name": "orders"}, headers=theirs).status_code == 201
+        assert http.get("/v1/queues/orders", headers=mine).status_code == 404
+        assert http.get("/v1/queues/orders", headers=theirs).status_code == 200
+
+
+def test_health_and_the_description_are_open(service: Service) -> None:
+    with service.http() as http:
+        for path in ("/livez", "/readyz", "/v1/openapi.json"):
+            assert http.get(path).status_code == 200
+
+
+def test_presence_wants_any_header(database: Database) -> None:
+    with running_service(database.api_dsn, QUEUE_ACCESS="presence") as service, service.http() as http:
+        assert refusal(http.get("/v1/queues")) == UNAUTHORIZED
+        assert http.get("/v1/queues", headers={"authorization": "anything"}).status_code == 200
+
+
+def test_a_repeated_target_does_not_hide_behind_the_signed_one(service: Service, keys: CommandLine) -> None:
+    """The signature is over the one target; the last of two would be the one that is run."""
+    key_id, secret = (line.partition("=")[2] for line in keys("create")[:2])
+    target = "AmazonSQS.ListQueues"
+    signed = AWSRequest("POST", f"{service.url}/", headers={"X-Amz-Target": target}, data=b"{}")
+    SigV4Auth(Credentials(key_id, secret), "sqs", "us-east-1").add_auth(signed)
+    headers = list(signed.headers.items())
+    with service.http() as http:
+        assert http.post("/", content=b"{}", headers=headers).status_code == 200
+        answer = http.post("/", content=b"{}", headers=[*headers, ("X-Amz-Target", "AmazonSQS.PurgeQueue")])
+    assert answer.status_code in {400, 403}
+
+
+def test_repeated_headers_are_joined() -> None:
+    assert joined([(b"a", b"1"), (b"b", b"2"), (b"a", b"3")]) == {b"a": b"1,3", b"b": b"2"}
+
+
+def test_keys_are_made_listed_and_revoked(database: Database, keys: CommandLine) -> None:
+    key_id, secret = (line.partition("=")[2] for line in keys("create", "--description", "for orders")[:2])
+    token = bearer(keys, "--account", PARTNER).partition(" ")[2]
+    _, first, second = (line.split() for line in keys("list"))
+    assert (first[0], first[1], first[2], first[-2:]) == ("access", key_id, "000000000000", ["for", "orders"])
+    assert (second[0], second[1], second[2]) == ("bearer", token.partition(".")[0], PARTNER)
+    assert first[5] == second[5] == "-"
+    keys("revoke", key_id)
+    revoked = keys("list")[1].split()
+    assert datetime.fromisoformat(f"{revoked[5]} {revoked[6]}").tzinfo == UTC
+    assert keys("revoke", key_id)
+    with psycopg.connect(database.dsn) as connection:
+        rows = connection.execute(
+            "select a::text, b::text from queue.access_key a, queue.bearer_key b"
+        ).fetchone()
+    assert rows is not None
+    for shown in (secret, token.partition(".")[2]):
+        assert shown not in str(rows)
+        assert shown.encode().hex() not in str(rows)
+
+
+def test_what_cannot_be_done_with_keys(keys: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "12 digits" in keys.refused("create", "--account", "12")
+    assert "there is no key" in keys.refused("revoke", "PSTKNOBODY")
+    monkeypatch.setenv("QUEUE_ENCRYPTION_KEY", "short")
+    assert "QUEUE_ENCRYPTION_KEY must be 32 bytes" in keys.refused("create")
+    monkeypatch.setenv("DATABASE_URL", "")
+    assert "DATABASE_URL" in keys.refused("list")
+
+
+def test_settings_do_not_show_the_key(keys: CommandLine, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["settings"]) == 0
+    output = capsys.readouterr().out
+    assert "QUEUE_ENCRYPTION_KEY=(set)" in output
+    assert ENCRYPTION_KEY not in output
+
+
+def test_the_reader_does_not_see_keys(postgres: TestServer) -> None:
+    """grants.sql makes the role only for someone who may: the superuser here, in a transaction that is undone."""
+    question = (
+        "select t, has_table_privilege('penstock_reader', t, 'select')"
+        " from unnest(array['queue.access_key', 'queue.bearer_key', 'queue.queues']) as t"
+    )
+    with postgres.database() as database, psycopg.connect(database.dsn) as connection:
+        connection.execute((sql_directory() / "grants.sql").read_bytes())
+        seen = dict(connection.execute(question).fetchall())
+        connection.rollback()
+    assert seen == {"queue.access_key": False, "queue.bearer_key": False, "queue.queues": True}
