@@ -17,7 +17,7 @@ from penstock.migrations import sql_directory
 from penstock_web.cli import main
 from penstock_web.hot_path import joined
 from tests.database import Database, TestServer
-from tests.web.service import Service, running_service
+from tests.web.service import Service, free_port, running_service
 
 ENCRYPTION_KEY = b64encode(bytes(range(32))).decode()
 SIGV4 = {"QUEUE_ACCESS": "sigv4", "QUEUE_ENCRYPTION_KEY": ENCRYPTION_KEY, "QUEUE_ACCESS_CACHE_SECONDS": "0"}
@@ -169,6 +169,14 @@ def test_the_reader_does_not_see_keys(postgres: TestServer) -> None:
     )
     with postgres.database() as database, psycopg.connect(database.dsn) as connection:
         connection.execute((sql_directory() / "grants.sql").read_bytes())
-        seen = dict(connection.execute(question).fetchall())
+        seen: dict[str, bool] = dict(connection.execute(question).fetchall())
         connection.rollback()
     assert seen == {"queue.access_key": False, "queue.bearer_key": False, "queue.queues": True}
+
+
+def test_the_service_does_not_start_without_the_encryption_key(
+    keys: CommandLine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("QUEUE_ENCRYPTION_KEY")
+    assert main(["up", "--no-migrate", "--port", str(free_port())]) == 1
+    assert "QUEUE_ENCRYPTION_KEY must be 32 bytes" in capsys.readouterr().err

@@ -158,7 +158,7 @@ def verify(http: "HttpRequest", signed: Signed, secret: str, now: float) -> None
     """
     check_time(signed, now)
     key = signing_key(secret, signed.date, signed.region, signed.service)
-    expected = hmac.new(key, string_to_sign(http, signed).encode(), sha256).hexdigest()
+    expected = hmac.digest(key, string_to_sign(http, signed).encode(), "sha256").hex()
     if not hmac.compare_digest(expected, signed.signature):
         raise SignatureDoesNotMatch
 
