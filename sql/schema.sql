@@ -162,6 +162,24 @@ create table queue.migration (
     constraint migration_pkey PRIMARY KEY (number)
 );
 
+create table queue.move_task (
+    task_id uuid not null default gen_random_uuid(),
+    queue_id integer not null,
+    destination_arn text,
+    maximum_per_second integer,
+    status text not null default 'RUNNING'::text,
+    failure_reason text,
+    to_move bigint not null,
+    moved bigint not null default 0,
+    started_at timestamp with time zone not null default clock_timestamp(),
+    paced_at timestamp with time zone not null default clock_timestamp(),
+    constraint move_task_pkey PRIMARY KEY (task_id),
+    constraint move_task_maximum_per_second_check CHECK (((maximum_per_second >= 1) AND (maximum_per_second <= 500))),
+    constraint move_task_status_check CHECK ((status = ANY (ARRAY['RUNNING'::text, 'COMPLETED'::text, 'CANCELLED'::text, 'FAILED'::text])))
+) with (fillfactor=60);
+CREATE INDEX move_task_queue ON queue.move_task USING btree (queue_id, started_at);
+CREATE UNIQUE INDEX move_task_running ON queue.move_task USING btree (queue_id) WHERE (status = 'RUNNING'::text);
+
 create table queue.queues (
     queue_id integer not null generated always as identity,
     account_id text not null,
@@ -253,6 +271,10 @@ function queue.as_json(p_text text)
 function queue.busy_shards(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
     returns TABLE(shard integer, since timestamp with time zone)
     language sql stable;
+
+function queue.cancel_move_task(p_task_id uuid, p_source text)
+    returns TABLE(moved bigint, error text, detail text)
+    language plpgsql;
 
 function queue.change_visibilities(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[], p_visibility_seconds integer[])
     returns TABLE(n integer, outcome text, visible_at_ms bigint)
@@ -394,6 +416,10 @@ function queue.list_keys()
     returns TABLE(kind text, key_id text, account_id text, created_at timestamp with time zone, revoked_at timestamp with time zone, description text)
     language sql stable;
 
+function queue.list_move_tasks(p_source text, p_limit integer)
+    returns TABLE(error text, task_id text, status text, destination_arn text, maximum_per_second integer, moved bigint, to_move bigint, failure_reason text, started_at_ms bigint)
+    language plpgsql stable;
+
 function queue.list_queue_page(p_account_id text, p_region text, p_prefix text, p_after text, p_limit integer)
     returns TABLE(name text, fifo boolean, created_at_ms bigint)
     language sql stable;
@@ -437,6 +463,30 @@ function queue.message_state(p_visible_at timestamp with time zone, p_receive_co
 function queue.metrics(p_name text)
     returns TABLE(queue_name text, queue_length bigint, visible bigint, in_flight bigint, delayed bigint, newest_msg_age_sec bigint, oldest_msg_age_sec bigint, total_messages bigint, scrape_time timestamp with time zone)
     language plpgsql stable;
+
+function queue.move_group(p_queue_id integer, p_group_key bigint, p_group_id text, p_limit integer, p_destination text, p_target_arn text)
+    returns integer
+    language plpgsql;
+
+function queue.move_groups(p_queue_id integer, p_limit integer, p_destination text, OUT moved integer, OUT failure text)
+    returns record
+    language plpgsql;
+
+function queue.move_log(p_queue_id integer, p_shards integer, p_limit integer, p_destination text, OUT moved integer, OUT failure text)
+    returns record
+    language plpgsql;
+
+function queue.move_side(p_queue_id integer, p_limit integer, p_destination text, OUT moved integer, OUT failure text)
+    returns record
+    language plpgsql;
+
+function queue.move_system(p_system jsonb)
+    returns jsonb
+    language sql immutable;
+
+function queue.move_target(p_queue_id integer, p_destination text, p_system jsonb)
+    returns TABLE(target_arn text, failure text)
+    language sql stable;
 
 function queue.next_queues(p_worker text, p_limit integer)
     returns TABLE(queue_id integer)
@@ -522,6 +572,14 @@ function queue.revoke_key(p_key_id text)
     returns TABLE(revoked boolean)
     language plpgsql;
 
+function queue.run_move_task(p_task_id uuid, p_limit integer)
+    returns TABLE(moved integer, status text)
+    language plpgsql;
+
+function queue.running_move_tasks()
+    returns TABLE(task_id uuid)
+    language sql stable;
+
 function queue.send(p_name text, p_message jsonb, p_headers jsonb DEFAULT NULL::jsonb, p_delay integer DEFAULT NULL::integer)
     returns bigint
     language plpgsql;
@@ -542,6 +600,10 @@ function queue.send_messages(p_queues text[], p_message_ids uuid[], p_bodies tex
     returns TABLE(n integer, id bigint, message_id text, sequence_number bigint, error text, detail text)
     language plpgsql;
 
+function queue.send_moved(p_targets text[], p_bodies text[], p_attributes jsonb[], p_system jsonb[])
+    returns void
+    language plpgsql;
+
 function queue.set_queue_attributes(p_arn text, p_attributes jsonb)
     returns TABLE(error text)
     language plpgsql;
@@ -552,6 +614,10 @@ function queue.settle_group(p_group_key bigint)
 
 function queue.shared_secret(p_name text, p_new bytea)
     returns TABLE(value bytea)
+    language plpgsql;
+
+function queue.start_move_task(p_source text, p_destination text, p_maximum_per_second integer)
+    returns TABLE(task_id text, error text, detail text)
     language plpgsql;
 
 function queue.tag_queue(p_arn text, p_tags jsonb, p_limit integer)
