@@ -40,6 +40,10 @@ def doors(installation: Database) -> Iterator[Doors]:
         yield Doors(installation, stack)
 
 
+# The test clock locks whole tables to move time; autovacuum, which is at one of them then, steps aside and says so.
+CLOCK_AT_WORK = "ERROR:  canceling autovacuum task"
+
+
 @pytest.fixture(params=[f"{door}-{protocol}" for door in DOORS for protocol in PROTOCOLS])
 def sqs(request: pytest.FixtureRequest, doors: Doors, clock: Clock) -> Sqs:
     """One door in one protocol."""
@@ -54,7 +58,8 @@ def _clean_log(postgres: TestServer) -> Iterator[None]:
     start = log.stat().st_size
     yield
     written = log.read_bytes()[start:].decode()
-    assert [line for line in written.splitlines() if "ERROR:" in line] == []
+    errors = [line for line in written.splitlines() if "ERROR:" in line]
+    assert [line for line in errors if not line.endswith(CLOCK_AT_WORK)] == []
 
 
 @pytest.fixture(params=DOORS)
