@@ -14,22 +14,12 @@ from typing import Any, Literal, NamedTuple
 import psycopg
 
 from penstock import pgarray, statements
+from penstock.operations.sending import Stored as Sent
 from penstock.statements import Statement
 
 ACCOUNT, REGION = "000000000000", "us-east-1"
 Connection = psycopg.Connection[Any]
 Isolation = Literal["read committed", "repeatable read", "serializable"]
-
-
-class Sent(NamedTuple):
-    """A row of queue.send_messages."""
-
-    n: int
-    id: int | None
-    message_id: str | None
-    sequence_number: int | None
-    error: str | None
-    detail: str | None
 
 
 class Delivery(NamedTuple):
