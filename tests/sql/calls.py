@@ -14,11 +14,12 @@ from typing import Any, Literal, NamedTuple
 import psycopg
 
 from penstock import pgarray, statements
-from penstock.operations.sending import Stored as Sent
+from penstock.operations.sending import Stored
 from penstock.statements import Statement
 
 ACCOUNT, REGION = "000000000000", "us-east-1"
 Connection = psycopg.Connection[Any]
+Sent = Stored
 Isolation = Literal["read committed", "repeatable read", "serializable"]
 
 

@@ -24,7 +24,6 @@ from tests.sql.calls import (
     delete,
     history,
     maintain,
-
     receive,
     redrive,
     rows_of,
@@ -92,10 +91,13 @@ def work(db: Connection, task: str) -> int:
 
 
 def poison(db: Connection, arn: str, dead: str, *names: str) -> None:
-    """Sends messages and receives them until they are in the dead-letter queue; FIFO: a group each, but `a…` in one."""
+    """Sends messages and receives them until they are dead letters; FIFO: a group each, but `a…` in one."""
     before = counts(db, dead).visible
     fifo = arn.endswith(".fifo")
-    entries = [Entry(n, None, n[0] if fifo else None, n if fifo else None, '{"k": {"DataType": "String"}}') for n in names]
+    entries = [
+        Entry(n, None, n[0] if fifo else None, n if fifo else None, '{"k": {"DataType": "String"}}')
+        for n in names
+    ]
     assert [sent.error for sent in send_entries(db, arn, entries)] == [None] * len(names)
     assert len(receive(db, arn, len(names), visibility=0)) == len(names)
     assert receive(db, arn) == []
@@ -370,7 +372,9 @@ def test_5000_messages_two_workers_and_a_consumer(db: Connection, connect: Conne
     other = create(db, "other" + suffix, shards=2)
     sent = [f"{number:04}" for number in range(5000)]
     for first in range(0, 5000, 500):
-        send_entries(db, dead, [Entry(n, None, n[-1] if suffix else None, n) for n in sent[first : first + 500]])
+        send_entries(
+            db, dead, [Entry(n, None, n[-1] if suffix else None, n) for n in sent[first : first + 500]]
+        )
     if not suffix:
         half = [m for _ in range(5) for m in receive(db, dead, 500, visibility=900, lease_size=7)]
         change(db, half[::2], 0)  # some through the slow lane, some as leases that are over
@@ -459,7 +463,10 @@ def test_a_busy_group_holds_up_no_other(db: Connection, connect: Connect) -> Non
 # --- the rate --------------------------------------------------------------------------------------------------------
 def pace(db: Connection, task: str, by: str) -> None:
     """Puts the moment up to which the rate is used up."""
-    db.execute("update queue.move_task set paced_at = clock_timestamp() + %s::interval where task_id = %s", (by, task))
+    db.execute(
+        "update queue.move_task set paced_at = clock_timestamp() + %s::interval where task_id = %s",
+        (by, task),
+    )
 
 
 def used(db: Connection, task: str) -> Any:
@@ -535,5 +542,3 @@ def test_a_run_of_the_worker_is_bounded(db: Connection, time: Time) -> None:
     pace(db, start(db, dead, rate=1), "1 hour")
     assert move.run_once(Settings.read({}), db)["messages"] == 0
     assert move.LONGEST_RUN_SECONDS <= time.now < move.LONGEST_RUN_SECONDS + 2 * move.PAUSE_SECONDS
-
-
