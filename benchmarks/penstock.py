@@ -27,7 +27,7 @@ class Penstock:
 
     def __init__(self, fleet: Fleet, endpoint: str = "", pids: tuple[int, ...] = (), dsn: str = "") -> None:
         self._fleet = fleet
-        self._endpoint = endpoint
+        self.endpoint = endpoint
         self._pids = pids
         self.dsn = dsn
         self._process: subprocess.Popen[bytes] | None = None
@@ -35,10 +35,10 @@ class Penstock:
 
     def start(self) -> None:
         """Raises UnavailableError with the service's output when it does not come up."""
-        if not self._endpoint:
+        if not self.endpoint:
             self._launch()
-        self._meter = Meter(self._roots())
-        self._load = HttpLoad(self.name, self._endpoint, self._fleet, self._meter)
+        self.meter = Meter(self._roots())
+        self._load = HttpLoad(self.name, self.endpoint, self._fleet, self.meter)
 
     def _launch(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="penstock-bench"))
@@ -48,7 +48,7 @@ class Penstock:
             self._process = subprocess.Popen(command, stdout=output, stderr=output)
         wait_until(lambda: announced(log) != "", self._process, log)
         self.dsn = self.dsn or announced(log)
-        self._endpoint, self._pids = f"http://127.0.0.1:{port}", (self._process.pid,)
+        self.endpoint, self._pids = f"http://127.0.0.1:{port}", (self._process.pid,)
 
     def _roots(self) -> dict[str, list[int]]:
         """The process trees of the server side. PgBouncer counts when it runs below the service."""
@@ -86,7 +86,7 @@ class Penstock:
         }
 
     def pss_bytes(self) -> dict[str, int | None]:
-        return self._meter.pss_bytes()
+        return self.meter.pss_bytes()
 
     def database_settings(self) -> dict[str, str]:
         """For a peer that must have the same; empty when the database is not known."""

@@ -49,6 +49,16 @@ create table queue.deduplication (
 );
 CREATE INDEX deduplication_expires_at ON queue.deduplication USING btree (expires_at);
 
+create table queue.deferred (
+    queue_id integer not null,
+    group_id text not null,
+    deferred_at timestamp with time zone not null,
+    shard smallint not null,
+    pos bigint not null,
+    ids bigint[] not null,
+    constraint deferred_pkey PRIMARY KEY (queue_id, group_id, deferred_at, shard, pos)
+) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0);
+
 create type queue.delivery as (
     error text,
     wait_seconds integer,
@@ -138,6 +148,7 @@ create table queue.lease (
     gone_at timestamp with time zone[],
     done_at timestamp with time zone,
     outcome text,
+    has_tenants boolean,
     constraint lease_pkey PRIMARY KEY (queue_id, shard, pos)
 ) with (fillfactor=60, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
 CREATE INDEX lease_visible_at ON queue.lease USING btree (queue.time_key(queue_id, (shard)::integer), visible_at);
@@ -179,6 +190,13 @@ create table queue.move_task (
 ) with (fillfactor=60);
 CREATE INDEX move_task_queue ON queue.move_task USING btree (queue_id, started_at);
 CREATE UNIQUE INDEX move_task_running ON queue.move_task USING btree (queue_id) WHERE (status = 'RUNNING'::text);
+
+create table queue.noise (
+    queue_id integer not null,
+    noisy text[],
+    judged_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
+    constraint noise_pkey PRIMARY KEY (queue_id)
+) with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02);
 
 create table queue.queues (
     queue_id integer not null generated always as identity,
@@ -340,6 +358,10 @@ function queue.default_attributes(p_fifo boolean)
     returns jsonb
     language sql immutable;
 
+function queue.deferred_groups(p_queue_id integer)
+    returns TABLE(group_id text)
+    language sql stable;
+
 function queue.delete(p_name text, p_id bigint)
     returns boolean
     language plpgsql;
@@ -404,9 +426,21 @@ function queue.first_received_at(p_queue_id integer, p_shard integer, p_pos bigi
     returns timestamp with time zone
     language plpgsql;
 
+function queue.groups_in_flight(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
+    returns TABLE(group_id text, messages bigint, seconds double precision)
+    language sql stable;
+
+function queue.hand_out(p_queue_id integer, p_shard integer, p_ids bigint[], p_now timestamp with time zone, p_visibility interval)
+    returns SETOF queue.delivery
+    language sql;
+
 function queue.hide_message(p_queue_id integer, p_shard integer, p_pos bigint, p_id bigint, p_receive_count integer, p_visible_at timestamp with time zone)
     returns boolean
     language plpgsql;
+
+function queue.judge_groups(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
+    returns text[]
+    language sql stable;
 
 function queue.list_dead_letter_sources(p_arn text, p_after text, p_limit integer)
     returns TABLE(name text)
@@ -492,6 +526,10 @@ function queue.next_queues(p_worker text, p_limit integer)
     returns TABLE(queue_id integer)
     language plpgsql;
 
+function queue.noisy_groups(p_queue_id integer, p_shards integer, p_shard integer, p_pos bigint, p_want integer, p_now timestamp with time zone)
+    returns text[]
+    language plpgsql;
+
 function queue.notify_watchers(p_queue_id integer, p_arn text)
     returns void
     language plpgsql;
@@ -554,6 +592,10 @@ function queue.receive_fifo(p_name text, p_vt integer DEFAULT NULL::integer, p_q
 
 function queue.receive_messages(p_queue text, p_max integer, p_lease_size integer DEFAULT 1000, p_visibility_seconds integer DEFAULT NULL::integer)
     returns SETOF queue.delivery
+    language plpgsql;
+
+function queue.release_deferred(p_queue_id integer, p_shards integer)
+    returns void
     language plpgsql;
 
 function queue.replace_policy(p_arn text, p_old text, p_new text)
@@ -624,6 +666,10 @@ function queue.tag_queue(p_arn text, p_tags jsonb, p_limit integer)
     returns TABLE(error text, detail text)
     language plpgsql;
 
+function queue.take_deferred(p_queue_id integer, p_max integer, p_visibility interval)
+    returns SETOF queue.delivery
+    language plpgsql;
+
 function queue.take_expired(p_queue_id integer, p_shard integer, p_after timestamp with time zone, p_now timestamp with time zone, p_max integer, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text)
     returns SETOF queue.delivery
     language plpgsql;
@@ -632,11 +678,15 @@ function queue.take_groups(p_queue_id integer, p_max integer, p_visibility inter
     returns SETOF queue.delivery
     language plpgsql;
 
-function queue.take_log(p_queue_id integer, p_shards integer, p_max integer, p_lease_size integer, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text)
+function queue.take_log(p_queue_id integer, p_shards integer, p_max integer, p_lease_size integer, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text, p_fair boolean DEFAULT true)
     returns SETOF queue.delivery
     language plpgsql;
 
-function queue.take_shard(p_queue_id integer, p_shard integer, p_max integer, p_lease_size integer, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text)
+function queue.take_quiet(p_queue_id integer, p_shard integer, p_pos bigint, p_max integer, p_now timestamp with time zone, p_visibility interval, p_watermark timestamp with time zone, p_low bigint, p_noisy text[])
+    returns SETOF queue.delivery
+    language plpgsql;
+
+function queue.take_shard(p_queue_id integer, p_shard integer, p_max integer, p_lease_size integer, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text, p_shards integer)
     returns SETOF queue.delivery
     language plpgsql;
 

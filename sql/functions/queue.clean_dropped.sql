@@ -16,7 +16,8 @@ begin
         return v_removed;       -- their groups are the way to the other messages
     end if;
     foreach v_table in array
-        array['log', 'lease', 'side', 'fifo_group', 'deduplication', 'archive', 'hole', 'watcher', 'move_task']
+        array['log', 'lease', 'side', 'fifo_group', 'deduplication', 'archive', 'hole', 'watcher', 'move_task',
+            'deferred', 'noise']
     loop
         execute format('delete from queue.%I where ctid = any (array(select ctid from queue.%I where queue_id = $1 limit $2 for update skip locked))',
             v_table, v_table) using p_queue_id, p_limit;

@@ -36,7 +36,7 @@ begin
             where l.queue_id = p_queue_id and l.shard = s.shard and l.id > c.pos
             order by l.id desc limit 1) t on true),
     leased as (
-        select x.visible_at <= v_now as ready, cardinality(x.ids) as messages,
+        select x.visible_at <= v_now or x.visible_at = 'infinity' as ready, cardinality(x.ids) as messages,
             (select l.sent_at from queue.log l
              where l.queue_id = p_queue_id and l.shard = c.shard and l.id = x.ids[1]) as oldest
         from cursor c

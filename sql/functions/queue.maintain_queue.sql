@@ -30,5 +30,9 @@ begin
             v_messages := v_messages + queue.purge_shard(p_queue_id, v_shard, v_before);
         end if;
     end loop;
+    delete from queue.deferred d
+    where d.queue_id = p_queue_id and not exists (      -- their messages were deleted, or are past their retention
+        select from queue.lease x
+        where x.queue_id = d.queue_id and x.shard = d.shard and x.pos = d.pos and x.ids <> '{}');
     return v_messages + queue.purge_side(p_queue_id, v_before);
 end $$;

@@ -28,13 +28,13 @@ begin
     for v_lease in
         select x.pos, x.receive_count, x.ids, x.visible_at from queue.lease x
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > v_cursor.low and x.ids <> '{}'
-            and (x.pos < v_cursor.pos - 10000 or (v_due and exists (
+            and ((x.pos < v_cursor.pos - 10000 and x.visible_at < 'infinity') or (v_due and exists (
                 select from queue.log l
                 where l.queue_id = p_queue_id and l.shard = p_shard and l.id = x.ids[1] and l.sent_at < p_before)))
         order by x.pos limit 100 for update skip locked
     loop
         perform queue.unlease_messages(p_queue_id, p_shard, v_lease.pos, v_lease.receive_count, v_lease.ids,
-            v_lease.visible_at);
+            case when v_lease.visible_at = 'infinity' then clock_timestamp() else v_lease.visible_at end);
     end loop;
     v_low := queue.clean_shard(p_queue_id, p_shard, v_cursor.low, v_cursor.pos);
     if v_low > v_cursor.low then

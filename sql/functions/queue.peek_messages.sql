@@ -23,7 +23,8 @@ found as (
         order by l.id limit p_limit + 1) l
     where p_state = 'visible')
     union all
-    (select queue.public_id(l.shard, l.id), x.receive_count, l.message_id, l.sent_at, x.visible_at, l.body,
+    (select queue.public_id(l.shard, l.id), x.receive_count, l.message_id, l.sent_at,
+        case when x.visible_at = 'infinity' then l.sent_at else x.visible_at end, l.body,
         l.attributes, l.system
     from cursor c
     join queue.lease x on x.queue_id = c.queue_id and x.shard = c.shard and x.pos > c.low and x.ids <> '{}'

@@ -27,6 +27,7 @@ begin
         for v_shard in reverse v_queue.shards - 1 .. 0 loop
             v_purged := v_purged + queue.purge_shard(v_queue.queue_id, v_shard);
         end loop;
+        delete from queue.deferred d where d.queue_id = v_queue.queue_id;
         v_purged := v_purged + queue.purge_side(v_queue.queue_id);
     end if;
     return query select v_purged, null::text, null::text;

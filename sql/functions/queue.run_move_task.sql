@@ -33,6 +33,7 @@ begin
     elsif v_source.fifo then
         select * into v_step from queue.move_groups(v_source.queue_id, v_limit, v_task.destination_arn);
     else
+        perform queue.release_deferred(v_source.queue_id, v_source.shards);
         select * into v_step from queue.move_side(v_source.queue_id, v_limit, v_task.destination_arn);
         if v_step.moved = 0 and v_step.failure is null then     -- a step of its own: it holds nothing yet
             select * into v_step

@@ -29,13 +29,14 @@ begin
         if v_part = v_lease.ids then
             v_pos := v_lease.pos;
             update queue.lease x
-            set visible_at = p_now + p_visibility, receive_count = x.receive_count + 1
+            set visible_at = p_now + p_visibility, receive_count = x.receive_count + 1,
+                first_received_at = coalesce(x.first_received_at, p_now)
             where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = v_lease.pos;
         else
             v_pos := v_part[cardinality(v_part)];
             insert into queue.lease (pos, first_id, visible_at, first_received_at, watermark, low, queue_id,
                 receive_count, shard, ids, gone, gone_at)
-            values (v_pos, v_lease.first_id, p_now + p_visibility, v_lease.first_received_at, '-infinity', 0,
+            values (v_pos, v_lease.first_id, p_now + p_visibility, coalesce(v_lease.first_received_at, p_now), '-infinity', 0,
                 p_queue_id, v_lease.receive_count + 1, p_shard, v_part, v_lease.gone, v_lease.gone_at);
             update queue.lease x
             set ids = v_lease.ids[cardinality(v_part) + 1 :], first_id = v_pos + 1
@@ -43,7 +44,7 @@ begin
         end if;
         return query
         select null::text, null::int, p_queue_id, p_shard::smallint, v_pos, l.id, v_lease.receive_count + 1,
-            l.message_id::text, queue.epoch_ms(l.sent_at), queue.epoch_ms(v_lease.first_received_at), l.body,
+            l.message_id::text, queue.epoch_ms(l.sent_at), queue.epoch_ms(coalesce(v_lease.first_received_at, p_now)), l.body,
             l.attributes::text, l.system::text, queue.public_id(p_shard, l.id),
             queue.epoch_ms(p_now + p_visibility)
         from queue.log l

@@ -1,10 +1,12 @@
 -- queue.take_log: hands out messages of the log, shard by shard; a shard that another receiver reads is passed over.
 -- When all that have something are busy it waits for one of them, unless this transaction reads a shard already (the
 -- setting queue.reads, which ends with it): it holds nothing then, so it cannot deadlock.
--- Locks: advisory, reader of the shard, to the end of the transaction. Called by: receive_messages.
+-- p_fair: messages of noisy tenants are passed over.
+-- Locks: advisory, reader of the shard, to the end of the transaction. Called by: receive_messages, move_log.
+drop function if exists queue.take_log(int, int, int, int, interval, int, text);
 create or replace function queue.take_log(
     p_queue_id int, p_shards int, p_max int, p_lease_size int, p_visibility interval, p_max_receive_count int,
-    p_dead_letter_arn text)
+    p_dead_letter_arn text, p_fair boolean default true)
 returns setof queue.delivery
 language plpgsql as $$
 declare
@@ -13,6 +15,7 @@ declare
     v_want int := p_max;
     v_rows int;
     v_held boolean := false;
+    v_fair_shards int := case when p_fair then p_shards end;
     v_now timestamptz := clock_timestamp();
 begin
     if p_shards = 1 then
@@ -26,7 +29,7 @@ begin
             v_held := true;
             perform set_config('queue.reads', 'on', true);
             return query select * from queue.take_shard(p_queue_id, v_shard, v_want, p_lease_size, p_visibility,
-                p_max_receive_count, p_dead_letter_arn);
+                p_max_receive_count, p_dead_letter_arn, v_fair_shards);
             get diagnostics v_rows = row_count;
             v_want := v_want - v_rows;
         end if;
@@ -35,6 +38,6 @@ begin
         perform pg_advisory_xact_lock(queue.lock_key(1, p_queue_id, v_shards[1]));
         perform set_config('queue.reads', 'on', true);
         return query select * from queue.take_shard(p_queue_id, v_shards[1], v_want, p_lease_size, p_visibility,
-            p_max_receive_count, p_dead_letter_arn);
+            p_max_receive_count, p_dead_letter_arn, v_fair_shards);
     end if;
 end $$;

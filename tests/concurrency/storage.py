@@ -11,6 +11,7 @@ receiving. Random choices come from the seed; the interleaving does not.
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import sys
 import threading
@@ -31,13 +32,17 @@ VISIBILITY_SECONDS = 1
 
 @dataclass(frozen=True)
 class Plan:
-    """Who does how much. `groups` 0 is a standard queue; `maximum` is maxReceiveCount with a dead-letter queue."""
+    """Who does how much. `groups` 0 is a standard queue; `maximum` is maxReceiveCount with a dead-letter queue.
+
+    With `tenants`, messages of a standard queue have groups; the first one sends four of five.
+    """
 
     messages: int = 4000
     senders: int = 4
     receivers: int = 6
     shards: int = 3
     groups: int = 0
+    tenants: int = 0
     maximum: int | None = None
     crash_rate: float = 0.05
     seed: int = 1
@@ -142,9 +147,16 @@ def make_entries(plan: Plan, rnd: random.Random, bodies: list[str]) -> list[Entr
     """Standard: some with a delay. FIFO: mostly one group a call, else up to three."""
     if not plan.groups:
         delay = 1 if rnd.random() < 0.03 else None
-        return [Entry(body, delay) for body in bodies]
+        return [Entry(body, delay, system=make_tenant(plan, rnd)) for body in bodies]
     groups = [f"g{rnd.randrange(plan.groups)}" for _ in range(3 if rnd.random() < 0.3 else 1)]
     return [Entry(body, None, rnd.choice(groups), body) for body in bodies]
+
+
+def make_tenant(plan: Plan, rnd: random.Random) -> str | None:
+    if not plan.tenants:
+        return None
+    number = 0 if rnd.random() < 0.8 else rnd.randrange(plan.tenants)
+    return json.dumps({"MessageGroupId": f"tenant{number}"})
 
 
 def receive_until_stopped(world: World, number: int) -> None:
@@ -235,7 +247,7 @@ def run(dsn: str, plan: Plan) -> Outcome:
         findings_rows = settle(db, world, dead)
         return Outcome(
             world.ledger.findings(), world.errors, calls.counts(db, arn), findings_rows,
-            {table: calls.rows_of(db, table, arn) for table in ("log", "lease", "side", "hole")},
+            {table: calls.rows_of(db, table, arn) for table in ("log", "lease", "side", "hole", "deferred")},
             calls.history(db, arn), time.monotonic() - started,
         )  # fmt: skip
 
@@ -276,6 +288,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--receivers", type=int, default=Plan.receivers)
     parser.add_argument("--shards", type=int, default=Plan.shards)
     parser.add_argument("--groups", type=int, default=0, help="message groups of a FIFO queue; 0: standard")
+    parser.add_argument("--tenants", type=int, default=0, help="message groups of a standard queue")
     parser.add_argument("--maximum", type=int, default=None, help="maxReceiveCount")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--dsn", help="a migrated database; without it, a server of its own")

@@ -122,12 +122,13 @@ def send_entries(
 def send(
     connection: Connection, arn: str, *bodies: str, delay: int | None = None, group: str | None = None
 ) -> list[Sent]:
-    """Send bodies; FIFO messages get a deduplication id of their own."""
+    """Send bodies; FIFO messages get a deduplication id of their own, others keep their group beside them."""
     fifo = arn.endswith(".fifo")
+    system = json.dumps({"MessageGroupId": group}) if group and not fifo else None
     return send_entries(
         connection,
         arn,
-        [Entry(body, delay, group, str(uuid.uuid4()) if fifo else None) for body in bodies],
+        [Entry(body, delay, group, str(uuid.uuid4()) if fifo else None, system=system) for body in bodies],
     )
 
 
@@ -203,3 +204,10 @@ def history(connection: Connection, arn: str) -> dict[str, int]:
         (queue_id(connection, arn),),
     )
     return dict(rows.fetchall())
+
+
+def forget_judgement(connection: Connection, arn: str) -> None:
+    """As if the quarter of a second were over in which the tenants of a queue are not looked at again."""
+    connection.execute(
+        "update queue.noise set judged_at = '-infinity' where queue_id = %s", (queue_id(connection, arn),)
+    )

@@ -41,6 +41,7 @@ class Queue:
     arn: str
     dead: str
     maximum: int | None
+    tenants: bool = False
     messages: dict[int, Message] = field(default_factory=dict)
     handles: list[Delivery] = field(default_factory=list)
 
@@ -63,7 +64,7 @@ class Queue:
         assert calls.counts(self.db, self.arn) == expected
 
     def send(self, number: int, choice: int) -> None:
-        group = f"g{choice % 3}" if self.fifo else None
+        group = f"g{choice % 3}" if self.fifo or (self.tenants and choice % 7) else None
         delay = HIDDEN // 4 if choice % 5 == 0 and not self.fifo else 0
         for row in calls.send(self.db, self.arn, *["m"] * number, delay=delay, group=group):
             assert row.id is not None
@@ -77,6 +78,8 @@ class Queue:
 
     def receive(self, number: int, choice: int) -> None:
         ready = self.ready()
+        if self.tenants:
+            calls.forget_judgement(self.db, self.arn)
         seconds, lease_size = (0, HIDDEN, HIDDEN)[choice % 3], (1, 3, 10)[choice % 7 % 3]
         deliveries = calls.receive(self.db, self.arn, number, seconds, lease_size)
         received = [self.messages[d.public_id] for d in deliveries]
@@ -177,7 +180,7 @@ class Queue:
         while calls.maintain(self.db, self.arn):
             pass
         assert calls.history(self.db, self.arn) == Counter(m.outcome for m in self.messages.values())
-        for table in ("log", "side", "fifo_message", "fifo_group"):
+        for table in ("log", "side", "deferred", "fifo_message", "fifo_group"):
             assert calls.rows_of(self.db, table, self.arn) == 0, table
 
 
@@ -199,11 +202,13 @@ CAREFULLY = settings(
 Steps = list[tuple[Callable[[Queue, int, int], None], int, int]]
 
 
-def play(db: Connection, suffix: str, shards: int, maximum: int | None, steps: Steps) -> None:
+def play(
+    db: Connection, suffix: str, shards: int, maximum: int | None, steps: Steps, tenants: bool = False
+) -> None:
     number = next(_numbers)
     dead = calls.create(db, f"dead{number}{suffix}")
     policy = {"RedrivePolicy": calls.redrive(dead, maximum)} if maximum else {}
-    queue = Queue(db, calls.create(db, f"q{number}{suffix}", shards, **policy), dead, maximum)
+    queue = Queue(db, calls.create(db, f"q{number}{suffix}", shards, **policy), dead, maximum, tenants)
     for operation, size, choice in steps:
         operation(queue, size, choice)
         queue.check()
@@ -214,6 +219,14 @@ def play(db: Connection, suffix: str, shards: int, maximum: int | None, steps: S
 @given(steps=STEPS, shards=st.integers(1, 3))
 def test_a_standard_queue_is_like_its_model(db: Connection, steps: Steps, shards: int) -> None:
     play(db, "", shards, None, steps)
+
+
+@CAREFULLY
+@given(steps=STEPS, shards=st.integers(1, 2), maximum=st.sampled_from((None, 2)))
+def test_a_queue_with_tenants_is_like_its_model(
+    db: Connection, steps: Steps, shards: int, maximum: int | None
+) -> None:
+    play(db, "", shards, maximum, steps, tenants=True)
 
 
 @CAREFULLY
