@@ -176,7 +176,7 @@ def test_any_text_is_well_formed(text: str) -> None:
 
 
 def test_a_carriage_return_is_a_reference() -> None:
-    assert xml.escaped('a\r\n<b>&"') == "a&#13;\n&lt;b&gt;&amp;&quot;"
+    assert xml.escaped('a\r\n<b>&"') == "a&#xD;\n&lt;b&gt;&amp;&quot;"
 
 
 def test_characters_that_xml_cannot_hold_are_replaced() -> None:

@@ -26,11 +26,14 @@ _REPLACED = bytes(byte if byte in b"\t\n\r" or byte >= 32 else ord("?") for byte
 
 
 def escaped(text: str) -> str:
-    """Character data. A carriage return is written as a reference, since a parser would read it as a line feed."""
+    """Character data. A carriage return is written as a reference, since a parser would read it as a line feed.
+
+    In this form, which SQS has and which alone the parser of @aws-sdk/client-sqs before 3.447 knows.
+    """
     if len(text) < 64 and text.isalnum():  # digits, digests, most names
         return text
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return text.replace('"', "&quot;").replace("\r", "&#13;")
+    return text.replace('"', "&quot;").replace("\r", "&#xD;")
 
 
 def document(text: str) -> bytes:
