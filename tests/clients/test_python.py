@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
+from tests.clients.service import ROOT
 from tests.clients.story import FIFO, STANDARD
 from tests.up import Up
-
-ROOT = Path(__file__).parents[2]
 
 
 def facts(python: Path, module: str, up: Up) -> Any:

@@ -39,7 +39,9 @@ function consume(queueUrl, handled, { failFirst }) {
         return message;
       },
     });
-    consumer.on("message_processed", () => { if (seen.length === handled) consumer.stop(); });
+    // A message is processed when it is deleted.
+    let left = handled;
+    consumer.on("message_processed", () => { left -= 1; if (left === 0) consumer.stop(); });
     consumer.on("error", reject);
     consumer.on("stopped", () => resolve(seen));
     consumer.start();

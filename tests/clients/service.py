@@ -1,0 +1,70 @@
+"""What the tests themselves ask the service, and how they run the workers of a client."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import boto3
+
+from tests.up import Up
+
+ROOT = Path(__file__).parents[2]
+
+
+@contextmanager
+def sqs_client(up: Up, account: str = "x") -> Iterator[Any]:
+    """A boto3 client. An access key id of 12 digits is the account; any other means 000000000000."""
+    sqs: Any = boto3.client(
+        "sqs",
+        endpoint_url=up.address,
+        region_name="us-east-1",
+        aws_access_key_id=account,
+        aws_secret_access_key="x",
+    )
+    try:
+        yield sqs
+    finally:
+        sqs.close()
+
+
+def counts(up: Up, queue: str) -> list[str]:
+    """Messages that can be received, in flight, and delayed."""
+    with sqs_client(up) as sqs:
+        url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
+        attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    return [attributes["ApproximateNumberOfMessages" + which] for which in ("", "NotVisible", "Delayed")]
+
+
+@contextmanager
+def worker(
+    command: Sequence[str], environment: dict[str, str], log: Path
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A worker of some framework; ended as an operator would, and it has to end well, unless the test killed it."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        process.wait(60)
+    assert process.returncode in (0, -signal.SIGKILL), log.read_text()
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """End a worker and its children without any warning, as a lost machine does."""
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait(60)
