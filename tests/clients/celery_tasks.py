@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
 
 from celery import Celery
 
+from tests.clients.results import note, notes
+from tests.waiting import until
+
 # Nothing but the broker's address says that it is not AWS.
 app = Celery(broker=os.environ["BROKER_URL"])
 app.conf.update(
     broker_transport_options={
         "region": "us-east-1",
-        "visibility_timeout": 600,
+        "visibility_timeout": int(os.environ["VISIBILITY_SECONDS"]),
         "wait_time_seconds": 5,
         "polling_interval": 0.1,
     },
     task_acks_late=True,
     task_ignore_result=True,
 )
-
-
-def note(*what: object) -> None:
-    """Add a line to the file that the test reads."""
-    with Path(os.environ["RESULTS"]).open("a") as file:
-        file.write(json.dumps(what) + "\n")
 
 
 @app.task  # type: ignore[untyped-decorator]
@@ -39,3 +35,11 @@ def succeed_at_third(self: Any, text: str) -> None:
     note("attempt", text, self.request.retries)
     if self.request.retries < 2:
         raise self.retry(countdown=0)
+
+
+@app.task  # type: ignore[untyped-decorator]
+def end_when_started_twice() -> None:
+    """Takes longer than its visibility timeout, however long that is."""
+    note("start")
+    until(lambda: notes(Path(os.environ["RESULTS"])).count(["start"]) >= 2)
+    note("end")

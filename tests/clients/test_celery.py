@@ -2,82 +2,83 @@
 
 from __future__ import annotations
 
-import json
 import os
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-import boto3
 import pytest
 
-from tests.clients.test_python import ROOT
+from tests.clients.results import notes
+from tests.clients.service import ROOT, counts, kill, worker
 from tests.up import Up
 from tests.waiting import until
 
 SEND = """
 from tests.clients.celery_tasks import add, succeed_at_third
-for queue in {queues}:
-    for n in range(5):
-        add.apply_async((n, 10), queue=queue)
-    succeed_at_third.apply_async(("grüße",), queue=queue)
+for n in range(5):
+    add.apply_async((n, 10), queue={queue!r})
+succeed_at_third.apply_async(("grüße",), queue={queue!r})
+"""
+SEND_ONE = """
+from tests.clients.celery_tasks import end_when_started_twice
+end_when_started_twice.apply_async(queue={queue!r})
 """
 
 
-@contextmanager
-def worker(environment: dict[str, str], queues: list[str], log: Path) -> Iterator[None]:
-    """A worker of one process; ended as an operator would, and it has to end well."""
-    command = [sys.executable, "-m", "celery", "-A", "tests.clients.celery_tasks", "worker", "--pool", "solo"]
-    with log.open("w") as output:
-        process = subprocess.Popen(
-            [*command, "-Q", ",".join(queues), "--loglevel", "INFO"],
-            cwd=ROOT,
-            env=environment,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-        try:
-            yield
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(60)
-    assert process.returncode == 0, log.read_text()
+def environment(up: Up, results: Path, visibility_seconds: int) -> dict[str, str]:
+    results.touch()
+    return {
+        **os.environ,
+        "BROKER_URL": up.address.replace("http://", "sqs://x:x@"),
+        "RESULTS": str(results),
+        "VISIBILITY_SECONDS": str(visibility_seconds),
+    }
 
 
-def counts(up: Up, queue: str) -> list[str]:
-    sqs: Any = boto3.client(
-        "sqs",
-        endpoint_url=up.address,
-        region_name="us-east-1",
-        aws_access_key_id="x",
-        aws_secret_access_key="x",
-    )
-    url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
-    attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
-    sqs.close()
-    return [attributes["ApproximateNumberOfMessages" + which] for which in ("", "NotVisible", "Delayed")]
+def command(queue: str, *options: str) -> list[str]:
+    celery = [sys.executable, "-m", "celery", "-A", "tests.clients.celery_tasks", "worker"]
+    return [*celery, "-Q", queue, "--loglevel", "INFO", *options]
+
+
+def send(code: str, queue: str, variables: dict[str, str]) -> None:
+    subprocess.run([sys.executable, "-c", code.format(queue=queue)], cwd=ROOT, env=variables, check=True)
 
 
 @pytest.mark.parametrize("queue", ["celery", "celery.fifo"])
 def test_every_task_is_done_once_and_retried_when_it_asks(up: Up, tmp_path: Path, queue: str) -> None:
-    results, log = tmp_path / "results", tmp_path / "log"
-    results.touch()
-    environment = {
-        **os.environ,
-        "BROKER_URL": up.address.replace("http://", "sqs://x:x@"),
-        "RESULTS": str(results),
-    }
-    with worker(environment, [queue], log):
-        send = [sys.executable, "-c", SEND.format(queues=[queue])]
-        subprocess.run(send, cwd=ROOT, env=environment, check=True)
-        until(lambda: results.read_text().count("\n") >= 8)
+    results = tmp_path / "results"
+    variables = environment(up, results, 600)
+    with worker(command(queue, "--pool", "solo"), variables, tmp_path / "log"):
+        send(SEND, queue, variables)
+        until(lambda: len(notes(results)) >= 8)
         until(lambda: counts(up, queue) == ["0", "0", "0"])
-    done = sorted(json.loads(line) for line in results.read_text().splitlines())
-    assert done == [
+    assert sorted(notes(results), key=str) == [
         *(["add", n, 10, n + 10] for n in range(5)),
         *(["attempt", "grüße", retries] for retries in range(3)),
     ]
+
+
+@pytest.mark.clients
+def test_a_task_that_outlives_its_visibility_timeout_comes_again(up: Up, tmp_path: Path) -> None:
+    queue, results = "celery-outlived", tmp_path / "results"
+    variables = environment(up, results, 2)
+    with worker(command(queue, "--pool", "threads", "--concurrency", "2"), variables, tmp_path / "log"):
+        send(SEND_ONE, queue, variables)
+        until(lambda: notes(results).count(["end"]) >= 2)
+        until(lambda: counts(up, queue) == ["0", "0", "0"])
+    assert notes(results)[:2] == [["start"], ["start"]]
+
+
+@pytest.mark.clients
+@pytest.mark.parametrize("queue", ["celery-killed", "celery-killed.fifo"])
+def test_the_task_of_a_killed_worker_is_done_by_another(up: Up, tmp_path: Path, queue: str) -> None:
+    results = tmp_path / "results"
+    variables = environment(up, results, 2)
+    with worker(command(queue, "--pool", "solo"), variables, tmp_path / "killed") as process:
+        send(SEND_ONE, queue, variables)
+        until(lambda: notes(results) == [["start"]])
+        kill(process)
+    with worker(command(queue, "--pool", "solo"), variables, tmp_path / "log"):
+        until(lambda: notes(results)[:3] == [["start"], ["start"], ["end"]])
+        until(lambda: counts(up, queue) == ["0", "0", "0"])
