@@ -17,7 +17,7 @@ BIN := .venv/bin
 SOURCES := $(wildcard layers/core layers/web functions jobs tests benchmarks)
 LOCKS := $(TEST_LOCKS:%=requirements/%.lock)
 SAM := .tools/sam/bin/sam
-CLIENTS := .tools/clients/old.stamp .tools/clients/async.stamp .tools/clients/node.stamp
+CLIENTS := $(patsubst %,.tools/clients/%.stamp,old async dramatiq node)
 
 export UV_PYTHON_DOWNLOADS := never
 # Trust what the machine trusts, such as a company's own certificate authority. The second name is that of older uv.

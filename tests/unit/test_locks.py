@@ -24,6 +24,7 @@ def test_there_are_locks() -> None:
     assert names == {
         "build.lock",
         "clients-async.lock",
+        "clients-dramatiq.lock",
         "clients-old.lock",
         "dev.lock",
         "metrics.lock",
