@@ -228,3 +228,25 @@ def test_change_some(sqs: Sqs) -> None:
     assert sqs.one(url)["Body"] == "visible"
     sqs.clock.advance(31)
     assert {message["Body"] for message in sqs.receive(url, 2)} == {"visible", "too long"}
+
+
+def test_change_without_a_timeout(sqs: Sqs) -> None:
+    """The text is SQS's, from issue 2250 of aws-sdk-go-v2, which left a timeout of 0 out of its requests."""
+    url = sqs.create()
+    sqs.send_all(url, "a", "b")
+    first, second = sqs.receive(url, 2)
+    entries = [
+        {"Id": "good", "ReceiptHandle": first["ReceiptHandle"], "VisibilityTimeout": 600},
+        {"Id": "none", "ReceiptHandle": second["ReceiptHandle"]},
+    ]
+    answer = sqs.client.change_message_visibility_batch(QueueUrl=url, Entries=entries)
+    assert ids(answer["Successful"]) == ["good"]
+    name = "ChangeMessageVisibilityBatchRequestEntry.2.VisibilityTimeout"
+    assert answer["Failed"] == [
+        {
+            "Id": "none",
+            "SenderFault": True,
+            "Code": "MissingParameter",
+            "Message": f"The request must contain the parameter {name}.",
+        }
+    ]

@@ -19,6 +19,8 @@ from ..statements import CHANGE_VISIBILITIES
 from . import handles
 from .refusals import entry_failure
 
+ENTRY = "ChangeMessageVisibilityBatchRequestEntry"
+
 
 def change_message_visibility(
     request: ChangeMessageVisibilityRequest, context: Context
@@ -36,13 +38,13 @@ def change_message_visibility_batch(
     request: ChangeMessageVisibilityBatchRequest, context: Context
 ) -> Generator[Effect, Any, ChangeMessageVisibilityBatchResult]:
     """The same for up to ten messages; entries fail one by one."""
-    characters.check_batch(request.entries, "ChangeMessageVisibilityBatchRequestEntry")
+    characters.check_batch(request.entries, ENTRY)
     arn = context.queue_arn(request.queue_url)
     result = ChangeMessageVisibilityBatchResult()
     good: list[tuple[ChangeMessageVisibilityBatchRequestEntry, Handle]] = []
-    for entry in request.entries:
+    for number, entry in enumerate(request.entries, 1):
         try:
-            good.append((entry, checked(entry, arn, context)))
+            good.append((entry, checked(entry, number, arn, context)))
         except errors.AwsError as error:
             fail(result, entry.id, error)
     if not good:
@@ -58,10 +60,12 @@ def change_message_visibility_batch(
     return result
 
 
-def checked(entry: ChangeMessageVisibilityBatchRequestEntry, arn: str, context: Context) -> Handle:
+def checked(
+    entry: ChangeMessageVisibilityBatchRequestEntry, number: int, arn: str, context: Context
+) -> Handle:
     """The entry's handle. Raises MissingParameter, InvalidParameterValue or ReceiptHandleIsInvalid."""
     if entry.visibility_timeout is None:
-        raise errors.MissingParameter.named("VisibilityTimeout")
+        raise errors.MissingParameter.named(f"{ENTRY}.{number}.VisibilityTimeout")
     characters.check_range("VisibilityTimeout", entry.visibility_timeout)
     handle = context.environment.receipts.open(arn, entry.receipt_handle)
     if handle is None:
