@@ -12,11 +12,12 @@ import json
 import os
 import re
 import sys
+from functools import partial
 from typing import Any
 
 from awscli.clidriver import create_clidriver
 
-from tests.clients.story import Facts, RefusedError, Story, fifo, standard
+from tests.clients.story import RefusedError, fifo, standard, tell
 
 
 def call(endpoint_url: str, method: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -37,28 +38,11 @@ def _with_bytes(value: dict[str, Any]) -> dict[str, Any]:
     return {k: base64.b64decode(v) if k == "BinaryValue" else v for k, v in value.items()}
 
 
-def tell(story: Story, endpoint_url: str) -> Facts:
-    """Run the commands of a story one after the other; returns its facts."""
-    try:
-        method, arguments = next(story)
-        while True:
-            try:
-                answer = call(endpoint_url, method, arguments)
-            except RefusedError as refused:
-                method, arguments = story.throw(refused)
-            else:
-                method, arguments = story.send(answer)
-    except StopIteration as end:
-        return dict(end.value)
-
-
 def main(endpoint_url: str) -> None:
     """Both stories against a service."""
     os.environ.update(AWS_ACCESS_KEY_ID="x", AWS_SECRET_ACCESS_KEY="x", AWS_DEFAULT_REGION="us-east-1")
-    facts = {
-        "standard": tell(standard("awscli"), endpoint_url),
-        "fifo": tell(fifo("awscli.fifo"), endpoint_url),
-    }
+    run = partial(call, endpoint_url)
+    facts = {"standard": tell(standard("awscli"), run), "fifo": tell(fifo("awscli.fifo"), run)}
     sys.stdout.write(repr(facts))
 
 

@@ -6,27 +6,21 @@ Prints the protocol that this boto3 speaks and the facts, as a Python literal.
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import Any
 
 import boto3
 from botocore.exceptions import ClientError
 
-from tests.clients.story import Facts, RefusedError, Story, fifo, standard
+from tests.clients.story import RefusedError, fifo, standard, tell
 
 
-def tell(story: Story, client: Any) -> Facts:
-    """Make the calls of a story one after the other; returns its facts."""
+def call(client: Any, method: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Raises RefusedError with the code of the error."""
     try:
-        method, arguments = next(story)
-        while True:
-            try:
-                answer = getattr(client, method)(**arguments)
-            except ClientError as error:
-                method, arguments = story.throw(RefusedError(error.response["Error"]["Code"]))
-            else:
-                method, arguments = story.send(answer)
-    except StopIteration as end:
-        return dict(end.value)
+        return dict(getattr(client, method)(**arguments))
+    except ClientError as error:
+        raise RefusedError(error.response["Error"]["Code"]) from error
 
 
 def main(endpoint_url: str) -> None:
@@ -41,8 +35,8 @@ def main(endpoint_url: str) -> None:
     version = "-".join(boto3.__version__.split("."))
     facts = {
         "protocol": client.meta.service_model.metadata["protocol"],
-        "standard": tell(standard(f"boto3-{version}"), client),
-        "fifo": tell(fifo(f"boto3-{version}.fifo"), client),
+        "standard": tell(standard(f"boto3-{version}"), partial(call, client)),
+        "fifo": tell(fifo(f"boto3-{version}.fifo"), partial(call, client)),
     }
     sys.stdout.write(repr(facts))
 

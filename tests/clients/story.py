@@ -8,7 +8,7 @@ This module also runs in the environments of old clients: it imports nothing but
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 Call = tuple[str, dict[str, Any]]
@@ -26,6 +26,21 @@ class RefusedError(Exception):
     def __init__(self, code: str) -> None:
         super().__init__(code)
         self.code = code
+
+
+def tell(story: Story, call: Callable[[str, dict[str, Any]], dict[str, Any]]) -> Facts:
+    """Make the calls of a story one after the other; returns its facts. `call` may raise RefusedError."""
+    try:
+        method, arguments = next(story)
+        while True:
+            try:
+                answer = call(method, arguments)
+            except RefusedError as refused:
+                method, arguments = story.throw(refused)
+            else:
+                method, arguments = story.send(answer)
+    except StopIteration as end:
+        return dict(end.value)
 
 
 STANDARD: Facts = {
