@@ -133,6 +133,19 @@ def defaults(fifo: bool, settings: "Settings") -> dict[str, str]:
     return values
 
 
+def implied(attributes: Mapping[str, str]) -> dict[str, str]:
+    """What a choice of encryption means for the other kind, of which a queue has one or none; empty: removed.
+
+    CreateQueue: "Only one server-side encryption option is supported per queue." That the other is read back as off
+    was recorded from AWS; Terraform's provider drops changes of the reuse period while it is not.
+    """
+    if attributes.get("KmsMasterKeyId"):
+        return {"SqsManagedSseEnabled": "false"}
+    if attributes.get("SqsManagedSseEnabled") == "true":
+        return {"KmsMasterKeyId": "", "KmsDataKeyReusePeriodSeconds": ""}
+    return {}
+
+
 def unknown_attribute(name: str) -> AwsError:
     """SQS's text for a name that is not an attribute of this queue."""
     return InvalidAttributeName(f"Unknown Attribute {name}.")

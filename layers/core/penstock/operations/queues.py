@@ -65,8 +65,11 @@ def make_queue(
             context.account_id,
             context.region,
             name,
-            as_json({key: value for key, value in supplied.items() if value != ""}),
-            as_json(attributes.defaults(name.endswith(".fifo"), settings)),
+            as_json(without_empty(supplied)),
+            as_json(
+                attributes.defaults(name.endswith(".fifo"), settings)
+                | without_empty(attributes.implied(supplied))
+            ),
             as_json(tags),
             settings.queue_shards,
             settings.queue_recreate_interval_seconds,
@@ -75,6 +78,11 @@ def make_queue(
     if error is not None:
         raise refusal(error, detail)
     return bool(created)
+
+
+def without_empty(values: Mapping[str, str]) -> dict[str, str]:
+    """A new queue lacks what an empty value would remove."""
+    return {name: value for name, value in values.items() if value != ""}
 
 
 def delete_queue(request: DeleteQueueRequest, context: Context) -> Generator[Effect, Any, None]:
@@ -167,7 +175,8 @@ def set_queue_attributes(
 def change_attributes(arn: str, values: Mapping[str, str]) -> Generator[Effect, Any, None]:
     """Stores checked attributes; empty ones are removed. Raises QueueDoesNotExist, InvalidParameterValue."""
     yield from check_dead_letter_queue(arn, values)
-    changed = {name: value if value != "" else None for name, value in values.items()}
+    every = attributes.implied(values) | dict(values)
+    changed = {name: value if value != "" else None for name, value in every.items()}
     ((error,),) = yield Sql(SET_QUEUE_ATTRIBUTES, (arn, as_json(changed)))
     if error is not None:
         raise refusal(error, None)
