@@ -70,8 +70,8 @@ generate: .venv/test.stamp ## write docs/settings.md and sql/schema.sql from the
 bench: .venv/test.stamp ## run the benchmarks (ARGS="--help" lists the scenarios)
 	@$(BIN)/python -m benchmarks $(ARGS)
 
-clients: .venv/test.stamp $(CLIENTS) ## run the tests with real SQS clients, also those that `make test` leaves out (Node 20)
-	@$(BIN)/python -m pytest tests/clients -m "not slow" $(ARGS)
+clients: .venv/test.stamp $(CLIENTS) ## run the tests with real SQS clients, also those that `make test` leaves out (Node 20, Go, Terraform)
+	@$(BIN)/python -m pytest tests/clients -m "not slow" -n $(WORKERS) --dist loadfile -o faulthandler_timeout=300 $(ARGS)
 
 lock: $(UV) ## remake requirements/*.lock from pyproject.toml (ARGS=--upgrade for newer versions)
 	@UV=$(UV) infra/local/lock.sh $(ARGS)
