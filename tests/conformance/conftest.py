@@ -11,13 +11,13 @@ from contextlib import ExitStack, closing
 import httpx
 import pytest
 
+from tests.conformance.access import OWNER, PARTNER, new_key
 from tests.conformance.clock import Clock
-from tests.conformance.doors import Doors
+from tests.conformance.doors import DOORS, Doors
 from tests.conformance.raw import Raw
 from tests.conformance.scenario import Sqs
 from tests.database import Database, TestServer
 
-DOORS = ("container", "lambda")
 PROTOCOLS = ("json", "query")
 
 
@@ -60,6 +60,12 @@ def _clean_log(postgres: TestServer) -> Iterator[None]:
     written = log.read_bytes()[start:].decode()
     errors = [line for line in written.splitlines() if "ERROR:" in line]
     assert [line for line in errors if not line.endswith(CLOCK_AT_WORK)] == []
+
+
+@pytest.fixture(scope="session")
+def keys(installation: Database) -> dict[str, tuple[str, str]]:
+    """A key of each account."""
+    return {account: new_key(installation, account) for account in (OWNER, PARTNER)}
 
 
 @pytest.fixture(params=DOORS)

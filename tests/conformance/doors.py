@@ -53,6 +53,7 @@ def functions(database: Database, variables: Mapping[str, str]) -> Iterator[str]
 
 
 OPEN = {"container": container, "lambda": functions}
+DOORS = tuple(OPEN)
 
 
 @dataclass

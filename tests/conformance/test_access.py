@@ -4,42 +4,16 @@
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 import pytest
 
-from penstock.settings import Settings
-from penstock_web.keys import KeyRing
+from tests.conformance.access import OWNER, PARTNER, PRESENCE, SIGV4, allow, new_key, revoke
 from tests.conformance.raw import Raw, error, refused
 from tests.conformance.scenario import Sqs
 from tests.database import Database
-
-ENCRYPTION_KEY = b64encode(bytes(range(32))).decode()
-SIGV4 = {"QUEUE_ACCESS": "sigv4", "QUEUE_ENCRYPTION_KEY": ENCRYPTION_KEY, "QUEUE_ACCESS_CACHE_SECONDS": "0"}
-PRESENCE = {"QUEUE_ACCESS": "presence"}
-OWNER, PARTNER = "000000000000", "111122223333"
-
-
-def new_key(database: Database, account: str) -> tuple[str, str]:
-    """Id and secret of a key that the command line would make."""
-    settings = Settings.read({**SIGV4, "DATABASE_URL": database.api_dsn})
-    with KeyRing.open(settings) as ring:
-        key_id, secret, _ = ring.create(account, "", bearer=False)
-    return key_id.partition("=")[2], secret.partition("=")[2]
-
-
-def revoke(database: Database, key_id: str) -> None:
-    with KeyRing.open(Settings.read({**SIGV4, "DATABASE_URL": database.api_dsn})) as ring:
-        list(ring.revoke(key_id))
-
-
-@pytest.fixture(scope="session")
-def keys(installation: Database) -> dict[str, tuple[str, str]]:
-    """A key of each account."""
-    return {account: new_key(installation, account) for account in (OWNER, PARTNER)}
 
 
 @pytest.fixture
@@ -50,18 +24,6 @@ def owner(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> Sqs:
 @pytest.fixture
 def partner(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> Sqs:
     return sqs.with_settings(SIGV4).with_key(*keys[PARTNER])
-
-
-def allow(owner: Sqs, url: str, *actions: str, effect: str = "Allow", principal: Any = PARTNER) -> None:
-    principals = principal if principal == "*" else {"AWS": principal}
-    statement = {
-        "Effect": effect,
-        "Principal": principals,
-        "Action": list(actions),
-        "Resource": owner.arn(url),
-    }
-    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
-    owner.client.set_queue_attributes(QueueUrl=url, Attributes={"Policy": policy})
 
 
 # --- signatures ------------------------------------------------------------------------------------------------------
@@ -211,3 +173,17 @@ def test_a_deny_holds_for_the_owner_too(owner: Sqs, partner: Sqs) -> None:
     entries = [{"Id": "1", "MessageBody": "b"}]
     assert owner.code("send_message_batch", QueueUrl=url, Entries=entries) == "AccessDenied"
     owner.client.receive_message(QueueUrl=url)
+
+
+def test_a_deny_for_everybody_can_be_mended_by_the_owner_alone(owner: Sqs, partner: Sqs) -> None:
+    """On AWS the root user can edit a policy that denies all principals ("AWS actions for project owners")."""
+    url = owner.create()
+    allow(owner, url, "sqs:*", effect="Deny", principal="*")
+    for method in ("receive_message", "delete_queue", "purge_queue", "list_queue_tags"):
+        assert owner.code(method, QueueUrl=url) == "AccessDenied"
+    mended = {"QueueUrl": url, "Attributes": {"Policy": ""}}
+    assert partner.code("set_queue_attributes", **mended) == "AccessDenied"
+    assert json.loads(owner.attributes(url, "Policy")["Policy"])["Statement"][0]["Effect"] == "Deny"
+    owner.client.set_queue_attributes(**mended)
+    owner.send(url)
+    assert owner.one(url)["Body"] == "body"

@@ -5,8 +5,8 @@
     sigv4     whoever signs with an access key of ours (the REST API: whoever brings a bearer key); the account is the
               key's, and another account's queue is open as far as its policy says
 
-Credentials are looked at twice. `check` is pure and comes before the request is read; `guarded` is a part of the
-operation, so that its look-ups are effects, which every driver answers in its own way.
+Credentials are looked at twice. `check` is pure and comes before the request is read; the guard that it gives for a
+signature is a part of the operation, so that its look-ups are effects, which every driver answers in its own way.
 """
 
 import hmac
@@ -14,6 +14,7 @@ import logging
 import re
 from base64 import b64decode
 from collections.abc import Callable, Generator
+from functools import partial
 from hashlib import sha256
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
@@ -38,9 +39,10 @@ from .statements import FIND_ACCESS_KEY, FIND_BEARER_KEY, READ_POLICIES, Stateme
 
 if TYPE_CHECKING:
     from .context import Context, HttpRequest
-    from .gateway import Call
+    from .gateway import GuardedCall
 
 K = TypeVar("K")
+Guard = Callable[["GuardedCall"], Operation]
 
 MOST_KEYS = 4096
 # A key that nobody knows may be one that was made a moment ago.
@@ -53,6 +55,9 @@ SHARED = frozenset((
     "GetQueueAttributes", "GetQueueUrl", "ListDeadLetterSourceQueues", "PurgeQueue", "ReceiveMessage", "SendMessage",
     "SendMessageBatch",
 ))  # fmt: skip
+# What no policy denies to a queue's own account, so that it can always look at a policy and mend it: on AWS the root
+# user can ("AWS actions for project owners": edit or delete an SQS resource-based policy that denies all principals).
+NEVER_DENIED = frozenset(("GetQueueAttributes", "SetQueueAttributes"))
 # Actions about the caller's own account, not about a queue that exists.
 OF_THE_ACCOUNT = frozenset(("CreateQueue", "ListQueues"))
 # Members that name a queue by its ARN.
@@ -65,11 +70,11 @@ _log = logging.getLogger(__name__)
 class Access(Protocol):
     """A rule about who may call."""
 
-    def check(self, http: "HttpRequest") -> Signed | None:
-        """Before the request is read. Raises MissingAuthenticationToken, IncompleteSignature and the like."""
+    def check(self, http: "HttpRequest") -> Guard | None:
+        """Before the request is read. Raises MissingAuthenticationToken, IncompleteSignature and the like.
 
-    def guarded(self, call: "Call") -> Operation:
-        """The operation of a call, behind the rest of the rule. Raises what refuses the caller."""
+        What it gives is the operation of the call, behind the rest of the rule; None: there is no more to check.
+        """
 
     def admitted(self, context: "Context") -> Generator[Effect, Any, None]:
         """A request of the REST API. Raises MissingAuthenticationToken or InvalidClientTokenId."""
@@ -90,14 +95,10 @@ class Presence:
         if not http.headers.get(b"authorization") and b"X-Amz-Credential=" not in http.query:
             raise MissingAuthenticationToken
 
-    def guarded(self, call: "Call") -> Operation:
-        """The operation itself."""
-        return call.action.operation(call.request, call.context)
-
     def admitted(self, context: "Context") -> Generator[Effect, Any, None]:
-        """Any Authorization header will do. Raises MissingAuthenticationToken."""
+        """Any Authorization header will do. Raises AccessDenied, which is 403: the specification's rule."""
         if not context.http.headers.get(b"authorization"):
-            raise MissingAuthenticationToken
+            raise AccessDenied(MissingAuthenticationToken.default_message)
         yield from ()
 
 
@@ -162,26 +163,30 @@ class Signatures:
         self._access_keys = Keys(FIND_ACCESS_KEY, self._access_key, seconds)
         self._bearer_keys = Keys(FIND_BEARER_KEY, _bearer_key, seconds)
 
-    def check(self, http: "HttpRequest") -> Signed:
-        """What the request says of its signature; not yet whether it is true."""
-        return signing_v4.parse(http)
+    def check(self, http: "HttpRequest") -> Guard:
+        """What the request says of its signature; the guard finds out whether it is true."""
+        return partial(self._guarded, signing_v4.parse(http))
 
-    def guarded(self, call: "Call") -> Operation:
-        """Verifies the signature, makes the caller the key's account, asks the queue's policy; then the operation."""
-        context, signed = call.context, call.signed
-        if signed is None:
-            raise MissingAuthenticationToken
+    def _guarded(self, signed: Signed, call: "GuardedCall") -> Operation:
+        """Verifies the signature, reads the request, asks the queue's policy; then the operation.
+
+        The account is the key's. Nothing of the request but its signature is looked at before that is good.
+        """
+        context = call.context
         key = yield from self._access_keys.find(signed.access_key_id)
         if key is None:
             raise InvalidClientTokenId
         signing_v4.verify(context.http, signed, key.secret, time())
-        if signed.service != call.action.service:
+        found = call.read()
+        if signed.service != found.action.service:
             raise SignatureDoesNotMatch(
-                f"Credential should be scoped to correct service: '{call.action.service}'."
+                f"Credential should be scoped to correct service: '{found.action.service}'."
             )
+        if signed.region != found.caller.region:  # of a path that names one
+            raise SignatureDoesNotMatch("Credential should be scoped to a valid region.")
         context.account_id, context.region = key.account_id, signed.region
-        yield from authorize(call.action.name, call.request, context)
-        return (yield from call.action.operation(call.request, context))
+        yield from authorize(found.action.name, found.request, context)
+        return (yield from found.action.operation(found.request, context))
 
     def admitted(self, context: "Context") -> Generator[Effect, Any, None]:
         """`Authorization: Bearer <id>.<secret>` of a key of ours."""
@@ -217,9 +222,9 @@ def hash_of(secret: str) -> bytes:
 def authorize(action: str, request: Any, context: "Context") -> Generator[Effect, Any, None]:
     """Raises AccessDenied unless the caller's account may do this to the queue.
 
-    An account may do everything with its own queues that their policies do not deny. Another account needs an Allow,
-    and a queue that does not exist is denied to it like one that says nothing. Policies are read anew for each call,
-    those of concurrent calls together.
+    An account may do everything with its own queues that their policies do not deny, and always mend these. Another
+    account needs an Allow, and a queue that does not exist is denied to it like one that says nothing. Policies are
+    read anew for each call, those of concurrent calls together.
     """
     if action in OF_THE_ACCOUNT:
         return
@@ -228,6 +233,8 @@ def authorize(action: str, request: Any, context: "Context") -> Generator[Effect
         foreign = owner != context.account_id
         if foreign and action not in SHARED:
             raise denied(arn)
+        if not foreign and action in NEVER_DENIED:
+            continue
         rows = yield Rows(READ_POLICIES, ([arn],))
         verdict = evaluate(
             rows[0][1] if rows else None, context.account_id, action.removesuffix("Batch"), arn

@@ -17,6 +17,7 @@ from .operations import (
     dead_letters,
     deleting,
     move_tasks,
+    peeking,
     permissions,
     queues,
     receiving,
@@ -89,6 +90,12 @@ ACTIONS: tuple[Action, ...] = (
            move_tasks.cancel_message_move_task),
 )
 # fmt: on
+
+# ReceiveMessage as `/_aws/sqs/messages` does it: not an action of the service, but authorized and answered like one.
+PEEK = Action("sqs", "ReceiveMessage", peeking.PeekRequest, sqs.ReceiveMessageResult, peeking.peek_messages)
+
+# Stands for the action of a request that has not been read, since its signature comes first.
+UNREAD = Action("sqs", "(unread)", Struct, None, lambda _request, _context: (_ for _ in ()))
 
 BY_NAME: dict[tuple[str, str], Action] = {(action.service, action.name): action for action in ACTIONS}
 BY_TARGET: dict[bytes, Action] = {

@@ -6,24 +6,30 @@
 
 AWS JSON names the action in `X-Amz-Target`; everything else is the Query protocol, whose parameters come in the query
 string, a form body or both, on `/` and on a queue's own path (`/{account}/{queue}`, which then is the QueueUrl).
+
+A request that must be signed is not read here: looking up its key is an effect, so `call.operation()` verifies the
+signature first and reads the rest afterwards. Whoever cannot sign learns nothing of what else is wrong.
 """
 
 import re
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from .actions import BY_NAME, BY_TARGET, SERVICES, Action
+from .access import Guard
+from .actions import BY_NAME, BY_TARGET, PEEK, SERVICES, UNREAD, Action
 from .arn import is_account_id
 from .context import Context, Environment, HttpRequest, HttpResponse
 from .effects import Operation
 from .errors import AwsError, InvalidAction, MissingAction, RequestEntityTooLarge
-from .signing_v4 import Signed
-from .wire import json, query, xml
-from .wire.protocol import Protocol
+from .wire import json, query, query_json, xml
+from .wire.protocol import Protocol, spoken
 
 MAXIMUM_BODY_BYTES = 6 * 1_048_576  # a batch of 1 MiB with every character escaped as \uXXXX
 
+# Where messages can be looked at (QUEUE_PEEK_ENDPOINT): `?QueueUrl=…`, or region, account and name of the queue.
+_PEEK_PATH = re.compile(r"/_aws/sqs/messages(?:/([a-z0-9-]{1,32})(/[0-9]{12}/[^/]+))?/?").fullmatch
 _REGION = re.compile(r"[a-z0-9-]{1,32}").fullmatch
 
 
@@ -41,37 +47,57 @@ class Refusal(Exception):  # noqa: N818 - not a failure of ours: it carries one 
         return encode_error(self.protocol, self.error, self.request_id)
 
 
-class Call:
-    """One request for one action, ready to run."""
-
-    __slots__ = ("action", "context", "protocol", "request", "signed")
-
-    def __init__(
-        self,
-        action: Action,
-        request: Any,
-        context: Context,
-        protocol: Protocol,
-        signed: Signed | None = None,
-    ) -> None:
-        self.action = action
-        self.request = request
-        self.context = context
-        self.protocol = protocol
-        self.signed = signed
-
-    def operation(self) -> Operation:
-        """The rules of the action for this request, to be driven; behind those of QUEUE_ACCESS, if there are any."""
-        access = self.context.environment.access
-        return self.action.operation(self.request, self.context) if access is None else access.guarded(self)
-
-
 class Caller(NamedTuple):
     """Who signed: account, region and service of the credential scope."""
 
     account_id: str
     region: str
     service: str
+
+
+class Read(NamedTuple):
+    """What a request asks for, and for whom."""
+
+    action: Action
+    request: Any
+    caller: Caller
+
+
+class Call:
+    """One request for one action, ready to run."""
+
+    __slots__ = ("action", "context", "protocol", "request")
+
+    def __init__(self, action: Action, request: Any, context: Context, protocol: Protocol) -> None:
+        self.action = action
+        self.request = request
+        self.context = context
+        self.protocol = protocol
+
+    def operation(self) -> Operation:
+        """The rules of the action for this request, to be driven."""
+        return self.action.operation(self.request, self.context)
+
+
+class GuardedCall(Call):
+    """A request that is read once its signature has been verified; until then nobody knows its action."""
+
+    __slots__ = ("_guard", "_read")
+
+    def __init__(self, guard: Guard, read: Callable[[], Read], context: Context, protocol: Protocol) -> None:
+        super().__init__(UNREAD, None, context, protocol)
+        self._guard = guard
+        self._read = read
+
+    def read(self) -> Read:
+        """Action and request. Raises what is wrong with them."""
+        found = self._read()
+        self.action, self.request = found.action, found.request
+        return found
+
+    def operation(self) -> Operation:
+        """The rules of QUEUE_ACCESS, then those of the action."""
+        return self._guard(self)
 
 
 # --- requests --------------------------------------------------------------------------------------------------------
@@ -83,41 +109,53 @@ def decode(
     Raises Refusal for everything that is wrong with the request itself. Bodies beyond 6 MiB are refused.
     """
     request_id = environment.request_ids()
-    target = http.headers.get(b"x-amz-target")
-    protocol = Protocol.QUERY if target is None else Protocol.JSON
-    access, signed = environment.access, None
+    protocol = spoken(http.headers)
+    access, settings = environment.access, environment.settings
+    read = partial(_read, http, environment, protocol, service, action)
     try:
-        if access is not None:
-            signed = access.check(http)
+        guard = None if access is None else access.check(http)
         if len(http.body) > MAXIMUM_BODY_BYTES:
             raise RequestEntityTooLarge
-        if target is None:
-            found, request, caller = _decode_query(http, environment)
-        else:
-            found, request, caller = _decode_json(target, http, environment)
-        if action is not None and (found.name != action or found.service != service):
-            raise InvalidAction.named(found.name)
+        if guard is not None:
+            context = Context(settings.queue_account_id, settings.queue_region, request_id, environment, http)
+            return GuardedCall(guard, read, context, protocol)
+        found, request, caller = read()
     except AwsError as error:
         raise Refusal(error, protocol, request_id) from error
     context = Context(caller.account_id, caller.region, request_id, environment, http)
-    return Call(found, request, context, protocol, signed)
+    return Call(found, request, context, protocol)
 
 
-def _decode_json(target: bytes, http: HttpRequest, environment: Environment) -> tuple[Action, Any, Caller]:
+def _read(
+    http: HttpRequest, environment: Environment, protocol: Protocol, service: str | None, action: str | None
+) -> Read:
+    if is_peek(http.path, environment):
+        found = _read_peek(http, environment, protocol)
+    elif protocol is Protocol.JSON:
+        found = _read_json(http, environment)
+    else:
+        found = _read_query(http, environment)
+    if action is not None and (found.action.name != action or found.action.service != service):
+        raise InvalidAction.named(found.action.name)
+    return found
+
+
+def _read_json(http: HttpRequest, environment: Environment) -> Read:
+    target = http.headers[b"x-amz-target"]
     action = BY_TARGET.get(target)
     if action is None:
         raise InvalidAction.named(target.decode("latin-1").rpartition(".")[2])
     request = json.decoder(action.request)(http.body)
-    return action, request, _header_caller(http, environment) or _nobody(environment)
+    return Read(action, request, _header_caller(http, environment) or _nobody(environment))
 
 
-def _decode_query(http: HttpRequest, environment: Environment) -> tuple[Action, Any, Caller]:
+def _read_query(http: HttpRequest, environment: Environment) -> Read:
     tree = query.parse(http.query, b"" if http.method == "GET" else http.body)
     caller = _header_caller(http, environment) or _query_caller(tree, environment) or _nobody(environment)
     action = _query_action(tree, caller.service)
     if http.path != "/":
         tree.setdefault("QueueUrl", http.path)
-    return action, query.decoder(action.request)(tree), caller
+    return Read(action, query.decoder(action.request)(tree), caller)
 
 
 def _query_action(tree: query.Tree, signed_service: str) -> Action:
@@ -131,6 +169,32 @@ def _query_action(tree: query.Tree, signed_service: str) -> Action:
         if action is not None:
             return action
     raise InvalidAction.named(name[:256])
+
+
+# --- peeking ---------------------------------------------------------------------------------------------------------
+def is_peek(path: str, environment: Environment) -> bool:
+    """Whether messages are only looked at there."""
+    return environment.settings.queue_peek_endpoint and _PEEK_PATH(path) is not None
+
+
+def _read_peek(http: HttpRequest, environment: Environment, protocol: Protocol) -> Read:
+    """A GET with parameters, or a whole ReceiveMessage of an SDK, of which the QueueUrl alone counts."""
+    in_body = protocol is not Protocol.JSON and http.method != "GET"
+    tree = query.parse(http.query, http.body if in_body else b"")
+    if protocol is Protocol.JSON:
+        found = _read_json(http, environment)
+        tree |= {"Action": found.action.name, "QueueUrl": getattr(found.request, "queue_url", "")}
+    if tree.get("Action", PEEK.name) != PEEK.name:
+        raise InvalidAction.named(str(tree["Action"])[:256])
+    caller = _header_caller(http, environment) or _query_caller(tree, environment) or _nobody(environment)
+    place = _PEEK_PATH(http.path)
+    if place and place[2]:
+        tree["QueueUrl"] = place[2]
+        caller = caller._replace(region=place[1])
+    for name in ("ShowInvisible", "ShowDelayed"):
+        if isinstance(tree.get(name), str):
+            tree[name] = tree[name].lower()  # True, as Python writes it
+    return Read(PEEK, query.decoder(PEEK.request)(tree), caller)
 
 
 # --- callers ---------------------------------------------------------------------------------------------------------
@@ -175,11 +239,15 @@ def _nobody(environment: Environment) -> Caller:
 # --- answers ---------------------------------------------------------------------------------------------------------
 def encode(call: Call, result: Any) -> HttpResponse:
     """The answer of an action, in the protocol of its request."""
-    request_id = call.context.request_id
+    request_id, action = call.context.request_id, call.action
     if call.protocol is Protocol.JSON:
         return HttpResponse(200, _headers(json.CONTENT_TYPE, request_id), json.encode_result(result))
-    namespace = SERVICES[call.action.service].xml_namespace
-    body = xml.encode_result(call.action.name, namespace, result, request_id)
+    if call.protocol is Protocol.QUERY_JSON and action is not PEEK:
+        body = query_json.encode_result(action.name, result, request_id)
+        return HttpResponse(200, _headers(query_json.CONTENT_TYPE, request_id), body)
+    body = xml.encode_result(action.name, SERVICES[action.service].xml_namespace, result, request_id)
+    if call.protocol is Protocol.QUERY_JSON:
+        return HttpResponse(200, _headers(query_json.CONTENT_TYPE, request_id), query_json.transcribed(body))
     return HttpResponse(200, _headers(xml.CONTENT_TYPE, request_id), body)
 
 
@@ -189,6 +257,9 @@ def encode_error(protocol: Protocol, error: AwsError, request_id: str, service: 
         headers = _headers(json.CONTENT_TYPE, request_id)
         headers.append((b"x-amzn-query-error", f"{error.query_code};{error.fault}".encode()))
         body = json.encode_error(error)
+    elif protocol is Protocol.QUERY_JSON:
+        headers = _headers(query_json.CONTENT_TYPE, request_id)
+        body = query_json.encode_error(error, request_id)
     else:
         headers = _headers(xml.CONTENT_TYPE, request_id)
         body = xml.encode_error(SERVICES[service].xml_namespace, error, request_id)

@@ -13,7 +13,7 @@ from .context import HttpRequest, HttpResponse
 from .drivers import run
 from .errors import AwsError, InternalFailure, ServiceUnavailable
 from .execution import ExecutionEnvironment
-from .wire.protocol import Protocol
+from .wire.protocol import spoken
 
 
 class Handler:
@@ -46,9 +46,8 @@ class Handler:
         answered = error if isinstance(error, AwsError) else InternalFailure()
         if not answered.sender_fault:
             self._log(error, request_id, call, lambda_context)
-        protocol = Protocol.JSON if b"x-amz-target" in http.headers else Protocol.QUERY
         service = call.action.service if call else self.service or "sqs"
-        return gateway.encode_error(protocol, answered, request_id, service)
+        return gateway.encode_error(spoken(http.headers), answered, request_id, service)
 
     def _log(
         self, error: Exception, request_id: str, call: gateway.Call | None, lambda_context: object

@@ -55,6 +55,10 @@ SETTINGS: Final = (
             "Needed by `QUEUE_ACCESS=sigv4` and `penstock keys create`.", secret=True),
     Setting("QUEUE_ACCESS_CACHE_SECONDS", 30, "seconds", "How long a process trusts what it knows of a key: a "
             "revocation holds after this time. 0: every request looks the key up.", 0),
+    Setting("QUEUE_PEEK_ENDPOINT", False, "", "Serve `GET /_aws/sqs/messages`, where test suites look at messages "
+            "without receiving them, as LocalStack has it."),
+    Setting("QUEUE_LOCALSTACK_HEALTH", False, "", "Serve `GET /_localstack/health` for scripts that wait for it. It "
+            "needs no credentials."),
     Setting("QUEUE_DEFAULT_VISIBILITY_TIMEOUT", 30, "seconds", "VisibilityTimeout of a queue created without "
             "one.", 0, 43200),
     Setting("QUEUE_MAX_CONNECTIONS", 10, "connections", "Most database connections of one process, the one "
@@ -98,6 +102,8 @@ class Settings:
     queue_access: str
     queue_encryption_key: str = field(repr=False)
     queue_access_cache_seconds: int
+    queue_peek_endpoint: bool
+    queue_localstack_health: bool
     queue_default_visibility_timeout: int
     queue_max_connections: int
     queue_pool_timeout_ms: int

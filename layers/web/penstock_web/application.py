@@ -1,6 +1,6 @@
 """The service as one ASGI application.
 
-    POST|GET / and /{account}/{queue} ──► hot_path (raw ASGI)
+    POST|GET / and /{account}/{queue} ──► hot_path (raw ASGI); /_aws/sqs/messages too, if it is served
     everything else                   ──► FastAPI: /v1 (native REST), /v1/openapi.json, /livez, /readyz
 
 FastAPI's middleware and routing cost more than the whole hot path, so the SQS paths never reach them.
@@ -23,7 +23,7 @@ from penstock.gateway import MAXIMUM_BODY_BYTES
 from .attendance import Deadlines, Ended, Receive, Visit
 from .driver import World, drive
 from .health import health_router
-from .hot_path import HotPath, Scope, Send, is_sqs
+from .hot_path import HotPath, Scope, Send
 from .native.api import add_native_api
 from .native.errors import error_response
 
@@ -49,14 +49,15 @@ class Application(FastAPI):
         self._world = world
         self._deadlines = Deadlines(environment.settings.queue_request_timeout_seconds)
         self._hot_path = HotPath(environment, world, self._deadlines)
-        self.include_router(health_router(world.pool.fetch))
+        localstack = environment.settings.queue_localstack_health
+        self.include_router(health_router(world.pool.fetch, localstack=localstack))
         add_native_api(self, environment, self._drive)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """One request (or uvicorn's lifespan)."""
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
-        elif is_sqs(scope["method"], scope["path"]):
+        elif self._hot_path.answers(scope["method"], scope["path"]):
             await self._hot_path(scope, receive, send)
         else:
             await self._rest(scope, receive, send)

@@ -2,6 +2,9 @@
 
 GET /livez    200 as long as the process answers: a database outage must not restart it
 GET /readyz   200 {"status":"ok"} when the database can be written to, else 503 {"status":"degraded"}
+
+With QUEUE_LOCALSTACK_HEALTH, for scripts that wait for LocalStack (its page "Internal Endpoints"); always 200:
+GET /_localstack/health   {"services":{"sqs":"running"},"edition":"penstock","version":…}, "error" as /readyz has it
 """
 
 import asyncio
@@ -12,6 +15,7 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse
 
 from penstock import __version__
+from penstock.actions import SERVICES
 from penstock.effects import Row
 
 LONGEST_LOOK_SECONDS = 2.0
@@ -41,8 +45,8 @@ class Readiness:
         return not read_only
 
 
-def health_router(fetch: Callable[[str], Awaitable[list[Row]]]) -> APIRouter:
-    """The two routes. `fetch` runs a query on a pooled connection."""
+def health_router(fetch: Callable[[str], Awaitable[list[Row]]], *, localstack: bool) -> APIRouter:
+    """The routes. `fetch` runs a query on a pooled connection."""
     router = APIRouter(tags=["health"])
     is_ready = Readiness(fetch)
 
@@ -56,5 +60,17 @@ def health_router(fetch: Callable[[str], Awaitable[list[Row]]]) -> APIRouter:
         """The database can be written to."""
         ready = await is_ready()
         return JSONResponse({"status": "ok" if ready else "degraded"}, 200 if ready else 503)
+
+    if localstack:
+
+        @router.get("/_localstack/health")
+        async def services() -> dict[str, Any]:
+            """The services that are there; it says what it is, and imitates nothing else of LocalStack."""
+            state = "running" if await is_ready() else "error"
+            return {
+                "services": dict.fromkeys(SERVICES, state),
+                "edition": "penstock",
+                "version": __version__,
+            }
 
     return router

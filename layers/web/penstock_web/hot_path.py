@@ -16,8 +16,8 @@ from penstock.errors import (
     RequestTimeout,
     ServiceUnavailable,
 )
-from penstock.gateway import MAXIMUM_BODY_BYTES, Call, Refusal, decode, encode, encode_error
-from penstock.wire.protocol import Protocol
+from penstock.gateway import MAXIMUM_BODY_BYTES, Call, Refusal, decode, encode, encode_error, is_peek
+from penstock.wire.protocol import spoken
 
 from .attendance import Deadlines, Ended, Receive, Visit
 from .driver import World, drive
@@ -50,6 +50,10 @@ class HotPath:
         self._guarded = environment.access is not None
         self._world = world
         self._deadlines = deadlines
+
+    def answers(self, method: str, path: str) -> bool:
+        """Whether a request is for this application."""
+        return is_sqs(method, path) or (method in ("POST", "GET") and is_peek(path, self._environment))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         visit = self._deadlines.enter(receive)
@@ -102,9 +106,7 @@ class HotPath:
 
     def _refusal(self, scope: Scope, error: AwsError, *, close: bool = False) -> HttpResponse:
         """An error for a request that has not become a call. `close`: its rest is not read."""
-        json = any(name == b"x-amz-target" for name, _ in scope["headers"])
-        protocol = Protocol.JSON if json else Protocol.QUERY
-        response = encode_error(protocol, error, self._environment.request_ids())
+        response = encode_error(spoken(dict(scope["headers"])), error, self._environment.request_ids())
         if close:
             response.headers.append((b"connection", b"close"))
         return response

@@ -4,6 +4,7 @@ JSON uses the member's name alone. Query and XML need more for lists and maps, a
 (`Attribute.1.Name`, repeated `<Attribute>` elements), SNS wraps (`Attributes.entry.1.key`, `<Tags><member>`). A member
 says so in its type: `Annotated[dict[str, str] | None, flat_map("Attribute", "Name", "Value")]`.
 A list or map that says nothing is wrapped. Source: the `flattened` and `locationName` traits of the Query models.
+The JSON of the Query protocol has the member's name again, except where AWS's answers have another (`json`).
 """
 
 from dataclasses import dataclass
@@ -19,15 +20,16 @@ class Naming:
     tag: str
     key: str = "key"
     value: str = "value"
+    json: str = ""
 
 
 WRAPPED_LIST = Naming(flat=False, tag="member")
 WRAPPED_MAP = Naming(flat=False, tag="entry")
 
 
-def flat_list(tag: str) -> msgspec.Meta:
+def flat_list(tag: str, json: str = "") -> msgspec.Meta:
     """A list whose items are `tag.1`, `tag.2` in Query and repeated `<tag>` in XML."""
-    return msgspec.Meta(extra={"naming": Naming(flat=True, tag=tag)})
+    return msgspec.Meta(extra={"naming": Naming(flat=True, tag=tag, json=json)})
 
 
 def flat_map(tag: str, key: str = "Name", value: str = "Value") -> msgspec.Meta:

@@ -91,7 +91,7 @@ class ListQueuesRequest(Request):
 
 
 class ListQueuesResult(Result):
-    queue_urls: Annotated[list[str], flat_list("QueueUrl")] = field(default_factory=list)
+    queue_urls: Annotated[list[str], flat_list("QueueUrl", json="queueUrls")] = field(default_factory=list)
     next_token: str | None = None
 
 
@@ -192,7 +192,7 @@ class Message(Result):
 
 
 class ReceiveMessageResult(Result):
-    messages: Annotated[list[Message], flat_list("Message")] = field(default_factory=list)
+    messages: Annotated[list[Message], flat_list("Message", json="messages")] = field(default_factory=list)
 
 
 # --- deleting --------------------------------------------------------------------------------------------------------

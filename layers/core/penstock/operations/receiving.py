@@ -83,9 +83,16 @@ def message(
     row: Delivery, arn: str, context: Context, system: attributes.Selection, user: attributes.Selection
 ) -> Message:
     """A delivery as the client sees it, with the attributes that it asked for."""
+    return shown(row, arn, context.environment.receipts.seal(arn, *row[2:7]), system, user)
+
+
+def shown(
+    row: Delivery, arn: str, receipt_handle: str, system: attributes.Selection, user: attributes.Selection
+) -> Message:
+    """A delivery with this receipt handle and these of its attributes."""
     answer = Message(
         message_id=row.message_id,
-        receipt_handle=context.environment.receipts.seal(arn, *row[2:7]),
+        receipt_handle=receipt_handle,
         md5_of_body=digests.md5_of_text(row.body.encode()),
         body=row.body,
     )
