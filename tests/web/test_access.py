@@ -87,6 +87,21 @@ def test_the_rest_api_takes_bearer_keys(service: Service, keys: CommandLine) -> 
         assert refusal(http.get("/v1/queues")) == UNAUTHORIZED
 
 
+def test_a_policy_that_locks_everybody_out_is_mended(service: Service, keys: CommandLine) -> None:
+    """The REST API asks no policies, and only the owner's account reaches the queue."""
+    owner, stranger = {"authorization": bearer(keys)}, {"authorization": bearer(keys, "--account", PARTNER)}
+    statement = {"Effect": "Deny", "Principal": "*", "Action": "sqs:*", "Resource": "*"}
+    policy = {"Version": "2012-10-17", "Statement": [statement]}
+    new = {"name": "orders", "attributes": {"Policy": policy}}
+    with service.http() as http:
+        assert http.post("/v1/queues", json=new, headers=owner).status_code == 201
+        change = {"attributes": {"Policy": ""}}
+        assert http.patch("/v1/queues/orders", json=change, headers=stranger).status_code == 404
+        assert "Policy" in http.get("/v1/queues/orders", headers=owner).json()["attributes"]
+        mended = http.patch("/v1/queues/orders", json=change, headers=owner)
+        assert (mended.status_code, mended.json()["attributes"].get("Policy")) == (200, None)
+
+
 def test_a_bearer_key_opens_its_own_account(service: Service, keys: CommandLine) -> None:
     with service.http() as http:
         mine, theirs = {"authorization": bearer(keys)}, {"authorization": bearer(keys, "--account", PARTNER)}
@@ -102,8 +117,10 @@ def test_health_and_the_description_are_open(service: Service) -> None:
 
 
 def test_presence_wants_any_header(database: Database) -> None:
+    """The specification's rule: no header, 403. There is no key that a challenge (401) could ask for."""
     with running_service(database.api_dsn, QUEUE_ACCESS="presence") as service, service.http() as http:
-        assert refusal(http.get("/v1/queues")) == UNAUTHORIZED
+        assert refusal(http.get("/v1/queues")) == (403, "unauthorized", None)
+        assert refusal(http.post("/v1/queues", content=b"not json")) == (403, "unauthorized", None)
         assert http.get("/v1/queues", headers={"authorization": "anything"}).status_code == 200
 
 

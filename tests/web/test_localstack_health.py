@@ -25,11 +25,7 @@ def test_it_says_what_is_running_and_what_it_is(database: Database) -> None:
         answer = http.get(PATH)
         assert (answer.status_code, answer.json()) == (200, expected)
         with psycopg.connect(database.dsn, autocommit=True) as connection:
-            read_only = sql.SQL("alter database {} set default_transaction_read_only = on")
-            connection.execute(read_only.format(sql.Identifier(database.name)))
-            connection.execute(
-                "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'penstock'"
-            )
+            set_read_only(connection, database.name, "on")
         answer = http.get(PATH)
         assert (answer.status_code, set(answer.json()["services"].values())) == (200, {"error"})
 

@@ -8,11 +8,11 @@ from fastapi import APIRouter, Query, Request, Response
 from penstock import errors
 
 from . import operations
-from .calling import Call, json_response
+from .calling import Call, NativeRoute, json_response
 from .documents import NewMessage, StoredMessage, read_messages
 from .shapes import Deleted, Deletion, Hidden, MessageId, Seconds12h, State, Visibility
 
-router = APIRouter(prefix="/queues/{name}", tags=["messages"])
+router = APIRouter(prefix="/queues/{name}", tags=["messages"], route_class=NativeRoute)
 
 _, _SCHEMAS = msgspec.json.schema_components((NewMessage, StoredMessage))
 _SENT = {"anyOf": [_SCHEMAS["NewMessage"], {"type": "array", "items": _SCHEMAS["NewMessage"], "minItems": 1}]}

@@ -8,10 +8,10 @@ from penstock.messages.sqs import DeleteQueueRequest
 from penstock.operations import queues
 
 from . import operations
-from .calling import Call
+from .calling import Call, NativeRoute
 from .shapes import NewQueue, Purged, QueueChange, QueueDescription, QueuePage
 
-router = APIRouter(prefix="/queues", tags=["queues"])
+router = APIRouter(prefix="/queues", tags=["queues"], route_class=NativeRoute)
 
 
 @router.post("", status_code=201)
