@@ -28,6 +28,8 @@ from .wire.protocol import Protocol, spoken
 
 MAXIMUM_BODY_BYTES = 6 * 1_048_576  # a batch of 1 MiB with every character escaped as \uXXXX
 
+LONGEST_SCOPE_BYTES = 512  # no client's is longer, and scopes are remembered
+
 # Where messages can be looked at (QUEUE_PEEK_ENDPOINT): `?QueueUrl=…`, or region, account and name of the queue.
 _PEEK_PATH = re.compile(r"/_aws/sqs/messages(?:/([a-z0-9-]{1,32})(/[0-9]{12}/[^/]+))?/?").fullmatch
 _REGION = re.compile(r"[a-z0-9-]{1,32}").fullmatch
@@ -215,6 +217,8 @@ def _query_caller(tree: query.Tree, environment: Environment) -> Caller | None:
 
 def _caller(scope: bytes, environment: Environment) -> Caller | None:
     settings = environment.settings
+    if len(scope) > LONGEST_SCOPE_BYTES:
+        return None
     return parse_scope(scope, settings.queue_account_id, settings.queue_region)
 
 

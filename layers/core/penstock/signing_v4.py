@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 ALGORITHM = "AWS4-HMAC-SHA256"
 CLOCK_SECONDS = 15 * 60
 LONGEST_EXPIRES_SECONDS = 604_800
+# Characters of a header or a part of one; no client's is longer. What is remembered must not be without bounds.
+LONGEST_REMEMBERED = 2048
 
 _TIMESTAMP = re.compile(r"[0-9]{8}T[0-9]{6}Z", re.ASCII).fullmatch
 _REGION = re.compile(r"[a-z0-9-]{1,32}").fullmatch
@@ -43,7 +45,10 @@ Pairs = list[tuple[bytes, bytes]]
 
 
 class Signed(NamedTuple):
-    """What a request says of its own signature. `expires_seconds`: of a presigned address, else None."""
+    """What a request says of its own signature. `expires_seconds`: of a presigned address, else None.
+
+    `pairs` are the parameters of the query string, which are part of what is signed.
+    """
 
     access_key_id: str
     date: str
@@ -53,6 +58,7 @@ class Signed(NamedTuple):
     signed_headers: str
     signature: str
     expires_seconds: int | None
+    pairs: Pairs
 
     @property
     def scope(self) -> str:
@@ -61,11 +67,6 @@ class Signed(NamedTuple):
 
 
 # --- what the request says -------------------------------------------------------------------------------------------
-def is_presigned(query: bytes) -> bool:
-    """Whether the query string claims to carry a signature."""
-    return b"X-Amz-" in query and any(name.startswith(b"X-Amz-") for name, _ in query_pairs(query))
-
-
 def parse(http: "HttpRequest") -> Signed:
     """The signature of a request.
 
@@ -73,17 +74,35 @@ def parse(http: "HttpRequest") -> Signed:
     twice, InvalidClientTokenId for a session token (we issue none), SignatureDoesNotMatch for an impossible scope.
     """
     header = http.headers.get(b"authorization")
-    presigned = is_presigned(http.query)
+    pairs = query_pairs(http.query) if http.query else []
+    presigned = any(name.startswith(b"X-Amz-") for name, _ in pairs)
     if header is not None and presigned:
         raise IncompleteSignature("Only one of Authorization header and X-Amz-… query parameters is allowed.")
     if header is not None:
-        return _from_header(header.decode("latin-1"), http)
+        return _from_header(header.decode("latin-1"), http, pairs)
     if presigned:
-        return _from_query(http)
+        return _from_query(pairs)
     raise MissingAuthenticationToken
 
 
-def _from_header(header: str, http: "HttpRequest") -> Signed:
+def _from_header(header: str, http: "HttpRequest", pairs: Pairs) -> Signed:
+    # All but the signature is the same for many requests of a client, so it is read once.
+    before, _, signature = header.rpartition("Signature=")
+    if "," in signature or " " in signature or len(header) > LONGEST_REMEMBERED:
+        parts = _read_parts(header)
+        signature = parts.get("Signature", "")
+    else:
+        parts = _remembered_parts(f"{before}Signature=?")
+    for name, given in (*((name, parts.get(name)) for name in _PARTS[:2]), ("Signature", signature)):
+        if not given:
+            raise IncompleteSignature(f"Authorization header requires '{name}' parameter.")
+    _refuse_session(http.headers.get(b"x-amz-security-token"))
+    timestamp = http.headers.get(b"x-amz-date") or http.headers.get(b"date") or b""
+    shown = timestamp.decode("latin-1")
+    return _signed(parts["Credential"], shown, parts["SignedHeaders"], signature, None, pairs)
+
+
+def _read_parts(header: str) -> dict[str, str]:
     algorithm, _, rest = header.strip().partition(" ")
     if algorithm != ALGORITHM:
         raise IncompleteSignature(f"Authorization must begin with '{ALGORITHM}'.")
@@ -93,22 +112,14 @@ def _from_header(header: str, http: "HttpRequest") -> Signed:
         if not equals or name in parts or name not in _PARTS:
             raise IncompleteSignature("Authorization is not Credential=…, SignedHeaders=…, Signature=….")
         parts[name] = value
-    for name in _PARTS:
-        if not parts.get(name):
-            raise IncompleteSignature(f"Authorization header requires '{name}' parameter.")
-    _refuse_session(http.headers.get(b"x-amz-security-token"))
-    timestamp = http.headers.get(b"x-amz-date") or http.headers.get(b"date") or b""
-    return _signed(
-        parts["Credential"],
-        timestamp.decode("latin-1"),
-        parts["SignedHeaders"],
-        parts["Signature"],
-        expires_seconds=None,
-    )
+    return parts
 
 
-def _from_query(http: "HttpRequest") -> Signed:
-    given = _single(query_pairs(http.query))
+_remembered_parts = lru_cache(maxsize=1024)(_read_parts)
+
+
+def _from_query(pairs: Pairs) -> Signed:
+    given = _single(pairs)
     for name in _QUERY_PARTS:
         if not given.get(f"X-Amz-{name}"):
             raise IncompleteSignature(f"AWS query-string parameters must include 'X-Amz-{name}'.")
@@ -123,26 +134,38 @@ def _from_query(http: "HttpRequest") -> Signed:
         given["X-Amz-Date"],
         given["X-Amz-SignedHeaders"],
         given["X-Amz-Signature"],
-        expires_seconds=int(expires),
+        int(expires),
+        pairs,
     )
 
 
 def _signed(
-    credential: str, timestamp: str, signed_headers: str, signature: str, *, expires_seconds: int | None
+    credential: str, timestamp: str, signed_headers: str, signature: str, expires: int | None, pairs: Pairs
 ) -> Signed:
-    key_and_scope = credential.split("/")
-    if len(key_and_scope) != 5:
-        raise IncompleteSignature("Credential must be <key id>/<date>/<region>/<service>/aws4_request.")
-    key, date, region, service, end = key_and_scope
+    key, date, region, service = _scope(credential)
     if not _TIMESTAMP(timestamp):
         raise IncompleteSignature("The request needs X-Amz-Date in the form 20250101T000000Z.")
     if not _SIGNATURE(signature):
         raise IncompleteSignature("Signature must be 64 hexadecimal digits.")
-    if end != "aws4_request" or date != timestamp[:8] or not _REGION(region):
-        raise SignatureDoesNotMatch(
-            "Credential should be scoped to the day of X-Amz-Date and a valid region."
-        )
-    return Signed(key, date, region, service, timestamp, signed_headers, signature, expires_seconds)
+    if date != timestamp[:8]:
+        raise _bad_scope()
+    return Signed(key, date, region, service, timestamp, signed_headers, signature, expires, pairs)
+
+
+@lru_cache(maxsize=1024)
+def _scope(credential: str) -> tuple[str, str, str, str]:
+    """Key id, date, region and service."""
+    parts = credential.split("/")
+    if len(parts) != 5 or len(credential) > LONGEST_REMEMBERED:
+        raise IncompleteSignature("Credential must be <key id>/<date>/<region>/<service>/aws4_request.")
+    key, date, region, service, end = parts
+    if end != "aws4_request" or not _REGION(region):
+        raise _bad_scope()
+    return key, date, region, service
+
+
+def _bad_scope() -> SignatureDoesNotMatch:
+    return SignatureDoesNotMatch("Credential should be scoped to the day of X-Amz-Date and a valid region.")
 
 
 def _refuse_session(token: bytes | str | None) -> None:
@@ -212,7 +235,7 @@ def canonical_request(http: "HttpRequest", signed: Signed) -> bytes:
         (
             http.method.encode(),
             canonical_path(http.path),
-            canonical_query(http.query),
+            canonical_query(signed.pairs),
             canonical_headers(http, signed.signed_headers),
             signed.signed_headers.encode("latin-1"),
             payload_hash(http),
@@ -243,11 +266,10 @@ def query_pairs(query: bytes) -> Pairs:
     return [(unquote_to_bytes(name), unquote_to_bytes(value)) for name, _, value in pairs]
 
 
-def canonical_query(query: bytes) -> bytes:
+def canonical_query(pairs: Pairs) -> bytes:
     """Encoded and sorted, without the signature itself."""
-    if not query:
+    if not pairs:
         return b""
-    pairs = query_pairs(query)
     _single(pairs)
     encoded = sorted(
         (quote_from_bytes(name, safe="~"), quote_from_bytes(value, safe="~"))
@@ -267,21 +289,28 @@ def _single(pairs: Pairs) -> dict[str, str]:
 
 def canonical_headers(http: "HttpRequest", signed_headers: str) -> bytes:
     """A line for each signed header, trimmed. Raises SignatureDoesNotMatch when one is missing or must be signed."""
-    names = signed_headers.encode("latin-1").split(b";")
-    if any(first >= second for first, second in pairwise(names)):
-        raise SignatureDoesNotMatch("SignedHeaders must be sorted, each of them once.")
-    if b"host" not in names:
-        raise SignatureDoesNotMatch("'Host' must be a 'SignedHeader' in the AWS Authorization.")
+    names = _names(signed_headers)
     for name in http.headers:
         if name.startswith(b"x-amz-") and name not in names and not name.startswith(b"x-amz-cf-"):
             shown = name.decode("latin-1")
             raise SignatureDoesNotMatch(f"'{shown}' must be a 'SignedHeader' in the AWS Authorization.")
     try:
-        lines = [name + b":" + b" ".join(http.headers[name].split()) + b"\n" for name in names]
+        lines = [b"%b:%b\n" % (name, b" ".join(http.headers[name].split())) for name in names]
     except KeyError as missing:
         shown = missing.args[0].decode("latin-1")
         raise SignatureDoesNotMatch(f"The signed header '{shown}' is missing.") from None
     return b"".join(lines)
+
+
+@lru_cache(maxsize=1024)
+def _names(signed_headers: str) -> dict[bytes, None]:
+    """SignedHeaders in their order, for looking up as well. Raises SignatureDoesNotMatch."""
+    names = signed_headers.encode("latin-1").split(b";")
+    if len(signed_headers) > LONGEST_REMEMBERED or any(first >= second for first, second in pairwise(names)):
+        raise SignatureDoesNotMatch("SignedHeaders must be sorted, each of them once.")
+    if b"host" not in names:
+        raise SignatureDoesNotMatch("'Host' must be a 'SignedHeader' in the AWS Authorization.")
+    return dict.fromkeys(names)
 
 
 def payload_hash(http: "HttpRequest") -> bytes:
