@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.receipt import Handle, Receipts
+from tests.forgeries import forgeries, handles_of
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:orders"
 KEY = bytes(range(32))
@@ -58,3 +59,26 @@ def test_a_handle_of_another_queue_or_installation_is_refused() -> None:
     text = RECEIPTS.seal(ARN, *HANDLE)
     assert RECEIPTS.open(ARN + "2", text) is None
     assert Receipts(bytes(32)).open(ARN, text) is None
+
+
+# --- forgeries -------------------------------------------------------------------------------------------------------
+def accepted(seed: int, number: int) -> list[str]:
+    """Those of so many forgeries that open."""
+    others = [
+        *handles_of(RECEIPTS, ARN + "2", 50),
+        *handles_of(RECEIPTS, ARN.replace("us-east-1", "eu-west-1"), 50),
+        *handles_of(RECEIPTS, ARN.replace("000000000000", "111122223333"), 50),
+        *handles_of(Receipts(bytes(32)), ARN, 50),
+    ]
+    tried = forgeries(seed, number, handles_of(RECEIPTS, ARN, 200), others)
+    return [forged for forged in tried if RECEIPTS.open(ARN, forged) is not None]
+
+
+def test_of_20_000_forgeries_none_opens() -> None:
+    assert accepted(seed=1, number=20_000) == []
+
+
+@pytest.mark.slow
+def test_of_1_000_000_forgeries_none_opens() -> None:
+    """Issue 3: forged, truncated, bit-flipped, extended, re-encoded and cross-queue handles: 0 accepted."""
+    assert accepted(seed=2, number=1_000_000) == []

@@ -1,0 +1,122 @@
+"""Receipt handles that nobody was given: made up, cut, bent, stretched, spelt otherwise, or good for another queue.
+
+A seed makes the same ones each time. Nothing here is a handle of the queue and the key of `Receipts` that it is tried
+on, which is all that has to be true of it.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator
+from itertools import cycle
+from random import Random
+from urllib.parse import quote
+
+from penstock.receipt import Receipts
+
+Forge = Callable[[Random, list[str], list[str]], str]
+
+TEXT = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+
+def made_up(rng: Random, _mine: list[str], _foreign: list[str]) -> str:
+    return base64.urlsafe_b64encode(rng.randbytes(45)).decode()
+
+
+def made_up_text(rng: Random, _mine: list[str], _foreign: list[str]) -> str:
+    return "".join(rng.choices("aZ09-_=+/ é\U0001f389'\"<&%", k=rng.randint(1, 120)))
+
+
+def with_another_seal(rng: Random, mine: list[str], _foreign: list[str]) -> str:
+    """A good beginning, with 24 random characters for the seal."""
+    return rng.choice(mine)[:36] + "".join(rng.choices(TEXT, k=24))
+
+
+def spliced(rng: Random, mine: list[str], foreign: list[str]) -> str:
+    """What one handle says, with the seal of another."""
+    first, second = rng.sample(mine + foreign, 2)
+    where = rng.randint(1, 59)
+    return first[:where] + second[where:]
+
+
+def truncated(rng: Random, mine: list[str], _foreign: list[str]) -> str:
+    handle = rng.choice(mine)
+    cut = rng.randint(1, 59)
+    return rng.choice((handle[:cut], handle[cut:]))
+
+
+def flipped(rng: Random, mine: list[str], _foreign: list[str]) -> str:
+    """One bit of what the text encodes."""
+    data = bytearray(base64.urlsafe_b64decode(rng.choice(mine)))
+    data[rng.randrange(45)] ^= 1 << rng.randrange(8)
+    return base64.urlsafe_b64encode(data).decode()
+
+
+def flipped_text(rng: Random, mine: list[str], _foreign: list[str]) -> str:
+    """One bit of a character."""
+    text = bytearray(rng.choice(mine).encode())
+    text[rng.randrange(60)] ^= 1 << rng.randrange(7)
+    return text.decode()
+
+
+def swapped(rng: Random, mine: list[str], _foreign: list[str]) -> str:
+    text = list(rng.choice(mine))
+    a, b = rng.sample(range(60), 2)
+    text[a], text[b] = text[b], text[a]
+    return "".join(text)
+
+
+def extended(rng: Random, mine: list[str], _foreign: list[str]) -> str:
+    more = "".join(rng.choices(TEXT + "= \n\t\x00", k=rng.randint(1, 8)))
+    return rng.choice((rng.choice(mine) + more, more + rng.choice(mine)))
+
+
+def doubled(rng: Random, mine: list[str], _foreign: list[str]) -> str:
+    return rng.choice(mine) * 2
+
+
+def re_encoded(rng: Random, mine: list[str], _foreign: list[str]) -> str:
+    """The same bytes, in another spelling. The alphabets agree where neither - nor _ occurs."""
+    handle = rng.choice(mine)
+    data = base64.urlsafe_b64decode(handle)
+    return rng.choice((
+        data.hex(), base64.b32encode(data).decode(), base64.b64encode(data).decode() + "\n", quote(f" {handle}"),
+        handle.lower(), handle.upper(), handle.swapcase(), base64.b64encode(handle.encode()).decode(), handle[::-1],
+        "".join(chr(ord(letter) + 0xFEE0) for letter in handle), f'"{handle}"', f"{handle}==",
+    ))  # fmt: skip
+
+
+def standard_alphabet(rng: Random, mine: list[str], _foreign: list[str]) -> str:
+    """As `base64` writes it; a real one when it needs neither - nor _."""
+    return rng.choice(mine).replace("-", "+").replace("_", "/")
+
+
+def of_another_queue(rng: Random, _mine: list[str], foreign: list[str]) -> str:
+    return rng.choice(foreign)
+
+
+KINDS: tuple[Forge, ...] = (
+    made_up, made_up_text, with_another_seal, spliced, truncated, flipped, flipped_text, swapped, extended, doubled,
+    re_encoded, standard_alphabet, of_another_queue,
+)  # fmt: skip
+
+
+def forgeries(seed: int, number: int, mine: list[str], foreign: list[str]) -> Iterator[str]:
+    """So many forgeries of handles of this queue (`mine`) and of other queues or installations (`foreign`)."""
+    rng, real, kinds = Random(seed), set(mine), cycle(KINDS)
+    while number:
+        forged = next(kinds)(rng, mine, foreign)
+        if forged not in real:  # two equal letters swapped, a splice of equal parts
+            number -= 1
+            yield forged
+
+
+def handles_of(receipts: Receipts, arn: str, number: int, seed: int = 0) -> list[str]:
+    """Real handles of a queue, such as receives give."""
+    rng = Random(seed)
+    return [
+        receipts.seal(
+            arn, 7, rng.randrange(4), rng.randrange(1, 10_000), rng.randrange(1, 10_000), rng.randint(1, 5)
+        )
+        for _ in range(number)
+    ]
