@@ -82,12 +82,16 @@ class Clock:
             )
         )
 
-    def is_waited(self, since: Any) -> bool:
-        """Whether a long poll that began after `since` found nothing and looks from time to time."""
+    def is_called(self, function: str, since: Any) -> bool:
+        """Whether the service called this SQL function after `since`, and nothing in its place since then.
+
+        A long poll that found nothing calls `queue.ready_queues` from time to time.
+        """
         return bool(
             self._value(
                 "select exists (select from pg_stat_activity where datname = current_database()"
-                " and query like '%%queue.ready_queues(%%' and query_start > %(t)s)",
+                " and pid <> pg_backend_pid() and query like %(start)s and query_start > %(t)s)",
+                start=f"select * from {function}(%",
                 t=since,
             )
         )

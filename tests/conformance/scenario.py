@@ -176,15 +176,17 @@ class Sqs:
         return read_refusal(self.protocol, answer.status, answer.headers, answer.body)
 
     # --- time --------------------------------------------------------------------------------------------------------
-    def while_waiting(self, url: str, deed: Any, **more: Any) -> list[dict[str, Any]]:
+    def while_waiting(
+        self, url: str, deed: Any, *, sign: str = "queue.ready_queues", **more: Any
+    ) -> list[dict[str, Any]]:
         """The messages of a long poll; `deed` is done once the poll has found nothing and waits.
 
-        Without WaitTimeSeconds in `more`, the queue's own time holds.
+        Without WaitTimeSeconds in `more`, the queue's own time holds. `sign`: the SQL function that is called then.
         """
         with ThreadPoolExecutor(1) as pool:
             began = self.clock.now()
             polling = pool.submit(self.poll, url, **more)
-            until(lambda: self.clock.is_waited(began))
+            until(lambda: self.clock.is_called(sign, began))
             deed()
             return polling.result()
 
