@@ -1,6 +1,7 @@
 -- queue.dead_letter_group: moves the first messages of a group that were received p_max_receive_count times, and are
--- visible again, to the FIFO dead-letter queue: into the group of the same name, in their order, the deduplication ids
--- with them. Retention starts anew there, as it does on AWS for FIFO queues. At most 100 a call.
+-- visible again, to the FIFO dead-letter queue: into the group of the same name, in their order, with their message id
+-- as deduplication id. Retention starts anew there. Both as on AWS (Developer Guide, "dead-letter queue redrive" and
+-- "Using dead-letter queues"). At most 100 a call.
 -- Returns false when the group's first message is still due: more than 100 were, or somebody has the target's group;
 -- then nothing of the group may be handed out now. The caller holds the group's row.
 -- Locks: the target's group row, never waited for: two queues may share a dead-letter queue. Called by: take_groups.
@@ -39,7 +40,7 @@ begin
         from moved m where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
     insert into queue.fifo_message (id, group_key, visible_at, sent_at, message_id, queue_id, deduplication_id, body,
         attributes, system)
-    select nextval('queue.fifo_id'), v_target_key, p_now, p_now, m.message_id, v_target, m.deduplication_id, m.body,
+    select nextval('queue.fifo_id'), v_target_key, p_now, p_now, m.message_id, v_target, m.message_id::text, m.body,
         m.attributes, queue.dead_letter_system(p_queue_id, m.system)
     from (select * from moved order by id) m;
     perform queue.settle_group(v_target_key);

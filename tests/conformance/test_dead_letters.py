@@ -83,32 +83,6 @@ def test_a_message_deleted_in_time_does_not_move(sqs: Sqs) -> None:
     assert (sqs.poll(url), sqs.counts(dead)) == ([], (0, 0, 0))
 
 
-def test_of_a_fifo_queue(sqs: Sqs) -> None:
-    """Source and DLQ are of one type; the group goes on with the next message, and the group id stays."""
-    dead = sqs.create_fifo()
-    url = sqs.create_fifo(ContentBasedDeduplication="true", RedrivePolicy=redrive(sqs.arn(dead)))
-    sent = sqs.send(url, "poison", MessageGroupId="g")
-    sqs.send(url, "next", MessageGroupId="g")
-    sqs.hide(url, sqs.receive(url, 1)[0], 0)
-    assert sqs.one(url)["Body"] == "next"
-    moved = sqs.one(dead, AttributeNames=["All"])
-    assert (moved["MessageId"], moved["Body"]) == (sent["MessageId"], "poison")
-    assert moved["Attributes"]["MessageGroupId"] == "g"
-    assert moved["Attributes"]["DeadLetterQueueSourceArn"] == sqs.arn(url)
-
-
-def test_of_a_fifo_queue_the_time_starts_anew(sqs: Sqs) -> None:
-    """Developer Guide: "For FIFO queues, the enqueue timestamp resets when the message is moved"."""
-    dead = sqs.create_fifo()
-    url = sqs.create_fifo(ContentBasedDeduplication="true", RedrivePolicy=redrive(sqs.arn(dead)))
-    sqs.send(url, MessageGroupId="g")
-    before = sqs.one(url, VisibilityTimeout=0, AttributeNames=["SentTimestamp"])["Attributes"]
-    sqs.clock.advance(60)
-    sqs.poll(url)
-    after = sqs.one(dead, AttributeNames=["SentTimestamp"])["Attributes"]
-    assert int(after["SentTimestamp"]) > int(before["SentTimestamp"])
-
-
 def test_without_its_dead_letter_queue_a_message_stays(sqs: Sqs) -> None:
     """The queue was deleted after the policy was set: nothing may be lost."""
     url, dead = pair(sqs)
