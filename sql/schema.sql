@@ -133,6 +133,13 @@ create table queue.hole (
     constraint hole_pkey PRIMARY KEY (queue_id, shard, id)
 );
 
+create unlogged table queue.in_flight (
+    queue_id integer not null,
+    messages bigint not null,
+    good_until timestamp with time zone not null,
+    constraint in_flight_pkey PRIMARY KEY (queue_id)
+);
+
 create table queue.lease (
     pos bigint not null,
     first_id bigint not null,
@@ -222,12 +229,24 @@ create table queue.queues (
     max_receive_count integer generated always as (((((attributes ->> 'RedrivePolicy'::text))::jsonb ->> 'maxReceiveCount'::text))::integer) stored,
     archives boolean not null generated always as (COALESCE(((attributes ->> 'archive'::text))::boolean, false)) stored,
     keeps_history boolean not null generated always as (COALESCE(((attributes ->> 'history'::text))::boolean, true)) stored,
+    counts_in_flight boolean not null default false,
     constraint queues_pkey PRIMARY KEY (queue_id),
     constraint queues_account_id_region_name_key UNIQUE (account_id, region, name),
     constraint queues_arn_key UNIQUE (arn),
     constraint queues_shards_check CHECK (((shards >= 1) AND (shards <= 64)))
 );
 CREATE INDEX queues_dead_letter_arn ON queue.queues USING btree (dead_letter_arn, name) WHERE (dead_letter_arn IS NOT NULL);
+
+create table queue.receive_attempt (
+    queue_id integer not null,
+    attempt_id text not null,
+    received_at timestamp with time zone not null default clock_timestamp(),
+    visible_at timestamp with time zone not null,
+    ids bigint[] not null,
+    receive_counts integer[] not null,
+    constraint receive_attempt_pkey PRIMARY KEY (queue_id, attempt_id)
+);
+CREATE INDEX receive_attempt_received_at ON queue.receive_attempt USING btree (received_at);
 
 create table queue.secret (
     name text not null,
@@ -317,6 +336,10 @@ function queue.clean_dropped(p_queue_id integer, p_limit integer)
 function queue.clean_shard(p_queue_id integer, p_shard integer, p_low bigint, p_pos bigint)
     returns bigint
     language plpgsql;
+
+function queue.count_in_flight(p_queue_id integer, p_fifo boolean, p_shards integer)
+    returns bigint
+    language plpgsql stable;
 
 function queue.count_messages(p_queue_id integer, p_fifo boolean, p_shards integer, OUT visible bigint, OUT in_flight bigint, OUT delayed bigint, OUT total bigint, OUT oldest timestamp with time zone, OUT newest timestamp with time zone)
     returns record
@@ -436,6 +459,10 @@ function queue.hand_out(p_queue_id integer, p_shard integer, p_ids bigint[], p_n
 
 function queue.hide_message(p_queue_id integer, p_shard integer, p_pos bigint, p_id bigint, p_receive_count integer, p_visible_at timestamp with time zone)
     returns boolean
+    language plpgsql;
+
+function queue.in_flight_room(p_queue_id integer, p_want integer, p_limit integer)
+    returns integer
     language plpgsql;
 
 function queue.judge_groups(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
@@ -586,11 +613,19 @@ function queue.receive(p_name text, p_vt integer DEFAULT NULL::integer, p_qty in
     returns TABLE(msg_id bigint, read_ct integer, enqueued_at timestamp with time zone, vt timestamp with time zone, message jsonb, headers jsonb)
     language plpgsql;
 
+function queue.receive_again(p_queue_id integer, p_attempt_id text, p_visibility interval, p_wait_seconds integer)
+    returns SETOF queue.delivery
+    language plpgsql;
+
+function queue.receive_attempt(p_queue text, p_attempt_id text, p_max integer, p_visibility_seconds integer, p_in_flight_limit integer)
+    returns SETOF queue.delivery
+    language plpgsql;
+
 function queue.receive_fifo(p_name text, p_vt integer DEFAULT NULL::integer, p_qty integer DEFAULT 1)
     returns TABLE(msg_id bigint, read_ct integer, enqueued_at timestamp with time zone, vt timestamp with time zone, message jsonb, headers jsonb)
     language plpgsql;
 
-function queue.receive_messages(p_queue text, p_max integer, p_lease_size integer DEFAULT 1000, p_visibility_seconds integer DEFAULT NULL::integer)
+function queue.receive_messages(p_queue text, p_max integer, p_lease_size integer DEFAULT 1000, p_visibility_seconds integer DEFAULT NULL::integer, p_in_flight_limit integer DEFAULT NULL::integer)
     returns SETOF queue.delivery
     language plpgsql;
 
@@ -708,6 +743,10 @@ function queue.unlease_messages(p_queue_id integer, p_shard integer, p_pos bigin
 
 function queue.untag_queue(p_arn text, p_keys text[])
     returns TABLE(error text)
+    language plpgsql;
+
+function queue.watch_in_flight(p_queue_id integer, p_many boolean DEFAULT NULL::boolean)
+    returns void
     language plpgsql;
 
 function queue.watch_queues(p_arns text[], p_watcher uuid)

@@ -13,6 +13,9 @@ begin
     select x.ids[1] - 1 into v_open from queue.lease x
     where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > p_low and x.pos <= p_pos and x.ids <> '{}'
     order by x.pos limit 1;
+    if p_pos - v_open > 40000 / (select q.shards from queue.queues q where q.queue_id = p_queue_id) then
+        perform queue.watch_in_flight(p_queue_id, true);
+    end if;
     -- Leases are disjoint ranges, so the lowest open one has the lowest open ids; only whole leases are cleaned.
     v_open := coalesce(v_open, p_pos);
     select coalesce(

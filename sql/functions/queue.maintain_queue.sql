@@ -1,4 +1,5 @@
--- queue.maintain_queue(queue): cleans a queue, ends what is past its retention, forgets empty groups.
+-- queue.maintain_queue(queue): cleans a queue, ends what is past its retention, forgets empty groups, says whether
+-- receives count messages in flight.
 -- Returns messages cleaned or expired. Called by: the worker `maintain`.
 create or replace function queue.maintain_queue(p_queue_id int) returns bigint
 language plpgsql as $$
@@ -21,6 +22,7 @@ begin
             where queue.time_key(e.queue_id, -2) = queue.time_key(p_queue_id, -2) and e.visible_at = 'infinity'
                 and not exists (select from queue.fifo_message m where m.group_key = e.group_key)
             limit 1000 for update skip locked));
+        perform queue.watch_in_flight(p_queue_id);
         return v_messages;
     end if;
     for v_shard in 0 .. v_queue.shards - 1 loop
@@ -34,5 +36,7 @@ begin
     where d.queue_id = p_queue_id and not exists (      -- their messages were deleted, or are past their retention
         select from queue.lease x
         where x.queue_id = d.queue_id and x.shard = d.shard and x.pos = d.pos and x.ids <> '{}');
-    return v_messages + queue.purge_side(p_queue_id, v_before);
+    v_messages := v_messages + queue.purge_side(p_queue_id, v_before);
+    perform queue.watch_in_flight(p_queue_id);
+    return v_messages;
 end $$;

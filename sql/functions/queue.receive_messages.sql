@@ -1,12 +1,15 @@
 -- queue.receive_messages: hands out up to p_max messages of a queue and hides them from other receivers.
 -- Parameters: the queue's ARN; p_lease_size: at most so many messages share a lease (they expire together; each is
---   acknowledged on its own); p_visibility_seconds 0-43200, null: the queue's own.
--- Returns: a header row (error, wait_seconds), then the messages. Locks: reader of a shard, or rows of the slow lane or
+--   acknowledged on its own); p_visibility_seconds 0-43200, null: the queue's own; p_in_flight_limit: about so many
+--   messages may be in flight, null: any number.
+-- Returns: a header row (error: QueueDoesNotExist, OverLimit; wait_seconds), then the messages. Locks: reader of a shard, or rows of the slow lane or
 --   of FIFO groups (skipped when locked). Use it in a short transaction of its own.
 -- Raises QU004 (not under READ COMMITTED).
 -- Called by: ReceiveMessage, queue.receive, queue.receive_fifo, queue.pop.
+drop function if exists queue.receive_messages(text, int, int, int);
 create or replace function queue.receive_messages(
-    p_queue text, p_max int, p_lease_size int default 1000, p_visibility_seconds int default null)
+    p_queue text, p_max int, p_lease_size int default 1000, p_visibility_seconds int default null,
+    p_in_flight_limit int default null)
 returns setof queue.delivery
 language plpgsql as $$
 declare
@@ -15,16 +18,22 @@ declare
     v_want int := p_max;
     v_visibility interval;
     v_rows int;
+    v_full boolean := false;
     v_now timestamptz := clock_timestamp();
 begin
     perform queue.require_read_committed();
     select q.queue_id, q.fifo, q.shards, q.wait_seconds, q.visibility_timeout_seconds, q.max_receive_count,
-        q.dead_letter_arn
+        q.dead_letter_arn, q.counts_in_flight
     into v_queue from queue.queues q where q.arn = p_queue;
+    if v_queue.counts_in_flight or p_in_flight_limit < 100000 then
+        v_want := queue.in_flight_room(v_queue.queue_id, p_max, p_in_flight_limit);
+        v_full := v_want = 0 and p_max > 0;
+    end if;
     v_header.wait_seconds := v_queue.wait_seconds;
-    v_header.error := case when v_queue.queue_id is null then 'QueueDoesNotExist' end;
+    v_header.error := case when v_queue.queue_id is null then 'QueueDoesNotExist'
+        when v_full then 'OverLimit' end;
     return next v_header;
-    if v_queue.queue_id is null then
+    if v_queue.queue_id is null or v_full then
         return;
     end if;
     v_visibility := coalesce(p_visibility_seconds, v_queue.visibility_timeout_seconds) * interval '1 second';

@@ -22,6 +22,8 @@ _TIMES: dict[LiteralString, tuple[LiteralString, ...]] = {
     "fifo_group": ("visible_at",),
     "deduplication": ("expires_at",),
     "move_task": ("started_at", "paced_at"),
+    "receive_attempt": ("received_at", "visible_at"),
+    "in_flight": ("good_until",),
 }
 
 

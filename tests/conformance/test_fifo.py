@@ -169,12 +169,3 @@ def test_deleting_out_of_order(sqs: Sqs) -> None:
     sqs.delete(url, got[1])
     sqs.clock.advance(31)
     assert bodies(sqs.receive(url, 2)) == ["1", "3"]
-
-
-def test_an_attempt_id_is_accepted(sqs: Sqs) -> None:
-    """ReceiveMessage, ReceiveRequestAttemptId: up to 128 characters; FIFO queues only."""
-    url = fifo(sqs)
-    sqs.send(url, MessageGroupId="g")
-    assert len(sqs.receive(url, 1, ReceiveRequestAttemptId="attempt-1")) == 1
-    code = sqs.code("receive_message", QueueUrl=url, ReceiveRequestAttemptId="x" * 129)
-    assert code == "InvalidParameterValue"

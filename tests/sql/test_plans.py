@@ -11,9 +11,11 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
+from penstock.statements import RECEIVE_ATTEMPT, RECEIVE_MESSAGES
 from tests.database import Database
 from tests.sql.calls import (
     Connection,
+    call,
     change,
     change_by_id,
     create,
@@ -79,4 +81,7 @@ def test_hot_calls_read_what_they_are_about(arn: str, connect: Connect) -> None:
     read["receive again"] = fetched(db, lambda: messages.append(receive(db, arn, 10)))
     read["change by id"] = fetched(db, lambda: change_by_id(db, arn, messages[3][0].public_id, 100))
     read["delete by id"] = fetched(db, lambda: delete_by_id(db, arn, *(m.public_id for m in messages[4])))
+    for name in ("attempt", "repeat"):
+        read[name] = fetched(db, lambda: call(db, RECEIVE_ATTEMPT, arn, "id", 10, None, 120_000))
+    read["count"] = fetched(db, lambda: call(db, RECEIVE_MESSAGES, arn, 1, 10, None, 50_000))
     assert {name: rows for name, rows in read.items() if rows > MOST} == {}

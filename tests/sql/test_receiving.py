@@ -33,12 +33,12 @@ def group(name: str) -> str | None:
 @BOTH
 def test_the_header_tells_the_queues_wait_time(db: Connection, name: str) -> None:
     arn = create(db, name, ReceiveMessageWaitTimeSeconds="7")
-    ((error, wait, *rest),) = call(db, statements.RECEIVE_MESSAGES, arn, 10, 10, None)
+    ((error, wait, *rest),) = call(db, statements.RECEIVE_MESSAGES, arn, 10, 10, None, None)
     assert (error, wait, set(rest)) == (None, 7, {None})
 
 
 def test_an_unknown_queue_is_an_error_in_the_header(db: Connection) -> None:
-    ((error, wait, *_),) = call(db, statements.RECEIVE_MESSAGES, arn_of("none"), 10, 10, None)
+    ((error, wait, *_),) = call(db, statements.RECEIVE_MESSAGES, arn_of("none"), 10, 10, None, None)
     assert (error, wait) == ("QueueDoesNotExist", None)
 
 

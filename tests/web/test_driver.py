@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Generator
 from typing import Any, cast
 
-from penstock.effects import Effect, Row, Rows, Take, Wait, Wake
+from penstock.effects import Effect, Pause, Row, Rows, Take, Wait, Wake
 from penstock.statements import RECEIVE_MESSAGES, Statement
 from penstock_web.batcher import Batcher
 from penstock_web.driver import World, drive
@@ -44,6 +44,21 @@ def test_answers_go_back_into_the_operation() -> None:
 
 async def drive_on(database: type[FakeDatabase], operation: Steps) -> Any:
     return await drive(operation, world_on(database()))
+
+
+def test_a_pause_takes_its_time_and_ends_with_the_process() -> None:
+    def operation() -> Steps:
+        return (yield Pause(3))
+
+    async def scenario() -> None:
+        world = world_on(FakeDatabase())
+        loop = asyncio.get_running_loop()
+        assert await drive(operation(), world) is True
+        assert loop.time() == 3.0
+        world.hub.drain()
+        assert await drive(operation(), world) is False
+
+    run(scenario())
 
 
 def test_who_is_woken_but_has_left_passes_the_turn_on() -> None:

@@ -343,3 +343,13 @@ def test_purging_twice_at_once_is_429(database: Database) -> None:
         http.post("/v1/queues", json={"name": "orders"}).raise_for_status()
         assert http.post("/v1/queues/orders/purge").status_code == 200
         assert error_of(http.post("/v1/queues/orders/purge")) == (429, "too_many_requests")
+
+
+def test_too_many_messages_in_flight_is_429(database: Database) -> None:
+    with running_service(database.api_dsn, QUEUE_IN_FLIGHT_LIMIT="1") as service, service.http() as http:
+        http.post("/v1/queues", json={"name": "orders"}).raise_for_status()
+        send(http, "one")
+        send(http, "two")
+        assert len(receive(http)) == 1
+        assert error_of(http.get("/v1/queues/orders/messages")) == (429, "too_many_requests")
+        assert receive(http, wait=1) == []

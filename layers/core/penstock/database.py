@@ -31,7 +31,8 @@ def call_of(effect: Sql | Rows | Take) -> tuple[Statement, list[Any]]:
         return effect.statement, [*arrays, *effect.options]
     if isinstance(effect, Take):
         lease = max(LEAST_LEASE, effect.count)
-        return effect.statement, [effect.queue_arn, effect.count, lease, effect.visibility_seconds]
+        options = [effect.visibility_seconds, effect.in_flight_limit]
+        return effect.statement, [effect.queue_arn, effect.count, lease, *options]
     typed = zip(effect.statement.types, effect.arguments, strict=True)
     return effect.statement, [plain(kind, value) for kind, value in typed]
 

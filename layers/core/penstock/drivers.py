@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from .database import Database, call_of
-from .effects import Effect, Operation, Row, Sql, Wait, Wake
+from .effects import Effect, Operation, Pause, Row, Sql, Wait, Wake
 from .statements import READY_QUEUES
 
 FIRST_PAUSE_SECONDS = 0.05
@@ -28,6 +28,9 @@ def answer(effect: Effect, database: Database) -> list[Row] | bool | None:
     """What the world says to one effect."""
     if isinstance(effect, Wait):
         return wait(effect, database)
+    if isinstance(effect, Pause):
+        time.sleep(effect.seconds)
+        return True
     if isinstance(effect, Wake):
         return None  # a function has nobody waiting in its process; the database notifies the others
     return database.call(*call_of(effect))

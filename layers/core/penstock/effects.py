@@ -10,6 +10,7 @@ and in the container (`penstock_web.driver`), where effects of concurrent reques
     Take    up to `count` messages of one queue; equal calls   answer: the header row, then at most `count` rows
             of concurrent requests may be merged into one
     Wait    until a queue may have a message                   answer: True, or False when the time is over
+    Pause   for a while                                        answer: True, or False when the process ends
     Wake    tells those who wait in this process               answer: None
 """
 
@@ -49,12 +50,16 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """Up to `count` messages of the queue `queue_arn`, invisible for `visibility_seconds` (None: the queue's own)."""
+    """Up to `count` messages of the queue `queue_arn`, invisible for `visibility_seconds` (None: the queue's own).
+
+    `in_flight_limit`: about so many messages of the queue may be in flight (None: any number).
+    """
 
     statement: Statement
     queue_arn: str
     count: int
     visibility_seconds: int | None
+    in_flight_limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,13 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
+class Pause:
+    """`seconds` pass. No connection is held meanwhile."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Wake:
     """`count` messages were committed to the queue: those who wait for it in this process may look again."""
 
@@ -73,6 +85,6 @@ class Wake:
     count: int
 
 
-Effect = Sql | Rows | Take | Wait | Wake
+Effect = Sql | Rows | Take | Wait | Pause | Wake
 
 Operation = Generator[Effect, Any, Any]

@@ -161,7 +161,10 @@ class UnsupportedOperation(AwsError):
 class OverLimit(AwsError):
     json_type = query_code = "OverLimit"
     status = 403
-    default_message = "Too many messages are in flight for this queue."
+    default_message = (  # a recorded answer: pressureNET-server, issue 74
+        "Too many messages have been received without being deleted. "
+        "Please delete your received messages or let them timeout before receiving more."
+    )
 
 
 class ResourceNotFoundException(AwsError):

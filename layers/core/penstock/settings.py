@@ -76,6 +76,9 @@ SETTINGS: Final = (
             "AWS. 0: no limit.", 0),
     Setting("QUEUE_RECREATE_INTERVAL_SECONDS", 60, "seconds", "Least time between DeleteQueue and CreateQueue of "
             "one name, as on AWS. 0: no limit.", 0),
+    Setting("QUEUE_IN_FLIGHT_LIMIT", 120_000, "messages", "About how many messages of a queue may be in flight, as on "
+            "AWS. Beyond it a standard queue answers `OverLimit` to short polls, a FIFO queue hands out nothing. 0: no "
+            "limit. Below 100,000 they are counted in every receive.", 0, 2_147_483_647),
     Setting("QUEUE_MAINTAIN_INTERVAL_MS", 2000, "ms", "Pause between two rounds of cleaning in a process.", 1),
     Setting("QUEUE_MOVE_INTERVAL_MS", 1000, "ms", "Pause between two looks of a process for message move tasks "
             "to work on.", 1),
@@ -113,6 +116,7 @@ class Settings:
     queue_shards: int
     queue_purge_interval_seconds: int
     queue_recreate_interval_seconds: int
+    queue_in_flight_limit: int
     queue_maintain_interval_ms: int
     queue_move_interval_ms: int
     queue_history_days: int

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.database import call_of
-from penstock.effects import Operation, Row, Rows, Sql, Take, Wait, Wake
+from penstock.effects import Operation, Pause, Row, Rows, Sql, Take, Wait, Wake
 
 from .attendance import Visit
 from .batcher import Batcher
@@ -32,10 +32,12 @@ class Drive:
         self.visit = visit
         self.ticket: int | None = None
 
-    async def answer(self, effect: Sql | Wait) -> list[Row] | bool:
+    async def answer(self, effect: Sql | Wait | Pause) -> list[Row] | bool:
         """What the world says to an effect that is not merged."""
         if isinstance(effect, Wait):
             return await self.waited(effect)
+        if isinstance(effect, Pause):
+            return await self.rested(effect)
         return await self.world.pool.call(*call_of(effect))
 
     async def merged(self, effect: Rows | Take) -> list[Row]:
@@ -61,6 +63,17 @@ class Drive:
             if not answer.cancelled():
                 hub.wake(effect.queue_arn, 1)  # it was this one's turn: the next one takes it
             raise
+        finally:
+            if self.visit is not None:
+                self.visit.resume()
+
+    async def rested(self, effect: Pause) -> bool:
+        """Whether to go on: not when the process ends. Counted as little as a wait."""
+        if self.visit is not None:
+            self.visit.pause()
+        try:
+            await asyncio.sleep(effect.seconds)
+            return not self.world.hub.draining
         finally:
             if self.visit is not None:
                 self.visit.resume()

@@ -73,6 +73,11 @@ class Hub:
         self._draining = False
         self.ticket: Callable[[], int] = count().__next__
 
+    @property
+    def draining(self) -> bool:
+        """Whether the process ends."""
+        return self._draining
+
     # --- waiting -----------------------------------------------------------------------------------------------------
     def wait(self, queue_arn: str, seconds: float, ticket: int) -> "asyncio.Future[bool]":
         """True: look again. False: the time is over, or the process ends."""

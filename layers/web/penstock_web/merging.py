@@ -18,7 +18,8 @@ def merged_call(effects: Sequence[Mergeable]) -> tuple[Statement, list[Any]]:
     if isinstance(first, Take):
         counts = [effect.count for effect in effects if isinstance(effect, Take)]
         lease = max(LEAST_LEASE, *counts) if len(counts) > 1 else max(LEAST_LEASE, counts[0])
-        return first.statement, [first.queue_arn, sum(counts), lease, first.visibility_seconds]
+        options = [first.visibility_seconds, first.in_flight_limit]
+        return first.statement, [first.queue_arn, sum(counts), lease, *options]
     arrays = pgarray.encode_columns(first.statement.types, _columns(effects))
     return first.statement, [*arrays, *first.options]
 

@@ -8,9 +8,12 @@ import msgspec
 
 from .. import attributes, characters, digests, errors
 from ..context import Context
-from ..effects import Effect, Take, Wait, Wake
+from ..effects import Effect, Pause, Sql, Take, Wait, Wake
 from ..messages.sqs import Message, MessageAttributeValue, ReceiveMessageRequest, ReceiveMessageResult
-from ..statements import RECEIVE_MESSAGES
+from ..statements import RECEIVE_ATTEMPT, RECEIVE_MESSAGES
+from .refusals import refusal
+
+FULL_PAUSE_SECONDS = 1.0
 
 _attributes = msgspec.json.Decoder(dict[str, MessageAttributeValue])
 _system = msgspec.json.Decoder(dict[str, str])
@@ -50,32 +53,60 @@ def receive_message(
         request.attribute_names, request.message_system_attribute_names
     )
     user = attributes.select_message_attributes(request.message_attribute_names)
-    count = 1 if request.max_number_of_messages is None else request.max_number_of_messages
-    deliveries = yield from take(arn, count, request.visibility_timeout, request.wait_time_seconds)
+    look = first_look(request, arn, context)
+    deliveries = yield from receive(look, arn, request.wait_time_seconds, request.receive_request_attempt_id)
     return ReceiveMessageResult(messages=[message(row, arn, context, system, user) for row in deliveries])
 
 
-def take(
-    arn: str, count: int, visibility_seconds: int | None, wait_seconds: int | None
-) -> Generator[Effect, Any, list[Delivery]]:
-    """Messages of a queue; with `wait_seconds` (None: the queue's own) waits for the first.
+def first_look(request: ReceiveMessageRequest, arn: str, context: Context) -> Take | Sql:
+    """How the request looks for messages. With a ReceiveRequestAttemptId it shares no call with others.
 
-    Raises QueueDoesNotExist, also when the queue is deleted meanwhile. Whoever got messages wakes the next one that
-    waits, so that a burst reaches everybody without waking all for one message.
+    On a standard queue the id is not looked at: it "applies only to FIFO queues" (API reference).
+    """
+    count = 1 if request.max_number_of_messages is None else request.max_number_of_messages
+    attempt_id = request.receive_request_attempt_id
+    if attempt_id is None or not arn.endswith(".fifo"):
+        return take(arn, count, request.visibility_timeout, context)
+    limit = in_flight_limit(context)
+    return Sql(RECEIVE_ATTEMPT, (arn, attempt_id, count, request.visibility_timeout, limit))
+
+
+def take(arn: str, count: int, visibility_seconds: int | None, context: Context) -> Take:
+    """Up to `count` messages, invisible for `visibility_seconds` (None: the queue's own), within the queue's limit."""
+    return Take(RECEIVE_MESSAGES, arn, count, visibility_seconds, in_flight_limit(context))
+
+
+def in_flight_limit(context: Context) -> int | None:
+    """About how many messages of a queue may be in flight; None: any number."""
+    return context.environment.settings.queue_in_flight_limit or None
+
+
+def receive(
+    look: Take | Sql, arn: str, wait_seconds: int | None, attempt_id: str | None = None
+) -> Generator[Effect, Any, list[Delivery]]:
+    """Messages of a queue; with `wait_seconds` (None: the queue's own) looks again until there is one.
+
+    Raises QueueDoesNotExist, also when the queue is deleted meanwhile; InvalidParameterValue for a receive that cannot
+    be repeated. As many messages in flight as may be: raises OverLimit when a standard queue is asked without waiting,
+    else there are none (Developer Guide, "standard queue quotas" and "FIFO queue quotas").
+    Whoever got messages wakes the next one that waits, so that a burst reaches everybody without waking all for one.
     """
     deadline = None
     while True:
-        header, *rows = yield Take(RECEIVE_MESSAGES, arn, count, visibility_seconds)
-        if header[0] is not None:
-            raise errors.from_sql(header[0])
+        header, *rows = yield look
+        full = header[0] == "OverLimit"
+        if header[0] is not None and not full:
+            raise refusal(header[0], attempt_id)
         if rows:
             if deadline is not None:
                 yield Wake(arn, 1)
             return [Delivery(*row) for row in rows]
         seconds = header[1] if wait_seconds is None else wait_seconds
+        if full and seconds == 0 and not arn.endswith(".fifo"):
+            raise errors.OverLimit
         deadline = deadline or monotonic() + seconds
         left = deadline - monotonic()
-        if left <= 0 or not (yield Wait(arn, left)):
+        if left <= 0 or not (yield Pause(min(left, FULL_PAUSE_SECONDS)) if full else Wait(arn, left)):
             return []
 
 

@@ -25,6 +25,10 @@ _TEXTS: dict[str, Callable[[str], errors.AwsError]] = {
     "QueueDeletedRecently": lambda seconds: errors.QueueDeletedRecently(
         f"You must wait {seconds} seconds after deleting a queue before you can create another with the same name."
     ),
+    "ReceiveAttemptOver": lambda attempt_id: errors.InvalidParameterValue(
+        f"Value {attempt_id} for parameter ReceiveRequestAttemptId is invalid. Reason: The receiveRequestAttemptId is "
+        "not valid anymore since the receive call is not retryable."  # amazon-sqs-java-messaging-lib, issue 213
+    ),
     "TooManyTags": lambda name: errors.InvalidParameterValue(f"Too many tags added for queue {name}."),
     "ResourceNotFoundException": lambda parameter: errors.ResourceNotFoundException(
         "Task does not exist."

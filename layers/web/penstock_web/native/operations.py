@@ -145,7 +145,8 @@ def receive(
 ) -> Generator[Effect, Any, list[StoredMessage]]:
     """Up to `count` messages, each with a receipt; waits for the first one."""
     arn = arn_of(name, context)
-    rows = yield from receiving.take(arn, count, visibility_seconds, wait_seconds)
+    look = receiving.take(arn, count, visibility_seconds, context)
+    rows = yield from receiving.receive(look, arn, wait_seconds)
     seal = context.environment.receipts.seal
     return [
         StoredMessage(
