@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -68,6 +69,8 @@ NATIVE: Mapping[str, Check] = {
     "archive_seconds": _between(1, 315_360_000),
     "history": _BOOLEAN,
 }
+NONE: Mapping[str, str] = MappingProxyType({})
+DEFAULT_KEY_REUSE_SECONDS = "300"
 COUNTS = frozenset(
     (
         "ApproximateNumberOfMessages",
@@ -115,8 +118,8 @@ def check_queue_attributes(
     return dict(attributes)
 
 
-def defaults(fifo: bool, settings: "Settings") -> dict[str, str]:
-    """The attributes of a queue that was created without any. Seconds and bytes as in AWS's reference."""
+def defaults(fifo: bool, settings: "Settings", supplied: Mapping[str, str] = NONE) -> dict[str, str]:
+    """What a queue has of attributes that it was created without. Seconds and bytes as in AWS's reference."""
     values = {
         "DelaySeconds": "0",
         "MaximumMessageSize": "1048576",
@@ -125,6 +128,9 @@ def defaults(fifo: bool, settings: "Settings") -> dict[str, str]:
         "VisibilityTimeout": str(settings.queue_default_visibility_timeout),
         "SqsManagedSseEnabled": "true",
     }
+    if supplied.get("KmsMasterKeyId"):
+        values["SqsManagedSseEnabled"] = "false"
+        values["KmsDataKeyReusePeriodSeconds"] = DEFAULT_KEY_REUSE_SECONDS
     if fifo:
         values["FifoQueue"] = "true"
         values["ContentBasedDeduplication"] = "false"
@@ -133,17 +139,27 @@ def defaults(fifo: bool, settings: "Settings") -> dict[str, str]:
     return values
 
 
-def implied(attributes: Mapping[str, str]) -> dict[str, str]:
-    """What a choice of encryption means for the other kind, of which a queue has one or none; empty: removed.
+def with_implied(values: Mapping[str, str]) -> dict[str, str]:
+    """Attributes to be set, and what they change besides: a queue has one kind of encryption at a time.
 
-    CreateQueue: "Only one server-side encryption option is supported per queue." That the other is read back as off
-    was recorded from AWS; Terraform's provider drops changes of the reuse period while it is not.
+    A KMS key turns SSE-SQS off; SSE-SQS takes the key away, and whatever takes the key takes its reuse period.
+    Source: Terraform's AWS provider, whose acceptance tests (TestAccSQSQueue_encryption) record AWS.
     """
-    if attributes.get("KmsMasterKeyId"):
-        return {"SqsManagedSseEnabled": "false"}
-    if attributes.get("SqsManagedSseEnabled") == "true":
-        return {"KmsMasterKeyId": "", "KmsDataKeyReusePeriodSeconds": ""}
-    return {}
+    if values.get("KmsMasterKeyId"):
+        return {"SqsManagedSseEnabled": "false", **values}
+    if "KmsMasterKeyId" in values or values.get("SqsManagedSseEnabled") == "true":
+        return {"KmsMasterKeyId": "", "KmsDataKeyReusePeriodSeconds": "", **values}
+    return dict(values)
+
+
+def readable(stored: Mapping[str, str]) -> dict[str, str]:
+    """A queue's attributes as GetQueueAttributes shows them. A reuse period is shown with a KMS key only."""
+    values = {name: value for name, value in stored.items() if name not in NATIVE}
+    if "KmsMasterKeyId" in values:
+        values.setdefault("KmsDataKeyReusePeriodSeconds", DEFAULT_KEY_REUSE_SECONDS)
+    else:
+        values.pop("KmsDataKeyReusePeriodSeconds", None)
+    return values
 
 
 def unknown_attribute(name: str) -> AwsError:
@@ -156,15 +172,24 @@ def invalid_value(name: str) -> AwsError:
     return InvalidAttributeValue(f"Invalid value for the parameter {name}.")
 
 
+def scope_needed() -> AwsError:
+    """`perMessageGroupId` without its scope, in the words of the API reference (the error's own are not recorded)."""
+    return InvalidAttributeValue(
+        "Invalid value for the parameter FifoThroughputLimit. Reason: The perMessageGroupId value is allowed only when "
+        "the value for DeduplicationScope is messageGroup."
+    )
+
+
 def _check_combinations(attributes: Mapping[str, str], fifo: bool, creating: bool) -> None:
     if attributes.get("KmsMasterKeyId") and attributes.get("SqsManagedSseEnabled") == "true":
         raise InvalidAttributeValue(
             "You can use one type of server-side encryption (SSE) at one time. "
             "You can either enable KMS SSE or SQS SSE."
         )
+    # What a queue has already is looked at when it is changed, in queue.set_queue_attributes.
     scope = attributes.get("DeduplicationScope", "queue" if creating else "messageGroup")
     if attributes.get("FifoThroughputLimit") == "perMessageGroupId" and scope != "messageGroup":
-        raise invalid_value("FifoThroughputLimit")
+        raise scope_needed()
     if "RedrivePolicy" in attributes:
         parse_redrive_policy(attributes["RedrivePolicy"], fifo)
     if "RedriveAllowPolicy" in attributes:

@@ -59,17 +59,15 @@ def make_queue(
     """True when the queue was made now. Raises QueueNameExists, QueueDeletedRecently, InvalidParameterValue."""
     settings = context.environment.settings
     yield from check_dead_letter_queue(str(QueueArn(context.region, context.account_id, name)), supplied)
+    given = {key: value for key, value in supplied.items() if value != ""}
     ((_, created, error, detail),) = yield Sql(
         CREATE_QUEUE,
         (
             context.account_id,
             context.region,
             name,
-            as_json(without_empty(supplied)),
-            as_json(
-                attributes.defaults(name.endswith(".fifo"), settings)
-                | without_empty(attributes.implied(supplied))
-            ),
+            as_json(given),
+            as_json(attributes.defaults(name.endswith(".fifo"), settings, given)),
             as_json(tags),
             settings.queue_shards,
             settings.queue_recreate_interval_seconds,
@@ -78,11 +76,6 @@ def make_queue(
     if error is not None:
         raise refusal(error, detail)
     return bool(created)
-
-
-def without_empty(values: Mapping[str, str]) -> dict[str, str]:
-    """A new queue lacks what an empty value would remove."""
-    return {name: value for name, value in values.items() if value != ""}
 
 
 def delete_queue(request: DeleteQueueRequest, context: Context) -> Generator[Effect, Any, None]:
@@ -152,7 +145,7 @@ def get_queue_attributes(
 def readable_attributes(arn: str, row: tuple[Any, ...]) -> dict[str, str]:
     """A row of `queue.describe_queue` as attributes. Times are seconds since 1970; counts may be missing."""
     _, _, stored, _, created_at_ms, modified_at_ms, visible, in_flight, delayed, *_ = row
-    values = {name: value for name, value in _text.decode(stored).items() if name not in attributes.NATIVE}
+    values = attributes.readable(_text.decode(stored))
     values["QueueArn"] = arn
     values["CreatedTimestamp"] = str(created_at_ms // 1000)
     values["LastModifiedTimestamp"] = str(modified_at_ms // 1000)
@@ -175,8 +168,8 @@ def set_queue_attributes(
 def change_attributes(arn: str, values: Mapping[str, str]) -> Generator[Effect, Any, None]:
     """Stores checked attributes; empty ones are removed. Raises QueueDoesNotExist, InvalidParameterValue."""
     yield from check_dead_letter_queue(arn, values)
-    every = attributes.implied(values) | dict(values)
-    changed = {name: value if value != "" else None for name, value in every.items()}
+    implied = attributes.with_implied(values)
+    changed = {name: value if value != "" else None for name, value in implied.items()}
     ((error,),) = yield Sql(SET_QUEUE_ATTRIBUTES, (arn, as_json(changed)))
     if error is not None:
         raise refusal(error, None)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from .. import characters, errors
+from .. import attributes, characters, errors
 
 
 def _too_long(detail: str) -> errors.AwsError:
@@ -29,6 +29,7 @@ _TEXTS: dict[str, Callable[[str], errors.AwsError]] = {
         f"Value {attempt_id} for parameter ReceiveRequestAttemptId is invalid. Reason: The receiveRequestAttemptId is "
         "not valid anymore since the receive call is not retryable."  # amazon-sqs-java-messaging-lib, issue 213
     ),
+    "ScopeNeeded": lambda _: attributes.scope_needed(),
     "TooManyTags": lambda name: errors.InvalidParameterValue(f"Too many tags added for queue {name}."),
     "ResourceNotFoundException": lambda parameter: errors.ResourceNotFoundException(
         "Task does not exist."
