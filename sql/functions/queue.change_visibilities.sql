@@ -1,7 +1,8 @@
 -- queue.change_visibilities: from now on, messages stay invisible for p_visibility_seconds (0: visible at once).
 -- Parameters, one array element a handle: queue, shard, lease, id, receive count, seconds.
--- Returns a row a handle: n, outcome (changed; gone: not under this handle any more; too_long: beyond 12 hours from the
---   first receive; no_queue) and visible_at_ms. Locks: as delete_messages.
+-- Returns a row a handle: n, outcome (changed; gone: not under this handle any more; expired, FIFO: its visibility
+--   timeout is over; too_long: beyond 12 hours from the first receive; no_queue) and visible_at_ms.
+-- Locks: as delete_messages.
 -- Called by: ChangeMessageVisibility, ChangeMessageVisibilityBatch.
 create or replace function queue.change_visibilities(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[],
@@ -35,7 +36,13 @@ begin
         v_first := queue.first_received_at(v_handle.queue_id, v_handle.shard, v_handle.pos, v_handle.id,
             v_handle.receive_count);
         v_visible_at := clock_timestamp() + v_handle.seconds * interval '1 second';
-        if v_first is null then
+        if v_handle.shard = -2 and exists (
+            select from queue.fifo_message m
+            where m.id = v_handle.id and m.queue_id = v_handle.queue_id
+                and (m.receive_count > v_handle.receive_count or m.visible_at <= clock_timestamp()))
+        then
+            outcome := 'expired';
+        elsif v_first is null then
             outcome := 'gone';
         elsif v_visible_at > v_first + interval '12 hours' then
             outcome := 'too_long';

@@ -22,8 +22,8 @@ begin
     v_now := clock_timestamp();
     v_expired := array(
         select m.id from queue.fifo_message m
-        where m.ctid = any (v_rows) and m.receive_count = p_receive_count
-            and m.visible_at <= v_now);
+        where m.ctid = any (v_rows) and p_receive_count is not null
+            and (m.receive_count > p_receive_count or m.visible_at <= v_now));
     with deleted as (
         delete from queue.fifo_message m
         where m.ctid = any (v_rows) and m.id <> all (v_expired)

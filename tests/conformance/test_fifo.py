@@ -151,6 +151,42 @@ def test_an_expired_handle_is_refused(sqs: Sqs) -> None:
     assert len(sqs.receive(url, 1)) == 1
 
 
+def test_an_expired_handle_changes_no_visibility(sqs: Sqs) -> None:
+    """InvalidParameterValue, "The receipt handle has expired", on FIFO queues alone (celery/kombu issue 1391)."""
+    url = fifo(sqs)
+    sqs.send(url, MessageGroupId="g")
+    handle = sqs.one(url)["ReceiptHandle"]
+    sqs.clock.advance(31)
+    refusal = sqs.refusal(
+        "change_message_visibility", QueueUrl=url, ReceiptHandle=handle, VisibilityTimeout=60
+    )
+    assert refusal.code == "InvalidParameterValue"
+    assert refusal.message.endswith("The receipt handle has expired.")
+    entries = [{"Id": "a", "ReceiptHandle": handle, "VisibilityTimeout": 60}]
+    (failed,) = sqs.client.change_message_visibility_batch(QueueUrl=url, Entries=entries)["Failed"]
+    assert (failed["Id"], failed["Code"]) == ("a", "InvalidParameterValue")
+    assert sqs.counts(url) == (1, 0, 0)
+
+
+def test_a_handle_of_an_earlier_receive_is_refused(sqs: Sqs) -> None:
+    """Its timeout is over, whoever has the message now; who has it keeps it."""
+    url = fifo(sqs)
+    sqs.send(url, MessageGroupId="g")
+    old = sqs.one(url)
+    sqs.clock.advance(31)
+    new = sqs.one(url)
+    more = {"QueueUrl": url, "ReceiptHandle": old["ReceiptHandle"]}
+    for method, parameters in (
+        ("delete_message", more),
+        ("change_message_visibility", {**more, "VisibilityTimeout": 0}),
+    ):
+        assert sqs.refusal(method, **parameters).message.endswith("The receipt handle has expired.")
+    assert sqs.counts(url) == (0, 1, 0)
+    sqs.delete(url, new)
+    sqs.delete(url, old)  # what is gone is gone: deleting again succeeds
+    assert sqs.counts(url) == (0, 0, 0)
+
+
 def test_deleting_twice(sqs: Sqs) -> None:
     """DeleteMessage is idempotent on FIFO queues too."""
     url = fifo(sqs)

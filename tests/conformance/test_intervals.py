@@ -74,9 +74,11 @@ def test_a_deleted_name_at_once_again_by_setting(sqs: Sqs) -> None:
     hurried.client.delete_queue(QueueUrl=url)
     assert hurried.client.create_queue(QueueName=url.rpartition("/")[2])["QueueUrl"] == url
     assert (hurried.counts(url), hurried.poll(url)) == ((0, 0, 0), [])
-    assert hurried.code(
-        "change_message_visibility",
-        QueueUrl=url,
-        ReceiptHandle=received["ReceiptHandle"],
-        VisibilityTimeout=0,
-    ) in ("InvalidParameterValue", "AWS.SimpleQueueService.NonExistentQueue")
+    handle = {"QueueUrl": url, "ReceiptHandle": received["ReceiptHandle"]}
+    assert hurried.code("delete_message", **handle) == "ReceiptHandleIsInvalid"
+    assert (
+        hurried.code("change_message_visibility", **handle, VisibilityTimeout=0) == "ReceiptHandleIsInvalid"
+    )
+    entries = [{"Id": "a", "ReceiptHandle": received["ReceiptHandle"]}]
+    (failed,) = hurried.client.delete_message_batch(QueueUrl=url, Entries=entries)["Failed"]
+    assert (failed["Id"], failed["Code"]) == ("a", "ReceiptHandleIsInvalid")

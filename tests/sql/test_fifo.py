@@ -57,8 +57,14 @@ def test_an_expired_handle_is_refused(db: Connection) -> None:
     """Amazon SQS API reference, DeleteMessage: after the visibility timeout a FIFO handle does not work."""
     arn = create(db, "q.fifo")
     send(db, arn, "m", group="g")
-    assert delete(db, receive(db, arn, visibility=0)) == ["expired"]
+    old = receive(db, arn, visibility=0)
+    assert (delete(db, old), change(db, old, 60)) == (["expired"], ["expired"])
     assert counts(db, arn) == Counts(1, 0, 0)
+    new = receive(db, arn)
+    assert (delete(db, old), change(db, old, 0)) == (["expired"], ["expired"])
+    assert counts(db, arn) == Counts(0, 1, 0)
+    assert delete(db, new) == ["deleted"]
+    assert (delete(db, new), delete(db, old), change(db, old, 0)) == (["gone"], ["gone"], ["gone"])
 
 
 def test_sequence_numbers_rise_and_are_delivered(db: Connection) -> None:

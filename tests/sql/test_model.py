@@ -128,23 +128,28 @@ class Queue:
         assert calls.delete(self.db, chosen) == expected
 
     def delete_one(self, handle: Delivery) -> str:
-        message = self.messages[handle.public_id]
-        if message.outcome is not None or message.handle != handle:
-            return "gone"
-        if self.fifo and not message.hidden:
-            return "expired"
-        message.outcome = "deleted"
+        if refused := self.refused(handle):
+            return refused
+        self.messages[handle.public_id].outcome = "deleted"
         return "deleted"
+
+    def refused(self, handle: Delivery) -> str | None:
+        """Why a handle does nothing; None when it is good."""
+        message = self.messages[handle.public_id]
+        if message.outcome is not None:
+            return "gone"
+        if self.fifo and (message.handle != handle or not message.hidden):
+            return "expired"
+        return None if message.handle == handle else "gone"
 
     def change(self, number: int, choice: int) -> None:
         chosen = self.pick(number, choice)
         seconds = HIDDEN if choice % 2 else 0
         expected = []
         for handle in chosen:
-            message = self.messages[handle.public_id]
-            good = message.outcome is None and message.handle == handle
-            message.hidden = seconds > 0 if good else message.hidden
-            expected.append("changed" if good else "gone")
+            expected.append(self.refused(handle) or "changed")
+            if expected[-1] == "changed":
+                self.messages[handle.public_id].hidden = seconds > 0
         assert calls.change(self.db, chosen, seconds) == expected
 
     def pick(self, number: int, choice: int) -> list[Delivery]:

@@ -1,13 +1,14 @@
 """DeleteMessage and DeleteMessageBatch.
 
 On a standard queue an old handle is no error: the message may have been received again since, or be gone (API
-reference of DeleteMessage). On a FIFO queue a handle whose visibility timeout is over is refused.
+reference of DeleteMessage). On a FIFO queue a handle whose visibility timeout is over is refused, also when the message
+was received again since.
 """
 
 from collections.abc import Generator
 from typing import Any
 
-from .. import characters, errors
+from .. import characters
 from ..context import Context
 from ..effects import Effect, Rows, Wake
 from ..messages.sqs import (
@@ -28,8 +29,9 @@ def delete_message(request: DeleteMessageRequest, context: Context) -> Generator
     arn = context.queue_arn(request.queue_url)
     handle = yield from handles.opened(arn, request.receipt_handle, context)
     (outcome,) = yield from delete(arn, [handle])
-    if outcome == "expired":
-        raise expired(request.receipt_handle)
+    refused = handles.refused(outcome, request.receipt_handle)
+    if refused is not None:
+        raise refused
 
 
 def delete_message_batch(
@@ -52,8 +54,9 @@ def delete_message_batch(
         return result
     outcomes = yield from delete(arn, [handle for _, _, handle in good])
     for (entry_id, text, _), outcome in zip(good, outcomes, strict=True):
-        if outcome == "expired":
-            failure = entry_failure(expired(text))
+        refused = handles.refused(outcome, text)
+        if refused is not None:
+            failure = entry_failure(refused)
             result.failed.append(BatchResultErrorEntry(id=entry_id, **failure))  # type: ignore[arg-type]
         else:
             result.successful.append(DeleteMessageBatchResultEntry(id=entry_id))
@@ -61,18 +64,10 @@ def delete_message_batch(
 
 
 def delete(arn: str, given: list[Handle]) -> Generator[Effect, Any, list[str]]:
-    """The outcome of each handle: deleted, gone or expired. Raises QueueDoesNotExist."""
+    """The outcome of each handle: deleted, gone, expired or no_queue. Raises QueueDoesNotExist."""
     fifo = arn.endswith(".fifo")
     rows = yield Rows(DELETE_MESSAGES, handles.columns(given), lane=arn if fifo else "")
-    if rows[0][1] == "no_queue":
-        raise errors.QueueDoesNotExist
     if fifo:
         yield Wake(arn, len(given))  # the next message of a group may be received now
-    return [outcome for _, outcome in sorted(rows)] if len(rows) > 1 else [rows[0][1]]
-
-
-def expired(handle: str) -> errors.AwsError:
-    """A FIFO handle whose visibility timeout is over."""
-    return errors.InvalidParameterValue(
-        f"Value {handle} for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired."
-    )
+    outcomes = [outcome for _, outcome in sorted(rows)] if len(rows) > 1 else [rows[0][1]]
+    return (yield from handles.check_outcomes(arn, outcomes))

@@ -25,6 +25,27 @@ def check_queue(arn: str) -> Generator[Effect, Any, None]:
         raise errors.QueueDoesNotExist
 
 
+def check_outcomes(arn: str, outcomes: list[str]) -> Generator[Effect, Any, list[str]]:
+    """The outcomes of handles. Raises QueueDoesNotExist when the queue is gone, and not only replaced by a new one."""
+    if "no_queue" in outcomes:
+        yield from check_queue(arn)
+    return outcomes
+
+
+def refused(outcome: str, handle: str) -> errors.AwsError | None:
+    """Why a handle that we once made does nothing any more; None when its outcome is for the caller to judge.
+
+    A handle of a deleted queue whose name was used again is none of the new queue's.
+    """
+    if outcome == "no_queue":
+        return invalid_handle(handle)
+    if outcome == "expired":
+        return errors.InvalidParameterValue(
+            f"Value {handle} for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired."
+        )
+    return None
+
+
 def invalid_handle(handle: str) -> errors.AwsError:
     """The text that is no handle of this queue, in AWS's words; long texts are cut."""
     return errors.ReceiptHandleIsInvalid(

@@ -74,14 +74,12 @@ def checked(
 
 
 def change(arn: str, given: list[Handle], seconds: list[int]) -> Generator[Effect, Any, list[str]]:
-    """The outcome of each handle: changed, gone or too_long. Raises QueueDoesNotExist."""
+    """The outcome of each handle: changed, gone, expired, too_long or no_queue. Raises QueueDoesNotExist."""
     lane = arn if arn.endswith(".fifo") else ""
     rows = sorted((yield Rows(CHANGE_VISIBILITIES, (*handles.columns(given), seconds), lane=lane)))
-    if rows[0][1] == "no_queue":
-        raise errors.QueueDoesNotExist
     if 0 in seconds:
         yield Wake(arn, seconds.count(0))
-    return [outcome for _, outcome, _ in rows]
+    return (yield from handles.check_outcomes(arn, [outcome for _, outcome, _ in rows]))
 
 
 def unchanged(outcome: str, handle: str, seconds: int) -> errors.AwsError:
@@ -91,7 +89,7 @@ def unchanged(outcome: str, handle: str, seconds: int) -> errors.AwsError:
             f"Value {seconds} for parameter VisibilityTimeout is invalid. Reason: Total VisibilityTimeout for the "
             "message is beyond the limit [43200 seconds]."
         )
-    return errors.InvalidParameterValue(
+    return handles.refused(outcome, handle) or errors.InvalidParameterValue(
         f"Value {handle} for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available "
         "for visibility timeout change."
     )
