@@ -385,6 +385,10 @@ function queue.deferred_groups(p_queue_id integer)
     returns TABLE(group_id text)
     language sql stable;
 
+function queue.delay_groups(p_queue_id integer, p_delay_seconds integer)
+    returns void
+    language plpgsql;
+
 function queue.delete(p_name text, p_id bigint)
     returns boolean
     language plpgsql;

@@ -1,20 +1,29 @@
--- queue.set_queue_attributes(arn, attributes): replaces the given attributes; a null value removes one.
+-- queue.set_queue_attributes(arn, attributes): replaces the given attributes; a null value removes one. A changed delay
+-- of a FIFO queue holds for the messages that are in it (delay_groups).
 -- Returns one row: error QueueDoesNotExist, ScopeNeeded (high throughput without DeduplicationScope messageGroup, given
--- or not; nothing was changed) or null. Locks: the queue's row. Called by: SetQueueAttributes, PATCH /v1/queues/{name}.
+-- or not; nothing was changed) or null. Locks: the queue's row, then rows of FIFO groups, as purge_messages.
+-- Called by: SetQueueAttributes, PATCH /v1/queues/{name}.
 create or replace function queue.set_queue_attributes(p_arn text, p_attributes jsonb)
 returns table (error text)
 language plpgsql as $$
 declare
+    v_old queue.queues;
+    v_new queue.queues;
     v_attributes jsonb;
 begin
-    select jsonb_strip_nulls(q.attributes || p_attributes) into v_attributes
-    from queue.queues q where q.arn = p_arn for no key update;
+    select * into v_old from queue.queues q where q.arn = p_arn for no key update;
+    v_attributes := jsonb_strip_nulls(v_old.attributes || p_attributes);
     if v_attributes ->> 'FifoThroughputLimit' = 'perMessageGroupId'
         and v_attributes ->> 'DeduplicationScope' is distinct from 'messageGroup'
     then
         return query select 'ScopeNeeded'::text;
         return;
     end if;
-    update queue.queues q set attributes = v_attributes, modified_at = clock_timestamp() where q.arn = p_arn;
-    return query select case when not found then 'QueueDoesNotExist' end;
+    update queue.queues q set attributes = v_attributes, modified_at = clock_timestamp()
+    where q.arn = p_arn returning * into v_new;
+    if v_new.fifo and v_new.delay_seconds <> v_old.delay_seconds then
+        perform queue.delay_groups(v_new.queue_id, v_new.delay_seconds);
+        perform queue.notify_watchers(v_new.queue_id, p_arn);
+    end if;
+    return query select case when v_new.queue_id is null then 'QueueDoesNotExist' end;
 end $$;

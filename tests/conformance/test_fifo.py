@@ -136,6 +136,21 @@ def test_a_delay_belongs_to_the_queue(sqs: Sqs) -> None:
     assert sqs.one(url)["Body"] == "first"
 
 
+def test_a_changed_delay_holds_for_what_is_in_the_queue(sqs: Sqs) -> None:
+    """Developer Guide, "Delay queues": on FIFO queues the setting is retroactive; it is for what nobody has received."""
+    url = fifo(sqs, DelaySeconds="60")
+    sqs.send(url, "a", MessageGroupId="a")
+    sqs.clock.advance(30)
+    sqs.send(url, "b", MessageGroupId="b")
+    sqs.client.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "20"})
+    assert (sqs.counts(url), sqs.one(url)["Body"]) == ((1, 0, 1), "a")
+    sqs.client.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "900"})
+    sqs.clock.advance(60)
+    assert (sqs.counts(url), bodies(sqs.poll(url))) == ((1, 0, 1), ["a"])
+    sqs.client.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "0"})
+    assert sqs.one(url)["Body"] == "b"
+
+
 def test_an_expired_handle_is_refused(sqs: Sqs) -> None:
     """aws-behaviour: InvalidParameterValue, "The receipt handle has expired" (AWS SDK for Java, issue 2164)."""
     url = fifo(sqs)
