@@ -2,8 +2,8 @@
 -- Parameters: the queue's ARN; p_lease_size: at most so many messages share a lease (they expire together; each is
 --   acknowledged on its own); p_visibility_seconds 0-43200, null: the queue's own; p_in_flight_limit: about so many
 --   messages may be in flight, null: any number.
--- Returns: a header row (error: QueueDoesNotExist, OverLimit; wait_seconds), then the messages. Locks: reader of a shard, or rows of the slow lane or
---   of FIFO groups (skipped when locked). Use it in a short transaction of its own.
+-- Returns: a header row (error: QueueDoesNotExist, OverLimit; wait_seconds), then the messages. Locks: reader of a
+--   shard, or rows of the slow lane or of FIFO groups (skipped when locked). Use it in a short transaction of its own.
 -- Raises QU004 (not under READ COMMITTED).
 -- Called by: ReceiveMessage, queue.receive, queue.receive_fifo, queue.pop.
 drop function if exists queue.receive_messages(text, int, int, int);

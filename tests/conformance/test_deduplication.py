@@ -38,13 +38,35 @@ def test_the_same_id_after_five_minutes(sqs: Sqs) -> None:
     assert sqs.counts(url) == (2, 0, 0)
 
 
-def test_deduplication_survives_deletion(sqs: Sqs) -> None:
+@pytest.mark.parametrize("scope", ["queue", "messageGroup"])
+def test_deduplication_survives_deletion(sqs: Sqs, scope: str) -> None:
     """Developer Guide: tracked "even after the message is received and deleted"."""
-    url = sqs.create_fifo()
+    url = sqs.create_fifo(DeduplicationScope=scope)
     first = send(sqs, url, "first")
     sqs.delete(url, sqs.one(url))
+    sqs.until_cleaned(url)
     assert send(sqs, url, "second")["MessageId"] == first["MessageId"]
     assert (sqs.poll(url), sqs.counts(url)) == ([], (0, 0, 0))
+    sqs.clock.advance(FIVE_MINUTES)
+    assert send(sqs, url, "third")["MessageId"] != first["MessageId"]
+
+
+def test_deduplication_survives_a_purge(sqs: Sqs) -> None:
+    """A purge deletes messages; what was sent is remembered."""
+    url = sqs.create_fifo()
+    first = send(sqs, url, "first")
+    sqs.client.purge_queue(QueueUrl=url)
+    assert send(sqs, url, "second")["MessageId"] == first["MessageId"]
+    assert sqs.counts(url) == (0, 0, 0)
+
+
+def test_while_the_message_is_in_flight(sqs: Sqs) -> None:
+    url = sqs.create_fifo()
+    first = send(sqs, url, "first")
+    message = sqs.one(url)
+    assert send(sqs, url, "second")["MessageId"] == first["MessageId"]
+    sqs.delete(url, message)
+    assert sqs.poll(url) == []
 
 
 def test_by_content(sqs: Sqs) -> None:
@@ -66,6 +88,42 @@ def test_an_explicit_id_wins_over_content(sqs: Sqs) -> None:
     url = sqs.create_fifo(ContentBasedDeduplication="true")
     assert send(sqs, url, "same", "1")["MessageId"] != send(sqs, url, "same", "2")["MessageId"]
     assert sqs.counts(url) == (2, 0, 0)
+
+
+def test_an_explicit_id_that_is_the_digest_of_content(sqs: Sqs) -> None:
+    """SetQueueAttributes: a MessageDeduplicationId "that is the same as the one generated" makes a duplicate."""
+    url = sqs.create_fifo(ContentBasedDeduplication="true")
+    digest = "0967115f2813a3541eaef77de9d9d5773f1c0c04314b0bbfe4ff3b3b1c55b5d5"  # printf same | sha256sum
+    first = send(sqs, url, "same", None)
+    assert send(sqs, url, "other", digest)["MessageId"] == first["MessageId"]
+    assert sqs.counts(url) == (1, 0, 0)
+
+
+def test_by_content_from_now_on(sqs: Sqs) -> None:
+    """ContentBasedDeduplication can be switched on and off."""
+    url = sqs.create_fifo()
+    sqs.client.set_queue_attributes(QueueUrl=url, Attributes={"ContentBasedDeduplication": "true"})
+    first = send(sqs, url, "same", None)
+    assert send(sqs, url, "same", None)["MessageId"] == first["MessageId"]
+    sqs.client.set_queue_attributes(QueueUrl=url, Attributes={"ContentBasedDeduplication": "false"})
+    code = sqs.code("send_message", QueueUrl=url, MessageBody="same", MessageGroupId="g")
+    assert code == "InvalidParameterValue"
+
+
+def test_the_digest_is_of_utf_8(sqs: Sqs) -> None:
+    url = sqs.create_fifo(ContentBasedDeduplication="true")
+    send(sqs, url, "é€😀", None)
+    attributes = sqs.one(url, AttributeNames=["MessageDeduplicationId"])["Attributes"]
+    # printf 'é€😀' | sha256sum
+    digest = "df9226927fd572c1ee66eec85de1bb139497614899f36e4e90474cb71f6ef9d0"
+    assert attributes == {"MessageDeduplicationId": digest}
+
+
+def test_by_content_in_each_group(sqs: Sqs) -> None:
+    """At the scope of groups, the same content in two groups is two messages."""
+    url = sqs.create_fifo(ContentBasedDeduplication="true", DeduplicationScope="messageGroup")
+    ids = {send(sqs, url, "same", None, group)["MessageId"] for group in ("a", "b", "a", "b")}
+    assert (len(ids), sqs.counts(url)) == (2, (2, 0, 0))
 
 
 def test_neither_content_nor_id(sqs: Sqs) -> None:

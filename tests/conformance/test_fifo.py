@@ -32,51 +32,6 @@ def test_order_in_a_group(sqs: Sqs) -> None:
     assert bodies(sqs.receive(url, 2)) == expected[10:]
 
 
-def test_a_group_is_blocked_until_its_messages_are_deleted(sqs: Sqs) -> None:
-    """No more messages of a group while one is in flight; other groups go on."""
-    url = fifo(sqs)
-    sqs.send_all(url, "a1", "a2", MessageGroupId="a")
-    sqs.send_all(url, "b1", MessageGroupId="b")
-    (first,) = sqs.receive(url, 1)
-    assert first["Body"] == "a1"
-    assert bodies(sqs.receive(url, 1)) == ["b1"]
-    assert sqs.poll(url) == []
-    sqs.delete(url, first)
-    assert bodies(sqs.poll(url)) == ["a2"]
-
-
-def test_a_group_goes_on_when_its_message_is_visible_again(sqs: Sqs) -> None:
-    """After the visibility timeout the same message comes first, again."""
-    url = fifo(sqs)
-    sqs.send_all(url, "a1", "a2", MessageGroupId="a")
-    assert bodies(sqs.receive(url, 1)) == ["a1"]
-    sqs.clock.advance(31)
-    assert bodies(sqs.receive(url, 2)) == ["a1", "a2"]
-
-
-def test_nothing_passes_the_first_invisible_message(sqs: Sqs) -> None:
-    """aws-behaviour: a group returns messages only up to its first still-invisible one."""
-    url = fifo(sqs)
-    sqs.send_all(url, "1", "2", "3", MessageGroupId="g")
-    first, second, third = sqs.receive(url, 3)
-    sqs.hide(url, first, 0)
-    sqs.hide(url, third, 0)
-    assert bodies(sqs.poll(url)) == ["1"]
-    sqs.delete(url, second)
-    assert sqs.poll(url) == []
-
-
-def test_a_receive_takes_several_groups(sqs: Sqs) -> None:
-    """aws-behaviour: a batch may return several groups, each in its order."""
-    url = fifo(sqs)
-    for number in range(3):
-        for group in "abc":
-            sqs.send(url, f"{group}{number}", MessageGroupId=group)
-    got = bodies(sqs.receive(url, 9))
-    for group in "abc":
-        assert [body for body in got if body[0] == group] == [f"{group}{number}" for number in range(3)]
-
-
 def test_sequence_numbers(sqs: Sqs) -> None:
     """SendMessage, SequenceNumber: large, not consecutive, increasing in a group; 20 digits."""
     url = fifo(sqs)
@@ -137,7 +92,7 @@ def test_a_delay_belongs_to_the_queue(sqs: Sqs) -> None:
 
 
 def test_a_changed_delay_holds_for_what_is_in_the_queue(sqs: Sqs) -> None:
-    """Developer Guide, "Delay queues": on FIFO queues the setting is retroactive; it is for what nobody has received."""
+    """Developer Guide, "Delay queues": on FIFO queues the setting is retroactive; for what nobody has received."""
     url = fifo(sqs, DelaySeconds="60")
     sqs.send(url, "a", MessageGroupId="a")
     sqs.clock.advance(30)
@@ -149,74 +104,3 @@ def test_a_changed_delay_holds_for_what_is_in_the_queue(sqs: Sqs) -> None:
     assert (sqs.counts(url), bodies(sqs.poll(url))) == ((1, 0, 1), ["a"])
     sqs.client.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "0"})
     assert sqs.one(url)["Body"] == "b"
-
-
-def test_an_expired_handle_is_refused(sqs: Sqs) -> None:
-    """aws-behaviour: InvalidParameterValue, "The receipt handle has expired" (AWS SDK for Java, issue 2164)."""
-    url = fifo(sqs)
-    sqs.send(url, MessageGroupId="g")
-    message = sqs.one(url)
-    sqs.clock.advance(31)
-    refusal = sqs.refusal("delete_message", QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
-    assert refusal.code == "InvalidParameterValue"
-    assert refusal.message.endswith("The receipt handle has expired.")
-    entries = [{"Id": "a", "ReceiptHandle": message["ReceiptHandle"]}]
-    (failed,) = sqs.client.delete_message_batch(QueueUrl=url, Entries=entries)["Failed"]
-    assert (failed["Id"], failed["Code"], failed["SenderFault"]) == ("a", "InvalidParameterValue", True)
-    assert len(sqs.receive(url, 1)) == 1
-
-
-def test_an_expired_handle_changes_no_visibility(sqs: Sqs) -> None:
-    """InvalidParameterValue, "The receipt handle has expired", on FIFO queues alone (celery/kombu issue 1391)."""
-    url = fifo(sqs)
-    sqs.send(url, MessageGroupId="g")
-    handle = sqs.one(url)["ReceiptHandle"]
-    sqs.clock.advance(31)
-    refusal = sqs.refusal(
-        "change_message_visibility", QueueUrl=url, ReceiptHandle=handle, VisibilityTimeout=60
-    )
-    assert refusal.code == "InvalidParameterValue"
-    assert refusal.message.endswith("The receipt handle has expired.")
-    entries = [{"Id": "a", "ReceiptHandle": handle, "VisibilityTimeout": 60}]
-    (failed,) = sqs.client.change_message_visibility_batch(QueueUrl=url, Entries=entries)["Failed"]
-    assert (failed["Id"], failed["Code"]) == ("a", "InvalidParameterValue")
-    assert sqs.counts(url) == (1, 0, 0)
-
-
-def test_a_handle_of_an_earlier_receive_is_refused(sqs: Sqs) -> None:
-    """Its timeout is over, whoever has the message now; who has it keeps it."""
-    url = fifo(sqs)
-    sqs.send(url, MessageGroupId="g")
-    old = sqs.one(url)
-    sqs.clock.advance(31)
-    new = sqs.one(url)
-    more = {"QueueUrl": url, "ReceiptHandle": old["ReceiptHandle"]}
-    for method, parameters in (
-        ("delete_message", more),
-        ("change_message_visibility", {**more, "VisibilityTimeout": 0}),
-    ):
-        assert sqs.refusal(method, **parameters).message.endswith("The receipt handle has expired.")
-    assert sqs.counts(url) == (0, 1, 0)
-    sqs.delete(url, new)
-    sqs.delete(url, old)  # what is gone is gone: deleting again succeeds
-    assert sqs.counts(url) == (0, 0, 0)
-
-
-def test_deleting_twice(sqs: Sqs) -> None:
-    """DeleteMessage is idempotent on FIFO queues too."""
-    url = fifo(sqs)
-    sqs.send(url, MessageGroupId="g")
-    message = sqs.one(url)
-    sqs.delete(url, message)
-    sqs.delete(url, message)
-    assert sqs.counts(url) == (0, 0, 0)
-
-
-def test_deleting_out_of_order(sqs: Sqs) -> None:
-    """Each message is acknowledged on its own."""
-    url = fifo(sqs)
-    sqs.send_all(url, "1", "2", "3", MessageGroupId="g")
-    got = sqs.receive(url, 3)
-    sqs.delete(url, got[1])
-    sqs.clock.advance(31)
-    assert bodies(sqs.receive(url, 2)) == ["1", "3"]

@@ -83,19 +83,6 @@ def test_policies_keep_their_spelling(sqs: Sqs) -> None:
     assert sqs.attributes(url, *policies) == {}
 
 
-def test_a_queue_has_one_kind_of_encryption(sqs: Sqs) -> None:
-    """CreateQueue, SqsManagedSseEnabled: "Only one server-side encryption option is supported per queue"."""
-    key = {"KmsMasterKeyId": "alias/mine", "KmsDataKeyReusePeriodSeconds": "60"}
-    url = sqs.create(**key)
-    names = ("SqsManagedSseEnabled", *key)
-    assert sqs.attributes(url, *names) == {"SqsManagedSseEnabled": "false", **key}
-    sqs.client.set_queue_attributes(QueueUrl=url, Attributes={"SqsManagedSseEnabled": "true"})
-    assert sqs.attributes(url, *names) == {"SqsManagedSseEnabled": "true"}
-    sqs.client.set_queue_attributes(QueueUrl=url, Attributes=key)
-    assert sqs.attributes(url, *names) == {"SqsManagedSseEnabled": "false", **key}
-    sqs.client.create_queue(QueueName=url.rpartition("/")[2], Attributes={"KmsMasterKeyId": "alias/mine"})
-
-
 @pytest.mark.parametrize("policy", ["no json", "{", "[]", '"text"', "1", "null", '{"Version":}'])
 def test_an_access_policy_is_a_json_document(sqs: Sqs, policy: str) -> None:
     """CreateQueue, Policy: "a valid Amazon Web Services policy". The old one stays."""
