@@ -35,7 +35,12 @@ MOST = 300
 
 def fill(db: Connection, arn: str) -> None:
     for number in range(MESSAGES // 100):
-        send(db, arn, *["m"] * 100, group=f"g{number}")
+        send(db, arn, *["m"] * 100, group=group_of(arn, number))
+
+
+def group_of(arn: str, number: int) -> str | None:
+    """FIFO queues alone have groups here: a standard queue with tenants looks ahead when it is full."""
+    return f"g{number}" if arn.endswith(".fifo") else None
 
 
 def fetched(db: Connection, call: Callable[[], object]) -> int:
@@ -62,7 +67,7 @@ def arn(db: Connection, database: Database, request: pytest.FixtureRequest) -> s
     purge(db, arn)
     while maintain(db, arn):
         pass
-    send(db, arn, "1", "2", group="g")
+    send(db, arn, "1", "2", group=group_of(arn, 0))
     with psycopg.connect(database.dsn, autocommit=True) as administration:
         administration.execute("vacuum analyze")
     fill(db, arn)
@@ -71,7 +76,7 @@ def arn(db: Connection, database: Database, request: pytest.FixtureRequest) -> s
 
 def test_hot_calls_read_what_they_are_about(arn: str, connect: Connect) -> None:
     db = connect()
-    read = {"send": fetched(db, lambda: send(db, arn, *["m"] * 10, group="g1"))}
+    read = {"send": fetched(db, lambda: send(db, arn, *["m"] * 10, group=group_of(arn, 1)))}
     messages = [receive(db, arn, 10) for _ in range(20)]
     read["receive"] = fetched(db, lambda: messages.append(receive(db, arn, 10)))
     read["delete"] = fetched(db, lambda: delete(db, messages[0]))
