@@ -299,7 +299,8 @@ def test_handles_that_are_none(sqs: Sqs) -> None:
     dead, _ = dead_queue(sqs, "")
     arn = sqs.arn(dead)
     unknown = {"taskId": "00000000-0000-4000-8000-000000000000", "sourceArn": arn}
-    for content in (b"{}", b"[]", b"\xff", json.dumps({**unknown, "taskId": "x"}).encode()):
+    deep = (b'{"a":' + b"[" * depth for depth in (100, 600, 1_100, 100_000))
+    for content in (b"{}", b"[]", b"\xff", json.dumps({**unknown, "taskId": "x"}).encode(), *deep):
         handle = b64encode(content).decode()
         assert sqs.code("cancel_message_move_task", TaskHandle=handle) == "InvalidParameterValue"
     for text in ("nonsense", "\u00e9"):

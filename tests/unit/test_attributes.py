@@ -57,7 +57,11 @@ def test_values_stay_as_they_were_written() -> None:
         ("ContentBasedDeduplication", ("true", "false"), ("TRUE", "", "yes")),
         ("DeduplicationScope", ("queue", "messageGroup"), ("", "Queue")),
         ("FifoThroughputLimit", ("perQueue", "perMessageGroupId"), ("", "perqueue")),
-        ("Policy", ("", "{}"), ("[]", "x", "{", "1")),
+        (
+            "Policy",
+            ("", "{}", '{"Statement":{}}', '{"Statement":[{},{}]}'),
+            ("[]", "x", "{", "1", '{"Statement":1}', '{"Statement":["x"]}', '{"Statement":null}'),
+        ),
         ("KmsMasterKeyId", ("", "alias/aws/sqs"), ("\x00",)),
     ],
 )
@@ -214,6 +218,28 @@ def test_redrive_allow_policies(policy: object, expected: tuple[str, tuple[str, 
 def test_redrive_allow_policies_that_are_refused(policy: object) -> None:
     with pytest.raises(InvalidParameterValue, match="RedriveAllowPolicy is invalid"):
         check_queue_attributes({"RedriveAllowPolicy": json.dumps(policy)}, fifo=False)
+
+
+# --- limits of all of them -------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["Policy", "RedrivePolicy", "RedriveAllowPolicy"])
+def test_json_that_is_nested_deeply_is_refused(name: str) -> None:
+    """However deeply: the reader's own limit depends on how deeply it is called itself."""
+    for depth in range(500, 1_100):
+        value = '{"a":' + "[" * depth + "]" * depth + "}"
+        with pytest.raises((InvalidAttributeValue, InvalidParameterValue)):
+            check_queue_attributes({name: value}, fifo=False)
+
+
+def test_a_policy_has_at_most_8192_bytes() -> None:
+    """Developer Guide, "Amazon SQS policy quotas"; no other attribute is as long."""
+    longest = '{"Id":"' + "x" * 8_183 + '"}'
+    assert len(longest) == 8_192
+    check_queue_attributes({"Policy": longest}, fifo=False)
+    for longer in (longest + " ", longest.replace("xx", "€")):
+        with pytest.raises(InvalidAttributeValue):
+            check_queue_attributes({"Policy": longer}, fifo=False)
+    with pytest.raises(InvalidAttributeValue):
+        check_queue_attributes({"KmsMasterKeyId": "k" * 8_193}, fifo=False)
 
 
 # --- defaults and reading --------------------------------------------------------------------------------------------

@@ -256,6 +256,7 @@ def test_the_only_system_attribute_is_the_trace_header() -> None:
     for name, value in (
         ("AWSTraceHeader", text("1", "Number")),
         ("AWSTraceHeader", text("")),
+        ("AWSTraceHeader", text("x" * 8_193)),
         ("SenderId", text("x")),
         ("awstraceheader", text("x")),
     ):

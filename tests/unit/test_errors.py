@@ -113,3 +113,9 @@ def test_no_other_module_makes_an_aws_error_class() -> None:
 
 def test_the_base_class_is_no_row() -> None:
     assert AwsError.__name__ not in ERRORS
+
+
+def test_a_text_that_quotes_megabytes_is_cut() -> None:
+    error = errors.InvalidAddress.of("x" * 6_000_000)
+    assert error.message.startswith("The address xxx")
+    assert len(error.message) == errors.LONGEST_MESSAGE

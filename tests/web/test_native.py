@@ -1,5 +1,6 @@
 """The native REST API over a real service. Shapes: native-api.md, "Errors" and "Queues and messages"."""
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -353,3 +354,27 @@ def test_too_many_messages_in_flight_is_429(database: Database) -> None:
         assert len(receive(http)) == 1
         assert error_of(http.get("/v1/queues/orders/messages")) == (429, "too_many_requests")
         assert receive(http, wait=1) == []
+
+
+# --- hostile input (more of it: tests/conformance/test_hostile.py) ---------------------------------------------------
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/v1/queues", {"name": "new", "attributes": {"\ud800": "1"}}),
+        ("POST", "/v1/queues", {"name": "\ud800"}),
+        ("DELETE", "/v1/queues/orders/messages", {"receipts": ["\ud800"]}),
+    ],
+)
+def test_half_a_character_is_the_clients_fault(http: httpx.Client, method: str, path: str, body: Any) -> None:
+    """JSON can write a lone surrogate; an answer that quotes it cannot."""
+    answer = http.request(method, path, content=json.dumps(body).encode())
+    assert (answer.status_code, "error" in answer.json()) == (400, True)
+
+
+@pytest.mark.parametrize(
+    "tags", [{f"k{n}": "v" for n in range(51)}, {"k": "v" * 257}, {"k": "\0"}, {"": "v"}]
+)
+def test_tags_are_those_of_sqs(http: httpx.Client, tags: dict[str, str]) -> None:
+    """aws-behaviour: 50 tags, keys of 1-128 and values of at most 256 characters."""
+    assert http.post("/v1/queues", json={"name": "new", "tags": tags}).status_code == 400
+    assert http.get("/v1/queues/new").status_code == 404

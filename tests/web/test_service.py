@@ -128,6 +128,19 @@ def test_a_client_that_leaves_during_a_long_poll_takes_no_message(
     assert [message["Body"] for message in messages] == ["hello"]
 
 
+@pytest.mark.parametrize("start", [b"GET / HTTP/1.1\r\nx-y: ", b"GET /"])
+def test_a_head_without_an_end_is_refused(service: Service, start: bytes) -> None:
+    """RFC 6585: 431. The service reads no further, and goes on."""
+    address = urlsplit(service.url)
+    with socket.create_connection((address.hostname, address.port), timeout=20) as connection:
+        with contextlib.suppress(ConnectionError):  # hung up while we were still talking
+            connection.sendall(start + b"a" * 2**22)
+        with contextlib.suppress(ConnectionError):
+            assert connection.recv(64).startswith(b"HTTP/1.1 431 ")
+    with service.http() as http:
+        assert http.get("/livez").status_code == 200
+
+
 # --- the end ---------------------------------------------------------------------------------------------------------
 def test_sigterm_releases_long_polls_with_empty_answers(database: Database, service: Service) -> None:
     sqs = service.sqs()

@@ -112,8 +112,11 @@ def test_a_missing_required_member_is_named(action: str, body: bytes, parameter:
         (b'{"QueueUrl":"u"', "The request body could not be read."),
         (b'{"QueueUrl":"\xff"}', "The request body could not be read."),
         (b'{"QueueUrl":"u","MessageBody":"\\ud800"}', "The request body could not be read."),
+        (b'{"QueueUrl":"u","MessageBody":"b","x\xff":1}', "The request body could not be read."),
+        (b'{"QueueUrl":"u","MessageBody":"b","x":"\xff"}', "The request body could not be read."),
         (b"[" * 100_000, "The request body could not be read."),
-        (b'{"x":' * 100_000, "The request body could not be read."),
+        (b'{"x":' * 10_000, "The request body could not be read."),
+        (b'{"x":' * 200_000, "The request has more than 5000 names and texts."),
         (b"[]", "Start of list found where not expected"),
         (b'"text"', "Unexpected field type"),
         (b'{"QueueUrl":1,"MessageBody":"b"}', "NUMBER_VALUE can not be converted to a String"),
@@ -142,6 +145,33 @@ def test_what_cannot_be_read_is_a_serialization_exception(body: bytes, text: str
     with pytest.raises(SerializationException) as caught:
         decode_send(body)
     assert caught.value.message == text
+
+
+def test_a_long_text_may_hold_whatever_it_likes() -> None:
+    """Quotes, braces and commas inside a message are no structure of the request."""
+    for text in ('{"a":[1,2,"\\\\"]},' * 60_000, '"' * 1_000_000, "\\" * 1_000_000, ",[{" * 300_000):
+        body = msgspec.json.encode({"QueueUrl": "u", "MessageBody": text})
+        assert decode_send(body).message_body == text
+        attribute = {"DataType": "String", "StringValue": text}
+        body = msgspec.json.encode(
+            {"QueueUrl": "u", "MessageBody": "b", "MessageAttributes": {"a": attribute}}
+        )
+        assert decode_send(body).message_attributes["a"].string_value == text
+
+
+def test_a_million_small_members_are_refused_unread() -> None:
+    many = {str(number): 0 for number in range(json.MAXIMUM_TEXTS + 1)}
+    padding = " " * json.SHORT_BYTES
+    for value in ({"QueueUrl": "u", "MessageBody": padding, **many}, {"AttributeNames": ["All"] * 100_000}):
+        with pytest.raises(SerializationException, match="more than 5000 names and texts"):
+            decode_send(msgspec.json.encode(value))
+    fewer = {str(number): 0 for number in range(json.MAXIMUM_TEXTS - 10)}
+    assert (
+        decode_send(msgspec.json.encode({"QueueUrl": "u", "MessageBody": padding, **fewer})).queue_url == "u"
+    )
+    for item in (b"0", b"[]", b"{}", b"null", b"1.5"):
+        with pytest.raises(SerializationException):
+            decode_send(b'{"QueueUrl":"u","Entries":[' + b",".join([item] * 300_000) + b"]}")
 
 
 @given(st.binary(max_size=200) | st.text().map(str.encode))

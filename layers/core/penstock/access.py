@@ -60,6 +60,7 @@ SHARED = frozenset((
 NEVER_DENIED = frozenset(("GetQueueAttributes", "SetQueueAttributes"))
 # Actions about the caller's own account, not about a queue that exists.
 OF_THE_ACCOUNT = frozenset(("CreateQueue", "ListQueues"))
+LONGEST_TASK_HANDLE = 1_024
 # Members that name a queue by its ARN.
 ARN_MEMBERS = ("source_arn", "destination_arn")
 
@@ -265,8 +266,8 @@ def targets(request: Any, context: "Context") -> list[str]:
 def source_of(task_handle: str) -> str:
     """The queue of a message move task, which its handle names (base64 of JSON); else an empty text."""
     try:
-        document = msgspec.json.decode(b64decode(task_handle, validate=True))
-    except (ValueError, msgspec.DecodeError):
+        document = msgspec.json.decode(b64decode(task_handle[:LONGEST_TASK_HANDLE], validate=True))
+    except (ValueError, msgspec.DecodeError, RecursionError):
         return ""
     return str(document.get("sourceArn", "")) if isinstance(document, dict) else ""
 

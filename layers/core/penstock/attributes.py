@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 V = TypeVar("V")
 Check = Callable[[str], bool]
 
+LONGEST_VALUE = (
+    8_192  # bytes of a policy (Developer Guide, "Amazon SQS policy quotas"); every other value is shorter
+)
+MOST_BRACKETS = 500  # a policy of 20 statements has 100
+
 _INTEGER = re.compile(r"[0-9]{1,10}").fullmatch
 
 
@@ -35,8 +40,13 @@ def _one_of(*values: str) -> Check:
     return lambda value: value in values
 
 
-def _json_object(value: str) -> bool:
-    return value == "" or isinstance(_json(value), dict)
+def _policy(value: str) -> bool:
+    """An object whose Statement, if there is one, is an object or a list of objects (IAM's grammar of policies)."""
+    policy = {} if value == "" else _json(value)
+    statement = policy.get("Statement", []) if isinstance(policy, dict) else None
+    return isinstance(statement, dict) or (
+        isinstance(statement, list) and all(isinstance(one, dict) for one in statement)
+    )
 
 
 def _anything(_value: str) -> bool:
@@ -51,7 +61,7 @@ STANDARD: Mapping[str, Check] = {
     "MessageRetentionPeriod": _between(60, 1_209_600),
     "ReceiveMessageWaitTimeSeconds": _between(0, 20),
     "VisibilityTimeout": _between(0, 43_200),
-    "Policy": _json_object,
+    "Policy": _policy,
     "RedrivePolicy": _anything,  # parse_redrive_policy has errors of its own
     "RedriveAllowPolicy": _anything,  # likewise
     "KmsMasterKeyId": _anything,
@@ -112,7 +122,8 @@ def check_queue_attributes(
             )
         if name not in known:
             raise unknown_attribute(name)
-        if not known[name](value) or encoded(value) is None:
+        data = None if len(value) > LONGEST_VALUE else encoded(value)
+        if data is None or len(data) > LONGEST_VALUE or not known[name](value):
             raise invalid_value(name)
     _check_combinations(attributes, fifo, creating)
     return dict(attributes)
@@ -290,6 +301,9 @@ def bad_policy(parameter: str, text: str, reason: str) -> AwsError:
 
 
 def _json(text: str) -> Any:
+    """None for what is no JSON, or nested so deeply that reading it once more, or in PostgreSQL, might fail."""
+    if text.count("[") + text.count("{") > MOST_BRACKETS:
+        return None
     try:
         return msgspec.json.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError):

@@ -5,8 +5,6 @@ API reference and Developer Guide, "Message quotas"); some texts are recorded an
 """
 
 import re
-from binascii import Error as Base64Error
-from binascii import a2b_base64
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
@@ -18,6 +16,9 @@ MAXIMUM_MESSAGE_BYTES = 1_048_576
 MAXIMUM_ATTRIBUTES = 10
 MAXIMUM_ENTRIES = 10
 MAXIMUM_TAGS = 50
+MAXIMUM_TRACE_HEADER = (
+    8_192  # our choice: it does not count for the size of the message, and X-Ray's have 100
+)
 
 _CONTROLS = bytes(set(range(32)) - {9, 10, 13})
 _NONCHARACTERS = ("\ufffe".encode(), "\uffff".encode())
@@ -27,6 +28,7 @@ _ENTRY_ID = re.compile(r"[A-Za-z0-9_-]{1,80}").fullmatch
 _GROUP_ID = re.compile(r"[!-~]{1,128}").fullmatch
 _ATTRIBUTE_NAME = re.compile(r"(?!\.)(?!.*\.\.)[A-Za-z0-9_.-]{1,256}(?<!\.)").fullmatch
 _ATTRIBUTE_TYPE = re.compile(r"(String|Number|Binary)(\..*)?", re.DOTALL).fullmatch
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}").fullmatch
 _NUMBER = re.compile(r"[+-]?(?=[0-9.])([0-9]*)(?:\.([0-9]*))?(?:[eE][+-]?[0-9]{1,3})?").fullmatch
 
 
@@ -95,13 +97,15 @@ def check_system_attributes(attributes: Mapping[str, MessageAttributeValue]) -> 
                 f"The type of message system attribute '{name}' is invalid. "
                 "You must use only the following supported type: String."
             )
+        if len(value.string_value or "") > MAXIMUM_TRACE_HEADER:
+            raise errors.InvalidParameterValue(f"The value of message system attribute '{name}' is too long.")
         _check_attribute_value(name, value)
 
 
 def _check_attribute_name(name: str) -> None:
     if not name:
         raise errors.InvalidParameterValue("The request must contain non-empty message attribute name.")
-    if _ATTRIBUTE_NAME(name) is None or name.lower().startswith(("aws.", "amazon.")):
+    if len(name) > 256 or _ATTRIBUTE_NAME(name) is None or name.lower().startswith(("aws.", "amazon.")):
         raise errors.InvalidParameterValue(
             f"Message (user) attribute name '{name}' is invalid. It can contain 1 to 256 alphanumeric characters, "
             "underscores, hyphens and periods, must not start with AWS. or Amazon., must not start or end with a "
@@ -156,12 +160,11 @@ def _check_binary(name: str, value: MessageAttributeValue) -> None:
 
 
 def _is_base64(text: str) -> bool:
-    """Complete and padded exactly: SDKs that receive the text decode it strictly, and Python lets `AAAA=` pass."""
-    try:
-        a2b_base64(text, strict_mode=True)
-    except (Base64Error, ValueError):
-        return False
-    return len(text) % 4 == 0 and text.count("=") <= 2
+    """Complete and padded exactly: SDKs that receive the text decode it strictly, and Python lets `AAAA=` pass.
+
+    By a regular expression, four times faster than the strict decoder, which a request of 6 MiB would notice.
+    """
+    return len(text) % 4 == 0 and _BASE64(text) is not None
 
 
 def _empty_value(name: str, data_type: str) -> errors.AwsError:

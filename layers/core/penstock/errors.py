@@ -28,6 +28,9 @@ from collections.abc import Iterator
 SQS = "com.amazonaws.sqs"
 CORAL = "com.amazon.coral.service"
 LEGACY = "AWS.SimpleQueueService."
+LONGEST_MESSAGE = (
+    16_384  # characters: a text that quotes what the client sent must not become as long as that
+)
 
 
 class AwsError(Exception):
@@ -43,7 +46,7 @@ class AwsError(Exception):
     retry_after_seconds: int | None = None
 
     def __init__(self, message: str | None = None) -> None:
-        self.message = self.default_message if message is None else message
+        self.message = self.default_message if message is None else message[:LONGEST_MESSAGE]
         super().__init__(self.message)
 
     @property

@@ -66,7 +66,7 @@ def statements(policy: str) -> tuple[Statement, ...]:
     """The statements of a policy; none when it is not JSON. Cached by its text, so a change holds at once."""
     try:
         document = msgspec.json.decode(policy)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return ()
     found = document.get("Statement") if isinstance(document, dict) else None
     return tuple(_statement(one) for one in _listed(found) if isinstance(one, dict))

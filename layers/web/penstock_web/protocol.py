@@ -17,6 +17,14 @@ LARGE_BYTES = (
 )
 
 
+# Request line and headers. uvicorn has no limit of its own, and keeps what it has read. As many as AWS's load balancers
+# pass on ("Quotas for your Application Load Balancers"); exact to what one read from the socket gives.
+LONGEST_HEAD_BYTES = 65_536
+HEAD_TOO_LONG = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+)
+
+
 class Corked:
     """A transport that keeps what is written until the end of the loop's turn. Everything else it leaves alone."""
 
@@ -51,10 +59,23 @@ class Corked:
 
 
 class OneWriteProtocol(HttpToolsProtocol):
-    """HttpToolsProtocol on a corked transport."""
+    """HttpToolsProtocol on a corked transport, with a limit for the head of a request (RFC 6585: 431)."""
+
+    head_bytes = 0
+    scope: Any  # None until the first request begins
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(cast("asyncio.Transport", Corked(transport, self.loop)))
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.scope is None or "method" in self.scope:  # set when the head is complete
+            self.head_bytes = 0
+            return
+        self.head_bytes += len(data)
+        if self.head_bytes > LONGEST_HEAD_BYTES and not self.transport.is_closing():
+            self.transport.write(HEAD_TOO_LONG)
+            self.transport.close()
 
 
 def write_at_once(send: object, response: HttpResponse) -> bool:

@@ -27,6 +27,7 @@ from ..statements import CANCEL_MOVE_TASK, LIST_MOVE_TASKS, START_MOVE_TASK
 from .refusals import refusal
 
 MOST_RESULTS = 10
+LONGEST_HANDLE = 1_024  # characters; what is cut off is no handle
 
 
 class TaskHandle(msgspec.Struct, rename="camel"):
@@ -110,6 +111,10 @@ def checked_arn(parameter: str, text: str, context: Context) -> str:
 def read_handle(text: str) -> TaskHandle:
     """What a handle says. Raises InvalidParameterValue for what is no handle of ours."""
     try:
-        return msgspec.json.decode(b64decode(text, validate=True), type=TaskHandle)
-    except (ValueError, msgspec.DecodeError):  # not ASCII, not base64, not JSON or not this JSON
+        return msgspec.json.decode(b64decode(text[:LONGEST_HANDLE], validate=True), type=TaskHandle)
+    except (
+        ValueError,
+        msgspec.DecodeError,
+        RecursionError,
+    ):  # not ASCII, not base64, not JSON or not this JSON
         raise errors.InvalidParameterValue("Value for parameter TaskHandle is invalid.") from None

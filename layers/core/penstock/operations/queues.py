@@ -35,6 +35,7 @@ from ..statements import (
 from .refusals import refusal
 
 LONGEST_PAGE = 1000
+LONGEST_TOKEN = 1_024  # characters; what is cut off is no token
 
 _text = msgspec.json.Decoder(dict[str, str])
 _json = msgspec.json.Encoder()
@@ -122,7 +123,7 @@ def read_token(token: str | None) -> str | None:
     if token is None:
         return None
     try:
-        name = urlsafe_b64decode(token.encode("ascii")).decode("ascii")
+        name = urlsafe_b64decode(token[:LONGEST_TOKEN].encode("ascii")).decode("ascii")
     except (Base64Error, UnicodeError, ValueError):
         name = ""
     if not is_queue_name(name):

@@ -62,6 +62,7 @@ class Stored(NamedTuple):
 def send_message(request: SendMessageRequest, context: Context) -> Generator[Effect, Any, SendMessageResult]:
     """Stores one message. The answer comes after the commit."""
     arn = context.queue_arn(request.queue_url)
+    characters.check_message_size(least_bytes(request))  # before work is done for megabytes in vain
     message = outgoing(request, arn.endswith(".fifo"))
     characters.check_message_size(message.size_bytes)
     (stored,) = yield from store(arn, [message])
@@ -82,6 +83,7 @@ def send_message_batch(
     """Stores up to ten messages in one transaction; those that cannot be accepted fail one by one."""
     characters.check_batch(request.entries, "SendMessageBatchRequestEntry")
     arn = context.queue_arn(request.queue_url)
+    characters.check_batch_size(sum(map(least_bytes, request.entries)))  # likewise
     checked = [(entry, checked_entry(entry, arn.endswith(".fifo"))) for entry in request.entries]
     characters.check_batch_size(
         sum(message.size_bytes for _, message in checked if isinstance(message, Outgoing))
@@ -115,6 +117,14 @@ def store(
     stored = sorted(Stored(*row) for row in rows) if len(rows) > 1 else [Stored(*row) for row in rows]
     yield Wake(arn, len(messages))
     return stored
+
+
+def least_bytes(entry: Entry) -> int:
+    """What a message has at least, without looking at its characters."""
+    size = len(entry.message_body)
+    for value in (entry.message_attributes or {}).values():
+        size += len(value.string_value or "") + len(value.binary_value or "") * 3 // 4
+    return size - 2 * characters.MAXIMUM_ATTRIBUTES  # base64 may stand for two bytes less
 
 
 def checked_entry(entry: Entry, fifo: bool) -> Outgoing | errors.AwsError:

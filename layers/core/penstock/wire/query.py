@@ -9,6 +9,7 @@ reference's examples, which also leave the index out (`AttributeName=All`, `Attr
 """
 
 import re
+from binascii import a2b_qp
 from collections.abc import Callable
 from functools import cache
 from typing import Any, cast
@@ -16,12 +17,19 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
-from penstock.errors import InvalidParameterValue, MalformedQueryString, MissingParameter
+from penstock.errors import (
+    InvalidParameterValue,
+    MalformedQueryString,
+    MissingParameter,
+    RequestEntityTooLarge,
+)
 from penstock.messages.naming import Naming
 from penstock.wire.shapes import List, Map, Member, Scalar, Shape, Structure, build, query_name, structure
 
 MAXIMUM_PARAMETERS = 5_000
 MAXIMUM_DEPTH = 8
+MAXIMUM_DECODED_BYTES = 1_048_576 + 262_144  # a batch of 1 MiB, and the names and ids around it
+FEW_ESCAPES = 4_096
 
 Tree = dict[str, Any]  # a leaf is a str, a branch is a Tree
 
@@ -35,9 +43,11 @@ def parse(*texts: bytes) -> Tree:
     """The parameters of the query string and the form body; a later one replaces an earlier one of its name.
 
     Raises MalformedQueryString when there are too many, a name is too deep or is both a value and a prefix, or
-    something is not UTF-8.
+    something is not UTF-8; RequestEntityTooLarge when it is longer than any valid request, escapes not counted.
     """
     tree: Tree = {}
+    if sum(len(text) - 2 * min(text.count(b"%"), len(text) // 3) for text in texts) > MAXIMUM_DECODED_BYTES:
+        raise RequestEntityTooLarge
     pairs = [pair for text in texts if text for pair in text.split(b"&", MAXIMUM_PARAMETERS) if pair]
     if len(pairs) > MAXIMUM_PARAMETERS:
         raise MalformedQueryString(f"The request has more than {MAXIMUM_PARAMETERS} parameters.")
@@ -51,11 +61,34 @@ def _unquoted(text: bytes) -> str:
     if b"+" in text:
         text = text.replace(b"+", b" ")
     if b"%" in text:
-        text = unquote_to_bytes(text)
+        text = unescaped(text)
     try:
         return text.decode()
     except UnicodeDecodeError:
         raise MalformedQueryString("The request contains characters that are not UTF-8.") from None
+
+
+def unescaped(text: bytes) -> bytes:
+    """`%41` becomes `A`; a percent sign that begins no escape stays, as with browsers.
+
+    Python's own function takes 0.3 µs an escape, 0.6 s for a body of nothing else. Many are therefore left to the
+    decoder of quoted-printable, which reads `=41` and is written in C: 3 ns. Raises MalformedQueryString when one of so
+    many is no escape.
+    """
+    escapes = text.count(b"%")
+    if escapes <= FEW_ESCAPES:
+        return unquote_to_bytes(text)
+    if 3 * escapes <= len(text):
+        # Exact because each = is then the beginning of an escape: a good one makes the text two shorter, a bad one does
+        # not, and only a line break could make it shorter otherwise.
+        marked = text.replace(b"=", b"%3D").replace(b"%", b"=")
+        decoded = a2b_qp(marked)
+        if len(marked) - len(decoded) == 2 * marked.count(b"=") and not _SOFT_BREAK(marked):
+            return decoded
+    raise MalformedQueryString("The request contains a percent sign that begins no escape.")
+
+
+_SOFT_BREAK = re.compile(rb"=[\r\n]").search
 
 
 def _insert(tree: Tree, name: str, value: str) -> None:

@@ -60,8 +60,8 @@ HTTP_CODES = {401: "unauthorized", 403: "unauthorized", 404: "not_found", 405: "
 
 
 def body_of(code: str, message: str, hint: str | None = None) -> dict[str, dict[str, str]]:
-    """The one shape of errors."""
-    error = {"code": code, "message": message}
+    """The one shape of errors. Half a character that the client sent becomes a question mark: JSON cannot hold it."""
+    error = {"code": code, "message": message.encode(errors="replace").decode()}
     if hint is not None:
         error["hint"] = hint
     return {"error": error}

@@ -42,6 +42,7 @@ def create_queue(new: NewQueue, context: Context) -> Generator[Effect, Any, str]
     if fifo:
         supplied["FifoQueue"] = "true"
     checked = attributes.check_queue_attributes(supplied, fifo, creating=True, native=True)
+    characters.check_tags(new.tags)
     if not (yield from queues.make_queue(name, checked, new.tags, context)):
         raise errors.QueueNameExists(f"Queue '{name}' exists already")
     return name

@@ -1,0 +1,43 @@
+"""A hostile request, and how one is written."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+FORM = b"application/x-www-form-urlencoded"
+JSON = b"application/x-amz-json-1.0"
+
+
+class Attack(NamedTuple):
+    """`data` is a whole request. `http`: it is well formed as such. `silent`: the service may just hang up."""
+
+    kind: str
+    data: bytes
+    http: bool = True
+    silent: bool = False
+
+
+def request(
+    body: bytes = b"",
+    *headers: bytes,
+    method: bytes = b"POST",
+    path: bytes = b"/",
+    length: bytes | None = None,
+) -> bytes:
+    """HTTP/1.1, with a Host and a Content-Length."""
+    size = b"%d" % len(body) if length is None else length
+    lines = (
+        method + b" " + path + b" HTTP/1.1",
+        b"Host: queues.example",
+        *headers,
+        b"Content-Length: " + size,
+    )
+    return b"\r\n".join(lines) + b"\r\n\r\n" + body
+
+
+def by_json(action: str, body: bytes, *headers: bytes) -> bytes:
+    return request(body, b"X-Amz-Target: AmazonSQS." + action.encode(), b"Content-Type: " + JSON, *headers)
+
+
+def by_form(body: bytes, path: bytes = b"/") -> bytes:
+    return request(body, b"Content-Type: " + FORM, path=path)
