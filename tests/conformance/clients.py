@@ -40,6 +40,12 @@ def _session(protocol: str) -> Any:
     return session
 
 
+@cache
+def service_model(protocol: str) -> Any:
+    """botocore's model of SQS; that of 1.31.80 has the names of the Query protocol."""
+    return _session(protocol).get_service_model("sqs")
+
+
 def make_client(
     protocol: str, endpoint_url: str, account: str = "test", region: str = REGION, secret: str = "secret"
 ) -> tuple[Any, Answer]:

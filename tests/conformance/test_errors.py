@@ -6,13 +6,19 @@ say when an error comes; this one says what it looks like.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, NamedTuple
+from xml.etree import ElementTree as ET
 
+import httpx
 import pytest
 from botocore.exceptions import ClientError
 
 from penstock.errors import ERRORS
+from tests.conformance.access import OWNER, SIGV4
+from tests.conformance.raw import FORM, Raw
 from tests.conformance.scenario import Sqs
 
 LEGACY = "AWS.SimpleQueueService."
@@ -87,16 +93,18 @@ TABLE = (
     Row(LEGACY + "UnsupportedOperation", "UnsupportedOperation", 400,
         on_queue("send_message", MessageBody="x", MessageAttributes=LIST_VALUES)),
     Row(LEGACY + "PurgeQueueInProgress", "PurgeQueueInProgress", 403, purged_queue),
+    Row("OverLimit", "OverLimit", 403, on_queue("add_permission", Label="l", AWSAccountIds=["111122223333"],
+                                                Actions=["SendMessage"] * 8)),
+    Row("ResourceNotFoundException", "ResourceNotFoundException", 404,
+        lambda sqs: ("list_message_move_tasks", {"SourceArn": sqs.arn(sqs.create()) + "-none"})),
     Row("InvalidAddress", "InvalidAddress", 404, lambda sqs: ("delete_queue", {"QueueUrl": "http://host/"})),
 )  # fmt: skip
 
-# Rows that these actions never answer, and why. Raw requests provoke InvalidAction and the like: test_raw_*.py.
+# Rows that no action answers, and why. InvalidAction and the like come before there is an action: REQUESTS below.
 ELSEWHERE = {
     "MessageNotInflight": "AWS has not answered it in years: an InvalidParameterValue (moto pull request 4655)",
-    "OverLimit": "the limit of 120,000 messages in flight is not enforced",
-    "ResourceNotFoundException": "message move tasks",
     "InvalidIdFormat": "in botocore's model alone",
-    "InvalidSecurity": "signatures are not checked",
+    "InvalidSecurity": "in botocore's model alone; signatures have errors of their own",
     "RequestThrottled": "nothing is throttled",
 }
 
@@ -152,3 +160,88 @@ def test_sdks_raise_typed_exceptions(sqs: Sqs, name: str) -> None:
     assert isinstance(caught.value, ClientError)
     assert caught.value.response["Error"]["Code"] == row.code
     assert caught.value.response["Error"].get("Type", "Sender") == "Sender"
+
+
+# --- errors of the request itself ------------------------------------------------------------------------------------
+NAMESPACE = "{http://queue.amazonaws.com/doc/2012-11-05/}"
+JSON, QUERY, QUERY_JSON = "json", "query", "query-json"
+Ask = Callable[[Raw, str, dict[str, tuple[str, str]]], httpx.Response]
+
+
+def ask(
+    raw: Raw,
+    protocol: str,
+    action: str = "ListQueues",
+    body: bytes | None = None,
+    headers: Mapping[str, str] = MappingProxyType({}),
+) -> httpx.Response:
+    """A request for an action; `body` replaces the whole of it."""
+    if protocol == JSON:
+        given = {"x-amz-target": f"AmazonSQS.{action}", **headers}
+        return raw.http.post(raw.sqs.endpoint_url, content=b"{}" if body is None else body, headers=given)
+    accept = {"accept": "application/json" if protocol == QUERY_JSON else "*/*", "content-type": FORM}
+    form = f"Action={action}".encode() if body is None else body
+    return raw.http.post(raw.sqs.endpoint_url, content=form, headers={**accept, **headers})
+
+
+def signed(key_id: str) -> dict[str, str]:
+    """Headers with a signature that is whole, and wrong."""
+    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    scope = f"{key_id}/{now[:8]}/us-east-1/sqs/aws4_request"
+    names = "host;x-amz-date;x-amz-target"
+    header = f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders={names}, Signature={'0' * 64}"
+    return {"authorization": header, "x-amz-date": now, "x-amz-target": "AmazonSQS.ListQueues"}
+
+
+def guarded(raw: Raw) -> Raw:
+    return raw._replace(sqs=raw.sqs.with_settings(SIGV4))
+
+
+def wrongly_signed(raw: Raw, protocol: str, key_id: str) -> httpx.Response:
+    headers = signed(key_id)
+    if protocol != JSON:
+        del headers["x-amz-target"]
+        headers["authorization"] = headers["authorization"].replace(";x-amz-target", "")
+    return ask(guarded(raw), protocol, headers=headers)
+
+
+# Common Errors of the SQS API reference, with the statuses of aws-behaviour's table; 413 is our choice.
+REQUESTS: dict[str, tuple[int, tuple[str, ...], Ask]] = {
+    "InvalidAction": (400, (JSON, QUERY, QUERY_JSON), lambda raw, protocol, _: ask(raw, protocol, "NoSuchAction")),
+    "SerializationException": (400, (JSON,), lambda raw, protocol, _: ask(raw, protocol, body=b"x")),
+    "MissingAction": (400, (QUERY, QUERY_JSON), lambda raw, protocol, _: ask(raw, protocol,
+    body=b"Version=2012-11-05")),
+    "MalformedQueryString": (400, (QUERY, QUERY_JSON), lambda raw, protocol, _: ask(raw, protocol,
+    body=b"Action=%ff")),
+    "RequestEntityTooLarge": (413, (JSON, QUERY, QUERY_JSON), lambda raw, protocol, _: ask(
+        raw, protocol, body=b" " * (6 * MIB + 1))),
+    "MissingAuthenticationToken": (403, (JSON, QUERY, QUERY_JSON), lambda raw, protocol, _: ask(guarded(raw),
+    protocol)),
+    "IncompleteSignature": (400, (JSON, QUERY, QUERY_JSON), lambda raw, protocol, _: ask(
+        guarded(raw), protocol, headers={"authorization": "AWS4-HMAC-SHA256 Credential=x"})),
+    "InvalidClientTokenId": (403, (JSON, QUERY, QUERY_JSON), lambda raw, protocol, _: wrongly_signed(
+        raw, protocol, "PSTKNOBODYNOBODYNOBO")),
+    "SignatureDoesNotMatch": (403, (JSON, QUERY, QUERY_JSON), lambda raw, protocol, keys: wrongly_signed(
+        raw, protocol, keys[OWNER][0])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "protocol"), [(code, p) for code, row in REQUESTS.items() for p in row[1]])
+def test_errors_of_the_request(raw: Raw, keys: dict[str, tuple[str, str]], code: str, protocol: str) -> None:
+    status, _, provoke = REQUESTS[code]
+    answer = provoke(raw, protocol, keys)
+    assert answer.status_code == status
+    request_id = answer.headers["x-amzn-requestid"]
+    if protocol == JSON:
+        assert answer.headers["x-amzn-query-error"] == f"{code};Sender"
+        assert answer.json().keys() == {"__type", "message"}
+        assert answer.json()["__type"] == f"com.amazon.coral.service#{code}"
+    elif protocol == QUERY_JSON:
+        assert answer.json().keys() == {"Error", "RequestId"}
+        assert answer.json()["RequestId"] == request_id
+        assert (answer.json()["Error"]["Type"], answer.json()["Error"]["Code"]) == ("Sender", code)
+    else:
+        error, found_id = ET.fromstring(answer.content)
+        assert [child.tag.removeprefix(NAMESPACE) for child in error] == ["Type", "Code", "Message", "Detail"]
+        assert (error[0].text, error[1].text, found_id.text) == ("Sender", code, request_id)
+        assert error[2].text

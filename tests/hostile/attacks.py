@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from functools import cache
 from random import Random
 from typing import Any
 from urllib.parse import quote
 
 import botocore.serialize
-import botocore.session
-from botocore.loaders import Loader
 
-from tests.conformance.clients import QUERY_MODELS
+from tests.conformance.clients import service_model
 from tests.hostile import values
 from tests.hostile.attack import Attack, by_form, by_json, request
 from tests.hostile.members import ON_A_QUEUE, POISONS, REST, Members, Target
@@ -24,14 +21,6 @@ from tests.hostile.transport import elsewhere, headers, http, large, rest_api
 
 
 # --- one member is bad -----------------------------------------------------------------------------------------------
-@cache
-def _models() -> tuple[Any, Any]:
-    """The current model, and the last one of the Query protocol."""
-    old = botocore.session.Session()
-    old.register_component("data_loader", Loader(extra_search_paths=[str(QUERY_MODELS)]))
-    return botocore.session.get_session().get_service_model("sqs"), old.get_service_model("sqs")
-
-
 def member_in_json(rng: Random, target: Target) -> Attack:
     poison = rng.choice(POISONS)
     members = {**poison.good(target), poison.member: poison.bad(rng)}
@@ -42,7 +31,7 @@ def member_in_json(rng: Random, target: Target) -> Attack:
 def member_in_query(rng: Random, target: Target) -> Attack:
     poison = rng.choice(POISONS)
     members = {**poison.good(target), poison.member: poison.bad(rng)}
-    operation = _models()[1].operation_model(poison.action)
+    operation = service_model("query").operation_model(poison.action)
     written = botocore.serialize.create_serializer("query", include_validation=False).serialize_to_request(
         members, operation
     )["body"]
@@ -77,8 +66,8 @@ RAW = {
 
 def wrong_type(rng: Random, target: Target) -> Attack:
     """A member of a wrong type, or with a value that is not JSON, alone or after a good one of its name."""
-    action = rng.choice(_models()[0].operation_names)
-    shapes = _models()[0].operation_model(action).input_shape.members
+    action = rng.choice(service_model("json").operation_names)
+    shapes = service_model("json").operation_model(action).input_shape.members
     name = rng.choice(list(shapes))
     kind = shapes[name].type_name
     members = good(action, target)

@@ -1,0 +1,347 @@
+"""Every action, in every protocol, through every door: the good call is answered 200 with the members it should have.
+
+Which members these are: "Response Elements" of each action in the SQS API reference. botocore's model judges the shape.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import urlencode, urlsplit
+
+import botocore.serialize
+import httpx
+import pytest
+
+from penstock.actions import ACTIONS
+from tests.conformance.clients import service_model
+from tests.conformance.clock import Clock
+from tests.conformance.doors import Doors
+from tests.conformance.judge import members
+from tests.conformance.raw import FORM
+from tests.conformance.scenario import Sqs
+from tests.lambda_door import Functions, file_name
+from tests.lambda_events import Request, Response, event_of, response_of
+
+Members = dict[str, Any]
+ATTRIBUTE = {
+    "a": {"DataType": "String", "StringValue": "v"},
+    "b": {"DataType": "Binary", "BinaryValue": "AQI="},
+}
+TRACE = {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1-5759e988-bd862e3fe1be46a994272793"}}
+LONG = {"MessageAttributes": ATTRIBUTE, "MessageSystemAttributes": TRACE, "MessageGroupId": "g"}
+
+
+# --- the good calls --------------------------------------------------------------------------------------------------
+class Good(NamedTuple):
+    """What an action needs; `answered` are the members of its answer, those of maps of structures as `{}`."""
+
+    needs: Callable[[Sqs], Members]
+    answered: tuple[str, ...] = ()
+
+
+def queue(sqs: Sqs) -> Members:
+    return {"QueueUrl": sqs.create()}
+
+
+def new_queue(sqs: Sqs) -> Members:
+    return {"QueueName": sqs.name(), "Attributes": {"DelaySeconds": "1"}, "tags": {"a": "b"}}
+
+
+def queue_with(**more: Any) -> Callable[[Sqs], Members]:
+    return lambda sqs: {"QueueUrl": sqs.create(), **more}
+
+
+def tagged(sqs: Sqs) -> Members:
+    url = sqs.create()
+    sqs.client.tag_queue(QueueUrl=url, Tags={"team": "blue"})
+    return {"QueueUrl": url}
+
+
+def permitted(sqs: Sqs) -> Members:
+    url = sqs.create()
+    sqs.client.add_permission(
+        QueueUrl=url, Label="l", AWSAccountIds=["111122223333"], Actions=["SendMessage"]
+    )
+    return {"QueueUrl": url, "Label": "l"}
+
+
+def message(_sqs: Sqs, number: int = 0) -> Members:
+    return {"MessageBody": "ü<&>\r\n", "MessageDeduplicationId": str(number), **LONG}
+
+
+def fifo_message(sqs: Sqs) -> Members:
+    return {"QueueUrl": sqs.create_fifo(), **message(sqs)}
+
+
+def fifo_batch(sqs: Sqs) -> Members:
+    entries = [{"Id": str(number), **message(sqs, number)} for number in range(2)]
+    return {
+        "QueueUrl": sqs.create_fifo(),
+        "Entries": [*entries, {"Id": "bad", "MessageBody": "\x01", "MessageGroupId": "g"}],
+    }
+
+
+def waiting(sqs: Sqs) -> Members:
+    url = sqs.create()
+    sqs.send(url, MessageAttributes={**ATTRIBUTE, "b": {"DataType": "Binary", "BinaryValue": b"\1\2"}})
+    return {
+        "QueueUrl": url,
+        "AttributeNames": ["All"],
+        "MessageAttributeNames": ["All"],
+        "MaxNumberOfMessages": 10,
+    }
+
+
+def received(sqs: Sqs) -> Members:
+    url = sqs.create()
+    sqs.send(url)
+    return {"QueueUrl": url, "ReceiptHandle": sqs.one(url)["ReceiptHandle"]}
+
+
+def hidden(sqs: Sqs) -> Members:
+    return {**received(sqs), "VisibilityTimeout": 60}
+
+
+def batch_of(needs: Callable[[Sqs], Members]) -> Callable[[Sqs], Members]:
+    """A good entry and one with a handle that is none."""
+
+    def entries(sqs: Sqs) -> Members:
+        entry = needs(sqs)
+        url = entry.pop("QueueUrl")
+        return {
+            "QueueUrl": url,
+            "Entries": [{"Id": "good", **entry}, {"Id": "bad", **entry, "ReceiptHandle": "x"}],
+        }
+
+    return entries
+
+
+def two_queues(sqs: Sqs) -> Members:
+    name = sqs.name()
+    for suffix in "ab":
+        sqs.client.create_queue(QueueName=f"{name}-{suffix}")
+    return {"QueueNamePrefix": f"{name}-", "MaxResults": 1}
+
+
+def sources(sqs: Sqs, number: int = 1) -> str:
+    """The URL of a dead-letter queue of so many queues, with a message that has come to it."""
+    dead = sqs.create()
+    policy = json.dumps({"deadLetterTargetArn": sqs.arn(dead), "maxReceiveCount": 1})
+    for url in [sqs.create(RedrivePolicy=policy) for _ in range(number)]:
+        sqs.send(url)
+        for _ in range(2):
+            sqs.poll(url, VisibilityTimeout=0)
+    return dead
+
+
+def dead_letters(sqs: Sqs) -> Members:
+    return {"QueueUrl": sources(sqs, 2), "MaxResults": 1}
+
+
+def startable(sqs: Sqs) -> Members:
+    return {
+        "SourceArn": sqs.arn(sources(sqs)),
+        "DestinationArn": sqs.arn(sqs.create()),
+        "MaxNumberOfMessagesPerSecond": 5,
+    }
+
+
+def started(sqs: Sqs) -> Members:
+    task = startable(sqs)
+    return {**task, "TaskHandle": sqs.client.start_message_move_task(**task)["TaskHandle"]}
+
+
+def listed(sqs: Sqs) -> Members:
+    return {"SourceArn": started(sqs)["SourceArn"]}
+
+
+def cancellable(sqs: Sqs) -> Members:
+    return {"TaskHandle": started(sqs)["TaskHandle"]}
+
+
+FAILED = ("Failed", "Failed[].Id", "Failed[].SenderFault", "Failed[].Code", "Failed[].Message")
+SENT = (
+    "MD5OfMessageBody",
+    "MD5OfMessageAttributes",
+    "MD5OfMessageSystemAttributes",
+    "MessageId",
+    "SequenceNumber",
+)
+SUCCESSFUL = ("Successful", "Successful[].Id")
+RECEIVED = ("MessageId", "ReceiptHandle", "MD5OfBody", "Body", "Attributes", "MD5OfMessageAttributes",
+"MessageAttributes",
+            "MessageAttributes{}.DataType", "MessageAttributes{}.StringValue",
+            "MessageAttributes{}.BinaryValue")  # fmt: skip
+TASK = ("TaskHandle", "Status", "SourceArn", "DestinationArn", "MaxNumberOfMessagesPerSecond", "StartedTimestamp",
+        "ApproximateNumberOfMessagesMoved", "ApproximateNumberOfMessagesToMove")  # fmt: skip
+
+GOOD: dict[str, Good] = {
+    "AddPermission": Good(queue_with(Label="l", AWSAccountIds=["111122223333"], Actions=["SendMessage"])),
+    "CancelMessageMoveTask": Good(cancellable, ("ApproximateNumberOfMessagesMoved",)),
+    "ChangeMessageVisibility": Good(hidden),
+    "ChangeMessageVisibilityBatch": Good(batch_of(hidden), (*SUCCESSFUL, *FAILED)),
+    "CreateQueue": Good(new_queue, ("QueueUrl",)),
+    "DeleteMessage": Good(received),
+    "DeleteMessageBatch": Good(batch_of(received), (*SUCCESSFUL, *FAILED)),
+    "DeleteQueue": Good(queue),
+    "GetQueueAttributes": Good(queue_with(AttributeNames=["All"]), ("Attributes",)),
+    "GetQueueUrl": Good(lambda sqs: {"QueueName": sqs.create().rpartition("/")[2]}, ("QueueUrl",)),
+    "ListDeadLetterSourceQueues": Good(dead_letters, ("queueUrls", "NextToken")),
+    "ListMessageMoveTasks": Good(listed, ("Results", *(f"Results[].{name}" for name in TASK))),
+    "ListQueueTags": Good(tagged, ("Tags",)),
+    "ListQueues": Good(two_queues, ("QueueUrls", "NextToken")),
+    "PurgeQueue": Good(queue),
+    "ReceiveMessage": Good(waiting, ("Messages", *(f"Messages[].{name}" for name in RECEIVED))),
+    "RemovePermission": Good(permitted),
+    "SendMessage": Good(fifo_message, SENT),
+    "SendMessageBatch": Good(fifo_batch, (*SUCCESSFUL, *(f"Successful[].{name}" for name in SENT), *FAILED)),
+    "SetQueueAttributes": Good(queue_with(Attributes={"DelaySeconds": "1"})),
+    "StartMessageMoveTask": Good(startable, ("TaskHandle",)),
+    "TagQueue": Good(queue_with(Tags={"a": "b"})),
+    "UntagQueue": Good(lambda sqs: {**tagged(sqs), "TagKeys": ["team"]}),
+}  # fmt: skip
+
+
+# --- how it is asked -------------------------------------------------------------------------------------------------
+def by_json(action: str, given: Members) -> Request:
+    headers = (("Content-Type", "application/x-amz-json-1.0"), ("X-Amz-Target", f"AmazonSQS.{action}"))
+    return Request(headers=headers, body=json.dumps(given).encode())
+
+
+def by_query(action: str, given: Members, path: str = "/") -> Request:
+    """As botocore 1.31.80 writes it."""
+    operation = service_model("query").operation_model(action)
+    form = botocore.serialize.create_serializer("query", include_validation=False)
+    written: Mapping[str, str] = form.serialize_to_request(_with_bytes(given), operation)["body"]
+    return Request(path=path, headers=(("Content-Type", FORM),), body=urlencode(written).encode())
+
+
+def _with_bytes(value: Any) -> Any:
+    """Binary values as the serializer wants them: it makes base64 of bytes."""
+    if isinstance(value, dict):
+        return {k: b"\1\2" if k == "BinaryValue" else _with_bytes(v) for k, v in value.items()}
+    return [_with_bytes(one) for one in value] if isinstance(value, list) else value
+
+
+def by_get(action: str, given: Members) -> Request:
+    return Request(method="GET", query=by_query(action, given).body.decode())
+
+
+def by_path(action: str, given: Members) -> Request:
+    """On the queue's own path, without a QueueUrl; on `/` for an action that names no queue by its URL."""
+    rest = {name: value for name, value in given.items() if name != "QueueUrl"}
+    return by_query(action, rest, urlsplit(given.get("QueueUrl", "/")).path)
+
+
+def accepting_json(action: str, given: Members) -> Request:
+    asked = by_query(action, given)
+    return Request(headers=(*asked.headers, ("Accept", "application/json")), body=asked.body)
+
+
+ASKED: dict[str, tuple[str, Callable[[str, Members], Request]]] = {
+    "json": ("json", by_json), "query": ("query", by_query), "query by get": ("query", by_get),
+    "query on the queue": ("query", by_path), "query for json": ("query-json", accepting_json),
+}  # fmt: skip
+CONTENT_TYPES = {"json": "application/x-amz-json-1.0", "query": "text/xml", "query-json": "application/json"}
+
+
+# --- where it goes ---------------------------------------------------------------------------------------------------
+Door = Callable[[str, Request], Response]
+
+
+@pytest.fixture(scope="module")
+def functions(doors: Doors) -> Iterator[Functions]:
+    with Functions(doors.database.pooled_dsn) as functions:
+        yield functions
+
+
+@pytest.fixture
+def sqs(doors: Doors, clock: Clock) -> Sqs:
+    """Who prepares; the container alone, since what is prepared is in the database."""
+    return Sqs(doors, clock, "container", "json")
+
+
+@pytest.fixture(params=["container", "its own function", "the gateway function"])
+def door(request: pytest.FixtureRequest, sqs: Sqs, functions: Functions) -> Door:
+    host = ("Host", "queues.example")
+
+    def container(_action: str, asked: Request) -> Response:
+        url = f"{sqs.endpoint_url}{asked.path}" + (f"?{asked.query}" if asked.query else "")
+        answer = httpx.request(asked.method, url, headers=[*asked.headers, host], content=asked.body)
+        return Response(answer.status_code, list(answer.headers.items()), answer.content)
+
+    def function(action: str, asked: Request) -> Response:
+        event = event_of(
+            "http_api", Request(asked.method, asked.path, asked.query, (*asked.headers, host), asked.body)
+        )
+        name = f"sqs/{file_name(action)}" if request.param == "its own function" else "gateway"
+        return response_of(functions.invoke(name, event))
+
+    return container if request.param == "container" else function
+
+
+@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize("action", GOOD)
+def test_the_good_call(sqs: Sqs, door: Door, action: str, asked: str) -> None:
+    protocol, write = ASKED[asked]
+    good = GOOD[action]
+    answer = door(action, write(action, good.needs(sqs)))
+    assert (answer.status, answer.header("content-type")) == (200, CONTENT_TYPES[protocol]), answer.body
+    assert answer.header("x-amzn-requestid")
+    assert members(protocol, action, answer.body) == set(good.answered)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "body"),
+    [
+        ("json", b'{"QueueUrl":"u","Colour":"blue"}'),
+        ("json", b'{"QueueUrl":""}'),
+        ("json", b'{"QueueUrl":null}'),
+        ("json", b'{"QueueUrl":["u"]}'),
+        ("query-json", b'{"GetQueueUrlResponse":{"GetQueueUrlResult":{"Url":"u"},"ResponseMetadata":{}}}'),
+        ("query", b"<GetQueueUrlResponse><GetQueueUrlResult/></GetQueueUrlResponse>"),
+    ],
+)
+def test_the_judge_is_strict(protocol: str, body: bytes) -> None:
+    with pytest.raises((AssertionError, KeyError)):
+        members(protocol, "GetQueueUrl", body)
+
+
+def test_every_action_is_in_the_table() -> None:
+    assert GOOD.keys() == {action.name for action in ACTIONS if action.service == "sqs"}
+
+
+# --- what is needed --------------------------------------------------------------------------------------------------
+# A list that is empty cannot be written in Query, so an absent one is answered as an empty one of JSON.
+ABSENT_LISTS = {"Entries": "AWS.SimpleQueueService.EmptyBatchRequest"}
+REQUIRED = [
+    (name, member)
+    for name in GOOD
+    for member in service_model("json").operation_model(name).input_shape.required_members
+]
+
+
+@pytest.mark.parametrize("asked", ["query", "query for json", "json"])
+@pytest.mark.parametrize(("action", "member"), REQUIRED)
+def test_each_required_member(sqs: Sqs, door: Door, action: str, member: str, asked: str) -> None:
+    """The same error in both protocols; test_raw_json.py has more about JSON."""
+    protocol, write = ASKED[asked]
+    given = {name: value for name, value in GOOD[action].needs(sqs).items() if name != member}
+    answer = door(action, write(action, given))
+    assert answer.status == 400
+    assert code_of(protocol, answer) == (
+        "MissingParameter" if protocol == "json" else ABSENT_LISTS.get(member, "MissingParameter")
+    )
+
+
+def code_of(protocol: str, answer: Response) -> str:
+    if protocol == "json":
+        return answer.header("x-amzn-query-error").partition(";")[0]
+    if protocol == "query-json":
+        document = json.loads(answer.body)
+        assert document.keys() == {"Error", "RequestId"}
+        assert document["Error"].keys() == {"Type", "Code", "Message"}
+        return str(document["Error"]["Code"])
+    return answer.body.decode().partition("<Code>")[2].partition("</Code>")[0]
