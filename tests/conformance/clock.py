@@ -24,6 +24,8 @@ _TIMES: dict[LiteralString, tuple[LiteralString, ...]] = {
     "move_task": ("started_at", "paced_at"),
     "receive_attempt": ("received_at", "visible_at"),
     "in_flight": ("good_until",),
+    "noise": ("judged_at",),
+    "deferred": ("deferred_at",),
 }
 
 
