@@ -139,6 +139,7 @@ def large(rng: Random, target: Target) -> Attack:
     escapes = rng.choice(
         (b"%41", b"%e2%82%ac", b"%00", b"%zz", b"+", b"=", b"%", b"&", b"%3D%26", b"a=b&", b"%41=")
     )
+    at, rest = b"/v1/queues/" + target.url.rpartition("/")[2].encode(), (b"Content-Type: application/json",)
     return rng.choice((
         Attack("large json", by_json("ReceiveMessage", filler)),
         Attack("large json", by_json("SendMessage", url + b'"MessageBody":"\\u0000' + filler + b'"}')),
@@ -147,5 +148,8 @@ def large(rng: Random, target: Target) -> Attack:
         Attack("large json", by_json("SetQueueAttributes", url + b'"Attributes":{"Policy":"' + filler + b'"}}')),
         Attack("large form", by_form(form + (escapes * (size // len(escapes)))[:size] + b"%00")),
         Attack("large form", by_form(b"Action=ReceiveMessage&QueueUrl=" + (escapes * (size // len(escapes)))[:size])),
+        Attack("large rest", request(b'{"message":1,"more":' + filler + b"}", *rest, path=at + b"/messages"),
+        http=False),
+        Attack("large rest", request(b'{"attributes":' + filler + b"}", *rest, method=b"PATCH", path=at), http=False),
         Attack("too large", by_form(form + b"x" * 6 * MIB), silent=True),
     ))  # fmt: skip

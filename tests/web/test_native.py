@@ -378,3 +378,34 @@ def test_tags_are_those_of_sqs(http: httpx.Client, tags: dict[str, str]) -> None
     """aws-behaviour: 50 tags, keys of 1-128 and values of at most 256 characters."""
     assert http.post("/v1/queues", json={"name": "new", "tags": tags}).status_code == 400
     assert http.get("/v1/queues/new").status_code == 404
+
+
+MANY = b",".join([b'{"message":0}'] * 300_000)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "/v1/queues/orders/messages", b"[" + MANY + b"]", 400),
+        ("POST", "/v1/queues/orders/messages", b'{"message":0,"headers":{"a":[' + MANY + b"]}}", 400),
+        ("POST", "/v1/queues/orders/messages", b'{"message":[' + MANY + b"]}", 413),
+        ("POST", "/v1/queues/orders/messages", b'{"message":[' + b" " * 3_200_000 + b"]}", 413),
+        ("POST", "/v1/queues", b'{"name":"x","attributes":[' + MANY + b"]}", 413),
+        ("DELETE", "/v1/queues/orders/messages", b'{"ids":[' + b"1," * 200_000 + b"1]}", 413),
+    ],
+)
+def test_megabytes_are_refused_unread(
+    http: httpx.Client, method: str, path: str, body: bytes, status: int
+) -> None:
+    """Our choice: reading a million small members would hold up everybody else for a second."""
+    assert http.request(method, path, content=body).status_code == status
+    assert http.get("/v1/queues/orders").json()["queue_length"] == 0
+
+
+def test_a_thousand_messages_of_some_kilobytes(http: httpx.Client) -> None:
+    """Their number and the length of their headers count, not what is inside of them."""
+    inner = [{"message": number, "headers": {}} for number in range(80)]
+    many = [{"message": inner, "headers": {"n": number}} for number in range(1_000)]
+    answer = http.post("/v1/queues/orders/messages", json=many)
+    assert (answer.status_code, len(answer.json()["ids"])) == (201, 1_000)
+    assert receive(http, max=1)[0]["message"] == inner

@@ -77,14 +77,19 @@ def check_message_size(size_bytes: int, maximum_bytes: int = MAXIMUM_MESSAGE_BYT
 # --- attributes of messages ------------------------------------------------------------------------------------------
 def check_message_attributes(attributes: Mapping[str, MessageAttributeValue]) -> None:
     """At most 10; well-formed names; String, Number or Binary with an optional custom suffix; values not empty."""
-    if len(attributes) > MAXIMUM_ATTRIBUTES:
-        raise errors.InvalidParameterValue(
-            f"Number of message attributes [{len(attributes)}] exceeds the allowed maximum [{MAXIMUM_ATTRIBUTES}]."
-        )
+    check_number_of_attributes(len(attributes))
     for name, value in attributes.items():
         _check_attribute_name(name)
         _check_attribute_type(name, value.data_type)
         _check_attribute_value(name, value)
+
+
+def check_number_of_attributes(number: int) -> None:
+    """At most 10."""
+    if number > MAXIMUM_ATTRIBUTES:
+        raise errors.InvalidParameterValue(
+            f"Number of message attributes [{number}] exceeds the allowed maximum [{MAXIMUM_ATTRIBUTES}]."
+        )
 
 
 def check_system_attributes(attributes: Mapping[str, MessageAttributeValue]) -> None:

@@ -10,10 +10,12 @@ from fastapi.routing import APIRoute
 
 from penstock.context import Context, Environment, HttpRequest
 from penstock.effects import Effect, Operation
+from penstock.errors import RequestEntityTooLarge
 
 T = TypeVar("T")
 
 CALL = "penstock.call"
+LONGEST_BODY_BYTES = 262_144  # the attributes of a queue have at most 100 KB, 1,000 receipts 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,8 @@ class NativeCall:
 class NativeRoute(APIRoute):
     """A route below /v1: admits the caller first. Nobody who is refused learns what is wrong with the request.
 
-    A dependency would come too late: FastAPI reads the body as JSON before it looks at any.
+    A dependency would come too late: FastAPI reads the body as JSON before it looks at any. It takes up to 130 ms a
+    MiB for that, so a body that it reads has a limit; messages are read without it (`documents.read_messages`).
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -68,6 +71,8 @@ class NativeRoute(APIRoute):
         async def admitted(request: Request) -> Response:
             call = request.scope[CALL] = NativeCall(request)
             await call.admit()
+            if self.body_field is not None and len(await request.body()) > LONGEST_BODY_BYTES:
+                raise RequestEntityTooLarge
             return await handle(request)
 
         return admitted

@@ -6,14 +6,17 @@ headers  {"name": value}     <─► message attributes: text String, number Num
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from penstock import errors
+from penstock import characters, errors
 from penstock.messages.sqs import MessageAttributeValue, SendMessageRequest
 
 MOST_MESSAGES = 1_000
+SHORT_BYTES = 262_144  # of a body that may be read at once: at most 40 ms, whatever it is
+MOST_BLANK = 3  # times as long as its text without blanks a message may be
+LONGEST_HEADERS = 1_310_720  # bytes of the headers of one message, which may not be longer than 1 MiB
 
 _loads = msgspec.json.Decoder().decode
 _is_json = msgspec.json.Decoder(msgspec.Raw).decode
@@ -46,14 +49,33 @@ class StoredMessage(msgspec.Struct, omit_defaults=True):
     group_id: str | None = None
 
 
+class Skimmed(msgspec.Struct):
+    """A message that is only counted: a million empty ones, or a million headers, take a second to be read."""
+
+    headers: msgspec.Raw = msgspec.Raw(b"")
+    count: ClassVar[int] = 0  # of the body that is being skimmed
+
+    def __post_init__(self) -> None:
+        Skimmed.count += 1
+        if Skimmed.count > MOST_MESSAGES:
+            raise ValueError(f"1 to {MOST_MESSAGES} messages, not more")
+        if memoryview(self.headers).nbytes > LONGEST_HEADERS:
+            raise ValueError(f"a message has at most {LONGEST_HEADERS} bytes of headers")
+
+
 _one = msgspec.json.Decoder(NewMessage)
 _many = msgspec.json.Decoder(list[NewMessage])
+_skim_one = msgspec.json.Decoder(Skimmed)
+_skim_many = msgspec.json.Decoder(list[Skimmed])
 
 
 def read_messages(body: bytes) -> tuple[list[NewMessage], bool]:
     """The messages of a request, and whether they came as a list. Raises InvalidParameterValue."""
     is_list = body.lstrip()[:1] == b"["
     try:
+        if len(body) > SHORT_BYTES:
+            Skimmed.count = 0
+            (_skim_many if is_list else _skim_one).decode(body)
         text = body.decode()  # raw parts are not looked at: an invalid byte in one must not get through
         messages = _many.decode(text) if is_list else [_one.decode(text)]
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -64,10 +86,17 @@ def read_messages(body: bytes) -> tuple[list[NewMessage], bool]:
 
 
 def to_request(message: NewMessage) -> SendMessageRequest:
-    """The same message as an SQS request (without its queue)."""
+    """The same message as an SQS request (without its queue). Raises InvalidParameterValue, RequestEntityTooLarge."""
+    characters.check_number_of_attributes(len(message.headers))
+    longest = characters.MAXIMUM_MESSAGE_BYTES
+    body = "" if memoryview(message.message).nbytes > MOST_BLANK * longest else compact(message.message)
+    if not 0 < len(body) <= longest:
+        raise errors.RequestEntityTooLarge(
+            f"A message is longer than {characters.MAXIMUM_MESSAGE_BYTES} bytes"
+        )
     return SendMessageRequest(
         queue_url="",
-        message_body=compact(message.message),
+        message_body=body,
         delay_seconds=message.delay,
         message_attributes={name: to_attribute(value) for name, value in message.headers.items()} or None,
         message_group_id=message.group_id,
