@@ -47,16 +47,25 @@ def service_model(protocol: str) -> Any:
 
 
 def make_client(
-    protocol: str, endpoint_url: str, account: str = "test", region: str = REGION, secret: str = "secret"
+    protocol: str,
+    endpoint_url: str,
+    account: str = "test",
+    region: str = REGION,
+    secret: str = "secret",
+    *,
+    validates: bool = True,
 ) -> tuple[Any, Answer]:
-    """A client, and where it notes the last answer. `account`: access key id; 12 digits are an account id."""
+    """A client, and where it notes the last answer. `account`: access key id; 12 digits are an account id.
+
+    `validates`: whether it refuses itself what its model does not allow, such as an absent parameter.
+    """
     client = _session(protocol).create_client(
         "sqs",
         region_name=region,
         endpoint_url=endpoint_url,
         aws_access_key_id=account,
         aws_secret_access_key=secret,
-        config=_CONFIG,
+        config=_CONFIG.merge(Config(parameter_validation=validates)),
     )
     assert client.meta.service_model.resolved_protocol == protocol
     last = Answer()

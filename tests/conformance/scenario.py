@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
+from html import unescape
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -200,7 +201,7 @@ def read_refusal(protocol: str, status: int, headers: Mapping[str, str], body: b
     text = body.decode()
     found = {tag: re.findall(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL) for tag in ("Code", "Type", "Message")}
     assert [len(values) for values in found.values()] == [1, 1, 1]
-    return Refusal(found["Code"][0], status, found["Type"][0], None, found["Message"][0])
+    return Refusal(found["Code"][0], status, found["Type"][0], None, unescape(found["Message"][0]))
 
 
 def other_door(sqs: Sqs) -> Sqs:
