@@ -325,6 +325,10 @@ function queue.change_visibility_by_id(p_arn text, p_public_id bigint, p_seconds
     returns TABLE(visible_at_ms bigint)
     language plpgsql;
 
+function queue.check_key(p_text text, p_pattern boolean DEFAULT false)
+    returns void
+    language plpgsql immutable;
+
 function queue.claim_shard(p_queue_id integer, p_shards integer)
     returns integer
     language plpgsql;
@@ -336,6 +340,10 @@ function queue.clean_dropped(p_queue_id integer, p_limit integer)
 function queue.clean_shard(p_queue_id integer, p_shard integer, p_low bigint, p_pos bigint)
     returns bigint
     language plpgsql;
+
+function queue.compares(p_comparisons jsonb, p_number numeric)
+    returns boolean
+    language sql immutable;
 
 function queue.count_in_flight(p_queue_id integer, p_fifo boolean, p_shards integer)
     returns bigint
@@ -437,6 +445,10 @@ function queue.epoch_ms(p_at timestamp with time zone)
     returns bigint
     language sql stable;
 
+function queue.facts_of(p_message jsonb)
+    returns jsonb
+    language sql immutable;
+
 function queue.fifo_entries(p_queue queue.queues, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_groups text[], p_deduplication_ids text[])
     returns TABLE(n integer, message_id uuid, body text, attributes jsonb, system jsonb, group_id text, group_key bigint, scope text, deduplication_id text)
     language sql stable;
@@ -469,9 +481,17 @@ function queue.in_flight_room(p_queue_id integer, p_want integer, p_limit intege
     returns integer
     language plpgsql;
 
+function queue.in_network(p_text text, p_network text)
+    returns boolean
+    language plpgsql immutable;
+
 function queue.judge_groups(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
     returns text[]
     language sql stable;
+
+function queue.key_matches(p_pattern text[], p_key text[])
+    returns boolean
+    language plpgsql immutable;
 
 function queue.list_dead_letter_sources(p_arn text, p_after text, p_limit integer)
     returns TABLE(name text)
@@ -572,6 +592,10 @@ function queue.peek_messages(p_arn text, p_state text, p_after bigint, p_limit i
 function queue.pluck_fresh(p_queue_id integer, p_shard integer, p_id bigint, p_visible_at timestamp with time zone, p_archives boolean, p_keeps_history boolean)
     returns boolean
     language plpgsql;
+
+function queue.policy_matches(p_policy jsonb, p_facts jsonb)
+    returns boolean
+    language sql immutable;
 
 function queue.pop(p_name text, p_qty integer DEFAULT 1)
     returns TABLE(msg_id bigint, read_ct integer, enqueued_at timestamp with time zone, vt timestamp with time zone, message jsonb, headers jsonb)
@@ -732,6 +756,14 @@ function queue.take_shard(p_queue_id integer, p_shard integer, p_max integer, p_
 function queue.take_side(p_queue_id integer, p_max integer, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text)
     returns SETOF queue.delivery
     language plpgsql;
+
+function queue.test_passes(p_test jsonb, p_value jsonb)
+    returns boolean
+    language plpgsql immutable;
+
+function queue.tests_pass(p_tests jsonb, p_values jsonb)
+    returns boolean
+    language plpgsql immutable;
 
 function queue.time_key(p_queue_id integer, p_shard integer)
     returns bigint
