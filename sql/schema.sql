@@ -38,6 +38,25 @@ create table queue.bearer_key (
     constraint bearer_key_account_id_check CHECK ((account_id ~ '^[0-9]{12}$'::text))
 );
 
+create table queue.binding (
+    binding_id bigint not null generated always as identity,
+    account_id text not null,
+    region text not null,
+    pattern text not null,
+    segments text[] not null generated always as (string_to_array(pattern, '.'::text)) stored,
+    literal boolean not null generated always as (((POSITION(('*'::text) IN (pattern)) + POSITION(('#'::text) IN (pattern))) = 0)) stored,
+    protocol text not null,
+    endpoint text not null,
+    envelope boolean not null default false,
+    filter jsonb,
+    filter_policy text,
+    created_at timestamp with time zone not null default clock_timestamp(),
+    constraint binding_pkey PRIMARY KEY (binding_id),
+    constraint binding_account_id_region_pattern_protocol_endpoint_key UNIQUE (account_id, region, pattern, protocol, endpoint)
+);
+CREATE INDEX binding_endpoint ON queue.binding USING btree (endpoint);
+CREATE INDEX binding_wildcard ON queue.binding USING btree (account_id, region) WHERE (NOT literal);
+
 create table queue.deduplication (
     queue_id integer not null,
     scope text not null,
@@ -205,6 +224,36 @@ create table queue.noise (
     constraint noise_pkey PRIMARY KEY (queue_id)
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02);
 
+create table queue.notice (
+    notice_id bigint not null generated always as identity,
+    created_at timestamp with time zone not null default clock_timestamp(),
+    kind text not null,
+    topic_arn text,
+    routing_key text,
+    message_id uuid not null,
+    raw text not null,
+    head text,
+    tail text,
+    headers jsonb,
+    constraint notice_pkey PRIMARY KEY (notice_id)
+);
+CREATE INDEX notice_message ON queue.notice USING btree (message_id);
+
+create type queue.publication as (
+    n integer,
+    message_id uuid,
+    sequence_number bigint,
+    contents jsonb,
+    attributes jsonb,
+    attribute_bytes integer,
+    attribute_facts jsonb,
+    body_facts jsonb,
+    group_id text,
+    deduplication_id text,
+    subject text,
+    error text
+);
+
 create table queue.queues (
     queue_id integer not null generated always as identity,
     account_id text not null,
@@ -271,12 +320,102 @@ create table queue.side (
 ) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0);
 CREATE INDEX side_visible_at ON queue.side USING btree (queue.time_key(queue_id, '-1'::integer), visible_at);
 
+create table queue.signing_key (
+    key_id text not null,
+    created_at timestamp with time zone not null default clock_timestamp(),
+    retired_at timestamp with time zone,
+    sealed boolean not null,
+    private_key bytea not null,
+    certificate text not null,
+    constraint signing_key_pkey PRIMARY KEY (key_id),
+    constraint signing_key_key_id_check CHECK ((key_id ~ '^[0-9a-f]{32}$'::text))
+);
+
+create table queue.subscription (
+    subscription_id uuid not null,
+    topic_id integer not null,
+    arn text not null,
+    owner text not null,
+    protocol text not null,
+    endpoint text not null,
+    created_at timestamp with time zone not null default clock_timestamp(),
+    attributes jsonb not null,
+    filter jsonb,
+    raw boolean not null generated always as (COALESCE(((attributes ->> 'RawMessageDelivery'::text))::boolean, false)) stored,
+    filter_scope text not null generated always as (COALESCE((attributes ->> 'FilterPolicyScope'::text), 'MessageAttributes'::text)) stored,
+    dead_letter_arn text generated always as ((((attributes ->> 'RedrivePolicy'::text))::jsonb ->> 'deadLetterTargetArn'::text)) stored,
+    confirmed boolean not null,
+    token text,
+    token_expires_at timestamp with time zone,
+    authenticates_unsubscribe boolean not null default false,
+    constraint subscription_pkey PRIMARY KEY (subscription_id),
+    constraint subscription_arn_key UNIQUE (arn),
+    constraint subscription_topic_id_protocol_endpoint_key UNIQUE (topic_id, protocol, endpoint),
+    constraint subscription_topic_id_fkey FOREIGN KEY (topic_id) REFERENCES queue.topic(topic_id) ON DELETE CASCADE
+);
+CREATE INDEX subscription_owner ON queue.subscription USING btree (owner, subscription_id);
+CREATE INDEX subscription_token ON queue.subscription USING btree (token);
+
+create table queue.topic (
+    topic_id integer not null generated always as identity,
+    account_id text not null,
+    region text not null,
+    name text not null,
+    arn text not null generated always as (((((('arn:aws:sns:'::text || region) || ':'::text) || account_id) || ':'::text) || name)) stored,
+    fifo boolean not null generated always as (("right"(name, 5) = '.fifo'::text)) stored,
+    created_at timestamp with time zone not null default clock_timestamp(),
+    attributes jsonb not null,
+    tags jsonb not null default '{}'::jsonb,
+    signature_version text not null generated always as (COALESCE((attributes ->> 'SignatureVersion'::text), '1'::text)) stored,
+    content_based_deduplication boolean not null generated always as (COALESCE(((attributes ->> 'ContentBasedDeduplication'::text))::boolean, false)) stored,
+    deduplicates_groups boolean not null generated always as ((COALESCE((attributes ->> 'FifoThroughputScope'::text), 'Topic'::text) = 'MessageGroup'::text)) stored,
+    constraint topic_pkey PRIMARY KEY (topic_id),
+    constraint topic_account_id_region_name_key UNIQUE (account_id, region, name),
+    constraint topic_arn_key UNIQUE (arn)
+);
+
+create table queue.topic_deduplication (
+    topic_id integer not null,
+    scope text not null,
+    deduplication_id text not null,
+    message_id uuid not null,
+    sequence_number bigint not null,
+    expires_at timestamp with time zone not null,
+    constraint topic_deduplication_pkey PRIMARY KEY (topic_id, scope, deduplication_id),
+    constraint topic_deduplication_topic_id_fkey FOREIGN KEY (topic_id) REFERENCES queue.topic(topic_id) ON DELETE CASCADE
+);
+CREATE INDEX topic_deduplication_expires_at ON queue.topic_deduplication USING btree (expires_at);
+
 create unlogged table queue.watcher (
     queue_id integer not null,
     registered_at timestamp with time zone not null default clock_timestamp(),
     watcher uuid not null,
     constraint watcher_pkey PRIMARY KEY (queue_id, registered_at, watcher)
 ) with (autovacuum_vacuum_scale_factor=0.02);
+
+create table queue.webhook (
+    webhook_id bigint not null generated always as identity,
+    notice_id bigint not null,
+    subscription_arn text,
+    binding_id bigint,
+    endpoint text not null,
+    raw boolean not null,
+    subscription_policy text,
+    topic_policy text,
+    dead_letter_arn text,
+    state text not null default 'pending'::text,
+    attempts integer not null default 0,
+    due_at timestamp with time zone not null default clock_timestamp(),
+    leased_until timestamp with time zone,
+    last_status integer,
+    last_error text,
+    created_at timestamp with time zone not null default clock_timestamp(),
+    constraint webhook_pkey PRIMARY KEY (webhook_id),
+    constraint webhook_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'exhausted'::text]))),
+    constraint webhook_notice_id_fkey FOREIGN KEY (notice_id) REFERENCES queue.notice(notice_id)
+);
+CREATE INDEX webhook_due ON queue.webhook USING btree (due_at) WHERE (state = 'pending'::text);
+CREATE INDEX webhook_notice ON queue.webhook USING btree (notice_id);
 
 create table queue.worker_position (
     worker text not null,
@@ -285,9 +424,21 @@ create table queue.worker_position (
     constraint worker_position_pkey PRIMARY KEY (worker)
 );
 
+function queue.ack(p_name text, p_msg_ids bigint[])
+    returns void
+    language plpgsql;
+
 function queue.add_history_day(p_day date)
     returns void
     language plpgsql security definer set search_path=pg_catalog, pg_temp set lock_timeout=200ms;
+
+function queue.add_signing_key(p_key_id text, p_sealed boolean, p_private_key bytea, p_certificate text, p_rotate boolean)
+    returns TABLE(key_id text, sealed boolean, private_key bytea)
+    language plpgsql;
+
+function queue.add_subscription(p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb, p_filter jsonb, p_token text, p_confirmation text)
+    returns TABLE(arn text, confirmed boolean, error text)
+    language plpgsql;
 
 function queue.archive(p_name text, p_id bigint)
     returns boolean
@@ -304,6 +455,10 @@ function queue.as_headers(p_attributes jsonb)
 function queue.as_json(p_text text)
     returns jsonb
     language plpgsql immutable;
+
+function queue.bind(p_account_id text, p_region text, p_pattern text, p_protocol text, p_endpoint text, p_envelope boolean, p_filter_policy text, p_filter jsonb)
+    returns TABLE(binding_id bigint, pattern text, protocol text, endpoint text, envelope boolean, filter_policy text, created_at_ms bigint, created boolean)
+    language plpgsql;
 
 function queue.busy_shards(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
     returns TABLE(shard integer, since timestamp with time zone)
@@ -345,6 +500,10 @@ function queue.compares(p_comparisons jsonb, p_number numeric)
     returns boolean
     language sql immutable;
 
+function queue.confirm_subscription(p_topic text, p_token text, p_authenticates boolean)
+    returns TABLE(arn text, error text)
+    language plpgsql;
+
 function queue.count_in_flight(p_queue_id integer, p_fifo boolean, p_shards integer)
     returns bigint
     language plpgsql stable;
@@ -368,6 +527,14 @@ function queue.create_key(p_kind text, p_key_id text, p_account_id text, p_secre
 function queue.create_queue(p_account_id text, p_region text, p_name text, p_supplied jsonb, p_defaults jsonb, p_tags jsonb, p_shards integer, p_recreate_seconds integer)
     returns TABLE(arn text, created boolean, error text, detail text)
     language plpgsql;
+
+function queue.create_topic(p_account_id text, p_region text, p_name text, p_attributes jsonb, p_tags jsonb)
+    returns TABLE(arn text, created boolean, error text, detail text)
+    language plpgsql;
+
+function queue.current_signing_key()
+    returns TABLE(key_id text, sealed boolean, private_key bytea)
+    language sql stable;
 
 function queue.dead_letter(p_queue_id integer, p_shard integer, p_lease queue.lease, p_dead_letter_arn text)
     returns boolean
@@ -433,12 +600,28 @@ function queue.describe_queue(p_arn text, p_with_counts boolean)
     returns TABLE(name text, fifo boolean, attributes text, tags text, created_at_ms bigint, modified_at_ms bigint, visible bigint, in_flight bigint, delayed bigint, oldest_age_seconds bigint, newest_age_seconds bigint, total_messages bigint)
     language plpgsql stable;
 
+function queue.describe_subscription(p_arn text)
+    returns TABLE(attributes text, owner text, protocol text, endpoint text, topic_arn text, confirmed boolean, authenticated boolean, topic_delivery_policy text)
+    language sql stable;
+
+function queue.describe_topic(p_arn text)
+    returns TABLE(attributes text, tags text, confirmed bigint, pending bigint)
+    language sql stable;
+
 function queue.drop_history_days(p_days integer)
     returns void
     language plpgsql security definer set search_path=pg_catalog, pg_temp set lock_timeout=200ms;
 
 function queue.drop_queue(p_arn text)
     returns TABLE(error text)
+    language plpgsql;
+
+function queue.drop_subscription(p_arn text, p_anonymous boolean, p_confirmation text)
+    returns TABLE(error text)
+    language plpgsql;
+
+function queue.drop_topic(p_arn text)
+    returns TABLE(dropped boolean)
     language plpgsql;
 
 function queue.epoch_ms(p_at timestamp with time zone)
@@ -448,6 +631,10 @@ function queue.epoch_ms(p_at timestamp with time zone)
 function queue.facts_of(p_message jsonb)
     returns jsonb
     language sql immutable;
+
+function queue.fan_out(p_topic queue.topic, p_entries queue.publication[])
+    returns void
+    language plpgsql;
 
 function queue.fifo_entries(p_queue queue.queues, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_groups text[], p_deduplication_ids text[])
     returns TABLE(n integer, message_id uuid, body text, attributes jsonb, system jsonb, group_id text, group_key bigint, scope text, deduplication_id text)
@@ -459,6 +646,10 @@ function queue.find_access_key(p_access_key_id text)
 
 function queue.find_bearer_key(p_key_id text)
     returns TABLE(account_id text, secret_hash bytea)
+    language sql stable;
+
+function queue.find_certificate(p_key_id text)
+    returns TABLE(certificate text)
     language sql stable;
 
 function queue.first_received_at(p_queue_id integer, p_shard integer, p_pos bigint, p_id bigint, p_receive_count integer)
@@ -493,6 +684,10 @@ function queue.key_matches(p_pattern text[], p_key text[])
     returns boolean
     language plpgsql immutable;
 
+function queue.list_bindings(p_account_id text, p_region text, p_pattern text, p_endpoint text, p_after bigint, p_limit integer)
+    returns TABLE(binding_id bigint, pattern text, protocol text, endpoint text, envelope boolean, filter_policy text, created_at_ms bigint)
+    language sql stable;
+
 function queue.list_dead_letter_sources(p_arn text, p_after text, p_limit integer)
     returns TABLE(name text)
     language sql stable;
@@ -511,6 +706,14 @@ function queue.list_queue_page(p_account_id text, p_region text, p_prefix text, 
 
 function queue.list_queues()
     returns TABLE(name text, fifo boolean, arn text, created_at timestamp with time zone)
+    language sql stable;
+
+function queue.list_subscription_page(p_owner text, p_region text, p_topic text, p_after uuid, p_limit integer)
+    returns TABLE(subscription_id text, arn text, owner text, protocol text, endpoint text, topic_arn text, confirmed boolean)
+    language sql stable;
+
+function queue.list_topic_page(p_account_id text, p_region text, p_after text, p_limit integer)
+    returns TABLE(arn text, name text)
     language sql stable;
 
 function queue.lock_groups(p_queue_id integer, p_groups text[])
@@ -540,6 +743,14 @@ function queue.maintain_queue(p_queue_id integer)
 function queue.maintain_shard(p_queue_id integer, p_shard integer, p_before timestamp with time zone)
     returns bigint
     language plpgsql;
+
+function queue.match_event(p_account_id text, p_region text, p_routing_key text)
+    returns TABLE(binding_id bigint, pattern text, protocol text, endpoint text, envelope boolean, filter_policy text, created_at_ms bigint)
+    language sql stable;
+
+function queue.matching_bindings(p_account_id text, p_region text, p_routing_key text, p_facts jsonb DEFAULT NULL::jsonb)
+    returns SETOF queue.binding
+    language sql stable;
 
 function queue.message_state(p_visible_at timestamp with time zone, p_receive_count integer)
     returns text
@@ -581,8 +792,16 @@ function queue.noisy_groups(p_queue_id integer, p_shards integer, p_shard intege
     returns text[]
     language plpgsql;
 
+function queue.notify_endpoint(p_subscription queue.subscription, p_kind text, p_topic text, p_text text)
+    returns void
+    language sql;
+
 function queue.notify_watchers(p_queue_id integer, p_arn text)
     returns void
+    language plpgsql;
+
+function queue.number_publications(p_topic queue.topic, p_entries queue.publication[])
+    returns queue.publication[]
     language plpgsql;
 
 function queue.peek_messages(p_arn text, p_state text, p_after bigint, p_limit integer)
@@ -604,6 +823,30 @@ function queue.pop(p_name text, p_qty integer DEFAULT 1)
 function queue.public_id(p_shard integer, p_id bigint)
     returns bigint
     language sql immutable;
+
+function queue.publication_text(p_entry queue.publication, p_subscription queue.subscription, p_raw boolean)
+    returns text
+    language plpgsql immutable;
+
+function queue.publish_event(p_routing_key text, p_message jsonb, p_headers jsonb DEFAULT NULL::jsonb, p_delay integer DEFAULT NULL::integer)
+    returns TABLE(queue_name text, msg_id bigint)
+    language plpgsql;
+
+function queue.publish_events(p_account_id text, p_region text, p_routing_key text, p_body text, p_attributes jsonb, p_headers jsonb, p_facts jsonb, p_delay integer DEFAULT NULL::integer)
+    returns TABLE(arn text, id bigint, error text)
+    language plpgsql;
+
+function queue.publish_messages(p_topic text, p_signature_version text, p_message_ids uuid[], p_contents jsonb[], p_attributes jsonb[], p_attribute_bytes integer[], p_attribute_facts jsonb[], p_body_facts jsonb[], p_groups text[], p_deduplication_ids text[], p_subjects text[])
+    returns TABLE(n integer, message_id text, sequence_number bigint, error text, detail text)
+    language plpgsql;
+
+function queue.publish_to_endpoint(p_topic queue.topic, p_subscription queue.subscription, p_entries queue.publication[])
+    returns void
+    language plpgsql;
+
+function queue.publish_to_queue(p_topic queue.topic, p_subscription queue.subscription, p_queue text, p_entries queue.publication[])
+    returns queue.publication[]
+    language plpgsql;
 
 function queue.purge_groups(p_queue_id integer, p_before timestamp with time zone DEFAULT NULL::timestamp with time zone)
     returns bigint
@@ -630,7 +873,11 @@ function queue.read_archive(p_arn text, p_after bigint, p_limit integer)
     language sql stable;
 
 function queue.read_policies(p_arns text[])
-    returns TABLE(n integer, policy text)
+    returns TABLE(n integer, policy text, owner text)
+    language sql stable;
+
+function queue.read_topic_policies(p_arns text[])
+    returns TABLE(n integer, policy text, owner text)
     language sql stable;
 
 function queue.ready_queues(p_arns text[])
@@ -663,6 +910,10 @@ function queue.release_deferred(p_queue_id integer, p_shards integer)
 
 function queue.replace_policy(p_arn text, p_old text, p_new text)
     returns TABLE(replaced boolean, error text)
+    language plpgsql;
+
+function queue.replace_topic_policy(p_arn text, p_old text, p_new text)
+    returns TABLE(replaced boolean)
     language plpgsql;
 
 function queue.require_read_committed()
@@ -709,8 +960,20 @@ function queue.send_moved(p_targets text[], p_bodies text[], p_attributes jsonb[
     returns void
     language plpgsql;
 
+function queue.send_topic(p_routing_key text, p_message jsonb, p_headers jsonb DEFAULT NULL::jsonb, p_delay integer DEFAULT NULL::integer)
+    returns integer
+    language sql;
+
 function queue.set_queue_attributes(p_arn text, p_attributes jsonb)
     returns TABLE(error text)
+    language plpgsql;
+
+function queue.set_subscription_attributes(p_arn text, p_attributes jsonb, p_filter jsonb)
+    returns TABLE(found boolean)
+    language plpgsql;
+
+function queue.set_topic_attributes(p_arn text, p_attributes jsonb)
+    returns TABLE(found boolean)
     language plpgsql;
 
 function queue.settle_group(p_group_key bigint)
@@ -725,8 +988,16 @@ function queue.start_move_task(p_source text, p_destination text, p_maximum_per_
     returns TABLE(task_id text, error text, detail text)
     language plpgsql;
 
+function queue.subscribe(p_pattern text, p_queue_name text)
+    returns bigint
+    language sql;
+
 function queue.tag_queue(p_arn text, p_tags jsonb, p_limit integer)
     returns TABLE(error text, detail text)
+    language plpgsql;
+
+function queue.tag_topic(p_arn text, p_tags jsonb, p_limit integer)
+    returns TABLE(error text)
     language plpgsql;
 
 function queue.take_deferred(p_queue_id integer, p_max integer, p_visibility interval)
@@ -769,15 +1040,31 @@ function queue.time_key(p_queue_id integer, p_shard integer)
     returns bigint
     language sql immutable;
 
+function queue.transact(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[], p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_delays integer[], p_groups text[], p_deduplication_ids text[], p_account_id text, p_region text, p_keys text[], p_event_bodies text[], p_event_attributes jsonb[], p_event_headers jsonb[], p_event_facts jsonb[], p_event_delays integer[])
+    returns TABLE(kind text, n integer, arn text, id bigint, error text, detail text)
+    language plpgsql;
+
 function queue.try_lock_group(p_queue_id integer, p_group_id text)
     returns bigint
     language plpgsql set lock_timeout=1ms;
+
+function queue.unbind(p_account_id text, p_region text, p_pattern text, p_binding_id bigint)
+    returns TABLE(removed boolean)
+    language plpgsql;
 
 function queue.unlease_messages(p_queue_id integer, p_shard integer, p_pos bigint, p_receive_count integer, p_ids bigint[], p_visible_at timestamp with time zone)
     returns boolean
     language plpgsql;
 
+function queue.unsubscribe(p_pattern text, p_queue_name text)
+    returns boolean
+    language plpgsql;
+
 function queue.untag_queue(p_arn text, p_keys text[])
+    returns TABLE(error text)
+    language plpgsql;
+
+function queue.untag_topic(p_arn text, p_keys text[])
     returns TABLE(error text)
     language plpgsql;
 

@@ -1,4 +1,5 @@
-"""Real SDK clients: the current botocore speaks AWS JSON; with the model of botocore 1.31.80 it speaks Query.
+"""Real SDK clients: for SQS the current botocore speaks AWS JSON, with the model of botocore 1.31.80 Query; for SNS it
+speaks Query, and JSON with its own model in which the protocol is another one.
 
 Every client notes the last answer as it came over the wire, for what botocore does not pass on (`__type`).
 """
@@ -30,13 +31,27 @@ class Answer:
     body: bytes = b""
 
 
+class JsonSns(Loader):  # type: ignore[misc]  # botocore has no types
+    """botocore's own model of SNS, with AWS JSON 1.0 as its protocol."""
+
+    def load_service_model(self, service_name: str, type_name: str, api_version: str | None = None) -> Any:
+        model = super().load_service_model(service_name, type_name, api_version)
+        if service_name == "sns" and type_name == "service-2":
+            model["metadata"] |= {
+                "protocol": "json", "protocols": ["json"], "jsonVersion": "1.0", "targetPrefix": "AmazonSNS",
+            }  # fmt: skip
+        return model
+
+
 @cache
-def _session(protocol: str) -> Any:
+def _session(service: str, protocol: str) -> Any:
     session = botocore.session.Session()
-    if protocol == "query":
+    if (service, protocol) == ("sqs", "query"):
         if not QUERY_MODELS.is_dir():
             raise FileNotFoundError(f"{QUERY_MODELS} is missing: run `make setup`")
         session.register_component("data_loader", Loader(extra_search_paths=[str(QUERY_MODELS)]))
+    if (service, protocol) == ("sns", "json"):
+        session.register_component("data_loader", JsonSns())
     return session
 
 
@@ -52,6 +67,7 @@ def make_client(
     account: str = "test",
     region: str = REGION,
     secret: str = "secret",
+    service: str = "sqs",
     *,
     validates: bool = True,
 ) -> tuple[Any, Answer]:
@@ -59,8 +75,8 @@ def make_client(
 
     `validates`: whether it refuses itself what its model does not allow, such as an absent parameter.
     """
-    client = _session(protocol).create_client(
-        "sqs",
+    client = _session(service, protocol).create_client(
+        service,
         region_name=region,
         endpoint_url=endpoint_url,
         aws_access_key_id=account,
@@ -75,5 +91,5 @@ def make_client(
         last.headers = {name.lower(): value for name, value in response_dict["headers"].items()}
         last.body = response_dict["body"]
 
-    client.meta.events.register("before-parse.sqs", note)
+    client.meta.events.register(f"before-parse.{service}", note)
     return client, last

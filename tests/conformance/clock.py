@@ -100,6 +100,16 @@ class Clock:
             )
         )
 
+    def waiting(self, endpoint: str, kind: str) -> list[str]:
+        """The texts of this kind that wait for their delivery to an endpoint."""
+        texts = self._value(
+            "select array(select n.raw from queue.webhook w join queue.notice n using (notice_id)"
+            " where w.endpoint = %(endpoint)s and n.kind = %(kind)s order by w.webhook_id)",
+            endpoint=endpoint,
+            kind=kind,
+        )
+        return list(texts)
+
     def close(self) -> None:
         """Give the connection back."""
         self.connection.close()

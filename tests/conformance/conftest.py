@@ -16,6 +16,7 @@ from tests.conformance.clock import Clock
 from tests.conformance.doors import DOORS, Doors
 from tests.conformance.raw import Raw
 from tests.conformance.scenario import Sqs
+from tests.conformance.topics import Sns
 from tests.database import Database, TestServer
 
 PROTOCOLS = ("json", "query")
@@ -49,6 +50,12 @@ def sqs(request: pytest.FixtureRequest, doors: Doors, clock: Clock) -> Sqs:
     """One door in one protocol."""
     door, _, protocol = request.param.partition("-")
     return Sqs(doors, clock, door, protocol)
+
+
+@pytest.fixture
+def sns(sqs: Sqs) -> Sns:
+    """SNS at the same door, in the same protocol, for the same caller."""
+    return Sns(sqs)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -7,29 +7,30 @@ from types import SimpleNamespace
 import pytest
 from msgspec.structs import fields
 
-from penstock.access import ARN_MEMBERS, OF_THE_ACCOUNT, SHARED
 from penstock.actions import ACTIONS, Action
+from penstock.authorization import ARN_MEMBERS, RULES, TOPIC_MEMBERS, queues_of
 
-MEMBERS = {"queue_url", "queue_owner_aws_account_id", "task_handle", *ARN_MEMBERS}
+MEMBERS = {"queue_url", "queue_owner_aws_account_id", "task_handle", *ARN_MEMBERS, *TOPIC_MEMBERS}
 
 
 @pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.name)
-def test_every_action_is_about_the_account_or_names_a_queue(action: Action) -> None:
+def test_every_action_is_about_the_account_or_names_something(action: Action) -> None:
     """One that does neither would be denied to everybody."""
     names = {field.name for field in fields(action.request)}
-    assert action.name in OF_THE_ACCOUNT or names & MEMBERS
+    assert action.name in RULES[action.service].of_the_account or names & MEMBERS
 
 
-def test_only_actions_are_shared() -> None:
-    assert {action.name for action in ACTIONS} >= SHARED
+@pytest.mark.parametrize("service", RULES)
+def test_rules_name_actions(service: str) -> None:
+    rules = RULES[service]
+    named = rules.shared | rules.of_the_account | rules.never_denied
+    assert {action.name for action in ACTIONS if action.service == service} >= named
 
 
 def test_a_task_handle_names_its_queue() -> None:
     from base64 import b64encode
 
-    from penstock.access import targets
-
     arn = "arn:aws:sqs:us-east-1:111122223333:dead"
     handle = b64encode(f'{{"taskId":"x","sourceArn":"{arn}"}}'.encode()).decode()
-    assert targets(SimpleNamespace(task_handle=handle), None) == [arn]  # type: ignore[arg-type]
-    assert targets(SimpleNamespace(task_handle="no handle"), None) == []  # type: ignore[arg-type]
+    assert queues_of(SimpleNamespace(task_handle=handle), None) == [arn]  # type: ignore[arg-type]
+    assert queues_of(SimpleNamespace(task_handle="no handle"), None) == []  # type: ignore[arg-type]

@@ -95,7 +95,8 @@ def test_routes_lead_to_the_gateway(functions: dict[str, dict[str, Any]]) -> Non
         if event["Type"] == "HttpApi"
     }
     paths = ("/", "/{account}/{queue}")
-    assert routes == {(method, path, "Gateway") for method in ("POST", "GET") for path in paths}
+    expected = {(method, path, "Gateway") for method in ("POST", "GET") for path in paths}
+    assert routes == expected | {("GET", "/{certificate}", "Gateway")}
 
 
 def test_each_line_of_the_policies_says_why() -> None:

@@ -18,7 +18,9 @@ GRANT = {"Effect": "Allow", "Principal": {"AWS": PARTNER}, "Action": "sqs:SendMe
 
 
 def verdict(*statements: Any, account: str = PARTNER, action: str = "SendMessage", arn: str = ARN) -> Verdict:
-    return evaluate(json.dumps({"Version": "2012-10-17", "Statement": statements}), account, action, arn)
+    return evaluate(
+        json.dumps({"Version": "2012-10-17", "Statement": statements}), account, f"sqs:{action}", arn
+    )
 
 
 @pytest.mark.parametrize(
@@ -81,7 +83,7 @@ def test_a_condition_that_nobody_understands_denies() -> None:
     "policy", [None, "", "{}", "[]", "not json", '{"Statement": "x"}', '{"Statement": [1]}']
 )
 def test_a_policy_that_says_nothing(policy: str | None) -> None:
-    assert evaluate(policy, PARTNER, "SendMessage", ARN) is Verdict.UNSAID
+    assert evaluate(policy, PARTNER, "sqs:SendMessage", ARN) is Verdict.UNSAID
 
 
 @given(st.text("ab*?", max_size=8), st.text("ab", max_size=8))

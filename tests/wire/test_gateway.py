@@ -22,6 +22,7 @@ from penstock.errors import (
     SerializationException,
     ServiceUnavailable,
 )
+from penstock.errors_sns import ValidationError
 from penstock.gateway import Call, Refusal, decode, encode, encode_error
 from penstock.messages import sqs
 from penstock.settings import Settings
@@ -130,10 +131,12 @@ def test_a_call_runs_the_operation_of_its_action() -> None:
     ("request_", "error"),
     [
         (http(b"{}", target="AmazonSQS.Nothing"), InvalidAction),
-        (http(b"{}", target="AmazonSNS.Publish"), InvalidAction),
+        (http(b"{}", target="AmazonSNS.CreatePlatformApplication"), InvalidAction),
+        (http(b"{}", target="AmazonSNS.Publish"), ValidationError),
         (http(b"{}", target="Nothing"), InvalidAction),
         (http(b"Action=Nothing"), InvalidAction),
-        (http(b"Action=Publish&Version=2010-03-31"), InvalidAction),
+        (http(b"Action=CreatePlatformApplication&Version=2010-03-31"), InvalidAction),
+        (http(b"Action=Publish&Version=2010-03-31"), ValidationError),
         (http(b"Action="), MissingAction),
         (http(b"Action.1=SendMessage"), MissingAction),
         (http(b""), MissingAction),

@@ -145,7 +145,7 @@ def test_wrapped_members_as_sns_has_them() -> None:
         ],
     )
     assert answer("ListTopics", Listing([], {}, 0, complete=True)) == wrapped(
-        "ListTopics", [("Count", "0"), ("Complete", "true")]
+        "ListTopics", [("Topics", ""), ("Attributes", ""), ("Count", "0"), ("Complete", "true")]
     )
 
 

@@ -12,18 +12,15 @@ signature is a part of the operation, so that its look-ups are effects, which ev
 import hmac
 import logging
 import re
-from base64 import b64decode
 from collections.abc import Callable, Generator
 from functools import partial
 from hashlib import sha256
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
-import msgspec
-
 from . import signing_v4
-from .arn import is_account_id, parse_queue_arn, queue_arn
-from .effects import Effect, Operation, Row, Rows, Sql
+from .authorization import authorize
+from .effects import Effect, Operation, Row, Sql
 from .errors import (
     AccessDenied,
     InternalFailure,
@@ -31,11 +28,10 @@ from .errors import (
     MissingAuthenticationToken,
     SignatureDoesNotMatch,
 )
-from .policy import Verdict, evaluate
 from .sealing import Sealer, Unsealable
 from .settings import Settings
 from .signing_v4 import Signed
-from .statements import FIND_ACCESS_KEY, FIND_BEARER_KEY, READ_POLICIES, Statement
+from .statements import FIND_ACCESS_KEY, FIND_BEARER_KEY, Statement
 
 if TYPE_CHECKING:
     from .context import Context, HttpRequest
@@ -47,22 +43,6 @@ Guard = Callable[["GuardedCall"], Operation]
 MOST_KEYS = 4096
 # A key that nobody knows may be one that was made a moment ago.
 UNKNOWN_SECONDS = 1.0
-
-# What a queue's owner can permit to other accounts; everything else is the owner's alone ("Overview of managing
-# access", SQS Developer Guide). A new action is the owner's until it is named here.
-SHARED = frozenset((
-    "ChangeMessageVisibility", "ChangeMessageVisibilityBatch", "DeleteMessage", "DeleteMessageBatch",
-    "GetQueueAttributes", "GetQueueUrl", "ListDeadLetterSourceQueues", "PurgeQueue", "ReceiveMessage", "SendMessage",
-    "SendMessageBatch",
-))  # fmt: skip
-# What no policy denies to a queue's own account, so that it can always look at a policy and mend it: on AWS the root
-# user can ("AWS actions for project owners": edit or delete an SQS resource-based policy that denies all principals).
-NEVER_DENIED = frozenset(("GetQueueAttributes", "SetQueueAttributes"))
-# Actions about the caller's own account, not about a queue that exists.
-OF_THE_ACCOUNT = frozenset(("CreateQueue", "ListQueues"))
-LONGEST_TASK_HANDLE = 1_024
-# Members that name a queue by its ARN.
-ARN_MEMBERS = ("source_arn", "destination_arn")
 
 _KEY_ID = re.compile(r"[A-Za-z0-9]{16,128}").fullmatch
 _log = logging.getLogger(__name__)
@@ -88,13 +68,37 @@ def access_of(settings: Settings) -> Access | None:
     return Presence() if settings.queue_access == "presence" else Signatures(settings)
 
 
+# Links in messages of SNS, which whoever got the message may follow (ConfirmSubscription, Unsubscribe, API reference).
+OPEN = frozenset(("ConfirmSubscription", "Unsubscribe"))
+_OPEN = re.compile(
+    rb"(?:.*&)?Action=(?:%s)(?:&.*)?" % b"|".join(name.encode() for name in sorted(OPEN))
+).fullmatch
+
+
+def is_open(http: "HttpRequest") -> bool:
+    """Whether a request without credentials follows such a link."""
+    unsigned = b"authorization" not in http.headers and b"X-Amz-" not in http.query
+    return unsigned and b"x-amz-target" not in http.headers and _OPEN(http.query) is not None
+
+
+def anonymous(call: "GuardedCall") -> Operation:
+    """The operation of a link. Raises MissingAuthenticationToken when the request turns out to be another one."""
+    found = call.read()
+    if found.action.service != "sns" or found.action.name not in OPEN:
+        raise MissingAuthenticationToken
+    return (yield from found.action.operation(found.request, call.context))
+
+
 class Presence:
     """Credentials must be there."""
 
-    def check(self, http: "HttpRequest") -> None:
+    def check(self, http: "HttpRequest") -> Guard | None:
         """An Authorization header, or X-Amz-Credential in the query string. Raises MissingAuthenticationToken."""
-        if not http.headers.get(b"authorization") and b"X-Amz-Credential=" not in http.query:
+        if http.headers.get(b"authorization") or b"X-Amz-Credential=" in http.query:
+            return None
+        if not is_open(http):
             raise MissingAuthenticationToken
+        return anonymous
 
     def admitted(self, context: "Context") -> Generator[Effect, Any, None]:
         """Any Authorization header will do. Raises AccessDenied, which is 403: the specification's rule."""
@@ -166,6 +170,8 @@ class Signatures:
 
     def check(self, http: "HttpRequest") -> Guard:
         """What the request says of its signature; the guard finds out whether it is true."""
+        if is_open(http):
+            return anonymous
         return partial(self._guarded, signing_v4.parse(http))
 
     def _guarded(self, signed: Signed, call: "GuardedCall") -> Operation:
@@ -186,7 +192,7 @@ class Signatures:
         if signed.region != found.caller.region:  # of a path that names one
             raise SignatureDoesNotMatch("Credential should be scoped to a valid region.")
         context.account_id, context.region = key.account_id, signed.region
-        yield from authorize(found.action.name, found.request, context)
+        yield from authorize(found.action.service, found.action.name, found.request, context)
         return (yield from found.action.operation(found.request, context))
 
     def admitted(self, context: "Context") -> Generator[Effect, Any, None]:
@@ -217,61 +223,3 @@ def _bearer_key(_key_id: str, row: Row) -> BearerKey:
 def hash_of(secret: str) -> bytes:
     """What is stored of a bearer key's secret; it is random, so no salt and no slow hash are needed."""
     return sha256(secret.encode("utf-8", "surrogatepass")).digest()
-
-
-# --- policies --------------------------------------------------------------------------------------------------------
-def authorize(action: str, request: Any, context: "Context") -> Generator[Effect, Any, None]:
-    """Raises AccessDenied unless the caller's account may do this to the queue.
-
-    An account may do everything with its own queues that their policies do not deny, and always mend these. Another
-    account needs an Allow, and a queue that does not exist is denied to it like one that says nothing. Policies are
-    read anew for each call, those of concurrent calls together.
-    """
-    if action in OF_THE_ACCOUNT:
-        return
-    for arn in targets(request, context):
-        owner = arn.split(":")[4]
-        foreign = owner != context.account_id
-        if foreign and action not in SHARED:
-            raise denied(arn)
-        if not foreign and action in NEVER_DENIED:
-            continue
-        rows = yield Rows(READ_POLICIES, ([arn],))
-        verdict = evaluate(
-            rows[0][1] if rows else None, context.account_id, action.removesuffix("Batch"), arn
-        )
-        if verdict is Verdict.DENIED or (foreign and verdict is not Verdict.ALLOWED):
-            raise denied(arn)
-
-
-def targets(request: Any, context: "Context") -> list[str]:
-    """ARNs of the queues that a request is about. Raises AccessDenied for a request that names none."""
-    queue_url = getattr(request, "queue_url", None)
-    if queue_url is not None:
-        return [context.queue_arn(queue_url)]
-    arns = [arn for member in ARN_MEMBERS if (arn := getattr(request, member, None))]
-    task_handle = getattr(request, "task_handle", None)
-    if task_handle is not None:
-        arns = [source_of(task_handle)]
-    if arns:
-        # What is no ARN of a queue is for the operation to refuse.
-        return [str(parsed) for arn in arns if (parsed := parse_queue_arn(arn)) is not None]
-    if not hasattr(request, "queue_owner_aws_account_id"):
-        raise AccessDenied
-    owner = request.queue_owner_aws_account_id or context.account_id
-    arn = queue_arn(context.region, owner, request.queue_name) if is_account_id(owner) else None
-    return [] if arn is None else [arn]  # a name that no queue can have is for the operation to refuse
-
-
-def source_of(task_handle: str) -> str:
-    """The queue of a message move task, which its handle names (base64 of JSON); else an empty text."""
-    try:
-        document = msgspec.json.decode(b64decode(task_handle[:LONGEST_TASK_HANDLE], validate=True))
-    except (ValueError, msgspec.DecodeError, RecursionError):
-        return ""
-    return str(document.get("sourceArn", "")) if isinstance(document, dict) else ""
-
-
-def denied(arn: str) -> AccessDenied:
-    """The queue is not for this caller."""
-    return AccessDenied(f"Access to the resource {arn} is denied.")

@@ -12,17 +12,21 @@ from msgspec import Struct
 
 from .context import Context
 from .effects import Effect
-from .messages import sqs
+from .messages import sns, sqs
 from .operations import (
     dead_letters,
     deleting,
     move_tasks,
     peeking,
     permissions,
+    publishing,
     queues,
     receiving,
     sending,
+    subscriptions,
     tags,
+    topic_permissions,
+    topics,
     visibility,
 )
 
@@ -52,6 +56,7 @@ class Action:
 
 SERVICES = {
     "sqs": Service("sqs", "AmazonSQS", "http://queue.amazonaws.com/doc/2012-11-05/", "2012-11-05"),
+    "sns": Service("sns", "AmazonSNS", "http://sns.amazonaws.com/doc/2010-03-31/", "2010-03-31"),
 }
 
 # fmt: off
@@ -88,6 +93,36 @@ ACTIONS: tuple[Action, ...] = (
            move_tasks.list_message_move_tasks),
     Action("sqs", "CancelMessageMoveTask", sqs.CancelMessageMoveTaskRequest, sqs.CancelMessageMoveTaskResult,
            move_tasks.cancel_message_move_task),
+    Action("sns", "CreateTopic", sns.CreateTopicRequest, sns.CreateTopicResult, topics.create_topic),
+    Action("sns", "DeleteTopic", sns.DeleteTopicRequest, None, topics.delete_topic),
+    Action("sns", "ListTopics", sns.ListTopicsRequest, sns.ListTopicsResult, topics.list_topics),
+    Action("sns", "GetTopicAttributes", sns.GetTopicAttributesRequest, sns.GetTopicAttributesResult,
+           topics.get_topic_attributes),
+    Action("sns", "SetTopicAttributes", sns.SetTopicAttributesRequest, None, topics.set_topic_attributes),
+    Action("sns", "Subscribe", sns.SubscribeRequest, sns.SubscribeResult, subscriptions.subscribe),
+    Action("sns", "ConfirmSubscription", sns.ConfirmSubscriptionRequest, sns.ConfirmSubscriptionResult,
+           subscriptions.confirm_subscription),
+    Action("sns", "Unsubscribe", sns.UnsubscribeRequest, None, subscriptions.unsubscribe),
+    Action("sns", "ListSubscriptions", sns.ListSubscriptionsRequest, sns.ListSubscriptionsResult,
+           subscriptions.list_subscriptions),
+    Action("sns", "ListSubscriptionsByTopic", sns.ListSubscriptionsByTopicRequest, sns.ListSubscriptionsByTopicResult,
+           subscriptions.list_subscriptions_by_topic),
+    Action("sns", "GetSubscriptionAttributes", sns.GetSubscriptionAttributesRequest,
+           sns.GetSubscriptionAttributesResult, subscriptions.get_subscription_attributes),
+    Action("sns", "SetSubscriptionAttributes", sns.SetSubscriptionAttributesRequest, None,
+           subscriptions.set_subscription_attributes),
+    Action("sns", "Publish", sns.PublishRequest, sns.PublishResult, publishing.publish),
+    Action("sns", "PublishBatch", sns.PublishBatchRequest, sns.PublishBatchResult, publishing.publish_batch),
+    Action("sns", "AddPermission", sns.AddPermissionRequest, None, topic_permissions.add_permission),
+    Action("sns", "RemovePermission", sns.RemovePermissionRequest, None, topic_permissions.remove_permission),
+    Action("sns", "TagResource", sns.TagResourceRequest, sns.TagResourceResult, topics.tag_resource),
+    Action("sns", "UntagResource", sns.UntagResourceRequest, sns.UntagResourceResult, topics.untag_resource),
+    Action("sns", "ListTagsForResource", sns.ListTagsForResourceRequest, sns.ListTagsForResourceResult,
+           topics.list_tags_for_resource),
+    Action("sns", "GetDataProtectionPolicy", sns.GetDataProtectionPolicyRequest, sns.GetDataProtectionPolicyResult,
+           topics.get_data_protection_policy),
+    Action("sns", "PutDataProtectionPolicy", sns.PutDataProtectionPolicyRequest, None,
+           topics.put_data_protection_policy),
 )
 # fmt: on
 

@@ -276,10 +276,15 @@ def check_batch(entries: Sequence[Entry], kind: str = "entry") -> None:
     _check_entry_ids(entry.id for entry in entries)
 
 
+def is_entry_id(text: str) -> bool:
+    """1-80 of `[A-Za-z0-9_-]`."""
+    return _ENTRY_ID(text) is not None
+
+
 def _check_entry_ids(ids: Iterable[str]) -> None:
     seen: set[str] = set()
     for entry_id in ids:
-        if _ENTRY_ID(entry_id) is None:
+        if not is_entry_id(entry_id):
             raise errors.InvalidBatchEntryId
         if entry_id in seen:
             raise errors.BatchEntryIdsNotDistinct(f"Id {entry_id} repeated.")

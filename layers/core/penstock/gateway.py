@@ -22,7 +22,8 @@ from .actions import BY_NAME, BY_TARGET, PEEK, SERVICES, UNREAD, Action
 from .arn import is_account_id
 from .context import Context, Environment, HttpRequest, HttpResponse
 from .effects import Operation
-from .errors import AwsError, InvalidAction, MissingAction, RequestEntityTooLarge
+from .errors import AwsError, InvalidAction, MissingAction, MissingParameter, RequestEntityTooLarge
+from .errors_sns import ValidationError
 from .wire import json, query, query_json, xml
 from .wire.protocol import Protocol, spoken
 
@@ -38,15 +39,16 @@ _REGION = re.compile(r"[a-z0-9-]{1,32}").fullmatch
 class Refusal(Exception):  # noqa: N818 - not a failure of ours: it carries one to the client
     """A request that never became a call: the error and all that is needed to answer it."""
 
-    def __init__(self, error: AwsError, protocol: Protocol, request_id: str) -> None:
+    def __init__(self, error: AwsError, protocol: Protocol, request_id: str, service: str) -> None:
         super().__init__(error.message)
         self.error = error
         self.protocol = protocol
         self.request_id = request_id
+        self.service = service
 
     def response(self) -> HttpResponse:
         """The answer."""
-        return encode_error(self.protocol, self.error, self.request_id)
+        return encode_error(self.protocol, self.error, self.request_id, self.service)
 
 
 class Caller(NamedTuple):
@@ -123,7 +125,7 @@ def decode(
             return GuardedCall(guard, read, context, protocol)
         found, request, caller = read()
     except AwsError as error:
-        raise Refusal(error, protocol, request_id) from error
+        raise Refusal(error, protocol, request_id, addressed(http)) from error
     context = Context(caller.account_id, caller.region, request_id, environment, http)
     return Call(found, request, context, protocol)
 
@@ -147,7 +149,7 @@ def _read_json(http: HttpRequest, environment: Environment) -> Read:
     action = BY_TARGET.get(target)
     if action is None:
         raise InvalidAction.named(target.decode("latin-1").rpartition(".")[2])
-    request = json.decoder(action.request)(http.body)
+    request = _decoded(action, json.decoder(action.request), http.body)
     return Read(action, request, _header_caller(http, environment) or _nobody(environment))
 
 
@@ -157,7 +159,26 @@ def _read_query(http: HttpRequest, environment: Environment) -> Read:
     action = _query_action(tree, caller.service)
     if http.path != "/":
         tree.setdefault("QueueUrl", http.path)
-    return Read(action, query.decoder(action.request)(tree), caller)
+    return Read(action, _decoded(action, query.decoder(action.request), tree), caller)
+
+
+def _decoded(action: Action, decoder: Callable[[Any], Any], given: Any) -> Any:
+    """The request. A missing member is a ValidationError of SNS, where SQS says MissingParameter."""
+    try:
+        return decoder(given)
+    except MissingParameter as error:
+        if action.service == "sqs":
+            raise
+        raise ValidationError.missing(error.message.removesuffix(".").rpartition(" ")[2]) from error
+
+
+def addressed(http: HttpRequest) -> str:
+    """The service that a request which could not be read was meant for: its errors have their own form."""
+    target = http.headers.get(b"x-amz-target", b"")
+    scope = http.headers.get(b"authorization", b"")
+    version = SERVICES["sns"].version.encode()
+    told = target.startswith(b"AmazonSNS.") or b"/sns/aws4_request" in scope
+    return "sns" if told or b"Version=" + version in http.query + http.body[:65_536] else "sqs"
 
 
 def _query_action(tree: query.Tree, signed_service: str) -> Action:

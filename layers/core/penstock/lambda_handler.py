@@ -6,13 +6,14 @@
 event -> `lambda_events.read` -> `gateway.decode` -> the operation -> `gateway.encode` -> `lambda_events.answer`.
 """
 
-from typing import Any
+from typing import Any, cast
 
 from . import gateway, lambda_events
 from .context import HttpRequest, HttpResponse
 from .drivers import run
 from .errors import AwsError, InternalFailure, ServiceUnavailable
 from .execution import ExecutionEnvironment
+from .operations.certificates import find_certificate, is_certificate
 from .wire.protocol import spoken
 
 
@@ -32,6 +33,8 @@ class Handler:
         """The answer to a request; every error becomes one, and what is our fault is logged."""
         call = None
         try:
+            if self.action is None and is_certificate(http.method, http.path):
+                return cast("HttpResponse", run(find_certificate(http.path), self.world.database))
             call = gateway.decode(http, self.world.environment, self.service, self.action)
             return gateway.encode(call, run(call.operation(), self.world.database))
         except gateway.Refusal as refusal:

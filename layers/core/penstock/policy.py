@@ -1,4 +1,4 @@
-"""What a queue's access policy says about a caller, an action and the queue.
+"""What an access policy says about a caller, an action and the queue or topic that it belongs to.
 
 An explicit Deny wins, then an Allow, else nobody is named. Understood are Effect, Principal, Action and Resource. What
 is not understood (Condition, NotPrincipal, NotAction, NotResource) never allows, and holds where it denies.
@@ -49,12 +49,12 @@ class Statement:
 
 
 def evaluate(policy: str | None, account_id: str, action: str, arn: str) -> Verdict:
-    """What the policy (JSON text; None: there is none) says. `action` is AWS's name of it, such as SendMessage."""
+    """What the policy (JSON text; None: there is none) says. `action` is one of IAM's, such as `sqs:SendMessage`."""
     if not policy:
         return Verdict.UNSAID
     verdict = Verdict.UNSAID
     for statement in statements(policy):
-        if statement.holds(account_id, f"sqs:{action.lower()}", arn):
+        if statement.holds(account_id, action.lower(), arn):
             if statement.denies:
                 return Verdict.DENIED
             verdict = Verdict.ALLOWED

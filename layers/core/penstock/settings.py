@@ -59,6 +59,9 @@ SETTINGS: Final = (
             "without receiving them, as LocalStack has it."),
     Setting("QUEUE_LOCALSTACK_HEALTH", False, "", "Serve `GET /_localstack/health` for scripts that wait for it. It "
             "needs no credentials."),
+    Setting("SNS_CERT_HOST", "", "host", "Host of `SigningCertURL` in SNS messages, for validators that accept AWS's "
+            "names only: `sns.<region>.amazonaws.com`, which your DNS then leads here. Empty: the address that the "
+            "publisher used."),
     Setting("QUEUE_DEFAULT_VISIBILITY_TIMEOUT", 30, "seconds", "VisibilityTimeout of a queue created without "
             "one.", 0, 43200),
     Setting("QUEUE_MAX_CONNECTIONS", 10, "connections", "Most database connections of one process, the one "
@@ -107,6 +110,7 @@ class Settings:
     queue_access_cache_seconds: int
     queue_peek_endpoint: bool
     queue_localstack_health: bool
+    sns_cert_host: str
     queue_default_visibility_timeout: int
     queue_max_connections: int
     queue_pool_timeout_ms: int

@@ -67,10 +67,64 @@ CANCEL_MOVE_TASK = Statement("queue.cancel_move_task", ("uuid", "text"))
 RUNNING_MOVE_TASKS = Statement("queue.running_move_tasks", ())
 RUN_MOVE_TASK = Statement("queue.run_move_task", ("uuid", "int4"))
 
+# --- topics ----------------------------------------------------------------------------------------------------------
+CREATE_TOPIC = Statement("queue.create_topic", ("text", "text", "text", "jsonb", "jsonb"))
+DROP_TOPIC = Statement("queue.drop_topic", ("text",))
+LIST_TOPICS = Statement("queue.list_topic_page", ("text", "text", "text", "int4"))
+DESCRIBE_TOPIC = Statement("queue.describe_topic", ("text",))
+SET_TOPIC_ATTRIBUTES = Statement("queue.set_topic_attributes", ("text", "jsonb"))
+REPLACE_TOPIC_POLICY = Statement("queue.replace_topic_policy", ("text", "text", "text"))
+TAG_TOPIC = Statement("queue.tag_topic", ("text", "jsonb", "int4"))
+UNTAG_TOPIC = Statement("queue.untag_topic", ("text", "text[]"))
+ADD_SUBSCRIPTION = Statement(
+    "queue.add_subscription", ("text", "uuid", "text", "text", "text", "jsonb", "jsonb", "text", "text")
+)
+CONFIRM_SUBSCRIPTION = Statement("queue.confirm_subscription", ("text", "text", "bool"))
+DROP_SUBSCRIPTION = Statement("queue.drop_subscription", ("text", "bool", "text"))
+LIST_SUBSCRIPTIONS = Statement("queue.list_subscription_page", ("text", "text", "text", "uuid", "int4"))
+DESCRIBE_SUBSCRIPTION = Statement("queue.describe_subscription", ("text",))
+SET_SUBSCRIPTION_ATTRIBUTES = Statement("queue.set_subscription_attributes", ("text", "jsonb", "jsonb"))
+PUBLISH_MESSAGES = Statement(
+    "queue.publish_messages",
+    (
+        "text",
+        "text",
+        "uuid[]",
+        "jsonb[]",
+        "jsonb[]",
+        "int4[]",
+        "jsonb[]",
+        "jsonb[]",
+        "text[]",
+        "text[]",
+        "text[]",
+    ),
+)
+
+# --- signatures of notifications -------------------------------------------------------------------------------------
+CURRENT_SIGNING_KEY = Statement("queue.current_signing_key", ())
+ADD_SIGNING_KEY = Statement("queue.add_signing_key", ("text", "bool", "bytea", "text", "bool"))
+FIND_CERTIFICATE = Statement("queue.find_certificate", ("text",))
+
+# --- events and transactions -----------------------------------------------------------------------------------------
+PUBLISH_EVENTS = Statement(
+    "queue.publish_events", ("text", "text", "text", "text", "jsonb", "jsonb", "jsonb", "int4")
+)
+BIND = Statement("queue.bind", ("text", "text", "text", "text", "text", "bool", "text", "jsonb"))
+UNBIND = Statement("queue.unbind", ("text", "text", "text", "int8"))
+LIST_BINDINGS = Statement("queue.list_bindings", ("text", "text", "text", "text", "int8", "int4"))
+MATCH_EVENT = Statement("queue.match_event", ("text", "text", "text"))
+TRANSACT = Statement(
+    "queue.transact",
+    ("int4[]", "int2[]", "int8[]", "int8[]", "int4[]", *SEND_MESSAGES.types[:9], "text", "text", "text[]", "text[]",
+     "jsonb[]", "jsonb[]", "jsonb[]", "int4[]"),
+)  # fmt: skip
+
 # --- access ----------------------------------------------------------------------------------------------------------
 FIND_ACCESS_KEY = Statement("queue.find_access_key", ("text",))
 FIND_BEARER_KEY = Statement("queue.find_bearer_key", ("text",))
 READ_POLICIES = Statement("queue.read_policies", ("text[]",))
+READ_TOPIC_POLICIES = Statement("queue.read_topic_policies", ("text[]",))
 CREATE_KEY = Statement("queue.create_key", ("text", "text", "text", "bytea", "text"))
 LIST_KEYS = Statement("queue.list_keys", ())
 REVOKE_KEY = Statement("queue.revoke_key", ("text",))

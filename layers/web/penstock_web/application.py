@@ -21,6 +21,7 @@ from penstock.errors import RequestEntityTooLarge, RequestTimeout, ServiceUnavai
 from penstock.gateway import MAXIMUM_BODY_BYTES
 
 from .attendance import Deadlines, Ended, Receive, Visit
+from .certificates import certificates_router
 from .driver import World, drive
 from .health import health_router
 from .hot_path import HotPath, Scope, Send
@@ -51,6 +52,7 @@ class Application(FastAPI):
         self._hot_path = HotPath(environment, world, self._deadlines)
         localstack = environment.settings.queue_localstack_health
         self.include_router(health_router(world.pool.fetch, localstack=localstack))
+        self.include_router(certificates_router(self._drive))
         add_native_api(self, environment, self._drive)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:

@@ -3,7 +3,7 @@
     <SendMessageResponse xmlns="…"><SendMessageResult>…</SendMessageResult><ResponseMetadata><RequestId>…
 
 Flattened lists and maps repeat their element, the others are wrapped in one (`messages.naming`). A member that is
-None or an empty list or map is left out; an action without a result has no Result element. Written by joining strings:
+None, or empty and flattened, is left out; an action without a result has no Result element. Written by joining strings:
 five times faster than building a tree.
 """
 
@@ -59,10 +59,11 @@ def encode_result(action: str, namespace: str, result: msgspec.Struct | None, re
 
 
 def encode_error(namespace: str, error: AwsError, request_id: str) -> bytes:
-    """`<ErrorResponse>` with type, code, message and an empty detail, as SQS writes it."""
+    """`<ErrorResponse>` with type, code and message; SQS alone writes an empty detail."""
+    detail = "<Detail/>" if "queue.amazonaws.com" in namespace else ""
     return document(
         f'{_HEAD}<ErrorResponse xmlns="{namespace}"><Error><Type>{error.fault}</Type>'
-        f"<Code>{escaped(error.query_code)}</Code><Message>{escaped(error.query_message)}</Message><Detail/></Error>"
+        f"<Code>{escaped(error.query_code)}</Code><Message>{escaped(error.query_message)}</Message>{detail}</Error>"
         f"<RequestId>{request_id}</RequestId></ErrorResponse>"
     )
 
@@ -101,10 +102,9 @@ def _wrapped(name: str, flat: bool, content: Write) -> Write:
         return content
 
     def write(value: Any, out: list[str]) -> None:
-        if value:
-            out.append(f"<{name}>")
-            content(value, out)
-            out.append(f"</{name}>")
+        out.append(f"<{name}>")
+        content(value, out)
+        out.append(f"</{name}>")
 
     return write
 

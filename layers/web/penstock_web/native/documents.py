@@ -6,7 +6,7 @@ headers  {"name": value}     <─► message attributes: text String, number Num
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 
@@ -17,6 +17,8 @@ MOST_MESSAGES = 1_000
 SHORT_BYTES = 262_144  # of a body that may be read at once: at most 40 ms, whatever it is
 MOST_BLANK = 3  # times as long as its text without blanks a message may be
 LONGEST_HEADERS = 1_310_720  # bytes of the headers of one message, which may not be longer than 1 MiB
+
+T = TypeVar("T")
 
 _loads = msgspec.json.Decoder().decode
 _is_json = msgspec.json.Decoder(msgspec.Raw).decode
@@ -32,6 +34,41 @@ class NewMessage(msgspec.Struct, forbid_unknown_fields=True):
     delay: Annotated[int, msgspec.Meta(ge=0, le=900)] | None = None
     group_id: str | None = None
     dedup_id: str | None = None
+
+
+class NewEvent(msgspec.Struct, forbid_unknown_fields=True):
+    """An event to publish. `delay`: seconds until queues show it; URLs get it at once."""
+
+    message: msgspec.Raw
+    headers: dict[str, msgspec.Raw] = {}
+    delay: Annotated[int, msgspec.Meta(ge=0, le=900)] | None = None
+
+
+class Ack(msgspec.Struct, forbid_unknown_fields=True):
+    """A received message that is done."""
+
+    queue: str
+    receipt: str
+
+
+class QueuedMessage(NewMessage, kw_only=True):
+    """A message and its queue."""
+
+    queue: str
+
+
+class RoutedEvent(NewEvent, kw_only=True):
+    """An event and its routing key."""
+
+    routing_key: str
+
+
+class Transaction(msgspec.Struct, forbid_unknown_fields=True):
+    """What is done together: up to 1,000 parts of each kind."""
+
+    ack: Annotated[list[Ack], msgspec.Meta(max_length=MOST_MESSAGES)] = []
+    send: Annotated[list[QueuedMessage], msgspec.Meta(max_length=MOST_MESSAGES)] = []
+    publish: Annotated[list[RoutedEvent], msgspec.Meta(max_length=MOST_MESSAGES)] = []
 
 
 class StoredMessage(msgspec.Struct, omit_defaults=True):
@@ -83,6 +120,27 @@ def read_messages(body: bytes) -> tuple[list[NewMessage], bool]:
     if not 1 <= len(messages) <= MOST_MESSAGES:
         raise errors.InvalidParameterValue(f"body: 1 to {MOST_MESSAGES} messages, not {len(messages)}")
     return messages, is_list
+
+
+_event = msgspec.json.Decoder(NewEvent)
+_transaction = msgspec.json.Decoder(Transaction)
+
+
+def read_event(body: bytes) -> NewEvent:
+    """The event of a request. Raises InvalidParameterValue."""
+    return _read(_event, body)
+
+
+def read_transaction(body: bytes) -> Transaction:
+    """The transaction of a request. Raises InvalidParameterValue."""
+    return _read(_transaction, body)
+
+
+def _read(decoder: "msgspec.json.Decoder[T]", body: bytes) -> T:
+    try:
+        return decoder.decode(body.decode())  # raw parts are not looked at: as in read_messages
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise errors.InvalidParameterValue(f"body: {error}") from error
 
 
 def to_request(message: NewMessage) -> SendMessageRequest:

@@ -27,10 +27,27 @@ class MessageNotFound(AwsError):  # noqa: N818 - called as the answer is
     default_message = "The message does not exist."
 
 
+class SubscriptionNotFound(AwsError):  # noqa: N818 - called as the answer is
+    """There is no binding of this pattern and id."""
+
+    json_type = query_code = "SubscriptionNotFound"
+    status = 404
+    default_message = "The subscription does not exist."
+
+
+class StaleReceipt(AwsError):  # noqa: N818 - called as the answer is
+    """A receipt in a transaction whose message was acknowledged, or received again, since."""
+
+    json_type = query_code = "StaleReceipt"
+    status = 409
+
+
 # class: status, code, hint
 TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
     errors.QueueDoesNotExist: (404, "queue_not_found", "Create it with POST /v1/queues."),
     MessageNotFound: (404, "message_not_found", "It may have been deleted, or expired."),
+    SubscriptionNotFound: (404, "subscription_not_found", None),
+    StaleReceipt: (409, "stale_receipt", "Nothing of the transaction was done."),
     errors.QueueNameExists: (409, "queue_exists", None),
     errors.QueueDeletedRecently: (409, "queue_exists", "QUEUE_RECREATE_INTERVAL_SECONDS sets how long."),
     errors.ReceiptHandleIsInvalid: (

@@ -100,6 +100,42 @@ class Hidden(BaseModel):
     visible_at: str
 
 
+class NewSubscription(Body):
+    """A binding to make: of a queue, or of a URL, which gets the message, or an SNS envelope with `envelope`."""
+
+    queue_name: str | None = None
+    protocol: Literal["http", "https"] | None = None
+    endpoint: str | None = None
+    envelope: bool = False
+    filter_policy: dict[str, Any] | None = None
+
+
+class Subscription(BaseModel):
+    """A binding of a queue or a URL to a pattern of routing keys."""
+
+    id: int
+    pattern: str
+    protocol: Literal["queue", "http", "https"]
+    queue_name: str | None
+    endpoint: str | None
+    envelope: bool
+    filter_policy: dict[str, Any] | None
+    created_at: str
+
+
+class BindingPage(BaseModel):
+    """Bindings in the order of their ids; `next`, when there is one, is the `after` of the following page."""
+
+    subscriptions: list[Subscription]
+    next: int | None = None
+
+
+class Matched(BaseModel):
+    """Whom an event would reach."""
+
+    subscriptions: list[Subscription]
+
+
 class Problem(BaseModel):
     """What went wrong; `hint` says what to do about it, where that is known."""
 

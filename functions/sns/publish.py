@@ -1,0 +1,5 @@
+"""SNS Publish."""
+
+from penstock.lambda_handler import lambda_handler
+
+handler = lambda_handler("sns", "Publish")

@@ -1,0 +1,5 @@
+"""SNS PutDataProtectionPolicy."""
+
+from penstock.lambda_handler import lambda_handler
+
+handler = lambda_handler("sns", "PutDataProtectionPolicy")

@@ -1,0 +1,31 @@
+"""Certificates of the keys that sign SNS messages, for whoever verifies them: no credentials are asked for."""
+
+import re
+from collections.abc import Generator
+from typing import Any
+
+from ..context import HttpResponse
+from ..effects import Effect, Sql
+from ..statements import FIND_CERTIFICATE
+
+CURRENT = ("/SimpleNotificationService.pem", "/v1/cert")
+
+_OF_A_KEY = re.compile(r"/SimpleNotificationService-([0-9a-f]{32})\.pem").fullmatch
+
+
+def is_certificate(method: str, path: str) -> bool:
+    """Whether a certificate may be there."""
+    return (
+        method == "GET"
+        and path.endswith((".pem", "/cert"))
+        and (path in CURRENT or _OF_A_KEY(path) is not None)
+    )
+
+
+def find_certificate(path: str) -> Generator[Effect, Any, HttpResponse]:
+    """The certificate as PEM; 404 for a key that was never there, or has been retired for over 30 days."""
+    key = _OF_A_KEY(path)
+    rows = yield Sql(FIND_CERTIFICATE, (None if key is None else key[1],))
+    if not rows:
+        return HttpResponse(404, [(b"content-type", b"text/plain")], b"There is no such certificate.\n")
+    return HttpResponse(200, [(b"content-type", b"application/x-pem-file")], rows[0][0].encode())

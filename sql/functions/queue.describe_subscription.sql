@@ -1,0 +1,11 @@
+-- queue.describe_subscription(arn): what was subscribed, as the user wrote it, with the topic's own delivery policy.
+-- Returns no row for an unknown subscription. Called by: GetSubscriptionAttributes, SetSubscriptionAttributes.
+create or replace function queue.describe_subscription(p_arn text)
+returns table (attributes text, owner text, protocol text, endpoint text, topic_arn text, confirmed boolean,
+    authenticated boolean, topic_delivery_policy text)
+language sql stable as $$
+select s.attributes::text, s.owner, s.protocol, s.endpoint, t.arn, s.confirmed, s.authenticates_unsubscribe,
+    t.attributes ->> 'DeliveryPolicy'
+from queue.subscription s join queue.topic t on t.topic_id = s.topic_id
+where s.arn = p_arn
+$$;

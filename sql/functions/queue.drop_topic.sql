@@ -1,0 +1,8 @@
+-- queue.drop_topic(arn): deletes a topic and its subscriptions; one that does not exist is no error. What was published
+-- before is still delivered. Returns one row: whether there was one. Called by: DeleteTopic.
+create or replace function queue.drop_topic(p_arn text) returns table (dropped boolean)
+language plpgsql as $$
+begin
+    delete from queue.topic t where t.arn = p_arn;
+    return query select found;
+end $$;

@@ -1,0 +1,31 @@
+-- queue.fan_out(topic, publications): hands messages to every subscription of a topic whose filter policy they match.
+-- What a queue cannot take goes to the subscription's dead-letter queue, if it has one.
+-- Index: subscription_topic_id_protocol_endpoint_key. Called by: publish_messages.
+create or replace function queue.fan_out(p_topic queue.topic, p_entries queue.publication[]) returns void
+language plpgsql as $$
+declare
+    v_match record;
+    v_failed queue.publication[];
+begin
+    for v_match in
+        select s as subscription, m.entries
+        from queue.subscription s
+        cross join lateral (
+            select array_agg(e order by e.n) as entries from unnest(p_entries) e
+            where s.filter is null or queue.policy_matches(s.filter,
+                case s.filter_scope when 'MessageBody' then e.body_facts else e.attribute_facts end)) m
+        where s.topic_id = p_topic.topic_id and s.confirmed and m.entries is not null
+        order by s.endpoint, s.subscription_id
+    loop
+        if (v_match.subscription).protocol = 'sqs' then
+            v_failed := queue.publish_to_queue(p_topic, v_match.subscription, (v_match.subscription).endpoint,
+                v_match.entries);
+            if v_failed is not null and (v_match.subscription).dead_letter_arn is not null then
+                perform queue.publish_to_queue(p_topic, v_match.subscription, (v_match.subscription).dead_letter_arn,
+                    v_failed);
+            end if;
+        else
+            perform queue.publish_to_endpoint(p_topic, v_match.subscription, v_match.entries);
+        end if;
+    end loop;
+end $$;

@@ -1,0 +1,17 @@
+-- queue.publication_text(publication, subscription, raw): the body that a subscription gets: the message itself, or its
+-- envelope, which names the subscription and, of a FIFO topic, the message's number.
+-- Called by: publish_to_queue.
+create or replace function queue.publication_text(p_entry queue.publication, p_subscription queue.subscription, p_raw boolean)
+returns text
+language plpgsql immutable as $$
+declare
+    v_content jsonb := coalesce(p_entry.contents -> p_subscription.protocol, p_entry.contents -> '*');
+begin
+    if p_raw then
+        return v_content ->> 'raw';
+    elsif p_entry.sequence_number is null then
+        return (v_content ->> 'head') || p_subscription.arn || (v_content ->> 'tail');
+    end if;
+    return left((v_content ->> 'head') || p_subscription.arn || (v_content ->> 'tail'), -1)
+        || ',"SequenceNumber":"' || lpad(p_entry.sequence_number::text, 20, '0') || '"}';
+end $$;

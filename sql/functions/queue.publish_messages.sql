@@ -1,0 +1,46 @@
+-- queue.publish_messages: publishes messages to a topic: to all of its queues and endpoints, in this transaction.
+-- Parameters: the topic's ARN; p_signature_version: with which the envelopes were signed; then one array element a
+--   message: id; contents by protocol ("*": the others), each {raw, head, tail}: an envelope is head, the subscription's
+--   ARN, tail; message attributes as SQS keeps them and their size in bytes; what filter policies compare, of the
+--   attributes and of the body; group, deduplication id, subject.
+-- Returns a row a message: n, message_id and sequence_number (FIFO; a duplicate's are the original's), error (NotFound,
+--   OtherSignatureVersion, DeduplicationIdRequired) and detail.
+-- Locks: FIFO: the topic's, or its groups', until commit: subscribers get messages in the order of their numbers. Then
+--   those of send_messages, queue by queue in the order of their ARNs.
+-- Called by: Publish, PublishBatch.
+create or replace function queue.publish_messages(
+    p_topic text, p_signature_version text, p_message_ids uuid[], p_contents jsonb[], p_attributes jsonb[],
+    p_attribute_bytes int[], p_attribute_facts jsonb[], p_body_facts jsonb[], p_groups text[],
+    p_deduplication_ids text[], p_subjects text[])
+returns table (n int, message_id text, sequence_number bigint, error text, detail text)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_topic queue.topic;
+    v_entries queue.publication[];
+begin
+    select * into v_topic from queue.topic t where t.arn = p_topic;
+    if v_topic.topic_id is null or v_topic.signature_version <> p_signature_version then
+        return query
+        select u.n::int, null::text, null::bigint,
+            case when v_topic.topic_id is null then 'NotFound' else 'OtherSignatureVersion' end,
+            v_topic.signature_version
+        from unnest(p_message_ids) with ordinality u(id, n);
+        return;
+    end if;
+    v_entries := array(
+        select (u.n, u.message_id, null, u.contents, u.attributes, u.attribute_bytes, u.attribute_facts, u.body_facts,
+            u.group_id, u.deduplication_id, u.subject, null)::queue.publication
+        from unnest(p_message_ids, p_contents, p_attributes, p_attribute_bytes, p_attribute_facts, p_body_facts,
+            p_groups, p_deduplication_ids, p_subjects)
+            with ordinality u(message_id, contents, attributes, attribute_bytes, attribute_facts, body_facts, group_id,
+                deduplication_id, subject, n)
+        order by u.n);
+    if v_topic.fifo then
+        v_entries := queue.number_publications(v_topic, v_entries);
+    end if;
+    perform queue.fan_out(v_topic, array(select e from unnest(v_entries) e where e.error is null));
+    return query
+    select e.n, e.message_id::text, e.sequence_number, nullif(e.error, 'Duplicate'), null::text
+    from unnest(v_entries) e;
+end $$;

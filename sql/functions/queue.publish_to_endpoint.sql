@@ -1,0 +1,27 @@
+-- queue.publish_to_endpoint(topic, subscription, publications): one webhook a message, for a subscribed URL. URLs that get
+-- the same text share its notice. Index: notice_message. Called by: fan_out.
+create or replace function queue.publish_to_endpoint(
+    p_topic queue.topic, p_subscription queue.subscription, p_entries queue.publication[]) returns void
+language plpgsql as $$
+declare
+    v_entry queue.publication;
+    v_content jsonb;
+    v_notice bigint;
+begin
+    foreach v_entry in array p_entries loop
+        v_content := coalesce(v_entry.contents -> p_subscription.protocol, v_entry.contents -> '*');
+        select n.notice_id into v_notice from queue.notice n
+        where n.message_id = v_entry.message_id and n.raw = v_content ->> 'raw';
+        if v_notice is null then
+            insert into queue.notice (kind, topic_arn, message_id, raw, head, tail)
+            values ('Notification', p_topic.arn, v_entry.message_id, v_content ->> 'raw', v_content ->> 'head',
+                v_content ->> 'tail')
+            returning notice_id into v_notice;
+        end if;
+        insert into queue.webhook (notice_id, subscription_arn, endpoint, raw, subscription_policy, topic_policy,
+            dead_letter_arn)
+        values (v_notice, p_subscription.arn, p_subscription.endpoint, p_subscription.raw,
+            p_subscription.attributes ->> 'DeliveryPolicy', p_topic.attributes ->> 'DeliveryPolicy',
+            p_subscription.dead_letter_arn);
+    end loop;
+end $$;

@@ -1,0 +1,13 @@
+-- queue.read_topic_policies(arns): the access policies of topics; n counts p_arns from 1. policy is null for a topic without
+-- one of its own. For a subscription's ARN: no policy, and who owns it. What is unknown has no row.
+-- Index: topic (arn), subscription (arn). Called by: every signed request about a topic (QUEUE_ACCESS=sigv4).
+create or replace function queue.read_topic_policies(p_arns text[]) returns table (n int, policy text, owner text)
+language sql stable as $$
+    select a.n::int, t.attributes ->> 'Policy', t.account_id
+    from unnest(p_arns) with ordinality as a (arn, n)
+    join queue.topic t on t.arn = a.arn
+    union all
+    select a.n::int, null, s.owner
+    from unnest(p_arns) with ordinality as a (arn, n)
+    join queue.subscription s on s.arn = a.arn
+$$;

@@ -1,0 +1,15 @@
+-- queue.tag_topic(arn, tags, limit): adds tags or replaces the values of those that exist; at most p_limit in all.
+-- Returns one row: error (TopicResourceNotFound, TagLimitExceeded) or null. Called by: TagResource.
+create or replace function queue.tag_topic(p_arn text, p_tags jsonb, p_limit int) returns table (error text)
+language plpgsql as $$
+declare
+    v_count int;
+begin
+    select (select count(*) from jsonb_object_keys(t.tags || p_tags)) into v_count
+    from queue.topic t where t.arn = p_arn for update;
+    if v_count <= p_limit then
+        update queue.topic t set tags = t.tags || p_tags where t.arn = p_arn;
+    end if;
+    return query select case when v_count is null then 'TopicResourceNotFound'
+        when v_count > p_limit then 'TagLimitExceeded' end;
+end $$;
