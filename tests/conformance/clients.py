@@ -58,7 +58,7 @@ def _session(service: str, protocol: str) -> Any:
 @cache
 def service_model(protocol: str) -> Any:
     """botocore's model of SQS; that of 1.31.80 has the names of the Query protocol."""
-    return _session(protocol).get_service_model("sqs")
+    return _session("sqs", protocol).get_service_model("sqs")
 
 
 def make_client(

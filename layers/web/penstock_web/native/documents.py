@@ -143,18 +143,21 @@ def _read(decoder: "msgspec.json.Decoder[T]", body: bytes) -> T:
         raise errors.InvalidParameterValue(f"body: {error}") from error
 
 
+def body_of(raw: msgspec.Raw) -> str:
+    """The body of a message: its JSON without blanks. Raises RequestEntityTooLarge."""
+    longest = characters.MAXIMUM_MESSAGE_BYTES
+    body = "" if memoryview(raw).nbytes > MOST_BLANK * longest else compact(raw)
+    if not 0 < len(body) <= longest:
+        raise errors.RequestEntityTooLarge(f"A message is longer than {longest} bytes")
+    return body
+
+
 def to_request(message: NewMessage) -> SendMessageRequest:
     """The same message as an SQS request (without its queue). Raises InvalidParameterValue, RequestEntityTooLarge."""
     characters.check_number_of_attributes(len(message.headers))
-    longest = characters.MAXIMUM_MESSAGE_BYTES
-    body = "" if memoryview(message.message).nbytes > MOST_BLANK * longest else compact(message.message)
-    if not 0 < len(body) <= longest:
-        raise errors.RequestEntityTooLarge(
-            f"A message is longer than {characters.MAXIMUM_MESSAGE_BYTES} bytes"
-        )
     return SendMessageRequest(
         queue_url="",
-        message_body=body,
+        message_body=body_of(message.message),
         delay_seconds=message.delay,
         message_attributes={name: to_attribute(value) for name, value in message.headers.items()} or None,
         message_group_id=message.group_id,

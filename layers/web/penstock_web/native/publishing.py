@@ -15,7 +15,7 @@ from penstock.operations.subscriptions import is_url
 from penstock.routing import is_pattern, is_routing_key
 from penstock.statements import BIND, LIST_BINDINGS, MATCH_EVENT, PUBLISH_EVENTS, UNBIND
 
-from .documents import NewEvent, compact, timestamp, to_attribute
+from .documents import NewEvent, body_of, timestamp, to_attribute
 from .errors import SubscriptionNotFound
 from .operations import arn_of
 from .shapes import BindingPage, NewSubscription, Subscription
@@ -34,7 +34,8 @@ def publish(routing_key: str, event: NewEvent, context: Context) -> Generator[Ef
 def as_columns(routing_key: str, event: NewEvent) -> tuple[Any, ...]:
     """Routing key, body, attributes, headers, facts and delay of an event, checked."""
     check_routing_key(routing_key)
-    body = compact(event.message)
+    characters.check_number_of_attributes(len(event.headers))
+    body = body_of(event.message)
     attributes = {name: to_attribute(value) for name, value in event.headers.items()}
     characters.check_message_body(body)
     if attributes:
