@@ -8,7 +8,7 @@ language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
     v_want int := p_max;
-    v_limit int;                    -- parts at once: one may be enough, and what is locked here nobody else gets
+    v_limit int;                    -- parts that are enough, as it seems: what is locked here nobody else gets
     v_noisy text[] := (select n.noisy from queue.noise n where n.queue_id = p_queue_id);
     v_group text;
     v_parts record;
@@ -18,14 +18,19 @@ begin
         select g.group_id from queue.deferred_groups(p_queue_id) g
         order by array_position(v_noisy, g.group_id) nulls first, g.group_id
     loop
-        v_limit := 1;
         while v_want > 0 loop
+            select count(*)::int into v_limit from (
+                select sum(cardinality(d.ids)) over (order by d.deferred_at, d.shard, d.pos) - cardinality(d.ids) as before
+                from (select * from queue.deferred d
+                      where d.queue_id = p_queue_id and d.group_id = v_group
+                      order by d.deferred_at, d.shard, d.pos limit least(v_want, 200)) d) k
+            where k.before < v_want;
             with part as materialized (
                 select d.deferred_at, d.shard, d.pos, d.ids as deferred, x.ids
                 from queue.deferred d
                 join queue.lease x on x.queue_id = d.queue_id and x.shard = d.shard and x.pos = d.pos
                 where d.queue_id = p_queue_id and d.group_id = v_group
-                order by d.deferred_at, d.shard, d.pos limit least(v_want, v_limit) for update skip locked),
+                order by d.deferred_at, d.shard, d.pos limit v_limit for update skip locked),
             message as (        -- the first v_want of those that are left
                 select m.* from (
                     select p.deferred_at, p.shard, p.pos, u.id,
@@ -63,7 +68,6 @@ begin
                 return query select * from queue.hand_out(p_queue_id, v_part.shard, v_part.ids, v_now, p_visibility);
             end loop;
             v_want := v_want - cardinality(v_parts.ids);
-            v_limit := least(v_limit * 4, 200);
         end loop;
     end loop;
 end $$;

@@ -14,32 +14,34 @@ declare
     v_chunk record;
 begin
     for v_step in 1 .. 25 loop
-        select max(c.id) as pos, array_agg(c.id order by c.id) filter (where not c.quiet) as noisy,
-            array_agg(c.id order by c.id) filter (where c.quiet) as quiet, max(c.looked_at) as looked_at
-        into v_chunk
-        from (
-            select s.id, s.quiet, count(*) filter (where s.quiet) over (order by s.id) as number,
-                count(*) over () as looked_at
-            from (select l.id, coalesce(l.system ->> 'MessageGroupId' <> all (p_noisy), true) as quiet
-                  from queue.log l
-                  where l.queue_id = p_queue_id and l.shard = p_shard and l.id > v_pos
-                  order by l.id limit 200) s) c
-        where c.number <= v_want;
-        exit when v_chunk.pos is null;
-        insert into queue.lease (pos, first_id, visible_at, watermark, low, queue_id, receive_count, shard, ids, gone,
-            gone_at, has_tenants)
-        values (v_chunk.pos, v_pos + 1, case when v_chunk.noisy is null then p_now else timestamptz 'infinity' end,
-            p_watermark, p_low, p_queue_id, 0, p_shard, coalesce(v_chunk.noisy, '{}'), v_chunk.quiet,
-            array_fill(null::timestamptz, array[coalesce(cardinality(v_chunk.quiet), 0)]), true);
-        if v_chunk.noisy is not null then
-            insert into queue.deferred (queue_id, group_id, deferred_at, shard, pos, ids)
-            select p_queue_id, l.system ->> 'MessageGroupId', p_now, p_shard, v_chunk.pos, array_agg(l.id order by l.id)
+        with scanned as materialized (
+            select l.id, l.system ->> 'MessageGroupId' as group_id,
+                coalesce(l.system ->> 'MessageGroupId' <> all (p_noisy), true) as quiet
             from queue.log l
-            where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (v_chunk.noisy)
-                and l.id > v_pos and l.id <= v_chunk.pos
-            group by 2;
-        end if;
-        if v_chunk.quiet is not null then
+            where l.queue_id = p_queue_id and l.shard = p_shard and l.id > v_pos
+            order by l.id limit 200),
+        chunk as materialized (     -- up to the last one that is wanted, and the noise behind it
+            select c.* from (
+                select s.*, count(*) filter (where s.quiet) over (order by s.id) as number from scanned s) c
+            where c.number <= v_want),
+        total as materialized (
+            select max(c.id) as pos, coalesce(array_agg(c.id order by c.id) filter (where not c.quiet), '{}') as noisy,
+                coalesce(array_agg(c.id order by c.id) filter (where c.quiet), '{}') as quiet
+            from chunk c),
+        leased as (
+            insert into queue.lease (pos, first_id, visible_at, watermark, low, queue_id, receive_count, shard, ids,
+                gone, gone_at, has_tenants)
+            select t.pos, v_pos + 1, case when t.noisy = '{}' then p_now else timestamptz 'infinity' end, p_watermark,
+                p_low, p_queue_id, 0, p_shard, t.noisy, t.quiet,
+                array_fill(null::timestamptz, array[cardinality(t.quiet)]), true
+            from total t where t.pos is not null),
+        passed_over as (
+            insert into queue.deferred (queue_id, group_id, deferred_at, shard, pos, ids)
+            select p_queue_id, c.group_id, p_now, p_shard, t.pos, array_agg(c.id order by c.id)
+            from chunk c, total t where not c.quiet group by c.group_id, t.pos)
+        select t.pos, t.quiet, (select count(*) from scanned) as looked_at into v_chunk from total t;
+        exit when v_chunk.pos is null;
+        if v_chunk.quiet <> '{}' then
             return query select * from queue.hand_out(p_queue_id, p_shard, v_chunk.quiet, p_now, p_visibility);
             v_want := v_want - cardinality(v_chunk.quiet);
         end if;
