@@ -192,7 +192,7 @@ def test_a_request_that_takes_too_long_is_408(database: Database) -> None:
 
 
 def test_an_exhausted_pool_is_503_with_retry_after(database: Database) -> None:
-    limits = {"QUEUE_MAX_CONNECTIONS": "1", "QUEUE_POOL_TIMEOUT_MS": "50"}
+    limits = {"QUEUE_MAX_CONNECTIONS": "1", "QUEUE_POOL_TIMEOUT_MS": "1000"}
     with running_service(database.api_dsn, **limits) as service, ThreadPoolExecutor() as threads:
         sqs = service.sqs()
         url = sqs.create_queue(QueueName="orders")["QueueUrl"]
