@@ -1,23 +1,47 @@
-"""Delivery policies of HTTP(S) subscriptions: what they may say, which one holds, and when a retry comes.
+"""Delivery policies of SNS: what HTTP(S) endpoints get, how often and when again.
 
-    healthyRetryPolicy   minDelayTarget, maxDelayTarget (seconds), numRetries, numNoDelayRetries, numMinDelayRetries,
-                         numMaxDelayRetries, backoffFunction (linear, arithmetic, geometric, exponential)
-    throttlePolicy       maxReceivesPerSecond
-    requestPolicy        headerContentType
+    check_delivery_policy(text)                        # SetSubscriptionAttributes, Subscribe
+    check_topic_policy(text)                           # SetTopicAttributes, CreateTopic
+    policy = effective_policy(subscription_text, topic_text)
+    retry_delays(policy["healthyRetryPolicy"])         # [20.0, 20.0, 20.0]
 
-A topic's policy names them `defaultHealthyRetryPolicy` and so on below `http`, and may forbid subscriptions their own.
-Sources: "Creating HTTP/S delivery policies", "Message delivery retries" (SNS Developer Guide). The guide shows the
-back-off functions in a picture only: how they rise between the two delays is our choice.
+Pure functions. Source: "Amazon SNS message delivery retries" and the two pages on the JSON of delivery policies in
+the developer guide. These name the members, the limits, the phases and both ends of the back-off, but not the curves
+in between, which a picture shows: the curves are ours. AWS adds jitter, Penstock does not.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import msgspec
 
 from .errors_sns import InvalidParameter
 
-DEFAULT_RETRY: Mapping[str, Any] = {
+Policy = Mapping[str, Any]
+
+MOST_RETRY_SECONDS: Final = 3_600
+CONTENT_TYPE: Final = "text/plain; charset=UTF-8"
+
+# Member: least and greatest value.
+_RETRY_LIMITS: Final[dict[str, tuple[int, int | None]]] = {
+    "minDelayTarget": (1, MOST_RETRY_SECONDS),
+    "maxDelayTarget": (1, MOST_RETRY_SECONDS),
+    "numRetries": (0, 100),
+    "numMaxDelayRetries": (0, None),
+    "numNoDelayRetries": (0, None),
+    "numMinDelayRetries": (0, None),
+}
+_THROTTLE_LIMITS: Final[dict[str, tuple[int, int | None]]] = {"maxReceivesPerSecond": (1, None)}
+_CURVES: Final = ("linear", "arithmetic", "geometric", "exponential")
+# "Creating an HTTP/S delivery policy"; the first three are also allowed where delivery is not raw.
+_CONTENT_TYPES: Final = frozenset(
+    {
+        "text/plain", "application/json", "application/xml", "text/css", "text/csv", "text/html", "text/xml",
+        "application/atom+xml", "application/octet-stream", "application/soap+xml",
+        "application/x-www-form-urlencoded", "application/xhtml+xml",
+    }
+)  # fmt: skip
+DEFAULT_RETRY: Final[Policy] = {
     "minDelayTarget": 20,
     "maxDelayTarget": 20,
     "numRetries": 3,
@@ -26,163 +50,163 @@ DEFAULT_RETRY: Mapping[str, Any] = {
     "numMinDelayRetries": 0,
     "backoffFunction": "linear",
 }
-DEFAULT_CONTENT_TYPE = "text/plain; charset=UTF-8"
-MOST_RETRIES = 100
-LONGEST_SECONDS = 3600
-BACKOFF = ("linear", "arithmetic", "geometric", "exponential")
-CONTENT_TYPES = (
-    "application/cloudevents+json", "application/json", "application/octet-stream", "application/soap+xml",
-    "application/x-www-form-urlencoded", "application/xhtml+xml", "application/xml", "text/css", "text/csv",
-    "text/html", "text/plain", "text/xml",
-)  # fmt: skip
-
-_COUNTS = ("numRetries", "numNoDelayRetries", "numMinDelayRetries", "numMaxDelayRetries")
-_DELAYS = ("minDelayTarget", "maxDelayTarget")
-_PARTS = ("healthyRetryPolicy", "throttlePolicy", "requestPolicy", "sicklyRetryPolicy", "guaranteed")
-
-
-# --- checking --------------------------------------------------------------------------------------------------------
-def check_delivery_policy(text: str) -> None:
-    """A subscription's policy. Raises InvalidParameter."""
-    policy = _object(text)
-    unknown = policy.keys() - set(_PARTS)
-    if unknown:
-        raise bad(f"Unexpected JSON member: {min(unknown)}")
-    _check_parts(policy, "")
-
-
-def check_topic_policy(text: str) -> None:
-    """A topic's policy. Raises InvalidParameter."""
-    http = _object(text).get("http")
-    if not isinstance(http, dict):
-        raise bad("http is required")
-    _check_parts({_short(name): value for name, value in http.items()}, "http.")
-
-
-def _check_parts(policy: Mapping[str, Any], where: str) -> None:
-    retry, throttle = policy.get("healthyRetryPolicy"), policy.get("throttlePolicy")
-    if retry is not None:
-        _check_retry(retry, where)
-    if throttle is not None:
-        rate = throttle.get("maxReceivesPerSecond") if isinstance(throttle, dict) else None
-        if not isinstance(rate, int) or rate < 1:
-            raise bad(f"{where}throttlePolicy.maxReceivesPerSecond must be 1 or more")
-    kind = (policy.get("requestPolicy") or {}).get("headerContentType")
-    if kind is not None and str(kind).partition(";")[0].strip() not in CONTENT_TYPES:
-        raise bad(f"{where}requestPolicy.headerContentType is not supported")
-
-
-def _check_retry(retry: Any, where: str) -> None:
-    """Counts of 0-100, delays of 1-3,600 seconds, and no more than an hour in all."""
-    if not isinstance(retry, dict):
-        raise bad(f"{where}healthyRetryPolicy must be an object")
-    whole = {**DEFAULT_RETRY, **retry}
-    for name in _COUNTS:
-        _check_number(whole, name, 0, MOST_RETRIES, where)
-    for name in _DELAYS:
-        _check_number(whole, name, 1, LONGEST_SECONDS, where)
-    for broken, reason in (
-        (
-            whole["minDelayTarget"] > whole["maxDelayTarget"],
-            "minDelayTarget must not be above maxDelayTarget",
-        ),
-        (whole["backoffFunction"] not in BACKOFF, f"backoffFunction must be one of {', '.join(BACKOFF)}"),
-        (
-            sum(whole[name] for name in _COUNTS[1:]) > whole["numRetries"],
-            "numRetries is less than its phases",
-        ),
-    ):
-        if broken:
-            raise bad(f"{where}healthyRetryPolicy: {reason}")
-    if sum(retry_delays(whole)) > LONGEST_SECONDS:
-        raise bad(f"{where}healthyRetryPolicy: all retries take longer than {LONGEST_SECONDS} seconds")
-
-
-def _check_number(retry: Mapping[str, Any], name: str, low: int, high: int, where: str) -> None:
-    if not _whole(retry[name]) or not low <= retry[name] <= high:
-        raise bad(f"{where}healthyRetryPolicy.{name} must be between {low} and {high}")
+_DEFAULT_REQUEST: Final[Policy] = {"headerContentType": CONTENT_TYPE}
 
 
 def bad(reason: str) -> InvalidParameter:
-    """The policy cannot be used."""
+    """The policy cannot be used; the action's name of the parameter is AWS's."""
     return InvalidParameter.named(f"DeliveryPolicy: {reason}")
 
 
-def _object(text: str) -> dict[str, Any]:
-    try:
-        policy = msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        policy = None
-    if not isinstance(policy, dict):
-        raise bad("failed to parse JSON")
-    return policy
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _short(name: str) -> str:
-    """`defaultHealthyRetryPolicy` -> `healthyRetryPolicy`."""
-    rest = name.removeprefix("default")
-    return rest if rest == name else rest[:1].lower() + rest[1:]
-
-
-# --- which one holds -------------------------------------------------------------------------------------------------
+# --- what is in force ------------------------------------------------------------------------------------------------
 def effective_policy(subscription: str | None, topic: str | None) -> dict[str, Any]:
-    """The subscription's policy, where it has one and may; else the topic's; with AWS's defaults where it is silent."""
-    given = _parts(topic, "http")
-    if subscription and not given.get("disableSubscriptionOverrides"):
-        given |= msgspec.json.decode(subscription)
-    effective: dict[str, Any] = {
-        "healthyRetryPolicy": {**DEFAULT_RETRY, **(given.get("healthyRetryPolicy") or {})},
-        "requestPolicy": {"headerContentType": DEFAULT_CONTENT_TYPE, **(given.get("requestPolicy") or {})},
-    }
-    if given.get("throttlePolicy"):
-        effective["throttlePolicy"] = given["throttlePolicy"]
-    return effective
+    """EffectiveDeliveryPolicy of a subscription: its own sections, else the topic's, else AWS's defaults.
 
-
-def effective_topic_policy(text: str | None) -> dict[str, Any]:
-    """A topic's policy with AWS's defaults where it is silent, in the topic's own form."""
-    given = _parts(text, "http")
-    effective = effective_policy(None, text)
-    http = {f"default{name[:1].upper()}{name[1:]}": value for name, value in effective.items()}
-    return {"http": {**http, "disableSubscriptionOverrides": bool(given.get("disableSubscriptionOverrides"))}}
-
-
-def _parts(text: str | None, member: str) -> dict[str, Any]:
-    """Parts of a topic's policy under a subscription's names."""
-    policy = msgspec.json.decode(text) if text else {}
-    return {_short(name): value for name, value in (policy.get(member) or {}).items()}
-
-
-# --- retries ---------------------------------------------------------------------------------------------------------
-def retry_delays(retry: Mapping[str, Any]) -> list[float]:
-    """Seconds before each retry: at once, then the least delay, then rising, then the greatest delay."""
-    low, high = float(retry["minDelayTarget"]), float(retry["maxDelayTarget"])
-    rising = retry["numRetries"] - sum(retry[name] for name in _COUNTS[1:])
-    return [
-        *[0.0] * retry["numNoDelayRetries"],
-        *[low] * retry["numMinDelayRetries"],
-        *(backoff(retry["backoffFunction"], low, high, step, rising) for step in range(1, rising + 1)),
-        *[high] * retry["numMaxDelayRetries"],
-    ]
-
-
-def backoff(function: str, low: float, high: float, step: int, steps: int) -> float:
-    """The delay of the rising phase's step (1 to `steps`), from `low` to `high`.
-
-    linear: equal differences; arithmetic: differences that grow by equal amounts; geometric: equal quotients;
-    exponential: differences that double.
+    Both texts have been checked; None and an empty text stand for no policy.
     """
-    if steps == 1 or low == high:
-        return low if steps == 1 else high
-    part = (step - 1) / (steps - 1)
-    if function == "geometric":
-        return float(low * (high / low) ** part)
-    if function == "arithmetic":
-        return low + (high - low) * (step - 1) * step / ((steps - 1) * steps)
-    if function == "exponential":
-        return float(low + (high - low) * (2 ** (step - 1) - 1) / (2 ** (steps - 1) - 1))
-    return low + (high - low) * part
+    http = _read(topic).get("http") or {}
+    own = {} if http.get("disableSubscriptionOverrides") else _read(subscription)
+    throttle = own.get("throttlePolicy") or http.get("defaultThrottlePolicy")
+    request = own.get("requestPolicy") or http.get("defaultRequestPolicy") or {}
+    retries = own.get("healthyRetryPolicy") or http.get("defaultHealthyRetryPolicy") or {}
+    return {
+        "healthyRetryPolicy": {**DEFAULT_RETRY, **_given(retries)},
+        "sicklyRetryPolicy": None,
+        "throttlePolicy": throttle,
+        "requestPolicy": {**_DEFAULT_REQUEST, **_given(request)},
+        "guaranteed": False,
+    }
+
+
+def effective_topic_policy(topic: str | None) -> dict[str, Any]:
+    """EffectiveDeliveryPolicy of a topic: what a subscription without a policy of its own gets."""
+    http = _read(topic).get("http") or {}
+    policy = effective_policy(None, topic)
+    answer: dict[str, Any] = {
+        "defaultHealthyRetryPolicy": policy["healthyRetryPolicy"],
+        "disableSubscriptionOverrides": bool(http.get("disableSubscriptionOverrides")),
+    }
+    if policy["throttlePolicy"]:
+        answer["defaultThrottlePolicy"] = policy["throttlePolicy"]
+    return {"http": {**answer, "defaultRequestPolicy": policy["requestPolicy"]}}
+
+
+def retry_delays(retry: Policy) -> list[float]:
+    """Seconds before each retry, first to last: immediate, pre-backoff, backoff and post-backoff phase."""
+    retries = {**DEFAULT_RETRY, **_given(retry)}
+    shortest, longest = retries["minDelayTarget"], retries["maxDelayTarget"]
+    at_once, early, late = (retries[f"num{phase}DelayRetries"] for phase in ("No", "Min", "Max"))
+    between = retries["numRetries"] - at_once - early - late
+    share = _SHARES[retries["backoffFunction"]]
+    curve = [
+        shortest + (longest - shortest) * share(i, between - 1, longest / shortest) for i in range(between)
+    ]
+    return [0.0] * at_once + [float(shortest)] * early + curve + [float(longest)] * late
+
+
+# How much of the way from the shortest to the longest delay is gone at retry i of 0..last. ratio: longest / shortest.
+_SHARES: Final[dict[str, Callable[[int, int, float], float]]] = {
+    # equal steps
+    "linear": lambda i, last, _: i / last if last else 0.0,
+    # each step longer than the one before by the same amount
+    "arithmetic": lambda i, last, _: i * (i + 1) / (last * (last + 1)) if last else 0.0,
+    # each delay longer than the one before by the same factor
+    "geometric": lambda i, last, ratio: (
+        (ratio ** (i / last) - 1) / (ratio - 1) if last and ratio > 1 else 0.0
+    ),
+    # each step twice the one before
+    "exponential": lambda i, last, _: (2**i - 1) / (2**last - 1) if last else 0.0,
+}
+
+
+# --- what is allowed -------------------------------------------------------------------------------------------------
+def check_delivery_policy(text: str) -> None:
+    """A subscription's policy. Raises InvalidParameter. An empty text, which removes the policy, is allowed."""
+    _check_sections(_object(_parse(text), ""), "", "healthyRetryPolicy", "throttlePolicy", "requestPolicy")
+
+
+def check_topic_policy(text: str) -> None:
+    """A topic's policy. Raises InvalidParameter. An empty text, which removes the policy, is allowed."""
+    document = _object(_parse(text), "")
+    _check_names(document, {"http"})
+    http = _object(document.get("http"), "http")
+    _check_sections(
+        http, "http.", "defaultHealthyRetryPolicy", "defaultThrottlePolicy", "defaultRequestPolicy"
+    )
+
+
+def _check_sections(document: Policy, path: str, retries: str, throttle: str, request: str) -> None:
+    old = {"sicklyRetryPolicy", "guaranteed", "defaultSicklyRetryPolicy", "disableSubscriptionOverrides"}
+    _check_names(document, {retries, throttle, request} | old)
+    _check_retries(_object(document.get(retries), path + retries), path + retries)
+    _check_numbers(_object(document.get(throttle), path + throttle), path + throttle, _THROTTLE_LIMITS)
+    content_type = _given(_object(document.get(request), path + request)).get(
+        "headerContentType", CONTENT_TYPE
+    )
+    if not isinstance(content_type, str) or content_type.partition(";")[0].strip() not in _CONTENT_TYPES:
+        raise bad(f"{path}{request}.headerContentType is not a supported content type")
+    if not content_type.isascii() or not content_type.isprintable():
+        raise bad(f"{path}{request}.headerContentType is not a supported content type")
+
+
+def _check_retries(retries: Policy, path: str) -> None:
+    _check_numbers(retries, path, _RETRY_LIMITS, "backoffFunction")
+    whole = {**DEFAULT_RETRY, **_given(retries)}
+    if whole["backoffFunction"] not in _CURVES:
+        raise bad(f"{path}.backoffFunction must be one of {', '.join(_CURVES)}")
+    if whole["maxDelayTarget"] < whole["minDelayTarget"]:
+        raise bad(f"{path}.maxDelayTarget must be greater than or equal to minDelayTarget")
+    if whole["numRetries"] < sum(whole[f"num{phase}DelayRetries"] for phase in ("No", "Min", "Max")):
+        raise bad(
+            f"{path}.numRetries must be greater than or equal to the sum of numNoDelayRetries,"
+            " numMinDelayRetries and numMaxDelayRetries"
+        )
+    if sum(retry_delays(whole)) > MOST_RETRY_SECONDS:
+        raise bad(
+            f"{path}: total retry time must be less than or equal to {MOST_RETRY_SECONDS}"
+        )
+
+
+def _check_numbers(
+    section: Policy, path: str, limits: Mapping[str, tuple[int, int | None]], *others: str
+) -> None:
+    _check_names(section, {*limits, *others})
+    for name, (least, greatest) in limits.items():
+        value = section.get(name)
+        if value is None:
+            continue
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise bad(f"{path}.{name} must be an integer")
+        if value < least:
+            raise bad(f"{path}.{name} must be greater than or equal to {least}")
+        if greatest is not None and value > greatest:
+            raise bad(f"{path}.{name} must be less than or equal to {greatest}")
+
+
+def _check_names(section: Policy, known: set[str]) -> None:
+    for name in section:
+        if name not in known:
+            raise bad(f"Unexpected JSON member: {name}")
+
+
+def _object(value: Any, path: str) -> Policy:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise bad(f"{path} must be a JSON object".lstrip())
+    return value
+
+
+def _parse(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text) if text else None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise bad("failed to parse JSON") from error
+
+
+def _read(text: str | None) -> Policy:
+    return _object(_parse(text or ""), "")
+
+
+def _given(section: Policy) -> dict[str, Any]:
+    return {name: value for name, value in section.items() if value is not None}
