@@ -159,6 +159,18 @@ create unlogged table queue.in_flight (
     constraint in_flight_pkey PRIMARY KEY (queue_id)
 );
 
+create table queue.lane (
+    lane text not null,
+    next_at timestamp with time zone not null,
+    failures integer not null default 0,
+    pauses integer not null default 0,
+    paused_until timestamp with time zone,
+    probe bigint,
+    paced_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
+    constraint lane_pkey PRIMARY KEY (lane)
+) with (fillfactor=60, autovacuum_vacuum_scale_factor=0.02);
+CREATE INDEX lane_next_at ON queue.lane USING btree (next_at);
+
 create table queue.lease (
     pos bigint not null,
     first_id bigint not null,
@@ -235,8 +247,9 @@ create table queue.notice (
     head text,
     tail text,
     headers jsonb,
+    attributes jsonb,
     constraint notice_pkey PRIMARY KEY (notice_id)
-);
+) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0);
 CREATE INDEX notice_message ON queue.notice USING btree (message_id);
 
 create type queue.publication as (
@@ -396,6 +409,8 @@ create unlogged table queue.watcher (
 create table queue.webhook (
     webhook_id bigint not null generated always as identity,
     notice_id bigint not null,
+    created_at timestamp with time zone not null default clock_timestamp(),
+    account_id text not null,
     subscription_arn text,
     binding_id bigint,
     endpoint text not null,
@@ -406,16 +421,22 @@ create table queue.webhook (
     state text not null default 'pending'::text,
     attempts integer not null default 0,
     due_at timestamp with time zone not null default clock_timestamp(),
-    leased_until timestamp with time zone,
+    lease uuid,
+    waiting boolean not null default false,
+    lane text not null generated always as ((endpoint ||
+CASE
+    WHEN (POSITION(('maxReceivesPerSecond'::text) IN ((COALESCE(subscription_policy, ''::text) || COALESCE(topic_policy, ''::text)))) > 0) THEN (' '::text || COALESCE(subscription_arn, ''::text))
+    ELSE ''::text
+END)) stored,
     last_status integer,
     last_error text,
-    created_at timestamp with time zone not null default clock_timestamp(),
     constraint webhook_pkey PRIMARY KEY (webhook_id),
-    constraint webhook_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'exhausted'::text]))),
-    constraint webhook_notice_id_fkey FOREIGN KEY (notice_id) REFERENCES queue.notice(notice_id)
-);
-CREATE INDEX webhook_due ON queue.webhook USING btree (due_at) WHERE (state = 'pending'::text);
+    constraint webhook_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'exhausted'::text])))
+) with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0);
+CREATE INDEX webhook_due ON queue.webhook USING btree (due_at, webhook_id) WHERE ((state = 'pending'::text) AND (NOT waiting));
+CREATE INDEX webhook_exhausted ON queue.webhook USING btree (account_id, webhook_id) WHERE (state = 'exhausted'::text);
 CREATE INDEX webhook_notice ON queue.webhook USING btree (notice_id);
+CREATE INDEX webhook_waiting ON queue.webhook USING btree (lane, due_at, webhook_id) WHERE ((state = 'pending'::text) AND waiting);
 
 create table queue.worker_position (
     worker text not null,
@@ -484,8 +505,16 @@ function queue.check_key(p_text text, p_pattern boolean DEFAULT false)
     returns void
     language plpgsql immutable;
 
+function queue.claim_lane(p_lane queue.lane, p_limit integer, p_until timestamp with time zone)
+    returns bigint[]
+    language plpgsql;
+
 function queue.claim_shard(p_queue_id integer, p_shards integer)
     returns integer
+    language plpgsql;
+
+function queue.claim_webhooks(p_limit integer, p_lease uuid, p_lease_ms integer, p_lanes text[], p_busy integer[], p_per_lane integer)
+    returns TABLE(webhook_id bigint, lane text, endpoint text, kind text, message_id uuid, topic_arn text, subscription_arn text, raw boolean, subscription_policy text, topic_policy text, attempts integer, body text)
     language plpgsql;
 
 function queue.clean_dropped(p_queue_id integer, p_limit integer)
@@ -628,6 +657,10 @@ function queue.epoch_ms(p_at timestamp with time zone)
     returns bigint
     language sql stable;
 
+function queue.expire_webhooks(p_limit integer)
+    returns TABLE(exhausted integer, dead_lettered integer)
+    language plpgsql;
+
 function queue.facts_of(p_message jsonb)
     returns jsonb
     language sql immutable;
@@ -656,6 +689,10 @@ function queue.first_received_at(p_queue_id integer, p_shard integer, p_pos bigi
     returns timestamp with time zone
     language plpgsql;
 
+function queue.give_up_webhooks(p_ids bigint[])
+    returns integer
+    language plpgsql;
+
 function queue.groups_in_flight(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
     returns TABLE(group_id text, messages bigint, seconds double precision)
     language sql stable;
@@ -679,6 +716,10 @@ function queue.in_network(p_text text, p_network text)
 function queue.judge_groups(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
     returns text[]
     language sql stable;
+
+function queue.judge_lanes(p_ids bigint[], p_lanes text[], p_healths integer[])
+    returns void
+    language plpgsql;
 
 function queue.key_matches(p_pattern text[], p_key text[])
     returns boolean
@@ -714,6 +755,10 @@ function queue.list_subscription_page(p_owner text, p_region text, p_topic text,
 
 function queue.list_topic_page(p_account_id text, p_region text, p_after text, p_limit integer)
     returns TABLE(arn text, name text)
+    language sql stable;
+
+function queue.list_webhooks(p_account_id text, p_state text, p_after bigint, p_limit integer)
+    returns TABLE(webhook_id bigint, state text, kind text, message_id uuid, topic_arn text, subscription_arn text, binding_id bigint, endpoint text, attempts integer, due_at_ms bigint, under_way boolean, last_status integer, last_error text, dead_letter_arn text, created_at_ms bigint)
     language sql stable;
 
 function queue.lock_groups(p_queue_id integer, p_groups text[])
@@ -786,6 +831,10 @@ function queue.move_target(p_queue_id integer, p_destination text, p_system json
 
 function queue.next_queues(p_worker text, p_limit integer)
     returns TABLE(queue_id integer)
+    language plpgsql;
+
+function queue.next_webhook(p_watcher uuid)
+    returns TABLE(wait_ms integer)
     language plpgsql;
 
 function queue.noisy_groups(p_queue_id integer, p_shards integer, p_shard integer, p_pos bigint, p_want integer, p_now timestamp with time zone)
@@ -924,6 +973,10 @@ function queue.resolve(p_name text)
     returns text
     language plpgsql stable;
 
+function queue.retry_webhook(p_account_id text, p_webhook_id bigint)
+    returns TABLE(webhook_id bigint)
+    language plpgsql;
+
 function queue.revoke_key(p_key_id text)
     returns TABLE(revoked boolean)
     language plpgsql;
@@ -978,6 +1031,10 @@ function queue.set_topic_attributes(p_arn text, p_attributes jsonb)
 
 function queue.settle_group(p_group_key bigint)
     returns void
+    language plpgsql;
+
+function queue.settle_webhooks(p_ids bigint[], p_leases uuid[], p_lanes text[], p_statuses integer[], p_errors text[], p_delays_ms integer[], p_healths integer[])
+    returns TABLE(delivered integer, retried integer, exhausted integer, dead_lettered integer, lost integer)
     language plpgsql;
 
 function queue.shared_secret(p_name text, p_new bytea)
@@ -1068,6 +1125,10 @@ function queue.untag_topic(p_arn text, p_keys text[])
     returns TABLE(error text)
     language plpgsql;
 
+function queue.wake_webhooks()
+    returns void
+    language sql;
+
 function queue.watch_in_flight(p_queue_id integer, p_many boolean DEFAULT NULL::boolean)
     returns void
     language plpgsql;
@@ -1075,3 +1136,11 @@ function queue.watch_in_flight(p_queue_id integer, p_many boolean DEFAULT NULL::
 function queue.watch_queues(p_arns text[], p_watcher uuid)
     returns TABLE(arn text)
     language sql;
+
+function queue.webhook_body(p_raw boolean, p_subscription_arn text, p_notice queue.notice)
+    returns text
+    language sql stable;
+
+function queue.webhook_rate(p_subscription text, p_topic text)
+    returns integer
+    language sql immutable;

@@ -28,4 +28,5 @@ begin
             perform queue.publish_to_endpoint(p_topic, v_match.subscription, v_match.entries);
         end if;
     end loop;
+    perform queue.wake_webhooks();
 end $$;

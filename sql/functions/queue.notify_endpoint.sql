@@ -5,8 +5,9 @@ create or replace function queue.notify_endpoint(
 language sql volatile as $$
 with notice as (
     insert into queue.notice (kind, topic_arn, message_id, raw)
-    values (p_kind, p_topic, gen_random_uuid(), p_text) returning notice_id)
-insert into queue.webhook (notice_id, subscription_arn, endpoint, raw, subscription_policy)
-select n.notice_id, p_subscription.arn, p_subscription.endpoint, false, p_subscription.attributes ->> 'DeliveryPolicy'
-from notice n
+    values (p_kind, p_topic, (p_text::jsonb ->> 'MessageId')::uuid, p_text) returning notice_id)
+insert into queue.webhook (notice_id, account_id, subscription_arn, endpoint, raw, subscription_policy)
+select n.notice_id, split_part(p_topic, ':', 5), p_subscription.arn, p_subscription.endpoint, false, p_subscription.attributes ->> 'DeliveryPolicy'
+from notice n;
+select queue.wake_webhooks();
 $$;

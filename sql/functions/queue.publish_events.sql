@@ -30,17 +30,19 @@ begin
             case when right(v_queue, 5) = '.fifo' then array[p_routing_key] end,
             case when right(v_queue, 5) = '.fifo' then array[gen_random_uuid()::text] end) s;
     end loop;
+    perform queue.wake_webhooks();
     return query
     with bound as materialized (
         select b.* from queue.matching_bindings(p_account_id, p_region, p_routing_key, coalesce(p_facts, '{}')) b
         where b.protocol <> 'queue'),
     notice as (
-        insert into queue.notice (kind, message_id, routing_key, raw, headers)
-        select 'event', gen_random_uuid(), p_routing_key, p_body, p_headers
+        insert into queue.notice (kind, topic_arn, message_id, routing_key, raw, headers, attributes)
+        select 'event', concat_ws(':', 'arn:aws:sns', p_region, p_account_id, p_routing_key), gen_random_uuid(),
+            p_routing_key, p_body, p_headers, p_attributes
         where exists (select from bound) returning notice_id),
     stored as (
-        insert into queue.webhook (notice_id, binding_id, endpoint, raw)
-        select n.notice_id, b.binding_id, b.endpoint, not b.envelope from notice n, bound b
+        insert into queue.webhook (notice_id, account_id, binding_id, endpoint, raw)
+        select n.notice_id, p_account_id, b.binding_id, b.endpoint, not b.envelope from notice n, bound b
         returning webhook_id)
     select null::text, count(*), null::text from stored;
 end $$;

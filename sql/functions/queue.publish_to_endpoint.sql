@@ -13,14 +13,14 @@ begin
         select n.notice_id into v_notice from queue.notice n
         where n.message_id = v_entry.message_id and n.raw = v_content ->> 'raw';
         if v_notice is null then
-            insert into queue.notice (kind, topic_arn, message_id, raw, head, tail)
+            insert into queue.notice (kind, topic_arn, message_id, raw, head, tail, attributes)
             values ('Notification', p_topic.arn, v_entry.message_id, v_content ->> 'raw', v_content ->> 'head',
-                v_content ->> 'tail')
+                v_content ->> 'tail', v_entry.attributes)
             returning notice_id into v_notice;
         end if;
-        insert into queue.webhook (notice_id, subscription_arn, endpoint, raw, subscription_policy, topic_policy,
-            dead_letter_arn)
-        values (v_notice, p_subscription.arn, p_subscription.endpoint, p_subscription.raw,
+        insert into queue.webhook (notice_id, account_id, subscription_arn, endpoint, raw, subscription_policy,
+            topic_policy, dead_letter_arn)
+        values (v_notice, p_topic.account_id, p_subscription.arn, p_subscription.endpoint, p_subscription.raw,
             p_subscription.attributes ->> 'DeliveryPolicy', p_topic.attributes ->> 'DeliveryPolicy',
             p_subscription.dead_letter_arn);
     end loop;

@@ -15,7 +15,7 @@ from tests.lambda_door import FUNCTIONS, file_name, load_handler
 
 TEMPLATE = FUNCTIONS.parent / "template.yaml"
 FILES = sorted(FUNCTIONS.rglob("*.py"))
-OTHERS = {"gateway", "maintain", "move"}
+OTHERS = {"gateway", "maintain", "move", "deliver_webhooks"}
 
 
 class Loader(yaml.SafeLoader):
@@ -72,7 +72,7 @@ def test_one_function_for_each_action(functions: dict[str, dict[str, Any]]) -> N
         f"{action.service.capitalize()}{action.name}": f"{action.service}.{file_name(action.name)}.handler"
         for action in ACTIONS
     }
-    others = {name.capitalize(): f"{name}.handler" for name in OTHERS}
+    others = {name.title().replace("_", ""): f"{name}.handler" for name in OTHERS}
     assert {name: properties["Handler"] for name, properties in functions.items()} == expected | others
 
 

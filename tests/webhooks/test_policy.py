@@ -36,9 +36,10 @@ def graph(curve: str) -> list[float]:
 
 
 def refusal(policy: Any, topic: bool = False) -> str:
+    check = check_topic_policy if topic else check_delivery_policy
+    text = policy if isinstance(policy, str) else json.dumps(policy)
     with pytest.raises(InvalidParameter) as caught:
-        check = check_topic_policy if topic else check_delivery_policy
-        check(policy if isinstance(policy, str) else json.dumps(policy))
+        check(text)
     return caught.value.message
 
 
@@ -120,9 +121,14 @@ def test_what_a_topic_without_a_policy_answers() -> None:
         (
             {"http": {"defaultHealthyRetryPolicy": {"numRetries": 101}}},
             True,
-            "Invalid parameter: DeliveryPolicy: http.defaultHealthyRetryPolicy.numRetries must be less than or equal to 100",
+            "Invalid parameter: DeliveryPolicy: http.defaultHealthyRetryPolicy.numRetries"
+            " must be less than or equal to 100",
         ),
-        ({"throttlePolicy": {}}, True, "Invalid parameter: DeliveryPolicy: Unexpected JSON member: throttlePolicy"),
+        (
+            {"throttlePolicy": {}},
+            True,
+            "Invalid parameter: DeliveryPolicy: Unexpected JSON member: throttlePolicy",
+        ),
     ],
 )
 def test_refusals_in_the_words_of_aws(policy: Any, topic: bool, text: str) -> None:

@@ -162,9 +162,7 @@ def _check_retries(retries: Policy, path: str) -> None:
             " numMinDelayRetries and numMaxDelayRetries"
         )
     if sum(retry_delays(whole)) > MOST_RETRY_SECONDS:
-        raise bad(
-            f"{path}: total retry time must be less than or equal to {MOST_RETRY_SECONDS}"
-        )
+        raise bad(f"{path}: total retry time must be less than or equal to {MOST_RETRY_SECONDS}")
 
 
 def _check_numbers(

@@ -85,6 +85,19 @@ SETTINGS: Final = (
     Setting("QUEUE_MAINTAIN_INTERVAL_MS", 2000, "ms", "Pause between two rounds of cleaning in a process.", 1),
     Setting("QUEUE_MOVE_INTERVAL_MS", 1000, "ms", "Pause between two looks of a process for message move tasks "
             "to work on.", 1),
+    Setting("QUEUE_HTTP_DELIVERY_ENABLED", True, "", "Deliver webhooks: POST messages to subscribed HTTP(S) "
+            "endpoints, see [webhooks.md](webhooks.md)."),
+    Setting("QUEUE_HTTP_DELIVERY_POLL_MS", 1000, "ms", "Longest pause between two looks of a process for webhooks "
+            "that are due. A publish ends the pause.", 10),
+    Setting("QUEUE_HTTP_DELIVERY_TIMEOUT_SECS", 5, "seconds", "How long the endpoint of an event may take to answer, "
+            "connecting included. For subscriptions of SNS topics it is 15, as on AWS.", 1, 15),
+    Setting("QUEUE_HTTP_DELIVERY_BATCH_SIZE", 50, "webhooks", "Most webhooks that a process claims at once, and so "
+            "most requests that it has under way.", 1, 1000),
+    Setting("WEBHOOK_ALLOW_CIDRS", "", "networks", "Networks that webhooks may reach although they are not public, "
+            "separated by commas: `10.0.0.0/8,fd00::/8`. Empty: public addresses only."),
+    Setting("WEBHOOK_SIGNING_SECRET", "", "whsec_…", "Signs webhooks of events as Standard Webhooks do: `whsec_` and "
+            "the base64 text of 24 to 64 bytes. Several, separated by blanks, sign side by side, to change "
+            "them.", secret=True),
     Setting("QUEUE_HISTORY_DAYS", 30, "days", "How long it is kept what became of each message (without its "
             "body), for metrics.", 1),
     Setting("QUEUE_DRAIN_SECONDS", 4, "seconds", "After SIGTERM or Ctrl-C: longest wait for requests under "
@@ -123,6 +136,12 @@ class Settings:
     queue_in_flight_limit: int
     queue_maintain_interval_ms: int
     queue_move_interval_ms: int
+    queue_http_delivery_enabled: bool
+    queue_http_delivery_poll_ms: int
+    queue_http_delivery_timeout_secs: int
+    queue_http_delivery_batch_size: int
+    webhook_allow_cidrs: str
+    webhook_signing_secret: str = field(repr=False)
     queue_history_days: int
     queue_drain_seconds: int
     log_level: str

@@ -120,6 +120,16 @@ TRANSACT = Statement(
      "jsonb[]", "jsonb[]", "jsonb[]", "int4[]"),
 )  # fmt: skip
 
+# --- webhooks --------------------------------------------------------------------------------------------------------
+NEXT_WEBHOOK = Statement("queue.next_webhook", ("uuid",))
+CLAIM_WEBHOOKS = Statement("queue.claim_webhooks", ("int4", "uuid", "int4", "text[]", "int4[]", "int4"))
+SETTLE_WEBHOOKS = Statement(
+    "queue.settle_webhooks", ("int8[]", "uuid[]", "text[]", "int4[]", "text[]", "int4[]", "int4[]")
+)
+EXPIRE_WEBHOOKS = Statement("queue.expire_webhooks", ("int4",))
+LIST_WEBHOOKS = Statement("queue.list_webhooks", ("text", "text", "int8", "int4"))
+RETRY_WEBHOOK = Statement("queue.retry_webhook", ("text", "int8"))
+
 # --- access ----------------------------------------------------------------------------------------------------------
 FIND_ACCESS_KEY = Statement("queue.find_access_key", ("text",))
 FIND_BEARER_KEY = Statement("queue.find_bearer_key", ("text",))

@@ -71,6 +71,7 @@ class Hub:
         self._wanted: list[Queue] = []
         self._registrar: asyncio.Task[None] | None = None
         self._draining = False
+        self._signals: dict[str, Callable[[], None]] = {}
         self.ticket: Callable[[], int] = count().__next__
 
     @property
@@ -95,8 +96,14 @@ class Hub:
         self._want(queue)
         return answer
 
+    def on_wake(self, name: str, signal: Callable[[], None]) -> None:
+        """`signal` is called whenever `name`, which is no queue, is woken or notified."""
+        self._signals[name] = signal
+
     def wake(self, queue_arn: str, number: int) -> None:
         """Up to `number` waiters may look again, those first who have waited longest."""
+        if queue_arn in self._signals:
+            self._signals[queue_arn]()
         queue = self._queues.get(queue_arn)
         while queue is not None and queue.waiters and number > 0:
             number -= _answer(queue.waiters.pop(0).answer, True)
@@ -111,6 +118,8 @@ class Hub:
     # --- registering -------------------------------------------------------------------------------------------------
     def notified(self, queue_arn: str) -> None:
         """A notification came: it has used up the registration."""
+        if queue_arn in self._signals:
+            self._signals[queue_arn]()
         queue = self._queues.get(queue_arn)
         if queue is not None:
             queue.current = False

@@ -29,7 +29,7 @@ from .listener import listen
 from .local.account import LocalError
 from .pool import Pool
 from .protocol import OneWriteProtocol
-from .workers import Worker, workers
+from .workers import Worker, check_webhook_settings, workers
 
 BACKLOG = 2048
 # Longer than the idle time of load balancers (60 s on an ALB), which must be the ones that close.
@@ -44,12 +44,15 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 def serve(
     settings: Settings, host: str, port: int, on_ready: Callable[[], None], reuse_port: bool = False
 ) -> None:
-    """Serves until a signal, then returns. `on_ready` is called once the port answers. Raises LocalError.
+    """Serves until a signal, then returns. `on_ready` is called once the port answers.
+
+    Raises LocalError, and SettingError for settings of webhooks that cannot be read.
 
     `reuse_port`: several processes share the port, and the kernel spreads connections over them.
     """
     # At info it writes two lines a call, as a warning one for each request of an outage, which ends with 503 anyway.
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
+    check_webhook_settings(settings)
     environment = Environment(settings, load_receipts(settings))
     listener = listening_socket(host, port, reuse_port)
     asyncio_runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
@@ -159,7 +162,7 @@ async def open_world(settings: Settings) -> AsyncIterator[World]:
     batcher = Batcher(pool.call, settings.queue_batch_limit, settings.queue_linger_ms / 1000)
     hub = Hub(pool.call)
     await pool.open()
-    background = workers(settings)
+    background = workers(settings, hub)
     loop = asyncio.get_running_loop()
     endless = [loop.create_task(hub.run()), loop.create_task(listen(settings.direct_url, hub))]
     ending = [loop.create_task(worker.run()) for worker in background]

@@ -4,16 +4,27 @@ import asyncio
 import logging
 from collections.abc import Callable
 from typing import Any
+from uuid import uuid4
 
 import psycopg
 
 from penstock.database import connect
-from penstock.settings import Settings
+from penstock.settings import SettingError, Settings
+from penstock.webhooks import WEBHOOKS
+from penstock.webhooks.guard import read_networks
+from penstock.webhooks.request import read_secrets
 from penstock.workers import Counts, maintain, move
+from penstock.workers.deliver import Deliverer
+
+from .hub import Hub
 
 RunOnce = Callable[[Settings, "psycopg.Connection[Any]"], Counts]
 
 CANCEL_SECONDS = 0.5
+# A run ends by itself when nothing is due for a minute; cut short, it would first wait for the slowest endpoint.
+LONGEST_DELIVERY_RUN_SECONDS = 3600.0
+# After a stop the deliverer writes the outcomes that it knows; then its query, if there is one, is cancelled.
+SETTLE_SECONDS = 0.4
 
 _log = logging.getLogger(__name__)
 
@@ -28,6 +39,7 @@ class Worker:
         self._pause_seconds = pause_seconds
         self._connection: psycopg.Connection[Any] | None = None
         self._stopping = asyncio.Event()
+        self._awake = asyncio.Event()
 
     async def run(self) -> None:
         """Returns soon after `stop`."""
@@ -47,6 +59,14 @@ class Worker:
     def stop(self) -> None:
         """No further run; a query under way is cancelled, and what was committed before stays done."""
         self._stopping.set()
+        self._awake.set()
+        self._cancel()
+
+    def wake(self) -> None:
+        """Ends the pause, or the next one."""
+        self._awake.set()
+
+    def _cancel(self) -> None:
         if self._connection is not None and not self._connection.closed:
             self._connection.cancel_safe(timeout=CANCEL_SECONDS)
 
@@ -58,14 +78,50 @@ class Worker:
     async def _pause(self) -> None:
         try:
             async with asyncio.timeout(self._pause_seconds):
-                await self._stopping.wait()
+                await self._awake.wait()
         except TimeoutError:
             pass
+        self._awake.clear()
 
 
-def workers(settings: Settings) -> list[Worker]:
+class DeliveryWorker(Worker):
+    """The worker that delivers webhooks; a publish, here or in another process, wakes it."""
+
+    def __init__(self, settings: Settings, hub: Hub) -> None:
+        self._deliverer = Deliverer(uuid4(), LONGEST_DELIVERY_RUN_SECONDS)
+        pause_seconds = settings.queue_http_delivery_poll_ms / 1000
+        super().__init__("deliver", self._deliverer.run_once, settings, pause_seconds)
+        hub.on_wake(WEBHOOKS, self.wake)
+
+    def stop(self) -> None:
+        """As every worker, but what has been delivered is written first."""
+        self._deliverer.stop()
+        self._stopping.set()
+        self._awake.set()
+        asyncio.get_running_loop().call_later(SETTLE_SECONDS, self._cancel)
+
+    def wake(self) -> None:
+        super().wake()
+        self._deliverer.wake()
+
+
+def check_webhook_settings(settings: Settings) -> None:
+    """Raises SettingError for networks or secrets that cannot be read: at the start, not at the first webhook."""
+    try:
+        read_networks(settings.webhook_allow_cidrs)
+    except ValueError as error:
+        raise SettingError(f"WEBHOOK_ALLOW_CIDRS must be networks: {error}") from error
+    try:
+        read_secrets(settings.webhook_signing_secret)
+    except ValueError as error:
+        raise SettingError(f"WEBHOOK_SIGNING_SECRET: {error}") from error
+
+
+def workers(settings: Settings, hub: Hub) -> list[Worker]:
     """Every worker of the container."""
+    delivery = [DeliveryWorker(settings, hub)] if settings.queue_http_delivery_enabled else []
     return [
+        *delivery,
         Worker("maintain", maintain.run_once, settings, settings.queue_maintain_interval_ms / 1000),
         Worker("move", move.run_once, settings, settings.queue_move_interval_ms / 1000),
     ]

@@ -42,12 +42,21 @@ class StaleReceipt(AwsError):  # noqa: N818 - called as the answer is
     status = 409
 
 
+class DeliveryNotFound(AwsError):  # noqa: N818 - called as the answer is
+    """There is no webhook of this id: it was delivered, moved to a dead-letter queue, or never was."""
+
+    json_type = query_code = "DeliveryNotFound"
+    status = 404
+    default_message = "The delivery does not exist."
+
+
 # class: status, code, hint
 TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
     errors.QueueDoesNotExist: (404, "queue_not_found", "Create it with POST /v1/queues."),
     MessageNotFound: (404, "message_not_found", "It may have been deleted, or expired."),
     SubscriptionNotFound: (404, "subscription_not_found", None),
     StaleReceipt: (409, "stale_receipt", "Nothing of the transaction was done."),
+    DeliveryNotFound: (404, "delivery_not_found", "It may have been delivered."),
     errors.QueueNameExists: (409, "queue_exists", None),
     errors.QueueDeletedRecently: (409, "queue_exists", "QUEUE_RECREATE_INTERVAL_SECONDS sets how long."),
     errors.ReceiptHandleIsInvalid: (

@@ -136,6 +136,32 @@ class Matched(BaseModel):
     subscriptions: list[Subscription]
 
 
+class DeliveryDescription(BaseModel):
+    """A webhook. `attempts`: those with a known outcome; `last_status` is absent when the last one had no answer."""
+
+    id: int
+    state: Literal["pending", "exhausted"]
+    kind: str
+    message_id: str
+    topic_arn: str | None = None
+    subscription_arn: str | None = None
+    subscription_id: int | None = None
+    endpoint: str
+    attempts: int
+    under_way: bool
+    next_attempt_at: str | None = None
+    last_status: int | None = None
+    last_error: str | None = None
+    dead_letter_arn: str | None = None
+    created_at: str
+
+
+class Retried(BaseModel):
+    """The delivery that is due now."""
+
+    id: int
+
+
 class Problem(BaseModel):
     """What went wrong; `hint` says what to do about it, where that is known."""
 

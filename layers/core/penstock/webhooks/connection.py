@@ -1,0 +1,114 @@
+"""One HTTP/1.1 connection to an endpoint: a POST goes out, the status of the answer comes back.
+
+Nothing but the status counts. The body is read and thrown away, undecoded and up to a limit, only so that the
+connection can be used again. There are no redirects, cookies, proxies or content codings to be switched off, because
+nothing here knows of them. Parser: llhttp (httptools), in its strict mode.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+import httptools
+
+MOST_ANSWER_BYTES: Final = 65_536
+"""Head and body of an answer that are read; beyond that the connection is closed."""
+DRAIN_SECONDS: Final = 1.0
+"""How long the body of an answer may take before the connection is closed. The status counts all the same."""
+
+
+class ConnectionLost(OSError):  # noqa: N818 - what happened
+    """The endpoint hung up or broke the protocol. `silent`: before the first byte of an answer."""
+
+    def __init__(self, text: str, silent: bool = False) -> None:
+        super().__init__(text)
+        self.silent = silent
+
+
+class Connection(asyncio.Protocol):
+    """An open connection, for one request at a time. `on_idle` gets it back when the next request may be sent."""
+
+    def __init__(self, on_idle: Callable[["Connection"], None]) -> None:
+        self._on_idle = on_idle
+        self._transport: asyncio.Transport | None = None
+        self._parser = httptools.HttpResponseParser(self)
+        self._answer: asyncio.Future[int] | None = None
+        self._received = 0
+        self._drain: asyncio.TimerHandle | None = None
+        self._complete = True
+
+    # --- the sender's side -------------------------------------------------------------------------------------------
+    async def post(self, request: bytes) -> int:
+        """The status of the answer to `request`, a whole HTTP request. Raises ConnectionLost."""
+        if self._transport is None or self._transport.is_closing():
+            raise ConnectionLost("the endpoint closed the connection", silent=True)
+        self._answer = asyncio.get_running_loop().create_future()
+        self._received = 0
+        self._complete = False
+        self._transport.write(request)
+        try:
+            return await self._answer
+        except asyncio.CancelledError:
+            self.abort()
+            raise
+
+    @property
+    def usable(self) -> bool:
+        """Whether another request may be sent."""
+        return self._complete and self._transport is not None and not self._transport.is_closing()
+
+    def abort(self) -> None:
+        """Closes the connection at once and forgets what was not sent yet."""
+        if self._drain is not None:
+            self._drain.cancel()
+        if self._transport is not None:
+            self._transport.abort()
+
+    # --- asyncio's side ----------------------------------------------------------------------------------------------
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - for the type checker
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        if self._complete:
+            self.abort()  # nobody asked
+            return
+        room = MOST_ANSWER_BYTES - self._received
+        self._received += len(data)
+        try:
+            self._parser.feed_data(data[:room])
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+            self._fail("the answer is not HTTP/1.1")
+        if self._received > MOST_ANSWER_BYTES:
+            self._fail("the answer is longer than 64 KiB")
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        self._fail("the endpoint closed the connection")
+
+    # --- the parser's side -------------------------------------------------------------------------------------------
+    def on_headers_complete(self) -> None:
+        """The outcome is known here, whatever becomes of the body."""
+        status = self._parser.get_status_code()
+        if self._complete:
+            self.abort()  # a second answer
+        elif status >= 200 and self._answer is not None and not self._answer.done():
+            self._answer.set_result(status)
+            self._drain = asyncio.get_running_loop().call_later(DRAIN_SECONDS, self.abort)
+
+    def on_message_complete(self) -> None:
+        """The connection is free again, unless the endpoint wants it closed or did not read all of the request."""
+        if self._complete or self._parser.get_status_code() < 200:
+            return  # 1xx: the answer is still to come
+        if self._drain is not None:
+            self._drain.cancel()
+        self._complete = True
+        transport = self._transport
+        if transport is None or not self._parser.should_keep_alive() or transport.get_write_buffer_size():
+            self.abort()
+        else:
+            self._on_idle(self)
+
+    def _fail(self, text: str) -> None:
+        self.abort()
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(ConnectionLost(text, silent=self._received == 0))

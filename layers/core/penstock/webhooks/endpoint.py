@@ -1,0 +1,85 @@
+"""The URL of an endpoint, taken apart once: what is checked, resolved, dialled and sent comes from these parts.
+
+Parsers that disagree about a URL are how forbidden hosts are reached (`http://good\\@bad/`, `http://good#@bad/`). So
+there is one parser, it is strict, and what it does not understand is refused. An international name has to be in its
+ASCII form (`xn--…`), and an IPv4 address has four decimal parts.
+"""
+
+import re
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Final, NamedTuple
+
+Address = IPv4Address | IPv6Address
+
+MAXIMUM_URL_CHARACTERS: Final = 2_048
+_PORTS: Final = {"http": 80, "https": 443}
+_URL: Final = re.compile(
+    r"(?P<scheme>https?)://(?:\[(?P<six>[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9._-]{1,253}))"
+    r"(?::(?P<port>[0-9]{1,5}))?(?P<path>/[^?#]*)?(?P<query>\?[^#]*)?(?:#.*)?",
+    re.IGNORECASE,
+)
+_PRINTABLE: Final = re.compile(r"[!-~]+")
+# The last label decides whether a host is an address: 127.1, 0x7f.0.0.1 and 017700000001 are addresses to a resolver.
+_NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*", re.IGNORECASE)
+
+
+class EndpointRefused(Exception):  # noqa: N818 - what became of the endpoint
+    """The endpoint may not be called now; the text says why. Its name may have another address later."""
+
+
+class EndpointInvalid(EndpointRefused):
+    """The endpoint can never be called: its URL is not acceptable."""
+
+
+class Endpoint(NamedTuple):
+    """Where a delivery goes. `host` is a name or an address without brackets, `target` is path and query."""
+
+    scheme: str
+    host: str
+    port: int
+    target: str
+
+    @property
+    def address(self) -> Address | None:
+        """The address that the host is, if it is one."""
+        try:
+            return ip_address(self.host)
+        except ValueError:
+            return None
+
+    @property
+    def host_header(self) -> str:
+        """The value of the header Host (RFC 9110, 7.2)."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+
+def parse_endpoint(url: str) -> Endpoint:
+    """Raises EndpointInvalid for everything but a plain http or https URL without user information."""
+    if len(url) > MAXIMUM_URL_CHARACTERS or not _PRINTABLE.fullmatch(url):
+        raise EndpointInvalid("the URL is too long, or has characters that are not printable ASCII")
+    match = _URL.fullmatch(url)
+    if match is None:
+        raise EndpointInvalid("not a URL of the form http[s]://host[:port][/path][?query]")
+    scheme = match["scheme"].lower()
+    port = int(match["port"]) if match["port"] else _PORTS[scheme]
+    if not 1 <= port <= 65_535:
+        raise EndpointInvalid(f"no such port: {port}")
+    return Endpoint(scheme, _host(match), port, (match["path"] or "/") + (match["query"] or ""))
+
+
+def _host(match: re.Match[str]) -> str:
+    if match["six"] is not None:
+        return _literal(match["six"])
+    name = match["name"].lower()
+    labels = name.removesuffix(".").split(".")
+    if not all(labels):
+        raise EndpointInvalid("an empty label in the host name")
+    return _literal(name) if _NUMBER.fullmatch(labels[-1]) else name
+
+
+def _literal(text: str) -> str:
+    try:
+        return str(ip_address(text))
+    except ValueError as error:
+        raise EndpointInvalid(f"not an IP address in its usual form: {text}") from error

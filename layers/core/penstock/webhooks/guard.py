@@ -1,0 +1,89 @@
+"""Which addresses may be dialled: public ones, and what WEBHOOK_ALLOW_CIDRS adds (server-side request forgery).
+
+A webhook goes wherever a subscriber says, from inside the network: without this guard, also to a cloud's metadata
+service, to the database and to the service itself. Every address of a name is judged, right before the connection is
+made, and the connection goes to one of the judged addresses: a name that changes its answer gains nothing.
+
+Sources: the IANA registries of special-purpose addresses (IPv4, IPv6); RFC 4291 (mapped), 6052 (NAT64), 3056 (6to4),
+4380 (Teredo).
+"""
+
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
+from typing import Final
+
+from .endpoint import Address, EndpointRefused
+
+Network = IPv4Network | IPv6Network
+
+_NEVER_PUBLIC_4: Final = tuple(
+    IPv4Network(network)
+    for network in (
+        "0.0.0.0/8",  # this network; Linux takes 0.0.0.0 for itself
+        "10.0.0.0/8",  # private
+        "100.64.0.0/10",  # carrier-grade NAT; 100.100.100.200 is the metadata service of Alibaba Cloud
+        "127.0.0.0/8",  # loopback
+        "168.63.129.16/32",  # the platform address of Azure, public by number only
+        "169.254.0.0/16",  # link-local; 169.254.169.254 is the metadata service of most clouds
+        "172.16.0.0/12",  # private
+        "192.0.0.0/24",  # protocol assignments; 192.0.0.192 is the metadata service of Oracle Cloud
+        "192.0.2.0/24",  # documentation
+        "192.88.99.0/24",  # 6to4 relays, given up
+        "192.168.0.0/16",  # private
+        "198.18.0.0/15",  # benchmarks
+        "198.51.100.0/24",  # documentation
+        "203.0.113.0/24",  # documentation
+        "224.0.0.0/4",  # multicast
+        "240.0.0.0/4",  # reserved, and the broadcast address
+    )
+)
+# Everything outside 2000::/3 is something else than a public unicast address.
+_PUBLIC_6: Final = IPv6Network("2000::/3")
+_NEVER_PUBLIC_6: Final = tuple(
+    IPv6Network(network)
+    for network in (
+        "2001::/23",  # protocol assignments, Teredo among them
+        "2001:db8::/32",  # documentation
+        "2002::/16",  # 6to4: an IPv4 address in disguise
+        "3fff::/20",  # documentation
+    )
+)
+_NAT64: Final = IPv6Network("64:ff9b::/96")
+
+
+class Guard:
+    """Judges addresses. `allowed`: networks that may be called although they are not public."""
+
+    def __init__(self, allowed: Iterable[Network] = ()) -> None:
+        self._allowed = tuple(allowed)
+
+    def permits(self, address: Address) -> bool:
+        """Whether this address may be dialled; one that carries an IPv4 address is judged by that one too."""
+        if isinstance(address, IPv6Address):
+            inner = address.ipv4_mapped
+            if inner is not None:
+                return self.permits(inner)
+            if address in _NAT64:
+                return self._is_allowed(address) or self.permits(IPv4Address(int(address) & 0xFFFF_FFFF))
+        return self._is_allowed(address) or is_public(address)
+
+    def check(self, addresses: Iterable[Address]) -> None:
+        """Raises EndpointRefused unless every address is permitted: one bad address spoils a name."""
+        for address in addresses:
+            if not self.permits(address):
+                raise EndpointRefused(f"address {address} is not public and not in WEBHOOK_ALLOW_CIDRS")
+
+    def _is_allowed(self, address: Address) -> bool:
+        return any(address.version == network.version and address in network for network in self._allowed)
+
+
+def is_public(address: Address) -> bool:
+    """Whether the address itself is one of the public internet."""
+    if isinstance(address, IPv4Address):
+        return not any(address in network for network in _NEVER_PUBLIC_4)
+    return address in _PUBLIC_6 and not any(address in network for network in _NEVER_PUBLIC_6)
+
+
+def read_networks(text: str) -> tuple[Network, ...]:
+    """Networks from WEBHOOK_ALLOW_CIDRS, separated by commas or blanks. Raises ValueError, which names the bad one."""
+    return tuple(ip_network(part) for part in text.replace(",", " ").split())

@@ -1,0 +1,155 @@
+"""Posts requests to endpoints over connections that are kept. What is dialled is an address that was judged.
+
+endpoint ──► addresses (the resolver's answer) ──► guard: all of them ──► dial one of them ──► POST, Host and SNI
+                                                                                                of the endpoint
+"""
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable
+from typing import Final, NamedTuple
+from weakref import WeakSet
+
+from .connection import Connection, ConnectionLost
+from .endpoint import Address, Endpoint, EndpointRefused
+from .guard import Guard
+from .resolver import resolve
+
+Resolver = Callable[[str], Awaitable[list[Address]]]
+
+CONNECT_SECONDS: Final = 3.0
+"""Looking up the name, TCP and TLS together."""
+MOST_ADDRESSES: Final = 3
+"""Of a name with more addresses no others are dialled."""
+IDLE_SECONDS: Final = 4.0
+"""How long a connection is kept without a request: Node.js closes at five seconds, most servers later."""
+MOST_IDLE: Final = 200
+
+
+class Origin(NamedTuple):
+    """Connections to the same origin can stand in for each other."""
+
+    scheme: str
+    host: str
+    port: int
+
+
+class Sender:
+    """Belongs to one event loop; `close` ends its connections."""
+
+    def __init__(self, guard: Guard, resolver: Resolver = resolve, tls: ssl.SSLContext | None = None) -> None:
+        self._guard = guard
+        self._resolve = resolver
+        self._tls = tls
+        self._idle: dict[Origin, list[Connection]] = {}
+        self._timers: dict[Connection, asyncio.TimerHandle] = {}
+        self._open: WeakSet[Connection] = WeakSet()
+
+    async def post(self, endpoint: Endpoint, request: bytes, seconds: float) -> int:
+        """The status of the answer. Raises EndpointRefused, TimeoutError and OSError (ssl.SSLError among them).
+
+        A kept connection may have been closed by the endpoint just now: then the request goes out once more, over a
+        new one, unless a part of an answer came.
+        """
+        async with asyncio.timeout(seconds):
+            kept = self._kept(endpoint)
+            if kept is not None:
+                try:
+                    return await kept.post(request)
+                except ConnectionLost as lost:
+                    if not lost.silent:
+                        raise
+            connection = await self._connect(endpoint)
+            return await connection.post(request)
+
+    async def close(self) -> None:
+        """Ends all connections: those that are kept, and those whose answers are still being read."""
+        for timer in self._timers.values():
+            timer.cancel()
+        for connection in list(self._open):
+            connection.abort()
+        self._timers.clear()
+        self._idle.clear()
+        await asyncio.sleep(0)  # the transports close their sockets in the loop's next round
+
+    # --- dialling ----------------------------------------------------------------------------------------------------
+    async def _connect(self, endpoint: Endpoint) -> Connection:
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                addresses = await self._addresses(endpoint)
+                self._guard.check(addresses)
+                return await self._dial(endpoint, addresses[:MOST_ADDRESSES])
+        except TimeoutError as error:
+            raise TimeoutError(f"no connection within {CONNECT_SECONDS:g} s") from error
+
+    async def _addresses(self, endpoint: Endpoint) -> list[Address]:
+        if endpoint.address is not None:
+            return [endpoint.address]
+        addresses = await self._resolve(endpoint.host)
+        if not addresses:
+            raise EndpointRefused(f"{endpoint.host} has no address")
+        return addresses
+
+    async def _dial(self, endpoint: Endpoint, addresses: list[Address]) -> Connection:
+        failed = OSError(f"{endpoint.host} has no address")
+        for address in addresses:
+            try:
+                return await self._dial_one(endpoint, address)
+            except OSError as error:
+                failed = error
+        raise failed
+
+    async def _dial_one(self, endpoint: Endpoint, address: Address) -> Connection:
+        origin = Origin(endpoint.scheme, endpoint.host, endpoint.port)
+        secure = endpoint.scheme == "https"
+        _, connection = await asyncio.get_running_loop().create_connection(
+            lambda: Connection(lambda idle: self._keep(origin, idle)),
+            str(address),  # never the name: nothing is looked up a second time
+            endpoint.port,
+            ssl=self._context() if secure else None,
+            server_hostname=endpoint.host.removesuffix(".") if secure else None,
+        )
+        self._open.add(connection)
+        return connection
+
+    def _context(self) -> ssl.SSLContext:
+        if self._tls is None:
+            self._tls = ssl.create_default_context()
+            self._tls.set_alpn_protocols(["http/1.1"])
+        return self._tls
+
+    # --- keeping -----------------------------------------------------------------------------------------------------
+    def _kept(self, endpoint: Endpoint) -> Connection | None:
+        origin = Origin(endpoint.scheme, endpoint.host, endpoint.port)
+        idle = self._idle.get(origin, [])
+        while idle:
+            connection = idle.pop()
+            self._timers.pop(connection).cancel()
+            if connection.usable:
+                return connection
+        self._idle.pop(origin, None)
+        return None
+
+    def _keep(self, origin: Origin, connection: Connection) -> None:
+        if len(self._timers) >= MOST_IDLE:
+            connection.abort()
+            return
+        idle = self._idle.setdefault(origin, [])
+        idle.append(connection)
+        self._timers[connection] = asyncio.get_running_loop().call_later(
+            IDLE_SECONDS, self._forget, origin, connection
+        )
+
+    def _forget(self, origin: Origin, connection: Connection) -> None:
+        idle = self._idle.get(origin, [])
+        if connection in idle:
+            idle.remove(connection)
+        if not idle:
+            self._idle.pop(origin, None)
+        self._drop(connection)
+
+    def _drop(self, connection: Connection) -> None:
+        timer = self._timers.pop(connection, None)
+        if timer is not None:
+            timer.cancel()
+        connection.abort()

@@ -1,0 +1,80 @@
+"""Webhooks in the database, for one worker: claimed under a lease, settled by its holder, many in one call."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from uuid import UUID, uuid4
+
+import psycopg
+
+from penstock import pgarray
+from penstock.statements import (
+    CLAIM_WEBHOOKS,
+    EXPIRE_WEBHOOKS,
+    NEXT_WEBHOOK,
+    SETTLE_WEBHOOKS,
+    Statement,
+)
+
+from .outcome import Outcome
+from .request import Delivery, read_delivery
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+LEASE_MS: Final = 30_000
+"""Twice the longest time that an attempt takes (15 s). An attempt begins as soon as it is claimed."""
+MOST_EXPIRED: Final = 1_000
+SETTLED: Final = ("delivered", "retried", "exhausted", "dead_lettered", "lost")
+
+
+class Claimed(NamedTuple):
+    """A delivery and the lease under which this worker has it."""
+
+    delivery: Delivery
+    lease: UUID
+
+
+class Finished(NamedTuple):
+    """An attempt with its outcome, to be written."""
+
+    claimed: Claimed
+    outcome: Outcome
+
+
+class Store:
+    """On one autocommit connection: each call is a transaction of its own. Raises psycopg.Error."""
+
+    def __init__(self, connection: "psycopg.Connection[Any]", watcher: UUID | None, per_lane: int) -> None:
+        self._connection = connection
+        self._watcher = watcher
+        self._per_lane = per_lane
+
+    def wait_ms(self) -> int | None:
+        """Until there may be something to do; None: nothing is pending. Notified by the next publish (watcher)."""
+        rows = self._call(NEXT_WEBHOOK, [self._watcher])
+        return int(rows[0][0]) if rows else None
+
+    def claim(self, limit: int, busy: Mapping[str, int]) -> list[Claimed]:
+        """Up to `limit` due webhooks; `busy`: requests under way, by lane."""
+        lease = uuid4()
+        lanes = pgarray.encode("text[]", list(busy))
+        counts = pgarray.encode("int4[]", list(busy.values()))
+        rows = self._call(CLAIM_WEBHOOKS, [limit, lease, LEASE_MS, lanes, counts, self._per_lane])
+        return [Claimed(read_delivery(row), lease) for row in rows]
+
+    def settle(self, finished: Sequence[Finished]) -> dict[str, int]:
+        """Writes outcomes; how many of each kind."""
+        rows: Iterable[tuple[Any, ...]] = (
+            (c.delivery.webhook_id, c.lease.bytes, c.delivery.lane, *outcome) for c, outcome in finished
+        )
+        columns = pgarray.encode_columns(SETTLE_WEBHOOKS.types, list(zip(*rows, strict=True)))
+        return dict(zip(SETTLED, self._call(SETTLE_WEBHOOKS, columns)[0], strict=True))
+
+    def expire(self) -> dict[str, int]:
+        """Gives up what has waited too long for paused endpoints; how many of each kind."""
+        exhausted, dead_lettered = self._call(EXPIRE_WEBHOOKS, [MOST_EXPIRED])[0]
+        return {"exhausted": exhausted, "dead_lettered": dead_lettered}
+
+    def _call(self, statement: Statement, arguments: Sequence[Any]) -> list[tuple[Any, ...]]:
+        with psycopg.RawCursor(self._connection) as cursor:
+            return cursor.execute(statement.text, arguments).fetchall()

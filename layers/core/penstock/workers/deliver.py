@@ -1,0 +1,98 @@
+"""Delivers webhooks: claims them under leases, posts them side by side, writes the outcomes, many in one call.
+
+    claim (a short transaction) ──► POST, up to QUEUE_HTTP_DELIVERY_BATCH_SIZE at once ──► settle (a short transaction)
+
+No transaction is open during a request. A lease outlasts the slowest attempt; only its holder may write the outcome,
+so what a slow worker learns too late changes nothing. A worker that dies loses no delivery: after the lease somebody
+delivers again, which is a second time only where the outcome of the first one was not written yet.
+"""
+
+import asyncio
+import ssl
+from collections import Counter
+from contextlib import suppress
+from time import monotonic
+from typing import Any, Final
+from uuid import UUID
+
+import psycopg
+
+from ..settings import Settings
+from ..webhooks.guard import Guard, read_networks
+from ..webhooks.resolver import resolve
+from ..webhooks.run import STAY_MS, Run
+from ..webhooks.sender import Resolver, Sender
+from ..webhooks.store import SETTLED, Finished, Store
+from . import Counts
+
+LONGEST_RUN_SECONDS = 20.0
+"""After that nothing is claimed; what is under way ends within 15 seconds."""
+MOST_PER_ENDPOINT: Final = 20
+"""Requests to one endpoint at a time, of one process."""
+
+
+class Deliverer:
+    """The worker of one process. Outcomes that could not be written it keeps for its next run.
+
+    `watcher`: who is notified of new webhooks, None: nobody. `stop` and `wake` may be called from any thread.
+    """
+
+    def __init__(
+        self,
+        watcher: UUID | None = None,
+        longest_run_seconds: float = LONGEST_RUN_SECONDS,
+        resolver: Resolver = resolve,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._watcher = watcher
+        self._longest_run_seconds = longest_run_seconds
+        self._resolver = resolver
+        self._tls = tls
+        self._stopping = False
+        self._run: Run | None = None
+        self.unwritten: list[Finished] = []
+
+    def run_once(self, settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
+        """Delivers until nothing is due for a while, or the run's time is over; then waits for what is under way.
+
+        Raises psycopg.Error; what was settled before stays settled.
+        """
+        counts = Counter(dict.fromkeys(SETTLED, 0))
+        if not settings.queue_http_delivery_enabled or self._stopping:
+            return counts
+        store = Store(connection, self._watcher, MOST_PER_ENDPOINT)
+        if self.unwritten or _is_near(store.wait_ms()):
+            counts.update(store.expire())
+            asyncio.run(self._deliver(settings, store, counts))
+        return counts
+
+    def stop(self) -> None:
+        """Nothing more is claimed, and the run under way ends soon. For good."""
+        self._stopping = True
+        self.wake()
+
+    def wake(self) -> None:
+        """There is something to do: ends a pause of the run under way."""
+        run = self._run
+        if run is not None:
+            with suppress(RuntimeError):  # the run's loop is closed: it has ended
+                run.loop.call_soon_threadsafe(run.look)
+
+    async def _deliver(self, settings: Settings, store: Store, counts: "Counter[str]") -> None:
+        guard = Guard(read_networks(settings.webhook_allow_cidrs))
+        sender = Sender(guard, self._resolver, self._tls)
+        self._run = Run(settings, store, sender, counts, self.unwritten)
+        try:
+            await self._run.work(monotonic() + self._longest_run_seconds, lambda: self._stopping)
+        finally:
+            self._run = None
+            await sender.close()
+
+
+_deliverer = Deliverer()
+run_once = _deliverer.run_once
+"""One bounded run, for functions."""
+
+
+def _is_near(wait_ms: int | None) -> bool:
+    return wait_ms is not None and wait_ms <= STAY_MS

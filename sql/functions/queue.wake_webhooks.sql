@@ -1,0 +1,6 @@
+-- queue.wake_webhooks(): at commit, wakes a worker that waits for webhooks to deliver; costs one index probe when none
+-- does. Called by: everything that inserts into queue.webhook, queue.retry_webhook.
+create or replace function queue.wake_webhooks() returns void
+language sql as $$
+select queue.notify_watchers(0, 'webhooks')
+$$;

@@ -1,0 +1,139 @@
+"""A real endpoint on a free port of 127.0.0.1. The path of a request says how it is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+GZIP = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
+# 64 KiB of zeros, gzipped by a million: a decoder would make gigabytes of it. Nobody decodes it.
+CHUNK = b"10000\r\n" + b"\x1f\x8b" + b"\0" * 65_534 + b"\r\n"
+FIXED = {
+    "/200": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+    "/204": b"HTTP/1.1 204 No Content\r\n\r\n",
+    "/chunked": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+    "/continue": b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+    "/302": b"HTTP/1.1 302 Found\r\nLocation: /200\r\nContent-Length: 0\r\n\r\n",
+    "/404": b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
+    "/429": b"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n",
+    "/500": b"HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n",
+    "/twice": b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" * 2,
+    "/garbage": b"SSH-2.0-OpenSSH_9.2\r\n",
+}
+
+
+@dataclass
+class Request:
+    """What arrived."""
+
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+@dataclass
+class Receiver:
+    """`requests`, in the order of arrival; `connections` and `open` count connections."""
+
+    port: int = 0
+    requests: list[Request] = field(default_factory=list)
+    answers: dict[str, bytes] = field(default_factory=lambda: dict(FIXED))
+    connections: int = 0
+    sent: Counter[str] = field(default_factory=Counter)
+
+    def url(self, path: str) -> str:
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    def count(self, path: str) -> int:
+        return sum(request.path == path for request in self.requests)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        with suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            try:
+                while await self._one(reader, writer):
+                    pass
+            finally:
+                writer.close()
+
+    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """One request; whether the connection goes on."""
+        first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")[:-2]
+        headers = dict(line.split(": ", 1) for line in lines)
+        body = await reader.readexactly(int(headers["Content-Length"]))
+        request = Request(first.split(" ")[1], headers, body)
+        self.requests.append(request)
+        if request.path in self.answers:
+            writer.write(self.answers[request.path])
+            await writer.drain()
+            return True
+        await getattr(self, request.path.strip("/").partition("?")[0])(writer)
+        return False
+
+    async def hang_up(self, writer: asyncio.StreamWriter) -> None:
+        """Closes without a word."""
+
+    async def silent(self, writer: asyncio.StreamWriter) -> None:
+        """Never answers; ends when the client does."""
+        await self.sent_until_closed(writer, b"", "silent")
+
+    async def drip(self, writer: asyncio.StreamWriter) -> None:
+        """A head at once, then a body that never ends, byte by byte."""
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+        await self.sent_until_closed(writer, b"x", "drip")
+
+    async def drip_head(self, writer: asyncio.StreamWriter) -> None:
+        """A head that never ends."""
+        writer.write(b"HTTP/1.1 200 OK\r\n")
+        await self.sent_until_closed(writer, b"x", "drip_head")
+
+    async def long_head(self, writer: asyncio.StreamWriter) -> None:
+        """As fast as it goes."""
+        writer.write(b"HTTP/1.1 200 OK\r\n")
+        while not writer.is_closing():
+            writer.write(b"X-Header: " + b"x" * 8000 + b"\r\n")
+            await writer.drain()
+
+    async def gzip(self, writer: asyncio.StreamWriter) -> None:
+        """Gigabytes, for as long as somebody reads."""
+        writer.write(GZIP)
+        while not writer.is_closing():
+            writer.write(CHUNK)
+            self.sent["gzip"] += len(CHUNK)
+            await writer.drain()
+
+    async def sent_until_closed(self, writer: asyncio.StreamWriter, piece: bytes, name: str) -> None:
+        while not writer.is_closing():
+            writer.write(piece)
+            self.sent[name] += len(piece)
+            await asyncio.sleep(0.02)
+
+
+@contextmanager
+def running_receiver() -> Iterator[Receiver]:
+    """In a thread of its own, until the end of the block."""
+    receiver, ready = Receiver(), threading.Event()
+    ends: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+
+    async def main() -> None:
+        stop = asyncio.Event()
+        ends.append((asyncio.get_running_loop(), stop))
+        server = await asyncio.start_server(receiver.serve, "127.0.0.1", 0)
+        receiver.port = server.sockets[0].getsockname()[1]
+        ready.set()
+        await stop.wait()
+        server.close()
+
+    thread = threading.Thread(target=lambda: asyncio.run(main()))
+    thread.start()
+    try:
+        assert ready.wait(10)
+        yield receiver
+    finally:
+        for loop, stop in ends:
+            loop.call_soon_threadsafe(stop.set)
+        thread.join()
