@@ -121,8 +121,10 @@ def test_what_a_topic_without_a_policy_answers() -> None:
         (
             {"http": {"defaultHealthyRetryPolicy": {"numRetries": 101}}},
             True,
-            "Invalid parameter: DeliveryPolicy: http.defaultHealthyRetryPolicy.numRetries"
-            " must be less than or equal to 100",
+            (
+                "Invalid parameter: DeliveryPolicy: http.defaultHealthyRetryPolicy.numRetries"
+                " must be less than or equal to 100"
+            ),
         ),
         (
             {"throttlePolicy": {}},
