@@ -25,6 +25,9 @@ from tests.hostile.members import Target
 from tests.hostile.wire import Connection, Outcome
 from tests.web.service import running_service
 
+# Where workers are, and who listens: these change by themselves, whatever is asked.
+OF_PROCESSES = {"worker_position", "watcher"}
+
 
 class Arena(NamedTuple):
     """An installation of its own, with something to be attacked at each door."""
@@ -42,9 +45,9 @@ class Arena(NamedTuple):
         return Target(url, fifo_url, sqs.arn(url), sqs.one(url)["ReceiptHandle"])
 
     def contents(self) -> dict[str, tuple[Any, ...]]:
-        """Number of rows and digest of each table, but of the one in which workers note where they are."""
+        """Number of rows and digest of each table, but of those in which processes note themselves."""
         query = "select c.relname from pg_class c where c.relnamespace = 'queue'::regnamespace and c.relkind = 'r'"
-        tables = [name for (name,) in self.clock.connection.execute(query) if name != "worker_position"]
+        tables = [name for (name,) in self.clock.connection.execute(query) if name not in OF_PROCESSES]
         count = sql.SQL("select count(*), md5(string_agg(t::text, ' ' order by t::text)) from queue.{} t")
         found = {t: self.clock.connection.execute(count.format(sql.Identifier(t))).fetchone() for t in tables}
         return {table: row or () for table, row in found.items()}
