@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import Generator
 from typing import Any, cast
 
-from penstock.effects import Effect, Pause, Row, Rows, Take, Wait, Wake
+import pytest
+
+from penstock.effects import Effect, Pause, Row, Rows, Take, Wait, Wake, Woken
 from penstock.statements import RECEIVE_MESSAGES, Statement
 from penstock_web.batcher import Batcher
 from penstock_web.driver import World, drive
@@ -71,7 +73,38 @@ def test_who_is_woken_but_has_left_passes_the_turn_on() -> None:
         await settle()
         world.hub.wake(ORDERS, 1)
         first.cancel()
-        assert await second is True
+        assert await second == Woken.FOR_ONE
+        assert loop.time() == 0.0
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(("arn", "looks"), [(ORDERS, 1), (f"{ORDERS}.fifo", 2)])
+def test_who_comes_while_others_wait_lines_up_unseen(arn: str, looks: int) -> None:
+    """The first look was empty, and whatever comes afterwards wakes the first in line. Not so on FIFO queues."""
+
+    def polling(may_wait: bool) -> Steps:
+        look = Take(RECEIVE_MESSAGES, arn, 1, None, may_wait=may_wait)
+        header, *_ = yield look
+        woken = yield Wait(arn, 20)
+        rows = yield look
+        return header[0], woken, rows
+
+    async def scenario() -> None:
+        database = FakeDatabase(Queue(stored=0))
+        world = world_on(database)
+        loop = asyncio.get_running_loop()
+        polls = []
+        for _ in range(2):
+            polls.append(loop.create_task(drive(polling(may_wait=True), world)))
+            await settle()
+        assert len(database.calls) == looks
+        hasty = loop.create_task(drive(polling(may_wait=False), world))
+        await settle()
+        assert len(database.calls) == looks + 1
+        world.hub.wake(arn, 3)
+        await asyncio.gather(*polls, hasty)
+        assert [poll.result()[:2] for poll in polls] == [(None, Woken.FOR_ONE)] * 2
         assert loop.time() == 0.0
 
     run(scenario())

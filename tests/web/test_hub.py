@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.effects import Row
+from penstock.effects import Row, Woken
 from penstock.errors import ServiceUnavailable
 from penstock.statements import READY_QUEUES, WATCH_QUEUES, Statement
 from penstock_web.hub import Hub
@@ -43,11 +43,11 @@ def test_wake_answers_those_first_who_have_waited_longest() -> None:
         answers = [hub.wait(ORDERS, 20, hub.ticket()) for _ in range(3)]
         hub.wake(ORDERS, 2)
         assert [answer.done() for answer in answers] == [True, True, False]
-        assert answers[0].result() is True
+        assert answers[0].result() == Woken.FOR_ONE
         hub.wake(BILLS, 1)
         assert not answers[2].done()
         hub.wake(ORDERS, 5)
-        assert answers[2].result() is True
+        assert answers[2].result() == Woken.FOR_ONE
 
     run(scenario())
 
@@ -70,9 +70,9 @@ def test_who_found_nothing_goes_back_to_the_front() -> None:
 def test_the_time_is_over() -> None:
     async def scenario() -> None:
         hub = Hub(Database().call)
-        assert await hub.wait(ORDERS, 7.5, 0) is False
+        assert await hub.wait(ORDERS, 7.5, 0) == Woken.NOT
         assert asyncio.get_running_loop().time() == pytest.approx(7.5)
-        assert await hub.wait(ORDERS, 0, 1) is False
+        assert await hub.wait(ORDERS, 0, 1) == Woken.NOT
 
     run(scenario())
 
@@ -82,7 +82,7 @@ def test_a_look_after_the_registration_closes_the_race() -> None:
         database = Database()
         hub = Hub(database.call)
         database.ready = {ORDERS}  # sent after the empty look, before the registration was committed
-        assert await hub.wait(ORDERS, 20, 0) is True
+        assert await hub.wait(ORDERS, 20, 0) == Woken.FOR_MORE
         assert database.watched == [(0.0, [ORDERS])]
         assert database.looked == [(0.0, [ORDERS])]
 
@@ -116,6 +116,38 @@ def test_a_notification_wakes_one_and_registers_again_while_others_wait() -> Non
         await settle()
         assert answers[1].done()
         assert len(database.watched) == 2  # nobody waits: nobody registers
+
+    run(scenario())
+
+
+def test_the_echo_of_a_sender_of_this_process_wakes_nobody_else() -> None:
+    async def scenario() -> None:
+        database = Database()
+        hub = Hub(database.call)
+        answers = [hub.wait(ORDERS, 20, hub.ticket()) for _ in range(3)]
+        await asyncio.sleep(0.5)
+        hub.wake(ORDERS, 1)  # sent in this process, which used up the registration
+        hub.notified(ORDERS)
+        await settle()
+        assert [answer.done() for answer in answers] == [True, False, False]
+        assert database.watched == [(0.0, [ORDERS]), (0.5, [ORDERS])]
+        hub.notified(ORDERS)  # sent in another one
+        assert [answer.done() for answer in answers] == [True, True, False]
+
+    run(scenario())
+
+
+def test_what_another_process_sent_beside_one_of_this_is_found_by_the_look() -> None:
+    async def scenario() -> None:
+        database = Database()
+        hub = Hub(database.call)
+        answers = [hub.wait(ORDERS, 20, hub.ticket()) for _ in range(2)]
+        await asyncio.sleep(0.5)
+        hub.wake(ORDERS, 1)
+        database.ready = {ORDERS}
+        hub.notified(ORDERS)
+        assert await answers[1] == Woken.FOR_MORE
+        assert asyncio.get_running_loop().time() == pytest.approx(0.5)
 
     run(scenario())
 
@@ -157,7 +189,7 @@ def test_each_second_one_look_serves_all_queues_and_wakes_those_that_are_ready()
         orders, bills = hub.wait(ORDERS, 20, 0), hub.wait(BILLS, 20, 1)
         await asyncio.sleep(1.5)
         database.ready = {BILLS}  # a delayed message became visible: no notification
-        assert await bills is True
+        assert await bills == Woken.FOR_MORE
         assert asyncio.get_running_loop().time() == pytest.approx(2.0)
         assert not orders.done()
         assert [sorted(arns) for _, arns in database.looked] == [[BILLS, ORDERS]] * 3
@@ -193,8 +225,8 @@ def test_drain_sends_everybody_home() -> None:
         hub = Hub(Database().call)
         answers = [hub.wait(arn, 20, hub.ticket()) for arn in (ORDERS, BILLS, ORDERS)]
         hub.drain()
-        assert await asyncio.gather(*answers) == [False] * 3
-        assert await hub.wait(ORDERS, 20, 9) is False
+        assert await asyncio.gather(*answers) == [Woken.NOT] * 3
+        assert await hub.wait(ORDERS, 20, 9) == Woken.NOT
         assert asyncio.get_running_loop().time() == 0.0
 
     run(scenario())
@@ -212,7 +244,7 @@ def test_a_database_that_is_away_costs_only_time() -> None:
         await asyncio.sleep(1)
         assert database.watched == [(3.0, [ORDERS])]
         hub.notified(ORDERS)
-        assert await answer is True
+        assert await answer == Woken.FOR_MORE
         polling.cancel()
 
     run(scenario())
@@ -226,7 +258,7 @@ def test_a_new_listen_connection_registers_everybody_and_looks() -> None:
         await asyncio.sleep(0.5)
         database.ready = {ORDERS}  # sent while nobody listened
         hub.renew()
-        assert await answer is True
+        assert await answer == Woken.FOR_MORE
         assert asyncio.get_running_loop().time() == pytest.approx(0.5)
 
     run(scenario())

@@ -9,13 +9,14 @@ and in the container (`penstock_web.driver`), where effects of concurrent reques
             concurrent requests may be merged into one         from 1 within this caller's entries
     Take    up to `count` messages of one queue; equal calls   answer: the header row, then at most `count` rows
             of concurrent requests may be merged into one
-    Wait    until a queue may have a message                   answer: True, or False when the time is over
+    Wait    until a queue may have a message                   answer: True or Woken, or False when the time is over
     Pause   for a while                                        answer: True, or False when the process ends
     Wake    tells those who wait in this process               answer: None
 """
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any
 
 from .statements import Statement
@@ -52,7 +53,9 @@ class Rows:
 class Take:
     """Up to `count` messages of the queue `queue_arn`, invisible for `visibility_seconds` (None: the queue's own).
 
-    `in_flight_limit`: about so many messages of the queue may be in flight (None: any number).
+    `in_flight_limit`: about so many messages of the queue may be in flight (None: any number). `may_wait`: whoever
+    asks would wait (long polling), so where others wait already there is nothing to look for: it may be answered by
+    an empty header.
     """
 
     statement: Statement
@@ -60,6 +63,7 @@ class Take:
     count: int
     visibility_seconds: int | None
     in_flight_limit: int | None = None
+    may_wait: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +81,24 @@ class Pause:
     seconds: float
 
 
+class Woken(IntEnum):
+    """Why a wait ended. As a truth value: whether to look again."""
+
+    NOT = 0
+    FOR_ONE = 1  # a message came, and nobody else was woken for it
+    FOR_MORE = 2  # how many there are is not known: who finds one wakes others
+
+
 @dataclass(frozen=True, slots=True)
 class Wake:
-    """`count` messages were committed to the queue: those who wait for it in this process may look again."""
+    """`count` messages were committed to the queue: so many of those who wait in this process may look again.
+
+    `woken`: FOR_MORE where the number is a guess.
+    """
 
     queue_arn: str
     count: int
+    woken: Woken = Woken.FOR_ONE
 
 
 Effect = Sql | Rows | Take | Wait | Pause | Wake

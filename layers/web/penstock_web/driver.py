@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.database import call_of
-from penstock.effects import Operation, Pause, Row, Rows, Sql, Take, Wait, Wake
+from penstock.effects import Operation, Pause, Row, Rows, Sql, Take, Wait, Wake, Woken
 
 from .attendance import Visit
 from .batcher import Batcher
 from .hub import Hub
 from .pool import Pool
+
+# What `queue.receive_messages` answers when there is nothing, for somebody who says how long to wait.
+EMPTY_LOOK: Row = (None, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class Drive:
         self.visit = visit
         self.ticket: int | None = None
 
-    async def answer(self, effect: Sql | Wait | Pause) -> list[Row] | bool:
+    async def answer(self, effect: Sql | Wait | Pause) -> list[Row] | Woken | bool:
         """What the world says to an effect that is not merged."""
         if isinstance(effect, Wait):
             return await self.waited(effect)
@@ -41,7 +44,9 @@ class Drive:
         return await self.world.pool.call(*call_of(effect))
 
     async def merged(self, effect: Rows | Take) -> list[Row]:
-        """The rows of an effect that may share its call."""
+        """The rows of an effect that may share its call, or need none: a newcomer lines up with those who wait."""
+        if isinstance(effect, Take) and effect.may_wait and self.is_newcomer_to_a_line(effect.queue_arn):
+            return [EMPTY_LOOK]
         answer = self.world.batcher.submit(effect)
         try:
             return await answer
@@ -49,7 +54,16 @@ class Drive:
             self.world.batcher.abandon(effect, answer)
             raise
 
-    async def waited(self, effect: Wait) -> bool:
+    def is_newcomer_to_a_line(self, queue_arn: str) -> bool:
+        """Whether others wait for the queue, and this one has not yet. Not on FIFO queues: an empty look says little
+        there, since a look passes over groups that others have locked."""
+        return (
+            self.ticket is None
+            and self.world.hub.is_waited_for(queue_arn)
+            and not queue_arn.endswith(".fifo")
+        )
+
+    async def waited(self, effect: Wait) -> Woken:
         """Whether to look again. Not counted as time of the request; ends when the client leaves."""
         hub = self.world.hub
         if self.ticket is None:
@@ -61,7 +75,9 @@ class Drive:
             return await answer
         except asyncio.CancelledError:
             if not answer.cancelled():
-                hub.wake(effect.queue_arn, 1)  # it was this one's turn: the next one takes it
+                hub.wake(
+                    effect.queue_arn, 1, answer.result()
+                )  # it was this one's turn: the next one takes it
             raise
         finally:
             if self.visit is not None:
@@ -91,7 +107,7 @@ async def drive(operation: Operation, world: World, visit: Visit | None = None) 
             if isinstance(effect, (Rows, Take)):  # the hot ones, one coroutine less
                 effect = operation.send(await under_way.merged(effect))
             elif isinstance(effect, Wake):
-                world.hub.wake(effect.queue_arn, effect.count)
+                world.hub.wake(effect.queue_arn, effect.count, effect.woken)
                 effect = operation.send(None)
             else:
                 effect = operation.send(await under_way.answer(effect))

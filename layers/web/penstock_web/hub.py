@@ -6,7 +6,8 @@
 
 A sender notifies only queues that somebody registered for, because NOTIFY takes a database-wide lock at commit. So the
 hub registers before it waits, and looks once more after the registration is committed: a message that was sent
-between the empty look and the registration is found. One message wakes one waiter; who found messages wakes the next.
+between the empty look and the registration is found. One message of this process wakes one waiter. A notification
+and a look do not say how many there are: one is woken, and who finds messages wakes two others.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from itertools import count
 from typing import Any, Protocol
 from uuid import uuid4
 
-from penstock.effects import Row
+from penstock.effects import Row, Woken
 from penstock.errors import AwsError
 from penstock.statements import READY_QUEUES, WATCH_QUEUES, Statement
 
@@ -40,7 +41,7 @@ class Waiter:
 
     __slots__ = ("answer", "ticket", "timer")
 
-    def __init__(self, ticket: int, answer: "asyncio.Future[bool]", timer: asyncio.TimerHandle) -> None:
+    def __init__(self, ticket: int, answer: "asyncio.Future[Woken]", timer: asyncio.TimerHandle) -> None:
         self.ticket = ticket
         self.answer = answer
         self.timer = timer
@@ -50,15 +51,19 @@ class Waiter:
 
 
 class Queue:
-    """A queue that requests wait for (or did a moment ago). `current`: registered, or about to be."""
+    """A queue that requests wait for (or did a moment ago). `current`: registered, or about to be.
 
-    __slots__ = ("arn", "current", "registered_at", "waiters")
+    `woken`: since then, a sender of this process woke somebody.
+    """
+
+    __slots__ = ("arn", "current", "registered_at", "waiters", "woken")
 
     def __init__(self, arn: str) -> None:
         self.arn = arn
         self.waiters: list[Waiter] = []
         self.current = False
         self.registered_at = float("-inf")
+        self.woken = False
 
 
 class Hub:
@@ -80,17 +85,22 @@ class Hub:
         return self._draining
 
     # --- waiting -----------------------------------------------------------------------------------------------------
-    def wait(self, queue_arn: str, seconds: float, ticket: int) -> "asyncio.Future[bool]":
-        """True: look again. False: the time is over, or the process ends."""
+    def is_waited_for(self, queue_arn: str) -> bool:
+        """Whether somebody waits: they have looked, and will be told of what comes."""
+        queue = self._queues.get(queue_arn)
+        return queue is not None and bool(queue.waiters)
+
+    def wait(self, queue_arn: str, seconds: float, ticket: int) -> "asyncio.Future[Woken]":
+        """Why to look again. NOT: the time is over, or the process ends."""
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[bool] = loop.create_future()
+        answer: asyncio.Future[Woken] = loop.create_future()
         if self._draining or seconds <= 0:
-            answer.set_result(False)
+            answer.set_result(Woken.NOT)
             return answer
         queue = self._queues.get(queue_arn)
         if queue is None:
             queue = self._queues[queue_arn] = Queue(queue_arn)
-        waiter = Waiter(ticket, answer, loop.call_later(seconds, _answer, answer, False))
+        waiter = Waiter(ticket, answer, loop.call_later(seconds, _answer, answer, Woken.NOT))
         answer.add_done_callback(partial(_leave, queue, waiter))
         insort(queue.waiters, waiter)
         self._want(queue)
@@ -100,30 +110,36 @@ class Hub:
         """`signal` is called whenever `name`, which is no queue, is woken or notified."""
         self._signals[name] = signal
 
-    def wake(self, queue_arn: str, number: int) -> None:
+    def wake(self, queue_arn: str, number: int, woken: Woken = Woken.FOR_ONE) -> None:
         """Up to `number` waiters may look again, those first who have waited longest."""
         if queue_arn in self._signals:
             self._signals[queue_arn]()
         queue = self._queues.get(queue_arn)
         while queue is not None and queue.waiters and number > 0:
-            number -= _answer(queue.waiters.pop(0).answer, True)
+            queue.woken = queue.woken or woken == Woken.FOR_ONE
+            number -= _answer(queue.waiters.pop(0).answer, woken)
 
     def drain(self) -> None:
         """Everybody is sent home, and whoever comes from now on."""
         self._draining = True
         for queue in self._queues.values():
             for waiter in list(queue.waiters):
-                _answer(waiter.answer, False)
+                _answer(waiter.answer, Woken.NOT)
 
     # --- registering -------------------------------------------------------------------------------------------------
     def notified(self, queue_arn: str) -> None:
-        """A notification came: it has used up the registration."""
+        """A notification came: it has used up the registration.
+
+        Most likely it is the echo of a sender of this process, who woke somebody by itself; if it is not, the look that
+        follows the next registration, within 20 ms, finds what came.
+        """
         if queue_arn in self._signals:
             self._signals[queue_arn]()
         queue = self._queues.get(queue_arn)
         if queue is not None:
             queue.current = False
-            self.wake(queue_arn, 1)
+            if not queue.woken:
+                self.wake(queue_arn, 1, Woken.FOR_MORE)
             if queue.waiters:
                 self._want(queue)
 
@@ -163,6 +179,7 @@ class Hub:
         now = asyncio.get_running_loop().time()
         for queue in queues:
             queue.registered_at = now
+            queue.woken = False
         arns = [queue.arn for queue in queues]
         try:
             await self._call(WATCH_QUEUES, [arns, self._watcher])
@@ -176,7 +193,7 @@ class Hub:
     # --- looking -----------------------------------------------------------------------------------------------------
     async def _look(self, arns: list[str]) -> None:
         for (arn,) in await self._call(READY_QUEUES, [arns]):
-            self.wake(arn, 1)
+            self.wake(arn, 1, Woken.FOR_MORE)
 
     async def poll(self) -> None:
         """The look that all share, once. Forgets queues that nobody waits for any more."""
@@ -211,7 +228,7 @@ def still_wanted(queue: Queue) -> bool:
     return queue.current
 
 
-def _answer(answer: "asyncio.Future[bool]", value: bool) -> bool:
+def _answer(answer: "asyncio.Future[Woken]", value: Woken) -> bool:
     """Whether it could be answered: the waiter may just have left."""
     if answer.done():
         return False
@@ -219,7 +236,7 @@ def _answer(answer: "asyncio.Future[bool]", value: bool) -> bool:
     return True
 
 
-def _leave(queue: Queue, waiter: Waiter, _answer: "asyncio.Future[bool]") -> None:
+def _leave(queue: Queue, waiter: Waiter, _answer: "asyncio.Future[Woken]") -> None:
     """However the wait ended: the waiter is not in line any more."""
     waiter.timer.cancel()
     if waiter in queue.waiters:

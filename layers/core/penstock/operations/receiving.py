@@ -8,12 +8,13 @@ import msgspec
 
 from .. import attributes, characters, digests, errors
 from ..context import Context
-from ..effects import Effect, Pause, Sql, Take, Wait, Wake
+from ..effects import Effect, Pause, Sql, Take, Wait, Wake, Woken
 from ..messages.sqs import Message, MessageAttributeValue, ReceiveMessageRequest, ReceiveMessageResult
 from ..statements import RECEIVE_ATTEMPT, RECEIVE_MESSAGES
 from .refusals import refusal
 
 FULL_PAUSE_SECONDS = 1.0
+EVERYBODY = 1_000_000
 
 _attributes = msgspec.json.Decoder(dict[str, MessageAttributeValue])
 _system = msgspec.json.Decoder(dict[str, str])
@@ -66,14 +67,16 @@ def first_look(request: ReceiveMessageRequest, arn: str, context: Context) -> Ta
     count = 1 if request.max_number_of_messages is None else request.max_number_of_messages
     attempt_id = request.receive_request_attempt_id
     if attempt_id is None or not arn.endswith(".fifo"):
-        return take(arn, count, request.visibility_timeout, context)
+        return take(arn, count, request.visibility_timeout, context, may_wait=bool(request.wait_time_seconds))
     limit = in_flight_limit(context)
     return Sql(RECEIVE_ATTEMPT, (arn, attempt_id, count, request.visibility_timeout, limit))
 
 
-def take(arn: str, count: int, visibility_seconds: int | None, context: Context) -> Take:
+def take(
+    arn: str, count: int, visibility_seconds: int | None, context: Context, *, may_wait: bool = False
+) -> Take:
     """Up to `count` messages, invisible for `visibility_seconds` (None: the queue's own), within the queue's limit."""
-    return Take(RECEIVE_MESSAGES, arn, count, visibility_seconds, in_flight_limit(context))
+    return Take(RECEIVE_MESSAGES, arn, count, visibility_seconds, in_flight_limit(context), may_wait)
 
 
 def in_flight_limit(context: Context) -> int | None:
@@ -89,24 +92,30 @@ def receive(
     Raises QueueDoesNotExist, also when the queue is deleted meanwhile; InvalidParameterValue for a receive that cannot
     be repeated. As many messages in flight as may be: raises OverLimit when a standard queue is asked without waiting,
     else there are none (Developer Guide, "standard queue quotas" and "FIFO queue quotas").
-    Whoever got messages wakes the next one that waits, so that a burst reaches everybody without waking all for one.
+    Whoever was woken without being told for how many messages, and got some, wakes two others: a burst reaches
+    everybody soon, and nobody is woken for nothing when one message came. Who finds the queue gone tells all.
     """
     deadline = None
+    woken = Woken.NOT
     while True:
         header, *rows = yield look
         full = header[0] == "OverLimit"
         if header[0] is not None and not full:
+            yield Wake(arn, EVERYBODY)
             raise refusal(header[0], attempt_id)
         if rows:
-            if deadline is not None:
-                yield Wake(arn, 1)
+            if woken == Woken.FOR_MORE:
+                yield Wake(arn, 2, Woken.FOR_MORE)
             return [Delivery(*row) for row in rows]
         seconds = header[1] if wait_seconds is None else wait_seconds
         if full and seconds == 0 and not arn.endswith(".fifo"):
             raise errors.OverLimit
         deadline = deadline or monotonic() + seconds
         left = deadline - monotonic()
-        if left <= 0 or not (yield Pause(min(left, FULL_PAUSE_SECONDS)) if full else Wait(arn, left)):
+        if left <= 0:
+            return []
+        woken = yield (Pause(min(left, FULL_PAUSE_SECONDS)) if full else Wait(arn, left))
+        if not woken:
             return []
 
 
