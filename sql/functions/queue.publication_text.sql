@@ -1,5 +1,5 @@
 -- queue.publication_text(publication, subscription, raw): the body that a subscription gets: the message itself, or its
--- envelope, which names the subscription and, of a FIFO topic, the message's number.
+-- envelope, which names the subscription and, of a FIFO topic, the message's number behind its `opening`.
 -- Called by: publish_to_queue.
 create or replace function queue.publication_text(p_entry queue.publication, p_subscription queue.subscription, p_raw boolean)
 returns text
@@ -9,9 +9,8 @@ declare
 begin
     if p_raw then
         return v_content ->> 'raw';
-    elsif p_entry.sequence_number is null then
-        return (v_content ->> 'head') || p_subscription.arn || (v_content ->> 'tail');
     end if;
-    return left((v_content ->> 'head') || p_subscription.arn || (v_content ->> 'tail'), -1)
-        || ',"SequenceNumber":"' || lpad(p_entry.sequence_number::text, 20, '0') || '"}';
+    return case when p_entry.sequence_number is null then ''
+            else (v_content ->> 'opening') || lpad(p_entry.sequence_number::text, 20, '0') end
+        || (v_content ->> 'head') || p_subscription.arn || (v_content ->> 'tail');
 end $$;

@@ -1,8 +1,8 @@
 -- queue.publish_messages: publishes messages to a topic: to all of its queues and endpoints, in this transaction.
 -- Parameters: the topic's ARN; p_signature_version: with which the envelopes were signed; then one array element a
---   message: id; contents by protocol ("*": the others), each {raw, head, tail}: an envelope is head, the subscription's
---   ARN, tail; message attributes as SQS keeps them and their size in bytes; what filter policies compare, of the
---   attributes and of the body; group, deduplication id, subject.
+--   message: id; contents by protocol ("*": the others), each {raw, head, tail, opening}: an envelope is head, the
+--   subscription's ARN, tail, of a FIFO topic behind opening and number; message attributes as SQS keeps them and their
+--   size in bytes; what filter policies compare, of the attributes and of the body; group, deduplication id, subject.
 -- Returns a row a message: n, message_id and sequence_number (FIFO; a duplicate's are the original's), error (NotFound,
 --   OtherSignatureVersion, DeduplicationIdRequired) and detail.
 -- Locks: FIFO: the topic's, or its groups', until commit: subscribers get messages in the order of their numbers. Then

@@ -14,6 +14,7 @@ from uuid import uuid4
 from .access import Access, access_of
 from .arn import is_account_id, queue_arn
 from .errors import InvalidAddress, QueueDoesNotExist
+from .signing_sns import KeptKey
 
 if TYPE_CHECKING:
     from .receipt import Receipts
@@ -62,6 +63,7 @@ class Environment:
     receipts: "Receipts"
     request_ids: RequestIds = field(default_factory=RequestIds)
     access: "Access | None" = field(init=False)
+    signing: KeptKey = field(default_factory=KeptKey)
 
     def __post_init__(self) -> None:
         # Made here and nowhere else: no entry point can forget it. Raises SettingError.

@@ -4,7 +4,7 @@ A key is an RSA-2048 private key with its self-signed certificate, made once in 
 and function. `cryptography` is imported here only, by those that sign.
 
 Version 1 is RSA with SHA-1, version 2 with SHA-256, both PKCS #1 v1.5, in base64 ("Verifying the signatures of Amazon
-SNS messages", SNS Developer Guide). A signature costs about 0.6 ms.
+SNS messages", SNS Developer Guide). `python -m benchmarks.notifications` tells what a signature costs.
 """
 
 from base64 import b64encode
@@ -31,12 +31,15 @@ class NewKey(NamedTuple):
 class Signer:
     """One key. Raises ValueError for a PEM that holds none."""
 
-    __slots__ = ("_key", "certificate_path")
+    __slots__ = ("_key", "certificate_path", "key_id")
 
     def __init__(self, key_id: str, private_key: bytes) -> None:
         from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
 
-        self._key: RSAPrivateKey = load_pem_private_key(private_key, None)  # type: ignore[assignment]
+        # Its numbers were primes when we made them; to test that again takes 40 ms of every cold start.
+        key = load_pem_private_key(private_key, None, unsafe_skip_rsa_key_validation=True)
+        self._key: RSAPrivateKey = key  # type: ignore[assignment]
+        self.key_id = key_id
         self.certificate_path = certificate_path(key_id)
 
     def sign(self, text: str, version: str) -> str:
@@ -46,6 +49,30 @@ class Signer:
 
         digest = hashes.SHA1() if version == "1" else hashes.SHA256()  # noqa: S303 - what version 1 is
         return b64encode(self._key.sign(text.encode(), padding.PKCS1v15(), digest)).decode()
+
+
+class KeptKey:
+    """What a process keeps: the key that signs, good until a time (of `monotonic`), and one that it would offer."""
+
+    __slots__ = ("_offer", "_until", "signer")
+
+    def __init__(self) -> None:
+        self.signer: Signer | None = None
+        self._until = 0.0
+        self._offer: NewKey | None = None
+
+    def fresh(self, now: float) -> Signer | None:
+        """The key, unless it is time to look whether there is another one."""
+        return self.signer if now < self._until else None
+
+    def keep(self, signer: Signer, until: float) -> None:
+        self.signer, self._until, self._offer = signer, until, None
+
+    def offer(self) -> NewKey:
+        """A new key: the same one for all first publishers of the process, since each costs 50 ms."""
+        if self._offer is None:
+            self._offer = new_key()
+        return self._offer
 
 
 def certificate_path(key_id: str) -> str:

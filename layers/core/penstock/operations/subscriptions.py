@@ -44,9 +44,7 @@ def subscribe(request: sns.SubscribeRequest, context: Context) -> Generator[Effe
     token = confirmation = None
     if request.protocol != "sqs":
         token = secrets.token_hex(80)  # AWS's have 300 to 400 characters of hex
-        confirmation = yield from announcements.confirmation(
-            "SubscriptionConfirmation", topic, token, context
-        )
+        confirmation = yield from announcements.confirmation(topic, token, context)
     ((arn, confirmed, error),) = yield Sql(
         ADD_SUBSCRIPTION,
         (str(topic), uuid4(), context.account_id, request.protocol, endpoint, as_json(attributes),
@@ -86,9 +84,7 @@ def unsubscribe(request: sns.UnsubscribeRequest, context: Context) -> Generator[
         return
     text = None
     if rows[0][2] != "sqs":
-        text = yield from announcements.confirmation(
-            "UnsubscribeConfirmation", topic, secrets.token_hex(80), context
-        )
+        text = yield from announcements.farewell(topic, arn, secrets.token_hex(80), context)
     ((error,),) = yield Sql(DROP_SUBSCRIPTION, (arn, is_anonymous(context), text))
     if error == "AuthorizationError":
         raise errors.AuthorizationError("This subscription can be ended by signed requests only.")

@@ -1,0 +1,182 @@
+"""Messages of SNS as text. Sources: SNS Developer Guide, "HTTP/HTTPS notification JSON format", "… subscription
+confirmation JSON format", "… unsubscribe confirmation JSON format", "Verifying the signatures of Amazon SNS messages";
+aws-behaviour.md for the timestamp."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock import notification
+from penstock.messages.sqs import MessageAttributeValue
+from penstock.notification import Letterhead, Parts
+
+TOPIC = "arn:aws:sns:us-west-2:123456789012:MyTopic"
+SUBSCRIPTION = f"{TOPIC}:2bcfbf39-05c3-41de-beaa-fcfcc21c8f55"
+MESSAGE_ID = "22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324"
+AT = "2012-05-02T00:54:06.655Z"
+BASE = "https://sns.us-west-2.amazonaws.com"
+CERTIFICATE = f"{BASE}/SimpleNotificationService-f3ecfb7224c7233fe7bb5f59f96de52f.pem"
+
+
+class Notary:
+    """Keeps what it is asked to sign."""
+
+    def __init__(self) -> None:
+        self.signed: list[tuple[str, str]] = []
+
+    def sign(self, text: str, version: str) -> str:
+        self.signed.append((text, version))
+        return "EXAMPLE"
+
+
+@pytest.fixture
+def notary() -> Notary:
+    return Notary()
+
+
+def letterhead(notary: Notary, version: str = "1") -> Letterhead:
+    return Letterhead(notary, version, BASE, CERTIFICATE)
+
+
+def joined(parts: Parts, number: str = "") -> Any:
+    return json.loads(f"{parts.opening}{number}{parts.head}{SUBSCRIPTION}{parts.tail}")
+
+
+# --- notifications ---------------------------------------------------------------------------------------------------
+def test_a_notification_is_as_in_the_developer_guide(notary: Notary) -> None:
+    parts = notification.notification(
+        letterhead(notary), TOPIC, MESSAGE_ID, "Hello world!", "My First Message", AT, {}
+    )
+    expected = {
+        "Type": "Notification",
+        "MessageId": MESSAGE_ID,
+        "TopicArn": TOPIC,
+        "Subject": "My First Message",
+        "Message": "Hello world!",
+        "Timestamp": AT,
+        "SignatureVersion": "1",
+        "Signature": "EXAMPLE",
+        "SigningCertURL": CERTIFICATE,
+        "UnsubscribeURL": f"{BASE}/?Action=Unsubscribe&SubscriptionArn={SUBSCRIPTION}",
+    }
+    assert list(joined(parts).items()) == list(expected.items())
+    text = (
+        f"Message\nHello world!\nMessageId\n{MESSAGE_ID}\nSubject\nMy First Message\nTimestamp\n{AT}\n"
+        f"TopicArn\n{TOPIC}\nType\nNotification\n"
+    )
+    assert notary.signed == [(text, "1")]
+
+
+def test_without_a_subject_it_is_neither_there_nor_signed(notary: Notary) -> None:
+    parts = notification.notification(letterhead(notary, "2"), TOPIC, MESSAGE_ID, "m", None, AT, {})
+    assert "Subject" not in joined(parts)
+    text = f"Message\nm\nMessageId\n{MESSAGE_ID}\nTimestamp\n{AT}\nTopicArn\n{TOPIC}\nType\nNotification\n"
+    assert notary.signed == [(text, "2")]
+
+
+def test_attributes_stand_last_and_are_not_signed(notary: Notary) -> None:
+    attributes = {
+        "text": MessageAttributeValue(data_type="String", string_value='ü"'),
+        "number": MessageAttributeValue(data_type="Number.int", string_value="-1.50"),
+        "list": MessageAttributeValue(data_type="String.Array", string_value='["a", 1]'),
+        "bytes": MessageAttributeValue(data_type="Binary", binary_value="AAECgP8="),
+    }
+    plain = notification.notification(letterhead(notary), TOPIC, MESSAGE_ID, "m", None, AT, {})
+    parts = notification.notification(letterhead(notary), TOPIC, MESSAGE_ID, "m", None, AT, attributes)
+    message = joined(parts)
+    assert list(message) == [*joined(plain), "MessageAttributes"]
+    assert message["MessageAttributes"] == {
+        "text": {"Type": "String", "Value": 'ü"'},
+        "number": {"Type": "Number.int", "Value": "-1.50"},
+        "list": {"Type": "String.Array", "Value": '["a", 1]'},
+        "bytes": {"Type": "Binary", "Value": "AAECgP8="},
+    }
+    assert notary.signed[0] == notary.signed[1]
+
+
+_TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+@given(message=_TEXT, subject=st.none() | _TEXT, name=_TEXT, value=_TEXT)
+def test_whatever_is_said_head_arn_and_tail_make_json(
+    message: str, subject: str | None, name: str, value: str
+) -> None:
+    attributes = {name: MessageAttributeValue(data_type="String", string_value=value)}
+    about = (TOPIC, MESSAGE_ID, message, subject, AT, attributes)
+    signed = joined(notification.notification(letterhead(Notary()), *about))
+    numbered = joined(notification.numbered_notification(BASE, *about), "00000000000000000001")
+    for found in (signed, numbered):
+        assert (found["Message"], found.get("Subject")) == (message, subject)
+        assert found["MessageAttributes"] == {name: {"Type": "String", "Value": value}}
+        assert found["UnsubscribeURL"].endswith(f"={SUBSCRIPTION}")
+
+
+def test_a_notification_of_a_fifo_topic_has_a_number_and_no_signature() -> None:
+    """Members and order as recorded from AWS."""
+    parts = notification.numbered_notification(BASE, TOPIC, MESSAGE_ID, "m", "s", AT, {})
+    message = joined(parts, "10000000000000003000")
+    assert list(message) == [
+        "Type", "MessageId", "SequenceNumber", "TopicArn", "Subject", "Message", "Timestamp", "UnsubscribeURL",
+    ]  # fmt: skip
+    assert message["SequenceNumber"] == "10000000000000003000"
+
+
+# --- confirmations ---------------------------------------------------------------------------------------------------
+CONFIRM = (
+    "You have chosen to subscribe to the topic arn:aws:sns:us-west-2:123456789012:MyTopic.\n"
+    "To confirm the subscription, visit the SubscribeURL included in this message."
+)
+END = (
+    "You have chosen to deactivate subscription "
+    "arn:aws:sns:us-west-2:123456789012:MyTopic:2bcfbf39-05c3-41de-beaa-fcfcc21c8f55.\n"
+    "To cancel this operation and restore the subscription, visit the SubscribeURL included in this message."
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"), [("SubscriptionConfirmation", CONFIRM), ("UnsubscribeConfirmation", END)]
+)
+def test_a_confirmation_is_as_in_the_developer_guide(notary: Notary, kind: str, words: str) -> None:
+    if kind == "SubscriptionConfirmation":
+        text = notification.confirmation(letterhead(notary), TOPIC, MESSAGE_ID, "2336412f37", AT)
+    else:
+        text = notification.unsubscribe_confirmation(
+            letterhead(notary), TOPIC, SUBSCRIPTION, MESSAGE_ID, "2336412f37", AT
+        )
+    link = f"{BASE}/?Action=ConfirmSubscription&TopicArn={TOPIC}&Token=2336412f37"
+    expected = {
+        "Type": kind,
+        "MessageId": MESSAGE_ID,
+        "Token": "2336412f37",
+        "TopicArn": TOPIC,
+        "Message": words,
+        "SubscribeURL": link,
+        "Timestamp": AT,
+        "SignatureVersion": "1",
+        "Signature": "EXAMPLE",
+        "SigningCertURL": CERTIFICATE,
+    }
+    assert list(json.loads(text).items()) == list(expected.items())
+    signed = (
+        f"Message\n{words}\nMessageId\n{MESSAGE_ID}\nSubscribeURL\n{link}\nTimestamp\n{AT}\n"
+        f"Token\n2336412f37\nTopicArn\n{TOPIC}\nType\n{kind}\n"
+    )
+    assert notary.signed == [(signed, "1")]
+
+
+# --- time ------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("microseconds", "fraction"),
+    [(0, "001"), (999, "001"), (1000, "001"), (99_999, "099"), (120_000, "120"), (999_999, "999")],
+)
+def test_a_timestamp_has_three_digits_and_never_none_at_all(microseconds: int, fraction: str) -> None:
+    at = datetime(2026, 1, 2, 3, 4, 5, microseconds, UTC)
+    assert notification.timestamp(at) == f"2026-01-02T03:04:05.{fraction}Z"
+    there = at.astimezone(timezone(timedelta(hours=5, minutes=30)))
+    assert notification.timestamp(there) == f"2026-01-02T03:04:05.{fraction}Z"
