@@ -110,6 +110,15 @@ class Clock:
         )
         return list(texts)
 
+    def notice_ids(self, endpoint: str) -> list[str]:
+        """The ids, as stored beside their texts, of all that waits for its delivery to an endpoint."""
+        ids = self._value(
+            "select array(select n.message_id::text from queue.webhook w join queue.notice n using (notice_id)"
+            " where w.endpoint = %(endpoint)s order by w.webhook_id)",
+            endpoint=endpoint,
+        )
+        return list(ids)
+
     def close(self) -> None:
         """Give the connection back."""
         self.connection.close()

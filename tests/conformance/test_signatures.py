@@ -1,30 +1,23 @@
-"""Signatures of SNS messages. Source: SNS Developer Guide, "Verifying the signatures of Amazon SNS messages"."""
+"""Signatures of SNS messages, and where their certificates are.
+
+Source: SNS Developer Guide, "Verifying the signatures of Amazon SNS messages".
+"""
 
 from __future__ import annotations
 
-from base64 import b64decode
+import json
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from cryptography import x509
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
+from tests import signed_messages
+from tests.conformance.access import PRESENCE, SIGV4
 from tests.conformance.topics import Sns
+from tests.signed_messages import SIGNED
 
-SIGNED = {
-    "Notification": ("Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type"),
-    "SubscriptionConfirmation": (
-        "Message",
-        "MessageId",
-        "SubscribeURL",
-        "Timestamp",
-        "Token",
-        "TopicArn",
-        "Type",
-    ),
-}
+CERTIFICATE_HOST = {"SNS_CERT_HOST": "sns.us-east-1.amazonaws.com"}
 
 
 def certificate_of(url: str) -> str:
@@ -34,12 +27,8 @@ def certificate_of(url: str) -> str:
 
 
 def verify(message: dict[str, str]) -> None:
-    """Raises InvalidSignature, as AWS's documentation says how."""
-    text = "".join(f"{name}\n{message[name]}\n" for name in SIGNED[message["Type"]] if name in message)
-    key = x509.load_pem_x509_certificate(certificate_of(message["SigningCertURL"]).encode()).public_key()
-    assert isinstance(key, rsa.RSAPublicKey)
-    digest = {"1": hashes.SHA1, "2": hashes.SHA256}[message["SignatureVersion"]]()
-    key.verify(b64decode(message["Signature"]), text.encode(), padding.PKCS1v15(), digest)
+    """As a receiver does, with the certificate from where the message says that it is. Raises InvalidSignature."""
+    signed_messages.verify(message, certificate_of(message["SigningCertURL"]))
 
 
 @pytest.mark.parametrize("version", ["1", "2"])
@@ -70,17 +59,70 @@ def test_a_changed_version_holds_at_once(sns: Sns) -> None:
         assert f'"SignatureVersion":"{version}"' in message["Body"]
 
 
+def test_confirmations_have_the_topics_version(sns: Sns) -> None:
+    """SetTopicAttributes, SignatureVersion: "… subscription confirmations, or unsubscribe confirmation messages"."""
+    topic, to = sns.create(SignatureVersion="2"), f"https://example.com/{sns.sqs.name()}"
+    arn = sns.subscribe(topic, to, "https")
+    (asked,) = map(json.loads, sns.sqs.clock.waiting(to, "SubscriptionConfirmation"))
+    sns.client.confirm_subscription(TopicArn=topic, Token=asked["Token"])
+    sns.client.unsubscribe(SubscriptionArn=arn)
+    (ended,) = map(json.loads, sns.sqs.clock.waiting(to, "UnsubscribeConfirmation"))
+    for message in (asked, ended):
+        assert message["SignatureVersion"] == "2"
+        verify(message)
+    assert arn in ended["Message"]
+    assert sns.sqs.clock.notice_ids(to) == [asked["MessageId"], ended["MessageId"]]
+
+
+def test_a_fifo_topic_signs_nothing(sns: Sns) -> None:
+    """As recorded from AWS, which puts the number there instead."""
+    topic = sns.create_fifo()
+    url, _ = sns.queue(topic, ".fifo")
+    sent = sns.publish(topic, "m", Subject="s", MessageGroupId="g", MessageDeduplicationId="d")
+    message = sns.notification(url)
+    assert list(message) == [
+        "Type", "MessageId", "SequenceNumber", "TopicArn", "Subject", "Message", "Timestamp", "UnsubscribeURL",
+    ]  # fmt: skip
+    assert message["SequenceNumber"] == sent["SequenceNumber"]
+
+
+# --- certificates ----------------------------------------------------------------------------------------------------
 def test_one_certificate_everywhere(sns: Sns) -> None:
-    """One PEM block with line feeds only, the same at every door and under every name."""
+    """The same at every door and under every name."""
     topic = sns.create()
     url, _ = sns.queue(topic)
     sns.publish(topic)
-    named = certificate_of(sns.notification(url)["SigningCertURL"])
-    assert named.startswith("-----BEGIN CERTIFICATE-----\n")
-    assert (named.count("BEGIN"), "\r" in named) == (1, False)
-    base = sns.sqs.endpoint_url
-    assert certificate_of(f"{base}/SimpleNotificationService.pem") == named
+    at = sns.notification(url)["SigningCertURL"]
+    named = certificate_of(at)
     other = sns.sqs.doors.endpoint_url("lambda" if sns.sqs.door == "container" else "container")
-    assert certificate_of(f"{other}/SimpleNotificationService.pem") == named
-    missing = httpx.get(f"{base}/SimpleNotificationService-{'0' * 32}.pem")
-    assert missing.status_code == 404
+    for base in (sns.sqs.endpoint_url, other):
+        for path in ("/SimpleNotificationService.pem", "/v1/cert", urlsplit(at).path):
+            answer = httpx.get(base + path)
+            assert (answer.status_code, answer.text) == (200, named)
+            assert answer.headers["content-type"].partition(";")[0] == "application/x-pem-file"
+
+
+def test_an_unknown_certificate_is_404(sns: Sns) -> None:
+    sns.publish(sns.create())  # so that there is one
+    for name in ("0" * 32, "", "x", "F" * 32, "0" * 31, "0" * 33, "%00", "a" * 5000):
+        answer = httpx.get(f"{sns.sqs.endpoint_url}/SimpleNotificationService-{name}.pem")
+        assert (answer.status_code, "BEGIN" in answer.text) == (404, False), name
+
+
+@pytest.mark.parametrize("access", [PRESENCE, SIGV4], ids=["presence", "sigv4"])
+def test_certificates_are_open_to_everybody(sns: Sns, access: dict[str, str]) -> None:
+    sns.publish(sns.create())
+    base = sns.sqs.with_settings(access).endpoint_url
+    assert "BEGIN CERTIFICATE" in certificate_of(f"{base}/SimpleNotificationService.pem")
+
+
+def test_the_certificate_may_be_said_to_be_at_a_host_of_aws(sns: Sns) -> None:
+    there = Sns(sns.sqs.with_settings(CERTIFICATE_HOST))
+    topic = there.create()
+    url, _ = there.queue(topic)
+    there.publish(topic)
+    message = there.notification(url)
+    at = urlsplit(message["SigningCertURL"])
+    assert (at.scheme, at.netloc) == ("https", "sns.us-east-1.amazonaws.com")
+    verify({**message, "SigningCertURL": there.sqs.endpoint_url + at.path})
+    assert message["UnsubscribeURL"].startswith(f"{there.sqs.endpoint_url}/?Action=Unsubscribe&")

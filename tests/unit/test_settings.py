@@ -63,6 +63,7 @@ def test_overrides_win() -> None:
         ("QUEUE_TRUST_FORWARDED", "maybe", "true or false"),
         ("LOG_LEVEL", "loud", "one of debug"),
         ("QUEUE_ACCOUNT_ID", "12345", "12 digits"),
+        ("SNS_CERT_HOST", "https://sns.us-east-1.amazonaws.com", "the name of a host"),
     ],
 )
 def test_a_bad_value_is_refused_by_name(name: str, value: str, said: str) -> None:

@@ -10,9 +10,12 @@ their unit, except where the specification's do not. A bad value raises SettingE
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, NamedTuple
+
+_HOST = re.compile(r"[A-Za-z0-9.-]+(?::[0-9]{1,5})?").fullmatch
 
 Value = str | int | float | bool
 
@@ -182,6 +185,8 @@ def _value(setting: Setting, text: str) -> Value:
         raise SettingError(f"{setting.name} must be one of {', '.join(setting.choices)}, not {text!r}")
     if setting.name == "QUEUE_ACCOUNT_ID" and not (len(text) == 12 and text.isdecimal()):
         raise SettingError(f"QUEUE_ACCOUNT_ID must be 12 digits, not {text!r}")
+    if setting.name == "SNS_CERT_HOST" and not _HOST(text):
+        raise SettingError(f"SNS_CERT_HOST must be the name of a host, without https://, not {text!r}")
     return value
 
 

@@ -9,23 +9,25 @@ from ..effects import Effect, Sql
 from ..statements import FIND_CERTIFICATE
 
 CURRENT = ("/SimpleNotificationService.pem", "/v1/cert")
+NOT_FOUND = HttpResponse(404, [(b"content-type", b"text/plain")], b"There is no such certificate.\n")
 
-_OF_A_KEY = re.compile(r"/SimpleNotificationService-([0-9a-f]{32})\.pem").fullmatch
+_NAMED = re.compile(r"/SimpleNotificationService-([^/]*)\.pem").fullmatch
+_KEY_ID = re.compile(r"[0-9a-f]{32}").fullmatch
 
 
 def is_certificate(method: str, path: str) -> bool:
     """Whether a certificate may be there."""
     return (
-        method == "GET"
-        and path.endswith((".pem", "/cert"))
-        and (path in CURRENT or _OF_A_KEY(path) is not None)
+        method == "GET" and path.endswith((".pem", "/cert")) and (path in CURRENT or _NAMED(path) is not None)
     )
 
 
 def find_certificate(path: str) -> Generator[Effect, Any, HttpResponse]:
     """The certificate as PEM; 404 for a key that was never there, or has been retired for over 30 days."""
-    key = _OF_A_KEY(path)
-    rows = yield Sql(FIND_CERTIFICATE, (None if key is None else key[1],))
+    named = _NAMED(path)
+    if named is not None and not _KEY_ID(named[1]):
+        return NOT_FOUND
+    rows = yield Sql(FIND_CERTIFICATE, (None if named is None else named[1],))
     if not rows:
-        return HttpResponse(404, [(b"content-type", b"text/plain")], b"There is no such certificate.\n")
+        return NOT_FOUND
     return HttpResponse(200, [(b"content-type", b"application/x-pem-file")], rows[0][0].encode())
