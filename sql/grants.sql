@@ -23,7 +23,7 @@ begin
         end if;
     end loop;
     if exists (select from pg_roles where rolname = 'penstock_reader') then
-        revoke all on queue.secret, queue.access_key, queue.bearer_key from penstock_reader;
+        revoke all on queue.secret, queue.access_key, queue.bearer_key, queue.signing_key from penstock_reader;
     end if;
     if exists (select from pg_roles where rolname = 'penstock_api') then
         grant insert, update, delete on all tables in schema queue to penstock_api;

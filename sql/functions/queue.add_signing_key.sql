@@ -1,4 +1,5 @@
--- queue.add_signing_key: stores a key if there is none that signs yet, or, with p_rotate, in the place of that one.
+-- queue.add_signing_key: stores a key if there is none that signs yet, or, with p_rotate, in the place of that one. A
+-- replaced key loses its private part at once: nobody needs it any more, and its certificate stays.
 -- Returns the key that signs now. Locks: advisory, one caller at a time. Called by: whoever signs first;
 -- penstock keys rotate-signing.
 create or replace function queue.add_signing_key(
@@ -8,7 +9,8 @@ language plpgsql as $$
 begin
     perform pg_advisory_xact_lock(queue.lock_key(5, 0, 0));
     if p_rotate then
-        update queue.signing_key k set retired_at = clock_timestamp() where k.retired_at is null;
+        update queue.signing_key k set retired_at = clock_timestamp(), private_key = ''::bytea
+        where k.retired_at is null;
     end if;
     if not exists (select from queue.signing_key k where k.retired_at is null) then
         insert into queue.signing_key (key_id, sealed, private_key, certificate)

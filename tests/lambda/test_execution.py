@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -155,7 +156,46 @@ print(*sorted({name.partition(".")[0] for name in sys.modules}))
         "pg8000",
         "aws_lambda_powertools",
     }
-    assert not modules & (heavy | {"penstock_web"})
+    assert not modules & (heavy | {"penstock_web", "cryptography"})
+
+
+def test_only_functions_that_sign_import_cryptography(database: Database) -> None:
+    """Reading a topic, sending a message and serving a certificate cost none of it; publishing does."""
+    script = """
+import json, sys
+from tests.lambda_calls import invoke, json_request, query_request
+from tests.lambda_door import Functions
+from tests.lambda_events import Request
+
+def named():
+    return "cryptography" in sys.modules
+
+url = "http://sqs.example/000000000000/q"
+topic = "arn:aws:sns:us-east-1:000000000000:t"
+version = {"Version": "2010-03-31"}
+with Functions(sys.argv[1]) as functions:
+    requests = [
+        json_request("CreateQueue", QueueName="q"),
+        json_request("SendMessage", QueueUrl=url, MessageBody="b"),
+        json_request("ReceiveMessage", QueueUrl=url),
+        query_request("CreateTopic", Name="t", **version),
+        query_request("CreateTopic", **{"Name": "t.fifo", "Attributes.entry.1.key": "FifoTopic"},
+                      **{"Attributes.entry.1.value": "true"}, **version),
+        query_request("Publish", TopicArn=topic + ".fifo", Message="m", MessageGroupId="g",
+                      MessageDeduplicationId="d", **version),
+        query_request("ListTopics", **version),
+        Request(method="GET", path="/SimpleNotificationService.pem"),
+        query_request("Publish", TopicArn=topic, Message="m", **version),
+        Request(method="GET", path="/SimpleNotificationService.pem"),
+    ]
+    print(json.dumps([(invoke(functions, request).status, named()) for request in requests]))
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", script, database.api_dsn],
+        cwd=FUNCTIONS.parent, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    expected = [[200, False]] * 7 + [[404, False], [200, True], [200, True]]
+    assert json.loads(result.stdout) == expected
 
 
 # --- scheduled runs --------------------------------------------------------------------------------------------------

@@ -134,7 +134,9 @@ def _parser() -> argparse.ArgumentParser:
     migrate.add_argument("--tune-role", metavar="NAME", help="planner settings for the service's own role")
     migrate.set_defaults(command=_migrate)
 
-    _add_keys(commands.add_parser("keys", help="make, list and revoke the keys of QUEUE_ACCESS=sigv4"))
+    _add_keys(
+        commands.add_parser("keys", help="keys of QUEUE_ACCESS=sigv4, and the one that signs SNS messages")
+    )
 
     settings = commands.add_parser("settings", help="show every setting and its present value")
     settings.add_argument("--markdown", action="store_true", help="print docs/settings.md")
@@ -191,6 +193,8 @@ def _add_keys(parser: argparse.ArgumentParser) -> None:
     revoke = deeds.add_parser("revoke", help="refuse a key from now on")
     revoke.add_argument("id", metavar="ID")
     revoke.set_defaults(deed=lambda ring, options: ring.revoke(options.id))
+    rotate = deeds.add_parser("rotate-signing", help="make a new key that signs SNS messages")
+    rotate.set_defaults(deed=lambda ring, _: ring.rotate_signing())
     parser.set_defaults(command=_keys)
 
 

@@ -15,9 +15,12 @@ from typing import Any
 from penstock.access import hash_of
 from penstock.arn import is_account_id
 from penstock.database import Database, call_of
+from penstock.drivers import run
 from penstock.effects import Row, Sql
+from penstock.operations.signing_keys import KEEP_SECONDS, add_key
 from penstock.sealing import Sealer
 from penstock.settings import SettingError, Settings
+from penstock.signing_sns import certificate_path, new_key
 from penstock.statements import CREATE_KEY, LIST_KEYS, REVOKE_KEY, Statement
 
 from .local.account import LocalError
@@ -77,6 +80,13 @@ class KeyRing:
             raise LocalError(f"there is no key {key_id!r}")
         seconds = self._settings.queue_access_cache_seconds
         yield f"revoked; processes that have used it may accept it for {seconds} seconds more"
+
+    def rotate_signing(self) -> Iterator[str]:
+        """Makes the key that signs SNS messages from now on. Raises SettingError for a bad QUEUE_ENCRYPTION_KEY."""
+        made = add_key(new_key(), self._settings.queue_encryption_key, rotate=True)
+        ((key_id, *_),) = run(made, self._database)
+        yield f"{certificate_path(key_id)} is the certificate of the new key"
+        yield f"processes use it within {KEEP_SECONDS:.0f} seconds; earlier certificates are served for 30 days"
 
     def _call(self, statement: Statement, *arguments: Any) -> list[Row]:
         return self._database.call(*call_of(Sql(statement, arguments)))
