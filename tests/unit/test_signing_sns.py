@@ -61,6 +61,14 @@ def test_a_certificate_is_self_signed_and_good_for_years(key: NewKey) -> None:
     assert certificate.not_valid_after_utc > now + timedelta(days=3000)
 
 
+def test_a_certificate_names_sns(key: NewKey) -> None:
+    """What the message manager of AWS's SDK for Java 2 compares, in either place, in most regions."""
+    certificate = x509.load_pem_x509_certificate(key.certificate.encode())
+    (common_name,) = certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.DNSName) == [common_name.value] == ["sns.amazonaws.com"]
+
+
 def test_a_name_is_32_hex_digits(key: NewKey) -> None:
     assert re.fullmatch(r"/SimpleNotificationService-[0-9a-f]{32}\.pem", certificate_path(key.key_id))
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 KEY_BITS = 2048
 CERTIFICATE_DAYS = 3650
-COMMON_NAME = "sns.amazonaws.com"  # validators look at the host of SigningCertURL, not at this
+COMMON_NAME = "sns.amazonaws.com"  # as AWS has it in most regions; its SDK for Java 2 asks for it
 
 
 class NewKey(NamedTuple):
@@ -97,6 +97,7 @@ def new_key() -> NewKey:
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=CERTIFICATE_DAYS))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(COMMON_NAME)]), critical=False)
         .sign(key, hashes.SHA256())
     )
     private = key.private_bytes(
