@@ -331,6 +331,7 @@ create table queue.side (
     system jsonb,
     constraint side_pkey PRIMARY KEY (queue_id, shard, id)
 ) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0);
+CREATE INDEX side_sent_at ON queue.side USING btree (queue.time_key(queue_id, '-1'::integer), sent_at);
 CREATE INDEX side_visible_at ON queue.side USING btree (queue.time_key(queue_id, '-1'::integer), visible_at);
 
 create table queue.signing_key (

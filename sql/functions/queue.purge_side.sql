@@ -1,6 +1,6 @@
 -- queue.purge_side(queue, before): deletes the messages of the slow lane and records them; with p_before those sent
--- before then, as expired, among the 1,000 that have been visible longest. Returns messages.
--- Locks: the messages' rows (with p_before only the expired ones, skipped when locked). Index: side_visible_at.
+-- before then, as expired, at most 1,000 a call. Returns messages.
+-- Locks: the messages' rows (with p_before skipped when locked). Index: side_visible_at, side_sent_at.
 -- Called by: purge_messages, maintain_queue.
 create or replace function queue.purge_side(p_queue_id int, p_before timestamptz default null) returns bigint
 language plpgsql as $$
@@ -10,12 +10,9 @@ declare
 begin
     if p_before is not null then
         v_rows := array(
-            select e.ctid from queue.side e
-            where e.sent_at < p_before and e.ctid = any (array(
-                select r.ctid from queue.side r
-                where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1)
-                order by r.visible_at limit 1000))
-            for update skip locked);
+            select r.ctid from queue.side r
+            where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.sent_at < p_before
+            order by r.sent_at limit 1000 for update skip locked);
     else
         v_rows := array(
             select r.ctid from queue.side r

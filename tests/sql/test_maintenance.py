@@ -112,6 +112,18 @@ def test_retention_ends_a_message_whatever_its_state(db: Connection, state: str)
     assert history(db, arn) == {"expired": 1}
 
 
+def test_retention_ends_a_message_behind_many_others(db: Connection) -> None:
+    """Whenever it will be visible: the others would be received before it for a long time."""
+    arn = create(db, MessageRetentionPeriod="60")
+    send(db, arn, "old", delay=900)
+    age(db)
+    for _ in range(11):
+        send(db, arn, *["new"] * 100, delay=1)
+    maintain(db, arn)
+    assert counts(db, arn) == Counts(0, 0, 1100)
+    assert history(db, arn) == {"expired": 1}
+
+
 def test_fifo_retention(db: Connection) -> None:
     arn = create(db, "q.fifo", MessageRetentionPeriod="60")
     send(db, arn, "old", group="a")

@@ -92,3 +92,11 @@ def test_hot_calls_read_what_they_are_about(arn: str, connect: Connect) -> None:
     count = "select queue.count_in_flight(q.queue_id, q.fifo, q.shards) from queue.queues q"
     read["count"] = fetched(db, lambda: value(db, count))
     assert {name: rows for name, rows in read.items() if rows > MOST} == {}
+
+
+def test_the_end_of_a_retention_period_reads_no_others(db: Connection) -> None:
+    arn = create(db, "q")
+    for _ in range(MESSAGES // 100):
+        send(db, arn, *["m"] * 100, delay=900)
+    query = "select queue.purge_side(q.queue_id, clock_timestamp() - interval '1 hour') from queue.queues q"
+    assert fetched(db, lambda: value(db, query)) <= MOST
