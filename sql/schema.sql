@@ -578,7 +578,7 @@ function queue.dead_letter_side(p_queue_id integer, p_max integer, p_max_receive
     returns void
     language plpgsql;
 
-function queue.dead_letter_system(p_queue_id integer, p_system jsonb)
+function queue.dead_letter_system(p_queue_id integer, p_system jsonb, p_receive_count integer, p_first_received_at timestamp with time zone)
     returns jsonb
     language sql stable;
 

@@ -14,7 +14,7 @@ begin
     end if;
     insert into queue.side (id, visible_at, sent_at, message_id, queue_id, shard, body, attributes, system)
     select nextval('queue.side_id'), v_now, l.sent_at, l.message_id, v_target, -1, l.body, l.attributes,
-        queue.dead_letter_system(p_queue_id, l.system)
+        queue.dead_letter_system(p_queue_id, l.system, p_lease.receive_count, p_lease.first_received_at)
     from queue.log l
     where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (p_lease.ids)
         and l.id between p_lease.first_id and p_lease.pos     -- an array alone may be a filter of a whole shard

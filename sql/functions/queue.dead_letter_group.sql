@@ -41,7 +41,7 @@ begin
     insert into queue.fifo_message (id, group_key, visible_at, sent_at, message_id, queue_id, deduplication_id, body,
         attributes, system)
     select nextval('queue.fifo_id'), v_target_key, p_now, p_now, m.message_id, v_target, m.message_id::text, m.body,
-        m.attributes, queue.dead_letter_system(p_queue_id, m.system)
+        m.attributes, queue.dead_letter_system(p_queue_id, m.system, m.receive_count, null)
     from (select * from moved order by id) m;
     perform queue.settle_group(v_target_key);
     perform queue.notify_watchers(v_target, p_dead_letter_arn);

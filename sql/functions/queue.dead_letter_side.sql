@@ -21,7 +21,7 @@ begin
         from moved m where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
     insert into queue.side (id, visible_at, sent_at, message_id, queue_id, shard, body, attributes, system)
     select nextval('queue.side_id'), v_now, m.sent_at, m.message_id, p_target, -1, m.body, m.attributes,
-        queue.dead_letter_system(p_queue_id, m.system)
+        queue.dead_letter_system(p_queue_id, m.system, m.receive_count, m.first_received_at)
     from moved m;
     if found then
         perform queue.notify_watchers(p_target, p_target_arn);

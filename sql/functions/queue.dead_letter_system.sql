@@ -1,5 +1,15 @@
--- queue.dead_letter_system(queue, system): system attributes of a message that leaves a queue for its dead-letter queue.
-create or replace function queue.dead_letter_system(p_queue_id int, p_system jsonb) returns jsonb
-language sql stable
-return coalesce(p_system, '{}') || jsonb_build_object('DeadLetterQueueSourceArn',
-    (select q.arn from queue.queues q where q.queue_id = p_queue_id));
+-- queue.dead_letter_system(queue, system, receive count, first received at): system attributes of a message that leaves
+-- a queue for its dead-letter queue: where it comes from, how often it was received so far (ApproximateReceiveCount counts
+-- "across all queues", ReceiveMessage, API reference), and when first (null: that is not to be known there).
+-- Called by: dead_letter, dead_letter_side, dead_letter_group.
+drop function if exists queue.dead_letter_system(int, jsonb);
+create or replace function queue.dead_letter_system(
+    p_queue_id int, p_system jsonb, p_receive_count int, p_first_received_at timestamptz)
+returns jsonb
+language sql stable as $$
+select jsonb_strip_nulls(coalesce(p_system, '{}') || jsonb_build_object(
+    'DeadLetterQueueSourceArn', (select q.arn from queue.queues q where q.queue_id = p_queue_id),
+    'ApproximateReceiveCount', (coalesce((p_system ->> 'ApproximateReceiveCount')::int, 0) + p_receive_count)::text,
+    'ApproximateFirstReceiveTimestamp', coalesce(p_system ->> 'ApproximateFirstReceiveTimestamp',
+        queue.epoch_ms(p_first_received_at)::text)))
+$$;

@@ -28,6 +28,12 @@ _TIMES: dict[LiteralString, tuple[LiteralString, ...]] = {
     "deferred": ("deferred_at",),
 }
 
+# The one time that is kept as text: when a dead letter was first received (queue.dead_letter_system).
+_FIRST_RECEIVED = """
+    update queue.side set system = jsonb_set(system, '{ApproximateFirstReceiveTimestamp}', to_jsonb(
+        ((system ->> 'ApproximateFirstReceiveTimestamp')::bigint - %(by)s * 1000)::bigint::text))
+    where system ? 'ApproximateFirstReceiveTimestamp'"""
+
 
 class Clock:
     """The clock of one database. `dsn` is the superuser's."""
@@ -51,6 +57,7 @@ class Clock:
                 self.connection.execute(sql.SQL("lock table {} in exclusive mode").format(name))
                 update = sql.SQL("update {} set {}").format(name, sql.SQL(", ").join(moves))
                 self.connection.execute(update, {"by": seconds})
+        self.connection.execute(_FIRST_RECEIVED, {"by": seconds})
 
     def maintain(self, arn: str) -> None:
         """What the background worker does now and then, for one queue."""

@@ -37,6 +37,27 @@ def test_a_message_moves_on_the_receive_after_the_last_allowed_one(sqs: Sqs) -> 
     assert moved["Attributes"]["DeadLetterQueueSourceArn"] == sqs.arn(url)
 
 
+def test_receives_are_counted_across_queues(sqs: Sqs) -> None:
+    """ReceiveMessage, ApproximateReceiveCount: "across all queues"; so AWS gives 6 with the first receive after five,
+    and the time of the very first one. The dead-letter queue's own policy counts its own receives."""
+    last = sqs.create()
+    dead = sqs.create(RedrivePolicy=redrive(sqs.arn(last), 2))
+    url = sqs.create(RedrivePolicy=redrive(sqs.arn(dead), 2))
+    sqs.send(url)
+    names = ["ApproximateReceiveCount", "ApproximateFirstReceiveTimestamp", "DeadLetterQueueSourceArn"]
+    seen: list[dict[str, str]] = []
+    for queue, receives in ((url, 2), (dead, 2), (last, 1)):
+        seen += [
+            sqs.one(queue, VisibilityTimeout=0, AttributeNames=names)["Attributes"] for _ in range(receives)
+        ]
+        assert sqs.counts(queue) == (1, 0, 0)
+        sqs.poll(queue)
+    assert [attributes["ApproximateReceiveCount"] for attributes in seen] == list("12345")
+    assert len({attributes["ApproximateFirstReceiveTimestamp"] for attributes in seen}) == 1
+    sources = [attributes.get("DeadLetterQueueSourceArn") for attributes in seen]
+    assert sources == [None, None, sqs.arn(url), sqs.arn(url), sqs.arn(dead)]
+
+
 def test_the_time_of_sending_stays(sqs: Sqs) -> None:
     """Developer Guide: of a standard queue, the enqueue timestamp is unchanged when a message is moved."""
     url, dead = pair(sqs)

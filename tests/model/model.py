@@ -317,15 +317,22 @@ class Model:
 
 
 def arrived(message: Message, source: Queue, now: int) -> Message:
-    """A message in its dead-letter queue: on a standard queue the time of sending stays, on a FIFO queue it starts
-    anew (Developer Guide, "Using dead-letter queues"), the MessageId becomes the deduplication id ("Configure a
-    dead-letter queue redrive"), and the sequence number is not known before a receive."""
-    sent_at = now if source.fifo else message.sent_at
-    new = message.moved(sent_at=sent_at, visible_at=now)
-    forget(new, "SequenceNumber")
+    """A message in its dead-letter queue. Receives are counted on (ReceiveMessage, ApproximateReceiveCount: "across all
+    queues"). On a standard queue the times stay; on a FIFO queue they start anew (Developer Guide, "Using dead-letter
+    queues"), the MessageId becomes the deduplication id ("Configure a dead-letter queue redrive"), and the sequence
+    number is not known before a receive."""
+    new = message.moved(
+        sent_at=message.sent_at,
+        visible_at=now,
+        earlier_receives=message.earlier_receives + message.receive_count,
+    )
     new.system["DeadLetterQueueSourceArn"] = source.arn
     if source.fifo:
+        new.sent_at = now
         new.system["MessageDeduplicationId"] = message.message_id
+        forget(new, "SequenceNumber")
+    else:
+        new.seen_first_at, new.observed = message.seen_first_at, message.observed
     return new
 
 

@@ -48,6 +48,8 @@ class Message:
     system: dict[str, str]
     receive_count: int = 0
     first_received_at: int | None = None
+    earlier_receives: int = 0  # in queues whose dead letter it is
+    seen_first_at: int | None = None  # over all these queues
     handle: str | None = None  # of the last receive
     observed: dict[str, int] = field(
         default_factory=dict
@@ -64,11 +66,12 @@ class Message:
 
     def seen(self) -> dict[str, Any]:
         """What a receiver who asks for everything must see, besides handle, times and sender."""
+        count = str(self.earlier_receives + self.receive_count)
         answer: dict[str, Any] = {
             "MessageId": self.message_id,
             "Body": self.body,
             "MD5OfBody": md5_of_body(self.body),
-            "Attributes": {**self.system, "ApproximateReceiveCount": str(self.receive_count)},
+            "Attributes": {**self.system, "ApproximateReceiveCount": count},
         }
         if self.attributes:
             answer["MessageAttributes"] = self.attributes
@@ -153,6 +156,7 @@ class Queue:
         """A receive: it counts, and the message is hidden."""
         message.receive_count += 1
         message.first_received_at = now if message.first_received_at is None else message.first_received_at
+        message.seen_first_at = now if message.seen_first_at is None else message.seen_first_at
         message.visible_at = now + visibility_seconds
         message.handle = handle
         self.handles.append(handle)

@@ -190,7 +190,7 @@ class SideBySide:
         attributes = dict(seen["Attributes"])
         assert attributes.pop("SenderId")
         self.compare_time(message, "SentTimestamp", attributes, message.sent_at)
-        self.compare_time(message, "ApproximateFirstReceiveTimestamp", attributes, message.first_received_at)
+        self.compare_time(message, "ApproximateFirstReceiveTimestamp", attributes, message.seen_first_at)
         if "MessageDeduplicationId" in message.system:  # of a message that was moved, the number is new
             message.system.setdefault("SequenceNumber", attributes["SequenceNumber"])
         assert {**seen, "Attributes": attributes} == message.seen()

@@ -149,7 +149,8 @@ def shown(
 def system_attributes(row: Delivery, arn: str) -> dict[str, str]:
     """The message's system attributes, all of them. Times are milliseconds since 1970, as text.
 
-    SenderId is the queue's account as long as no access control tells one caller from another (our choice).
+    SenderId is the queue's account as long as no access control tells one caller from another (our choice). In a
+    dead-letter queue ApproximateReceiveCount goes on: it counts "across all queues" (ReceiveMessage, API reference).
     """
     values = {
         "SenderId": arn.split(":")[4],
@@ -158,7 +159,10 @@ def system_attributes(row: Delivery, arn: str) -> dict[str, str]:
         "ApproximateFirstReceiveTimestamp": str(row.first_received_at_ms),
     }
     if row.system is not None:
-        values.update(_system.decode(row.system))
+        kept = _system.decode(row.system)
+        if "ApproximateReceiveCount" in kept:
+            kept["ApproximateReceiveCount"] = str(int(kept["ApproximateReceiveCount"]) + row.receive_count)
+        values.update(kept)
     if arn.endswith(".fifo"):
         values["SequenceNumber"] = f"{row.id:020d}"
     return values
