@@ -29,8 +29,7 @@ FORBIDDEN_6 = [
     "2002:7f00:1::", "3fff::1", "5f00::1", "fc00::1", "fd00:ec2::254", "fe80::1", "fec0::1", "ff02::1", "ff0e::1",
 ]  # fmt: skip
 PUBLIC = ["1.1.1.1", "8.8.8.8", "100.63.255.255", "100.128.0.1", "172.15.255.255", "172.32.0.1", "192.0.1.1",
-          "198.17.255.255", "223.255.255.255", "2606:4700::1111", "2a00:1450::1", "64:ff9b::808:808",
-          "::ffff:8.8.8.8"]  # fmt: skip
+          "198.17.255.255", "223.255.255.255", "2606:4700::1111", "2a00:1450::1"]  # fmt: skip
 
 
 def number_forms(text: str) -> list[str]:
@@ -75,7 +74,7 @@ ODD = [
     "unix:/var/run/docker.sock", "data:text/plain,a", "javascript:0", "dict://127.0.0.1:11211/", "httpx://127.0.0.1/",
     "http+unix://%2Frun/", "HTTP://127.0.0.1/", "hTTps://127.0.0.1/", "http://127.0.0.1./", "http://127.0.0.1:80/",
     "http://127.0.0.256/", "http://1.2.3.4.5/", "http://0x/", "http://0x7f.example.0x1/", "http://1e3/", "http://..127.0.0.1/",
-    "http://127.0.0.1/" + "a" * 2100,
+    "http://127.0.0.1/" + "a" * 2100, "http://[::ffff:8.8.8.8]/", "http://[64:ff9b::808:808]/",
 ]  # fmt: skip
 ALL = [
     *(f"http://{address}/" for address in FORBIDDEN_4),
@@ -198,6 +197,12 @@ async def test_allowed_networks_are_dialled_and_their_neighbours_are_not(dialled
         await post(url, allowed=allowed)
     expected = ["10.1.2.3", "fd00:1::5", "::ffff:10.1.2.3", "127.0.0.1"]
     assert [ip_address(text) for text in dialled] == [ip_address(text) for text in expected]
+
+
+async def test_a_network_with_nat64_is_allowed_as_such(dialled: Dialled) -> None:
+    for url in ("http://[64:ff9b::808:808]/", "http://[64:ff9b::a9fe:a9fe]/", "http://[64:ff9b::a00:1]/"):
+        await post(url, allowed="64:ff9b::/96")
+    assert dialled == ["64:ff9b::808:808"]
 
 
 async def test_no_proxy_of_the_environment_is_used(dialled: Dialled, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ Sources: the IANA registries of special-purpose addresses (IPv4, IPv6); RFC 4291
 """
 
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_network
 from typing import Final
 
 from .endpoint import Address, EndpointRefused
@@ -58,13 +58,14 @@ class Guard:
         self._allowed = tuple(allowed)
 
     def permits(self, address: Address) -> bool:
-        """Whether this address may be dialled; one that carries an IPv4 address is judged by that one too."""
-        if isinstance(address, IPv6Address):
-            inner = address.ipv4_mapped
-            if inner is not None:
-                return self.permits(inner)
-            if address in _NAT64:
-                return self._is_allowed(address) or self.permits(IPv4Address(int(address) & 0xFFFF_FFFF))
+        """Whether this address may be dialled.
+
+        One that carries an IPv4 address (mapped, NAT64) may be where that address is allowed, or where its own range
+        is (networks with DNS64) and the IPv4 address is permitted.
+        """
+        inner = carried(address)
+        if inner is not None:
+            return self._is_allowed(inner) or (self._is_allowed(address) and self.permits(inner))
         return self._is_allowed(address) or is_public(address)
 
     def check(self, addresses: Iterable[Address]) -> None:
@@ -75,6 +76,13 @@ class Guard:
 
     def _is_allowed(self, address: Address) -> bool:
         return any(address.version == network.version and address in network for network in self._allowed)
+
+
+def carried(address: Address) -> IPv4Address | None:
+    """The IPv4 address within an IPv4-mapped or NAT64 address."""
+    if isinstance(address, IPv4Address):
+        return None
+    return IPv4Address(int(address) & 0xFFFF_FFFF) if address in _NAT64 else address.ipv4_mapped
 
 
 def is_public(address: Address) -> bool:
