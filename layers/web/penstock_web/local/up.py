@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -49,6 +50,8 @@ def up(settings: Settings, plan: Plan) -> int:
         stack.callback(_ignore_signals)
         is_own = not settings.database_url
         settings = _with_database(settings, plan, stack)
+        if is_own:
+            settings = _with_local_endpoints(settings, plan)
         # Our own database is new to its user; what stands in DATABASE_URL must not get into a log.
         shown = settings.direct_url if is_own else without_password(settings.direct_url)
         _serve(settings, plan, lambda: _announce(settings, plan, shown))
@@ -71,6 +74,20 @@ def _with_database(settings: Settings, plan: Plan, stack: ExitStack) -> Settings
     migrate_or_explain(direct, ROLE)
     pooled = _pooled(state, server, stack) if plan.pooler else None
     return dataclasses.replace(settings, database_url=pooled or direct, database_direct_url=direct)
+
+
+def _with_local_endpoints(settings: Settings, plan: Plan) -> Settings:
+    """Webhooks may reach this machine, where whoever can ask for that is on it already."""
+    if settings.webhook_allow_cidrs or not _is_loopback(plan.host):
+        return settings
+    return dataclasses.replace(settings, webhook_allow_cidrs="127.0.0.0/8,::1/128")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _pooled(state: Path, server: Postgres, stack: ExitStack) -> str | None:
