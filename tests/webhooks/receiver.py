@@ -81,6 +81,11 @@ class Receiver:
         """Never answers; ends when the client does."""
         await self.sent_until_closed(writer, b"", "silent")
 
+    async def slow(self, writer: asyncio.StreamWriter) -> None:
+        """Answers after a moment: meanwhile others are under way."""
+        await asyncio.sleep(0.02)
+        writer.write(FIXED["/204"])
+
     async def drip(self, writer: asyncio.StreamWriter) -> None:
         """A head at once, then a body that never ends, byte by byte."""
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")

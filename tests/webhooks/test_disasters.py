@@ -65,9 +65,8 @@ def test_nothing_is_lost_when_workers_are_killed(
     for kill in range(KILLS):
         arrived = len(receiver.requests)
         for _ in range(60):
-            publish(db, receiver.url("/200"), raw=True, text=f"message {published}")
+            publish(db, receiver.url("/slow"), raw=True, text=f"message {published}")
             published += 1
-        arrived = len(receiver.requests)
         until(lambda arrived=arrived: len(receiver.requests) >= arrived + 10)  # type: ignore[misc]
         workers.kill(rnd.randrange(WORKERS))
         if kill % 10 == 9:
