@@ -574,7 +574,7 @@ function queue.dead_letter_group(p_queue_id integer, p_group_key bigint, p_now t
     returns boolean
     language plpgsql;
 
-function queue.dead_letter_side(p_queue_id integer, p_max integer, p_max_receive_count integer, p_target integer, p_target_arn text)
+function queue.dead_letter_side(p_queue_id integer, p_max integer, p_now timestamp with time zone, p_max_receive_count integer, p_target integer, p_target_arn text)
     returns void
     language plpgsql;
 
@@ -1058,7 +1058,7 @@ function queue.tag_topic(p_arn text, p_tags jsonb, p_limit integer)
     returns TABLE(error text)
     language plpgsql;
 
-function queue.take_deferred(p_queue_id integer, p_max integer, p_visibility interval)
+function queue.take_deferred(p_queue_id integer, p_max integer, p_begun timestamp with time zone, p_visibility interval)
     returns SETOF queue.delivery
     language plpgsql;
 
@@ -1082,7 +1082,7 @@ function queue.take_shard(p_queue_id integer, p_shard integer, p_max integer, p_
     returns SETOF queue.delivery
     language plpgsql;
 
-function queue.take_side(p_queue_id integer, p_max integer, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text)
+function queue.take_side(p_queue_id integer, p_max integer, p_now timestamp with time zone, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text)
     returns SETOF queue.delivery
     language plpgsql;
 

@@ -46,7 +46,7 @@ begin
         select from queue.deferred d
         where d.queue_id = v_queue.queue_id and d.deferred_at < v_now - interval '10 seconds')
     then
-        return query select * from queue.take_deferred(v_queue.queue_id, v_want, v_visibility);
+        return query select * from queue.take_deferred(v_queue.queue_id, v_want, v_now, v_visibility);
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
     end if;
@@ -54,7 +54,7 @@ begin
         select from queue.side s
         where queue.time_key(s.queue_id, -1) = queue.time_key(v_queue.queue_id, -1) and s.visible_at <= v_now)
     then
-        return query select * from queue.take_side(v_queue.queue_id, v_want, v_visibility,
+        return query select * from queue.take_side(v_queue.queue_id, v_want, v_now, v_visibility,
             v_queue.max_receive_count, v_queue.dead_letter_arn);
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
@@ -66,6 +66,6 @@ begin
         v_want := v_want - v_rows;
     end if;
     if v_want > 0 and exists (select from queue.deferred d where d.queue_id = v_queue.queue_id) then
-        return query select * from queue.take_deferred(v_queue.queue_id, v_want, v_visibility);
+        return query select * from queue.take_deferred(v_queue.queue_id, v_want, v_now, v_visibility);
     end if;
 end $$;

@@ -1,12 +1,14 @@
 -- queue.take_deferred: hands out messages of noisy tenants that were passed over before, tenant by tenant, the one
 -- with the fewest messages in flight first (source: SQS Developer Guide, "How Amazon SQS fair queues work").
 -- Locks: rows of queue.deferred and of their leases, both skipped when locked. Index: deferred_pkey, lease_pkey.
--- Called by: receive_messages.
-create or replace function queue.take_deferred(p_queue_id int, p_max int, p_visibility interval)
+-- It hands out later than the receive began, whatever the clock does (take_side). Called by: receive_messages.
+drop function if exists queue.take_deferred(int, int, interval);
+create or replace function queue.take_deferred(
+    p_queue_id int, p_max int, p_begun timestamptz, p_visibility interval)
 returns setof queue.delivery
 language plpgsql as $$
 declare
-    v_now timestamptz := clock_timestamp();
+    v_now timestamptz := greatest(clock_timestamp(), p_begun + interval '1 microsecond');
     v_want int := p_max;
     v_limit int;                    -- parts that are enough, as it seems: what is locked here nobody else gets
     v_noisy text[] := (select n.noisy from queue.noise n where n.queue_id = p_queue_id);

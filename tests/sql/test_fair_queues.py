@@ -230,6 +230,32 @@ def test_a_noisy_tenant_is_not_starved(db: Connection) -> None:
     assert served.count("quiet") > served.count("noisy")
 
 
+def test_what_a_receive_hands_out_it_does_not_take_again(db: Connection) -> None:
+    """With a timeout of 0 it is visible at once; it may be received again, or moved, by the next receive only."""
+    dead = create(db, "dead")
+    arn = create(db, RedrivePolicy=redrive(dead))
+    crowd(db, arn, messages=60)
+    send_as(db, arn, "quiet", 1)
+    (quiet,) = receive(db, arn, 1)
+    assert change(db, [quiet], 0) == ["changed"]
+    db.execute("update queue.deferred set deferred_at = deferred_at - interval '11 seconds'")
+    starved_first(db)
+    taken = receive(db, arn, 100, visibility=0)
+    assert tenants(taken) == ["noisy"] * 20
+    assert len({d.message_id for d in taken}) == 20
+    assert counts(db, dead).visible == 1  # the quiet one, which had been received before
+
+
+def starved_first(db: Connection) -> None:
+    """The next receive is one of the tenth that serves tenants first who were passed over for long."""
+    for number in range(1000):
+        db.execute("select setseed(%s)", (number / 1000,))
+        if value(db, "select random()") < 0.1:
+            db.execute("select setseed(%s)", (number / 1000,))
+            return
+    raise AssertionError("random() is never below 0.1")
+
+
 def test_receivers_side_by_side_share_what_was_passed_over(db: Connection, connect: Connect) -> None:
     arn = create(db, shards=2)
     crowd(db, arn, messages=1000)
