@@ -14,7 +14,7 @@ ARGS ?=
 PYTHON ?= $(shell infra/local/find_python.sh)
 UV := $(shell command -v uv || echo .tools/bin/uv)
 BIN := .venv/bin
-SOURCES := $(wildcard layers/core layers/web functions jobs tests benchmarks)
+SOURCES := $(wildcard layers/core layers/web functions jobs infra/local_lambda tests benchmarks)
 LOCKS := $(TEST_LOCKS:%=requirements/%.lock)
 SAM := .tools/sam/bin/sam
 CLIENTS := $(patsubst %,.tools/clients/%.stamp,old async dramatiq node)
@@ -26,7 +26,10 @@ export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 endif
 
-.PHONY: help setup run demo test test-slow check check-code check-sql check-sam lock bench clients format generate clean
+export SAM_CLI_TELEMETRY := 0
+export AWS_DEFAULT_REGION := us-east-1
+
+.PHONY: help setup run lambda demo test test-slow check check-code check-sql check-sam lock bench clients format generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -40,7 +43,7 @@ run: .venv/service.stamp ## start Penstock with its own PostgreSQL on 127.0.0.1:
 demo: .venv/service.stamp ## send, receive and delete messages with boto3 against a running Penstock
 	@$(BIN)/penstock demo $(ARGS)
 
-test: .venv/test.stamp ## run the tests, all on real PostgreSQL (ARGS="-k name", WORKERS=2)
+test: .venv/test.stamp .tools/lambda/bin/python ## run the tests, all on real PostgreSQL (ARGS="-k name", WORKERS=2)
 	@$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 
 test-slow: .venv/test.stamp ## run only the tests that take minutes
@@ -56,8 +59,13 @@ check-code: .venv/test.stamp
 check-sql: .venv/test.stamp
 	@$(BIN)/python -m tests.project.plpgsql
 
-check-sam: $(SAM)
-	@SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=us-east-1 $(SAM) validate --lint --template template.yaml
+check-sam: $(SAM) .tools/lambda/bin/python
+	@for template in template.yaml infra/alb/template.yaml; do $(SAM) validate --lint --template $$template || exit 1; done
+	@infra/local/sam_build.sh $(SAM)
+
+lambda: .venv/service.stamp $(SAM) .tools/lambda/bin/python ## run the functions as Lambda does, with their own PostgreSQL, on 127.0.0.1:9324
+	@infra/local/sam_build.sh $(SAM)
+	@exec $(BIN)/python -m infra.local_lambda $(ARGS)
 
 format: .venv/test.stamp ## format the Python code and mend what ruff can mend
 	@$(BIN)/ruff check --fix $(SOURCES) || true
@@ -105,6 +113,11 @@ $(SAM): requirements/sam.lock | $(UV)
 	@$(UV) venv --quiet --allow-existing --python "$(PYTHON)" .tools/sam
 	@VIRTUAL_ENV=.tools/sam $(UV) pip sync --quiet --require-hashes requirements/sam.lock
 	@touch $@
+
+# pip, since `sam build` asks for it.
+.tools/lambda/bin/python: requirements/lambda.lock | $(UV)
+	@$(UV) venv --quiet --clear --seed --python "$(PYTHON)" .tools/lambda
+	@$(UV) pip install --quiet --python $@ --require-hashes -r $<
 
 .tools/clients/%.stamp: requirements/clients-%.lock | $(UV)
 	@$(UV) venv --quiet --allow-existing --python "$(PYTHON)" .tools/clients/$*

@@ -25,10 +25,11 @@ from types import SimpleNamespace
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+from infra.local_lambda.events import Event, EventForm, Request, Response, event_of, response_of
 from penstock.actions import BY_TARGET
-from tests.lambda_events import Event, EventForm, Request, Response, event_of, response_of
 
-FUNCTIONS = Path(__file__).resolve().parents[1] / "functions"
+ROOT = Path(__file__).resolve().parents[1]
+FUNCTIONS = ROOT / "functions"
 
 _numbers = count(1)
 

@@ -11,6 +11,7 @@ locks=requirements
 "${compile[@]}" --constraints $locks/dev.lock --extra metrics --output-file $locks/metrics.lock pyproject.toml
 "${compile[@]}" --output-file $locks/build.lock $locks/build.in
 "${compile[@]}" --output-file $locks/sam.lock $locks/sam.in
+"${compile[@]}" --output-file $locks/lambda.lock $locks/lambda.in
 for clients in old async dramatiq; do
   "${compile[@]}" --output-file $locks/clients-$clients.lock $locks/clients-$clients.in
 done

@@ -14,6 +14,7 @@ import botocore.serialize
 import httpx
 import pytest
 
+from infra.local_lambda.events import Request, Response, event_of, response_of
 from penstock.actions import ACTIONS
 from tests.conformance.clients import service_model
 from tests.conformance.clock import Clock
@@ -22,7 +23,6 @@ from tests.conformance.judge import members
 from tests.conformance.raw import FORM
 from tests.conformance.scenario import Sqs
 from tests.lambda_door import Functions, file_name
-from tests.lambda_events import Request, Response, event_of, response_of
 
 Members = dict[str, Any]
 ATTRIBUTE = {

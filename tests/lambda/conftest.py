@@ -9,9 +9,9 @@ import boto3
 import pytest
 from botocore.config import Config
 
+from infra.local_lambda.events import EventForm
 from tests.database import Database
 from tests.lambda_door import Functions, LambdaDoor
-from tests.lambda_events import EventForm
 
 
 @pytest.fixture

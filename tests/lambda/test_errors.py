@@ -10,10 +10,10 @@ import sys
 import psycopg
 import pytest
 
+from infra.local_lambda.events import event_of, response_of
 from tests.database import Database
 from tests.lambda_calls import QUEUE_URL, call, error_of, invoke, json_request, query_request
 from tests.lambda_door import FUNCTIONS, Functions, load_handler
-from tests.lambda_events import event_of, response_of
 
 # Nobody listens on the discard port of the loopback.
 NOWHERE = "postgresql://nobody:secret-password@127.0.0.1:9/nothing"

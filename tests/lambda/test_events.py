@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from infra.local_lambda.events import EVENT_FORMS, EventForm, Request, event_of, response_of
 from penstock.context import HttpRequest, HttpResponse
 from penstock.lambda_events import UnknownEvent, answer, read
-from tests.lambda_events import EVENT_FORMS, EventForm, Request, event_of, response_of
 
 every_form = pytest.mark.parametrize("form", EVENT_FORMS)
 

@@ -165,7 +165,7 @@ def test_only_functions_that_sign_import_cryptography(database: Database) -> Non
 import json, sys
 from tests.lambda_calls import invoke, json_request, query_request
 from tests.lambda_door import Functions
-from tests.lambda_events import Request
+from infra.local_lambda.events import Request
 
 def named():
     return "cryptography" in sys.modules

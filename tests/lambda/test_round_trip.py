@@ -12,8 +12,8 @@ from urllib.parse import urlencode, urlsplit
 import httpx
 import pytest
 
+from infra.local_lambda.events import EVENT_FORMS
 from tests.lambda_door import LambdaDoor
-from tests.lambda_events import EVENT_FORMS
 
 pytestmark = pytest.mark.parametrize("form", EVENT_FORMS)
 

@@ -49,7 +49,7 @@ def up(settings: Settings, plan: Plan) -> int:
     with _signals_end_the_process(), ExitStack() as stack:
         stack.callback(_ignore_signals)
         is_own = not settings.database_url
-        settings = _with_database(settings, plan, stack)
+        settings = with_database(settings, plan, stack)
         if is_own:
             settings = _with_local_endpoints(settings, plan)
         # Our own database is new to its user; what stands in DATABASE_URL must not get into a log.
@@ -58,7 +58,7 @@ def up(settings: Settings, plan: Plan) -> int:
     return 0
 
 
-def _with_database(settings: Settings, plan: Plan, stack: ExitStack) -> Settings:
+def with_database(settings: Settings, plan: Plan, stack: ExitStack) -> Settings:
     """The settings with the addresses of a database that is up and migrated."""
     if settings.database_url:
         if plan.migrate:

@@ -1,0 +1,130 @@
+"""Runs the functions that `sam build` made, with a database of their own unless DATABASE_URL says where one is.
+
+make lambda                                        # builds, then runs this
+python -m infra.local_lambda --port 9324 --alb-port 9325 --most 10
+"""
+
+import argparse
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+import uvloop
+
+from penstock.settings import Settings
+from penstock_web.local.account import LocalError
+from penstock_web.local.up import Plan, with_database
+from penstock_web.server import listening_socket
+
+from .balancer import read_balancer
+from .fleet import Fleet
+from .front import Front, by_route, by_rule
+from .runtime_api import RuntimeApi
+from .schedules import run_schedules
+from .template import Stack, read_stack
+
+HOST = "127.0.0.1"
+
+
+class Server(uvicorn.Server):
+    """uvicorn in a loop that it shares with others: signals are not its own."""
+
+    def install_signal_handlers(self) -> None:
+        """Nothing."""
+
+    def capture_signals(self) -> Any:
+        """Nothing."""
+        return ExitStack()
+
+
+@asynccontextmanager
+async def serving(app: Any, port: int) -> AsyncIterator[int]:
+    """The port, while the application is served there; 0: any free one."""
+    listener = listening_socket(HOST, port, reuse_port=False)
+    config = uvicorn.Config(
+        app, lifespan="off", log_config=None, log_level="critical", access_log=False, server_header=False
+    )
+    server = Server(config)
+    task = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        server.should_exit = server.force_exit = True
+        await task
+
+
+async def run(stack: Stack, options: argparse.Namespace) -> None:
+    """Serves until SIGINT or SIGTERM."""
+    runtime_api = RuntimeApi()
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    async with serving(runtime_api.app, 0) as port:
+        fleet = Fleet(stack.functions, runtime_api, f"{HOST}:{port}", options.python, options.most)
+        http_api = Front("http_api", by_route(stack.routes), fleet.invoke, failed=500)
+        rules, default = read_balancer(options.alb)
+        balancer = Front("alb_multi_value", by_rule(rules, default), fleet.invoke, failed=502)
+        schedules = asyncio.create_task(run_schedules(stack.schedules, fleet.invoke))
+        try:
+            async with (
+                serving(http_api.app, options.port) as at,
+                serving(balancer.app, options.alb_port) as alb,
+            ):
+                print(f"lambda ready on http://{HOST}:{at}, as behind a load balancer on http://{HOST}:{alb}")
+                print(
+                    f"{len(stack.functions)} functions, {len(stack.schedules)} of them scheduled", flush=True
+                )
+                await stopped.wait()
+        finally:
+            schedules.cancel()
+            await fleet.close()
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m infra.local_lambda", description=__doc__)
+    root = Path(__file__).parents[2]
+    parser.add_argument("--build", type=Path, default=root / ".aws-sam/build", help="what `sam build` made")
+    parser.add_argument(
+        "--alb", type=Path, default=root / "infra/alb/template.yaml", help="the load balancer's rules"
+    )
+    parser.add_argument(
+        "--python", type=Path, default=root / ".tools/lambda/bin/python", help="with awslambdaric"
+    )
+    parser.add_argument("--port", type=int, default=9324, help="of the HTTP API")
+    parser.add_argument("--alb-port", type=int, default=9325, help="of the load balancer")
+    parser.add_argument("--most", type=int, default=10, help="concurrency of the account")
+    parser.add_argument("--ephemeral", action="store_true", help="forget the database at the end")
+    return parser.parse_args()
+
+
+def passed_on(settings: Settings, environment: Mapping[str, str]) -> dict[str, str]:
+    """What the functions get besides what the template gives them: the database, and settings of ours."""
+    names = (name for name in environment if name.startswith(("QUEUE_", "WEBHOOK_", "SNS_", "LOG_LEVEL")))
+    return {name: environment[name] for name in names} | {"DATABASE_URL": settings.database_url}
+
+
+def main() -> int:
+    """Returns 2 when something that is needed is not there."""
+    options = arguments()
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    try:
+        with ExitStack() as stack:
+            plan = Plan(HOST, options.port, ephemeral=options.ephemeral)
+            settings = with_database(Settings.read(os.environ), plan, stack)
+            deployed = read_stack(options.build, {}, passed_on(settings, os.environ))
+            uvloop.run(run(deployed, options))  # asyncio leaves 40 ms of delayed acknowledgements in
+    except (LocalError, OSError) as error:
+        print(f"make lambda: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

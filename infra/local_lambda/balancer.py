@@ -1,0 +1,100 @@
+"""What infra/alb/template.yaml says: which request goes to which function."""
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from .events import Request
+from .values import TemplateError, Values, expanded
+
+RULE, GROUP, LISTENER = (
+    f"AWS::ElasticLoadBalancingV2::{kind}" for kind in ("ListenerRule", "TargetGroup", "Listener")
+)
+
+
+class Rule(NamedTuple):
+    """Conditions that must all hold: patterns of a header's value, of the path, methods. Empty ones always do."""
+
+    priority: int
+    function: str
+    header: str
+    values: tuple[str, ...]
+    paths: tuple[str, ...]
+    methods: tuple[str, ...]
+
+    def holds(self, request: Request) -> bool:
+        """Load balancers compare header values without regard to case, and paths with it."""
+        given = request.header(self.header.lower()).lower()
+        return (
+            (not self.values or any(fnmatchcase(given, value.lower()) for value in self.values))
+            and (not self.paths or any(fnmatchcase(request.path, path) for path in self.paths))
+            and (not self.methods or request.method in self.methods)
+        )
+
+
+def read_balancer(template: Path) -> tuple[list[Rule], str]:
+    """The rules in their order, and the function of everything else. Raises TemplateError."""
+    read = yaml.load(template.read_text(), Loader=CloudFormationLoader)  # noqa: S506 - a SafeLoader
+    values = Values(read, {})
+    resources = expanded(read["Resources"])
+    targets = {
+        name: function_of(values, resource["Properties"])
+        for name, resource in resources.items()
+        if resource["Type"] == GROUP
+    }
+    rules = [
+        rule_of(values, resource["Properties"], targets)
+        for resource in resources.values()
+        if resource["Type"] == RULE
+    ]
+    (default,) = (r["Properties"]["DefaultActions"] for r in resources.values() if r["Type"] == LISTENER)
+    return sorted(rules), targets[target_group(values, default)]
+
+
+def rule_of(values: Values, properties: Mapping[str, Any], targets: Mapping[str, str]) -> Rule:
+    header, found, paths, methods = "", (), (), ()
+    for condition in values.resolve(properties["Conditions"]):
+        match condition["Field"]:
+            case "http-header":
+                header = condition["HttpHeaderConfig"]["HttpHeaderName"]
+                found = tuple(condition["HttpHeaderConfig"]["Values"])
+            case "path-pattern":
+                paths = tuple(condition["PathPatternConfig"]["Values"])
+            case "http-request-method":
+                methods = tuple(condition["HttpRequestMethodConfig"]["Values"])
+            case field:
+                raise TemplateError(f"conditions of {field} are not understood here")
+    function = targets[target_group(values, properties["Actions"])]
+    return Rule(int(values.resolve(properties["Priority"])), function, header, found, paths, methods)
+
+
+def target_group(values: Values, actions: Any) -> str:
+    """The name of the target group that the one action forwards to."""
+    (action,) = actions
+    return str(values.resolve(action["TargetGroupArn"]["Ref"]))
+
+
+def function_of(values: Values, properties: Mapping[str, Any]) -> str:
+    """The name that follows the stack's in the ARN of the one target, a function."""
+    (target,) = properties["Targets"]
+    return str(values.resolve(target["Id"])).rpartition(":")[2].partition("-")[2]
+
+
+class CloudFormationLoader(yaml.SafeLoader):
+    """Knows the short forms: `!Ref x` is {"Ref": x}, `!Sub x` {"Fn::Sub": x}."""
+
+
+def _short_form(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> dict[str, Any]:
+    name = suffix if suffix in ("Ref", "Condition") else f"Fn::{suffix}"
+    if isinstance(node, yaml.ScalarNode):
+        value: Any = loader.construct_scalar(node)
+        return {name: value.split(".") if suffix == "GetAtt" else value}
+    if isinstance(node, yaml.SequenceNode):
+        return {name: loader.construct_sequence(node, deep=True)}
+    raise TemplateError(f"!{suffix} is not understood here")
+
+
+CloudFormationLoader.add_multi_constructor("!", _short_form)

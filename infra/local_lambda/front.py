@@ -1,0 +1,114 @@
+"""HTTP in front of the functions: the HTTP API of API Gateway by its routes, a load balancer by its rules.
+
+What they answer when a function fails: API Gateway 500, and 503 when it ran out of time; a load balancer 502
+("Troubleshooting HTTP API Lambda integrations", "Troubleshoot your Application Load Balancers").
+"""
+
+import logging
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response as HttpResponse
+from starlette.routing import Route as HttpRoute
+
+from .balancer import Rule
+from .environment import FunctionError
+from .events import EventForm, Request, event_of, response_of
+from .template import Route
+
+METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
+
+Invoke = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
+
+_log = logging.getLogger(__name__)
+_segment = re.compile(r"\{[^}+]+\}")
+
+
+class Front:
+    """An ASGI application. `choose` names the function for a request; None: there is none."""
+
+    def __init__(
+        self, form: EventForm, choose: Callable[[Request], str | None], invoke: Invoke, failed: int
+    ) -> None:
+        self._form: EventForm = form
+        self._choose = choose
+        self._invoke = invoke
+        self._failed = failed
+        self.app = Starlette(routes=[HttpRoute("/{path:path}", self.answer, methods=METHODS)])
+
+    async def answer(self, http: HttpRequest) -> HttpResponse:
+        """One request, as an event and back."""
+        request = await read(http)
+        name = self._choose(request)
+        if name is None:
+            return refusal(404, "Not Found")
+        try:
+            found = response_of(await self._invoke(name, event_of(self._form, request)))
+        except FunctionError as error:
+            _log.error("%s", error)
+            return refusal(self._failed, "Internal Server Error")
+        response = HttpResponse(found.body, found.status)
+        response.raw_headers[:] = [
+            (key.lower().encode("latin-1"), value.encode("latin-1"))
+            for key, value in [*found.headers, ("content-length", str(len(found.body)))]
+        ]
+        return response
+
+
+def by_route(routes: Sequence[Route]) -> Callable[[Request], str | None]:
+    """The function of the HTTP API's most specific route: full matches, then {segments}, then {greedy+} ones."""
+    known = [(route, pattern_of(route.path)) for route in sorted(routes, key=breadth)]
+
+    def choose(request: Request) -> str | None:
+        for route, pattern in known:
+            if route.method in (request.method, "ANY") and pattern.fullmatch(request.path):
+                return route.function
+        return None
+
+    return choose
+
+
+def breadth(route: Route) -> tuple[int, int, int]:
+    """Sorts specific routes before broad ones."""
+    return route.path.count("+}"), len(_segment.findall(route.path)), route.method == "ANY"
+
+
+def pattern_of(path: str) -> re.Pattern[str]:
+    """`{name}` is one segment, `{name+}` one or more."""
+    parts = re.split(r"(\{[^}]+\})", path)
+    return re.compile(
+        "".join(
+            (".+" if part.endswith("+}") else "[^/]+") if part.startswith("{") else re.escape(part)
+            for part in parts
+        )
+    )
+
+
+def by_rule(rules: Sequence[Rule], default: str) -> Callable[[Request], str | None]:
+    """The function of the first rule whose conditions all hold, else the default one."""
+
+    def choose(request: Request) -> str | None:
+        return next((rule.function for rule in rules if rule.holds(request)), default)
+
+    return choose
+
+
+async def read(http: HttpRequest) -> Request:
+    """The request as it came, with what every front of AWS adds."""
+    headers = [(key.decode("latin-1"), value.decode("latin-1")) for key, value in http.headers.raw]
+    forwarded = [("X-Forwarded-Proto", http.url.scheme), ("X-Forwarded-Port", str(http.url.port or 80))]
+    return Request(
+        http.method,
+        http.scope["raw_path"].decode("ascii"),
+        http.scope["query_string"].decode("ascii"),
+        (*headers, *forwarded),
+        await http.body(),
+    )
+
+
+def refusal(status: int, text: str) -> HttpResponse:
+    """What a front answers by itself."""
+    return HttpResponse(f'{{"message":"{text}"}}', status, media_type="application/json")

@@ -1,0 +1,80 @@
+"""The Lambda Runtime API: what a process of awslambdaric asks for, and where it brings its answers.
+
+Source: Lambda Developer Guide, "Using the Lambda runtime API for custom runtimes". Each environment has a path prefix
+of its own, its number.
+"""
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from .environment import REGION, ExecutionEnvironment, FunctionError, Invocation
+
+VERSION = "2018-06-01"
+ACCEPTED = 202
+
+
+class RuntimeApi:
+    """`environments`: by number, those whose processes may ask."""
+
+    def __init__(self) -> None:
+        self.environments: dict[int, ExecutionEnvironment] = {}
+        work = f"/{{number:int}}/{VERSION}/runtime"
+        self.app = Starlette(
+            routes=[
+                Route(f"{work}/invocation/next", self.next),
+                Route(f"{work}/invocation/{{request_id}}/response", self.response, methods=["POST"]),
+                Route(f"{work}/invocation/{{request_id}}/error", self.error, methods=["POST"]),
+                Route(f"{work}/init/error", self.init_error, methods=["POST"]),
+            ]
+        )
+
+    async def next(self, request: Request) -> Response:
+        """Waits for an invocation."""
+        environment = self._environment(request)
+        invocation = await environment.next()
+        name = environment.function.name
+        headers = {
+            "Lambda-Runtime-Aws-Request-Id": invocation.request_id,
+            "Lambda-Runtime-Deadline-Ms": str(invocation.deadline_ms),
+            "Lambda-Runtime-Invoked-Function-Arn": f"arn:aws:lambda:{REGION}:000000000000:function:{name}",
+        }
+        return Response(invocation.event, media_type="application/json", headers=headers)
+
+    async def response(self, request: Request) -> Response:
+        """An answer. One that comes too late is not taken."""
+        invocation = self._invocation(request)
+        body = await request.body()
+        if invocation is not None:
+            invocation.answer.set_result(body)
+        return Response(status_code=ACCEPTED)
+
+    async def error(self, request: Request) -> Response:
+        """The handler raised."""
+        invocation = self._invocation(request)
+        body = await request.body()
+        if invocation is not None:
+            invocation.answer.set_exception(FunctionError(body.decode()))
+        return Response(status_code=ACCEPTED)
+
+    async def init_error(self, request: Request) -> Response:
+        """The handler could not be loaded; the process ends by itself."""
+        environment = self._environment(request)
+        body = await request.body()
+        if environment.current is not None and not environment.current.answer.done():
+            environment.current.answer.set_exception(FunctionError(body.decode()))
+        return Response(status_code=ACCEPTED)
+
+    def _environment(self, request: Request) -> ExecutionEnvironment:
+        return self.environments[request.path_params["number"]]
+
+    def _invocation(self, request: Request) -> Invocation | None:
+        current = self._environment(request).current
+        if (
+            current is None
+            or current.request_id != request.path_params["request_id"]
+            or current.answer.done()
+        ):
+            return None
+        return current

@@ -1,0 +1,37 @@
+"""Invokes the scheduled functions at their rates, as EventBridge Scheduler does. A failure is only logged."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from .environment import FunctionError
+from .front import Invoke
+from .template import Schedule
+
+_log = logging.getLogger(__name__)
+
+
+async def run_schedules(schedules: Sequence[Schedule], invoke: Invoke) -> None:
+    """Until it is cancelled."""
+    async with asyncio.TaskGroup() as tasks:
+        for schedule in schedules:
+            tasks.create_task(repeat(schedule, invoke))
+
+
+async def repeat(schedule: Schedule, invoke: Invoke) -> None:
+    """The first invocation at once; whatever time one takes, the next comes at its rate."""
+    loop = asyncio.get_running_loop()
+    due = loop.time()
+    async with asyncio.TaskGroup() as tasks:
+        while True:
+            tasks.create_task(once(schedule, invoke))
+            due += schedule.seconds
+            await asyncio.sleep(due - loop.time())
+
+
+async def once(schedule: Schedule, invoke: Invoke) -> None:
+    """One invocation."""
+    try:
+        await invoke(schedule.function, {})
+    except FunctionError as error:
+        _log.error("%s: %s", schedule.function, error)
