@@ -80,7 +80,8 @@ def test_functions_share_code_layer_and_role(
     template: dict[str, Any], functions: dict[str, dict[str, Any]]
 ) -> None:
     shared = template["Globals"]["Function"]
-    assert (shared["CodeUri"], shared["Runtime"]) == ("functions/", "python3.12")
+    assert (shared["CodeUri"], shared["Runtime"]) == ("functions/", {"Ref": "Runtime"})
+    assert template["Parameters"]["Runtime"]["Default"] == "python3.12"
     assert shared["Layers"] == [{"Ref": "CoreLayer"}]
     for properties in functions.values():
         assert properties["Role"] == {"GetAtt": "FunctionRole.Arn"}
