@@ -1,0 +1,156 @@
+"""Cron expressions: 5 fields, or 6 with seconds first; and AWS's `cron()` of six with the year last.
+
+    native   [second] minute hour day-of-month month day-of-week
+    AWS      minute hour day-of-month month day-of-week year; one of the two days is `?`; 1 is Sunday
+
+What is read is a `Cron`: sets of values, which walk.py evaluates. Only these fields are let in: croniter would also
+take a seventh, `R`, `H` and `@daily`.
+"""
+
+from dataclasses import dataclass
+
+from . import fields
+from .days import Days, MonthDays, WeekDays, read_month_days, read_week_days
+from .fields import Field, values_of
+from .invalid import Flaw, Part
+
+EXAMPLES = ("*/5 * * * *", "0 9 * * MON-FRI", "0 0 1 * *", "*/30 * * * * *")
+AWS_EXAMPLES = ("cron(0 12 * * ? *)", "cron(0/5 8-17 ? * MON-FRI *)", "cron(0 9 L * ? *)")
+
+_NAMES = "minute hour day-of-month month day-of-week"
+_ALIASES = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+_ALL_YEARS = frozenset(range(fields.AWS_YEAR.low, fields.AWS_YEAR.high + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """The values of every field. `years`: None for all."""
+
+    seconds: frozenset[int]
+    minutes: frozenset[int]
+    hours: frozenset[int]
+    months: frozenset[int]
+    days: Days
+    years: frozenset[int] | None = None
+
+
+def read_native(text: str) -> Cron:
+    """5 or 6 fields. Raises Flaw."""
+    parts = _native_fields(text)
+    seconds = values_of(fields.SECOND, parts.pop(0)) if len(parts) == 6 else frozenset((0,))
+    minute, hour, day_of_month, month, day_of_week = parts
+    return Cron(
+        seconds,
+        values_of(fields.MINUTE, minute),
+        values_of(fields.HOUR, hour),
+        months := values_of(fields.MONTH, month),
+        _days(fields.DAY_OF_MONTH, day_of_month, fields.DAY_OF_WEEK, day_of_week, months),
+    )
+
+
+def read_aws(text: str) -> Cron:
+    """AWS's `cron(…)`. Raises Flaw."""
+    minute, hour, day_of_month, month, day_of_week, year = _aws_fields(text)
+    years = values_of(fields.AWS_YEAR, year)
+    _check_question_mark(day_of_month, day_of_week)
+    return Cron(
+        frozenset((0,)),
+        values_of(fields.AWS_MINUTE, minute),
+        values_of(fields.AWS_HOUR, hour),
+        months := values_of(fields.AWS_MONTH, month),
+        _days(fields.AWS_DAY_OF_MONTH, day_of_month, fields.AWS_DAY_OF_WEEK, day_of_week, months),
+        None if years == _ALL_YEARS else years,
+    )
+
+
+def canonical_native(text: str) -> str:
+    """As it is stored: one space between fields, names in capitals, `*` for `?`."""
+    return " ".join("*" if field == "?" else field.upper() for field in text.split())
+
+
+def canonical_aws(text: str) -> str:
+    """As it is stored: one space between fields, names in capitals."""
+    return f"cron({' '.join(text[5:-1].upper().split())})"
+
+
+def _days(
+    month_field: Field, of_month: Part, week_field: Field, of_week: Part, months: frozenset[int]
+) -> Days:
+    days_of_month: MonthDays | None = read_month_days(month_field, of_month)
+    days_of_week: WeekDays | None = read_week_days(week_field, of_week)
+    return Days(days_of_month and days_of_month.possible_in(months), days_of_week)
+
+
+# --- splitting -------------------------------------------------------------------------------------------------------
+def _native_fields(text: str) -> list[Part]:
+    parts = Part(text, 0).split(None)
+    if not parts:
+        raise Flaw(f"a cron expression has 5 fields ({_NAMES}); this one is empty", 0)
+    _refuse_other_forms(parts[0])
+    if len(parts) > 6:
+        message = f"a cron expression has at most 6 fields (second {_NAMES}); this one has {len(parts)}"
+        raise _surplus(message, parts[5], len(text))
+    if len(parts) < 5:
+        message = (
+            f"a cron expression has 5 fields ({_NAMES}), or 6 with seconds first; this one has {len(parts)}"
+        )
+        raise Flaw(message, len(text.rstrip()), 0, " *" * (5 - len(parts)))
+    return parts
+
+
+def _surplus(message: str, last: Part, end: int) -> Flaw:
+    """Everything after the last field is too much."""
+    start = last.position + len(last.text)
+    return Flaw(message, start, end - start, "")
+
+
+def _refuse_other_forms(first: Part) -> None:
+    word = first.text.lower()
+    if word.startswith("@"):
+        raise first.flaw(f'"{first.text}" is not cron; write the fields', _ALIASES.get(word))
+    if word.startswith(("cron(", "rate(", "at(")):
+        raise first.flaw(
+            "cron has bare fields here: cron(), rate() and at() are forms of EventBridge Scheduler"
+        )
+    if word in ("every", "daily", "hourly"):
+        raise first.flaw(f'"{first.text}" belongs into `when`; cron has 5 fields ({_NAMES})')
+
+
+def _aws_fields(text: str) -> list[Part]:
+    if not text.startswith("cron("):
+        instead = f"cron({text})" if len(text.split()) in (5, 6) else None
+        raise Flaw(
+            "an expression is rate(value unit), cron(fields) or at(yyyy-mm-ddThh:mm:ss)",
+            0,
+            len(text),
+            instead,
+        )
+    if not text.endswith(")"):
+        raise Flaw("cron( has no closing bracket", len(text), 0, ")")
+    parts = Part(text[5:-1], 5).split(None)
+    message = f"cron() has six fields ({_NAMES} year); this one has {len(parts)}"
+    if len(parts) > 6:
+        raise _surplus(message, parts[5], len(text) - 1)
+    if len(parts) < 6:
+        raise Flaw(message, len(text) - 1, 0, " *" if len(parts) == 5 else None)
+    return parts
+
+
+def _check_question_mark(day_of_month: Part, day_of_week: Part) -> None:
+    """AWS: a value or `*` in one of the two requires `?` in the other."""
+    asks = (day_of_month.text == "?") + (day_of_week.text == "?")
+    if asks == 1:
+        return
+    if asks == 2:
+        raise day_of_week.flaw("day-of-month and day-of-week cannot both be ?", "*")
+    wrong = day_of_month if day_of_month.text == "*" else day_of_week
+    instead = "?" if wrong.text == "*" else None
+    raise wrong.flaw("either day-of-month or day-of-week has to be ?", instead)

@@ -1,0 +1,59 @@
+"""The text for people: "At 09:00, Monday through Friday, America/New_York". cron-descriptor does cron."""
+
+import re
+from datetime import datetime, tzinfo
+
+from .fields import AWS_DAY_OF_WEEK
+from .rate import read_rate
+
+_DAILY = re.compile(r"At (\d\d:\d\d(:\d\d)?)", re.ASCII).fullmatch
+_AWS_WEEKDAY = re.compile(r"(?<![#/])[1-7]", re.ASCII)
+
+
+def describe_cron(canonical: str, timezone: str) -> str:
+    """Cron of either door."""
+    fields = canonical
+    if canonical.startswith("cron("):
+        fields = _with_named_weekdays(canonical[5:-1])
+    text = _by_cron_descriptor(fields)
+    if daily := _DAILY(text):
+        text = f"Every day at {daily[1]}"
+    return text + _zone(timezone)
+
+
+def _with_named_weekdays(fields: str) -> str:
+    """AWS's numbers to names, which mean the same everywhere: `6L` to `FRIL`, `2#1` to `MON#1`, `L` to `SAT`."""
+    *others, weekdays, year = fields.split()
+    if weekdays == "L":
+        weekdays = "SAT"
+    named = _AWS_WEEKDAY.sub(lambda number: AWS_DAY_OF_WEEK.names[int(number[0]) - 1], weekdays)
+    return " ".join([*others, named, *([] if year == "*" else [year])])
+
+
+def describe_moment(instant: datetime, zone: tzinfo, timezone: str) -> str:
+    """`Once at 2027-01-31 09:00:00 UTC`, in the time of the zone."""
+    local = instant.astimezone(zone).replace(tzinfo=None)
+    return f"Once at {local}{_zone(timezone) or ' UTC'}"
+
+
+def describe_rate(canonical: str) -> str:
+    """`Every 5 minutes`; time zones do not matter to it."""
+    number, unit = read_rate(canonical)
+    return f"Every {unit}" if number == 1 else f"Every {number} {unit}s"
+
+
+def _zone(timezone: str) -> str:
+    return "" if timezone in ("UTC", "Etc/UTC") else f", {timezone}"
+
+
+def _by_cron_descriptor(fields: str) -> str:
+    from cron_descriptor import FormatError, Options, get_description  # noqa: PLC0415 - 35 ms, for this text alone
+
+    # The locale is given: it would otherwise be that of the process.
+    options = Options(use_24hour_time_format=True, locale_code="en_US")
+    try:
+        return str(get_description(fields, options))
+    except (
+        FormatError
+    ):  # it does not know every combination of L, W and #, nor ranges around the end of the week
+        return f"At the times of {fields}"

@@ -1,0 +1,87 @@
+"""`every`: a number and s, m, h or d that divides the next unit, so that the times are the same every day.
+
+30s  */30 * * * * *        6h  0 */6 * * *
+5m   */5 * * * *           1d  0 0 * * *
+"""
+
+import re
+
+from .invalid import Flaw
+
+EXAMPLES = ("30s", "5m", "1h", "6h", "1d")
+
+_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_WHOLE = {"s": 60, "m": 60, "h": 24, "d": 1}
+_NEXT = {"s": "minute", "m": "hour", "h": "day"}
+_PARTS = re.compile(r"(\d+)([smhd])", re.ASCII).fullmatch
+_LOOSE = re.compile(r"\s*(\d+)\s*([a-z]*)\.?\s*", re.ASCII | re.IGNORECASE).fullmatch
+_WORDS = {
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), "s"),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), "m"),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), "h"),
+    **dict.fromkeys(("d", "day", "days"), "d"),
+}
+
+
+def cron_of_every(text: str) -> str:
+    """The cron expression. Raises Flaw."""
+    match = _PARTS(text)
+    if match is None:
+        raise Flaw("every is a whole number and s, m, h or d, such as 5m", *_wrong_place(text), _tidied(text))
+    number, unit = int(match[1]), match[2]
+    if not divides(number, unit):
+        raise Flaw(_indivisible(unit), 0, len(text), _closest(number, unit))
+    return cron_of(number, unit)
+
+
+def divides(number: int, unit: str) -> bool:
+    """True when that many fill the next unit evenly."""
+    return 1 <= number <= _WHOLE[unit] and _WHOLE[unit] % number == 0
+
+
+def cron_of(number: int, unit: str) -> str:
+    """Cron for a number that divides the next unit; 60s is a minute."""
+    if number == _WHOLE[unit] and unit != "d":
+        number, unit = 1, "mhd"["smh".index(unit)]
+    step = "*" if number == 1 else f"*/{number}"
+    return {
+        "s": f"{step} * * * * *",
+        "m": f"{step} * * * *",
+        "h": f"0 {step} * * *",
+        "d": "0 0 * * *",
+    }[unit]
+
+
+def _indivisible(unit: str) -> str:
+    if unit == "d":
+        return "every takes 1d only: use cron for other numbers of days"
+    numbers = ", ".join(str(n) for n in range(1, _WHOLE[unit] + 1) if _WHOLE[unit] % n == 0)
+    return f"with {unit}, the number has to divide the {_NEXT[unit]} evenly: {numbers}"
+
+
+def _closest(number: int, unit: str) -> str | None:
+    """The same time in a larger unit, or the next smaller number that divides."""
+    if number == 0:
+        return None
+    for larger, seconds in _SECONDS.items():
+        count, rest = divmod(number * _SECONDS[unit], seconds)
+        if rest == 0 and divides(count, larger):
+            return f"{count}{larger}"
+    closest = max(n for n in range(1, min(number, _WHOLE[unit]) + 1) if divides(n, unit))
+    return f"1{'mhd'['smh'.index(unit)]}" if closest == _WHOLE[unit] and unit != "d" else f"{closest}{unit}"
+
+
+def _wrong_place(text: str) -> tuple[int, int]:
+    """Where the text leaves the form, up to its end."""
+    digits = len(text) - len(text.lstrip("0123456789"))
+    known = digits > 0 and text[digits : digits + 1] in _SECONDS
+    start = digits + (1 if known else 0)
+    return start, len(text) - start
+
+
+def _tidied(text: str) -> str | None:
+    """What replaces the rest of the text: `5 minutes` to 5m, `5` to 5m."""
+    match = _LOOSE(text)
+    if match is None or (unit := _WORDS.get(match[2].lower() or "m")) is None:
+        return None
+    return f"{match[1]}{unit}"[_wrong_place(text)[0] :] if text.startswith(match[1]) else None

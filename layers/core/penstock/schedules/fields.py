@@ -1,0 +1,127 @@
+"""One field of a cron expression: `*`, `5`, `1-5`, `*/10`, `MON-FRI`, `1,15`, to the values that it names.
+
+Values, names and wildcards are those of crontab(5) (POSIX) and of AWS ("Cron-based schedules", EventBridge Scheduler
+User Guide). croniter's own reading is not used: it has no positions, and takes `30-30` for the whole field.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .invalid import Flaw, Part
+
+_MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
+_WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field and what may stand in it.
+
+    `top` is where `*` and steps end: below `high` only for the weekday, of which both 0 and 7 are Sunday in crontab.
+    `turns`: the value after the last is the first again, so `24` was probably meant as `0`. `wraps`: `FRI-MON` is a
+    range, as in AWS.
+    """
+
+    name: str
+    low: int
+    high: int
+    top: int
+    names: tuple[str, ...] = ()
+    turns: bool = False
+    wraps: bool = False
+
+    @property
+    def allowed(self) -> str:
+        """`0 to 59`, `1 to 12 or JAN to DEC`, for the text of an error."""
+        names = f" or {self.names[0]} to {self.names[-1]}" if self.names else ""
+        return f"{self.low} to {self.high}{names}"
+
+
+SECOND = Field("second", 0, 59, 59, turns=True)
+MINUTE = Field("minute", 0, 59, 59, turns=True)
+HOUR = Field("hour", 0, 23, 23, turns=True)
+DAY_OF_MONTH = Field("day-of-month", 1, 31, 31)
+MONTH = Field("month", 1, 12, 12, _MONTHS)
+DAY_OF_WEEK = Field("day-of-week", 0, 7, 6, _WEEKDAYS)
+
+AWS_MINUTE = Field("minute", 0, 59, 59, turns=True, wraps=True)
+AWS_HOUR = Field("hour", 0, 23, 23, turns=True, wraps=True)
+AWS_DAY_OF_MONTH = Field("day-of-month", 1, 31, 31, wraps=True)
+AWS_MONTH = Field("month", 1, 12, 12, _MONTHS, wraps=True)
+AWS_DAY_OF_WEEK = Field("day-of-week", 1, 7, 7, _WEEKDAYS, wraps=True)
+AWS_YEAR = Field("year", 1970, 2199, 2199)
+
+
+def values_of(field: Field, part: Part) -> frozenset[int]:
+    """The values that a field's text names, as they are written: a Sunday may be 0 or 7."""
+    return frozenset(value for item in part.split(",") for value in values_of_item(field, item))
+
+
+def values_of_item(field: Field, item: Part) -> Iterator[int]:
+    """The values of one item between commas. Raises Flaw."""
+    if not item.text:
+        raise Flaw(f"a value of the {field.name} is missing", item.position)
+    span, *steps = item.split("/")
+    if len(steps) > 1:
+        raise steps[1].flaw(f"the {field.name} has two steps")
+    step = _step(field, steps[0]) if steps else 1
+    if span.text == "*":
+        return iter(range(field.low, field.top + 1, step))
+    low, *highs = span.split("-")
+    if highs:
+        return _range(field, span, low, highs, step)
+    return iter(range(value_of(field, low), field.top + 1, step) if steps else (value_of(field, low),))
+
+
+def _range(field: Field, span: Part, low: Part, highs: list[Part], step: int) -> Iterator[int]:
+    if len(highs) > 1:
+        raise highs[1].flaw(f"a range of the {field.name} has two ends")
+    first, last = value_of(field, low), value_of(field, highs[0])
+    if last == 0 < first and field.names and field.low == 0:
+        last = 7  # MON-SUN: Sunday at the end of a range is the seventh day
+    if first <= last:
+        return iter(range(first, last + 1, step))
+    if field.wraps:
+        length = field.top - field.low + 1
+        return (field.low + (v - field.low) % length for v in range(first, last + length + 1, step))
+    instead = f"{first}-{field.top},{field.low}-{last}" if step == 1 else None
+    raise span.flaw(f"the range {span.text} of the {field.name} runs backwards", instead)
+
+
+def value_of(field: Field, part: Part) -> int:
+    """A number within the field's limits, or the number of a name."""
+    text = part.text.upper()
+    if text in field.names:
+        return field.names.index(text) + field.low
+    if not is_number(text):
+        raise part.flaw(f'"{part.text}" is not a {field.name}: {field.allowed}', _named(field, text))
+    if not field.low <= int(text) <= field.high:
+        raise part.flaw(f"the {field.name} is {field.allowed}, not {text}", _turned(field, int(text)))
+    return int(text)
+
+
+def is_number(text: str) -> bool:
+    """Digits of ASCII only: Python's int() also reads those of other scripts."""
+    return text.isascii() and text.isdigit()
+
+
+def _step(field: Field, part: Part) -> int:
+    if not is_number(part.text):
+        raise part.flaw(f'the step of the {field.name} is a number, not "{part.text}"')
+    if not 1 <= int(part.text) <= field.high:
+        instead = "1" if int(part.text) == 0 else None
+        raise part.flaw(f"the step of the {field.name} is 1 to {field.high}, not {part.text}", instead)
+    return int(part.text)
+
+
+def _named(field: Field, text: str) -> str | None:
+    """`MONDAY`, `Sept` and `MO` to the name that the field knows; `9AM` to nothing."""
+    for length in (3, 2):
+        near = [name for name in field.names if len(text) >= length and name.startswith(text[:length])]
+        if len(near) == 1:
+            return near[0]
+    return None
+
+
+def _turned(field: Field, value: int) -> str | None:
+    return str(field.low) if value < field.low or (field.turns and value == field.high + 1) else None

@@ -1,0 +1,78 @@
+"""One moment: `fire_at`, and AWS's `at(yyyy-mm-ddThh:mm:ss)`.
+
+`fire_at` is RFC 3339 with an offset, or a local time of the schedule's time zone without one. Fractions of a second are
+dropped, as in AWS's own tools. A local time that does not exist is refused, as the schedule would never fire; of one
+that occurs twice the first is meant.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+
+from .invalid import Flaw
+from .zones import first_instant
+
+EXAMPLES = ("2027-01-31T09:00:00Z", "2027-01-31T09:00:00+01:00", "2027-01-31T09:00:00")
+AWS_EXAMPLES = ("at(2027-01-31T09:00:00)",)
+
+_DATE = r"(\d{4})-(\d\d)-(\d\d)"
+_FIRE_AT = re.compile(
+    _DATE + r"[Tt ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?(?:([Zz])|([+-])(\d\d):(\d\d))?", re.ASCII
+).fullmatch
+_AT = re.compile(r"at\(" + _DATE + r"T(\d\d):(\d\d):(\d\d)\)", re.ASCII).fullmatch
+_ONLY_DATE = re.compile(r"(?:at\()?" + _DATE + r"\)?", re.ASCII).fullmatch
+
+
+def read_fire_at(text: str, zone: tzinfo) -> datetime:
+    """The instant, in UTC. Raises Flaw."""
+    match = _FIRE_AT(text)
+    if match is None:
+        raise _malformed(text, "fire_at is a time such as 2027-01-31T09:00:00Z", len(text))
+    local = _local(match, 0)
+    if match[7]:
+        return local.replace(tzinfo=UTC)
+    if match[8]:
+        return _at_offset(match, local)
+    return _existing(local, zone, 0, len(text))
+
+
+def read_at(text: str, zone: tzinfo) -> datetime:
+    """The instant, in UTC. Raises Flaw."""
+    match = _AT(text)
+    if match is None:
+        raise _malformed(text, "at() takes a local time: at(yyyy-mm-ddThh:mm:ss)", len(text.rstrip(")")))
+    return _existing(_local(match, 3), zone, 3, len(text) - 4)
+
+
+def canonical_moment(instant: datetime) -> str:
+    """`2026-01-02T03:04:05Z`."""
+    return f"{instant.astimezone(UTC):%Y-%m-%dT%H:%M:%S}Z"
+
+
+def _local(match: re.Match[str], start: int) -> datetime:
+    year, month, day, hour, minute = (int(match[group]) for group in range(1, 6))
+    if not 1970 <= year <= 2199:
+        raise Flaw(f"the year is 1970 to 2199, not {year}", start, 4)
+    try:
+        return datetime(year, month, day, hour, minute, int(match[6] or 0))  # noqa: DTZ001 - a local time
+    except ValueError as error:
+        raise Flaw(f"there is no such time: {error}", start, match.end() - start) from None
+
+
+def _at_offset(match: re.Match[str], local: datetime) -> datetime:
+    hours, minutes = int(match[9]), int(match[10])
+    if hours > 23 or minutes > 59:
+        raise Flaw("an offset is at most 23:59", match.start(8), 6)
+    offset = timedelta(hours=hours, minutes=minutes)
+    return local.replace(tzinfo=timezone(-offset if match[8] == "-" else offset)).astimezone(UTC)
+
+
+def _existing(local: datetime, zone: tzinfo, start: int, length: int) -> datetime:
+    instant = first_instant(local, zone)
+    if instant is None:
+        raise Flaw(f"{local} does not exist in {zone}: the clock is put forward then", start, length)
+    return instant
+
+
+def _malformed(text: str, message: str, end: int) -> Flaw:
+    """A date alone lacks only the time."""
+    return Flaw(message, end, 0, "T00:00:00") if _ONLY_DATE(text) else Flaw(message, 0, len(text))

@@ -1,0 +1,58 @@
+"""AWS's `rate(value unit)`: the same number of seconds between any two times, whatever the clock does.
+
+A day is 24 hours ("Daylight savings time", EventBridge Scheduler User Guide). The units are the six of the API
+reference (ScheduleExpression); whether the number fits singular or plural is not checked, as it is not said there.
+"""
+
+import re
+from datetime import datetime, timedelta
+
+from .invalid import Flaw, nearest
+
+EXAMPLES = ("rate(5 minutes)", "rate(1 hour)", "rate(2 days)")
+
+_RATE = re.compile(r"rate\(\s*(\S+)\s+(\S+?)\s*\)", re.ASCII).fullmatch
+_SECONDS = {"minute": 60, "hour": 3_600, "day": 86_400}
+_UNITS = ("minute", "minutes", "hour", "hours", "day", "days")
+_LONGEST_SECONDS = 230 * 366 * 86_400  # our choice: no second time would come before 2199
+
+
+def read_rate(text: str) -> tuple[int, str]:
+    """Number and unit (minute, hour or day). Raises Flaw."""
+    match = _RATE(text)
+    if match is None:
+        raise Flaw("rate() takes a number and a unit: rate(value unit)", 0, len(text))
+    number, unit = match[1], match[2]
+    if not (number.isascii() and number.isdigit()) or int(number) == 0:
+        raise Flaw(
+            f'the value of rate() is a whole number above 0, not "{number}"', match.start(1), len(number)
+        )
+    if unit not in _UNITS:
+        near = nearest(unit, _UNITS)
+        raise Flaw(
+            f'the unit of rate() is {", ".join(_UNITS)}, not "{unit}"', match.start(2), len(unit), near
+        )
+    name = unit.removesuffix("s")
+    if int(number) * _SECONDS[name] > _LONGEST_SECONDS:
+        raise Flaw("the value of rate() is too large", match.start(1), len(number))
+    return int(number), name
+
+
+def canonical_rate(text: str) -> str:
+    """`rate(5 minutes)`, `rate(1 hour)`."""
+    number, unit = read_rate(text)
+    return f"rate({number} {unit}{'' if number == 1 else 's'})"
+
+
+def seconds_of(canonical: str) -> int:
+    """Seconds between two times."""
+    number, unit = read_rate(canonical)
+    return number * _SECONDS[unit]
+
+
+def next_of_rate(seconds: int, instant: datetime, anchor: datetime) -> datetime:
+    """The first time after the instant that is a multiple of `seconds` from the anchor, which is the first of all."""
+    if instant < anchor:
+        return anchor
+    passed = (instant - anchor) // timedelta(seconds=seconds)
+    return anchor + timedelta(seconds=seconds) * (passed + 1)

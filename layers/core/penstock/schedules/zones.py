@@ -1,0 +1,82 @@
+"""Time zones: local times to instants.
+
+A local time that does not exist (the clock is put forward) is skipped; one that occurs twice (it is put back) is the
+first of the two. Source: "Schedule types", its section on daylight saving (EventBridge Scheduler User Guide). Which of
+the two, AWS does not say: the first is our choice. It holds for every change of a zone's offset, whatever its reason.
+"""
+
+from datetime import UTC, datetime, timedelta, tzinfo
+from functools import cache
+from zoneinfo import ZoneInfo, available_timezones
+
+from .invalid import ScheduleInvalid, nearest
+
+EXAMPLES = ("UTC", "America/New_York", "Europe/Berlin", "Asia/Kolkata")
+LONGEST = 50
+"""Characters (EventBridge Scheduler API reference, ScheduleExpressionTimezone)."""
+
+_NOT_ZONES = ("posix/", "right/", "posixrules", "localtime", "Factory")
+_SECOND = timedelta(seconds=1)
+
+
+def zone_named(name: str) -> tzinfo:
+    """The IANA zone. Raises ScheduleInvalid."""
+    if name in ("UTC", "Etc/UTC"):
+        return UTC
+    if not 1 <= len(name) <= LONGEST or name.startswith(_NOT_ZONES):
+        raise _unknown(name)
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError, KeyError):  # what is no zone may be a folder, a path or another file
+        raise _unknown(name) from None
+
+
+def first_instant(local: datetime, zone: tzinfo) -> datetime | None:
+    """When a local time without zone comes, in UTC; the first when it comes twice, None when it does not."""
+    before, after = _offsets(local, zone)
+    return None if before < after else (local - before).replace(tzinfo=UTC)
+
+
+def end_of_change(local: datetime, zone: tzinfo) -> datetime:
+    """The last second of the gap or of the repeated hour that holds this local time; itself when it is in none."""
+    before, after = _offsets(local, zone)
+    if before == after:
+        return local
+    low, high = local - max(before, after), local - min(before, after)
+    while high - low > _SECOND:
+        middle = low + timedelta(seconds=(high - low) // (2 * _SECOND))
+        if middle.replace(tzinfo=UTC).astimezone(zone).utcoffset() == before:
+            low = middle
+        else:
+            high = middle
+    return high + max(before, after) - _SECOND
+
+
+def _offsets(local: datetime, zone: tzinfo) -> tuple[timedelta, timedelta]:
+    """Before and after the change, where there is one: rising in a gap, falling where a time occurs twice (PEP 495)."""
+    first = local.replace(tzinfo=zone)
+    before, after = first.utcoffset(), first.replace(fold=1).utcoffset()
+    assert before is not None  # noqa: S101 - true of every zone of zoneinfo
+    assert after is not None  # noqa: S101
+    return before, after
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------
+def _unknown(name: str) -> ScheduleInvalid:
+    return ScheduleInvalid(f'"{name}" is not a time zone of the IANA database', None, _meant(name), EXAMPLES)
+
+
+def _meant(name: str) -> str | None:
+    """`america/newyork` and `New York` to America/New_York."""
+    known = _by_folded_name()
+    word = name[:LONGEST].casefold().strip().replace(" ", "_")
+    if word in known:
+        return known[word]
+    cities = {key.rpartition("/")[2]: key for key in sorted(known) if "/" in key}
+    near = cities.get(word) or nearest(word, tuple(known))
+    return known[near] if near else None
+
+
+@cache
+def _by_folded_name() -> dict[str, str]:
+    return {name.casefold(): name for name in sorted(available_timezones())}
