@@ -60,15 +60,14 @@ def _indivisible(unit: str) -> str:
 
 
 def _closest(number: int, unit: str) -> str | None:
-    """The same time in a larger unit, or the next smaller number that divides."""
+    """The same time in the largest unit that it fills, or the next smaller number that divides."""
     if number == 0:
         return None
-    for larger, seconds in _SECONDS.items():
+    for larger, seconds in reversed(_SECONDS.items()):
         count, rest = divmod(number * _SECONDS[unit], seconds)
         if rest == 0 and divides(count, larger):
             return f"{count}{larger}"
-    closest = max(n for n in range(1, min(number, _WHOLE[unit]) + 1) if divides(n, unit))
-    return f"1{'mhd'['smh'.index(unit)]}" if closest == _WHOLE[unit] and unit != "d" else f"{closest}{unit}"
+    return _closest(max(n for n in range(1, min(number, _WHOLE[unit]) + 1) if divides(n, unit)), unit)
 
 
 def _wrong_place(text: str) -> tuple[int, int]:

@@ -1,0 +1,141 @@
+"""rate(), cron() and at() of EventBridge Scheduler.
+
+Sources: "Schedule types" (EventBridge Scheduler User Guide), ScheduleExpression (its API reference), and the examples
+of "Cron expressions" (EventBridge User Guide), which has the same six fields.
+"""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from penstock.schedules.expression import ScheduleInvalid, occurrences, parse_aws
+
+MONDAY = datetime(2022, 1, 3, 0, 0, tzinfo=UTC)
+
+
+def next_times(expression: str, count: int) -> list[str]:
+    found = occurrences(parse_aws(expression), MONDAY, count)
+    return [f"{instant:%a %d %b %H:%M}" for instant in found]
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("cron(0 10 * * ? *)", ["Mon 03 Jan 10:00", "Tue 04 Jan 10:00"]),
+        ("cron(15 12 * * ? *)", ["Mon 03 Jan 12:15", "Tue 04 Jan 12:15"]),
+        ("cron(0 18 ? * MON-FRI *)", [f"{day} Jan 18:00" for day in
+                                      ("Mon 03", "Tue 04", "Wed 05", "Thu 06", "Fri 07", "Mon 10")]),
+        ("cron(0 8 1 * ? *)", ["Tue 01 Feb 08:00", "Tue 01 Mar 08:00"]),
+        ("cron(0/15 * * * ? *)", ["Mon 03 Jan 00:15", "Mon 03 Jan 00:30", "Mon 03 Jan 00:45", "Mon 03 Jan 01:00"]),
+        ("cron(0/10 * ? * MON-FRI *)", ["Mon 03 Jan 00:10", "Mon 03 Jan 00:20"]),
+        ("cron(0/5 8-17 ? * MON-FRI *)", ["Mon 03 Jan 08:00", "Mon 03 Jan 08:05"]),
+        # 20-2: a range that runs past midnight.
+        ("cron(0/30 20-2 ? * MON-FRI *)", ["Mon 03 Jan 00:30", "Mon 03 Jan 01:00", "Mon 03 Jan 01:30",
+                                           "Mon 03 Jan 02:00", "Mon 03 Jan 02:30", "Mon 03 Jan 20:00"]),
+        ("cron(0 12 * * ? *)", ["Mon 03 Jan 12:00", "Tue 04 Jan 12:00"]),
+        ("cron(5,35 14 * * ? *)", ["Mon 03 Jan 14:05", "Mon 03 Jan 14:35", "Tue 04 Jan 14:05"]),
+        ("cron(15 10 ? * 6L 2019-2022)", ["Fri 28 Jan 10:15", "Fri 25 Feb 10:15"]),
+        ("cron(1/10 * * * ? *)", ["Mon 03 Jan 00:01", "Mon 03 Jan 00:11", "Mon 03 Jan 00:21"]),
+        ("cron(0 0 ? * 3#2 *)", ["Tue 11 Jan 00:00", "Tue 08 Feb 00:00"]),
+        ("cron(0 0 3W * ? *)", ["Thu 03 Feb 00:00", "Thu 03 Mar 00:00", "Mon 04 Apr 00:00"]),
+        ("cron(30-30 13-13 ? * 2,4,6 *)", ["Mon 03 Jan 13:30", "Wed 05 Jan 13:30", "Fri 07 Jan 13:30"]),
+    ],
+)  # fmt: skip
+def test_examples_of_the_documentation(expression: str, expected: list[str]) -> None:
+    assert next_times(expression, len(expected)) == expected
+
+
+def test_the_example_with_years_ends() -> None:
+    """ "at 10:15am UTC+0 on the last Friday of each month during the years 2019 to 2022"."""
+    found = occurrences(parse_aws("cron(15 10 ? * 6L 2019-2022)"), datetime(2019, 1, 1, tzinfo=UTC), 100)
+    assert len(found) == 48
+    assert found[-1] == datetime(2022, 12, 30, 10, 15, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("written", "form", "canonical"),
+    [
+        ("cron(0 12 * * ? *)", "aws_cron", "cron(0 12 * * ? *)"),
+        ("cron( 0  12 ? * mon-fri 2026 )", "aws_cron", "cron(0 12 ? * MON-FRI 2026)"),
+        ("rate(5 minutes)", "rate", "rate(5 minutes)"),
+        ("rate(1 minute)", "rate", "rate(1 minute)"),
+        ("rate(01 hours)", "rate", "rate(1 hour)"),
+        ("rate(7 days)", "rate", "rate(7 days)"),
+        ("rate(7 day)", "rate", "rate(7 days)"),
+        ("at(2022-11-20T13:00:00)", "at", "at(2022-11-20T13:00:00)"),
+    ],
+)
+def test_canonical_forms(written: str, form: str, canonical: str) -> None:
+    parsed = parse_aws(written, "America/New_York")
+    assert (parsed.form, parsed.written, parsed.canonical) == (form, written, canonical)
+
+
+@pytest.mark.parametrize(
+    ("written", "position", "suggestion"),
+    [
+        # Either day-of-month or day-of-week is `?`.
+        ("cron(0 9 * * * *)", 9, "cron(0 9 ? * * *)"),
+        ("cron(0 9 * * MON *)", 9, "cron(0 9 ? * MON *)"),
+        ("cron(0 9 1 * * *)", 13, "cron(0 9 1 * ? *)"),
+        ("cron(0 9 1 * MON *)", 13, None),
+        ("cron(0 9 ? * ? *)", 13, "cron(0 9 ? * * *)"),
+        # Six fields, and only `cron`.
+        ("cron(0 9 * * ?)", 14, "cron(0 9 * * ? *)"),
+        ("cron(0 9 * * 1-5)", 16, "cron(0 9 ? * 1-5 *)"),
+        ("cron(0 9 * *)", 12, None),
+        ("cron(0 0 9 * * ? *)", 16, None),
+        ("cron()", 5, None),
+        ("cron(0 9 * * ? *", 16, "cron(0 9 * * ? *)"),
+        ("0 9 * * ? *", 0, "cron(0 9 * * ? *)"),
+        ("CRON(0 9 * * ? *)", 0, None),
+        ("every 5 minutes", 0, None),
+        # Values.
+        ("cron(60 9 * * ? *)", 5, "cron(0 9 * * ? *)"),
+        ("cron(0 9 ? * 0 *)", 13, "cron(0 9 ? * 1 *)"),
+        ("cron(0 9 ? * 8 *)", 13, None),
+        ("cron(0 9 ? * monday *)", 13, "cron(0 9 ? * MON *)"),
+        ("cron(0 9 * * ? 1969)", 15, "cron(0 9 * * ? 1970)"),
+        ("cron(0 9 * * ? 2200)", 15, None),
+        ("cron(? 9 * * ? *)", 5, None),
+        ("cron(0 9 32W * ? *)", 9, None),
+        # "3#1,6#3 is not valid because it is interpreted as two expressions".
+        ("cron(0 9 ? * 3#1,6#3 *)", 13, None),
+        ("cron(0 9 ? * 3#0 *)", 15, None),
+        # Rates.
+        ("rate(0 minutes)", 5, None),
+        ("rate(-5 minutes)", 5, None),
+        ("rate(1.5 hours)", 5, None),
+        ("rate(5 seconds)", 7, None),
+        ("rate(5 mins)", 7, "rate(5 minutes)"),
+        ("rate(5)", 0, None),
+        ("rate(5 minutes", 0, None),
+        ("rate(999999999999 days)", 5, None),
+        # Moments.
+        ("at(2022-11-20)", 13, "at(2022-11-20T00:00:00)"),
+        ("at(2022-11-20T13:00)", 0, None),
+        ("at(2022-11-20T13:00:00Z)", 0, None),
+        ("at(2022-11-31T13:00:00)", 3, None),
+        ("at(2300-01-01T00:00:00)", 3, None),
+    ],
+)  # fmt: skip
+def test_refused(written: str, position: int, suggestion: str | None) -> None:
+    with pytest.raises(ScheduleInvalid) as raised:
+        parse_aws(written)
+    error = raised.value
+    assert (error.position, error.suggestion) == (position, suggestion), error.message
+    assert error.message.startswith(f"Invalid Schedule Expression {written}.")
+    assert error.examples
+
+
+def test_a_moment_in_a_gap_is_refused() -> None:
+    with pytest.raises(ScheduleInvalid, match="does not exist"):
+        parse_aws("at(2026-03-08T02:30:00)", "America/New_York")
+
+
+def test_the_length_of_an_expression() -> None:
+    """At most 256 characters (API reference)."""
+    longest = f"cron({','.join(['0'] * 120)} 9 * * ? *)"
+    assert len(longest) == 256 - 1
+    assert parse_aws(longest).form == "aws_cron"
+    with pytest.raises(ScheduleInvalid, match="at most 256"):
+        parse_aws(longest.replace("cron(", "cron(  "))
