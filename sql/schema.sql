@@ -506,6 +506,10 @@ function queue.check_key(p_text text, p_pattern boolean DEFAULT false)
     returns void
     language plpgsql immutable;
 
+function queue.check_timezone(p_timezone text)
+    returns void
+    language plpgsql stable;
+
 function queue.claim_lane(p_lane queue.lane, p_limit integer, p_until timestamp with time zone)
     returns bigint[]
     language plpgsql;
@@ -561,6 +565,26 @@ function queue.create_queue(p_account_id text, p_region text, p_name text, p_sup
 function queue.create_topic(p_account_id text, p_region text, p_name text, p_attributes jsonb, p_tags jsonb)
     returns TABLE(arn text, created boolean, error text, detail text)
     language plpgsql;
+
+function queue.cron_days(p_of_month text, p_of_week text, p_aws boolean, p_month date)
+    returns integer[]
+    language plpgsql immutable;
+
+function queue.cron_month_days(p_field text, p_wraps boolean, p_first date, p_length integer)
+    returns integer[]
+    language plpgsql immutable;
+
+function queue.cron_number(p_text text, p_low integer, p_high integer, p_names text[] DEFAULT '{}'::text[])
+    returns integer
+    language plpgsql immutable;
+
+function queue.cron_values(p_field text, p_low integer, p_top integer, p_high integer, p_names text[], p_wraps boolean)
+    returns integer[]
+    language plpgsql immutable;
+
+function queue.cron_week_days(p_field text, p_aws boolean, p_first date, p_length integer)
+    returns integer[]
+    language plpgsql immutable;
 
 function queue.current_signing_key()
     returns TABLE(key_id text, sealed boolean, private_key bytea)
@@ -654,6 +678,10 @@ function queue.drop_topic(p_arn text)
     returns TABLE(dropped boolean)
     language plpgsql;
 
+function queue.end_of_change(p_local timestamp without time zone, p_zone text)
+    returns timestamp without time zone
+    language plpgsql stable;
+
 function queue.epoch_ms(p_at timestamp with time zone)
     returns bigint
     language sql stable;
@@ -684,6 +712,10 @@ function queue.find_bearer_key(p_key_id text)
 
 function queue.find_certificate(p_key_id text)
     returns TABLE(certificate text)
+    language sql stable;
+
+function queue.first_instant(p_local timestamp without time zone, p_zone text)
+    returns timestamp with time zone
     language sql stable;
 
 function queue.first_received_at(p_queue_id integer, p_shard integer, p_pos bigint, p_id bigint, p_receive_count integer)
@@ -830,9 +862,33 @@ function queue.move_target(p_queue_id integer, p_destination text, p_system json
     returns TABLE(target_arn text, failure text)
     language sql stable;
 
+function queue.nearest_weekday(p_date date)
+    returns integer
+    language sql immutable;
+
+function queue.next_cron_fires(p_canonical text, p_zone text, p_after timestamp with time zone, p_count integer)
+    returns SETOF timestamp with time zone
+    language plpgsql stable;
+
+function queue.next_fires(p_canonical text, p_timezone text DEFAULT 'UTC'::text, p_after timestamp with time zone DEFAULT clock_timestamp(), p_count integer DEFAULT 5, p_anchor timestamp with time zone DEFAULT NULL::timestamp with time zone)
+    returns SETOF timestamp with time zone
+    language plpgsql stable;
+
+function queue.next_local_time(p_seconds integer[], p_minutes integer[], p_hours integer[], p_months integer[], p_years integer[], p_of_month text, p_of_week text, p_aws boolean, p_after timestamp without time zone)
+    returns timestamp without time zone
+    language plpgsql immutable;
+
 function queue.next_queues(p_worker text, p_limit integer)
     returns TABLE(queue_id integer)
     language plpgsql;
+
+function queue.next_rate_fires(p_canonical text, p_after timestamp with time zone, p_count integer, p_anchor timestamp with time zone)
+    returns SETOF timestamp with time zone
+    language sql stable;
+
+function queue.next_time_of_day(p_seconds integer[], p_minutes integer[], p_hours integer[], p_after time without time zone)
+    returns time without time zone
+    language plpgsql immutable;
 
 function queue.next_webhook(p_watcher uuid)
     returns TABLE(wait_ms integer)
@@ -854,6 +910,26 @@ function queue.number_publications(p_topic queue.topic, p_entries queue.publicat
     returns queue.publication[]
     language plpgsql;
 
+function queue.parse_cron(p_expression text, OUT seconds integer[], OUT minutes integer[], OUT hours integer[], OUT months integer[], OUT years integer[], OUT of_month text, OUT of_week text, OUT aws boolean)
+    returns record
+    language plpgsql immutable;
+
+function queue.parse_every(p_text text)
+    returns text
+    language plpgsql immutable;
+
+function queue.parse_moment(p_text text, p_zone text)
+    returns timestamp with time zone
+    language plpgsql stable;
+
+function queue.parse_rate(p_expression text)
+    returns bigint
+    language plpgsql immutable;
+
+function queue.parse_schedule(p_form text, p_expression text, p_timezone text DEFAULT 'UTC'::text)
+    returns text
+    language plpgsql stable;
+
 function queue.peek_messages(p_arn text, p_state text, p_after bigint, p_limit integer)
     returns TABLE(public_id bigint, receive_count integer, message_id text, sent_at_ms bigint, visible_at_ms bigint, body text, attributes text, system text, group_id text)
     language sql stable;
@@ -869,6 +945,10 @@ function queue.policy_matches(p_policy jsonb, p_facts jsonb)
 function queue.pop(p_name text, p_qty integer DEFAULT 1)
     returns TABLE(msg_id bigint, read_ct integer, enqueued_at timestamp with time zone, vt timestamp with time zone, message jsonb, headers jsonb)
     language plpgsql;
+
+function queue.preview_schedule(p_cron text DEFAULT NULL::text, p_every text DEFAULT NULL::text, p_fire_at text DEFAULT NULL::text, p_expression text DEFAULT NULL::text, p_timezone text DEFAULT 'UTC'::text, p_count integer DEFAULT 5)
+    returns TABLE(canonical text, next_fires timestamp with time zone[])
+    language plpgsql stable;
 
 function queue.public_id(p_shard integer, p_id bigint)
     returns bigint
@@ -1145,3 +1225,7 @@ function queue.webhook_body(p_raw boolean, p_subscription_arn text, p_notice que
 function queue.webhook_rate(p_subscription text, p_topic text)
     returns integer
     language sql immutable;
+
+function queue.zone_offset(p_at timestamp with time zone, p_zone text)
+    returns interval
+    language sql stable;

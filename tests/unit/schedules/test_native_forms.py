@@ -141,6 +141,9 @@ def test_fire_at(written: str, zone: str, canonical: str) -> None:
         ("0 9 LWW * *", 4, None),
         ("0 9 * * L", 8, None),
         ("\u0665 9 * * *", 0, None),
+        ("0 9\xa0* * *", 3, "0 9 * * *"),
+        ("0 9 * * \u017fun", 8, None),
+        ("0 9 * *\x1f*", 7, "0 9 * * *"),
     ],
 )  # fmt: skip
 def test_wrong_cron(written: str, position: int, suggestion: str | None) -> None:
@@ -233,6 +236,8 @@ def test_wrong_when(written: str, position: int, suggestion: str | None) -> None
         ("1969-12-31T23:59:59Z", 0, None),
         ("2200-01-01T00:00:00Z", 0, None),
         ("2026-01-02T03:04:05+24:00", 19, None),
+        ("1970-01-01T00:00:00+01:00", 0, None),
+        ("2199-12-31T23:59:59-01:00", 0, None),
         ("20260102T030405Z", 0, None),
         ("tomorrow", 0, None),
     ],

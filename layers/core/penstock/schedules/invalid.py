@@ -4,6 +4,7 @@ Readers raise `Flaw`, which knows one place and how to mend it. `checked` turns 
 suggestion is a whole expression, and one that can be read: a suggestion that is wrong itself is worse than none.
 """
 
+import re
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -13,6 +14,7 @@ LONGEST = 256
 """Characters of an expression (EventBridge Scheduler API reference, ScheduleExpression); ours for all forms."""
 
 _REPAIRS = 6
+_FOREIGN = re.compile(r"[^\t\n\r -~]").search
 
 
 class ScheduleInvalid(Exception):  # noqa: N818 - named for what it says
@@ -79,22 +81,30 @@ class Part:
 def checked(text: str, read: Callable[[str], Result], examples: tuple[str, ...]) -> Result:
     """What `read` makes of the text. Raises ScheduleInvalid."""
     try:
-        if len(text) > LONGEST:
-            raise Flaw(f"an expression has at most {LONGEST} characters", LONGEST)
-        return read(text)
+        return _read(text, read)
     except Flaw as flaw:
         raise ScheduleInvalid(
             flaw.message, flaw.position, _suggestion(flaw.mended(text), read), examples
         ) from None
 
 
+def _read(text: str, read: Callable[[str], Result]) -> Result:
+    """Only ASCII is let in, so that letters, digits and white space mean the same here and in PostgreSQL."""
+    if len(text) > LONGEST:
+        raise Flaw(f"an expression has at most {LONGEST} characters", LONGEST)
+    if foreign := _FOREIGN(text):
+        instead = " " if foreign[0].isspace() else None
+        raise Flaw(f"{foreign[0]!a} cannot stand in an expression", foreign.start(), 1, instead)
+    return read(text)
+
+
 def _suggestion(text: str | None, read: Callable[[str], object]) -> str | None:
     """The text once everything that can be mended is; None when something remains that cannot."""
     for _ in range(_REPAIRS):
-        if text is None or len(text) > LONGEST:
+        if text is None:
             return None
         try:
-            read(text)
+            _read(text, read)
         except Flaw as flaw:
             text = flaw.mended(text)
         else:

@@ -28,11 +28,9 @@ def read_fire_at(text: str, zone: tzinfo) -> datetime:
     if match is None:
         raise _malformed(text, "fire_at is a time such as 2027-01-31T09:00:00Z", len(text))
     local = _local(match, 0)
-    if match[7]:
-        return local.replace(tzinfo=UTC)
     if match[8]:
-        return _at_offset(match, local)
-    return _existing(local, zone, 0, len(text))
+        return _check_year(_at_offset(match, local), 0)
+    return _check_year(_existing(local, UTC if match[7] else zone, 0, len(text)), 0)
 
 
 def read_at(text: str, zone: tzinfo) -> datetime:
@@ -50,12 +48,17 @@ def canonical_moment(instant: datetime) -> str:
 
 def _local(match: re.Match[str], start: int) -> datetime:
     year, month, day, hour, minute = (int(match[group]) for group in range(1, 6))
-    if not 1970 <= year <= 2199:
-        raise Flaw(f"the year is 1970 to 2199, not {year}", start, 4)
     try:
-        return datetime(year, month, day, hour, minute, int(match[6] or 0))  # noqa: DTZ001 - a local time
+        local = datetime(year, month, day, hour, minute, int(match[6] or 0))  # noqa: DTZ001 - a local time
     except ValueError as error:
         raise Flaw(f"there is no such time: {error}", start, match.end() - start) from None
+    return _check_year(local, start)
+
+
+def _check_year(moment: datetime, start: int) -> datetime:
+    if not 1970 <= moment.year <= 2199:
+        raise Flaw(f"the year is 1970 to 2199, not {moment.year}", start, 4)
+    return moment
 
 
 def _at_offset(match: re.Match[str], local: datetime) -> datetime:

@@ -1,0 +1,15 @@
+-- queue.cron_number(text, low, high, names): the number that a cron expression writes, or that of a name, the first of
+-- which is p_low. Raises QU003. Called by: cron_values, cron_month_days, cron_week_days.
+create or replace function queue.cron_number(p_text text, p_low int, p_high int, p_names text[] default '{}')
+returns int
+language plpgsql immutable parallel safe as $$
+declare
+    v_digits text := ltrim(p_text, '0');
+    v_number int := case when p_text = any (p_names) then array_position(p_names, p_text) - 1 + p_low
+                         when p_text ~ '^[0-9]+$' and length(v_digits) <= 4 then ('0' || v_digits)::int end;
+begin
+    if v_number is null or v_number not between p_low and p_high then
+        raise exception '"%" is not % to %', p_text, p_low, p_high using errcode = 'QU003';
+    end if;
+    return v_number;
+end $$;

@@ -1,0 +1,30 @@
+-- queue.next_local_time(the parts of parse_cron, after): the first local time of a cron expression after another one; null
+-- when there is none until 2199. 40 years are looked at: no two occurrences are further apart. Called by: next_cron_fires.
+create or replace function queue.next_local_time(
+    p_seconds int[], p_minutes int[], p_hours int[], p_months int[], p_years int[], p_of_month text, p_of_week text,
+    p_aws boolean, p_after timestamp)
+returns timestamp
+language plpgsql immutable parallel safe as $$
+declare
+    v_month date;
+    v_day int;
+    v_date date;
+    v_time time;
+begin
+    for v_month in
+        select m::date from generate_series(date_trunc('month', p_after), least(timestamp '2199-12-01',
+            case when p_years is null then p_after + interval '40 years' end), '1 month') m
+        where extract(month from m) = any (p_months) and (p_years is null or extract(year from m) = any (p_years))
+    loop
+        foreach v_day in array queue.cron_days(p_of_month, p_of_week, p_aws, v_month) loop
+            v_date := v_month + v_day - 1;
+            continue when v_date < p_after::date;
+            v_time := queue.next_time_of_day(
+                p_seconds, p_minutes, p_hours, case when v_date = p_after::date then p_after::time end);
+            if v_time is not null then
+                return v_date + v_time;
+            end if;
+        end loop;
+    end loop;
+    return null;
+end $$;
