@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from penstock.schedules.expression import ScheduleInvalid, parse
+from penstock.schedules.expression import ScheduleInvalid, parse, stored
 from penstock.schedules.invalid import LONGEST
 
 
@@ -287,3 +287,18 @@ def test_the_length_of_an_expression() -> None:
     assert parse(cron=longest.ljust(LONGEST)).canonical == longest
     error = refused(cron=longest.ljust(LONGEST + 1))
     assert (error.position, error.suggestion) == (256, None)
+
+
+@pytest.mark.parametrize(
+    ("form", "canonical", "zone"),
+    [
+        ("cron", "9 to 5", "UTC"),
+        ("rate", "rate()", "UTC"),
+        ("at", "at()", "UTC"),
+        ("cron", "* * * * *", "Mars/Base"),
+    ],
+)
+def test_a_row_that_holds_no_expression(form: str, canonical: str, zone: str) -> None:
+    """One error for all, so that a worker can note it and go on."""
+    with pytest.raises(ScheduleInvalid):
+        stored(form, canonical, canonical, zone).next_after(datetime(2026, 1, 1, tzinfo=UTC))

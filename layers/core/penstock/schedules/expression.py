@@ -42,6 +42,7 @@ class Expression:
     def next_after(self, instant: datetime, anchor: datetime | None = None) -> datetime | None:
         """The first time strictly after `instant`, in UTC and whole seconds; None when there is none.
 
+        Both times are aware. Raises ScheduleInvalid for a row that holds no expression, or a zone that is not known.
         `anchor`: where a rate counts from, and its first time: StartDate, or when the schedule was made. Its fraction
         of a second is dropped. Without one a rate counts from `instant`. Other forms do not need it.
         """
@@ -54,7 +55,7 @@ class Expression:
             return rate.next_of_rate(_seconds_of(self.canonical), instant, start)
         if self.is_one_shot:
             moment = _moment(self.canonical, self.timezone)
-            return moment if moment is not None and moment > instant else None
+            return moment if moment > instant else None
         return walk_of(self.canonical).next_after(instant, zone_named(self.timezone))
 
     def description(self) -> str:
@@ -63,7 +64,7 @@ class Expression:
             return describe_rate(self.canonical)
         if self.is_one_shot:
             moment = _moment(self.canonical, self.timezone)
-            return describe_moment(moment, zone_named(self.timezone), self.timezone) if moment else "Never"
+            return describe_moment(moment, zone_named(self.timezone), self.timezone)
         return _describe_cron(self.canonical, self.timezone)
 
     @property
@@ -103,7 +104,7 @@ def parse_aws(expression: str, timezone: str = "UTC") -> Expression:
 
 @lru_cache(maxsize=8192)
 def stored(form: str, written: str, canonical: str, timezone: str) -> Expression:
-    """The expression of a row. It was checked when it was written, and is not again."""
+    """The expression of a row, as it was written: what is wrong with it is found by what evaluates it."""
     return Expression(form, written, canonical, timezone)
 
 
@@ -167,17 +168,14 @@ _LATEST = LATEST.replace(tzinfo=UTC)
 # --- evaluating ------------------------------------------------------------------------------------------------------
 @lru_cache(maxsize=1024)
 def _seconds_of(canonical: str) -> int:
-    return rate.seconds_of(canonical)
+    return checked(canonical, rate.seconds_of, rate.EXAMPLES)
 
 
 @lru_cache(maxsize=1024)
-def _moment(canonical: str, timezone: str) -> datetime | None:
+def _moment(canonical: str, timezone: str) -> datetime:
     zone = zone_named(timezone)
-    return (
-        moments.read_at(canonical, zone)
-        if canonical.startswith("at(")
-        else moments.read_fire_at(canonical, zone)
-    )
+    read = moments.read_at if canonical.startswith("at(") else moments.read_fire_at
+    return checked(canonical, lambda text: read(text, zone), moments.EXAMPLES)
 
 
 @lru_cache(maxsize=1024)

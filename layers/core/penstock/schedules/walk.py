@@ -12,6 +12,7 @@ from functools import lru_cache
 from .cron import Cron, read_aws, read_native
 from .days import Days, days_of
 from .fields import AWS_YEAR
+from .invalid import checked
 from .zones import end_of_change, first_instant
 
 LATEST = datetime(AWS_YEAR.high, 12, 31, 23, 59, 59)  # noqa: DTZ001 - a local time
@@ -73,8 +74,8 @@ class Walk:
 
 @lru_cache(maxsize=4096)
 def walk_of(canonical: str) -> Walk:
-    """The walk of a stored expression; 5 µs when it is known, 0.2 ms when not."""
-    return Walk(read_aws(canonical) if canonical.startswith("cron(") else read_native(canonical))
+    """The walk of a stored expression, in 0.3 ms; known ones are kept. Raises ScheduleInvalid for what is no cron."""
+    return Walk(checked(canonical, read_aws if canonical.startswith("cron(") else read_native, ()))
 
 
 def _dates(cron: Cron, start: date) -> Iterator[date]:
