@@ -45,7 +45,7 @@ class Walk:
             found = first_instant(local, zone)
             if found is not None and found > instant:
                 return found
-            local = self._next_local(end_of_change(local, zone))
+            local = self._next_local(max(local, end_of_change(local, zone)))  # never backwards: this ends
         return None
 
     def _next_local(self, after: datetime) -> datetime | None:
