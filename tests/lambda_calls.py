@@ -30,7 +30,7 @@ def query_request(action: str, **parameters: str) -> Request:
 
 def invoke(functions: Functions, request: Request, name: str | None = None) -> Response:
     """The answer of the function `name`, or of the one that a load balancer would choose."""
-    chosen = name or function_for(request.header("x-amz-target"))
+    chosen = name or function_for(request)
     return response_of(functions.invoke(chosen, event_of("http_api", request)))
 
 

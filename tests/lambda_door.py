@@ -39,9 +39,11 @@ def file_name(action: str) -> str:
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in action).lstrip("_")
 
 
-def function_for(target: str) -> str:
-    """The function for a request with this X-Amz-Target: `sqs/send_message`, or `gateway`."""
-    action = BY_TARGET.get(target.encode())
+def function_for(request: Request) -> str:
+    """The function for a request: `sqs/send_message` by its X-Amz-Target, `rest` by its path, or `gateway`."""
+    if request.path.startswith("/v1/"):
+        return "rest"
+    action = BY_TARGET.get(request.header("x-amz-target").encode())
     return f"{action.service}/{file_name(action.name)}" if action else "gateway"
 
 
@@ -128,7 +130,7 @@ class LambdaDoor:
 
     def answer(self, request: Request) -> Response:
         """What a client gets for a request."""
-        name = function_for(request.header("x-amz-target"))
+        name = function_for(request)
         return response_of(self.functions.invoke(name, event_of(self.event_form, request)))
 
 
@@ -173,7 +175,7 @@ class _Connection(BaseHTTPRequestHandler):
             self.server.door.answer(Request(self.command, address.path, address.query, headers, body))
         )
 
-    do_GET = do_POST  # noqa: N815 - likewise
+    do_GET = do_PUT = do_PATCH = do_DELETE = do_POST  # noqa: N815 - likewise
 
     def _write(self, response: Response) -> None:
         self.send_response_only(response.status)

@@ -15,7 +15,7 @@ from tests.lambda_door import FUNCTIONS, file_name, load_handler
 
 TEMPLATE = FUNCTIONS.parent / "template.yaml"
 FILES = sorted(FUNCTIONS.rglob("*.py"))
-OTHERS = {"gateway", "maintain", "move", "deliver_webhooks"}
+OTHERS = {"gateway", "rest", "maintain", "move", "deliver_webhooks"}
 
 
 class Loader(yaml.SafeLoader):
@@ -83,12 +83,13 @@ def test_functions_share_code_layer_and_role(
     assert (shared["CodeUri"], shared["Runtime"]) == ("functions/", {"Ref": "Runtime"})
     assert template["Parameters"]["Runtime"]["Default"] == "python3.12"
     assert shared["Layers"] == [{"Ref": "CoreLayer"}]
-    for properties in functions.values():
+    for name, properties in functions.items():
         assert properties["Role"] == {"GetAtt": "FunctionRole.Arn"}
-        assert not {"CodeUri", "InlineCode", "Layers", "Policies"} & properties.keys()
+        assert not {"CodeUri", "InlineCode", "Policies"} & properties.keys()
+        assert properties.get("Layers", []) == ([{"Ref": "WebLayer"}] if name == "Rest" else [])
 
 
-def test_routes_lead_to_the_gateway(functions: dict[str, dict[str, Any]]) -> None:
+def test_routes_lead_to_the_gateway_and_the_rest_api(functions: dict[str, dict[str, Any]]) -> None:
     routes = {
         (event["Properties"]["Method"], event["Properties"]["Path"], name)
         for name, properties in functions.items()
@@ -97,7 +98,7 @@ def test_routes_lead_to_the_gateway(functions: dict[str, dict[str, Any]]) -> Non
     }
     paths = ("/", "/{account}/{queue}")
     expected = {(method, path, "Gateway") for method in ("POST", "GET") for path in paths}
-    assert routes == expected | {("GET", "/{certificate}", "Gateway")}
+    assert routes == expected | {("GET", "/{certificate}", "Gateway"), ("ANY", "/v1/{path+}", "Rest")}
 
 
 def test_each_line_of_the_policies_says_why() -> None:

@@ -11,49 +11,35 @@ import logging
 from collections.abc import MutableMapping
 from typing import Any
 
-from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 
-from penstock import __version__
 from penstock.context import Environment
 from penstock.effects import Operation
 from penstock.errors import RequestEntityTooLarge, RequestTimeout, ServiceUnavailable
 from penstock.gateway import MAXIMUM_BODY_BYTES
 
 from .attendance import Deadlines, Ended, Receive, Visit
-from .certificates import certificates_router
 from .driver import World, drive
 from .health import health_router
 from .hot_path import HotPath, Scope, Send
-from .native.api import add_native_api
 from .native.errors import error_response
+from .rest import RestApplication
 
 VISIT = "penstock.visit"
 
 _log = logging.getLogger(__name__)
 
 
-class Application(FastAPI):
+class Application(RestApplication):
     """Penstock over HTTP, on a world that is open."""
 
     def __init__(self, environment: Environment, world: World) -> None:
-        super().__init__(
-            title="Penstock",
-            version=__version__,
-            description="Queues on plain PostgreSQL: the native REST API. The SQS API is on `/`.",
-            openapi_url="/v1/openapi.json",
-            docs_url="/v1/docs",
-            redoc_url=None,
-            redirect_slashes=False,
-            strict_content_type=False,
-        )
+        super().__init__(environment, self._drive)
         self._world = world
         self._deadlines = Deadlines(environment.settings.queue_request_timeout_seconds)
         self._hot_path = HotPath(environment, world, self._deadlines)
         localstack = environment.settings.queue_localstack_health
         self.include_router(health_router(world.pool.fetch, localstack=localstack))
-        self.include_router(certificates_router(self._drive))
-        add_native_api(self, environment, self._drive)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """One request (or uvicorn's lifespan)."""
