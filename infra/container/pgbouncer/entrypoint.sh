@@ -1,0 +1,21 @@
+#!/bin/sh
+# Fills in infra/pgbouncer/pgbouncer.ini.tmpl from the environment, in memory, and runs PgBouncer in the foreground.
+#
+#   DATABASE_HOST, DATABASE_PORT (5432), DATABASE_NAME (penstock), DATABASE_USER, DATABASE_PASSWORD
+#   POOL_SIZE (10): connections to the server; MAX_CLIENT_CONNECTIONS (1000); SERVER_TLS (prefer)
+set -eu
+: "${DATABASE_HOST:?} ${DATABASE_USER:?} ${DATABASE_PASSWORD:?}"
+folder=${RUNTIME_FOLDER:-/tmp}
+name=${DATABASE_NAME:-penstock}
+quoted=$(printf %s "$DATABASE_PASSWORD" | sed 's/"/""/g')
+umask 077
+printf '"%s" "%s"\n' "$DATABASE_USER" "$quoted" >"$folder/users.txt"
+export databases="$name = host=$DATABASE_HOST port=${DATABASE_PORT:-5432} dbname=$name"
+export listen_host=0.0.0.0 listen_port=6432 auth_type=scram-sha-256 auth_file="$folder/users.txt"
+export pool_size="${POOL_SIZE:-10}" max_client_connections="${MAX_CLIENT_CONNECTIONS:-1000}"
+export query_wait_seconds="${QUERY_WAIT_SECONDS:-5}" log_file= pid_file=
+envsubst <"$(dirname "$0")/pgbouncer.ini.tmpl" >"$folder/pgbouncer.ini"
+# In a container the log goes to standard error, and there is no second process that looks for a pid.
+sed -i -e '/^logfile/d' -e '/^pidfile/d' "$folder/pgbouncer.ini"
+echo "server_tls_sslmode = ${SERVER_TLS:-prefer}" >>"$folder/pgbouncer.ini"
+exec pgbouncer "$folder/pgbouncer.ini"
