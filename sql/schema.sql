@@ -131,6 +131,19 @@ create table queue.fifo_message (
 ) with (fillfactor=75, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0);
 CREATE INDEX fifo_message_group ON queue.fifo_message USING btree (group_key, id);
 
+create table queue.former_subscription (
+    topic_id integer not null,
+    protocol text not null,
+    endpoint text not null,
+    subscription jsonb not null,
+    token text not null,
+    expires_at timestamp with time zone not null,
+    constraint former_subscription_pkey PRIMARY KEY (topic_id, protocol, endpoint),
+    constraint former_subscription_token_key UNIQUE (token),
+    constraint former_subscription_topic_id_fkey FOREIGN KEY (topic_id) REFERENCES queue.topic(topic_id) ON DELETE CASCADE
+);
+CREATE INDEX former_subscription_expires_at ON queue.former_subscription USING btree (expires_at);
+
 create table queue.history (
     recorded_at timestamp with time zone not null default clock_timestamp(),
     first_received_at timestamp with time zone,
@@ -368,6 +381,7 @@ create table queue.subscription (
     constraint subscription_topic_id_fkey FOREIGN KEY (topic_id) REFERENCES queue.topic(topic_id) ON DELETE CASCADE
 );
 CREATE INDEX subscription_owner ON queue.subscription USING btree (owner, subscription_id);
+CREATE INDEX subscription_pending ON queue.subscription USING btree (token_expires_at) WHERE (NOT confirmed);
 CREATE INDEX subscription_token ON queue.subscription USING btree (token);
 
 create table queue.topic (
@@ -458,7 +472,7 @@ function queue.add_signing_key(p_key_id text, p_sealed boolean, p_private_key by
     returns TABLE(key_id text, sealed boolean, private_key bytea)
     language plpgsql;
 
-function queue.add_subscription(p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb, p_filter jsonb, p_token text, p_confirmation text)
+function queue.add_subscription(p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb, p_filter jsonb, p_token text, p_confirmation text, p_topic_filters integer, p_account_filters integer)
     returns TABLE(arn text, confirmed boolean, error text)
     language plpgsql;
 
@@ -702,6 +716,10 @@ function queue.fifo_entries(p_queue queue.queues, p_queues text[], p_message_ids
     returns TABLE(n integer, message_id uuid, body text, attributes jsonb, system jsonb, group_id text, group_key bigint, scope text, deduplication_id text)
     language sql stable;
 
+function queue.filter_limit_reached(p_topic_id integer, p_owner text, p_topic_filters integer, p_account_filters integer)
+    returns boolean
+    language sql stable;
+
 function queue.find_access_key(p_access_key_id text)
     returns TABLE(account_id text, sealed_secret bytea)
     language sql stable;
@@ -819,6 +837,10 @@ function queue.maintain_queue(p_queue_id integer)
     language plpgsql;
 
 function queue.maintain_shard(p_queue_id integer, p_shard integer, p_before timestamp with time zone)
+    returns bigint
+    language plpgsql;
+
+function queue.maintain_topics(p_limit integer)
     returns bigint
     language plpgsql;
 
@@ -966,7 +988,7 @@ function queue.publish_events(p_account_id text, p_region text, p_routing_key te
     returns TABLE(arn text, id bigint, error text)
     language plpgsql;
 
-function queue.publish_messages(p_topic text, p_signature_version text, p_message_ids uuid[], p_contents jsonb[], p_attributes jsonb[], p_attribute_bytes integer[], p_attribute_facts jsonb[], p_body_facts jsonb[], p_groups text[], p_deduplication_ids text[], p_subjects text[])
+function queue.publish_messages(p_topic text, p_signature_version text, p_message_ids uuid[], p_contents jsonb[], p_attributes jsonb[], p_attribute_bytes integer[], p_attribute_facts jsonb[], p_body_facts jsonb[], p_groups text[], p_deduplication_ids text[], p_subjects text[], p_bytes integer)
     returns TABLE(n integer, message_id text, sequence_number bigint, error text, detail text)
     language plpgsql;
 
@@ -1102,12 +1124,12 @@ function queue.set_queue_attributes(p_arn text, p_attributes jsonb)
     returns TABLE(error text)
     language plpgsql;
 
-function queue.set_subscription_attributes(p_arn text, p_attributes jsonb, p_filter jsonb)
-    returns TABLE(found boolean)
+function queue.set_subscription_attributes(p_arn text, p_known jsonb, p_attributes jsonb, p_filter jsonb, p_topic_filters integer, p_account_filters integer)
+    returns TABLE(error text)
     language plpgsql;
 
 function queue.set_topic_attributes(p_arn text, p_attributes jsonb)
-    returns TABLE(found boolean)
+    returns TABLE(error text)
     language plpgsql;
 
 function queue.settle_group(p_group_key bigint)
@@ -1129,6 +1151,10 @@ function queue.start_move_task(p_source text, p_destination text, p_maximum_per_
 function queue.subscribe(p_pattern text, p_queue_name text)
     returns bigint
     language sql;
+
+function queue.subscription_refusal(p_topic queue.topic, p_protocol text, p_owner text, p_filter jsonb, p_topic_filters integer, p_account_filters integer)
+    returns text
+    language sql stable;
 
 function queue.tag_queue(p_arn text, p_tags jsonb, p_limit integer)
     returns TABLE(error text, detail text)

@@ -1,18 +1,41 @@
 -- queue.confirm_subscription(topic's ARN, token, authenticated unsubscribe): confirms the pending subscription of that
--- token; a token that has been used is good for the same subscription again.
--- Returns one row: arn, error (NotFound: the topic; BadToken: unknown, or older than three days).
--- Called by: ConfirmSubscription.
+-- token; a token that has been used is good for the same subscription again. The token of an UnsubscribeConfirmation
+-- restores the subscription under its ARN; has the endpoint been subscribed anew meanwhile, that is confirmed.
+-- Returns one row: arn, error (NotFound: the topic; BadToken: unknown, or older than two days; or what
+-- subscription_refusal says of a subscription to be restored).
+-- Locks: shares the topic's row. Called by: ConfirmSubscription.
 create or replace function queue.confirm_subscription(p_topic text, p_token text, p_authenticates boolean)
 returns table (arn text, error text)
 language plpgsql as $$
 #variable_conflict use_column
 declare
-    v_topic_id int := (select t.topic_id from queue.topic t where t.arn = p_topic);
+    v_topic queue.topic;
+    v_former queue.subscription;
     v_arn text;
+    v_error text;
 begin
+    select * into v_topic from queue.topic t where t.arn = p_topic for share;
     update queue.subscription s
     set confirmed = true, authenticates_unsubscribe = s.authenticates_unsubscribe or p_authenticates
-    where s.token = p_token and s.topic_id = v_topic_id and (s.confirmed or s.token_expires_at > clock_timestamp())
+    where s.token = p_token and s.topic_id = v_topic.topic_id
+        and (s.confirmed or s.token_expires_at > clock_timestamp())
     returning s.arn into v_arn;
-    return query select v_arn, case when v_topic_id is null then 'NotFound' when v_arn is null then 'BadToken' end;
+    if v_arn is null then
+        select r.* into v_former
+        from queue.former_subscription f, jsonb_populate_record(null::queue.subscription, f.subscription) r
+        where f.token = p_token and f.topic_id = v_topic.topic_id and f.expires_at > clock_timestamp();
+        v_error := queue.subscription_refusal(v_topic, v_former.protocol, v_former.owner, null, 0, 0);
+    end if;
+    if v_former.subscription_id is not null and v_error is null then
+        insert into queue.subscription as s (subscription_id, topic_id, arn, owner, protocol, endpoint, attributes,
+            filter, confirmed, token, token_expires_at, authenticates_unsubscribe)
+        values (v_former.subscription_id, v_former.topic_id, v_former.arn, v_former.owner, v_former.protocol,
+            v_former.endpoint, v_former.attributes, v_former.filter, true, p_token, v_former.token_expires_at,
+            p_authenticates)
+        on conflict (topic_id, protocol, endpoint) do update
+            set confirmed = true, authenticates_unsubscribe = s.authenticates_unsubscribe or p_authenticates
+        returning s.arn into v_arn;
+    end if;
+    return query select v_arn, case when v_topic.topic_id is null then 'NotFound'
+        when v_arn is null then coalesce(v_error, 'BadToken') end;
 end $$;

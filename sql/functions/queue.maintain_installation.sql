@@ -1,6 +1,6 @@
 -- queue.maintain_installation(limit): what belongs to no queue: messages of deleted queues, deduplication ids and
--- ReceiveRequestAttemptIds that are over, watchers that went, signing keys retired for over 30 days, history's
--- partitions (days ahead made, days beyond p_history_days dropped).
+-- ReceiveRequestAttemptIds that are over, watchers that went, what is over of topics, signing keys retired for over 30
+-- days, history's partitions (days ahead made, days beyond p_history_days dropped).
 -- At most p_limit rows of each a call. Returns rows removed. Called by: the worker `maintain`.
 create or replace function queue.maintain_installation(p_limit int, p_history_days int) returns bigint
 language plpgsql as $$
@@ -25,6 +25,7 @@ begin
     delete from queue.signing_key k where k.retired_at < v_now - interval '30 days';
     get diagnostics v_rows = row_count;
     v_removed := v_removed + v_rows;
+    v_removed := v_removed + queue.maintain_topics(p_limit);
     for v_dropped in select d.queue_id, d.dropped_at from queue.dropped_queue d order by d.dropped_at limit 100 loop
         v_rows := queue.clean_dropped(v_dropped.queue_id, p_limit);
         v_removed := v_removed + v_rows;

@@ -3,28 +3,35 @@
 --   message: id; contents by protocol ("*": the others), each {raw, head, tail, opening}: an envelope is head, the
 --   subscription's ARN, tail, of a FIFO topic behind opening and number; message attributes as SQS keeps them and their
 --   size in bytes; what filter policies compare, of the attributes and of the body; group, deduplication id, subject.
+--   p_bytes: what all of them have together, of messages and attributes, which the topic's MaximumMessageSize limits
+--   (262,144 by default; source: PublishBatch, API reference).
 -- Returns a row a message: n, message_id and sequence_number (FIFO; a duplicate's are the original's), error (NotFound,
---   OtherSignatureVersion, DeduplicationIdRequired) and detail.
+--   OtherSignatureVersion, MessageTooLong: these for all of them, and nothing is stored; DeduplicationIdRequired) and
+--   detail.
 -- Locks: FIFO: the topic's, or its groups', until commit: subscribers get messages in the order of their numbers. Then
 --   those of send_messages, queue by queue in the order of their ARNs.
 -- Called by: Publish, PublishBatch.
+drop function if exists queue.publish_messages(text, text, uuid[], jsonb[], jsonb[], int[], jsonb[], jsonb[], text[], text[], text[]);
 create or replace function queue.publish_messages(
     p_topic text, p_signature_version text, p_message_ids uuid[], p_contents jsonb[], p_attributes jsonb[],
     p_attribute_bytes int[], p_attribute_facts jsonb[], p_body_facts jsonb[], p_groups text[],
-    p_deduplication_ids text[], p_subjects text[])
+    p_deduplication_ids text[], p_subjects text[], p_bytes int)
 returns table (n int, message_id text, sequence_number bigint, error text, detail text)
 language plpgsql as $$
 #variable_conflict use_column
 declare
     v_topic queue.topic;
     v_entries queue.publication[];
+    v_error text;
 begin
     select * into v_topic from queue.topic t where t.arn = p_topic;
-    if v_topic.topic_id is null or v_topic.signature_version <> p_signature_version then
+    v_error := case
+        when v_topic.topic_id is null then 'NotFound'
+        when p_bytes > coalesce((v_topic.attributes ->> 'MaximumMessageSize')::int, 262144) then 'MessageTooLong'
+        when v_topic.signature_version <> p_signature_version then 'OtherSignatureVersion' end;
+    if v_error is not null then
         return query
-        select u.n::int, null::text, null::bigint,
-            case when v_topic.topic_id is null then 'NotFound' else 'OtherSignatureVersion' end,
-            v_topic.signature_version
+        select u.n::int, null::text, null::bigint, v_error, v_topic.signature_version
         from unnest(p_message_ids) with ordinality u(id, n);
         return;
     end if;

@@ -26,6 +26,9 @@ _TIMES: dict[LiteralString, tuple[LiteralString, ...]] = {
     "in_flight": ("good_until",),
     "noise": ("judged_at",),
     "deferred": ("deferred_at",),
+    "subscription": ("token_expires_at",),
+    "former_subscription": ("expires_at",),
+    "topic_deduplication": ("expires_at",),
 }
 
 # The one time that is kept as text: when a dead letter was first received (queue.dead_letter_system).

@@ -27,6 +27,10 @@ class InvalidParameter(SnsError):
         """`Invalid parameter: TopicArn`, with a reason where AWS gives one."""
         return cls(f"Invalid parameter: {name} Reason: {reason}" if reason else f"Invalid parameter: {name}")
 
+    def within(self, member: str) -> "InvalidParameter":
+        """The same about a value that stands in a map: `Invalid parameter: Attributes Reason: FilterPolicy: …`."""
+        return type(self).named(member, self.message.removeprefix("Invalid parameter: "))
+
 
 class ParameterValueInvalid(SnsError):
     json_type = "InvalidParameterValueException"
@@ -73,12 +77,14 @@ class FilterPolicyLimitExceeded(SnsError):
     json_type = "FilterPolicyLimitExceededException"
     query_code = "FilterPolicyLimitExceeded"
     status = 403
+    default_message = "The number of filter policies exceeds the limit of the topic or of the account"
 
 
 class SubscriptionLimitExceeded(SnsError):
     json_type = "SubscriptionLimitExceededException"
     query_code = "SubscriptionLimitExceeded"
     status = 403
+    default_message = "The number of subscriptions exceeds the limit of the topic"
 
 
 class TopicLimitExceeded(SnsError):

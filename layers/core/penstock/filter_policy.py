@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from .errors_sns import FilterPolicyLimitExceeded, InvalidParameter
+from .errors_sns import InvalidParameter
 from .messages.sqs import MessageAttributeValue
 
 SEPARATOR = "\x1f"
@@ -50,11 +50,10 @@ _COMPARISONS = ("=", "<", "<=", ">", ">=")
 def compile_policy(text: str, scope: str) -> str | None:
     """The compiled policy as JSON text; None for one that every message matches.
 
-    `scope`: MessageAttributes, where nothing is nested, or MessageBody. Raises InvalidParameter and, for one that is
-    too large, FilterPolicyLimitExceeded.
+    `scope`: MessageAttributes, where nothing is nested, or MessageBody. Raises InvalidParameter.
     """
     if len(text.encode("utf-8", "surrogatepass")) > MAXIMUM_BYTES:
-        raise FilterPolicyLimitExceeded(f"FilterPolicy: larger than {MAXIMUM_BYTES} bytes")
+        raise bad(f"Filter policy is longer than {MAXIMUM_BYTES} bytes")
     try:
         policy = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):

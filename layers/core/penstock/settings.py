@@ -65,6 +65,10 @@ SETTINGS: Final = (
     Setting("SNS_CERT_HOST", "", "host", "Host of `SigningCertURL` in SNS messages, for validators that accept AWS's "
             "names only: `sns.<region>.amazonaws.com`, which your DNS then leads here. Empty: the address that the "
             "publisher used."),
+    Setting("SNS_TOPIC_FILTER_POLICIES", 200, "subscriptions", "How many subscriptions of a topic may have a filter "
+            "policy, as on AWS; then `FilterPolicyLimitExceeded`. 0: any number.", 0, 2_147_483_647),
+    Setting("SNS_ACCOUNT_FILTER_POLICIES", 10_000, "subscriptions", "How many subscriptions of an account, in a "
+            "region, may have a filter policy, as on AWS. 0: any number.", 0, 2_147_483_647),
     Setting("QUEUE_DEFAULT_VISIBILITY_TIMEOUT", 30, "seconds", "VisibilityTimeout of a queue created without "
             "one.", 0, 43200),
     Setting("QUEUE_MAX_CONNECTIONS", 10, "connections", "Most database connections of one process, the one "
@@ -127,6 +131,8 @@ class Settings:
     queue_peek_endpoint: bool
     queue_localstack_health: bool
     sns_cert_host: str
+    sns_topic_filter_policies: int
+    sns_account_filter_policies: int
     queue_default_visibility_timeout: int
     queue_max_connections: int
     queue_pool_timeout_ms: int

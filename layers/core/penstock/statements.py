@@ -77,13 +77,16 @@ REPLACE_TOPIC_POLICY = Statement("queue.replace_topic_policy", ("text", "text", 
 TAG_TOPIC = Statement("queue.tag_topic", ("text", "jsonb", "int4"))
 UNTAG_TOPIC = Statement("queue.untag_topic", ("text", "text[]"))
 ADD_SUBSCRIPTION = Statement(
-    "queue.add_subscription", ("text", "uuid", "text", "text", "text", "jsonb", "jsonb", "text", "text")
+    "queue.add_subscription",
+    ("text", "uuid", "text", "text", "text", "jsonb", "jsonb", "text", "text", "int4", "int4"),
 )
 CONFIRM_SUBSCRIPTION = Statement("queue.confirm_subscription", ("text", "text", "bool"))
 DROP_SUBSCRIPTION = Statement("queue.drop_subscription", ("text", "bool", "text"))
 LIST_SUBSCRIPTIONS = Statement("queue.list_subscription_page", ("text", "text", "text", "uuid", "int4"))
 DESCRIBE_SUBSCRIPTION = Statement("queue.describe_subscription", ("text",))
-SET_SUBSCRIPTION_ATTRIBUTES = Statement("queue.set_subscription_attributes", ("text", "jsonb", "jsonb"))
+SET_SUBSCRIPTION_ATTRIBUTES = Statement(
+    "queue.set_subscription_attributes", ("text", "jsonb", "jsonb", "jsonb", "int4", "int4")
+)
 PUBLISH_MESSAGES = Statement(
     "queue.publish_messages",
     (
@@ -98,6 +101,7 @@ PUBLISH_MESSAGES = Statement(
         "text[]",
         "text[]",
         "text[]",
+        "int4",
     ),
 )
 

@@ -84,6 +84,8 @@ SUBSCRIPTION: Mapping[str, Check] = {
     "ReplayPolicy": _json_object,
 }
 
+_REASONS = {"RawMessageDelivery": "Invalid value [{}]. Must be true or false."}
+
 
 # --- topics ----------------------------------------------------------------------------------------------------------
 def check_topic_attributes(attributes: Mapping[str, str], fifo: bool) -> None:
@@ -93,7 +95,7 @@ def check_topic_attributes(attributes: Mapping[str, str], fifo: bool) -> None:
         if name not in known:
             raise InvalidParameter.named("AttributeName")
         if name in FIFO_TOPIC and name != "FifoTopic" and not fifo:
-            raise InvalidParameter.named("Attributes", f"{name} can only be set for FIFO topics")
+            raise InvalidParameter.named(f"{name}: can only be set for FIFO topics")
         if not known[name](value):
             raise InvalidParameter.named(name)
         if name == "DeliveryPolicy" and value:
@@ -140,7 +142,9 @@ def check_subscription_attributes(attributes: Mapping[str, str], protocol: str) 
         if name not in SUBSCRIPTION:
             raise InvalidParameter.named("AttributeName")
         if not SUBSCRIPTION[name](value):
-            raise InvalidParameter.named(f"Attributes Reason: {name}: value not allowed")
+            raise InvalidParameter.named(
+                f"{name}: {_REASONS.get(name, 'Invalid value [{}]').format(value[:64])}"
+            )
         if name == "RedrivePolicy":
             check_redrive_policy(value)
         if name == "DeliveryPolicy" and value and protocol == "sqs":
@@ -154,7 +158,11 @@ def check_redrive_policy(text: str) -> None:
     if text == "":
         return
     policy = _json(text)
-    target = policy.get("deadLetterTargetArn") if isinstance(policy, dict) else None
+    if not isinstance(policy, dict):
+        raise InvalidParameter.named("RedrivePolicy: failed to parse JSON.")
+    target = policy.get("deadLetterTargetArn")
+    if target is None:
+        raise InvalidParameter.named("RedrivePolicy: Missing deadLetterTargetArn attribute")
     if not isinstance(target, str) or parse_queue_arn(target) is None:
         raise InvalidParameter.named("RedrivePolicy: deadLetterTargetArn is an invalid arn")
 

@@ -18,10 +18,11 @@ from ..statements import PUBLISH_MESSAGES
 from . import announcements
 from .topics import topic_arn
 
-MAXIMUM_MESSAGE_BYTES = 262_144
+MOST_BYTES = 1_048_576  # of a topic's MaximumMessageSize, which is compared in SQL
 MOST_SUBJECT = 99
 MOST_ENTRIES = 10
 PROTOCOLS = ("sqs", "http", "https")
+TOO_LONG = "MessageTooLong"  # what SQL calls it
 EVERY = "*"  # the protocols that have no content of their own
 
 _json = msgspec.json.Encoder()
@@ -30,12 +31,13 @@ Entry = sns.PublishRequest | sns.PublishBatchRequestEntry
 
 
 class Outgoing(NamedTuple):
-    """A message that passed its checks. `texts` by protocol."""
+    """A message that passed its checks. `texts` by protocol; `size`: bytes of the message as sent, and attributes."""
 
     message_id: bytes
     texts: dict[str, str]
     attributes: dict[str, MessageAttributeValue]
     attribute_bytes: int
+    size: int
     subject: str | None
     group_id: str | None
     deduplication_id: str | None
@@ -55,7 +57,9 @@ def publish(request: sns.PublishRequest, context: Context) -> Generator[Effect, 
     """Publishes one message. The answer comes after the commit."""
     topic = target(request, context)
     message = outgoing(request, topic)
-    (published,) = yield from store(topic, [message], context)
+    if message.size > MOST_BYTES:
+        raise too_long()
+    (published,) = yield from store(topic, [message], message.size, context)
     if published.error is not None:
         raise refusal(published.error)
     return sns.PublishResult(
@@ -72,26 +76,31 @@ def publish_batch(
     check_batch(entries)
     checked = [(entry.id, checked_entry(entry, topic)) for entry in entries]
     accepted = [(name, message) for name, message in checked if isinstance(message, Outgoing)]
-    if sum(size_of(message) for _, message in accepted) > MAXIMUM_MESSAGE_BYTES:
+    size = sum(message.size for _, message in accepted)
+    if size > MOST_BYTES:
         raise errors.TopicBatchRequestTooLong
     result = sns.PublishBatchResult(
         successful=[],
         failed=[failure(name, error) for name, error in checked if isinstance(error, sqs_errors.AwsError)],
     )
-    rows = (yield from store(topic, [message for _, message in accepted], context)) if accepted else []
+    if not accepted:
+        return result
+    rows = yield from store(topic, [message for _, message in accepted], size, context)
+    if rows[0].error == TOO_LONG:
+        raise errors.TopicBatchRequestTooLong
     for (name, _), row in zip(accepted, rows, strict=True):
         report(result, name, row)
     return result
 
 
 def store(
-    topic: TopicArn, messages: Sequence[Outgoing], context: Context
+    topic: TopicArn, messages: Sequence[Outgoing], size: int, context: Context
 ) -> Generator[Effect, Any, list[Published]]:
     """Signs and stores the messages. Raises NotFound. Once more when the topic is signed for in another way."""
     version = announcements.signature_version(str(topic))
     while True:
         columns = yield from as_columns(topic, messages, version, context)
-        rows = yield Sql(PUBLISH_MESSAGES, (str(topic), version, *columns))
+        rows = yield Sql(PUBLISH_MESSAGES, (str(topic), version, *columns, size))
         published = sorted(Published(*row) for row in rows)
         if published[0].error == "NotFound":
             raise errors.NotFound
@@ -154,19 +163,16 @@ def outgoing(entry: Entry, topic: TopicArn) -> Outgoing:
         check_subject(entry.subject)
     attributes = check_attributes(entry.message_attributes or {})
     check_ids(entry, topic)
-    message = Outgoing(
-        new_message_id(), texts_of(entry), attributes,
-        digests.size_of_attributes(attributes) if attributes else 0,
+    attribute_bytes = digests.size_of_attributes(attributes) if attributes else 0
+    return Outgoing(
+        new_message_id(), texts_of(entry), attributes, attribute_bytes, len(entry.message.encode()) + attribute_bytes,
         entry.subject, entry.message_group_id, entry.message_deduplication_id,
     )  # fmt: skip
-    if size_of(message) > MAXIMUM_MESSAGE_BYTES:
-        raise errors.InvalidParameter.named("Message too long")
-    return message
 
 
-def size_of(message: Outgoing) -> int:
-    """Bytes of the longest text and of the attributes."""
-    return max(len(text.encode()) for text in message.texts.values()) + message.attribute_bytes
+def too_long() -> errors.InvalidParameter:
+    """Longer than the topic's MaximumMessageSize, or than any may be."""
+    return errors.InvalidParameter.named("Message too long")
 
 
 def texts_of(entry: Entry) -> dict[str, str]:
@@ -254,6 +260,8 @@ def check_batch(entries: Sequence[sns.PublishBatchRequestEntry]) -> None:
 # --- answers ---------------------------------------------------------------------------------------------------------
 def refusal(code: str) -> errors.SnsError:
     """The typed error for a code of the column `error`."""
+    if code == TOO_LONG:
+        return too_long()
     if code == "DeduplicationIdRequired":
         return errors.InvalidParameter.named(
             "The topic should either have ContentBasedDeduplication enabled or MessageDeduplicationId "

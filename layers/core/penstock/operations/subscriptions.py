@@ -26,7 +26,7 @@ from ..statements import (
     SET_SUBSCRIPTION_ATTRIBUTES,
 )
 from . import announcements, paging
-from .topics import as_json, described, topic_arn
+from .topics import LARGE_MESSAGES, as_json, described, topic_arn
 
 PAGE = 100
 PENDING = "pending confirmation"
@@ -40,38 +40,48 @@ def subscribe(request: sns.SubscribeRequest, context: Context) -> Generator[Effe
     topic = topic_arn(request.topic_arn, context)
     endpoint = check_endpoint(request.protocol, request.endpoint or "", topic)
     attributes = request.attributes or {}
-    topic_attributes.check_subscription_attributes(attributes, request.protocol)
+    policy = check_attributes(attributes, request.protocol)
     token = confirmation = None
     if request.protocol != "sqs":
         token = secrets.token_hex(80)  # AWS's have 300 to 400 characters of hex
         confirmation = yield from announcements.confirmation(topic, token, context)
     ((arn, confirmed, error),) = yield Sql(
         ADD_SUBSCRIPTION,
-        (str(topic), uuid4(), context.account_id, request.protocol, endpoint, as_json(attributes),
-         compiled(attributes), token, confirmation),
+        (str(topic), uuid4(), context.account_id, request.protocol, endpoint, as_json(attributes), policy, token,
+         confirmation, *limits(context)),
     )  # fmt: skip
-    if error == "SubscriptionExists":
-        raise errors.InvalidParameter.named(
-            "Attributes", "Subscription already exists with different attributes"
-        )
     if error is not None:
-        raise errors.NotFound
+        raise refusal(error)
     return sns.SubscribeResult(
         subscription_arn=arn if confirmed or request.return_subscription_arn else PENDING
     )
 
 
+def refusal(code: str) -> errors.SnsError:
+    """The typed error for what SQL answered."""
+    if code == "SubscriptionExists":
+        return errors.InvalidParameter.named(
+            "Attributes", "Subscription already exists with different attributes"
+        )
+    return {
+        "FilterPolicyLimitExceeded": errors.FilterPolicyLimitExceeded(),
+        "SubscriptionLimitExceeded": errors.SubscriptionLimitExceeded(),
+        "LargeMessages": errors.InvalidParameter.named("TopicArn", LARGE_MESSAGES),
+        "BadToken": errors.InvalidParameter.named("Token"),
+    }.get(code, errors.NotFound())
+
+
 def confirm_subscription(
     request: sns.ConfirmSubscriptionRequest, context: Context
 ) -> Generator[Effect, Any, sns.ConfirmSubscriptionResult]:
-    """Confirms the subscription whose endpoint got this token."""
+    """Confirms the subscription whose endpoint got this token. To ask for signatures takes one."""
     topic = topic_arn(request.topic_arn, context)
     authenticates = (request.authenticate_on_unsubscribe or "").lower() == "true"
+    if authenticates and is_anonymous(context):
+        raise errors.AuthorizationError("AuthenticateOnUnsubscribe is for signed requests only.")
     ((arn, error),) = yield Sql(CONFIRM_SUBSCRIPTION, (str(topic), request.token, authenticates))
-    if error == "NotFound":
-        raise errors.NotFound
     if error is not None:
-        raise errors.InvalidParameter.named("Token")
+        raise refusal(error)
     return sns.ConfirmSubscriptionResult(subscription_arn=arn)
 
 
@@ -151,18 +161,28 @@ def set_subscription_attributes(
     request: sns.SetSubscriptionAttributesRequest, context: Context
 ) -> Generator[Effect, Any, None]:
     """Changes one attribute; no value, or an empty one, takes it away."""
-    row = yield from described_subscription(request.subscription_arn, context)
-    stored, protocol = _text.decode(row[0]), row[2]
-    name, value = request.attribute_name, request.attribute_value or ""
-    given = value if value or name not in NEEDS_VALUE else "-"
-    topic_attributes.check_subscription_attributes({name: given}, protocol)
-    changed = {key: given for key, given in {**stored, name: value}.items() if given}
-    ((found,),) = yield Sql(
-        SET_SUBSCRIPTION_ATTRIBUTES,
-        (request.subscription_arn, as_json({name: value or None}), compiled(changed)),
-    )
-    if not found:
+    arn, name, value = request.subscription_arn, request.attribute_name, request.attribute_value or ""
+    error: str | None = "Changed"
+    while error == "Changed":
+        row = yield from described_subscription(arn, context)
+        stored, protocol = _text.decode(row[0]), row[2]
+        given = value if value or name not in NEEDS_VALUE else "-"
+        topic_attributes.check_subscription_attributes({name: given}, protocol)
+        changed = {key: given for key, given in {**stored, name: value}.items() if given}
+        new = as_json({name: value or None})
+        ((error,),) = yield Sql(
+            SET_SUBSCRIPTION_ATTRIBUTES, (arn, row[0], new, compiled(changed), *limits(context))
+        )
+    if error == "FilterPolicyLimitExceeded":
+        raise refusal(error)
+    if error is not None:
         raise errors.NotFound("Subscription does not exist")
+
+
+def limits(context: Context) -> tuple[int, int]:
+    """How many filter policies a topic and an account may have."""
+    settings = context.environment.settings
+    return settings.sns_topic_filter_policies, settings.sns_account_filter_policies
 
 
 NEEDS_VALUE = frozenset(("RawMessageDelivery", "FilterPolicyScope"))
@@ -202,6 +222,15 @@ def described_subscription(arn: str, context: Context) -> Generator[Effect, Any,
 
 
 # --- checks ----------------------------------------------------------------------------------------------------------
+def check_attributes(attributes: Mapping[str, str], protocol: str) -> str | None:
+    """The compiled filter policy of a new subscription, whose attributes stand in a map: errors name it."""
+    try:
+        topic_attributes.check_subscription_attributes(attributes, protocol)
+        return compiled(attributes)
+    except errors.InvalidParameter as error:
+        raise error.within("Attributes") from error
+
+
 def subscription_topic(arn: str, context: Context) -> TopicArn:
     """The topic of a subscription's ARN. Raises InvalidParameter."""
     topic = topic_of_subscription(arn)
@@ -249,7 +278,7 @@ def is_url(text: str) -> bool:
 
 
 def compiled(attributes: Mapping[str, str]) -> str | None:
-    """The filter policy as SQL evaluates it. Raises InvalidParameter, FilterPolicyLimitExceeded."""
+    """The filter policy as SQL evaluates it. Raises InvalidParameter."""
     policy = attributes.get("FilterPolicy")
     return (
         compile_policy(policy, attributes.get("FilterPolicyScope", "MessageAttributes")) if policy else None

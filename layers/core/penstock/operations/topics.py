@@ -37,7 +37,10 @@ def create_topic(
     fifo = attributes.get("FifoTopic") == "true"
     if not is_topic_name(request.name) or request.name.endswith(".fifo") != fifo:
         raise errors.InvalidParameter.named("Topic Name")
-    topic_attributes.check_topic_attributes(attributes, fifo)
+    try:
+        topic_attributes.check_topic_attributes(attributes, fifo)
+    except errors.InvalidParameter as refused:
+        raise refused.within("Attributes") from refused
     tags = check_tags(request.tags or ())
     if request.data_protection_policy:
         raise unavailable()
@@ -87,10 +90,17 @@ def set_topic_attributes(
     topic_attributes.check_topic_attributes(
         {name: value} if value else {name: DEFAULTS.get(name, "")}, arn.fifo
     )
-    ((found,),) = yield Sql(SET_TOPIC_ATTRIBUTES, (str(arn), as_json({name: value or None})))
-    if not found:
+    ((error,),) = yield Sql(SET_TOPIC_ATTRIBUTES, (str(arn), as_json({name: value or None})))
+    if error == "LargeMessages":
+        raise errors.InvalidParameter.named(name, LARGE_MESSAGES)
+    if error is not None:
         raise errors.NotFound
 
+
+# The rule is that of SetTopicAttributes (API reference); the text is ours.
+LARGE_MESSAGES = (
+    "A topic with a MaximumMessageSize above 262144 has at most 100 subscriptions, all of the protocol sqs"
+)
 
 # What stands for "no value" where an empty text is none.
 DEFAULTS: Mapping[str, str] = {

@@ -1,0 +1,19 @@
+-- queue.subscription_refusal(topic, protocol, owner, filter, filters a topic, filters an account): why a topic can have no
+-- further subscription of this kind, or null. SubscriptionLimitExceeded, LargeMessages, FilterPolicyLimitExceeded; 0
+-- filters: any number. Sources: endpoints and quotas of SNS (General Reference), SetTopicAttributes (API reference),
+-- "Filter policy constraints" (Developer Guide). Two calls at the same time may each find the last place.
+-- Index: subscription_topic_id_protocol_endpoint_key. Called by: add_subscription, confirm_subscription.
+create or replace function queue.subscription_refusal(
+    p_topic queue.topic, p_protocol text, p_owner text, p_filter jsonb, p_topic_filters int, p_account_filters int)
+returns text
+language sql stable as $$
+select case
+    when (p_topic.fifo or l.large) and 100 <= (
+        select count(*) from (select from queue.subscription s where s.topic_id = p_topic.topic_id limit 100) k)
+        then case when l.large then 'LargeMessages' else 'SubscriptionLimitExceeded' end
+    when l.large and p_protocol <> 'sqs' then 'LargeMessages'
+    when p_filter is not null
+        and queue.filter_limit_reached(p_topic.topic_id, p_owner, p_topic_filters, p_account_filters)
+        then 'FilterPolicyLimitExceeded' end
+from (select coalesce((p_topic.attributes ->> 'MaximumMessageSize')::int, 0) > 262144) l(large)
+$$;
