@@ -56,9 +56,9 @@ def _session(service: str, protocol: str) -> Any:
 
 
 @cache
-def service_model(protocol: str) -> Any:
-    """botocore's model of SQS; that of 1.31.80 has the names of the Query protocol."""
-    return _session("sqs", protocol).get_service_model("sqs")
+def service_model(protocol: str, service: str = "sqs") -> Any:
+    """botocore's model; for SQS that of 1.31.80 has the names of the Query protocol."""
+    return _session(service, protocol).get_service_model(service)
 
 
 def make_client(

@@ -18,6 +18,7 @@ from tests.conformance.raw import Raw
 from tests.conformance.scenario import Sqs
 from tests.conformance.topics import Sns
 from tests.database import Database, TestServer
+from tests.lambda_door import Functions
 
 PROTOCOLS = ("json", "query")
 
@@ -39,6 +40,13 @@ def clock(installation: Database) -> Iterator[Clock]:
 def doors(installation: Database) -> Iterator[Doors]:
     with ExitStack() as stack:
         yield Doors(installation, stack)
+
+
+@pytest.fixture(scope="module")
+def functions(doors: Doors) -> Iterator[Functions]:
+    """The Lambda functions, to be invoked with events."""
+    with Functions(doors.database.pooled_dsn) as functions:
+        yield functions
 
 
 # The test clock locks whole tables to move time; autovacuum, which is at one of them then, steps aside and says so.

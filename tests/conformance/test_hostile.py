@@ -18,6 +18,7 @@ from psycopg import sql
 from tests.conformance.clock import Clock
 from tests.conformance.doors import PATIENT, Doors
 from tests.conformance.scenario import Sqs
+from tests.conformance.topics import Sns
 from tests.database import TestServer
 from tests.hostile.attack import Attack
 from tests.hostile.attacks import attacks
@@ -42,7 +43,12 @@ class Arena(NamedTuple):
         sqs = Sqs(self.doors, self.clock, "container", "json")
         url, fifo_url = sqs.create(), sqs.create_fifo()
         sqs.send_all(url, "in flight", "waiting")
-        return Target(url, fifo_url, sqs.arn(url), sqs.one(url)["ReceiptHandle"])
+        sns = Sns(Sqs(self.doors, self.clock, "container", "query"))
+        topic, fifo_topic, arn = sns.create(), sns.create_fifo(), sqs.arn(url)
+        sns.publish(topic)  # the first one makes the installation's signing key
+        return Target(
+            url, fifo_url, arn, sqs.one(url)["ReceiptHandle"], topic, fifo_topic, sns.subscribe(topic, arn)
+        )
 
     def contents(self) -> dict[str, tuple[Any, ...]]:
         """Number of rows and digest of each table, but of those in which processes note themselves."""

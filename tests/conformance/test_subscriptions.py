@@ -129,8 +129,12 @@ def test_unsubscribing_may_ask_for_credentials(sns: Sns) -> None:
 def test_bad_tokens(sns: Sns) -> None:
     topic = sns.create()
     sns.subscribe(topic, endpoint(sns), "https")
-    refused = sns.refusal("confirm_subscription", TopicArn=topic, Token="0" * 160)
-    assert refused == ("InvalidParameter", 400, "Invalid parameter: Token")
+    for bad in ("0" * 160, "", "x", "\0", "F" * 160):
+        refused = sns.refusal("confirm_subscription", TopicArn=topic, Token=bad)
+        assert refused == ("InvalidParameter", 400, "Invalid parameter: Token")
+    for method in ("list_subscriptions", "list_subscriptions_by_topic"):
+        more = {"TopicArn": topic} if method.endswith("topic") else {}
+        assert sns.refusal(method, NextToken="bm8gaWQ=", **more)[:2] == ("InvalidParameter", 400)
 
 
 def test_nothing_is_sent_before_the_confirmation(sns: Sns) -> None:

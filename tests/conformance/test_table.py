@@ -6,25 +6,20 @@ Which members these are: "Response Elements" of each action in the SQS API refer
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
-from urllib.parse import urlencode, urlsplit
 
-import botocore.serialize
-import httpx
 import pytest
 
-from infra.local_lambda.events import Request, Response, event_of, response_of
 from penstock.actions import ACTIONS
+from tests.conformance.asking import CONTENT_TYPES, DOORS, Asking, Door, Members, code_of
 from tests.conformance.clients import service_model
 from tests.conformance.clock import Clock
 from tests.conformance.doors import Doors
 from tests.conformance.judge import members
-from tests.conformance.raw import FORM
 from tests.conformance.scenario import Sqs
-from tests.lambda_door import Functions, file_name
+from tests.lambda_door import Functions
 
-Members = dict[str, Any]
 ATTRIBUTE = {
     "a": {"DataType": "String", "StringValue": "v"},
     "b": {"DataType": "Binary", "BinaryValue": "AQI="},
@@ -205,56 +200,7 @@ GOOD: dict[str, Good] = {
 
 
 # --- how it is asked -------------------------------------------------------------------------------------------------
-def by_json(action: str, given: Members) -> Request:
-    headers = (("Content-Type", "application/x-amz-json-1.0"), ("X-Amz-Target", f"AmazonSQS.{action}"))
-    return Request(headers=headers, body=json.dumps(given).encode())
-
-
-def by_query(action: str, given: Members, path: str = "/") -> Request:
-    """As botocore 1.31.80 writes it."""
-    operation = service_model("query").operation_model(action)
-    form = botocore.serialize.create_serializer("query", include_validation=False)
-    written: Mapping[str, str] = form.serialize_to_request(_with_bytes(given), operation)["body"]
-    return Request(path=path, headers=(("Content-Type", FORM),), body=urlencode(written).encode())
-
-
-def _with_bytes(value: Any) -> Any:
-    """Binary values as the serializer wants them: it makes base64 of bytes."""
-    if isinstance(value, dict):
-        return {k: b"\1\2" if k == "BinaryValue" else _with_bytes(v) for k, v in value.items()}
-    return [_with_bytes(one) for one in value] if isinstance(value, list) else value
-
-
-def by_get(action: str, given: Members) -> Request:
-    return Request(method="GET", query=by_query(action, given).body.decode())
-
-
-def by_path(action: str, given: Members) -> Request:
-    """On the queue's own path, without a QueueUrl; on `/` for an action that names no queue by its URL."""
-    rest = {name: value for name, value in given.items() if name != "QueueUrl"}
-    return by_query(action, rest, urlsplit(given.get("QueueUrl", "/")).path)
-
-
-def accepting_json(action: str, given: Members) -> Request:
-    asked = by_query(action, given)
-    return Request(headers=(*asked.headers, ("Accept", "application/json")), body=asked.body)
-
-
-ASKED: dict[str, tuple[str, Callable[[str, Members], Request]]] = {
-    "json": ("json", by_json), "query": ("query", by_query), "query by get": ("query", by_get),
-    "query on the queue": ("query", by_path), "query for json": ("query-json", accepting_json),
-}  # fmt: skip
-CONTENT_TYPES = {"json": "application/x-amz-json-1.0", "query": "text/xml", "query-json": "application/json"}
-
-
-# --- where it goes ---------------------------------------------------------------------------------------------------
-Door = Callable[[str, Request], Response]
-
-
-@pytest.fixture(scope="module")
-def functions(doors: Doors) -> Iterator[Functions]:
-    with Functions(doors.database.pooled_dsn) as functions:
-        yield functions
+ASKING = Asking("sqs")
 
 
 @pytest.fixture
@@ -263,29 +209,15 @@ def sqs(doors: Doors, clock: Clock) -> Sqs:
     return Sqs(doors, clock, "container", "json")
 
 
-@pytest.fixture(params=["container", "its own function", "the gateway function"])
+@pytest.fixture(params=DOORS)
 def door(request: pytest.FixtureRequest, sqs: Sqs, functions: Functions) -> Door:
-    host = ("Host", "queues.example")
-
-    def container(_action: str, asked: Request) -> Response:
-        url = f"{sqs.endpoint_url}{asked.path}" + (f"?{asked.query}" if asked.query else "")
-        answer = httpx.request(asked.method, url, headers=[*asked.headers, host], content=asked.body)
-        return Response(answer.status_code, list(answer.headers.items()), answer.content)
-
-    def function(action: str, asked: Request) -> Response:
-        event = event_of(
-            "http_api", Request(asked.method, asked.path, asked.query, (*asked.headers, host), asked.body)
-        )
-        name = f"sqs/{file_name(action)}" if request.param == "its own function" else "gateway"
-        return response_of(functions.invoke(name, event))
-
-    return container if request.param == "container" else function
+    return ASKING.door(request.param, sqs, functions)
 
 
-@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize("asked", ASKING.ways)
 @pytest.mark.parametrize("action", GOOD)
 def test_the_good_call(sqs: Sqs, door: Door, action: str, asked: str) -> None:
-    protocol, write = ASKED[asked]
+    protocol, write = ASKING.ways[asked]
     good = GOOD[action]
     answer = door(action, write(action, good.needs(sqs)))
     assert (answer.status, answer.header("content-type")) == (200, CONTENT_TYPES[protocol]), answer.body
@@ -327,21 +259,10 @@ REQUIRED = [
 @pytest.mark.parametrize(("action", "member"), REQUIRED)
 def test_each_required_member(sqs: Sqs, door: Door, action: str, member: str, asked: str) -> None:
     """The same error in both protocols; test_raw_json.py has more about JSON."""
-    protocol, write = ASKED[asked]
+    protocol, write = ASKING.ways[asked]
     given = {name: value for name, value in GOOD[action].needs(sqs).items() if name != member}
     answer = door(action, write(action, given))
     assert answer.status == 400
     assert code_of(protocol, answer) == (
         "MissingParameter" if protocol == "json" else ABSENT_LISTS.get(member, "MissingParameter")
     )
-
-
-def code_of(protocol: str, answer: Response) -> str:
-    if protocol == "json":
-        return answer.header("x-amzn-query-error").partition(";")[0]
-    if protocol == "query-json":
-        document = json.loads(answer.body)
-        assert document.keys() == {"Error", "RequestId"}
-        assert document["Error"].keys() == {"Type", "Code", "Message"}
-        return str(document["Error"]["Code"])
-    return answer.body.decode().partition("<Code>")[2].partition("</Code>")[0]

@@ -97,6 +97,9 @@ def test_an_empty_value_takes_an_attribute_away(sns: Sns) -> None:
         ("TracingConfig", "Off"),
         ("DisplayName", "x" * 101),
         ("Policy", "{"),
+        ("Policy", '{"Statement": ["x"]}'),
+        ("Policy", json.dumps({"Version": "x" * 30_720})),
+        ("DisplayName", "a\0b"),
         ("ContentBasedDeduplication", "true"),
     ],
 )
@@ -130,7 +133,8 @@ def test_topics_are_listed_in_pages(sns: Sns) -> None:
     pages = [page["Topics"] for page in mine.client.get_paginator("list_topics").paginate()]
     assert len(pages[0]) == 100
     assert {topic["TopicArn"] for page in pages for topic in page} == before | made
-    assert mine.refusal("list_topics", NextToken="nonsense!")[:2] == ("InvalidParameter", 400)
+    for bad in ("nonsense!", ".", "bm8gdG9waWM"):
+        assert mine.refusal("list_topics", NextToken=bad)[:2] == ("InvalidParameter", 400)
     for topic in made | before:
         mine.client.delete_topic(TopicArn=topic)
 
@@ -157,6 +161,7 @@ def test_deleting(sns: Sns) -> None:
         ("remove_permission", {"Label": "l"}),
         ("subscribe", {"Protocol": "sqs", "Endpoint": "arn:aws:sqs:us-east-1:000000000000:q"}),
         ("publish_batch", {"PublishBatchRequestEntries": [{"Id": "1", "Message": "m"}]}),
+        ("publish_batch", {"PublishBatchRequestEntries": [{"Id": "1", "Message": "m", "Subject": "\n"}]}),
     ],
 )
 def test_unknown_topics(sns: Sns, method: str, parameters: dict[str, object]) -> None:

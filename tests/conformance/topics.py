@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.conformance.clients import make_client
+from tests.conformance.clients import Answer, make_client
 from tests.conformance.scenario import Sqs, read_refusal
 
 _client = cache(make_client)
@@ -26,6 +26,11 @@ class Sns:
     def client(self) -> Any:
         """The botocore client."""
         return self._made[0]
+
+    @property
+    def answer(self) -> Answer:
+        """The last answer to this client."""
+        return self._made[1]  # type: ignore[no-any-return]
 
     @property
     def _made(self) -> Any:

@@ -35,8 +35,9 @@ def request(
     return b"\r\n".join(lines) + b"\r\n\r\n" + body
 
 
-def by_json(action: str, body: bytes, *headers: bytes) -> bytes:
-    return request(body, b"X-Amz-Target: AmazonSQS." + action.encode(), b"Content-Type: " + JSON, *headers)
+def by_json(action: str, body: bytes, *headers: bytes, service: str = "sqs") -> bytes:
+    target = f"X-Amz-Target: Amazon{service.upper()}.{action}".encode()
+    return request(body, target, b"Content-Type: " + JSON, *headers)
 
 
 def by_form(body: bytes, path: bytes = b"/") -> bytes:

@@ -17,21 +17,25 @@ from tests.conformance.clients import service_model
 from tests.hostile import values
 from tests.hostile.attack import Attack, by_form, by_json, request
 from tests.hostile.members import ON_A_QUEUE, POISONS, REST, Members, Target
+from tests.hostile.topics import TOPIC_POISONS
 from tests.hostile.transport import elsewhere, headers, http, large, rest_api
+
+ALL_POISONS = (*POISONS, *TOPIC_POISONS)
 
 
 # --- one member is bad -----------------------------------------------------------------------------------------------
 def member_in_json(rng: Random, target: Target) -> Attack:
-    poison = rng.choice(POISONS)
-    members = {**poison.good(target), poison.member: poison.bad(rng)}
+    poison = rng.choice(ALL_POISONS)
+    members = poison.members(rng, target)
     text = json.dumps(members, ensure_ascii=rng.random() < 0.5).encode("utf-8", "surrogatepass")
-    return Attack(f"json {poison.action}.{poison.member}", by_json(poison.action, text))
+    kind = f"json {poison.action}.{poison.member}"
+    return Attack(kind, by_json(poison.action, text, service=poison.service))
 
 
 def member_in_query(rng: Random, target: Target) -> Attack:
-    poison = rng.choice(POISONS)
-    members = {**poison.good(target), poison.member: poison.bad(rng)}
-    operation = service_model("query").operation_model(poison.action)
+    poison = rng.choice(ALL_POISONS)
+    members = poison.members(rng, target)
+    operation = service_model("query", poison.service).operation_model(poison.action)
     written = botocore.serialize.create_serializer("query", include_validation=False).serialize_to_request(
         members, operation
     )["body"]

@@ -16,21 +16,31 @@ Members = dict[str, Any]
 
 
 class Target(NamedTuple):
-    """What is there to be attacked: URLs of a standard and a FIFO queue, ARN of the first, a receipt handle of it."""
+    """What is there to be attacked: URLs of a standard and a FIFO queue, ARN of the first, a receipt handle of it; ARNs
+    of a standard and a FIFO topic, and of the first one's subscription of that queue."""
 
     url: str
     fifo_url: str
     arn: str
     handle: str
+    topic: str
+    fifo_topic: str
+    subscription: str
 
 
 class Poison(NamedTuple):
-    """An action, the other members it needs, and the member that is poisoned with what."""
+    """An action, the other members it needs, and the member that is poisoned with what; no member: several at once."""
 
     action: str
     good: Callable[[Target], Members]
     member: str
     bad: Callable[[Random], Any]
+    service: str = "sqs"
+
+    def members(self, rng: Random, target: Target) -> Members:
+        """All members of a poisoned request."""
+        bad = self.bad(rng)
+        return {**self.good(target), **({self.member: bad} if self.member else bad)}
 
 
 def _text(invalid: values.Invalid = ANYTHING) -> Callable[[Random], Any]:

@@ -38,4 +38,9 @@ def parse_topic_arn(text: str) -> TopicArn | None:
 def topic_of_subscription(text: str) -> TopicArn | None:
     """The topic of a subscription's ARN, which is the topic's with an id behind it; None when the text is none."""
     topic, _, subscription_id = text.rpartition(":")
-    return parse_topic_arn(topic) if _UUID(subscription_id) else None
+    return parse_topic_arn(topic) if is_subscription_id(subscription_id) else None
+
+
+def is_subscription_id(text: str) -> bool:
+    """What stands behind the topic's ARN in a subscription's."""
+    return _UUID(text) is not None

@@ -40,7 +40,7 @@ def _one_of(*values: str) -> Check:
     return lambda value: value in values
 
 
-def _policy(value: str) -> bool:
+def is_access_policy(value: str) -> bool:
     """An object whose Statement, if there is one, is an object or a list of objects (IAM's grammar of policies)."""
     policy = {} if value == "" else _json(value)
     statement = policy.get("Statement", []) if isinstance(policy, dict) else None
@@ -61,7 +61,7 @@ STANDARD: Mapping[str, Check] = {
     "MessageRetentionPeriod": _between(60, 1_209_600),
     "ReceiveMessageWaitTimeSeconds": _between(0, 20),
     "VisibilityTimeout": _between(0, 43_200),
-    "Policy": _policy,
+    "Policy": is_access_policy,
     "RedrivePolicy": _anything,  # parse_redrive_policy has errors of its own
     "RedriveAllowPolicy": _anything,  # likewise
     "KmsMasterKeyId": _anything,

@@ -6,7 +6,7 @@ SNS writes no `<Detail/>` into an XML error; `xml.encode_error` sees to that.
 
 # ruff: noqa: N818 - the classes are called as AWS calls the errors
 
-from .errors import AwsError
+from .errors import AwsError, InternalFailure
 
 SNS = "com.amazonaws.sns"
 
@@ -133,3 +133,21 @@ class TopicBatchRequestTooLong(SnsError):
     json_type = "BatchRequestTooLongException"
     query_code = "BatchRequestTooLong"
     default_message = "The length of all the batch messages put together is more than the limit."
+
+
+class InternalError(SnsError):
+    """What SNS answers where SQS answers InternalFailure."""
+
+    json_type = "InternalErrorException"
+    query_code = "InternalError"
+    status = 500
+    sender_fault = False
+    default_message = InternalFailure.default_message
+
+
+SNS_ERRORS: dict[str, type[SnsError]] = {error.__name__: error for error in SnsError.__subclasses__()}
+
+
+def in_the_words_of_sns(error: AwsError) -> AwsError:
+    """An error that does not know which service it is answered by, as SNS answers it."""
+    return InternalError(error.message) if type(error) is InternalFailure else error

@@ -23,7 +23,7 @@ from .arn import is_account_id
 from .context import Context, Environment, HttpRequest, HttpResponse
 from .effects import Operation
 from .errors import AwsError, InvalidAction, MissingAction, MissingParameter, RequestEntityTooLarge
-from .errors_sns import ValidationError
+from .errors_sns import ValidationError, in_the_words_of_sns
 from .wire import json, query, query_json, xml
 from .wire.protocol import Protocol, spoken
 
@@ -278,6 +278,8 @@ def encode(call: Call, result: Any) -> HttpResponse:
 
 def encode_error(protocol: Protocol, error: AwsError, request_id: str, service: str = "sqs") -> HttpResponse:
     """An error, in the protocol of its request. JSON names the Query code in a header; 503 says when to try again."""
+    if service == "sns":
+        error = in_the_words_of_sns(error)
     if protocol is Protocol.JSON:
         headers = _headers(json.CONTENT_TYPE, request_id)
         headers.append((b"x-amzn-query-error", f"{error.query_code};{error.fault}".encode()))

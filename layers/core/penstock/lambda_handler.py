@@ -49,7 +49,7 @@ class Handler:
         answered = error if isinstance(error, AwsError) else InternalFailure()
         if not answered.sender_fault:
             self._log(error, request_id, call, lambda_context)
-        service = call.action.service if call else self.service or "sqs"
+        service = call.action.service if call else self.service or gateway.addressed(http)
         return gateway.encode_error(spoken(http.headers), answered, request_id, service)
 
     def _log(

@@ -12,12 +12,15 @@ import msgspec
 
 from .arn import parse_queue_arn
 from .arn_sns import TopicArn
+from .attributes import is_access_policy
+from .characters import encoded
 from .delivery_policy import check_delivery_policy, check_topic_policy, effective_topic_policy
 from .errors_sns import InvalidParameter
 
 Check = Callable[[str], bool]
 
 MAXIMUM_TAGS = 50
+MAXIMUM_POLICY_BYTES = 30_720
 # Who may do what with a topic that nobody has given a policy (an example of it: GetTopicAttributes, API reference).
 OWNER_ACTIONS = (
     "GetTopicAttributes", "SetTopicAttributes", "AddPermission", "RemovePermission", "DeleteTopic", "Subscribe",
@@ -34,6 +37,15 @@ def _one_of(*values: str) -> Check:
 
 def _json_object(value: str) -> bool:
     return value == "" or isinstance(_json(value), dict)
+
+
+def _access_policy(value: str) -> bool:
+    """At most 30 KB (quotas of "Amazon SNS API permissions", SNS Developer Guide)."""
+    return (
+        len(value) <= MAXIMUM_POLICY_BYTES
+        and len(value.encode()) <= MAXIMUM_POLICY_BYTES
+        and is_access_policy(value)
+    )
 
 
 def _anything(_value: str) -> bool:
@@ -61,7 +73,7 @@ _FEEDBACK = {
 TOPIC: Mapping[str, Check] = {
     "DeliveryPolicy": _json_object,
     "DisplayName": _at_most(100),
-    "Policy": _json_object,
+    "Policy": _access_policy,
     "TracingConfig": _one_of("PassThrough", "Active"),
     "KmsMasterKeyId": _anything,
     "SignatureVersion": _one_of("1", "2"),
@@ -89,14 +101,17 @@ _REASONS = {"RawMessageDelivery": "Invalid value [{}]. Must be true or false."}
 
 # --- topics ----------------------------------------------------------------------------------------------------------
 def check_topic_attributes(attributes: Mapping[str, str], fifo: bool) -> None:
-    """Raises InvalidParameter for an attribute that does not exist, or not for this type of topic, or a bad value."""
+    """Raises InvalidParameter for an attribute that does not exist, or not for this type of topic, or a bad value.
+
+    Characters that XML 1.0 cannot hold make a value bad: answers could not show them.
+    """
     known = {**TOPIC, **FIFO_TOPIC}
     for name, value in attributes.items():
         if name not in known:
             raise InvalidParameter.named("AttributeName")
         if name in FIFO_TOPIC and name != "FifoTopic" and not fifo:
             raise InvalidParameter.named(f"{name}: can only be set for FIFO topics")
-        if not known[name](value):
+        if encoded(value) is None or not known[name](value):
             raise InvalidParameter.named(name)
         if name == "DeliveryPolicy" and value:
             check_topic_policy(value)
@@ -141,7 +156,7 @@ def check_subscription_attributes(attributes: Mapping[str, str], protocol: str) 
     for name, value in attributes.items():
         if name not in SUBSCRIPTION:
             raise InvalidParameter.named("AttributeName")
-        if not SUBSCRIPTION[name](value):
+        if encoded(value) is None or not SUBSCRIPTION[name](value):
             raise InvalidParameter.named(
                 f"{name}: {_REASONS.get(name, 'Invalid value [{}]').format(value[:64])}"
             )
@@ -170,5 +185,5 @@ def check_redrive_policy(text: str) -> None:
 def _json(text: str | None) -> Any:
     try:
         return msgspec.json.decode(text or "null")
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None

@@ -16,7 +16,7 @@ from ..messages import sns
 from ..messages.sqs import MessageAttributeValue
 from ..statements import PUBLISH_MESSAGES
 from . import announcements
-from .topics import topic_arn
+from .topics import described, topic_arn
 
 MOST_BYTES = 1_048_576  # of a topic's MaximumMessageSize, which is compared in SQL
 MOST_SUBJECT = 99
@@ -84,6 +84,7 @@ def publish_batch(
         failed=[failure(name, error) for name, error in checked if isinstance(error, sqs_errors.AwsError)],
     )
     if not accepted:
+        yield from described(topic)
         return result
     rows = yield from store(topic, [message for _, message in accepted], size, context)
     if rows[0].error == TOO_LONG:
@@ -183,7 +184,7 @@ def texts_of(entry: Entry) -> dict[str, str]:
         raise errors.InvalidParameter.named("MessageStructure")
     try:
         texts = msgspec.json.decode(entry.message)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         texts = None
     if not isinstance(texts, dict):
         raise errors.InvalidParameter.named("Message Structure - JSON message body failed to parse")

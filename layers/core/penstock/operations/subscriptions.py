@@ -1,5 +1,6 @@
 """Subscriptions: subscribe, confirm, list, describe, change, unsubscribe."""
 
+import re
 import secrets
 from collections.abc import Generator, Mapping
 from typing import Any
@@ -11,7 +12,7 @@ import msgspec
 from .. import errors_sns as errors
 from .. import topic_attributes
 from ..arn import parse_queue_arn
-from ..arn_sns import TopicArn, topic_of_subscription
+from ..arn_sns import TopicArn, is_subscription_id, topic_of_subscription
 from ..context import Context
 from ..delivery_policy import effective_policy
 from ..effects import Effect, Row, Sql
@@ -33,6 +34,7 @@ PENDING = "pending confirmation"
 PENDING_IN_LISTS = "PendingConfirmation"
 
 _text = msgspec.json.Decoder(dict[str, str])
+_TOKEN = re.compile(r"[0-9a-f]{160}").fullmatch
 
 
 def subscribe(request: sns.SubscribeRequest, context: Context) -> Generator[Effect, Any, sns.SubscribeResult]:
@@ -79,7 +81,8 @@ def confirm_subscription(
     authenticates = (request.authenticate_on_unsubscribe or "").lower() == "true"
     if authenticates and is_anonymous(context):
         raise errors.AuthorizationError("AuthenticateOnUnsubscribe is for signed requests only.")
-    ((arn, error),) = yield Sql(CONFIRM_SUBSCRIPTION, (str(topic), request.token, authenticates))
+    token = request.token if _TOKEN(request.token) else ""  # what is none of ours is as unknown as that
+    ((arn, error),) = yield Sql(CONFIRM_SUBSCRIPTION, (str(topic), token, authenticates))
     if error is not None:
         raise refusal(error)
     return sns.ConfirmSubscriptionResult(subscription_arn=arn)
@@ -130,7 +133,7 @@ def page(
     topic: str | None, token: str | None, context: Context
 ) -> Generator[Effect, Any, tuple[list[sns.Subscription], str | None]]:
     """One page, and the token of the next one."""
-    after = paging.read_token(token)
+    after = paging.read_token(token, is_subscription_id)
     rows = yield Sql(LIST_SUBSCRIPTIONS, (context.account_id, context.region, topic, after, PAGE + 1))
     more = paging.make_token(rows[PAGE - 1][0]) if len(rows) > PAGE else None
     return [listed(row) for row in rows[:PAGE]], more

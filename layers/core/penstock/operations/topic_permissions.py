@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from .. import characters
 from .. import errors_sns as errors
 from ..arn import is_account_id
 from ..arn_sns import TopicArn
@@ -68,8 +69,8 @@ def grant(arn: TopicArn, request: sns.AddPermissionRequest) -> dict[str, Any]:
 
 
 def check_grant(request: sns.AddPermissionRequest) -> None:
-    """Accounts are 12 digits, actions those of a topic. Raises InvalidParameter."""
-    if not request.label:
+    """Accounts are 12 digits, actions those of a topic; a label can be shown in XML. Raises InvalidParameter."""
+    if not request.label or characters.encoded(request.label) is None:
         raise errors.InvalidParameter.named("Label")
     if not request.aws_account_ids or not all(map(is_account_id, request.aws_account_ids)):
         raise errors.InvalidParameter.named("AWSAccountId")

@@ -61,7 +61,7 @@ def list_topics(
     request: sns.ListTopicsRequest, context: Context
 ) -> Generator[Effect, Any, sns.ListTopicsResult]:
     """The account's topics, 100 a page."""
-    after = paging.read_token(request.next_token)
+    after = paging.read_token(request.next_token, is_topic_name)
     rows = yield Sql(LIST_TOPICS, (context.account_id, context.region, after, PAGE + 1))
     return sns.ListTopicsResult(
         topics=[sns.Topic(topic_arn=arn) for arn, _ in rows[:PAGE]],
@@ -177,7 +177,7 @@ def get_data_protection_policy(
 ) -> Generator[Effect, Any, sns.GetDataProtectionPolicyResult]:
     """No topic has one."""
     yield from described(topic_arn(request.resource_arn, context))
-    return sns.GetDataProtectionPolicyResult(data_protection_policy="")
+    return sns.GetDataProtectionPolicyResult()
 
 
 def put_data_protection_policy(
