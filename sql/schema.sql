@@ -496,6 +496,10 @@ function queue.bind(p_account_id text, p_region text, p_pattern text, p_protocol
     returns TABLE(binding_id bigint, pattern text, protocol text, endpoint text, envelope boolean, filter_policy text, created_at_ms bigint, created boolean)
     language plpgsql;
 
+function queue.branch_coheres(p_keys jsonb, p_facts jsonb, p_document jsonb)
+    returns boolean
+    language plpgsql immutable;
+
 function queue.busy_shards(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
     returns TABLE(shard integer, since timestamp with time zone)
     language sql stable;
@@ -543,10 +547,6 @@ function queue.clean_dropped(p_queue_id integer, p_limit integer)
 function queue.clean_shard(p_queue_id integer, p_shard integer, p_low bigint, p_pos bigint)
     returns bigint
     language plpgsql;
-
-function queue.compares(p_comparisons jsonb, p_number numeric)
-    returns boolean
-    language sql immutable;
 
 function queue.confirm_subscription(p_topic text, p_token text, p_authenticates boolean)
     returns TABLE(arn text, error text)
@@ -704,6 +704,10 @@ function queue.expire_webhooks(p_limit integer)
     returns TABLE(exhausted integer, dead_lettered integer)
     language plpgsql;
 
+function queue.fact_passes(p_test jsonb, p_fact jsonb, p_kind text)
+    returns boolean
+    language sql immutable;
+
 function queue.facts_of(p_message jsonb)
     returns jsonb
     language sql immutable;
@@ -776,6 +780,18 @@ function queue.key_matches(p_pattern text[], p_key text[])
     returns boolean
     language plpgsql immutable;
 
+function queue.key_passes(p_key jsonb, p_values jsonb)
+    returns boolean
+    language plpgsql immutable;
+
+function queue.keys_cohere(p_keys jsonb, p_members integer[], p_depth integer, p_node jsonb)
+    returns boolean
+    language plpgsql immutable;
+
+function queue.like_any(p_text text, p_patterns jsonb)
+    returns boolean
+    language sql immutable;
+
 function queue.list_bindings(p_account_id text, p_region text, p_pattern text, p_endpoint text, p_after bigint, p_limit integer)
     returns TABLE(binding_id bigint, pattern text, protocol text, endpoint text, envelope boolean, filter_policy text, created_at_ms bigint)
     language sql stable;
@@ -827,6 +843,10 @@ function queue.lock_key(p_kind integer, p_queue_id integer, p_shard integer)
 function queue.lock_readers_of(p_queue_id integer, p_public_ids bigint[])
     returns void
     language plpgsql;
+
+function queue.lowered(p_text text)
+    returns text
+    language sql immutable;
 
 function queue.maintain_installation(p_limit integer, p_history_days integer)
     returns bigint
@@ -962,7 +982,7 @@ function queue.pluck_fresh(p_queue_id integer, p_shard integer, p_id bigint, p_v
 
 function queue.policy_matches(p_policy jsonb, p_facts jsonb)
     returns boolean
-    language sql immutable;
+    language plpgsql immutable;
 
 function queue.pop(p_name text, p_qty integer DEFAULT 1)
     returns TABLE(msg_id bigint, read_ct integer, enqueued_at timestamp with time zone, vt timestamp with time zone, message jsonb, headers jsonb)
@@ -1191,14 +1211,6 @@ function queue.take_shard(p_queue_id integer, p_shard integer, p_max integer, p_
 function queue.take_side(p_queue_id integer, p_max integer, p_now timestamp with time zone, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text)
     returns SETOF queue.delivery
     language plpgsql;
-
-function queue.test_passes(p_test jsonb, p_value jsonb)
-    returns boolean
-    language plpgsql immutable;
-
-function queue.tests_pass(p_tests jsonb, p_values jsonb)
-    returns boolean
-    language plpgsql immutable;
 
 function queue.time_key(p_queue_id integer, p_shard integer)
     returns bigint

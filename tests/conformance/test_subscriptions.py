@@ -215,6 +215,27 @@ def test_filters(sns: Sns) -> None:
     assert sns.sqs.one(by_attribute)["Body"] == "all"
 
 
+def test_arrays_of_numbers(sns: Sns) -> None:
+    """ "Numeric value matching": an attribute of the type Number.Array."""
+    topic = sns.create()
+    url, _ = sns.queue(topic, RawMessageDelivery="true", FilterPolicy='{"price": [{"anything-but": [100]}]}')
+    for prices in ("[100, 50]", "[100]", "x"):
+        attribute = {"price": {"DataType": "Number.Array", "StringValue": prices}}
+        sns.publish(topic, prices, MessageAttributes=attribute)
+    assert sns.sqs.one(url)["Body"] == "[100, 50]"
+    assert sns.sqs.counts(url) == (0, 1, 0)
+
+
+def test_a_nul_in_a_body(sns: Sns) -> None:
+    """It stands there as an escape; PostgreSQL's JSON cannot hold it, filters compare it all the same."""
+    topic = sns.create()
+    policy = json.dumps({"a": ["x\0"]})
+    url, _ = sns.queue(topic, RawMessageDelivery="true", FilterPolicy=policy, FilterPolicyScope="MessageBody")
+    sns.publish(topic, '{"a": "x\\u0000", "\\u001f": [{}, 1]}')
+    sns.publish(topic, '{"a": "y\\u0000"}')
+    assert sns.sqs.counts(url) == (1, 0, 0)
+
+
 def test_a_delivery_policy_of_a_url(sns: Sns) -> None:
     topic = sns.create()
     policy = {"healthyRetryPolicy": {"numRetries": 5, "minDelayTarget": 2}}

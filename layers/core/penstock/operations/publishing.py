@@ -4,8 +4,9 @@ from collections.abc import Generator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
-from .. import characters, digests, filter_policy
+from .. import characters, digests, filter_facts
 from .. import errors as sqs_errors
 from .. import errors_sns as errors
 from ..arn_sns import TopicArn
@@ -122,7 +123,7 @@ def as_columns(
             _json.encode(contents),
             _json.encode(message.attributes) if message.attributes else None,
             message.attribute_bytes,
-            _json.encode(filter_policy.attribute_facts(message.attributes)),
+            _json.encode(filter_facts.attribute_facts(message.attributes)),
             as_facts(message.texts.get("sqs", message.texts[EVERY])),
             message.group_id,
             message.deduplication_id,
@@ -133,7 +134,7 @@ def as_columns(
 
 def as_facts(text: str) -> bytes | None:
     """What a policy on the body compares; None when the body is no JSON object."""
-    facts = filter_policy.body_facts(text)
+    facts = filter_facts.body_facts(text)
     return None if facts is None else _json.encode(facts)
 
 
@@ -210,7 +211,10 @@ def check_subject(text: str) -> None:
 
 
 def check_attributes(given: dict[str, sns.MessageAttributeValue]) -> dict[str, MessageAttributeValue]:
-    """The attributes in the form of SQS, whose rules hold, but for `String.Array`. Raises ParameterValueInvalid."""
+    """The attributes in the form of SQS, whose rules hold, but that a Number.Array is no number.
+
+    Raises ParameterValueInvalid.
+    """
     attributes = {
         name: MessageAttributeValue(
             data_type=value.data_type, string_value=value.string_value, binary_value=value.binary_value
@@ -219,7 +223,10 @@ def check_attributes(given: dict[str, sns.MessageAttributeValue]) -> dict[str, M
     }
     for name, value in attributes.items():
         try:
-            characters.check_message_attributes({name: value})
+            texts = value.data_type == "Number.Array"
+            characters.check_message_attributes(
+                {name: replace(value, data_type="String") if texts else value}
+            )
         except sqs_errors.AwsError as error:
             raise errors.ParameterValueInvalid(error.message) from error
     return attributes

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from penstock import characters, errors, filter_policy
+from penstock import characters, errors, filter_facts, filter_policy
 from penstock.arn import parse_queue_arn
 from penstock.context import Context
 from penstock.effects import Effect, Row, Sql, Wake
@@ -40,7 +40,7 @@ def as_columns(routing_key: str, event: NewEvent) -> tuple[Any, ...]:
     characters.check_message_body(body)
     if attributes:
         characters.check_message_attributes(attributes)
-    facts = filter_policy.body_facts(body)
+    facts = filter_facts.body_facts(body)
     return (
         routing_key,
         body,

@@ -1,0 +1,47 @@
+"""What filter policies and messages are made of, as both sides are compared.
+
+Numbers count from -10^9 to 10^9 with five digits after the point (SNS Developer Guide, "Filter policy constraints");
+policies are rounded here, messages in SQL. A number outside that range, such as an account id, equals only itself.
+"""
+
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+SEPARATOR = "\x1f"  # between the names of a path; alone, the name of a message's document among its facts
+SMALLEST, GREATEST = -1_000_000_000, 1_000_000_000
+
+_DIGITS = Decimal("0.00001")
+# What PostgreSQL's JSON cannot hold, and the separator.
+_REPLACED = str.maketrans({"\0": "\ufffd", SEPARATOR: "\ufffd"})
+
+
+def plain(text: str) -> str:
+    """The text without NUL and U+001F, which become U+FFFD on both sides."""
+    return text.translate(_REPLACED) if "\0" in text or SEPARATOR in text else text
+
+
+def lowered(text: str) -> str:
+    """The text in lower case, character by character: `queue.lowered` does the same, and no length changes."""
+    return text.lower() if text.isascii() else "".join(map(_lower, text))
+
+
+def _lower(character: str) -> str:
+    lower = character.lower()
+    return lower if len(lower) == 1 else character
+
+
+def is_number(value: Any) -> bool:
+    """Whether the value is a number of JSON (true and false are not)."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def in_range(value: Any) -> bool:
+    """Whether a number is one that numeric matching knows."""
+    return bool(SMALLEST <= value <= GREATEST)
+
+
+def rounded(value: Any) -> Any:
+    """A number of a policy, with five digits after the point when it is in range; anything else as it is."""
+    if not isinstance(value, float) or not in_range(value):
+        return value
+    return float(Decimal(repr(value)).quantize(_DIGITS, ROUND_HALF_UP))

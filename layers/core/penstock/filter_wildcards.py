@@ -1,0 +1,47 @@
+r"""Patterns of the operator `wildcard` as patterns of SQL's LIKE.
+
+`*` stands for any text. Sources: the README of github.com/aws/event-ruler for its escapes; SNS Developer Guide,
+"Wildcard pattern usage guidelines", for how many there may be.
+"""
+
+MOST_WILDCARDS = 3  # in one pattern
+
+
+class WildcardError(ValueError):
+    """The pattern cannot be used; the text says why."""
+
+
+def like_pattern(text: str) -> tuple[str, int]:
+    r"""The pattern of LIKE for one with `*`, and how many it has; `\*` is a star and `\\` a backslash.
+
+    Raises WildcardError for another backslash, for `**` and for more than three stars.
+    """
+    parts, stars, at = [], 0, 0
+    while at < len(text):
+        character, following = text[at], text[at + 1 : at + 2]
+        if character == "*":
+            if following == "*":
+                raise WildcardError(f"Consecutive wildcard characters at pos {_position(text, at)}")
+            parts.append("%")
+            stars += 1
+        elif character == "\\":
+            if following not in ("*", "\\"):
+                raise WildcardError(f"Invalid escape character at pos {_position(text, at)}")
+            parts.append(literal(following))
+            at += 1
+        else:
+            parts.append(literal(character))
+        at += 1
+    if stars > MOST_WILDCARDS:
+        raise WildcardError("Filter policy is too complex")
+    return "".join(parts), stars
+
+
+def _position(text: str, at: int) -> int:
+    """Bytes from the pattern's opening quote, as AWS's engine counts."""
+    return 1 + len(text[:at].encode())
+
+
+def literal(text: str) -> str:
+    """The text as a pattern of LIKE that matches nothing else."""
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
