@@ -1,8 +1,8 @@
 """What a message says, flattened once a publish, so that SQL only compares (queue.policy_matches).
 
-Facts are the leaves of the message by their path: `{"a\\x1fb": [values]}`; objects in arrays count as if they stood in the
-array's place. Where an array has several elements with objects among them, the message itself is there too, under U+001F
-alone: keys that match in it must match in one element (queue.keys_cohere). `queue.facts_of` makes the same in SQL.
+Facts are the leaves of the message by their path: `{"a\\x1fb": [values]}`; objects in arrays count as if they stood in
+the array's place. Where an array has several elements with objects among them, the message itself is there too, under
+U+001F alone: keys that match in it must match in one element (queue.keys_cohere). `queue.facts_of` does the same.
 Sources: SNS Developer Guide, "Filter policy constraints", "Key matching"; arrays: README of github.com/aws/event-ruler.
 """
 
