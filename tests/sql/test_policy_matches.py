@@ -37,9 +37,9 @@ def facts(message: Message) -> str | None:
         found = body_facts(message)
         return None if found is None else msgspec.json.encode(found).decode()
     given = {
-        name: MessageAttributeValue(
-            data_type=kind, **{"binary_value" if kind == "Binary" else "string_value": text}
-        )
+        name: MessageAttributeValue(data_type=kind, binary_value=text)
+        if kind == "Binary"
+        else MessageAttributeValue(data_type=kind, string_value=text)
         for name, (kind, text) in message.items()
     }
     return msgspec.json.encode(attribute_facts(given)).decode()
