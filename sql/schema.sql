@@ -131,19 +131,6 @@ create table queue.fifo_message (
 ) with (fillfactor=75, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0);
 CREATE INDEX fifo_message_group ON queue.fifo_message USING btree (group_key, id);
 
-create table queue.former_subscription (
-    topic_id integer not null,
-    protocol text not null,
-    endpoint text not null,
-    subscription jsonb not null,
-    token text not null,
-    expires_at timestamp with time zone not null,
-    constraint former_subscription_pkey PRIMARY KEY (topic_id, protocol, endpoint),
-    constraint former_subscription_token_key UNIQUE (token),
-    constraint former_subscription_topic_id_fkey FOREIGN KEY (topic_id) REFERENCES queue.topic(topic_id) ON DELETE CASCADE
-);
-CREATE INDEX former_subscription_expires_at ON queue.former_subscription USING btree (expires_at);
-
 create table queue.history (
     recorded_at timestamp with time zone not null default clock_timestamp(),
     first_received_at timestamp with time zone,
@@ -323,6 +310,96 @@ create table queue.receive_attempt (
 );
 CREATE INDEX receive_attempt_received_at ON queue.receive_attempt USING btree (received_at);
 
+create table queue.schedule (
+    schedule_id bigint not null default nextval('queue.schedule_id'::regclass),
+    account_id text not null,
+    region text not null,
+    group_name text not null default 'default'::text,
+    name text not null,
+    door text not null,
+    form text not null,
+    expression text not null,
+    canonical text not null,
+    timezone text not null,
+    anchor_at timestamp with time zone,
+    start_at timestamp with time zone,
+    end_at timestamp with time zone,
+    jitter_seconds integer not null default 0,
+    window_minutes integer,
+    catchup boolean not null default false,
+    catchup_limit integer not null default 100,
+    failure_threshold integer not null default 3,
+    overlap text not null default 'allow'::text,
+    target jsonb not null,
+    status text not null default 'active'::text,
+    next_fire_at timestamp with time zone,
+    due_at timestamp with time zone,
+    last_fired_at timestamp with time zone,
+    last_error text,
+    consecutive_failures integer not null default 0,
+    fire_count bigint not null default 0,
+    description text,
+    kms_key_arn text,
+    action_after_completion text,
+    client_token text,
+    created_at timestamp with time zone not null default clock_timestamp(),
+    updated_at timestamp with time zone not null default clock_timestamp(),
+    constraint schedule_pkey PRIMARY KEY (schedule_id),
+    constraint schedule_account_id_region_group_name_name_key UNIQUE (account_id, region, group_name, name),
+    constraint schedule_door_check CHECK ((door = ANY (ARRAY['native'::text, 'aws'::text]))),
+    constraint schedule_form_check CHECK ((form = ANY (ARRAY['cron'::text, 'every'::text, 'when'::text, 'fire_at'::text, 'aws_cron'::text, 'rate'::text, 'at'::text]))),
+    constraint schedule_overlap_check CHECK ((overlap = ANY (ARRAY['allow'::text, 'skip'::text]))),
+    constraint schedule_status_check CHECK ((status = ANY (ARRAY['active'::text, 'paused'::text])))
+) with (fillfactor=70, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0);
+CREATE INDEX schedule_due ON queue.schedule USING btree (due_at, schedule_id) WHERE (status = 'active'::text);
+
+create table queue.schedule_group (
+    account_id text not null,
+    region text not null,
+    name text not null,
+    state text not null default 'ACTIVE'::text,
+    tags jsonb not null default '{}'::jsonb,
+    client_token text,
+    created_at timestamp with time zone not null default clock_timestamp(),
+    updated_at timestamp with time zone not null default clock_timestamp(),
+    constraint schedule_group_pkey PRIMARY KEY (account_id, region, name)
+);
+
+create table queue.schedule_retry (
+    retry_id bigint not null generated always as identity,
+    schedule_id bigint not null,
+    account_id text not null,
+    region text not null,
+    group_name text not null,
+    name text not null,
+    target jsonb not null,
+    scheduled_for timestamp with time zone not null,
+    retries integer not null default 0,
+    expires_at timestamp with time zone not null,
+    due_at timestamp with time zone not null,
+    error_code text not null,
+    error text not null,
+    constraint schedule_retry_pkey PRIMARY KEY (retry_id)
+) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0);
+CREATE INDEX schedule_retry_due ON queue.schedule_retry USING btree (due_at, retry_id);
+CREATE INDEX schedule_retry_schedule ON queue.schedule_retry USING btree (schedule_id);
+
+create table queue.schedule_run (
+    run_id bigint not null generated always as identity,
+    schedule_id bigint not null,
+    scheduled_for timestamp with time zone not null,
+    out_of_band boolean not null default false,
+    attempts integer not null default 1,
+    fired_at timestamp with time zone,
+    message_ids jsonb not null default '[]'::jsonb,
+    error text,
+    recorded_at timestamp with time zone not null default clock_timestamp(),
+    constraint schedule_run_pkey PRIMARY KEY (run_id)
+) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0);
+CREATE INDEX schedule_run_recorded_at ON queue.schedule_run USING btree (recorded_at);
+CREATE INDEX schedule_run_schedule ON queue.schedule_run USING btree (schedule_id, run_id);
+CREATE UNIQUE INDEX schedule_run_once ON queue.schedule_run USING btree (schedule_id, scheduled_for) WHERE (NOT out_of_band);
+
 create table queue.secret (
     name text not null,
     value bytea not null,
@@ -381,7 +458,6 @@ create table queue.subscription (
     constraint subscription_topic_id_fkey FOREIGN KEY (topic_id) REFERENCES queue.topic(topic_id) ON DELETE CASCADE
 );
 CREATE INDEX subscription_owner ON queue.subscription USING btree (owner, subscription_id);
-CREATE INDEX subscription_pending ON queue.subscription USING btree (token_expires_at) WHERE (NOT confirmed);
 CREATE INDEX subscription_token ON queue.subscription USING btree (token);
 
 create table queue.topic (
@@ -464,6 +540,10 @@ function queue.ack(p_name text, p_msg_ids bigint[])
     returns void
     language plpgsql;
 
+function queue.add_default_group(p_account_id text, p_region text)
+    returns void
+    language sql;
+
 function queue.add_history_day(p_day date)
     returns void
     language plpgsql security definer set search_path=pg_catalog, pg_temp set lock_timeout=200ms;
@@ -472,7 +552,7 @@ function queue.add_signing_key(p_key_id text, p_sealed boolean, p_private_key by
     returns TABLE(key_id text, sealed boolean, private_key bytea)
     language plpgsql;
 
-function queue.add_subscription(p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb, p_filter jsonb, p_token text, p_confirmation text, p_topic_filters integer, p_account_filters integer)
+function queue.add_subscription(p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb, p_filter jsonb, p_token text, p_confirmation text)
     returns TABLE(arn text, confirmed boolean, error text)
     language plpgsql;
 
@@ -495,10 +575,6 @@ function queue.as_json(p_text text)
 function queue.bind(p_account_id text, p_region text, p_pattern text, p_protocol text, p_endpoint text, p_envelope boolean, p_filter_policy text, p_filter jsonb)
     returns TABLE(binding_id bigint, pattern text, protocol text, endpoint text, envelope boolean, filter_policy text, created_at_ms bigint, created boolean)
     language plpgsql;
-
-function queue.branch_coheres(p_keys jsonb, p_facts jsonb, p_document jsonb)
-    returns boolean
-    language plpgsql immutable;
 
 function queue.busy_shards(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
     returns TABLE(shard integer, since timestamp with time zone)
@@ -547,6 +623,10 @@ function queue.clean_dropped(p_queue_id integer, p_limit integer)
 function queue.clean_shard(p_queue_id integer, p_shard integer, p_low bigint, p_pos bigint)
     returns bigint
     language plpgsql;
+
+function queue.compares(p_comparisons jsonb, p_number numeric)
+    returns boolean
+    language sql immutable;
 
 function queue.confirm_subscription(p_topic text, p_token text, p_authenticates boolean)
     returns TABLE(arn text, error text)
@@ -676,12 +756,24 @@ function queue.describe_topic(p_arn text)
     returns TABLE(attributes text, tags text, confirmed bigint, pending bigint)
     language sql stable;
 
+function queue.dispatch_schedule(p_schedule queue.schedule, p_at timestamp with time zone, p_out_of_band boolean, p_attempt integer, p_letter jsonb)
+    returns jsonb
+    language plpgsql;
+
 function queue.drop_history_days(p_days integer)
     returns void
     language plpgsql security definer set search_path=pg_catalog, pg_temp set lock_timeout=200ms;
 
 function queue.drop_queue(p_arn text)
     returns TABLE(error text)
+    language plpgsql;
+
+function queue.drop_schedule(p_account_id text, p_region text, p_group text, p_name text)
+    returns TABLE(dropped boolean)
+    language plpgsql;
+
+function queue.drop_schedule_group(p_account_id text, p_region text, p_name text)
+    returns TABLE(dropped boolean, schedules bigint)
     language plpgsql;
 
 function queue.drop_subscription(p_arn text, p_anonymous boolean, p_confirmation text)
@@ -700,13 +792,13 @@ function queue.epoch_ms(p_at timestamp with time zone)
     returns bigint
     language sql stable;
 
+function queue.execution_id(p_schedule_id bigint, p_at timestamp with time zone, p_attempt integer)
+    returns text
+    language sql immutable;
+
 function queue.expire_webhooks(p_limit integer)
     returns TABLE(exhausted integer, dead_lettered integer)
     language plpgsql;
-
-function queue.fact_passes(p_test jsonb, p_fact jsonb, p_kind text)
-    returns boolean
-    language sql immutable;
 
 function queue.facts_of(p_message jsonb)
     returns jsonb
@@ -718,10 +810,6 @@ function queue.fan_out(p_topic queue.topic, p_entries queue.publication[])
 
 function queue.fifo_entries(p_queue queue.queues, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_groups text[], p_deduplication_ids text[])
     returns TABLE(n integer, message_id uuid, body text, attributes jsonb, system jsonb, group_id text, group_key bigint, scope text, deduplication_id text)
-    language sql stable;
-
-function queue.filter_limit_reached(p_topic_id integer, p_owner text, p_topic_filters integer, p_account_filters integer)
-    returns boolean
     language sql stable;
 
 function queue.find_access_key(p_access_key_id text)
@@ -768,6 +856,14 @@ function queue.in_network(p_text text, p_network text)
     returns boolean
     language plpgsql immutable;
 
+function queue.invoke_queue(p_schedule queue.schedule, p_at timestamp with time zone, p_attempt integer)
+    returns jsonb
+    language sql;
+
+function queue.invoke_topic(p_target jsonb, p_letter jsonb)
+    returns jsonb
+    language plpgsql;
+
 function queue.judge_groups(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
     returns text[]
     language sql stable;
@@ -779,18 +875,6 @@ function queue.judge_lanes(p_ids bigint[], p_lanes text[], p_healths integer[])
 function queue.key_matches(p_pattern text[], p_key text[])
     returns boolean
     language plpgsql immutable;
-
-function queue.key_passes(p_key jsonb, p_values jsonb)
-    returns boolean
-    language plpgsql immutable;
-
-function queue.keys_cohere(p_keys jsonb, p_members integer[], p_depth integer, p_node jsonb)
-    returns boolean
-    language plpgsql immutable;
-
-function queue.like_any(p_text text, p_patterns jsonb)
-    returns boolean
-    language sql immutable;
 
 function queue.list_bindings(p_account_id text, p_region text, p_pattern text, p_endpoint text, p_after bigint, p_limit integer)
     returns TABLE(binding_id bigint, pattern text, protocol text, endpoint text, envelope boolean, filter_policy text, created_at_ms bigint)
@@ -814,6 +898,18 @@ function queue.list_queue_page(p_account_id text, p_region text, p_prefix text, 
 
 function queue.list_queues()
     returns TABLE(name text, fifo boolean, arn text, created_at timestamp with time zone)
+    language sql stable;
+
+function queue.list_schedule_group_page(p_account_id text, p_region text, p_name_prefix text, p_after text, p_limit integer)
+    returns TABLE(schedule_group jsonb)
+    language plpgsql;
+
+function queue.list_schedule_page(p_account_id text, p_region text, p_group text, p_name_prefix text, p_status text, p_target_kind text, p_door text, p_after_group text, p_after_name text, p_limit integer)
+    returns TABLE(now timestamp with time zone, schedule jsonb)
+    language sql;
+
+function queue.list_schedule_runs(p_account_id text, p_region text, p_group text, p_name text, p_before bigint, p_limit integer)
+    returns TABLE(run_id bigint, scheduled_for timestamp with time zone, out_of_band boolean, attempts integer, fired_at timestamp with time zone, message_ids jsonb, error text)
     language sql stable;
 
 function queue.list_subscription_page(p_owner text, p_region text, p_topic text, p_after uuid, p_limit integer)
@@ -844,10 +940,6 @@ function queue.lock_readers_of(p_queue_id integer, p_public_ids bigint[])
     returns void
     language plpgsql;
 
-function queue.lowered(p_text text)
-    returns text
-    language sql immutable;
-
 function queue.maintain_installation(p_limit integer, p_history_days integer)
     returns bigint
     language plpgsql;
@@ -857,10 +949,6 @@ function queue.maintain_queue(p_queue_id integer)
     language plpgsql;
 
 function queue.maintain_shard(p_queue_id integer, p_shard integer, p_before timestamp with time zone)
-    returns bigint
-    language plpgsql;
-
-function queue.maintain_topics(p_limit integer)
     returns bigint
     language plpgsql;
 
@@ -982,7 +1070,7 @@ function queue.pluck_fresh(p_queue_id integer, p_shard integer, p_id bigint, p_v
 
 function queue.policy_matches(p_policy jsonb, p_facts jsonb)
     returns boolean
-    language plpgsql immutable;
+    language sql immutable;
 
 function queue.pop(p_name text, p_qty integer DEFAULT 1)
     returns TABLE(msg_id bigint, read_ct integer, enqueued_at timestamp with time zone, vt timestamp with time zone, message jsonb, headers jsonb)
@@ -1008,7 +1096,7 @@ function queue.publish_events(p_account_id text, p_region text, p_routing_key te
     returns TABLE(arn text, id bigint, error text)
     language plpgsql;
 
-function queue.publish_messages(p_topic text, p_signature_version text, p_message_ids uuid[], p_contents jsonb[], p_attributes jsonb[], p_attribute_bytes integer[], p_attribute_facts jsonb[], p_body_facts jsonb[], p_groups text[], p_deduplication_ids text[], p_subjects text[], p_bytes integer)
+function queue.publish_messages(p_topic text, p_signature_version text, p_message_ids uuid[], p_contents jsonb[], p_attributes jsonb[], p_attribute_bytes integer[], p_attribute_facts jsonb[], p_body_facts jsonb[], p_groups text[], p_deduplication_ids text[], p_subjects text[])
     returns TABLE(n integer, message_id text, sequence_number bigint, error text, detail text)
     language plpgsql;
 
@@ -1040,6 +1128,14 @@ function queue.purge_side(p_queue_id integer, p_before timestamp with time zone 
     returns bigint
     language plpgsql;
 
+function queue.put_schedule(p_account_id text, p_region text, p_group text, p_name text, p_mode text, p_fields jsonb, p_next_fire_at timestamp with time zone)
+    returns TABLE(schedule jsonb, created boolean, error text)
+    language plpgsql;
+
+function queue.put_schedule_group(p_account_id text, p_region text, p_name text, p_tags jsonb, p_client_token text)
+    returns TABLE(schedule_group jsonb, created boolean, error text)
+    language plpgsql;
+
 function queue.read_archive(p_arn text, p_after bigint, p_limit integer)
     returns TABLE(archive_id bigint, public_id bigint, message_id text, sent_at_ms bigint, archived_at_ms bigint, receive_count integer, body text, attributes text, system text)
     language sql stable;
@@ -1047,6 +1143,14 @@ function queue.read_archive(p_arn text, p_after bigint, p_limit integer)
 function queue.read_policies(p_arns text[])
     returns TABLE(n integer, policy text, owner text)
     language sql stable;
+
+function queue.read_schedule(p_account_id text, p_region text, p_group text, p_name text)
+    returns TABLE(now timestamp with time zone, schedule jsonb)
+    language sql;
+
+function queue.read_schedule_group(p_account_id text, p_region text, p_name text)
+    returns TABLE(schedule_group jsonb)
+    language plpgsql;
 
 function queue.read_topic_policies(p_arns text[])
     returns TABLE(n integer, policy text, owner text)
@@ -1108,9 +1212,33 @@ function queue.run_move_task(p_task_id uuid, p_limit integer)
     returns TABLE(moved integer, status text)
     language plpgsql;
 
+function queue.run_schedule(p_account_id text, p_region text, p_group text, p_name text)
+    returns TABLE(scheduled_for timestamp with time zone, fired_at timestamp with time zone, message_ids jsonb, error text, detail text)
+    language plpgsql;
+
 function queue.running_move_tasks()
     returns TABLE(task_id uuid)
     language sql stable;
+
+function queue.schedule_arn(p_schedule queue.schedule)
+    returns text
+    language sql immutable;
+
+function queue.schedule_due_at(p_schedule_id bigint, p_at timestamp with time zone, p_seconds integer)
+    returns timestamp with time zone
+    language sql immutable;
+
+function queue.schedule_input(p_schedule queue.schedule, p_at timestamp with time zone, p_attempt integer)
+    returns text
+    language sql immutable;
+
+function queue.schedule_time(p_at timestamp with time zone)
+    returns text
+    language sql immutable;
+
+function queue.schedule_window(p_schedule queue.schedule)
+    returns integer
+    language sql immutable;
 
 function queue.send(p_name text, p_message jsonb, p_headers jsonb DEFAULT NULL::jsonb, p_delay integer DEFAULT NULL::integer)
     returns bigint
@@ -1136,6 +1264,10 @@ function queue.send_moved(p_targets text[], p_bodies text[], p_attributes jsonb[
     returns void
     language plpgsql;
 
+function queue.send_scheduled(p_arn text, p_body text, p_attributes jsonb, p_group text, p_deduplication_id text)
+    returns jsonb
+    language plpgsql;
+
 function queue.send_topic(p_routing_key text, p_message jsonb, p_headers jsonb DEFAULT NULL::jsonb, p_delay integer DEFAULT NULL::integer)
     returns integer
     language sql;
@@ -1144,12 +1276,12 @@ function queue.set_queue_attributes(p_arn text, p_attributes jsonb)
     returns TABLE(error text)
     language plpgsql;
 
-function queue.set_subscription_attributes(p_arn text, p_known jsonb, p_attributes jsonb, p_filter jsonb, p_topic_filters integer, p_account_filters integer)
-    returns TABLE(error text)
+function queue.set_subscription_attributes(p_arn text, p_attributes jsonb, p_filter jsonb)
+    returns TABLE(found boolean)
     language plpgsql;
 
 function queue.set_topic_attributes(p_arn text, p_attributes jsonb)
-    returns TABLE(error text)
+    returns TABLE(found boolean)
     language plpgsql;
 
 function queue.settle_group(p_group_key bigint)
@@ -1172,12 +1304,16 @@ function queue.subscribe(p_pattern text, p_queue_name text)
     returns bigint
     language sql;
 
-function queue.subscription_refusal(p_topic queue.topic, p_protocol text, p_owner text, p_filter jsonb, p_topic_filters integer, p_account_filters integer)
-    returns text
-    language sql stable;
+function queue.sync_schedules(p_account_id text, p_region text, p_names text[], p_fields jsonb[], p_next_fire_at timestamp with time zone[], p_prune boolean)
+    returns TABLE(n integer, schedule jsonb, created boolean)
+    language plpgsql;
 
 function queue.tag_queue(p_arn text, p_tags jsonb, p_limit integer)
     returns TABLE(error text, detail text)
+    language plpgsql;
+
+function queue.tag_schedule_group(p_account_id text, p_region text, p_name text, p_tags jsonb, p_limit integer)
+    returns TABLE(error text)
     language plpgsql;
 
 function queue.tag_topic(p_arn text, p_tags jsonb, p_limit integer)
@@ -1212,6 +1348,14 @@ function queue.take_side(p_queue_id integer, p_max integer, p_now timestamp with
     returns SETOF queue.delivery
     language plpgsql;
 
+function queue.test_passes(p_test jsonb, p_value jsonb)
+    returns boolean
+    language plpgsql immutable;
+
+function queue.tests_pass(p_tests jsonb, p_values jsonb)
+    returns boolean
+    language plpgsql immutable;
+
 function queue.time_key(p_queue_id integer, p_shard integer)
     returns bigint
     language sql immutable;
@@ -1240,8 +1384,16 @@ function queue.untag_queue(p_arn text, p_keys text[])
     returns TABLE(error text)
     language plpgsql;
 
+function queue.untag_schedule_group(p_account_id text, p_region text, p_name text, p_keys text[])
+    returns TABLE(error text)
+    language plpgsql;
+
 function queue.untag_topic(p_arn text, p_keys text[])
     returns TABLE(error text)
+    language plpgsql;
+
+function queue.wake_schedules(p_due_at timestamp with time zone)
+    returns void
     language plpgsql;
 
 function queue.wake_webhooks()

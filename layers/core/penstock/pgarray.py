@@ -5,6 +5,7 @@ this writes the bytes directly. Format: PostgreSQL source, `array_recv` in array
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 from struct import Struct
 from typing import Any
 
@@ -14,6 +15,7 @@ from psycopg.pq import Format
 
 _HEADER = Struct(">iiIii")
 _LENGTH = Struct(">i").pack
+_INSTANT = Struct(">q").pack
 _NULL = _LENGTH(-1)
 _EMPTY = Struct(">iiI").pack
 
@@ -49,8 +51,21 @@ class Int8Array(PgArray):
     element_oid, array_oid = 20, 1016
 
 
+class TimestamptzArray(PgArray):
+    element_oid, array_oid = 1184, 1185
+
+
+_MICROSECOND = timedelta(microseconds=1)
+_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+
+
 def _text(value: str | bytes) -> bytes:
     return value if isinstance(value, bytes) else value.encode()
+
+
+def _instant(value: datetime) -> bytes:
+    """Microseconds since 2000, as timestamptz_recv in timestamp.c wants them."""
+    return _INSTANT((value - _EPOCH) // _MICROSECOND)
 
 
 def _jsonb(value: str | bytes) -> bytes:
@@ -61,6 +76,7 @@ _KINDS: dict[str, tuple[type[PgArray], Callable[[Any], bytes]]] = {
     "text[]": (TextArray, _text),
     "uuid[]": (UuidArray, bytes),
     "jsonb[]": (JsonbArray, _jsonb),
+    "timestamptz[]": (TimestamptzArray, _instant),
     "int2[]": (Int2Array, Struct(">h").pack),
     "int4[]": (Int4Array, Struct(">i").pack),
     "int8[]": (Int8Array, Struct(">q").pack),
@@ -70,7 +86,8 @@ _KINDS: dict[str, tuple[type[PgArray], Callable[[Any], bytes]]] = {
 def encode(type_name: str, values: Sequence[Any]) -> PgArray | None:
     """The array of these values; None when all of them are None, which our functions read as "null for all".
 
-    text[] takes str or UTF-8 bytes, uuid[] 16 bytes, jsonb[] JSON text, int…[] int; any element may be None.
+    text[] takes str or UTF-8 bytes, uuid[] 16 bytes, jsonb[] JSON text, timestamptz[] aware datetimes,
+    int…[] int; any element may be None.
     Raises KeyError for another type.
     """
     kind, to_bytes = _KINDS[type_name]

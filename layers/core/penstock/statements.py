@@ -142,3 +142,25 @@ READ_TOPIC_POLICIES = Statement("queue.read_topic_policies", ("text[]",))
 CREATE_KEY = Statement("queue.create_key", ("text", "text", "text", "bytea", "text"))
 LIST_KEYS = Statement("queue.list_keys", ())
 REVOKE_KEY = Statement("queue.revoke_key", ("text",))
+
+# --- schedules: for the doors ----------------------------------------------------------------------------------------
+PUT_SCHEDULE = Statement(
+    "queue.put_schedule", ("text", "text", "text", "text", "text", "jsonb", "timestamptz")
+)
+READ_SCHEDULE = Statement("queue.read_schedule", ("text", "text", "text", "text"))
+DROP_SCHEDULE = Statement("queue.drop_schedule", ("text", "text", "text", "text"))
+LIST_SCHEDULES = Statement(
+    "queue.list_schedule_page",
+    ("text", "text", "text", "text", "text", "text", "text", "text", "text", "int4"),
+)
+SYNC_SCHEDULES = Statement(
+    "queue.sync_schedules", ("text", "text", "text[]", "jsonb[]", "timestamptz[]", "bool")
+)
+RUN_SCHEDULE = Statement("queue.run_schedule", ("text", "text", "text", "text"))
+LIST_SCHEDULE_RUNS = Statement("queue.list_schedule_runs", ("text", "text", "text", "text", "int8", "int4"))
+PUT_SCHEDULE_GROUP = Statement("queue.put_schedule_group", ("text", "text", "text", "jsonb", "text"))
+READ_SCHEDULE_GROUP = Statement("queue.read_schedule_group", ("text", "text", "text"))
+LIST_SCHEDULE_GROUPS = Statement("queue.list_schedule_group_page", ("text", "text", "text", "text", "int4"))
+DROP_SCHEDULE_GROUP = Statement("queue.drop_schedule_group", ("text", "text", "text"))
+TAG_SCHEDULE_GROUP = Statement("queue.tag_schedule_group", ("text", "text", "text", "jsonb", "int4"))
+UNTAG_SCHEDULE_GROUP = Statement("queue.untag_schedule_group", ("text", "text", "text", "text[]"))

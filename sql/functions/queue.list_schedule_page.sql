@@ -1,0 +1,21 @@
+-- queue.list_schedule_page: an account's schedules in a region, in the order of group and name, after
+-- (p_after_group, p_after_name). Null: whatever. p_target_kind: queue, topic; p_door: native, aws.
+-- Returns the database's time and the schedule as JSON by column.
+-- Index: schedule_account_id_region_group_name_name_key. Called by: GET /v1/schedules, ListSchedules.
+create or replace function queue.list_schedule_page(
+    p_account_id text, p_region text, p_group text, p_name_prefix text, p_status text, p_target_kind text, p_door text,
+    p_after_group text, p_after_name text, p_limit int)
+returns table (now timestamptz, schedule jsonb)
+language sql volatile as $$
+select clock_timestamp(), to_jsonb(s) from queue.schedule s
+where s.account_id = p_account_id and s.region = p_region
+    and (p_group is null or s.group_name = p_group)
+    and (p_name_prefix is null or starts_with(s.name, p_name_prefix))
+    and (p_status is null or s.status = p_status)
+    and (p_target_kind is null or p_target_kind = case
+        when s.target ? 'queue' or s.target ->> 'Arn' like 'arn:%:sqs:%' then 'queue' else 'topic' end)
+    and (p_door is null or s.door = p_door)
+    and (s.group_name, s.name) > (coalesce(p_after_group, ''), coalesce(p_after_name, ''))
+order by s.group_name, s.name
+limit p_limit
+$$;

@@ -1,0 +1,26 @@
+-- queue.put_schedule_group(account, region, name, tags, client token): makes a group. The same client token again: the
+-- one that is there, unchanged. Returns one row: the group as JSON by column, created, error (GroupExists).
+-- Called by: CreateScheduleGroup.
+create or replace function queue.put_schedule_group(
+    p_account_id text, p_region text, p_name text, p_tags jsonb, p_client_token text)
+returns table (schedule_group jsonb, created boolean, error text)
+language plpgsql as $$
+declare
+    v_group queue.schedule_group;
+begin
+    if p_name <> 'default' then
+        insert into queue.schedule_group (account_id, region, name, tags, client_token)
+        values (p_account_id, p_region, p_name, coalesce(p_tags, '{}'), p_client_token)
+        on conflict do nothing
+        returning * into v_group;
+        if found then
+            return query select to_jsonb(v_group), true, null::text;
+            return;
+        end if;
+    end if;
+    select * into v_group from queue.schedule_group g
+    where g.account_id = p_account_id and g.region = p_region and g.name = p_name;
+    return query select to_jsonb(v_group), false,
+        case when v_group.client_token is null or p_client_token is distinct from v_group.client_token
+        then 'GroupExists' end;
+end $$;

@@ -1,0 +1,29 @@
+-- queue.run_schedule(account, region, group, name): fires a schedule now, out of band, in this transaction; its next
+-- occurrence stays as it is. Paused ones too.
+-- Returns one row: scheduled_for (now, to the second), fired_at, message_ids as in schedule_run; error: NotFound, or
+-- TargetFailed with detail: then nothing was sent. Not for targets that are topics of SNS: these are signed.
+-- Locks: the schedule. Called by: POST /v1/schedules/{name}/runs.
+create or replace function queue.run_schedule(p_account_id text, p_region text, p_group text, p_name text)
+returns table (scheduled_for timestamptz, fired_at timestamptz, message_ids jsonb, error text, detail text)
+language plpgsql as $$
+declare
+    v_schedule queue.schedule;
+    v_now timestamptz := clock_timestamp();
+    v_ids jsonb;
+begin
+    select * into v_schedule from queue.schedule s
+    where s.account_id = p_account_id and s.region = p_region and s.group_name = p_group and s.name = p_name
+    for no key update;
+    if not found then
+        return query select null::timestamptz, null::timestamptz, null::jsonb, 'NotFound'::text, null::text;
+        return;
+    end if;
+    v_ids := queue.dispatch_schedule(v_schedule, date_trunc('second', v_now), true, 1, null);
+    insert into queue.schedule_run (schedule_id, scheduled_for, out_of_band, fired_at, message_ids)
+    values (v_schedule.schedule_id, date_trunc('second', v_now), true, v_now, v_ids);
+    update queue.schedule s set last_fired_at = v_now, fire_count = s.fire_count + 1
+    where s.schedule_id = v_schedule.schedule_id;
+    return query select date_trunc('second', v_now), v_now, v_ids, null::text, null::text;
+exception when sqlstate 'QU006' then
+    return query select null::timestamptz, null::timestamptz, null::jsonb, 'TargetFailed'::text, sqlerrm;
+end $$;

@@ -1,0 +1,30 @@
+-- queue.sync_schedules(account, region, names, fields, next occurrences, prune): puts many schedules of the group
+-- `default`, each as put_schedule does with `replace`; with p_prune, native ones with other names go.
+-- Returns a row a schedule: n, the schedule as JSON by column, created; and a row for each that went: n null.
+-- Locks: the schedules, in the order of names. Called by: PUT /v1/schedules.
+create or replace function queue.sync_schedules(
+    p_account_id text, p_region text, p_names text[], p_fields jsonb[], p_next_fire_at timestamptz[], p_prune boolean)
+returns table (n int, schedule jsonb, created boolean)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_entry record;
+begin
+    if p_prune then
+        perform from queue.schedule s
+        where s.account_id = p_account_id and s.region = p_region and s.group_name = 'default' and s.door = 'native'
+        order by s.name for update;
+        return query
+        delete from queue.schedule s
+        where s.account_id = p_account_id and s.region = p_region and s.group_name = 'default' and s.door = 'native'
+            and s.name <> all (p_names)
+        returning null::int, to_jsonb(s), false;
+    end if;
+    for v_entry in
+        select u.* from unnest(p_names, p_fields, p_next_fire_at) with ordinality u(name, fields, next_fire_at, n)
+        order by u.name
+    loop
+        return query select v_entry.n::int, p.schedule, p.created from queue.put_schedule(
+            p_account_id, p_region, 'default', v_entry.name, 'replace', v_entry.fields, v_entry.next_fire_at) p;
+    end loop;
+end $$;

@@ -1,0 +1,20 @@
+-- queue.tag_schedule_group(account, region, name, tags, limit): adds tags or replaces the values of those that exist; at
+-- most p_limit in all. Returns one row: error (GroupNotFound, TagLimitExceeded) or null. Called by: TagResource.
+create or replace function queue.tag_schedule_group(
+    p_account_id text, p_region text, p_name text, p_tags jsonb, p_limit int)
+returns table (error text)
+language plpgsql as $$
+declare
+    v_count int;
+begin
+    perform queue.add_default_group(p_account_id, p_region);
+    select (select count(*) from jsonb_object_keys(g.tags || p_tags)) into v_count
+    from queue.schedule_group g
+    where g.account_id = p_account_id and g.region = p_region and g.name = p_name for update;
+    if v_count <= p_limit then
+        update queue.schedule_group g set tags = g.tags || p_tags, updated_at = clock_timestamp()
+        where g.account_id = p_account_id and g.region = p_region and g.name = p_name;
+    end if;
+    return query select case when v_count is null then 'GroupNotFound'
+        when v_count > p_limit then 'TagLimitExceeded' end;
+end $$;
