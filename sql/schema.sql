@@ -548,12 +548,20 @@ function queue.add_history_day(p_day date)
     returns void
     language plpgsql security definer set search_path=pg_catalog, pg_temp set lock_timeout=200ms;
 
+function queue.add_schedule_retry(p_schedule queue.schedule, p_at timestamp with time zone, p_code text, p_error text)
+    returns void
+    language plpgsql;
+
 function queue.add_signing_key(p_key_id text, p_sealed boolean, p_private_key bytea, p_certificate text, p_rotate boolean)
     returns TABLE(key_id text, sealed boolean, private_key bytea)
     language plpgsql;
 
 function queue.add_subscription(p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb, p_filter jsonb, p_token text, p_confirmation text)
     returns TABLE(arn text, confirmed boolean, error text)
+    language plpgsql;
+
+function queue.advance_schedule(p_schedule_id bigint, p_next_fire_at timestamp with time zone, p_note text, p_fired integer, p_failed integer)
+    returns void
     language plpgsql;
 
 function queue.archive(p_name text, p_id bigint)
@@ -574,6 +582,10 @@ function queue.as_json(p_text text)
 
 function queue.bind(p_account_id text, p_region text, p_pattern text, p_protocol text, p_endpoint text, p_envelope boolean, p_filter_policy text, p_filter jsonb)
     returns TABLE(binding_id bigint, pattern text, protocol text, endpoint text, envelope boolean, filter_policy text, created_at_ms bigint, created boolean)
+    language plpgsql;
+
+function queue.bury_schedule_retry(p_retry queue.schedule_retry, p_condition text)
+    returns void
     language plpgsql;
 
 function queue.busy_shards(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
@@ -608,6 +620,14 @@ function queue.claim_lane(p_lane queue.lane, p_limit integer, p_until timestamp 
     returns bigint[]
     language plpgsql;
 
+function queue.claim_schedule_retries(p_limit integer)
+    returns TABLE(retry_id bigint, topic text, input text)
+    language plpgsql;
+
+function queue.claim_schedules(p_limit integer)
+    returns TABLE(now timestamp with time zone, schedule_id bigint, door text, form text, canonical text, timezone text, anchor_at timestamp with time zone, end_at timestamp with time zone, window_seconds integer, catchup boolean, catchup_limit integer, max_age_seconds integer, next_fire_at timestamp with time zone, topic text)
+    language plpgsql;
+
 function queue.claim_shard(p_queue_id integer, p_shards integer)
     returns integer
     language plpgsql;
@@ -620,11 +640,19 @@ function queue.clean_dropped(p_queue_id integer, p_limit integer)
     returns bigint
     language plpgsql;
 
+function queue.clean_schedule_runs(p_limit integer, p_seconds integer)
+    returns bigint
+    language plpgsql;
+
 function queue.clean_shard(p_queue_id integer, p_shard integer, p_low bigint, p_pos bigint)
     returns bigint
     language plpgsql;
 
 function queue.compares(p_comparisons jsonb, p_number numeric)
+    returns boolean
+    language sql immutable;
+
+function queue.concerns_all(p_sqlstate text)
     returns boolean
     language sql immutable;
 
@@ -804,6 +832,14 @@ function queue.facts_of(p_message jsonb)
     returns jsonb
     language sql immutable;
 
+function queue.fail_schedule(p_schedule queue.schedule, p_at timestamp with time zone, p_error text)
+    returns void
+    language plpgsql;
+
+function queue.failure_text(p_sqlstate text, p_message text)
+    returns text
+    language sql immutable;
+
 function queue.fan_out(p_topic queue.topic, p_entries queue.publication[])
     returns void
     language plpgsql;
@@ -823,6 +859,22 @@ function queue.find_bearer_key(p_key_id text)
 function queue.find_certificate(p_key_id text)
     returns TABLE(certificate text)
     language sql stable;
+
+function queue.fire_occurrence(p_schedule queue.schedule, p_at timestamp with time zone, p_letter jsonb)
+    returns text
+    language plpgsql;
+
+function queue.fire_schedule_retries(p_retry_ids bigint[], p_letters jsonb[])
+    returns TABLE(retry_id bigint, outcome text, detail text)
+    language plpgsql;
+
+function queue.fire_schedule_retry(p_retry queue.schedule_retry, p_letter jsonb)
+    returns void
+    language plpgsql;
+
+function queue.fire_schedules(p_schedule_ids bigint[], p_next_fire_at timestamp with time zone[], p_notes text[], p_counts integer[], p_at timestamp with time zone[], p_letters jsonb[])
+    returns TABLE(schedule_id bigint, outcome text, fired integer, skipped integer, failed integer, detail text)
+    language plpgsql;
 
 function queue.first_instant(p_local timestamp without time zone, p_zone text)
     returns timestamp with time zone
@@ -960,6 +1012,10 @@ function queue.matching_bindings(p_account_id text, p_region text, p_routing_key
     returns SETOF queue.binding
     language sql stable;
 
+function queue.message_exists(p_queue_id integer, p_public_id bigint)
+    returns boolean
+    language plpgsql stable;
+
 function queue.message_state(p_visible_at timestamp with time zone, p_receive_count integer)
     returns text
     language sql;
@@ -1015,6 +1071,10 @@ function queue.next_queues(p_worker text, p_limit integer)
 function queue.next_rate_fires(p_canonical text, p_after timestamp with time zone, p_count integer, p_anchor timestamp with time zone)
     returns SETOF timestamp with time zone
     language sql stable;
+
+function queue.next_schedule()
+    returns TABLE(schedule_ms integer, retry_ms integer)
+    language sql;
 
 function queue.next_time_of_day(p_seconds integer[], p_minutes integer[], p_hours integer[], p_after time without time zone)
     returns time without time zone
@@ -1232,6 +1292,14 @@ function queue.schedule_input(p_schedule queue.schedule, p_at timestamp with tim
     returns text
     language sql immutable;
 
+function queue.schedule_inputs(p_schedule_ids bigint[], p_at timestamp with time zone[])
+    returns TABLE(n integer, input text)
+    language sql stable;
+
+function queue.schedule_overlaps(p_schedule queue.schedule)
+    returns boolean
+    language sql stable;
+
 function queue.schedule_time(p_at timestamp with time zone)
     returns text
     language sql immutable;
@@ -1286,6 +1354,10 @@ function queue.set_topic_attributes(p_arn text, p_attributes jsonb)
 
 function queue.settle_group(p_group_key bigint)
     returns void
+    language plpgsql;
+
+function queue.settle_schedule_retry(p_retry queue.schedule_retry)
+    returns boolean
     language plpgsql;
 
 function queue.settle_webhooks(p_ids bigint[], p_leases uuid[], p_lanes text[], p_statuses integer[], p_errors text[], p_delays_ms integer[], p_healths integer[])

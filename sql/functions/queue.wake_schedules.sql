@@ -1,5 +1,5 @@
 -- queue.wake_schedules(due_at): at commit, wakes the workers that fire schedules, when nothing else is due earlier: then
--- they sleep too long. Costs one index probe. Index: schedule_due. Called by: put_schedule, queue_schedule_retry.
+-- they sleep too long. Costs one index probe. Index: schedule_due. Called by: put_schedule.
 create or replace function queue.wake_schedules(p_due_at timestamptz) returns void
 language plpgsql as $$
 begin

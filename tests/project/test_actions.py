@@ -15,7 +15,11 @@ from tests.lambda_door import FUNCTIONS, file_name, load_handler
 
 TEMPLATE = FUNCTIONS.parent / "template.yaml"
 FILES = sorted(FUNCTIONS.rglob("*.py"))
+<<<<<<< HEAD
 OTHERS = {"gateway", "rest", "maintain", "move", "deliver_webhooks"}
+=======
+OTHERS = {"gateway", "maintain", "move", "deliver_webhooks", "fire_schedules"}
+>>>>>>> 8c1d6de (schedules: fire them)
 
 
 class Loader(yaml.SafeLoader):

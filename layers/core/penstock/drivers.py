@@ -4,18 +4,25 @@ The container's driver does the same with `await`, merging the effects of concur
 """
 
 import time
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
-from .database import Database, call_of
+from .database import call_of
 from .effects import Effect, Operation, Pause, Row, Sql, Wait, Wake
-from .statements import READY_QUEUES
+from .statements import READY_QUEUES, Statement
 
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0
 
 
-def run(operation: Operation, database: Database) -> Any:
-    """The operation's result. Raises what the operation raises, and the errors of `Database.call`."""
+class Calls(Protocol):
+    """Makes calls on one connection: `database.Database`, or a transaction that is open."""
+
+    def call(self, statement: Statement, arguments: Sequence[Any], /) -> list[Row]: ...
+
+
+def run(operation: Operation, database: Calls) -> Any:
+    """The operation's result. Raises what the operation raises, and the errors of `call`."""
     try:
         effect = next(operation)
         while True:
@@ -24,7 +31,7 @@ def run(operation: Operation, database: Database) -> Any:
         return end.value
 
 
-def answer(effect: Effect, database: Database) -> list[Row] | bool | None:
+def answer(effect: Effect, database: Calls) -> list[Row] | bool | None:
     """What the world says to one effect."""
     if isinstance(effect, Wait):
         return wait(effect, database)
@@ -36,7 +43,7 @@ def answer(effect: Effect, database: Database) -> list[Row] | bool | None:
     return database.call(*call_of(effect))
 
 
-def wait(effect: Wait, database: Database) -> bool:
+def wait(effect: Wait, database: Calls) -> bool:
     """Looks again and again, less and less often; holds no transaction in between."""
     deadline = time.monotonic() + effect.seconds
     pause = FIRST_PAUSE_SECONDS

@@ -100,6 +100,19 @@ SETTINGS: Final = (
             "connecting included. For subscriptions of SNS topics it is 15, as on AWS.", 1, 15),
     Setting("QUEUE_HTTP_DELIVERY_BATCH_SIZE", 50, "webhooks", "Most webhooks that a process claims at once, and so "
             "most requests that it has under way.", 1, 1000),
+    Setting("QUEUE_SCHEDULE_ENABLED", True, "", "Fire schedules. Without it they are kept, and fired by processes and "
+            "functions that have it."),
+    Setting("QUEUE_SCHEDULE_POLL_MS", 1000, "ms", "Longest pause between two looks of a process for schedules to "
+            "fire. It sleeps until the next one is due, and is woken when a nearer one is written.", 1),
+    Setting("QUEUE_SCHEDULE_BATCH_SIZE", 32, "schedules", "Most schedules that a process fires in one transaction.",
+            1, 1000),
+    Setting("QUEUE_SCHEDULE_PREVIEW_COUNT", 5, "times", "How many coming times the answers of `/v1/schedules` and "
+            "`/v1/previews` show.", 1, 100),
+    Setting("QUEUE_SCHEDULE_LIST_MAX", 1000, "schedules", "Most schedules in an answer of `GET /v1/schedules`.", 1),
+    Setting("QUEUE_SCHEDULE_MISFIRE_GRACE_SECONDS", 60, "seconds", "How late a schedule without catch-up may fire; "
+            "times missed by more are skipped.", 0),
+    Setting("QUEUE_SCHEDULE_HISTORY_SECONDS", 604_800, "seconds", "How long the runs of schedules are listed.", 60,
+            2_147_483_647),
     Setting("WEBHOOK_ALLOW_CIDRS", "", "networks", "Networks that webhooks may reach although they are not public, "
             "separated by commas: `10.0.0.0/8,fd00::/8`. Empty: public addresses only."),
     Setting("WEBHOOK_SIGNING_SECRET", "", "whsec_…", "Signs webhooks of events as Standard Webhooks do: `whsec_` and "
@@ -149,6 +162,13 @@ class Settings:
     queue_http_delivery_poll_ms: int
     queue_http_delivery_timeout_secs: int
     queue_http_delivery_batch_size: int
+    queue_schedule_enabled: bool
+    queue_schedule_poll_ms: int
+    queue_schedule_batch_size: int
+    queue_schedule_preview_count: int
+    queue_schedule_list_max: int
+    queue_schedule_misfire_grace_seconds: int
+    queue_schedule_history_seconds: int
     webhook_allow_cidrs: str
     webhook_signing_secret: str = field(repr=False)
     queue_history_days: int

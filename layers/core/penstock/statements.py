@@ -164,3 +164,14 @@ LIST_SCHEDULE_GROUPS = Statement("queue.list_schedule_group_page", ("text", "tex
 DROP_SCHEDULE_GROUP = Statement("queue.drop_schedule_group", ("text", "text", "text"))
 TAG_SCHEDULE_GROUP = Statement("queue.tag_schedule_group", ("text", "text", "text", "jsonb", "int4"))
 UNTAG_SCHEDULE_GROUP = Statement("queue.untag_schedule_group", ("text", "text", "text", "text[]"))
+
+# --- schedules: for the worker ---------------------------------------------------------------------------------------
+NEXT_SCHEDULE = Statement("queue.next_schedule", ())
+CLAIM_SCHEDULES = Statement("queue.claim_schedules", ("int4",))
+SCHEDULE_INPUTS = Statement("queue.schedule_inputs", ("int8[]", "timestamptz[]"))
+FIRE_SCHEDULES = Statement(
+    "queue.fire_schedules", ("int8[]", "timestamptz[]", "text[]", "int4[]", "timestamptz[]", "jsonb[]")
+)
+CLAIM_SCHEDULE_RETRIES = Statement("queue.claim_schedule_retries", ("int4",))
+FIRE_SCHEDULE_RETRIES = Statement("queue.fire_schedule_retries", ("int8[]", "jsonb[]"))
+CLEAN_SCHEDULE_RUNS = Statement("queue.clean_schedule_runs", ("int4", "int4"))

@@ -9,12 +9,14 @@ from uuid import uuid4
 import psycopg
 
 from penstock.database import connect
+from penstock.schedules import SCHEDULES
 from penstock.settings import SettingError, Settings
 from penstock.webhooks import WEBHOOKS
 from penstock.webhooks.guard import read_networks
 from penstock.webhooks.request import read_secrets
 from penstock.workers import Counts, maintain, move
 from penstock.workers.deliver import Deliverer
+from penstock.workers.fire import Firer
 
 from .hub import Hub
 
@@ -23,6 +25,8 @@ RunOnce = Callable[[Settings, "psycopg.Connection[Any]"], Counts]
 CANCEL_SECONDS = 0.5
 # A run ends by itself when nothing is due for a minute; cut short, it would first wait for the slowest endpoint.
 LONGEST_DELIVERY_RUN_SECONDS = 3600.0
+# A run ends by itself when nothing is due.
+LONGEST_FIRING_RUN_SECONDS = 3600.0
 # After a stop the deliverer writes the outcomes that it knows; then its query, if there is one, is cancelled.
 SETTLE_SECONDS = 0.4
 
@@ -75,9 +79,13 @@ class Worker:
             self._connection = connect(self._settings.database_url)
         self._run_once(self._settings, self._connection)
 
+    def _pause_now(self) -> float:
+        """Seconds until the next run."""
+        return self._pause_seconds
+
     async def _pause(self) -> None:
         try:
-            async with asyncio.timeout(self._pause_seconds):
+            async with asyncio.timeout(self._pause_now()):
                 await self._awake.wait()
         except TimeoutError:
             pass
@@ -105,6 +113,28 @@ class DeliveryWorker(Worker):
         self._deliverer.wake()
 
 
+class FiringWorker(Worker):
+    """The worker that fires schedules: sleeps until the next one is due; writing a nearer one wakes it."""
+
+    def __init__(self, settings: Settings, hub: Hub) -> None:
+        self._firer = Firer(LONGEST_FIRING_RUN_SECONDS, stays=False)
+        super().__init__("fire", self._firer.run_once, settings, settings.queue_schedule_poll_ms / 1000)
+        hub.on_wake(SCHEDULES, self.wake)
+
+    def stop(self) -> None:
+        """As every worker: a batch that is not committed has not happened."""
+        self._firer.stop()
+        super().stop()
+
+    def wake(self) -> None:
+        super().wake()
+        self._firer.wake()
+
+    def _pause_now(self) -> float:
+        wait_ms = self._firer.wait_ms
+        return self._pause_seconds if wait_ms is None else min(self._pause_seconds, wait_ms / 1000)
+
+
 def check_webhook_settings(settings: Settings) -> None:
     """Raises SettingError for networks or secrets that cannot be read: at the start, not at the first webhook."""
     try:
@@ -120,8 +150,10 @@ def check_webhook_settings(settings: Settings) -> None:
 def workers(settings: Settings, hub: Hub) -> list[Worker]:
     """Every worker of the container."""
     delivery = [DeliveryWorker(settings, hub)] if settings.queue_http_delivery_enabled else []
+    firing = [FiringWorker(settings, hub)] if settings.queue_schedule_enabled else []
     return [
         *delivery,
+        *firing,
         Worker("maintain", maintain.run_once, settings, settings.queue_maintain_interval_ms / 1000),
         Worker("move", move.run_once, settings, settings.queue_move_interval_ms / 1000),
     ]

@@ -13,4 +13,13 @@ moments.py       `fire_at`, and AWS's `at(2022-11-20T13:00:00)`
 rate.py          AWS's `rate(5 minutes)`
 description.py   the text for people, by cron-descriptor
 invalid.py       errors: where, what to write instead, examples
+
+And how they fire, for the worker `penstock.workers.fire`:
+
+firing.py        which occurrences of a schedule that is due fire now, and when it is due again. Pure
+store.py         a batch in the database: claimed, planned and fired in one transaction
+letters.py       messages for topics of SNS, signed
 """
+
+SCHEDULES = "schedules"
+"""What NOTIFY calls the schedules in place of a queue's ARN (see queue.wake_schedules)."""

@@ -1,4 +1,5 @@
-"""Cleans: acknowledged messages, what is past its retention, deleted queues, old deduplication ids and history.
+"""Cleans: acknowledged messages, what is past its retention, deleted queues, old deduplication ids and history,
+old runs of schedules.
 
 A run is bounded in time and goes on, next time, where it stopped.
 """
@@ -9,7 +10,13 @@ from typing import Any
 import psycopg
 
 from ..settings import Settings
-from ..statements import MAINTAIN_INSTALLATION, MAINTAIN_QUEUE, NEXT_QUEUES, Statement
+from ..statements import (
+    CLEAN_SCHEDULE_RUNS,
+    MAINTAIN_INSTALLATION,
+    MAINTAIN_QUEUE,
+    NEXT_QUEUES,
+    Statement,
+)
 from . import Counts
 
 LONGEST_RUN_SECONDS = 1.5
@@ -23,6 +30,7 @@ def run_once(settings: Settings, connection: "psycopg.Connection[Any]") -> Count
     queues = messages = 0
     with psycopg.RawCursor(connection) as cursor:
         removed = number(cursor, MAINTAIN_INSTALLATION, ROWS_A_TABLE, settings.queue_history_days)
+        removed += number(cursor, CLEAN_SCHEDULE_RUNS, ROWS_A_TABLE, settings.queue_schedule_history_seconds)
         while monotonic() < deadline:
             due = cursor.execute(NEXT_QUEUES.text, ("maintain", QUEUES_A_LOOK)).fetchall()
             if not due:

@@ -1,0 +1,69 @@
+"""What schedules say to topics of SNS: the same signed envelopes that Publish makes, before one SQL call sends them."""
+
+from collections.abc import Generator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ..arn_sns import TopicArn, parse_topic_arn
+from ..context import Context, Environment, HttpRequest
+from ..effects import Effect
+from ..filter_policy import body_facts
+from ..message_id import as_text, new_message_id
+from ..operations import announcements
+from ..operations.publishing import EVERY, Outgoing
+from ..receipt import Receipts
+from ..settings import Settings
+
+EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
+
+_json = msgspec.json.Encoder()
+
+
+class Draft(NamedTuple):
+    """A message to a topic, given by its ARN."""
+
+    topic: str
+    text: str
+
+
+def environment_of(settings: Settings) -> Environment:
+    """For a worker, which hands out no receipt handles."""
+    return Environment(settings, Receipts(b""))
+
+
+def sign(
+    drafts: Sequence[Draft | None], environment: Environment
+) -> Generator[Effect, Any, list[bytes | None]]:
+    """The letters of `queue.fire_schedules`: JSON {version, message_id, contents, facts}; None where nothing is signed."""
+    letters: list[bytes | None] = []
+    for draft in drafts:
+        topic = None if draft is None else parse_topic_arn(draft.topic)
+        if (
+            draft is None or topic is None
+        ):  # SQL says what is wrong with such an ARN: there is no topic of that name
+            letters.append(None)
+        else:
+            letters.append((yield from letter(topic, draft.text, environment)))
+    return letters
+
+
+def letter(topic: TopicArn, text: str, environment: Environment) -> Generator[Effect, Any, bytes]:
+    """One message, signed as the topic wants it as far as this process knows (QU007 tells otherwise)."""
+    version = announcements.signature_version(str(topic))
+    message = Outgoing(new_message_id(), {EVERY: text}, {}, 0, None, None, None)
+    contents = yield from announcements.contents(topic, message, version, context_of(topic, environment))
+    return _json.encode({
+        "version": version,
+        "message_id": as_text(message.message_id),
+        "contents": contents,
+        "facts": body_facts(text),
+    })  # fmt: skip
+
+
+def context_of(topic: TopicArn, environment: Environment) -> Context:
+    """A publisher in the topic's account. Links lead to QUEUE_BASE_URL; without it, to where this process listens."""
+    host, port = environment.settings.host_and_port
+    authority = f"{'localhost' if host in EVERYWHERE else host}:{port}"
+    request = HttpRequest("POST", "/", b"", {b"host": authority.encode()}, b"")
+    return Context(topic.account_id, topic.region, "", environment, request)

@@ -1,0 +1,91 @@
+"""Fires schedules: batch after batch while something is due, each in one transaction.
+
+Only the database's clock counts: a worker asks how long to wait, and waits by its own stopwatch. Any number of workers
+may run: one passes over what another one holds. What a run leaves undone, or a worker that dies, the next one does.
+"""
+
+from collections import Counter
+from threading import Event
+from time import monotonic
+from typing import Any, Final
+
+import psycopg
+
+from ..context import Environment
+from ..schedules.letters import environment_of
+from ..schedules.store import Store, Waits
+from ..settings import Settings
+from . import Counts
+
+LONGEST_RUN_SECONDS = 58.0
+"""A function is invoked every minute, and stays for what is due before the next one comes."""
+LOCKED_SECONDS: Final = 0.05
+"""When all that is due is in the hands of other workers."""
+OUTCOMES: Final = ("fired", "skipped", "failed", "busy", "exhausted")
+
+
+class Firer:
+    """The worker of one process. `stop` and `wake` may be called from any thread.
+
+    `stays`: a run waits for what becomes due before its time is over; else it ends when nothing is due.
+    """
+
+    def __init__(self, longest_run_seconds: float = LONGEST_RUN_SECONDS, *, stays: bool = True) -> None:
+        self._longest_run_seconds = longest_run_seconds
+        self._stays = stays
+        self._stopping = False
+        self._awake = Event()
+        self._environment: Environment | None = None
+        self.wait_ms: int | None = None
+        """After a run: how long there is nothing to do; None: nothing is to be fired ever."""
+
+    def run_once(self, settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
+        """One bounded run on an autocommit connection. Raises psycopg.Error; what was committed before stays done."""
+        counts = Counter(dict.fromkeys(OUTCOMES, 0))
+        self.wait_ms = None
+        if settings.queue_schedule_enabled:
+            store = Store(connection, self._environment_of(settings), counts)
+            deadline = monotonic() + self._longest_run_seconds
+            while (waits := self._next(store, deadline)) is not None:
+                if not fire_batch(store, waits, settings):
+                    self._awake.wait(LOCKED_SECONDS)
+        return counts
+
+    def stop(self) -> None:
+        """Nothing more is claimed. For good."""
+        self._stopping = True
+        self.wake()
+
+    def wake(self) -> None:
+        """Something nearer may be due: ends the pause of a run under way."""
+        self._awake.set()
+
+    def _next(self, store: Store, deadline: float) -> Waits | None:
+        """Waits, if it may, until something is due; None: the run is over."""
+        while (left := deadline - monotonic()) > 0 and not self._stopping:
+            self._awake.clear()
+            waits = store.waits()
+            self.wait_ms = waits.ms
+            if waits.ms == 0:
+                return waits
+            if not self._stays or waits.ms is None or waits.ms > left * 1000:
+                return None
+            self._awake.wait(waits.ms / 1000)
+        return None
+
+    def _environment_of(self, settings: Settings) -> Environment:
+        if self._environment is None or self._environment.settings is not settings:
+            self._environment = environment_of(settings)
+        return self._environment
+
+
+def fire_batch(store: Store, waits: Waits, settings: Settings) -> int:
+    """A batch of what is due for the first time, and one of what is tried again; how many there were."""
+    limit = settings.queue_schedule_batch_size
+    fired = store.fire(limit, settings.queue_schedule_misfire_grace_seconds) if waits.schedule_ms == 0 else 0
+    return fired + (store.try_again(limit) if waits.retry_ms == 0 else 0)
+
+
+_firer = Firer()
+run_once = _firer.run_once
+"""One bounded run, for functions."""

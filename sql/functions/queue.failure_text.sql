@@ -1,0 +1,5 @@
+-- queue.failure_text(sqlstate, message): what users are told of a failure: our own messages, and of others no internals.
+-- Called by: fire_schedules, fire_occurrence, fire_schedule_retries.
+create or replace function queue.failure_text(p_sqlstate text, p_message text) returns text
+language sql immutable parallel safe
+return case when left(p_sqlstate, 2) = 'QU' then p_message else 'internal error ' || p_sqlstate end;

@@ -1,0 +1,59 @@
+-- queue.fire_schedules: fires the schedules that claim_schedules locked in this transaction, each in a savepoint of its
+-- own, and moves them on.
+-- Parameters, one array element a schedule: id; the next occurrence (null: none); what is to be noted as last_error;
+--   how many occurrences fire now. Then one an occurrence, in the same order: its time; for a topic of SNS, its letter.
+-- Returns a row a schedule: outcome "done" with how many fired, were skipped (overlap) or failed; "failed": a native one,
+--   which is tried again, or paused at its failure_threshold; "busy": somebody else holds what it needs, again in a
+--   second; "unsigned": nothing happened, its letters have to be signed with the version that detail says.
+-- An error of the whole server (out of space, a deadlock, a shutdown) is raised: then nothing has happened.
+-- Locks: those of dispatch_schedule. Called by: the worker `fire`.
+create or replace function queue.fire_schedules(
+    p_schedule_ids bigint[], p_next_fire_at timestamptz[], p_notes text[], p_counts int[], p_at timestamptz[],
+    p_letters jsonb[])
+returns table (schedule_id bigint, outcome text, fired int, skipped int, failed int, detail text)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_schedule queue.schedule;
+    v_became text;
+    v_position int := 0;
+begin
+    for v_n in 1 .. cardinality(p_schedule_ids) loop
+        select * into v_schedule from queue.schedule s where s.schedule_id = p_schedule_ids[v_n];
+        schedule_id := v_schedule.schedule_id;
+        fired := 0;
+        skipped := 0;
+        failed := 0;
+        detail := null;
+        begin
+            for v_m in v_position + 1 .. v_position + p_counts[v_n] loop
+                v_became := queue.fire_occurrence(v_schedule, p_at[v_m], p_letters[v_m]);
+                fired := fired + (v_became = 'fired')::int;
+                skipped := skipped + (v_became = 'skipped')::int;
+                failed := failed + (v_became = 'failed')::int;
+            end loop;
+            perform queue.advance_schedule(v_schedule.schedule_id, p_next_fire_at[v_n], p_notes[v_n], fired, failed);
+            outcome := 'done';
+        exception
+            when sqlstate 'QU007' then
+                outcome := 'unsigned';
+                get stacked diagnostics detail = pg_exception_detail;
+            when lock_not_available then
+                outcome := 'busy';
+                update queue.schedule s set due_at = clock_timestamp() + interval '1 second'
+                where s.schedule_id = v_schedule.schedule_id;
+            when others then
+                if queue.concerns_all(sqlstate) then
+                    raise;
+                end if;
+                outcome := 'failed';
+                fired := 0;
+                skipped := 0;
+                failed := 1;
+                detail := queue.failure_text(sqlstate, sqlerrm);
+                perform queue.fail_schedule(v_schedule, p_at[v_position + 1], detail);
+        end;
+        v_position := v_position + p_counts[v_n];
+        return next;
+    end loop;
+end $$;
