@@ -2,9 +2,9 @@
 -- (0: now; null: never). Index: schedule_due, schedule_retry_due. Called by: the worker `fire`.
 create or replace function queue.next_schedule() returns table (schedule_ms int, retry_ms int)
 language sql volatile as $$
-select least(3600000, greatest(0, ceil(extract(epoch from n.schedule_at - clock_timestamp()) * 1000)))::int,
-    least(3600000, greatest(0, ceil(extract(epoch from n.retry_at - clock_timestamp()) * 1000)))::int
-from (select
-    (select s.due_at from queue.schedule s where s.status = 'active' order by s.due_at limit 1) as schedule_at,
-    (select r.due_at from queue.schedule_retry r order by r.due_at limit 1) as retry_at) n
+select
+    (select least(3600000, greatest(0, ceil(extract(epoch from s.due_at - clock_timestamp()) * 1000)))::int
+     from queue.schedule s where s.status = 'active' and s.due_at is not null order by s.due_at limit 1),
+    (select least(3600000, greatest(0, ceil(extract(epoch from r.due_at - clock_timestamp()) * 1000)))::int
+     from queue.schedule_retry r order by r.due_at limit 1)
 $$;

@@ -32,7 +32,7 @@ def call(db: Connection, statement: Statement, *arguments: Any) -> list[tuple[An
         pgarray.encode(kind, value)
         if kind.endswith("[]")
         else json.dumps(value)
-        if kind == "jsonb"
+        if kind == "jsonb" and value is not None
         else value
         for kind, value in typed
     ]
@@ -82,3 +82,39 @@ def as_time(key: str, found: Any) -> Any:
 def hour(db: Connection, hours: int = 0) -> datetime:
     """The full hour, so many hours from now."""
     return now(db).replace(minute=0, second=0, microsecond=0) + timedelta(hours=hours)
+
+
+def received(db: Connection, queue: str) -> list[tuple[Any, Row]]:
+    """Everything in a queue: message and headers, in the order of arrival."""
+    found = []
+    while rows := db.execute(
+        "select enqueued_at, msg_id, message, headers from queue.receive(%s, 1000, 100)", (queue,)
+    ).fetchall():
+        found += rows
+    return [(row[2], row[3]) for row in sorted(found, key=lambda row: row[:2])]
+
+
+def scheduled_for(db: Connection, queue: str) -> list[datetime]:
+    """The times for which the messages of a queue were fired, in the order of arrival."""
+    return [
+        datetime.fromisoformat(headers["_schedule"]["scheduled_for"]) for _, headers in received(db, queue)
+    ]
+
+
+def runs(db: Connection, name: str) -> list[tuple[datetime, bool, int, bool, str | None]]:
+    """A schedule's runs, the oldest first: scheduled for, out of band, attempts, fired, error."""
+    rows = call(db, statements.LIST_SCHEDULE_RUNS, ACCOUNT, REGION, GROUP, name, None, 1000)
+    return [
+        (at, band, attempts, fired is not None, error) for _, at, band, attempts, fired, _, error in rows
+    ][::-1]
+
+
+def pass_time(db: Connection, seconds: float) -> None:
+    """The clock moves on: whatever is due is due that much earlier, occurrences stay what they are."""
+    by = (f"{seconds} seconds",)
+    db.execute("update queue.schedule set due_at = due_at - %s::interval", by)
+    db.execute(
+        "update queue.schedule_retry set due_at = due_at - %(by)s::interval,"
+        " expires_at = expires_at - %(by)s::interval",
+        {"by": by[0]},
+    )

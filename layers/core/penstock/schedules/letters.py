@@ -35,7 +35,7 @@ def environment_of(settings: Settings) -> Environment:
 def sign(
     drafts: Sequence[Draft | None], environment: Environment
 ) -> Generator[Effect, Any, list[bytes | None]]:
-    """The letters of `queue.fire_schedules`: JSON {version, message_id, contents, facts}; None where nothing is signed."""
+    """The letters that `queue.fire_schedules` takes, as JSON; None where nothing is signed."""
     letters: list[bytes | None] = []
     for draft in drafts:
         topic = None if draft is None else parse_topic_arn(draft.topic)
