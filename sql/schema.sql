@@ -612,6 +612,10 @@ function queue.check_key(p_text text, p_pattern boolean DEFAULT false)
     returns void
     language plpgsql immutable;
 
+function queue.check_schedule(p_name text, p_topic text, p_headers jsonb, p_options jsonb)
+    returns void
+    language plpgsql;
+
 function queue.check_timezone(p_timezone text)
     returns void
     language plpgsql stable;
@@ -682,6 +686,10 @@ function queue.create_key(p_kind text, p_key_id text, p_account_id text, p_secre
 
 function queue.create_queue(p_account_id text, p_region text, p_name text, p_supplied jsonb, p_defaults jsonb, p_tags jsonb, p_shards integer, p_recreate_seconds integer)
     returns TABLE(arn text, created boolean, error text, detail text)
+    language plpgsql;
+
+function queue.create_schedule(p_name text, p_cron text DEFAULT NULL::text, p_every text DEFAULT NULL::text, p_fire_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_queue text DEFAULT NULL::text, p_topic text DEFAULT NULL::text, p_message jsonb DEFAULT NULL::jsonb, p_headers jsonb DEFAULT NULL::jsonb, p_timezone text DEFAULT 'UTC'::text, p_options jsonb DEFAULT '{}'::jsonb)
+    returns timestamp with time zone
     language plpgsql;
 
 function queue.create_topic(p_account_id text, p_region text, p_name text, p_attributes jsonb, p_tags jsonb)
@@ -767,6 +775,10 @@ function queue.delete_one(p_queue_id integer, p_shard integer, p_id bigint, p_ar
 function queue.delete_queue(p_name text)
     returns boolean
     language plpgsql;
+
+function queue.delete_schedule(p_name text)
+    returns boolean
+    language sql;
 
 function queue.delete_side(p_queue_id integer, p_shard integer, p_receive_count integer, p_ids bigint[], p_archives boolean, p_keeps_history boolean)
     returns bigint[]
