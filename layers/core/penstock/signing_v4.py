@@ -33,6 +33,8 @@ CLOCK_SECONDS = 15 * 60
 LONGEST_EXPIRES_SECONDS = 604_800
 # Characters of a header or a part of one; no client's is longer. What is remembered must not be without bounds.
 LONGEST_REMEMBERED = 2048
+# The one list that stands in a query string: UntagResource of EventBridge Scheduler. Its order means nothing.
+SET_MEMBER = b"TagKeys"
 
 _TIMESTAMP = re.compile(r"[0-9]{8}T[0-9]{6}Z", re.ASCII).fullmatch
 _REGION = re.compile(r"[a-z0-9-]{1,32}").fullmatch
@@ -244,9 +246,15 @@ def canonical_request(http: "HttpRequest", signed: Signed) -> bytes:
 
 
 def canonical_path(path: str) -> bytes:
-    """The path without dot segments and empty ones, encoded twice: `path` comes decoded from the server."""
+    """The path without dot segments and empty ones, encoded twice: `path` comes decoded from the server.
+
+    An ARN in a path is one segment, whose slash the client has encoded.
+    """
     if path == "/":
         return b"/"
+    if path.startswith("/tags/"):
+        once = quote_from_bytes(unquote_to_bytes(path[6:].encode("utf-8", "surrogatepass")), safe="~")
+        return b"/tags/" + quote_from_bytes(once.encode(), safe="~").encode()
     if not path.startswith("/"):
         raise SignatureDoesNotMatch
     kept: list[str] = []
@@ -280,9 +288,10 @@ def canonical_query(pairs: Pairs) -> bytes:
 
 
 def _single(pairs: Pairs) -> dict[str, str]:
-    """By name. The canonical form forgets the order, which decides what a repeated name means."""
-    given = {name.decode("latin-1"): value.decode("latin-1") for name, value in pairs}
-    if len(given) != len(pairs):
+    """By name. The canonical form forgets the order, which decides what a repeated name means, but for a set."""
+    single = [(name, value) for name, value in pairs if name != SET_MEMBER]
+    given = {name.decode("latin-1"): value.decode("latin-1") for name, value in single}
+    if len(given) != len(single):
         raise SignatureDoesNotMatch("A parameter of the query string is given twice.")
     return given
 

@@ -5,9 +5,13 @@ JSON uses the member's name alone. Query and XML need more for lists and maps, a
 says so in its type: `Annotated[dict[str, str] | None, flat_map("Attribute", "Name", "Value")]`.
 A list or map that says nothing is wrapped. Source: the `flattened` and `locationName` traits of the Query models.
 The JSON of the Query protocol has the member's name again, except where AWS's answers have another (`json`).
+
+REST-JSON has some members outside of the body: `Annotated[str, in_path()]`, `Annotated[str | None, in_query("State")]`.
+Source: the `location` and `locationName` traits of the models.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 
@@ -40,3 +44,21 @@ def flat_map(tag: str, key: str = "Name", value: str = "Value") -> msgspec.Meta:
 def wrapped_map(key: str, value: str) -> msgspec.Meta:
     """A map below `Member.entry.N` whose keys and values have names of their own."""
     return msgspec.Meta(extra={"naming": Naming(flat=False, tag="entry", key=key, value=value)})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a member of a REST-JSON request is, if not in the body; `name` is the one in the query string."""
+
+    where: Literal["path", "query"]
+    name: str = ""
+
+
+def in_path() -> msgspec.Meta:
+    """The part of the path behind the resource's name."""
+    return msgspec.Meta(extra={"place": Place("path")})
+
+
+def in_query(name: str) -> msgspec.Meta:
+    """A parameter of the query string."""
+    return msgspec.Meta(extra={"place": Place("query", name)})

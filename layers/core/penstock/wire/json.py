@@ -34,7 +34,7 @@ def decoder(request: type[msgspec.Struct]) -> Callable[[bytes], Any]:
     decode = msgspec.json.Decoder(request).decode
 
     def decode_body(body: bytes) -> Any:
-        if len(body) > SHORT_BYTES and _has_many_texts(body):
+        if len(body) > SHORT_BYTES and has_many_texts(body):
             raise SerializationException(f"The request has more than {MAXIMUM_TEXTS} names and texts.")
         try:
             if not body.isascii():
@@ -46,8 +46,8 @@ def decoder(request: type[msgspec.Struct]) -> Callable[[bytes], Any]:
     return decode_body
 
 
-def _has_many_texts(body: bytes) -> bool:
-    """Quotes inside of a text are escaped, and do not count."""
+def has_many_texts(body: bytes) -> bool:
+    """Whether a body has more than 5,000 names and texts. Quotes inside of a text are escaped, and do not count."""
     quotes = body.count(b'"')
     return quotes > 2 * MAXIMUM_TEXTS and quotes - body.count(b'\\"') > 2 * MAXIMUM_TEXTS
 
@@ -106,12 +106,12 @@ def _scalar(kind: type, value: Any) -> Any:
     if type(value) is kind:
         return value
     if isinstance(value, list | dict):
-        raise SerializationException(_UNEXPECTED[type(value)])
+        raise SerializationException(UNEXPECTED[type(value)])
     token = _TOKENS.get(type(value), f"{value}_VALUE".upper())
     raise SerializationException(f"{token} can not be converted to {_TARGETS[kind]}")
 
 
-_UNEXPECTED: dict[type, str] = {
+UNEXPECTED: dict[type, str] = {
     list: "Start of list found where not expected",
     dict: "Start of structure or map found where not expected.",
 }
@@ -119,4 +119,4 @@ _UNEXPECTED: dict[type, str] = {
 
 def _expect(kind: type, value: Any) -> None:
     if type(value) is not kind:
-        raise SerializationException(_UNEXPECTED.get(type(value), "Unexpected field type"))
+        raise SerializationException(UNEXPECTED.get(type(value), "Unexpected field type"))

@@ -1,8 +1,10 @@
 """The shape of a message type, read once from its annotations, for the codecs that cannot leave it to msgspec.
 
-Scalar      text, whole number or truth value
+Scalar      text, number or truth value; `object` is a document that nobody looks into
 List, Map   of one shape, with the names that Query and XML give them
 Structure   a message type and its members
+
+Limits of texts, numbers and lists are there where a type states them (`msgspec.Meta`): of EventBridge Scheduler.
 """
 
 from dataclasses import dataclass
@@ -12,20 +14,35 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from penstock.messages.naming import WRAPPED_LIST, WRAPPED_MAP, Naming
+from penstock.messages.naming import WRAPPED_LIST, WRAPPED_MAP, Naming, Place
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """`least` and `most`: of a number's value, a text's length, a list's size. `values`: of an enumeration."""
+
+    least: int | None = None
+    most: int | None = None
+    pattern: str | None = None
+    values: tuple[str, ...] = ()
+
+
+NO_LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """`kind` is str, int or bool."""
+    """`kind` is str, int, float, bool or object."""
 
     kind: type
+    limits: Limits = NO_LIMITS
 
 
 @dataclass(frozen=True, slots=True)
 class List:
     item: "Shape"
     naming: Naming
+    limits: Limits = NO_LIMITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +59,7 @@ class Member:
     attribute: str
     shape: "Shape"
     required: bool
+    place: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +83,10 @@ def structure(message: type[msgspec.Struct]) -> Structure:
 _SCALARS: dict[type[inspect.Type], type] = {
     inspect.StrType: str,
     inspect.IntType: int,
+    inspect.FloatType: float,
     inspect.BoolType: bool,
+    inspect.AnyType: object,
+    inspect.LiteralType: str,
 }
 
 
@@ -76,17 +97,33 @@ def _shape(info: inspect.Type, naming: Naming | None) -> Shape:
         case inspect.UnionType():
             return _shape(next(t for t in info.types if not isinstance(t, inspect.NoneType)), naming)
         case inspect.ListType():
-            return List(_shape(info.item_type, None), naming or WRAPPED_LIST)
+            return List(_shape(info.item_type, None), naming or WRAPPED_LIST, _limits(info))
         case inspect.DictType():
             return Map(_shape(info.value_type, None), naming or WRAPPED_MAP)
         case inspect.StructType():
             return Structure(info.cls, tuple(_member(field) for field in info.fields))
         case _:
-            return Scalar(_SCALARS[type(info)])
+            return Scalar(_SCALARS[type(info)], _limits(info))
+
+
+def _limits(info: inspect.Type) -> Limits:
+    match info:
+        case inspect.StrType(min_length=least, max_length=most, pattern=pattern):
+            return Limits(least, most, pattern)
+        case inspect.ListType(min_length=least, max_length=most):
+            return Limits(least, most)
+        case inspect.IntType(ge=least, le=most):
+            return Limits(least, most)
+        case inspect.LiteralType(values=values):
+            return Limits(values=tuple(map(str, values)))
+        case _:
+            return NO_LIMITS
 
 
 def _member(field: inspect.Field) -> Member:
-    return Member(field.encode_name, field.name, _shape(field.type, None), field.required)
+    extra = (field.type.extra or {}) if isinstance(field.type, inspect.Metadata) else {}
+    shape = _shape(field.type, None)
+    return Member(field.encode_name, field.name, shape, field.required, extra.get("place"))
 
 
 def query_name(member: Member) -> str:

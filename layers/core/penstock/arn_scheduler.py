@@ -1,0 +1,32 @@
+"""Amazon Resource Names of schedules and their groups."""
+
+import re
+from typing import NamedTuple
+
+DEFAULT_GROUP = "default"
+
+_GROUP = re.compile(
+    r"arn:aws[a-z-]*:scheduler:([a-z0-9-]+):([0-9]{12}):schedule-group/([0-9a-zA-Z_.-]{1,64})"
+).fullmatch
+
+
+class GroupArn(NamedTuple):
+    """The parts of a schedule group's ARN."""
+
+    region: str
+    account_id: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"arn:aws:scheduler:{self.region}:{self.account_id}:schedule-group/{self.name}"
+
+
+def schedule_arn(region: str, account_id: str, group: str, name: str) -> str:
+    """The ARN of a schedule, which has its group in it, also when that is the default one."""
+    return f"arn:aws:scheduler:{region}:{account_id}:schedule/{group}/{name}"
+
+
+def parse_group_arn(text: str) -> GroupArn | None:
+    """The parts of a group's ARN, or None when the text is none."""
+    match = _GROUP(text)
+    return GroupArn(match[1], match[2], match[3]) if match is not None else None
