@@ -26,7 +26,8 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from infra.local_lambda.events import Event, EventForm, Request, Response, event_of, response_of
-from penstock.actions import BY_TARGET
+from penstock.actions import BY_ROUTE, BY_TARGET
+from penstock.wire.protocol import resource
 
 ROOT = Path(__file__).resolve().parents[1]
 FUNCTIONS = ROOT / "functions"
@@ -40,10 +41,12 @@ def file_name(action: str) -> str:
 
 
 def function_for(request: Request) -> str:
-    """The function for a request: `sqs/send_message` by its X-Amz-Target, `rest` by its path, or `gateway`."""
+    """The function for a request: `sqs/send_message` by its X-Amz-Target, or method and path; `rest`, or `gateway`."""
     if request.path.startswith("/v1/"):
         return "rest"
-    action = BY_TARGET.get(request.header("x-amz-target").encode())
+    kind, label = resource(request.path) or ("", None)
+    route = BY_ROUTE.get((request.method, kind, label is not None))
+    action = route or BY_TARGET.get(request.header("x-amz-target").encode())
     return f"{action.service}/{file_name(action.name)}" if action else "gateway"
 
 
@@ -130,8 +133,8 @@ class LambdaDoor:
 
     def answer(self, request: Request) -> Response:
         """What a client gets for a request."""
-        name = function_for(request)
-        return response_of(self.functions.invoke(name, event_of(self.event_form, request)))
+        event = event_of(self.event_form, request)
+        return response_of(self.functions.invoke(function_for(request), event))
 
 
 class _Server(ThreadingHTTPServer):

@@ -1,5 +1,5 @@
 """Real SDK clients: for SQS the current botocore speaks AWS JSON, with the model of botocore 1.31.80 Query; for SNS it
-speaks Query, and JSON with its own model in which the protocol is another one.
+speaks Query, and JSON with its own model in which the protocol is another one; for EventBridge Scheduler REST-JSON.
 
 Every client notes the last answer as it came over the wire, for what botocore does not pass on (`__type`).
 """

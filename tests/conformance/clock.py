@@ -129,6 +129,15 @@ class Clock:
         )
         return list(ids)
 
+    def schedules(self) -> tuple[Any, ...]:
+        """What is written of schedules and their groups: numbers, and when it was changed last."""
+        found = self._value(
+            "select array(select s.xmin::text || s.name from queue.schedule s order by 1)"
+            " || array(select g.xmin::text || g.name || g.tags from queue.schedule_group g"
+            " where g.name <> 'default' order by 1)"
+        )
+        return tuple(found)
+
     def close(self) -> None:
         """Give the connection back."""
         self.connection.close()

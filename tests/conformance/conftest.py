@@ -16,6 +16,7 @@ from tests.conformance.clock import Clock
 from tests.conformance.doors import DOORS, Doors
 from tests.conformance.raw import Raw
 from tests.conformance.scenario import Sqs
+from tests.conformance.scheduler import Scheduler
 from tests.conformance.topics import Sns
 from tests.database import Database, TestServer
 from tests.lambda_door import Functions
@@ -64,6 +65,12 @@ def sqs(request: pytest.FixtureRequest, doors: Doors, clock: Clock) -> Sqs:
 def sns(sqs: Sqs) -> Sns:
     """SNS at the same door, in the same protocol, for the same caller."""
     return Sns(sqs)
+
+
+@pytest.fixture(params=DOORS)
+def scheduler(request: pytest.FixtureRequest, doors: Doors, clock: Clock) -> Scheduler:
+    """EventBridge Scheduler at each door; it has one protocol."""
+    return Scheduler(Sqs(doors, clock, request.param, "json"))
 
 
 @pytest.fixture(scope="module", autouse=True)

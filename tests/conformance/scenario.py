@@ -193,7 +193,11 @@ class Sqs:
 
 
 def read_refusal(protocol: str, status: int, headers: Mapping[str, str], body: bytes) -> Refusal:
-    """An error off the wire, in either protocol."""
+    """An error off the wire, in any protocol. REST-JSON has no code but the type, and says nothing of faults."""
+    if protocol == "rest-json":
+        kind = headers["x-amzn-errortype"]
+        fault = "Sender" if status < 500 else "Receiver"
+        return Refusal(kind, status, fault, kind, json.loads(body)["Message"])
     if protocol == "json":
         document = json.loads(body)
         code, fault = headers["x-amzn-query-error"].split(";")

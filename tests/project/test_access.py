@@ -8,12 +8,16 @@ import pytest
 from msgspec.structs import fields
 
 from penstock.actions import ACTIONS, Action
-from penstock.authorization import ARN_MEMBERS, RULES, TOPIC_MEMBERS, queues_of
+from penstock.authorization import ARN_MEMBERS, RULES, TOPIC_MEMBERS, invoked, queues_of
 
 MEMBERS = {"queue_url", "queue_owner_aws_account_id", "task_handle", *ARN_MEMBERS, *TOPIC_MEMBERS}
 
 
-@pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.name)
+# EventBridge Scheduler's are the caller's own, but for what they invoke.
+WITH_POLICIES = [action for action in ACTIONS if action.service in RULES]
+
+
+@pytest.mark.parametrize("action", WITH_POLICIES, ids=lambda action: action.name)
 def test_every_action_is_about_the_account_or_names_something(action: Action) -> None:
     """One that does neither would be denied to everybody."""
     names = {field.name for field in fields(action.request)}
@@ -25,6 +29,17 @@ def test_rules_name_actions(service: str) -> None:
     rules = RULES[service]
     named = rules.shared | rules.of_the_account | rules.never_denied
     assert {action.name for action in ACTIONS if action.service == service} >= named
+
+
+def test_what_is_invoked_is_asked_about() -> None:
+    """Every action of EventBridge Scheduler that has a target, and none that names another account's resources."""
+    scheduler = [action for action in ACTIONS if action.service == "scheduler"]
+    with_target = {a.name for a in scheduler if "target" in {field.name for field in fields(a.request)}}
+    assert with_target == {"CreateSchedule", "UpdateSchedule"}
+    queue, topic = "arn:aws:sqs:us-east-1:111122223333:q", "arn:aws:sns:us-east-1:111122223333:t"
+    target = SimpleNamespace(arn=topic, dead_letter_config=SimpleNamespace(arn=queue))
+    assert invoked(SimpleNamespace(target=target)) == [topic, queue]
+    assert invoked(SimpleNamespace()) == []
 
 
 def test_a_task_handle_names_its_queue() -> None:

@@ -37,7 +37,7 @@ def answer(action: str, result: msgspec.Struct | None) -> Any:
     ],
 )
 def test_who_asks_for_json_gets_it(accept: bytes) -> None:
-    assert spoken({b"accept": accept}) is Protocol.QUERY_JSON
+    assert spoken({b"accept": accept}, "/") is Protocol.QUERY_JSON
 
 
 @pytest.mark.parametrize(
@@ -59,13 +59,13 @@ def test_who_asks_for_json_gets_it(accept: bytes) -> None:
     ],
 )
 def test_everybody_else_gets_xml(accept: bytes) -> None:
-    assert spoken({b"accept": accept}) is Protocol.QUERY
+    assert spoken({b"accept": accept}, "/") is Protocol.QUERY
     assert not prefers_json(accept)
 
 
 def test_a_target_is_the_json_protocol_whatever_is_accepted() -> None:
     for accept in (b"text/xml", b"application/json", b"*/*"):
-        assert spoken({b"x-amz-target": b"AmazonSQS.ListQueues", b"accept": accept}) is Protocol.JSON
+        assert spoken({b"x-amz-target": b"AmazonSQS.ListQueues", b"accept": accept}, "/") is Protocol.JSON
 
 
 # --- what it looks like ----------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from .context import Context
 from .effects import Effect
-from .messages import sns, sqs
+from .messages import scheduler, sns, sqs
 from .operations import (
     dead_letters,
     deleting,
@@ -22,6 +22,8 @@ from .operations import (
     publishing,
     queues,
     receiving,
+    scheduler_groups,
+    scheduler_schedules,
     sending,
     subscriptions,
     tags,
@@ -35,7 +37,10 @@ Operation = Callable[[Any, Context], Generator[Effect, Any, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """How a service is called: prefix of `X-Amz-Target`, namespace of its XML and `Version` of its Query API."""
+    """How a service is called: prefix of `X-Amz-Target`, namespace of its XML and `Version` of its Query API.
+
+    A service of REST-JSON has neither prefix nor namespace, but routes.
+    """
 
     name: str
     target_prefix: str
@@ -45,18 +50,20 @@ class Service:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Action:
-    """One row. `name` is AWS's spelling."""
+    """One row. `name` is AWS's spelling; `route`: method and path of an action of REST-JSON."""
 
     service: str
     name: str
     request: type[Struct]
     result: type[Struct] | None
     operation: Operation
+    route: str = ""
 
 
 SERVICES = {
     "sqs": Service("sqs", "AmazonSQS", "http://queue.amazonaws.com/doc/2012-11-05/", "2012-11-05"),
     "sns": Service("sns", "AmazonSNS", "http://sns.amazonaws.com/doc/2010-03-31/", "2010-03-31"),
+    "scheduler": Service("scheduler", "", "", "2021-06-30"),
 }
 
 # fmt: off
@@ -123,6 +130,31 @@ ACTIONS: tuple[Action, ...] = (
            topics.get_data_protection_policy),
     Action("sns", "PutDataProtectionPolicy", sns.PutDataProtectionPolicyRequest, None,
            topics.put_data_protection_policy),
+    Action("scheduler", "CreateSchedule", scheduler.CreateScheduleRequest, scheduler.CreateScheduleResult,
+           scheduler_schedules.create_schedule, "POST /schedules/{Name}"),
+    Action("scheduler", "GetSchedule", scheduler.GetScheduleRequest, scheduler.GetScheduleResult,
+           scheduler_schedules.get_schedule, "GET /schedules/{Name}"),
+    Action("scheduler", "UpdateSchedule", scheduler.UpdateScheduleRequest, scheduler.UpdateScheduleResult,
+           scheduler_schedules.update_schedule, "PUT /schedules/{Name}"),
+    Action("scheduler", "DeleteSchedule", scheduler.DeleteScheduleRequest, None, scheduler_schedules.delete_schedule,
+           "DELETE /schedules/{Name}"),
+    Action("scheduler", "ListSchedules", scheduler.ListSchedulesRequest, scheduler.ListSchedulesResult,
+           scheduler_schedules.list_schedules, "GET /schedules"),
+    Action("scheduler", "CreateScheduleGroup", scheduler.CreateScheduleGroupRequest,
+           scheduler.CreateScheduleGroupResult, scheduler_groups.create_schedule_group,
+           "POST /schedule-groups/{Name}"),
+    Action("scheduler", "GetScheduleGroup", scheduler.GetScheduleGroupRequest, scheduler.GetScheduleGroupResult,
+           scheduler_groups.get_schedule_group, "GET /schedule-groups/{Name}"),
+    Action("scheduler", "DeleteScheduleGroup", scheduler.DeleteScheduleGroupRequest, None,
+           scheduler_groups.delete_schedule_group, "DELETE /schedule-groups/{Name}"),
+    Action("scheduler", "ListScheduleGroups", scheduler.ListScheduleGroupsRequest, scheduler.ListScheduleGroupsResult,
+           scheduler_groups.list_schedule_groups, "GET /schedule-groups"),
+    Action("scheduler", "TagResource", scheduler.TagResourceRequest, None, scheduler_groups.tag_resource,
+           "POST /tags/{ResourceArn}"),
+    Action("scheduler", "UntagResource", scheduler.UntagResourceRequest, None, scheduler_groups.untag_resource,
+           "DELETE /tags/{ResourceArn}"),
+    Action("scheduler", "ListTagsForResource", scheduler.ListTagsForResourceRequest,
+           scheduler.ListTagsForResourceResult, scheduler_groups.list_tags_for_resource, "GET /tags/{ResourceArn}"),
 )
 # fmt: on
 
@@ -134,5 +166,19 @@ UNREAD = Action("sqs", "(unread)", Struct, None, lambda _request, _context: (_ f
 
 BY_NAME: dict[tuple[str, str], Action] = {(action.service, action.name): action for action in ACTIONS}
 BY_TARGET: dict[bytes, Action] = {
-    f"{SERVICES[action.service].target_prefix}.{action.name}".encode(): action for action in ACTIONS
+    f"{SERVICES[action.service].target_prefix}.{action.name}".encode(): action
+    for action in ACTIONS
+    if not action.route
+}
+
+
+def _route(text: str) -> tuple[str, str, bool]:
+    """Method, kind of resource, and whether one of them is named."""
+    method, path = text.split()
+    kind, _, label = path.removeprefix("/").partition("/")
+    return method, kind, label != ""
+
+
+BY_ROUTE: dict[tuple[str, str, bool], Action] = {
+    _route(action.route): action for action in ACTIONS if action.route
 }

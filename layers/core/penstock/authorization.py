@@ -2,6 +2,7 @@
 
 An account may do everything with its own queues and topics that their policies do not deny, and always look at these
 policies and mend them. Another account needs an Allow; what does not exist is denied to it like what says nothing.
+A schedule sends to what its maker may send to when it is set: AWS has a role for that, and asks when it fires.
 """
 
 from base64 import b64decode
@@ -53,19 +54,30 @@ def authorize(service: str, action: str, request: Any, context: "Context") -> Ge
 
     Policies are read anew for each call, those of concurrent calls together.
     """
-    rules = RULES[service]
-    if action in rules.of_the_account:
+    if service == "scheduler":
+        for arn in invoked(request):
+            yield from authorize_one(*INVOKES[arn.split(":")[2]], arn, context, AccessDenied)
         return
-    for arn in rules.targets(request, context):
-        rows = yield Rows(rules.policies, ([arn],))
-        policy, owner = (rows[0][1], rows[0][2]) if rows else (None, arn.split(":")[4])
-        foreign = context.account_id not in (owner, arn.split(":")[4])
-        if not foreign and action in rules.never_denied:
-            continue
-        verdict = evaluate(policy, context.account_id, f"{service}:{action.removesuffix('Batch')}", arn)
-        allowed = action in rules.shared and verdict is Verdict.ALLOWED
-        if verdict is Verdict.DENIED or (foreign and not allowed):
-            raise rules.error(f"Access to the resource {arn} is denied.")
+    rules = RULES[service]
+    if action not in rules.of_the_account:
+        for arn in rules.targets(request, context):
+            yield from authorize_one(service, action, arn, context, rules.error)
+
+
+def authorize_one(
+    service: str, action: str, arn: str, context: "Context", error: type[AwsError]
+) -> Generator[Effect, Any, None]:
+    """Raises `error` unless the caller's account may do this with the queue or topic."""
+    rules = RULES[service]
+    rows = yield Rows(rules.policies, ([arn],))
+    policy, owner = (rows[0][1], rows[0][2]) if rows else (None, arn.split(":")[4])
+    foreign = context.account_id not in (owner, arn.split(":")[4])
+    if not foreign and action in rules.never_denied:
+        return
+    verdict = evaluate(policy, context.account_id, f"{service}:{action.removesuffix('Batch')}", arn)
+    allowed = action in rules.shared and verdict is Verdict.ALLOWED
+    if verdict is Verdict.DENIED or (foreign and not allowed):
+        raise error(f"Access to the resource {arn} is denied.")
 
 
 def queues_of(request: Any, context: "Context") -> list[str]:
@@ -104,6 +116,24 @@ def topics_of(request: Any, context: "Context") -> list[str]:  # noqa: ARG001 - 
             known = parse_topic_arn(arn) if member != "subscription_arn" else topic_of_subscription(arn)
             return [arn] if known is not None else []
     return []
+
+
+# What a schedule of EventBridge Scheduler does with its target and its dead-letter queue. Schedules and groups
+# themselves are always the caller's own, and have no policies.
+INVOKES = {"sqs": ("sqs", "SendMessage"), "sns": ("sns", "Publish")}
+
+
+def invoked(request: Any) -> list[str]:
+    """ARNs of the queues and topics that a schedule would be sent to. What is none is for the operation to refuse."""
+    target = getattr(request, "target", None)
+    if target is None:
+        return []
+    dead_letters = None if target.dead_letter_config is None else target.dead_letter_config.arn
+    return [
+        arn
+        for arn in (target.arn, dead_letters)
+        if arn is not None and (parse_queue_arn(arn) is not None or parse_topic_arn(arn) is not None)
+    ]
 
 
 RULES = {

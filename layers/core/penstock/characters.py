@@ -188,9 +188,14 @@ def _is_number(text: str) -> bool:
 
 
 # --- ids, names and ranges -------------------------------------------------------------------------------------------
+def is_group_id(value: str) -> bool:
+    """1-128 letters, digits and ASCII punctuation."""
+    return _GROUP_ID(value) is not None
+
+
 def check_group_id(value: str, parameter: str = "MessageGroupId") -> None:
     """1-128 letters, digits and ASCII punctuation: group and deduplication ids, ReceiveRequestAttemptId."""
-    if _GROUP_ID(value) is None:
+    if not is_group_id(value):
         raise errors.InvalidParameterValue(
             f"Value {value} for parameter {parameter} is invalid. Reason: {parameter} can only include "
             "alphanumeric and punctuation characters. 1 to 128 in length."

@@ -4,8 +4,9 @@
     result = drive(call.operation())          # drivers.run, or the container's own driver
     response = encode(call, result)           # or encode_error(call.protocol, error, call.context.request_id)
 
-AWS JSON names the action in `X-Amz-Target`; everything else is the Query protocol, whose parameters come in the query
-string, a form body or both, on `/` and on a queue's own path (`/{account}/{queue}`, which then is the QueueUrl).
+AWS JSON names the action in `X-Amz-Target`, REST-JSON (EventBridge Scheduler) by method and path; everything else is
+the Query protocol, whose parameters come in the query string, a form body or both, on `/` and on a queue's own path
+(`/{account}/{queue}`, which then is the QueueUrl).
 
 A request that must be signed is not read here: looking up its key is an effect, so `call.operation()` verifies the
 signature first and reads the rest afterwards. Whoever cannot sign learns nothing of what else is wrong.
@@ -18,14 +19,16 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from .access import Guard
-from .actions import BY_NAME, BY_TARGET, PEEK, SERVICES, UNREAD, Action
+from .actions import BY_NAME, BY_ROUTE, BY_TARGET, PEEK, SERVICES, UNREAD, Action
 from .arn import is_account_id
 from .context import Context, Environment, HttpRequest, HttpResponse
 from .effects import Operation
 from .errors import AwsError, InvalidAction, MissingAction, MissingParameter, RequestEntityTooLarge
+from .errors_scheduler import UnknownOperationException
 from .errors_sns import ValidationError, in_the_words_of_sns
-from .wire import json, query, query_json, xml
-from .wire.protocol import Protocol, spoken
+from .signing_v4 import query_pairs
+from .wire import json, query, query_json, rest_json, xml
+from .wire.protocol import Protocol, resource, spoken
 
 MAXIMUM_BODY_BYTES = 6 * 1_048_576  # a batch of 1 MiB with every character escaped as \uXXXX
 
@@ -113,7 +116,7 @@ def decode(
     Raises Refusal for everything that is wrong with the request itself. Bodies beyond 6 MiB are refused.
     """
     request_id = environment.request_ids()
-    protocol = spoken(http.headers)
+    protocol = spoken(http.headers, http.path)
     access, settings = environment.access, environment.settings
     read = partial(_read, http, environment, protocol, service, action)
     try:
@@ -137,6 +140,8 @@ def _read(
         found = _read_peek(http, environment, protocol)
     elif protocol is Protocol.JSON:
         found = _read_json(http, environment)
+    elif protocol is Protocol.REST_JSON:
+        found = _read_rest(http, environment)
     else:
         found = _read_query(http, environment)
     if action is not None and (found.action.name != action or found.action.service != service):
@@ -151,6 +156,16 @@ def _read_json(http: HttpRequest, environment: Environment) -> Read:
         raise InvalidAction.named(target.decode("latin-1").rpartition(".")[2])
     request = _decoded(action, json.decoder(action.request), http.body)
     return Read(action, request, _header_caller(http, environment) or _nobody(environment))
+
+
+def _read_rest(http: HttpRequest, environment: Environment) -> Read:
+    kind, label = resource(http.path) or ("", None)
+    action = BY_ROUTE.get((http.method, kind, label is not None))
+    if action is None:
+        raise UnknownOperationException
+    request = rest_json.decoder(action.request)(label, http.query, http.body)
+    caller = _header_caller(http, environment) or _presigned_caller(http, environment) or _nobody(environment)
+    return Read(action, request, caller)
 
 
 def _read_query(http: HttpRequest, environment: Environment) -> Read:
@@ -174,6 +189,8 @@ def _decoded(action: Action, decoder: Callable[[Any], Any], given: Any) -> Any:
 
 def addressed(http: HttpRequest) -> str:
     """The service that a request which could not be read was meant for: its errors have their own form."""
+    if resource(http.path) is not None:
+        return "scheduler"
     target = http.headers.get(b"x-amz-target", b"")
     scope = http.headers.get(b"authorization", b"")
     version = SERVICES["sns"].version.encode()
@@ -189,7 +206,7 @@ def _query_action(tree: query.Tree, signed_service: str) -> Action:
     versions = [service.name for service in SERVICES.values() if service.version == tree.get("Version")]
     for service in (signed_service, *versions, *SERVICES):
         action = BY_NAME.get((service, name))
-        if action is not None:
+        if action is not None and not action.route:
             return action
     raise InvalidAction.named(name[:256])
 
@@ -236,6 +253,12 @@ def _query_caller(tree: query.Tree, environment: Environment) -> Caller | None:
     return _caller(scope.encode(), environment) if isinstance(scope, str) else None
 
 
+def _presigned_caller(http: HttpRequest, environment: Environment) -> Caller | None:
+    """X-Amz-Credential of a presigned address of REST-JSON."""
+    scope = next((value for name, value in query_pairs(http.query) if name == b"X-Amz-Credential"), None)
+    return None if scope is None else _caller(scope, environment)
+
+
 def _caller(scope: bytes, environment: Environment) -> Caller | None:
     settings = environment.settings
     if len(scope) > LONGEST_SCOPE_BYTES:
@@ -267,6 +290,10 @@ def encode(call: Call, result: Any) -> HttpResponse:
     request_id, action = call.context.request_id, call.action
     if call.protocol is Protocol.JSON:
         return HttpResponse(200, _headers(json.CONTENT_TYPE, request_id), json.encode_result(result))
+    if call.protocol is Protocol.REST_JSON:
+        return HttpResponse(
+            200, _headers(rest_json.CONTENT_TYPE, request_id), rest_json.encode_result(result)
+        )
     if call.protocol is Protocol.QUERY_JSON and action is not PEEK:
         body = query_json.encode_result(action.name, result, request_id)
         return HttpResponse(200, _headers(query_json.CONTENT_TYPE, request_id), body)
@@ -284,6 +311,9 @@ def encode_error(protocol: Protocol, error: AwsError, request_id: str, service: 
         headers = _headers(json.CONTENT_TYPE, request_id)
         headers.append((b"x-amzn-query-error", f"{error.query_code};{error.fault}".encode()))
         body = json.encode_error(error)
+    elif protocol is Protocol.REST_JSON:
+        kind, body = rest_json.encode_error(error)
+        headers = [*_headers(rest_json.CONTENT_TYPE, request_id), (rest_json.ERROR_HEADER, kind)]
     elif protocol is Protocol.QUERY_JSON:
         headers = _headers(query_json.CONTENT_TYPE, request_id)
         body = query_json.encode_error(error, request_id)

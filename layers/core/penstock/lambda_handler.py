@@ -50,7 +50,7 @@ class Handler:
         if not answered.sender_fault:
             self._log(error, request_id, call, lambda_context)
         service = call.action.service if call else self.service or gateway.addressed(http)
-        return gateway.encode_error(spoken(http.headers), answered, request_id, service)
+        return gateway.encode_error(spoken(http.headers, http.path), answered, request_id, service)
 
     def _log(
         self, error: Exception, request_id: str, call: gateway.Call | None, lambda_context: object

@@ -1,6 +1,7 @@
 """The service as one ASGI application.
 
     POST|GET / and /{account}/{queue} ──► hot_path (raw ASGI); /_aws/sqs/messages too, if it is served
+    /schedules, /schedule-groups, /tags ► hot_path: EventBridge Scheduler
     everything else                   ──► FastAPI: /v1 (native REST), /v1/openapi.json, /livez, /readyz
 
 FastAPI's middleware and routing cost more than the whole hot path, so the SQS paths never reach them.

@@ -1,12 +1,14 @@
 """The ways in which a request can be spoken, and is then answered."""
 
+import re
 from collections.abc import Mapping
 from enum import Enum
 from functools import lru_cache
+from urllib.parse import unquote_to_bytes
 
 
 class Protocol(Enum):
-    """JSON: AWS JSON 1.0, by `X-Amz-Target`. The others: form parameters with `Action`.
+    """JSON: AWS JSON 1.0, by `X-Amz-Target`. REST_JSON: by method and path. The others: form parameters with `Action`.
 
     QUERY is answered in XML, QUERY_JSON in JSON, because `Accept` says so.
     """
@@ -14,10 +16,31 @@ class Protocol(Enum):
     JSON = "json"
     QUERY = "query"
     QUERY_JSON = "query-json"
+    REST_JSON = "rest-json"
 
 
-def spoken(headers: Mapping[bytes, bytes]) -> Protocol:
-    """The protocol of a request, by its headers (names in lower case)."""
+# The resources of EventBridge Scheduler, and which one of them.
+_RESOURCE = re.compile(r"/(schedules|schedule-groups|tags)(?:/(.*))?", re.DOTALL).fullmatch
+REST_METHODS = frozenset(("GET", "POST", "PUT", "DELETE"))
+
+
+def resource(path: str) -> tuple[str, str | None] | None:
+    """Kind and label of the resource at a path of REST-JSON, or None: `/schedules/a` is `("schedules", "a")`.
+
+    Some servers hand paths on as they were written, others decoded; no label has a percent sign, so both will do.
+    """
+    match = _RESOURCE(path) if path.startswith(("/schedule", "/tags")) else None
+    if match is None:
+        return None
+    if match[2] is None:
+        return match[1], None
+    return match[1], unquote_to_bytes(match[2].encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
+
+
+def spoken(headers: Mapping[bytes, bytes], path: str) -> Protocol:
+    """The protocol of a request, by its path and its headers (names in lower case)."""
+    if path != "/" and resource(path) is not None:
+        return Protocol.REST_JSON
     if b"x-amz-target" in headers:
         return Protocol.JSON
     accept = headers.get(b"accept", b"*/*")
