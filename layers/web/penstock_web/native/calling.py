@@ -1,8 +1,8 @@
 """How a native route runs its operation."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Generator, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, MutableMapping
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, cast
 
 import msgspec
 from fastapi import Depends, Request, Response
@@ -84,6 +84,25 @@ def _call(request: Request) -> NativeCall:
 
 
 Call = Annotated[NativeCall, Depends(_call)]
+
+
+def schema_of(kind: Any) -> dict[str, Any]:
+    """The JSON schema of a type of msgspec's for the OpenAPI document, whole: a reference would lead nowhere in it."""
+    (schema,), named = msgspec.json.schema_components((kind,), ref_template="{name}")
+    return cast("dict[str, Any]", _inlined(schema, named))
+
+
+def _inlined(schema: Any, named: Mapping[str, Any]) -> Any:
+    if isinstance(schema, dict):
+        if "$ref" in schema:
+            return _inlined(named[schema["$ref"]], named)
+        return {name: _inlined(value, named) for name, value in schema.items()}
+    return [_inlined(one, named) for one in schema] if isinstance(schema, list) else schema
+
+
+def body_of_type(kind: Any) -> dict[str, Any]:
+    """The request body of a route that reads it itself, for `openapi_extra`."""
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema_of(kind)}}}}
 
 
 def json_response(value: Any, status: int = 200) -> Response:

@@ -1,21 +1,17 @@
 """/v1/events: routed events, and who gets them."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
-import msgspec
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from . import publishing
-from .calling import Call, NativeRoute, json_response
+from .calling import Call, NativeRoute, body_of_type, json_response
 from .documents import NewEvent, read_event
 from .shapes import BindingPage, Matched, NewSubscription, Subscription
 
 router = APIRouter(tags=["events"], route_class=NativeRoute)
 
-_, _SCHEMAS = msgspec.json.schema_components((NewEvent,))
-_EVENT: dict[str, Any] = {
-    "requestBody": {"required": True, "content": {"application/json": {"schema": _SCHEMAS["NewEvent"]}}}
-}
+_EVENT = body_of_type(NewEvent)
 
 BindingId = Annotated[int, Path(ge=1, lt=2**63)]
 Limit = Annotated[int, Query(ge=1, le=1_000)]

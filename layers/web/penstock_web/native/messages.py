@@ -8,17 +8,16 @@ from fastapi import APIRouter, Query, Request, Response
 from penstock import errors
 
 from . import operations
-from .calling import Call, NativeRoute, json_response
+from .calling import Call, NativeRoute, body_of_type, json_response, schema_of
 from .documents import NewMessage, StoredMessage, read_messages
 from .shapes import Deleted, Deletion, Hidden, MessageId, Seconds12h, State, Visibility
 
 router = APIRouter(prefix="/queues/{name}", tags=["messages"], route_class=NativeRoute)
 
-_, _SCHEMAS = msgspec.json.schema_components((NewMessage, StoredMessage))
-_SENT = {"anyOf": [_SCHEMAS["NewMessage"], {"type": "array", "items": _SCHEMAS["NewMessage"], "minItems": 1}]}
-_SEND_BODY = {"requestBody": {"required": True, "content": {"application/json": {"schema": _SENT}}}}
-_LISTED = {"type": "array", "items": _SCHEMAS["StoredMessage"]}
-_READ: dict[int | str, dict[str, Any]] = {200: {"content": {"application/json": {"schema": _LISTED}}}}
+_SEND_BODY = body_of_type(NewMessage | Annotated[list[NewMessage], msgspec.Meta(min_length=1)])
+_READ: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/json": {"schema": schema_of(list[StoredMessage])}}}
+}
 
 Limit = Annotated[int, Query(ge=1, le=1_000)]
 After = Annotated[int | None, Query(ge=0, lt=2**63)]

@@ -3,7 +3,6 @@
 from collections.abc import Generator, Sequence
 from typing import Any
 
-import msgspec
 from fastapi import APIRouter, Request, Response
 
 from penstock import errors
@@ -14,17 +13,14 @@ from penstock.receipt import Handle
 from penstock.statements import TRANSACT
 
 from . import publishing
-from .calling import Call, NativeRoute, json_response
+from .calling import Call, NativeRoute, body_of_type, json_response
 from .documents import Transaction, read_transaction, to_request
 from .errors import StaleReceipt
 from .operations import arn_of
 
 router = APIRouter(tags=["transactions"], route_class=NativeRoute)
 
-_, _SCHEMAS = msgspec.json.schema_components((Transaction,))
-_BODY: dict[str, Any] = {
-    "requestBody": {"required": True, "content": {"application/json": {"schema": _SCHEMAS["Transaction"]}}}
-}
+_BODY = body_of_type(Transaction)
 
 
 @router.post("/transactions", openapi_extra=_BODY, response_class=Response)
