@@ -24,6 +24,10 @@ begin
     update queue.schedule s set last_fired_at = v_now, fire_count = s.fire_count + 1
     where s.schedule_id = v_schedule.schedule_id;
     return query select date_trunc('second', v_now), v_now, v_ids, null::text, null::text;
-exception when sqlstate 'QU006' then
-    return query select null::timestamptz, null::timestamptz, null::jsonb, 'TargetFailed'::text, sqlerrm;
+exception
+    when sqlstate 'QU006' then
+        return query select null::timestamptz, null::timestamptz, null::jsonb, 'TargetFailed'::text, sqlerrm;
+    when sqlstate 'QU007' then
+        return query select null::timestamptz, null::timestamptz, null::jsonb, 'TargetFailed'::text,
+            'a message to a topic of SNS is signed, which the worker does';
 end $$;
