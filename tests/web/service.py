@@ -26,9 +26,13 @@ class Service:
 
     def sqs(self) -> Any:
         """A boto3 client that tries once and waits long."""
+        return self.client("sqs")
+
+    def client(self, service: str) -> Any:
+        """The same for another service."""
         config = Config(retries={"total_max_attempts": 1}, read_timeout=60, max_pool_connections=50)
         return boto3.client(
-            "sqs", endpoint_url=self.url, region_name="us-east-1", config=config,
+            service, endpoint_url=self.url, region_name="us-east-1", config=config,
             aws_access_key_id="x", aws_secret_access_key="x",
         )  # fmt: skip
 

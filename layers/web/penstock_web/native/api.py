@@ -14,7 +14,7 @@ from fastapi.security import HTTPBearer
 from penstock.context import Environment
 from penstock.effects import Operation
 
-from . import deliveries, events, messages, queues, transactions
+from . import deliveries, events, messages, queues, schedules, transactions
 from .calling import Native
 from .errors import add_error_handlers
 from .shapes import ErrorAnswer
@@ -33,5 +33,5 @@ def add_native_api(app: FastAPI, environment: Environment, drive: Drive) -> None
         "default": {"model": ErrorAnswer},
         422: {"model": ErrorAnswer},
     }
-    for router in (queues.router, messages.router, events.router, transactions.router, deliveries.router):
-        app.include_router(router, prefix="/v1", responses=problems, dependencies=[Depends(BEARER)])
+    for module in (queues, messages, events, transactions, deliveries, schedules):
+        app.include_router(module.router, prefix="/v1", responses=problems, dependencies=[Depends(BEARER)])

@@ -128,15 +128,16 @@ _transaction = msgspec.json.Decoder(Transaction)
 
 def read_event(body: bytes) -> NewEvent:
     """The event of a request. Raises InvalidParameterValue."""
-    return _read(_event, body)
+    return read_as(_event, body)
 
 
 def read_transaction(body: bytes) -> Transaction:
     """The transaction of a request. Raises InvalidParameterValue."""
-    return _read(_transaction, body)
+    return read_as(_transaction, body)
 
 
-def _read(decoder: "msgspec.json.Decoder[T]", body: bytes) -> T:
+def read_as(decoder: "msgspec.json.Decoder[T]", body: bytes) -> T:
+    """A request's body. Raises InvalidParameterValue."""
     try:
         return decoder.decode(body.decode())  # raw parts are not looked at: as in read_messages
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

@@ -5,6 +5,7 @@ row; every other fault of the sender is `bad_request`.
 """
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -50,6 +51,36 @@ class DeliveryNotFound(AwsError):  # noqa: N818 - called as the answer is
     default_message = "The delivery does not exist."
 
 
+class ScheduleNotFound(AwsError):  # noqa: N818 - called as the answer is
+    """There is no schedule of this name."""
+
+    json_type = query_code = "ScheduleNotFound"
+    status = 404
+
+    @classmethod
+    def named(cls, name: str) -> "ScheduleNotFound":
+        """Of this name."""
+        return cls(f"Schedule '{name}' does not exist")
+
+
+class ScheduleConflict(AwsError):  # noqa: N818 - called as the answer is
+    """The name is taken, or what is there cannot be done this to."""
+
+    json_type = query_code = "ScheduleConflict"
+    status = 409
+
+
+class ScheduleUnusable(AwsError):  # noqa: N818 - called as the answer is
+    """A schedule that could never be fired as it is written. `details` are told with it, where an expression is wrong:
+    position (from 0, in what was written), suggestion, examples."""
+
+    json_type = query_code = "ScheduleInvalid"
+
+    def __init__(self, message: str, details: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.details = details or {}
+
+
 # class: status, code, hint
 TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
     errors.QueueDoesNotExist: (404, "queue_not_found", "Create it with POST /v1/queues."),
@@ -57,6 +88,9 @@ TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
     SubscriptionNotFound: (404, "subscription_not_found", None),
     StaleReceipt: (409, "stale_receipt", "Nothing of the transaction was done."),
     DeliveryNotFound: (404, "delivery_not_found", "It may have been delivered."),
+    ScheduleNotFound: (404, "schedule_not_found", None),
+    ScheduleConflict: (409, "schedule_conflict", None),
+    ScheduleUnusable: (400, "schedule_invalid", None),
     errors.QueueNameExists: (409, "queue_exists", None),
     errors.QueueDeletedRecently: (409, "queue_exists", "QUEUE_RECREATE_INTERVAL_SECONDS sets how long."),
     errors.ReceiptHandleIsInvalid: (
@@ -101,7 +135,10 @@ def error_response(error: AwsError) -> JSONResponse:
         headers["www-authenticate"] = "Bearer"  # RFC 9110, 11.6.1
     if error.retry_after_seconds is not None:
         headers["retry-after"] = str(error.retry_after_seconds)
-    return JSONResponse(body_of(code, error.message, hint), status, headers)
+    body: dict[str, dict[str, Any]] = {**body_of(code, error.message, hint)}
+    if isinstance(error, ScheduleUnusable):
+        body["error"].update(error.details)
+    return JSONResponse(body, status, headers)
 
 
 def add_error_handlers(app: FastAPI, environment: Environment) -> None:

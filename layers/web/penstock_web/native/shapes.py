@@ -163,11 +163,17 @@ class Retried(BaseModel):
 
 
 class Problem(BaseModel):
-    """What went wrong; `hint` says what to do about it, where that is known."""
+    """What went wrong; `hint` says what to do about it, where that is known.
+
+    Of a schedule's expression: where it is wrong, counted from 0, what was probably meant, and examples.
+    """
 
     code: str
     message: str
     hint: str | None = None
+    position: int | None = None
+    suggestion: str | None = None
+    examples: list[str] | None = None
 
 
 class ErrorAnswer(BaseModel):
