@@ -17,7 +17,7 @@ NAMESPACES = {
     "sqs": "{http://queue.amazonaws.com/doc/2012-11-05/}",
     "sns": "{http://sns.amazonaws.com/doc/2010-03-31/}",
 }
-TYPES = {"string": str, "integer": int, "long": int, "boolean": bool, "blob": str}
+TYPES = {"string": str, "integer": int, "long": int, "boolean": bool, "blob": str, "timestamp": float}
 # Names that AWS's JSON of the Query protocol has, in the samples that it publishes.
 QUERY_JSON_NAMES = {"messages": "Messages", "queueUrls": "QueueUrls"}
 

@@ -83,7 +83,6 @@ COMMON: Mapping[type[AwsError], str] = {
     errors.ExpiredToken: "ExpiredTokenException",
     errors.IncompleteSignature: "IncompleteSignatureException",
     errors.InternalFailure: InternalServerException.json_type,
-    errors.InvalidAction: UnknownOperationException.json_type,
     errors.InvalidClientTokenId: "UnrecognizedClientException",
     errors.MissingAuthenticationToken: "MissingAuthenticationTokenException",
     errors.RequestEntityTooLarge: "RequestEntityTooLargeException",

@@ -145,7 +145,7 @@ def _read(
     else:
         found = _read_query(http, environment)
     if action is not None and (found.action.name != action or found.action.service != service):
-        raise InvalidAction.named(found.action.name)
+        raise UnknownOperationException if found.action.route else InvalidAction.named(found.action.name)
     return found
 
 
