@@ -34,8 +34,9 @@ provider "aws" {
   skip_requesting_account_id  = true
 
   endpoints {
-    sns = var.endpoint
-    sqs = var.endpoint
+    scheduler = var.endpoint
+    sns       = var.endpoint
+    sqs       = var.endpoint
   }
 
   default_tags {
