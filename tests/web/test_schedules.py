@@ -212,6 +212,15 @@ def test_a_time_that_has_passed(http: httpx.Client) -> None:
     assert (over["status"], over["last_error"]) == ("paused", "no future occurrence")
 
 
+def test_a_time_that_has_just_passed(http: httpx.Client) -> None:
+    """It passed while the request was under way: not lost. One that is written again may have fired already."""
+    just = (datetime.now(UTC) - timedelta(seconds=20)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    made = create(http, cron=None, fire_at=just)
+    assert (made["status"], made["next_fire_at"]) == ("active", just)
+    again = http.put("/v1/schedules/other", json={"fire_at": just, "target": TARGET}).json()
+    assert (again["status"], again["next_fire_at"]) == ("paused", None)
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [

@@ -96,6 +96,19 @@ def next_fire(expression: Expression, after: datetime, period: Period) -> dateti
     return None if found is None or (period.end is not None and found > period.end) else found
 
 
+def first_fire(
+    mode: str, expression: Expression, now: datetime, period: Period, context: Context
+) -> datetime | None:
+    """The first occurrence of a schedule that is written now; `mode` is that of queue.put_schedule.
+
+    A one-shot that is made has the grace of misfires: its moment may have passed while the request was under way. One
+    that is replaced has not: it may have fired and been deleted, and whoever writes it again means no second time.
+    """
+    if mode == "create" and expression.is_one_shot:
+        now -= timedelta(seconds=context.environment.settings.queue_schedule_misfire_grace_seconds)
+    return next_fire(expression, now, period)
+
+
 def next_fires(row: ScheduleRow, count: int) -> list[datetime]:
     """The next occurrences of a schedule that is not paused, the stored one first."""
     period = Period(row.start_at, row.end_at, row.anchor_at)

@@ -112,7 +112,7 @@ def put(
         "action_after_completion": request.action_after_completion or "NONE",
         "client_token": token_of(request.client_token, request) if mode == "create" else None,
     }
-    following = schedule_rows.next_fire(expression, now, period)
+    following = schedule_rows.first_fire(mode, expression, now, period, context)
     place = (context.account_id, context.region, group, request.name)
     ((columns, _, error),) = yield Sql(PUT_SCHEDULE, (*place, mode, as_json(fields), following))
     if error is not None:

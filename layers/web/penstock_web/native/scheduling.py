@@ -78,7 +78,7 @@ def replace(name: str, new: NewSchedule, context: Context) -> Generator[Effect, 
 def put(name: str, mode: str, new: NewSchedule, context: Context) -> Generator[Effect, Any, Written]:
     expression, fields = definition(new)
     now, _ = yield from schedule_rows.read(DEFAULT_GROUP, name, context)
-    following = schedule_rows.next_fire(expression, now, period_of(fields))
+    following = schedule_rows.first_fire(mode, expression, now, period_of(fields), context)
     ((columns, created, error),) = yield Sql(
         PUT_SCHEDULE, (*place(context), name, mode, as_json(fields), following)
     )
