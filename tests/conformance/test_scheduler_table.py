@@ -17,6 +17,7 @@ import botocore.session
 import httpx
 import pytest
 
+from infra.local_lambda.events import EVENT_FORMS, EventForm, Request, Response, event_of, response_of
 from penstock.actions import ACTIONS
 from tests.conformance.clock import Clock
 from tests.conformance.doors import Doors
@@ -24,7 +25,6 @@ from tests.conformance.judge import checked
 from tests.conformance.scenario import Sqs
 from tests.conformance.scheduler import Scheduler
 from tests.lambda_door import Functions, file_name, function_for
-from tests.lambda_events import EVENT_FORMS, EventForm, Request, Response, event_of, response_of
 
 Members = dict[str, Any]
 MODEL = botocore.session.get_session().get_service_model("scheduler")

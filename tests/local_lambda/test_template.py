@@ -16,7 +16,7 @@ from infra.local_lambda.events import Request
 from infra.local_lambda.front import by_route, by_rule
 from infra.local_lambda.template import Route, read_stack
 from infra.local_lambda.values import TemplateError, Values, expanded
-from penstock.actions import BY_TARGET
+from penstock.actions import ACTIONS, BY_TARGET
 from tests.lambda_door import ROOT
 
 TEMPLATE = {
@@ -152,3 +152,14 @@ def test_every_action_of_json_has_a_rule() -> None:
         assert choose(request) == f"{action.service.capitalize()}{action.name}"
     assert choose(Request(headers=(("X-Amz-Target", "AmazonSQS.Nothing"),))) == default == "Gateway"
     assert len({rule.priority for rule in rules}) == len(rules)
+
+
+def test_every_action_of_rest_json_has_a_rule() -> None:
+    choose = by_rule(*read_balancer(ROOT / "infra/alb/template.yaml"))
+    routed = [action for action in ACTIONS if action.route]
+    assert routed
+    for action in routed:
+        method, path = action.route.split()
+        asked = path.replace("{Name}", "a").replace("{ResourceArn}", "arn%3Aaws%3Ascheduler%2Fa")
+        assert choose(Request(method, asked)) == f"{action.service.capitalize()}{action.name}"
+    assert choose(Request("PATCH", "/schedules/a")) == choose(Request("GET", "/schedulesx")) == "Gateway"

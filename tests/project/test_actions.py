@@ -15,11 +15,7 @@ from tests.lambda_door import FUNCTIONS, file_name, load_handler
 
 TEMPLATE = FUNCTIONS.parent / "template.yaml"
 FILES = sorted(FUNCTIONS.rglob("*.py"))
-<<<<<<< HEAD
-OTHERS = {"gateway", "rest", "maintain", "move", "deliver_webhooks"}
-=======
-OTHERS = {"gateway", "maintain", "move", "deliver_webhooks", "fire_schedules"}
->>>>>>> 8c1d6de (schedules: fire them)
+OTHERS = {"gateway", "rest", "maintain", "move", "deliver_webhooks", "fire_schedules"}
 
 
 class Loader(yaml.SafeLoader):
@@ -93,11 +89,7 @@ def test_functions_share_code_layer_and_role(
         assert properties.get("Layers", []) == ([{"Ref": "WebLayer"}] if name == "Rest" else [])
 
 
-<<<<<<< HEAD
-def test_routes_lead_to_the_gateway_and_the_rest_api(functions: dict[str, dict[str, Any]]) -> None:
-=======
-def test_routes_lead_to_the_gateway_or_to_the_action(functions: dict[str, dict[str, Any]]) -> None:
->>>>>>> 74ddcb0 (scheduler: EventBridge Scheduler's 12 actions at both doors)
+def test_routes_lead_to_the_gateway_the_rest_api_or_the_action(functions: dict[str, dict[str, Any]]) -> None:
     routes = {
         (event["Properties"]["Method"], event["Properties"]["Path"], name)
         for name, properties in functions.items()
@@ -106,10 +98,8 @@ def test_routes_lead_to_the_gateway_or_to_the_action(functions: dict[str, dict[s
     }
     paths = ("/", "/{account}/{queue}")
     expected = {(method, path, "Gateway") for method in ("POST", "GET") for path in paths}
-<<<<<<< HEAD
-    assert routes == expected | {("GET", "/{certificate}", "Gateway"), ("ANY", "/v1/{path+}", "Rest")}
-=======
-    assert routes == expected | {("GET", "/{certificate}", "Gateway")} | set(map(route, BY_ROUTE.values()))
+    others = {("GET", "/{certificate}", "Gateway"), ("ANY", "/v1/{path+}", "Rest")}
+    assert routes == expected | others | set(map(route, BY_ROUTE.values()))
 
 
 def route(action: Any) -> tuple[str, str, str]:
@@ -117,7 +107,6 @@ def route(action: Any) -> tuple[str, str, str]:
     method, path = action.route.split()
     path = path.replace("{Name}", "{name}").replace("{ResourceArn}", "{arn+}")
     return method, path, f"{action.service.capitalize()}{action.name}"
->>>>>>> 74ddcb0 (scheduler: EventBridge Scheduler's 12 actions at both doors)
 
 
 def test_each_line_of_the_policies_says_why() -> None:
