@@ -353,6 +353,17 @@ create table queue.schedule (
 ) with (fillfactor=70, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0);
 CREATE INDEX schedule_due ON queue.schedule USING btree (due_at, schedule_id) WHERE (status = 'active'::text);
 
+create table queue.schedule_deletion (
+    account_id text not null,
+    region text not null,
+    group_name text not null,
+    name text not null,
+    client_token text not null,
+    deleted_at timestamp with time zone not null default clock_timestamp(),
+    constraint schedule_deletion_pkey PRIMARY KEY (account_id, region, group_name, name, client_token)
+);
+CREATE INDEX schedule_deletion_deleted_at ON queue.schedule_deletion USING btree (deleted_at);
+
 create table queue.schedule_group (
     account_id text not null,
     region text not null,
@@ -814,6 +825,10 @@ function queue.drop_schedule(p_account_id text, p_region text, p_group text, p_n
 
 function queue.drop_schedule_group(p_account_id text, p_region text, p_name text)
     returns TABLE(dropped boolean, schedules bigint)
+    language plpgsql;
+
+function queue.drop_schedule_once(p_account_id text, p_region text, p_group text, p_name text, p_client_token text)
+    returns TABLE(dropped boolean)
     language plpgsql;
 
 function queue.drop_subscription(p_arn text, p_anonymous boolean, p_confirmation text)

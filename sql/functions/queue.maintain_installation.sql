@@ -1,6 +1,7 @@
 -- queue.maintain_installation(limit): what belongs to no queue: messages of deleted queues, deduplication ids and
--- ReceiveRequestAttemptIds that are over, watchers that went, what is over of topics, signing keys retired for over 30
--- days, history's partitions (days ahead made, days beyond p_history_days dropped).
+-- ReceiveRequestAttemptIds that are over, watchers that went, what is over of topics, ClientTokens of schedules' deletions
+-- after a day, signing keys retired for over 30 days, history's partitions (days ahead made, days beyond p_history_days
+-- dropped).
 -- At most p_limit rows of each a call. Returns rows removed. Called by: the worker `maintain`.
 create or replace function queue.maintain_installation(p_limit int, p_history_days int) returns bigint
 language plpgsql as $$
@@ -20,6 +21,11 @@ begin
     delete from queue.receive_attempt a where a.ctid = any (array(
         select e.ctid from queue.receive_attempt e where e.received_at < v_now - interval '5 minutes'
         order by e.received_at limit p_limit for update skip locked));
+    get diagnostics v_rows = row_count;
+    v_removed := v_removed + v_rows;
+    delete from queue.schedule_deletion s where s.ctid = any (array(
+        select e.ctid from queue.schedule_deletion e where e.deleted_at < v_now - interval '1 day'
+        order by e.deleted_at limit p_limit for update skip locked));
     get diagnostics v_rows = row_count;
     v_removed := v_removed + v_rows;
     delete from queue.signing_key k where k.retired_at < v_now - interval '30 days';

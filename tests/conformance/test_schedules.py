@@ -131,6 +131,24 @@ def test_client_tokens(scheduler: Scheduler) -> None:
     assert "Description" not in scheduler.get(given["Name"])
 
 
+def test_client_tokens_of_deletions(scheduler: Scheduler) -> None:
+    """The same request again has been done already, whatever is there by now."""
+    name, group = scheduler.create(), scheduler.group()
+    for _ in range(2):
+        scheduler.client.delete_schedule(Name=name, ClientToken="t")
+        scheduler.client.delete_schedule_group(Name=group, ClientToken="t")
+    assert scheduler.refused("delete_schedule", Name=name, ClientToken="u") == MISSING
+    assert scheduler.refused("delete_schedule_group", Name=group, ClientToken="u") == MISSING
+    scheduler.create(Name=name)
+    scheduler.client.create_schedule_group(Name=group)
+    scheduler.client.delete_schedule(Name=name, ClientToken="t")
+    scheduler.client.delete_schedule_group(Name=group, ClientToken="t")
+    assert scheduler.get(name)["Name"] == name
+    assert scheduler.client.get_schedule_group(Name=group)["State"] == "ACTIVE"
+    scheduler.client.delete_schedule(Name=name, ClientToken="u")
+    assert scheduler.refused("get_schedule", Name=name) == MISSING
+
+
 @pytest.mark.parametrize("expression", ["rate(1 day)", "cron(0 10 ? * MON-FRI *)", "at(2036-02-29T23:59:59)"])
 def test_a_time_zone_belongs_to_every_form(scheduler: Scheduler, expression: str) -> None:
     name = scheduler.create(ScheduleExpression=expression, ScheduleExpressionTimezone="America/New_York")

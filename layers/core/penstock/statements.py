@@ -161,7 +161,7 @@ LIST_SCHEDULE_RUNS = Statement("queue.list_schedule_runs", ("text", "text", "tex
 PUT_SCHEDULE_GROUP = Statement("queue.put_schedule_group", ("text", "text", "text", "jsonb", "text"))
 READ_SCHEDULE_GROUP = Statement("queue.read_schedule_group", ("text", "text", "text"))
 LIST_SCHEDULE_GROUPS = Statement("queue.list_schedule_group_page", ("text", "text", "text", "text", "int4"))
-DROP_SCHEDULE_GROUP = Statement("queue.drop_schedule_group", ("text", "text", "text"))
+DROP_SCHEDULE_ONCE = Statement("queue.drop_schedule_once", ("text", "text", "text", "text", "text"))
 TAG_SCHEDULE_GROUP = Statement("queue.tag_schedule_group", ("text", "text", "text", "jsonb", "int4"))
 UNTAG_SCHEDULE_GROUP = Statement("queue.untag_schedule_group", ("text", "text", "text", "text[]"))
 

@@ -20,7 +20,7 @@ from ..errors_scheduler import (
 )
 from ..messages import scheduler
 from ..statements import (
-    DROP_SCHEDULE_GROUP,
+    DROP_SCHEDULE_ONCE,
     LIST_SCHEDULE_GROUPS,
     PUT_SCHEDULE_GROUP,
     READ_SCHEDULE_GROUP,
@@ -83,10 +83,11 @@ def get_schedule_group(
 def delete_schedule_group(
     request: scheduler.DeleteScheduleGroupRequest, context: Context
 ) -> Generator[Effect, Any, None]:
-    """Deletes a group with its schedules, at once: nobody sees it DELETING."""
+    """Deletes a group with its schedules, at once: nobody sees it DELETING. Tokens as for schedules."""
     if request.name == DEFAULT_GROUP:
         raise ValidationException("The default schedule group cannot be deleted.")
-    ((dropped, _),) = yield Sql(DROP_SCHEDULE_GROUP, (context.account_id, context.region, request.name))
+    place = (context.account_id, context.region, request.name, "")
+    ((dropped,),) = yield Sql(DROP_SCHEDULE_ONCE, (*place, request.client_token))
     if not dropped:
         raise missing(request.name)
 

@@ -16,7 +16,7 @@ from ..effects import Effect, Sql
 from ..errors_scheduler import ConflictException, ResourceNotFoundException, ValidationException
 from ..messages import scheduler
 from ..schedules.expression import Expression, ScheduleInvalid, parse_aws
-from ..statements import DROP_SCHEDULE, LIST_SCHEDULES, PUT_SCHEDULE
+from ..statements import DROP_SCHEDULE_ONCE, LIST_SCHEDULES, PUT_SCHEDULE
 from . import paging, schedule_rows, scheduler_targets
 from .schedule_rows import Period, ScheduleRow, row_of
 from .scheduler_groups import check_group, token_of
@@ -57,9 +57,9 @@ def get_schedule(
 def delete_schedule(
     request: scheduler.DeleteScheduleRequest, context: Context
 ) -> Generator[Effect, Any, None]:
-    """Deletes a schedule, and what it would still have tried again."""
-    group = request.group_name or DEFAULT_GROUP
-    ((dropped,),) = yield Sql(DROP_SCHEDULE, (context.account_id, context.region, group, request.name))
+    """Deletes a schedule, and what it would still have tried again. The same ClientToken again changes nothing."""
+    place = (context.account_id, context.region, request.group_name or DEFAULT_GROUP, request.name)
+    ((dropped,),) = yield Sql(DROP_SCHEDULE_ONCE, (*place, request.client_token))
     if not dropped:
         raise ResourceNotFoundException.missing(f"Schedule {request.name}")
 
