@@ -903,6 +903,10 @@ function queue.fire_schedules(p_schedule_ids bigint[], p_next_fire_at timestamp 
     returns TABLE(schedule_id bigint, outcome text, fired integer, skipped integer, failed integer, detail text)
     language plpgsql;
 
+function queue.fire_together(p_schedule_ids bigint[], p_next_fire_at timestamp with time zone[], p_at timestamp with time zone[])
+    returns bigint[]
+    language plpgsql;
+
 function queue.first_instant(p_local timestamp without time zone, p_zone text)
     returns timestamp with time zone
     language sql stable;
@@ -1042,6 +1046,10 @@ function queue.matching_bindings(p_account_id text, p_region text, p_routing_key
 function queue.message_exists(p_queue_id integer, p_public_id bigint)
     returns boolean
     language plpgsql stable;
+
+function queue.message_size(p_body text, p_attributes jsonb)
+    returns integer
+    language sql immutable;
 
 function queue.message_state(p_visible_at timestamp with time zone, p_receive_count integer)
     returns text
@@ -1321,6 +1329,10 @@ function queue.schedule_input(p_schedule queue.schedule, p_at timestamp with tim
 
 function queue.schedule_inputs(p_schedule_ids bigint[], p_at timestamp with time zone[])
     returns TABLE(n integer, input text)
+    language sql stable;
+
+function queue.schedule_message(p_schedule queue.schedule, p_at timestamp with time zone, p_out_of_band boolean)
+    returns TABLE(body text, attributes jsonb, size integer)
     language sql stable;
 
 function queue.schedule_overlaps(p_schedule queue.schedule)

@@ -1,8 +1,6 @@
 -- queue.dispatch_schedule(schedule, occurrence, out of band, attempt, letter): sends what a schedule says, to its queue
 -- or topic, in this transaction. p_attempt: 1, 2, …; p_letter: for a topic of SNS, what schedules/letters.py made of the
 -- message: {version, message_id, contents, facts}.
--- The target of the REST API is {"queue" | "topic", "body", "attributes", "facts"}: the message's text as it was sent,
--- its attributes in SQS's JSON, what filter policies compare. That of SQL is {"queue" | "topic", "message", "headers"}.
 -- Returns [{"queue_name", "msg_id"}], a member a message; of a topic of SNS without ids.
 -- Raises QU006 (the target did not take it; detail: the error's code as AWS names it), QU007 (detail: the version that
 -- the letter has to be signed with). Locks: those of send_messages, publish_events, publish_messages.
@@ -13,29 +11,25 @@ returns jsonb
 language plpgsql as $$
 declare
     v_target jsonb := (p_schedule).target;
-    v_body text := coalesce(v_target ->> 'body', (v_target -> 'message')::text);
-    v_attributes jsonb;
+    v_message record;
 begin
     if v_target ? 'Arn' then
         return case when v_target ->> 'Arn' like 'arn:%:sns:%' then queue.invoke_topic(v_target, p_letter)
             else queue.invoke_queue(p_schedule, p_at, p_attempt) end;
     end if;
-    v_attributes := coalesce(v_target -> 'attributes', queue.as_attributes(nullif(v_target -> 'headers', 'null')), '{}')
-        || queue.as_attributes(jsonb_build_object('_schedule', jsonb_build_object('name', (p_schedule).name,
-            'scheduled_for', queue.schedule_time(p_at), 'out_of_band', p_out_of_band)));
+    select * into v_message from queue.schedule_message(p_schedule, p_at, p_out_of_band);
     if v_target ? 'topic' then
         return (
             select coalesce(jsonb_agg(jsonb_build_object('queue_name', split_part(e.arn, ':', 6), 'msg_id', e.id)), '[]')
             from queue.publish_events((p_schedule).account_id, (p_schedule).region, v_target ->> 'topic',
-                v_body, v_attributes, queue.as_headers(v_attributes),
+                v_message.body, v_message.attributes, queue.as_headers(v_message.attributes),
                 case when v_target ? 'body' then nullif(v_target -> 'facts', 'null')
                     else queue.facts_of(v_target -> 'message') end) e
             where e.arn is not null and e.error is null);
     end if;
     return queue.send_scheduled(
         format('arn:aws:sqs:%s:%s:%s', (p_schedule).region, (p_schedule).account_id, v_target ->> 'queue'),
-        v_body, v_attributes,
-        case when v_target ->> 'queue' like '%.fifo' then (p_schedule).name end,
+        v_message.body, v_message.attributes, case when v_target ->> 'queue' like '%.fifo' then (p_schedule).name end,
         case when p_out_of_band then gen_random_uuid()::text
             else format('%s-%s', (p_schedule).schedule_id, extract(epoch from p_at)::bigint) end);
 end $$;

@@ -1,5 +1,5 @@
--- queue.fire_schedules: fires the schedules that claim_schedules locked in this transaction, each in a savepoint of its
--- own, and moves them on.
+-- queue.fire_schedules: fires the schedules that claim_schedules locked in this transaction, and moves them on: the simple
+-- ones all together, the others, and all when that fails, each in a savepoint of its own.
 -- Parameters, one array element a schedule: id; the next occurrence (null: none); what is to be noted as last_error;
 --   how many occurrences fire now. Then one an occurrence, in the same order: its time; for a topic of SNS, its letter.
 -- Returns a row a schedule: outcome "done" with how many fired, were skipped (overlap) or failed; "failed": a native one,
@@ -17,7 +17,16 @@ declare
     v_schedule queue.schedule;
     v_became text;
     v_position int := 0;
+    v_together bigint[] := '{}';
 begin
+    begin
+        v_together := queue.fire_together(p_schedule_ids, p_next_fire_at, p_at)
+        where 1 = all (p_counts) and p_notes is null;
+    exception when others then
+        if queue.concerns_all(sqlstate) then
+            raise;
+        end if;
+    end;
     for v_n in 1 .. cardinality(p_schedule_ids) loop
         select * into v_schedule from queue.schedule s where s.schedule_id = p_schedule_ids[v_n];
         schedule_id := v_schedule.schedule_id;
@@ -25,6 +34,13 @@ begin
         skipped := 0;
         failed := 0;
         detail := null;
+        outcome := 'done';
+        if schedule_id = any (v_together) then
+            fired := 1;
+            v_position := v_position + 1;
+            return next;
+            continue;
+        end if;
         begin
             for v_m in v_position + 1 .. v_position + p_counts[v_n] loop
                 v_became := queue.fire_occurrence(v_schedule, p_at[v_m], p_letters[v_m]);
@@ -33,7 +49,6 @@ begin
                 failed := failed + (v_became = 'failed')::int;
             end loop;
             perform queue.advance_schedule(v_schedule.schedule_id, p_next_fire_at[v_n], p_notes[v_n], fired, failed);
-            outcome := 'done';
         exception
             when sqlstate 'QU007' then
                 outcome := 'unsigned';

@@ -44,5 +44,19 @@ async def _listen_once(url: str, hub: Listener) -> None:
     async with connection:
         await connection.execute(f"listen {CHANNEL}")
         hub.renew()
-        async for notification in connection.notifies():
-            hub.notified(notification.payload)
+        while True:
+            await _readable(connection.fileno())
+            connection.pgconn.consume_input()
+            while (notification := connection.pgconn.notifies()) is not None:
+                hub.notified(notification.extra.decode())
+
+
+async def _readable(descriptor: int) -> None:
+    """The server has said something, or hung up. Without psycopg's own look, ten times a second: 0.2 % of a core."""
+    loop = asyncio.get_running_loop()
+    readable = asyncio.Event()
+    loop.add_reader(descriptor, readable.set)
+    try:
+        await readable.wait()
+    finally:
+        loop.remove_reader(descriptor)

@@ -1,0 +1,28 @@
+"""The container's worker of schedules alone in a process: `python -m benchmarks.schedule_worker DSN`."""
+
+import asyncio
+import sys
+from typing import Any
+
+from penstock.effects import Row
+from penstock.settings import Settings
+from penstock.statements import Statement
+from penstock_web.hub import Hub
+from penstock_web.listener import listen
+from penstock_web.workers import FiringWorker
+
+
+async def main(dsn: str) -> None:
+    """As the container runs it: it sleeps, is woken by notifications, and does nothing else."""
+    hub = Hub(nobody_waits)
+    worker = FiringWorker(Settings.read({"DATABASE_URL": dsn}), hub)
+    await asyncio.gather(worker.run(), listen(dsn, hub))
+
+
+async def nobody_waits(statement: Statement, arguments: list[Any]) -> list[Row]:
+    """The hub of a process without long polls calls nothing."""
+    raise NotImplementedError(statement.name, arguments)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))

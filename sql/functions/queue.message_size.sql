@@ -1,0 +1,9 @@
+-- queue.message_size(body, attributes): bytes of a message as SQS counts them: body, and names, types and values of its
+-- attributes (of binary ones, base64: a little more than SQS says). Called by: schedule_message, send_scheduled.
+create or replace function queue.message_size(p_body text, p_attributes jsonb) returns int
+language sql immutable parallel safe as $$
+select octet_length(p_body) + coalesce((
+    select sum(octet_length(a.key) + octet_length(a.value ->> 'DataType')
+        + coalesce(octet_length(a.value ->> 'StringValue'), octet_length(a.value ->> 'BinaryValue'), 0))
+    from jsonb_each(p_attributes) a), 0)::int
+$$;
