@@ -131,6 +131,19 @@ create table queue.fifo_message (
 ) with (fillfactor=75, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0);
 CREATE INDEX fifo_message_group ON queue.fifo_message USING btree (group_key, id);
 
+create table queue.former_subscription (
+    topic_id integer not null,
+    protocol text not null,
+    endpoint text not null,
+    subscription jsonb not null,
+    token text not null,
+    expires_at timestamp with time zone not null,
+    constraint former_subscription_pkey PRIMARY KEY (topic_id, protocol, endpoint),
+    constraint former_subscription_token_key UNIQUE (token),
+    constraint former_subscription_topic_id_fkey FOREIGN KEY (topic_id) REFERENCES queue.topic(topic_id) ON DELETE CASCADE
+);
+CREATE INDEX former_subscription_expires_at ON queue.former_subscription USING btree (expires_at);
+
 create table queue.history (
     recorded_at timestamp with time zone not null default clock_timestamp(),
     first_received_at timestamp with time zone,
@@ -469,6 +482,7 @@ create table queue.subscription (
     constraint subscription_topic_id_fkey FOREIGN KEY (topic_id) REFERENCES queue.topic(topic_id) ON DELETE CASCADE
 );
 CREATE INDEX subscription_owner ON queue.subscription USING btree (owner, subscription_id);
+CREATE INDEX subscription_pending ON queue.subscription USING btree (token_expires_at) WHERE (NOT confirmed);
 CREATE INDEX subscription_token ON queue.subscription USING btree (token);
 
 create table queue.topic (
@@ -567,7 +581,7 @@ function queue.add_signing_key(p_key_id text, p_sealed boolean, p_private_key by
     returns TABLE(key_id text, sealed boolean, private_key bytea)
     language plpgsql;
 
-function queue.add_subscription(p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb, p_filter jsonb, p_token text, p_confirmation text)
+function queue.add_subscription(p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb, p_filter jsonb, p_token text, p_confirmation text, p_topic_filters integer, p_account_filters integer)
     returns TABLE(arn text, confirmed boolean, error text)
     language plpgsql;
 
@@ -594,6 +608,10 @@ function queue.as_json(p_text text)
 function queue.bind(p_account_id text, p_region text, p_pattern text, p_protocol text, p_endpoint text, p_envelope boolean, p_filter_policy text, p_filter jsonb)
     returns TABLE(binding_id bigint, pattern text, protocol text, endpoint text, envelope boolean, filter_policy text, created_at_ms bigint, created boolean)
     language plpgsql;
+
+function queue.branch_coheres(p_keys jsonb, p_facts jsonb, p_document jsonb)
+    returns boolean
+    language plpgsql immutable;
 
 function queue.bury_schedule_retry(p_retry queue.schedule_retry, p_condition text)
     returns void
@@ -662,10 +680,6 @@ function queue.clean_schedule_runs(p_limit integer, p_seconds integer)
 function queue.clean_shard(p_queue_id integer, p_shard integer, p_low bigint, p_pos bigint)
     returns bigint
     language plpgsql;
-
-function queue.compares(p_comparisons jsonb, p_number numeric)
-    returns boolean
-    language sql immutable;
 
 function queue.concerns_all(p_sqlstate text)
     returns boolean
@@ -855,6 +869,10 @@ function queue.expire_webhooks(p_limit integer)
     returns TABLE(exhausted integer, dead_lettered integer)
     language plpgsql;
 
+function queue.fact_passes(p_test jsonb, p_fact jsonb, p_kind text)
+    returns boolean
+    language sql immutable;
+
 function queue.facts_of(p_message jsonb)
     returns jsonb
     language sql immutable;
@@ -873,6 +891,10 @@ function queue.fan_out(p_topic queue.topic, p_entries queue.publication[])
 
 function queue.fifo_entries(p_queue queue.queues, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_groups text[], p_deduplication_ids text[])
     returns TABLE(n integer, message_id uuid, body text, attributes jsonb, system jsonb, group_id text, group_key bigint, scope text, deduplication_id text)
+    language sql stable;
+
+function queue.filter_limit_reached(p_topic_id integer, p_owner text, p_topic_filters integer, p_account_filters integer)
+    returns boolean
     language sql stable;
 
 function queue.find_access_key(p_access_key_id text)
@@ -959,6 +981,18 @@ function queue.key_matches(p_pattern text[], p_key text[])
     returns boolean
     language plpgsql immutable;
 
+function queue.key_passes(p_key jsonb, p_values jsonb)
+    returns boolean
+    language plpgsql immutable;
+
+function queue.keys_cohere(p_keys jsonb, p_members integer[], p_depth integer, p_node jsonb)
+    returns boolean
+    language plpgsql immutable;
+
+function queue.like_any(p_text text, p_patterns jsonb)
+    returns boolean
+    language sql immutable;
+
 function queue.list_bindings(p_account_id text, p_region text, p_pattern text, p_endpoint text, p_after bigint, p_limit integer)
     returns TABLE(binding_id bigint, pattern text, protocol text, endpoint text, envelope boolean, filter_policy text, created_at_ms bigint)
     language sql stable;
@@ -1023,6 +1057,10 @@ function queue.lock_readers_of(p_queue_id integer, p_public_ids bigint[])
     returns void
     language plpgsql;
 
+function queue.lowered(p_text text)
+    returns text
+    language sql immutable;
+
 function queue.maintain_installation(p_limit integer, p_history_days integer)
     returns bigint
     language plpgsql;
@@ -1032,6 +1070,10 @@ function queue.maintain_queue(p_queue_id integer)
     language plpgsql;
 
 function queue.maintain_shard(p_queue_id integer, p_shard integer, p_before timestamp with time zone)
+    returns bigint
+    language plpgsql;
+
+function queue.maintain_topics(p_limit integer)
     returns bigint
     language plpgsql;
 
@@ -1165,7 +1207,7 @@ function queue.pluck_fresh(p_queue_id integer, p_shard integer, p_id bigint, p_v
 
 function queue.policy_matches(p_policy jsonb, p_facts jsonb)
     returns boolean
-    language sql immutable;
+    language plpgsql immutable;
 
 function queue.pop(p_name text, p_qty integer DEFAULT 1)
     returns TABLE(msg_id bigint, read_ct integer, enqueued_at timestamp with time zone, vt timestamp with time zone, message jsonb, headers jsonb)
@@ -1191,7 +1233,7 @@ function queue.publish_events(p_account_id text, p_region text, p_routing_key te
     returns TABLE(arn text, id bigint, error text)
     language plpgsql;
 
-function queue.publish_messages(p_topic text, p_signature_version text, p_message_ids uuid[], p_contents jsonb[], p_attributes jsonb[], p_attribute_bytes integer[], p_attribute_facts jsonb[], p_body_facts jsonb[], p_groups text[], p_deduplication_ids text[], p_subjects text[])
+function queue.publish_messages(p_topic text, p_signature_version text, p_message_ids uuid[], p_contents jsonb[], p_attributes jsonb[], p_attribute_bytes integer[], p_attribute_facts jsonb[], p_body_facts jsonb[], p_groups text[], p_deduplication_ids text[], p_subjects text[], p_bytes integer)
     returns TABLE(n integer, message_id text, sequence_number bigint, error text, detail text)
     language plpgsql;
 
@@ -1383,12 +1425,12 @@ function queue.set_queue_attributes(p_arn text, p_attributes jsonb)
     returns TABLE(error text)
     language plpgsql;
 
-function queue.set_subscription_attributes(p_arn text, p_attributes jsonb, p_filter jsonb)
-    returns TABLE(found boolean)
+function queue.set_subscription_attributes(p_arn text, p_known jsonb, p_attributes jsonb, p_filter jsonb, p_topic_filters integer, p_account_filters integer)
+    returns TABLE(error text)
     language plpgsql;
 
 function queue.set_topic_attributes(p_arn text, p_attributes jsonb)
-    returns TABLE(found boolean)
+    returns TABLE(error text)
     language plpgsql;
 
 function queue.settle_group(p_group_key bigint)
@@ -1414,6 +1456,10 @@ function queue.start_move_task(p_source text, p_destination text, p_maximum_per_
 function queue.subscribe(p_pattern text, p_queue_name text)
     returns bigint
     language sql;
+
+function queue.subscription_refusal(p_topic queue.topic, p_protocol text, p_owner text, p_filter jsonb, p_topic_filters integer, p_account_filters integer)
+    returns text
+    language sql stable;
 
 function queue.sync_schedules(p_account_id text, p_region text, p_names text[], p_fields jsonb[], p_next_fire_at timestamp with time zone[], p_prune boolean)
     returns TABLE(n integer, schedule jsonb, created boolean)
@@ -1458,14 +1504,6 @@ function queue.take_shard(p_queue_id integer, p_shard integer, p_max integer, p_
 function queue.take_side(p_queue_id integer, p_max integer, p_now timestamp with time zone, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text)
     returns SETOF queue.delivery
     language plpgsql;
-
-function queue.test_passes(p_test jsonb, p_value jsonb)
-    returns boolean
-    language plpgsql immutable;
-
-function queue.tests_pass(p_tests jsonb, p_values jsonb)
-    returns boolean
-    language plpgsql immutable;
 
 function queue.time_key(p_queue_id integer, p_shard integer)
     returns bigint
