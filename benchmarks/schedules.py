@@ -2,8 +2,8 @@
 
     python -m benchmarks.schedules                    # a PostgreSQL and worker processes of its own
 
-Fire lag: `rate` schedules fire at each full second (60 times as many fire once a minute), so they come in bursts. The lag
-is the time from when an occurrence was due until its message was committed, by PostgreSQL's own commit timestamps.
+Fire lag: `rate` schedules fire at each full second (60 times as many fire once a minute), so they come in bursts. The
+lag is the time from when an occurrence was due until its message was committed, by PostgreSQL's own commit timestamps.
 Idle: the processor time of one worker process and of its connections, with as many schedules that are not due.
 """
 

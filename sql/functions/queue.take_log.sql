@@ -1,6 +1,7 @@
 -- queue.take_log: hands out messages of the log, shard by shard; a shard that another receiver reads is passed over.
--- When all that have something are busy it waits for one of them, unless this transaction reads a shard already (the
--- setting queue.reads, which ends with it): it holds nothing then, so it cannot deadlock.
+-- When all that have something are busy it waits for one of them, but only while this transaction holds nothing that the
+-- reader of a shard could wait for: it has locked no row yet (so it has no number), and reads no shard (the setting
+-- queue.reads, which ends with it). So it cannot deadlock.
 -- p_fair: messages of noisy tenants are passed over.
 -- Locks: advisory, reader of the shard, to the end of the transaction. Called by: receive_messages, move_log.
 drop function if exists queue.take_log(int, int, int, int, interval, int, text);
@@ -34,7 +35,9 @@ begin
             v_want := v_want - v_rows;
         end if;
     end loop;
-    if not v_held and cardinality(v_shards) > 0 and coalesce(current_setting('queue.reads', true), '') <> 'on' then
+    if not v_held and cardinality(v_shards) > 0 and pg_current_xact_id_if_assigned() is null
+        and coalesce(current_setting('queue.reads', true), '') <> 'on'
+    then
         perform pg_advisory_xact_lock(queue.lock_key(1, p_queue_id, v_shards[1]));
         perform set_config('queue.reads', 'on', true);
         return query select * from queue.take_shard(p_queue_id, v_shards[1], v_want, p_lease_size, p_visibility,

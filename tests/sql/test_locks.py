@@ -97,6 +97,18 @@ def send_to_both_shards(connect: Connect, arn: str) -> dict[int, int]:
     return {(message.id & 255) - 2: message.id for message in sent if message.id is not None}
 
 
+def test_a_receive_that_holds_messages_waits_for_no_reader(db: Connection, connect: Connect) -> None:
+    """The shard's reader may be waiting for one of these messages, behind somebody who deletes several."""
+    arn = create(db)
+    send(db, arn, "again")
+    change(db, receive(db, arn), 0)
+    send(db, arn, "fresh")
+    with connect() as blocker, blocker.transaction():
+        lock_reader(blocker, arn, 0)
+        assert bodies(Background(connect(), lambda c: receive(c, arn)).result()) == ["again"]
+    assert bodies(receive(db, arn)) == ["fresh"]
+
+
 def test_purge_and_delete_do_not_deadlock(db: Connection, connect: Connect) -> None:
     """Both go through the shards from the highest to the lowest."""
     arn = create(db, shards=2)
