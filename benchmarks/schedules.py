@@ -163,7 +163,8 @@ def main() -> int:
         lag, idle = measure_lag(postgres, plan), measure_idle(postgres, plan)
     print(f"fire lag: {lag}\nidle: {idle}")
     if not options.no_results:
-        write_results("schedules", [facts | {"lag": lag, "idle": idle}], asdict(plan), machine(), load)
+        line: dict[str, object] = {**facts, "lag": lag, "idle": idle}
+        write_results("schedules", [line], asdict(plan), machine(), load)
     return 0 if reached(lag, idle) else 1
 
 

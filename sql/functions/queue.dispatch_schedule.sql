@@ -1,6 +1,6 @@
 -- queue.dispatch_schedule(schedule, occurrence, out of band, attempt, letter): sends what a schedule says, to its queue
 -- or topic, in this transaction. p_attempt: 1, 2, …; p_letter: for a topic of SNS, what schedules/letters.py made of the
--- message: {version, message_id, contents, facts}.
+-- message: {version, message_id, contents, bytes, facts}.
 -- Returns [{"queue_name", "msg_id"}], a member a message; of a topic of SNS without ids.
 -- Raises QU006 (the target did not take it; detail: the error's code as AWS names it), QU007 (detail: the version that
 -- the letter has to be signed with). Locks: those of send_messages, publish_events, publish_messages.

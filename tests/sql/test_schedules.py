@@ -209,22 +209,27 @@ def test_a_schedule_needs_its_group(db: Connection) -> None:
     assert put(db, "s", hour(db, 1), group="unknown")[2] == "GroupNotFound"
 
 
+def place(name: str) -> tuple[str, str, str, str, None]:
+    """What deletes it, without a ClientToken."""
+    return ACCOUNT, REGION, name, "", None
+
+
 def test_deleting_a_group_deletes_its_schedules(db: Connection) -> None:
     call(db, statements.PUT_SCHEDULE_GROUP, ACCOUNT, REGION, "g", {}, None)
     for name in ("a", "b"):
         put(db, name, hour(db, 1), group="g")
     put(db, "a", hour(db, 1))
-    assert call(db, statements.DROP_SCHEDULE_GROUP, ACCOUNT, REGION, "g") == [(True, 2)]
+    assert call(db, statements.DROP_SCHEDULE_ONCE, *place("g")) == [(True,)]
     assert names(db) == ["default/a"]
     for name in ("g", "default"):
-        assert call(db, statements.DROP_SCHEDULE_GROUP, ACCOUNT, REGION, name) == [(False, 0)]
+        assert call(db, statements.DROP_SCHEDULE_ONCE, *place(name)) == [(False,)]
 
 
 def test_a_group_that_is_deleted_takes_no_schedule(connect: Connect) -> None:
     one, other = connect(), connect()
     call(one, statements.PUT_SCHEDULE_GROUP, ACCOUNT, REGION, "g", {}, None)
     with one.transaction():
-        call(one, statements.DROP_SCHEDULE_GROUP, ACCOUNT, REGION, "g")
+        call(one, statements.DROP_SCHEDULE_ONCE, *place("g"))
         other.execute("set lock_timeout = '100ms'")
         with pytest.raises(psycopg.errors.LockNotAvailable):
             put(other, "s", hour(other, 1), group="g")

@@ -11,7 +11,7 @@ from ..arn import parse_queue_arn
 from ..arn_sns import parse_topic_arn
 from ..errors_scheduler import ValidationException
 from ..messages.scheduler import RetryPolicy, Target
-from .publishing import MAXIMUM_MESSAGE_BYTES as TOPIC_BYTES
+from .publishing import MOST_BYTES as TOPIC_BYTES
 
 # What AWS answers for a schedule that was made without them (Target and RetryPolicy, API reference).
 EVENT_AGE_SECONDS = 86_400

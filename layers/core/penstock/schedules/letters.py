@@ -8,7 +8,7 @@ import msgspec
 from ..arn_sns import TopicArn, parse_topic_arn
 from ..context import Context, Environment, HttpRequest
 from ..effects import Effect
-from ..filter_policy import body_facts
+from ..filter_facts import body_facts
 from ..message_id import as_text, new_message_id
 from ..operations import announcements
 from ..operations.publishing import EVERY, Outgoing
@@ -51,12 +51,14 @@ def sign(
 def letter(topic: TopicArn, text: str, environment: Environment) -> Generator[Effect, Any, bytes]:
     """One message, signed as the topic wants it as far as this process knows (QU007 tells otherwise)."""
     version = announcements.signature_version(str(topic))
-    message = Outgoing(new_message_id(), {EVERY: text}, {}, 0, None, None, None)
+    size = len(text.encode())
+    message = Outgoing(new_message_id(), {EVERY: text}, {}, 0, size, None, None, None)
     contents = yield from announcements.contents(topic, message, version, context_of(topic, environment))
     return _json.encode({
         "version": version,
         "message_id": as_text(message.message_id),
         "contents": contents,
+        "bytes": size,
         "facts": body_facts(text),
     })  # fmt: skip
 

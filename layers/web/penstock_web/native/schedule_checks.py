@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from penstock import characters, errors, filter_policy
+from penstock import characters, errors, filter_facts
 from penstock.arn import is_queue_name
 from penstock.operations.schedule_rows import Period, ScheduleRow
 from penstock.routing import is_routing_key
@@ -170,4 +170,4 @@ def destination(target: NewTarget, body: str) -> Fields:
         return {"queue": target.queue}
     if not is_routing_key(target.topic or ""):
         raise ScheduleUnusable("target: topic is a routing key: letters, digits, '_' and '-' between dots")
-    return {"topic": target.topic, "facts": filter_policy.body_facts(body)}
+    return {"topic": target.topic, "facts": filter_facts.body_facts(body)}
