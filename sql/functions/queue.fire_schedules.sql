@@ -20,16 +20,16 @@ declare
     v_together bigint[] := '{}';
 begin
     begin
-        v_together := queue.fire_together(p_schedule_ids, p_next_fire_at, p_at)
-        where 1 = all (p_counts) and p_notes is null;
+        if 1 = all (p_counts) and cardinality(array_remove(p_notes, null)) = 0 then
+            v_together := queue.fire_together(p_schedule_ids, p_next_fire_at, p_at);
+        end if;
     exception when others then
         if queue.concerns_all(sqlstate) then
             raise;
         end if;
     end;
     for v_n in 1 .. cardinality(p_schedule_ids) loop
-        select * into v_schedule from queue.schedule s where s.schedule_id = p_schedule_ids[v_n];
-        schedule_id := v_schedule.schedule_id;
+        schedule_id := p_schedule_ids[v_n];
         fired := 0;
         skipped := 0;
         failed := 0;
@@ -41,6 +41,7 @@ begin
             return next;
             continue;
         end if;
+        select * into v_schedule from queue.schedule s where s.schedule_id = p_schedule_ids[v_n];
         begin
             for v_m in v_position + 1 .. v_position + p_counts[v_n] loop
                 v_became := queue.fire_occurrence(v_schedule, p_at[v_m], p_letters[v_m]);

@@ -100,7 +100,19 @@ def test_a_topic_gets_signed_envelopes(db: Connection, fire: Fire) -> None:
 
 
 def subscribe(db: Connection) -> None:
-    call(db, statements.ADD_SUBSCRIPTION, NEWS, uuid4(), ACCOUNT, "sqs", JOBS, {}, None, None, None)
+    call(db, statements.ADD_SUBSCRIPTION, NEWS, uuid4(), ACCOUNT, "sqs", JOBS, {}, None, None, None, 0, 0)
+
+
+def test_a_topic_takes_no_more_than_its_maximum(db: Connection, fire: Fire) -> None:
+    """262,144 bytes unless it says otherwise, as from Publish."""
+    call(db, statements.CREATE_TOPIC, ACCOUNT, REGION, "news", {}, {})
+    subscribe(db)
+    invoke(db, hour(db), NEWS, "x" * 262_145, RetryPolicy={"MaximumRetryAttempts": 0})
+    assert fire()["fired"] == 0
+    assert bodies(db) == []
+    assert value(db, "select error from queue.schedule_run where error is not null") == (
+        "Invalid parameter: Message too long"
+    )
 
 
 # --- when they are over ----------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ LONGEST_DELIVERY_RUN_SECONDS = 3600.0
 LONGEST_FIRING_RUN_SECONDS = 3600.0
 # After a stop the deliverer writes the outcomes that it knows; then its query, if there is one, is cancelled.
 SETTLE_SECONDS = 0.4
+FAILURE_PAUSE_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
 
@@ -48,15 +49,17 @@ class Worker:
     async def run(self) -> None:
         """Returns soon after `stop`."""
         while not self._stopping.is_set():
+            pause_seconds = FAILURE_PAUSE_SECONDS
             try:
                 await asyncio.to_thread(self._run)
+                pause_seconds = self._pause_now()
             except (psycopg.OperationalError, psycopg.InterfaceError) as error:
                 if not self._stopping.is_set():  # the database is away: said each time, without a traceback
                     _log.warning("%s: %s", self._name, " ".join(str(error).split()))
             except Exception as error:  # noqa: BLE001 - logged; the next run tries again
                 if not self._stopping.is_set():
                     _log.exception("%s failed", self._name, exc_info=error)
-            await self._pause()
+            await self._pause(pause_seconds)
         if self._connection is not None:
             self._connection.close()
 
@@ -83,9 +86,9 @@ class Worker:
         """Seconds until the next run."""
         return self._pause_seconds
 
-    async def _pause(self) -> None:
+    async def _pause(self, seconds: float) -> None:
         try:
-            async with asyncio.timeout(self._pause_now()):
+            async with asyncio.timeout(seconds):
                 await self._awake.wait()
         except TimeoutError:
             pass
