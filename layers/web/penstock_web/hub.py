@@ -144,7 +144,9 @@ class Hub:
                 self._want(queue)
 
     def renew(self) -> None:
-        """Notifications may have been missed: register afresh for every queue, and look."""
+        """Notifications may have been missed: register afresh for every queue, and look. The workers look, too."""
+        for signal in self._signals.values():
+            signal()
         for queue in self._queues.values():
             queue.current = False
             if queue.waiters:

@@ -41,6 +41,8 @@ async def _listen_once(url: str, hub: Listener) -> None:
     connection: psycopg.AsyncConnection[Row] = await psycopg.AsyncConnection.connect(
         **connection_options(url)
     )
+    # Of those that come together with an answer psycopg tells by itself.
+    connection.add_notify_handler(lambda notify: hub.notified(notify.payload))
     async with connection:
         await connection.execute(f"listen {CHANNEL}")
         hub.renew()

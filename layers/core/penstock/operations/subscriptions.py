@@ -97,7 +97,10 @@ def unsubscribe(request: sns.UnsubscribeRequest, context: Context) -> Generator[
         return
     text = None
     if rows[0][2] != "sqs":
-        text = yield from announcements.farewell(topic, arn, secrets.token_hex(80), context)
+        try:
+            text = yield from announcements.farewell(topic, arn, secrets.token_hex(80), context)
+        except errors.NotFound:  # its topic has just been deleted, and it with it
+            return
     ((error,),) = yield Sql(DROP_SUBSCRIPTION, (arn, is_anonymous(context), text))
     if error == "AuthorizationError":
         raise errors.AuthorizationError("This subscription can be ended by signed requests only.")
