@@ -14,6 +14,9 @@ begin
     if p_facts is null or p_facts = '{}' then
         return false;
     end if;
+    if jsonb_typeof(p_policy #> '{0,0,1}') = 'array' then   -- stored by the previous release
+        return queue.former_policy_matches(p_policy, p_facts);
+    end if;
     for b in 0 .. jsonb_array_length(p_policy) - 1 loop
         v_branch := p_policy -> b;
         for k in 0 .. jsonb_array_length(v_branch) - 1 loop

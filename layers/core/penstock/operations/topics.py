@@ -13,11 +13,11 @@ from ..context import Context
 from ..effects import Effect, Sql
 from ..messages import sns
 from ..statements import (
+    CHANGE_TOPIC,
     CREATE_TOPIC,
     DESCRIBE_TOPIC,
     DROP_TOPIC,
     LIST_TOPICS,
-    SET_TOPIC_ATTRIBUTES,
     TAG_TOPIC,
     UNTAG_TOPIC,
 )
@@ -90,7 +90,7 @@ def set_topic_attributes(
     topic_attributes.check_topic_attributes(
         {name: value} if value else {name: DEFAULTS.get(name, "")}, arn.fifo
     )
-    ((error,),) = yield Sql(SET_TOPIC_ATTRIBUTES, (str(arn), as_json({name: value or None})))
+    ((error,),) = yield Sql(CHANGE_TOPIC, (str(arn), as_json({name: value or None})))
     if error == "LargeMessages":
         raise errors.InvalidParameter.named(name, LARGE_MESSAGES)
     if error is not None:
