@@ -1,12 +1,14 @@
 """Starts PgBouncer, in transaction mode, in front of our own PostgreSQL.
 
 The program comes from PATH, or on Debian and Ubuntu from its package, unpacked into a cache folder without root.
-The configuration is infra/pgbouncer/pgbouncer.ini.tmpl, the one that a deployment uses as well.
+The configuration is infra/pgbouncer/pgbouncer.ini.tmpl, the one that a deployment uses as well; roles other than the
+service's are looked up in the database (auth_query.sql beside it).
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -19,6 +21,9 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
+import psycopg
+from psycopg import sql
+
 from .account import Account, LocalError
 from .debian import library_path, unpack_package
 from .postgres import DATABASE, ROLE, Postgres, free_port
@@ -26,6 +31,7 @@ from .state import cache_directory
 
 _START_SECONDS: Final = 10
 _STOP_SECONDS: Final = 5
+LOOKUP_ROLE: Final = "penstock_pooler"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +44,11 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class PgBouncer:
-    """A running pooler."""
+    """A running pooler. `process`: for tests that end it."""
 
     port: int
     password: str
+    process: subprocess.Popen[bytes]
 
     def dsn(self, database: str = DATABASE) -> str:
         """For clients that prepare no statements: psycopg with prepare_threshold=None."""
@@ -68,35 +75,58 @@ def account_cache(account: Account) -> Path:
 
 @contextmanager
 def running_pgbouncer(
-    state: Path, server: Postgres, database: str = DATABASE, pool_size: int = 20
+    state: Path, server: Postgres, database: str = DATABASE, pool_size: int = 20, port: int = 0
 ) -> Iterator[PgBouncer]:
-    """A pooler in `state`/pgbouncer for one database, or for all with `database="*"`; stopped at the end."""
+    """A pooler in `state`/pgbouncer for one database, or for all with `database="*"`; stopped at the end.
+
+    `port`: 0 for any free one. With "*" the databases that have no look-up function are for the service's role alone.
+    """
     program = find_pgbouncer(server.account)
     home = server.account.own(state / "pgbouncer")
     _stop_leftover(home)
-    port = free_port()
+    port = port or free_port()
+    if database != "*":
+        install_lookup(server, database)
     _configure(home, server, database, pool_size, port)
     process = _launch(program, server.account, home)
     try:
         _wait_until_open(process, port, home)
-        yield PgBouncer(port, server.password)
+        yield PgBouncer(port, server.password, process)
     finally:
         _stop(process)
 
 
-def template_path() -> Path:
-    """pgbouncer.ini.tmpl: beside this file when installed, in infra/ in the checkout."""
-    installed = Path(__file__).with_name("pgbouncer.ini.tmpl")
-    return (
-        installed if installed.exists() else Path(__file__).parents[4] / "infra/pgbouncer/pgbouncer.ini.tmpl"
-    )
+def install_lookup(server: Postgres, database: str) -> None:
+    """Make the role and the function that find the secrets of other roles in this database."""
+    with psycopg.connect(server.superuser_dsn(database), autocommit=True) as connection:
+        connection.execute(_beside("auth_query.sql").read_bytes())
+        alter = sql.SQL("alter role {} password {}")
+        password = _lookup_password(server)
+        connection.execute(alter.format(sql.Identifier(LOOKUP_ROLE), sql.Literal(password)))
+
+
+def _lookup_password(server: Postgres) -> str:
+    """Made once for each server, and kept beside its other password."""
+    path = server.data.with_name("password.pooler")
+    if not path.exists():
+        server.account.write(path, secrets.token_urlsafe(18))
+    return path.read_text()
+
+
+def _beside(name: str) -> Path:
+    """A file of infra/pgbouncer: beside this one when installed, in infra/ in the checkout."""
+    installed = Path(__file__).with_name(name)
+    return installed if installed.exists() else Path(__file__).parents[4] / "infra/pgbouncer" / name
 
 
 def _configure(home: Path, server: Postgres, database: str, pool_size: int, port: int) -> None:
     account = server.account
-    users = account.write(home / "users.txt", f'"{ROLE}" "{server.password}"\n')
-    text = Template(template_path().read_text()).substitute(
-        databases=f"{database} = host={server.socket_directory} port={server.port}",
+    known = {ROLE: server.password, LOOKUP_ROLE: _lookup_password(server)}
+    users = account.write(home / "users.txt", "".join(f'"{name}" "{word}"\n' for name, word in known.items()))
+    address = f"host={server.socket_directory} port={server.port} auth_user={LOOKUP_ROLE}"
+    # `$1` in it is for the database.
+    text = Template(_beside("pgbouncer.ini.tmpl").read_text()).safe_substitute(
+        databases=f"{database} = {address}",
         listen_host="127.0.0.1",
         listen_port=port,
         auth_type="scram-sha-256",
