@@ -1,7 +1,7 @@
 """Many execution environments through PgBouncer on ten connections to the server; then all of it falls over.
 
-200 environments and 20,000 requests without an error, then kill -9 of PgBouncer, a restart and a kill -9 of PostgreSQL under
-the load: everybody works again within 5 s of the return, and nothing that was acknowledged is lost.
+200 environments and 20,000 requests without an error, then kill -9 of PgBouncer, a restart and a kill -9 of PostgreSQL
+under the load: everybody works again within 5 s of the return, and nothing that was acknowledged is lost.
 """
 
 from __future__ import annotations
@@ -72,12 +72,12 @@ class Process:
 
 @dataclass
 class Stage:
-    """Everything that runs, and what was seen on the way. `returns`: when what had gone took calls again."""
+    """Everything that runs, and what was seen. `outages`: when each began, and when what had gone took calls again."""
 
     server: Postgres
     stack: ExitStack
     processes: list[Process] = field(default_factory=list)
-    returns: list[tuple[Disaster, float]] = field(default_factory=list)
+    outages: list[tuple[Disaster, float, float]] = field(default_factory=list)
     most_connections: int = 0
     pooler: PgBouncer | None = None
 
@@ -98,6 +98,7 @@ class Stage:
         return [process.answer() for process in self.processes]
 
     def strike(self, disaster: Disaster) -> None:
+        begun = time.time()
         if disaster == "pgbouncer killed":
             assert self.pooler is not None
             self.pooler.process.kill()
@@ -110,7 +111,7 @@ class Stage:
         else:
             kill_server(self.server.data)
             start(self.server.data.parents[1], self.server.account)
-        self.returns.append((disaster, time.time()))
+        self.outages.append((disaster, begun, time.time()))
 
     def progress(self, requests: int) -> None:
         """Returns when so many more transactions were made; counts connections to the server meanwhile."""
@@ -178,17 +179,17 @@ def check(stage: Stage, seen: list[dict[str, Any]], report: Callable[[str], None
     assert 1 < stage.most_connections <= MOST_CONNECTIONS
     successes = sorted(moment for each in seen for moment in each["successes"])
     failures = sorted(moment for each in seen for moment in each["failures"])
-    ends = [at for _, at in stage.returns[1:]] + [float("inf")]
-    for (disaster, at), end in zip(stage.returns, ends, strict=True):
-        first = next(moment for moment in successes if moment > at) - at
-        last = max((moment - at for moment in failures if at < moment < end), default=0.0)
-        failed = sum(at - 30 < moment < end for moment in failures)
+    ends = [begun for _, begun, _ in stage.outages[1:]] + [float("inf")]
+    for (disaster, begun, back), end in zip(stage.outages, ends, strict=True):
+        first = next(moment for moment in successes if moment > back) - back
+        last = max((moment - back for moment in failures if back < moment < end), default=0.0)
+        failed = sum(begun < moment < end for moment in failures)
         report(
             f"{disaster}: first success {first:.2f} s, last failure {last:.2f} s after the return, {failed} failed"
         )
         assert first <= LONGEST_RECOVERY_SECONDS
         assert last <= LONGEST_RECOVERY_SECONDS
-    assert failures if stage.returns else not failures
+    assert failures if stage.outages else not failures
     report(f"sent {sum(e['findings']['sent'] for e in seen)}, {len(failures)} of {len(successes)} failed")
 
 
