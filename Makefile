@@ -6,6 +6,8 @@ SHELL := /bin/bash
 
 # What `make test` installs. Add `metrics` to have PySpark (491 MB) installed too.
 TEST_LOCKS := dev
+# `make clients DOOR=lambda`: which door the clients call; container, lambda or http-api (tests/clients/conftest.py)
+DOOR ?= container
 # `make test WORKERS=8`
 WORKERS ?= 2
 # `make test ARGS="-k receive"`, `make run ARGS="--ephemeral"`
@@ -78,8 +80,10 @@ generate: .venv/test.stamp ## write docs/settings.md and sql/schema.sql from the
 bench: .venv/test.stamp ## run the benchmarks (ARGS="--help" lists the scenarios)
 	@$(BIN)/python -m benchmarks $(ARGS)
 
-clients: .venv/test.stamp $(CLIENTS) ## run the tests with real SQS clients, also those that `make test` leaves out (Node 20, Go, Terraform)
-	@$(BIN)/python -m pytest tests/clients -m "not slow" -n $(WORKERS) --dist loadfile -o faulthandler_timeout=300 $(ARGS)
+clients: .venv/test.stamp $(CLIENTS) ## run the tests with real SQS clients, also those that `make test` leaves out (Node 20, Go, Terraform; DOOR=lambda)
+	@if [ "$(DOOR)" != container ]; then \
+	  $(MAKE) --no-print-directory $(SAM) .tools/lambda/bin/python && infra/local/sam_build.sh $(SAM); fi
+	@PENSTOCK_DOOR=$(DOOR) $(BIN)/python -m pytest tests/clients -m "not slow" -n $(WORKERS) --dist loadfile -o faulthandler_timeout=300 $(ARGS)
 
 lock: $(UV) ## remake requirements/*.lock from pyproject.toml (ARGS=--upgrade for newer versions)
 	@UV=$(UV) infra/local/lock.sh $(ARGS)

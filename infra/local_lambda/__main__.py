@@ -20,7 +20,7 @@ import uvloop
 
 from penstock.settings import Settings
 from penstock_web.local.account import LocalError
-from penstock_web.local.up import Plan, with_database
+from penstock_web.local.up import Plan, with_database, with_local_endpoints
 from penstock_web.server import listening_socket
 
 from .balancer import read_balancer
@@ -71,7 +71,7 @@ async def run(stack: Stack, options: argparse.Namespace) -> None:
         http_api = Front("http_api", by_route(stack.routes), fleet.invoke, failed=500)
         rules, default = read_balancer(options.alb)
         balancer = Front("alb_multi_value", by_rule(rules, default), fleet.invoke, failed=502)
-        schedules = asyncio.create_task(run_schedules(stack.schedules, fleet.invoke))
+        schedules = asyncio.create_task(run_schedules(stack.schedules, fleet.invoke, options.schedules_pause))
         try:
             async with (
                 serving(http_api.app, options.port) as at,
@@ -100,6 +100,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--port", type=int, default=9324, help="of the HTTP API")
     parser.add_argument("--alb-port", type=int, default=9325, help="of the load balancer")
     parser.add_argument("--most", type=int, default=10, help="concurrency of the account")
+    pause = "seconds between two invocations of a scheduled function, instead of its rate"
+    parser.add_argument("--schedules-pause", type=float, metavar="SECONDS", help=pause)
     parser.add_argument("--ephemeral", action="store_true", help="forget the database at the end")
     return parser.parse_args()
 
@@ -107,7 +109,11 @@ def arguments() -> argparse.Namespace:
 def passed_on(settings: Settings, environment: Mapping[str, str]) -> dict[str, str]:
     """What the functions get besides what the template gives them: the database, and settings of ours."""
     names = (name for name in environment if name.startswith(("QUEUE_", "WEBHOOK_", "SNS_", "LOG_LEVEL")))
-    return {name: environment[name] for name in names} | {"DATABASE_URL": settings.database_url}
+    given = {name: environment[name] for name in names}
+    return given | {
+        "DATABASE_URL": settings.database_url,
+        "WEBHOOK_ALLOW_CIDRS": settings.webhook_allow_cidrs,
+    }
 
 
 def main() -> int:
@@ -117,7 +123,11 @@ def main() -> int:
     try:
         with ExitStack() as stack:
             plan = Plan(HOST, options.port, ephemeral=options.ephemeral)
-            settings = with_database(Settings.read(os.environ), plan, stack)
+            settings = Settings.read(os.environ)
+            is_own = not settings.database_url
+            settings = with_database(settings, plan, stack)
+            if is_own:
+                settings = with_local_endpoints(settings, plan)
             deployed = read_stack(options.build, {}, passed_on(settings, os.environ))
             uvloop.run(run(deployed, options))  # asyncio leaves 40 ms of delayed acknowledgements in
     except (LocalError, OSError) as error:

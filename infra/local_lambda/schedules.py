@@ -11,11 +11,16 @@ from .template import Schedule
 _log = logging.getLogger(__name__)
 
 
-async def run_schedules(schedules: Sequence[Schedule], invoke: Invoke) -> None:
-    """Until it is cancelled."""
+async def run_schedules(
+    schedules: Sequence[Schedule], invoke: Invoke, pause_seconds: float | None = None
+) -> None:
+    """Until it is cancelled. `pause_seconds`: instead of the rates, so long after the end of each invocation."""
     async with asyncio.TaskGroup() as tasks:
         for schedule in schedules:
-            tasks.create_task(repeat(schedule, invoke))
+            work = (
+                repeat(schedule, invoke) if pause_seconds is None else go_on(schedule, invoke, pause_seconds)
+            )
+            tasks.create_task(work)
 
 
 async def repeat(schedule: Schedule, invoke: Invoke) -> None:
@@ -27,6 +32,13 @@ async def repeat(schedule: Schedule, invoke: Invoke) -> None:
             tasks.create_task(once(schedule, invoke))
             due += schedule.seconds
             await asyncio.sleep(due - loop.time())
+
+
+async def go_on(schedule: Schedule, invoke: Invoke, pause_seconds: float) -> None:
+    """One invocation after the other: for whoever does not want to wait for a minute."""
+    while True:
+        await once(schedule, invoke)
+        await asyncio.sleep(pause_seconds)
 
 
 async def once(schedule: Schedule, invoke: Invoke) -> None:

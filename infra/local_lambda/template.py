@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from .values import TemplateError, Values
+from .values import CloudFormationLoader, TemplateError, Values
 
 FUNCTION, LAYER = "AWS::Serverless::Function", "AWS::Serverless::LayerVersion"
 SECONDS = {"minute": 60, "hour": 3600, "day": 86_400}
@@ -61,7 +61,7 @@ def read_stack(build: Path, parameters: Mapping[str, str], variables: Mapping[st
 
     Raises TemplateError.
     """
-    template = yaml.safe_load((build / "template.yaml").read_text())
+    template = yaml.load((build / "template.yaml").read_text(), Loader=CloudFormationLoader)  # noqa: S506 - a SafeLoader
     return Reader(template, build, parameters, variables).stack()
 
 

@@ -1,16 +1,50 @@
-"""One `penstock up --ephemeral` for all clients of a test process."""
+"""One installation for all clients of a test process, at the door of PENSTOCK_DOOR (`make clients DOOR=lambda`).
+
+container   `penstock up --ephemeral`: everything that a newcomer has (the default)
+lambda      `make lambda`: what `sam build` made, by the load balancer's rules: each JSON action its own function
+http-api    the same, behind the routes of the HTTP API: one function for all that is not told by the path
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pytest
 
+from tests.clients.service import ROOT, Door
+from tests.gateway_process import running_gateway
 from tests.up import Up, running
 
 
+@dataclass(frozen=True)
+class Functions:
+    """The functions, at one of their fronts."""
+
+    address: str
+
+
 @pytest.fixture(scope="session")
-def up() -> Iterator[Up]:
-    """Everything that a newcomer has: own PostgreSQL, PgBouncer, service."""
+def container() -> Iterator[Up]:
+    """Own PostgreSQL, PgBouncer, service."""
     with running("--ephemeral") as up:
         yield up
+
+
+@pytest.fixture(scope="session")
+def up(request: pytest.FixtureRequest) -> Iterator[Door]:
+    """Where the clients call."""
+    match os.environ.get("PENSTOCK_DOOR") or "container":
+        case "container":
+            yield request.getfixturevalue("container")
+        case ("lambda" | "http-api") as door:
+            build = ROOT / ".aws-sam/build"
+            assert build.is_dir(), "the functions are not built: run `make clients DOOR=lambda`"
+            # Nobody waits a minute for a delivery; all functions stay warm.
+            with running_gateway(
+                build, "--ephemeral", "--most", "40", "--schedules-pause", "0.2", DATABASE_URL=""
+            ) as gateway:
+                yield Functions(gateway.balancer if door == "lambda" else gateway.http_api)
+        case other:
+            pytest.fail(f"PENSTOCK_DOOR is container, lambda or http-api, not {other}")

@@ -8,17 +8,22 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import boto3
-
-from tests.up import Up
 
 ROOT = Path(__file__).parents[2]
 
 
+class Door(Protocol):
+    """An installation that clients call, such as `penstock up` (tests.up.Up)."""
+
+    @property
+    def address(self) -> str: ...
+
+
 @contextmanager
-def sqs_client(up: Up, account: str = "x") -> Iterator[Any]:
+def sqs_client(up: Door, account: str = "x") -> Iterator[Any]:
     """A boto3 client. An access key id of 12 digits is the account; any other means 000000000000."""
     sqs: Any = boto3.client(
         "sqs",
@@ -33,7 +38,7 @@ def sqs_client(up: Up, account: str = "x") -> Iterator[Any]:
         sqs.close()
 
 
-def counts(up: Up, queue: str) -> list[str]:
+def counts(up: Door, queue: str) -> list[str]:
     """Messages that can be received, in flight, and delayed."""
     with sqs_client(up) as sqs:
         url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]

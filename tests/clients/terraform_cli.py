@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.up import Up
+from tests.clients.service import Door
 
 ACCOUNT = "111122223333"
 CONFIGURATIONS = Path(__file__).parent / "terraform"
@@ -52,7 +52,7 @@ def mirror() -> Path:
 class Terraform:
     """The command line of Terraform in a folder of its own with these files, which knows nothing of the user's."""
 
-    def __init__(self, up: Up, folder: Path, *files: str) -> None:
+    def __init__(self, up: Door, folder: Path, *files: str) -> None:
         assert shutil.which("terraform"), "`make clients` needs terraform on the PATH"
         for name in ("provider.tf", *files):
             shutil.copy(CONFIGURATIONS / name, folder)

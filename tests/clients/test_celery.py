@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.results import notes
-from tests.clients.service import ROOT, counts, kill, worker
-from tests.up import Up
+from tests.clients.service import ROOT, Door, counts, kill, worker
 from tests.waiting import until
 
 SEND = """
@@ -26,7 +25,7 @@ end_when_started_twice.apply_async(queue={queue!r})
 """
 
 
-def environment(up: Up, results: Path, visibility_seconds: int) -> dict[str, str]:
+def environment(up: Door, results: Path, visibility_seconds: int) -> dict[str, str]:
     results.touch()
     return {
         **os.environ,
@@ -46,7 +45,7 @@ def send(code: str, queue: str, variables: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("queue", ["celery", "celery.fifo"])
-def test_every_task_is_done_once_and_retried_when_it_asks(up: Up, tmp_path: Path, queue: str) -> None:
+def test_every_task_is_done_once_and_retried_when_it_asks(up: Door, tmp_path: Path, queue: str) -> None:
     results = tmp_path / "results"
     variables = environment(up, results, 600)
     with worker(command(queue, "--pool", "solo"), variables, tmp_path / "log"):
@@ -60,7 +59,7 @@ def test_every_task_is_done_once_and_retried_when_it_asks(up: Up, tmp_path: Path
 
 
 @pytest.mark.clients
-def test_a_task_that_outlives_its_visibility_timeout_comes_again(up: Up, tmp_path: Path) -> None:
+def test_a_task_that_outlives_its_visibility_timeout_comes_again(up: Door, tmp_path: Path) -> None:
     queue, results = "celery-outlived", tmp_path / "results"
     variables = environment(up, results, 2)
     with worker(command(queue, "--pool", "threads", "--concurrency", "2"), variables, tmp_path / "log"):
@@ -72,7 +71,7 @@ def test_a_task_that_outlives_its_visibility_timeout_comes_again(up: Up, tmp_pat
 
 @pytest.mark.clients
 @pytest.mark.parametrize("queue", ["celery-killed", "celery-killed.fifo"])
-def test_the_task_of_a_killed_worker_is_done_by_another(up: Up, tmp_path: Path, queue: str) -> None:
+def test_the_task_of_a_killed_worker_is_done_by_another(up: Door, tmp_path: Path, queue: str) -> None:
     results = tmp_path / "results"
     variables = environment(up, results, 2)
     with worker(command(queue, "--pool", "solo"), variables, tmp_path / "killed") as process:

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.results import notes
-from tests.clients.service import ROOT, counts, kill, sqs_client, worker
-from tests.up import Up
+from tests.clients.service import ROOT, Door, counts, kill, sqs_client, worker
 from tests.waiting import until
 
 PYTHON = ROOT / ".tools/clients/dramatiq/bin/python"
@@ -37,7 +36,7 @@ SEND_ONE = "from tests.clients.dramatiq_actors import end_when_started_twice as 
 NOTHING = ["0", "0", "0"]
 
 
-def environment(up: Up, results: Path, namespace: str, visibility_seconds: int) -> dict[str, str]:
+def environment(up: Door, results: Path, namespace: str, visibility_seconds: int) -> dict[str, str]:
     assert PYTHON.exists(), f"{PYTHON} is missing: run `make clients`"
     results.touch()
     return {
@@ -53,7 +52,7 @@ def send(code: str, variables: dict[str, str]) -> None:
     subprocess.run([str(PYTHON), "-c", code], cwd=ROOT, env=variables, check=True)
 
 
-def dead_letter(up: Up, queue: str) -> tuple[str, list[str], dict[str, str]]:
+def dead_letter(up: Door, queue: str) -> tuple[str, list[str], dict[str, str]]:
     """Actor and arguments of the only message of a dead-letter queue, and the queue's tags."""
     with sqs_client(up) as sqs:
         url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
@@ -64,7 +63,7 @@ def dead_letter(up: Up, queue: str) -> tuple[str, list[str], dict[str, str]]:
 
 
 @pytest.mark.clients
-def test_actors_are_run_retried_after_a_delay_and_put_aside(up: Up, tmp_path: Path) -> None:
+def test_actors_are_run_retried_after_a_delay_and_put_aside(up: Door, tmp_path: Path) -> None:
     results = tmp_path / "results"
     variables = environment(up, results, "dramatiq", 600)
     with worker(COMMAND, variables, tmp_path / "log"):
@@ -81,7 +80,7 @@ def test_actors_are_run_retried_after_a_delay_and_put_aside(up: Up, tmp_path: Pa
 
 
 @pytest.mark.clients
-def test_the_actor_of_a_killed_worker_is_run_by_another(up: Up, tmp_path: Path) -> None:
+def test_the_actor_of_a_killed_worker_is_run_by_another(up: Door, tmp_path: Path) -> None:
     results = tmp_path / "results"
     variables = environment(up, results, "killed", 2)
     with worker(COMMAND, variables, tmp_path / "killed") as process:

@@ -16,9 +16,8 @@ from typing import IO, Any
 
 import pytest
 
-from tests.clients.service import ROOT
+from tests.clients.service import ROOT, Door
 from tests.clients.story import FIFO, STANDARD, RefusedError, fifo, standard, tell
-from tests.up import Up
 
 GOPATH = Path(os.environ.get("GOPATH", "/usr/share/gocode"))
 
@@ -81,7 +80,7 @@ def _present(value: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.clients
 @pytest.mark.parametrize(("version", "package"), [("v1", "aws-sdk-go"), ("v2", "aws-sdk-go-v2")])
-def test_sdk(up: Up, tmp_path: Path, version: str, package: str) -> None:
+def test_sdk(up: Door, tmp_path: Path, version: str, package: str) -> None:
     with subprocess.Popen(
         [str(built(version, package, tmp_path)), up.address],
         stdin=subprocess.PIPE,

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.clients.service import ROOT
-from tests.up import Up
+from tests.clients.service import ROOT, Door
 
 MODULES = ROOT / ".tools/clients/node"
 SCRIPTS = Path(__file__).parent / "node"
@@ -99,13 +98,13 @@ def printed(script: str, *arguments: str) -> Any:
         pytest.param("aws-sdk-query", CODES, id="version 2 of the Query protocol"),
     ],
 )
-def test_sdk(up: Up, package: str, errors: dict[str, str]) -> None:
+def test_sdk(up: Door, package: str, errors: dict[str, str]) -> None:
     expected = {**STORY, "errors": {"countsWhenPurged": [0, 0], **errors}}
     assert printed("sdk.cjs", package, up.address) == expected
 
 
 @pytest.mark.clients
-def test_sqs_consumer(up: Up) -> None:
+def test_sqs_consumer(up: Door) -> None:
     assert printed("consumer.cjs", up.address) == {
         "standard": {
             "failed": 0,

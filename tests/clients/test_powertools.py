@@ -19,15 +19,14 @@ from aws_lambda_powertools.utilities.batch import (
 )
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 
-from tests.clients.service import counts, sqs_client
-from tests.up import Up
+from tests.clients.service import Door, counts, sqs_client
 
 # A receive may bring fewer messages than there are, so there may be as many polls as receives of messages.
 _POLLS = 20
 
 
 @pytest.fixture
-def sqs(up: Up) -> Iterator[Any]:
+def sqs(up: Door) -> Iterator[Any]:
     with sqs_client(up) as sqs:
         yield sqs
 
@@ -93,7 +92,7 @@ class Poller:
             assert "Failed" not in answer
 
 
-def test_records_that_failed_come_back_and_the_others_do_not(up: Up, sqs: Any) -> None:
+def test_records_that_failed_come_back_and_the_others_do_not(up: Door, sqs: Any) -> None:
     poller = Poller(sqs, "powertools")
     entries = [
         {
@@ -129,7 +128,7 @@ def test_records_that_failed_come_back_and_the_others_do_not(up: Up, sqs: Any) -
 
 
 @pytest.mark.parametrize("skip_group", [False, True])
-def test_the_order_of_a_fifo_group_outlives_a_failure(up: Up, sqs: Any, skip_group: bool) -> None:
+def test_the_order_of_a_fifo_group_outlives_a_failure(up: Door, sqs: Any, skip_group: bool) -> None:
     queue = f"powertools-{skip_group}.fifo"
     poller = Poller(sqs, queue, FifoQueue="true", ContentBasedDeduplication="true")
     for body in ("a1", "b1", "a2", "b2", "a3"):

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from tests.clients.service import ROOT
+from tests.clients.service import ROOT, Door
 from tests.clients.story import FIFO, STANDARD
 from tests.up import Up
 
 
-def facts(python: Path, module: str, up: Up) -> Any:
+def facts(python: Path, module: str, up: Door) -> Any:
     """What a client saw that runs in the environment of `python`."""
     assert python.exists(), f"{python} is missing: run `make clients`"
     command = [str(python), "-m", f"tests.clients.{module}", up.address]
@@ -26,33 +26,33 @@ def facts(python: Path, module: str, up: Up) -> Any:
     return ast.literal_eval(done.stdout)
 
 
-def test_awscli(up: Up) -> None:
+def test_awscli(up: Door) -> None:
     assert facts(Path(sys.executable), "awscli_client", up) == {"standard": STANDARD, "fifo": FIFO}
 
 
-def test_the_command_that_is_printed_at_the_start_works(up: Up) -> None:
-    command = up.lines[3].removeprefix("awscli ")
+def test_the_command_that_is_printed_at_the_start_works(container: Up) -> None:
+    command = container.lines[3].removeprefix("awscli ")
     variables = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True, env=variables)
-    assert json.loads(done.stdout) == {"QueueUrl": f"{up.address}/000000000000/hello"}
+    assert json.loads(done.stdout) == {"QueueUrl": f"{container.address}/000000000000/hello"}
 
 
 def installed(name: str) -> Path:
     return ROOT / ".tools/clients" / name / "bin/python"
 
 
-def test_boto3(up: Up) -> None:
+def test_boto3(up: Door) -> None:
     seen = facts(Path(sys.executable), "boto3_client", up)
     assert seen == {"protocol": "json", "standard": STANDARD, "fifo": FIFO}
 
 
 @pytest.mark.clients
-def test_boto3_of_the_query_protocol(up: Up) -> None:
+def test_boto3_of_the_query_protocol(up: Door) -> None:
     seen = facts(installed("old"), "boto3_client", up)
     assert seen == {"protocol": "query", "standard": STANDARD, "fifo": FIFO}
 
 
 @pytest.mark.clients
-def test_aioboto3(up: Up) -> None:
+def test_aioboto3(up: Door) -> None:
     seen = facts(installed("async"), "aioboto3_client", up)
     assert seen == {"protocol": "json", "standard": STANDARD, "fifo": FIFO}

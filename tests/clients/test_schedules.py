@@ -14,8 +14,7 @@ import boto3
 import httpx
 import pytest
 
-from tests.clients.service import sqs_client
-from tests.up import Up
+from tests.clients.service import Door, sqs_client
 from tests.waiting import until
 
 ROLE = "arn:aws:iam::000000000000:role/scheduler"
@@ -23,13 +22,13 @@ SOON = timedelta(seconds=2)
 
 
 @pytest.fixture
-def sqs(up: Up) -> Iterator[Any]:
+def sqs(up: Door) -> Iterator[Any]:
     with sqs_client(up) as sqs:
         yield sqs
 
 
 @pytest.fixture
-def scheduler(up: Up) -> Iterator[Any]:
+def scheduler(up: Door) -> Iterator[Any]:
     scheduler: Any = boto3.client(
         "scheduler",
         endpoint_url=up.address,
@@ -80,7 +79,7 @@ def test_a_schedule_fires_into_a_queue(sqs: Any, scheduler: Any) -> None:
     until(lambda: scheduler.list_schedules(NamePrefix="soon")["Schedules"] == [])
 
 
-def test_a_schedule_publishes_to_a_topic(up: Up, sqs: Any, scheduler: Any) -> None:
+def test_a_schedule_publishes_to_a_topic(up: Door, sqs: Any, scheduler: Any) -> None:
     """Its subscribers get a notification; the schedule stays, and is over."""
     sns: Any = boto3.client(
         "sns",
@@ -114,7 +113,7 @@ def test_what_cannot_be_sent_goes_to_the_dead_letter_queue(sqs: Any, scheduler: 
     assert arrived(sqs, url)["Body"] == "lost"
 
 
-def test_a_schedule_of_the_rest_api_fires(up: Up, sqs: Any) -> None:
+def test_a_schedule_of_the_rest_api_fires(up: Door, sqs: Any) -> None:
     """Also with curl, or what is like it."""
     url = sqs.create_queue(QueueName="rest-fired")["QueueUrl"]
     at = (datetime.now(UTC) + SOON).replace(microsecond=0)

@@ -13,10 +13,9 @@ from typing import Any
 import boto3
 import pytest
 
-from tests.clients.service import sqs_client
+from tests.clients.service import Door, sqs_client
 from tests.clients.test_node import printed
 from tests.signed_messages import verify
-from tests.up import Up
 from tests.waiting import until
 from tests.webhooks.receiver import Receiver, running_receiver
 
@@ -50,7 +49,7 @@ SEEN_BY_NODE = {
 
 
 @pytest.fixture
-def sns(up: Up) -> Iterator[Any]:
+def sns(up: Door) -> Iterator[Any]:
     sns: Any = boto3.client(
         "sns",
         endpoint_url=up.address,
@@ -69,11 +68,11 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.mark.clients
-def test_sdk_for_javascript(up: Up) -> None:
+def test_sdk_for_javascript(up: Door) -> None:
     assert printed("sns.cjs", up.address) == SEEN_BY_NODE
 
 
-def test_a_topic_feeds_a_queue_and_an_endpoint(up: Up, sns: Any, receiver: Receiver) -> None:
+def test_a_topic_feeds_a_queue_and_an_endpoint(up: Door, sns: Any, receiver: Receiver) -> None:
     topic = sns.create_topic(Name="boto3", Attributes={"SignatureVersion": "2"})["TopicArn"]
     with sqs_client(up) as sqs:
         url = sqs.create_queue(QueueName="boto3-topic")["QueueUrl"]

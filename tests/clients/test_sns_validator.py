@@ -14,8 +14,9 @@ from typing import Any
 import boto3
 import pytest
 
+from tests.clients.service import Door
 from tests.clients.test_node import printed
-from tests.up import Up, running
+from tests.up import running
 
 MESSAGES = 10_000
 BATCH = 10
@@ -61,7 +62,7 @@ def entries(random: Random) -> list[dict[str, Any]]:
     return made
 
 
-def published(up: Up, number: int) -> Iterator[dict[str, str]]:
+def published(up: Door, number: int) -> Iterator[dict[str, str]]:
     """So many random messages, half of each version, as they arrive in a queue."""
     options = {"endpoint_url": up.address, "region_name": "us-east-1"}
     options |= {"aws_access_key_id": "x", "aws_secret_access_key": "x"}
@@ -95,7 +96,7 @@ def published(up: Up, number: int) -> Iterator[dict[str, str]]:
                 sqs.delete_message_batch(QueueUrl=queue, Entries=handles)
 
 
-def verdicts(up: Up, folder: Path, messages: list[dict[str, str]], altered: int, pattern: str = "") -> Any:
+def verdicts(up: Door, folder: Path, messages: list[dict[str, str]], altered: int, pattern: str = "") -> Any:
     """What the validator says: how many are valid, refused (by reason), and accepted although a bit was changed."""
     file = folder / "messages"
     file.write_text("".join(json.dumps(message) + "\n" for message in messages))

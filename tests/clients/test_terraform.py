@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.clients.service import sqs_client
+from tests.clients.service import Door, sqs_client
 from tests.clients.terraform_cli import ACCOUNT, CHANGES, NO_CHANGES, Terraform
-from tests.up import Up
 
 pytestmark = pytest.mark.clients
 
@@ -72,14 +71,14 @@ def tags(sqs: Any, queue: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def sqs(up: Up) -> Iterator[Any]:
+def sqs(up: Door) -> Iterator[Any]:
     with sqs_client(up, ACCOUNT) as sqs:
         yield sqs
 
 
 # Each stage builds on the one before, and takes up to two minutes.
 @pytest.fixture(scope="module")
-def made(up: Up, tmp_path_factory: pytest.TempPathFactory) -> Terraform:
+def made(up: Door, tmp_path_factory: pytest.TempPathFactory) -> Terraform:
     """Everything that queues.tf says is there."""
     terraform = Terraform(up, tmp_path_factory.mktemp("terraform"), "queues.tf")
     terraform.run("init")

@@ -9,8 +9,8 @@ from typing import Any
 import boto3
 import pytest
 
+from tests.clients.service import Door
 from tests.clients.terraform_cli import ACCOUNT, CHANGES, NO_CHANGES, Terraform
-from tests.up import Up
 
 pytestmark = pytest.mark.clients
 
@@ -19,7 +19,7 @@ EVERYTHING = {"Name": "every.argument_1", "GroupName": "batch"}
 
 
 @pytest.fixture(scope="module")
-def scheduler(up: Up) -> Iterator[Any]:
+def scheduler(up: Door) -> Iterator[Any]:
     scheduler: Any = boto3.client(
         "scheduler",
         endpoint_url=up.address,
@@ -32,7 +32,7 @@ def scheduler(up: Up) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def made(up: Up, tmp_path_factory: pytest.TempPathFactory) -> Terraform:
+def made(up: Door, tmp_path_factory: pytest.TempPathFactory) -> Terraform:
     """Everything that schedules.tf says is there."""
     terraform = Terraform(up, tmp_path_factory.mktemp("schedules"), "schedules.tf")
     terraform.run("init")

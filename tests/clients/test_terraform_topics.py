@@ -9,8 +9,8 @@ from typing import Any
 import boto3
 import pytest
 
+from tests.clients.service import Door
 from tests.clients.terraform_cli import ACCOUNT, CHANGES, NO_CHANGES, Terraform
-from tests.up import Up
 
 pytestmark = pytest.mark.clients
 
@@ -18,7 +18,7 @@ TOPIC = f"arn:aws:sns:us-east-1:{ACCOUNT}:"
 
 
 @pytest.fixture(scope="module")
-def sns(up: Up) -> Iterator[Any]:
+def sns(up: Door) -> Iterator[Any]:
     sns: Any = boto3.client(
         "sns",
         endpoint_url=up.address,
@@ -31,7 +31,7 @@ def sns(up: Up) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def made(up: Up, tmp_path_factory: pytest.TempPathFactory) -> Terraform:
+def made(up: Door, tmp_path_factory: pytest.TempPathFactory) -> Terraform:
     """Everything that topics.tf says is there."""
     terraform = Terraform(up, tmp_path_factory.mktemp("topics"), "topics.tf")
     terraform.run("init")

@@ -163,3 +163,13 @@ def test_every_action_of_rest_json_has_a_rule() -> None:
         asked = path.replace("{Name}", "a").replace("{ResourceArn}", "arn%3Aaws%3Ascheduler%2Fa")
         assert choose(Request(method, asked)) == f"{action.service.capitalize()}{action.name}"
     assert choose(Request("PATCH", "/schedules/a")) == choose(Request("GET", "/schedulesx")) == "Gateway"
+
+
+def test_the_rest_api_is_no_queue() -> None:
+    """A greedy variable matches last ("Routing API requests", API Gateway Developer Guide): `/v1/queues` needs more."""
+    routes = read_stack(ROOT, {}, {}).routes
+    choose, balance = by_route(routes), by_rule(*read_balancer(ROOT / "infra/alb/template.yaml"))
+    for method, path in (("GET", "/v1/queues"), ("POST", "/v1/queues"), ("GET", "/v1/queues/a/messages")):
+        assert choose(Request(method, path)) == balance(Request(method, path)) == "Rest"
+    assert choose(Request("POST", "/000000000000/orders")) == choose(Request("POST", "/")) == "Gateway"
+    assert choose(Request("GET", "/schedules/a")) == "SchedulerGetSchedule"

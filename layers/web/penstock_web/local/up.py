@@ -51,7 +51,7 @@ def up(settings: Settings, plan: Plan) -> int:
         is_own = not settings.database_url
         settings = with_database(settings, plan, stack)
         if is_own:
-            settings = _with_local_endpoints(settings, plan)
+            settings = with_local_endpoints(settings, plan)
         # Our own database is new to its user; what stands in DATABASE_URL must not get into a log.
         shown = settings.direct_url if is_own else without_password(settings.direct_url)
         _serve(settings, plan, lambda: _announce(settings, plan, shown))
@@ -76,7 +76,7 @@ def with_database(settings: Settings, plan: Plan, stack: ExitStack) -> Settings:
     return dataclasses.replace(settings, database_url=pooled or direct, database_direct_url=direct)
 
 
-def _with_local_endpoints(settings: Settings, plan: Plan) -> Settings:
+def with_local_endpoints(settings: Settings, plan: Plan) -> Settings:
     """Webhooks may reach this machine, where whoever can ask for that is on it already."""
     if settings.webhook_allow_cidrs or not _is_loopback(plan.host):
         return settings
