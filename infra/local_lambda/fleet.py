@@ -54,6 +54,13 @@ class Fleet:
         """Those that are there, busy or idle."""
         return list(self._runtime_api.environments.values())
 
+    async def forget_idle(self, name: str) -> None:
+        """Ends the idle environments of a function, as Lambda does after some minutes: the next start is cold."""
+        while self._idle[name]:
+            environment = self._idle[name].pop()
+            self._forget(environment)
+            await environment.stop()
+
     async def close(self) -> None:
         """Ends every process."""
         await asyncio.gather(*(environment.stop() for environment in self.environments))

@@ -122,10 +122,10 @@ def test_a_schedule_of_the_rest_api_fires(up: Door, sqs: Any) -> None:
         "fire_at": at.isoformat(),
         "target": {"queue": "rest-fired", "message": {"b": 1.10, "a": 2}, "headers": {"trace": "t"}},
     }
-    httpx.post(f"{up.address}/v1/schedules", json=schedule).raise_for_status()
+    httpx.post(f"{up.address}/v1/schedules", json=schedule, timeout=30).raise_for_status()
     message = httpx.get(f"{up.address}/v1/queues/rest-fired/messages?wait=20", timeout=30).json()[0]
     assert message["message"] == {"b": 1.10, "a": 2}
     told = {"name": "rest-soon", "scheduled_for": f"{at:%Y-%m-%dT%H:%M:%SZ}", "out_of_band": False}
     assert message["headers"] == {"trace": "t", "_schedule": told}
-    until(lambda: httpx.get(f"{up.address}/v1/schedules/rest-soon").status_code == 404)
+    until(lambda: httpx.get(f"{up.address}/v1/schedules/rest-soon", timeout=30).status_code == 404)
     assert url

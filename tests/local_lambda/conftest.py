@@ -19,8 +19,8 @@ def shared(postgres: TestServer) -> Iterator[Database]:
 
 @pytest.fixture(scope="module")
 def gateway(shared: Database, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    """Functions of this checkout, all of them kept warm."""
+    """Functions of this checkout, all of them kept warm; the scheduled ones again and again."""
     build = from_sources(tmp_path_factory.mktemp("build"))
     addresses = {"DATABASE_URL": shared.pooled_dsn, "DATABASE_DIRECT_URL": shared.api_dsn}
-    with running_gateway(build, "--most", "20", **addresses) as gateway:
+    with running_gateway(build, "--most", "20", "--schedules-pause", "1", **addresses) as gateway:
         yield gateway

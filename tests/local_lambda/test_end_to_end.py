@@ -57,7 +57,7 @@ def test_topics_and_rest(address: str) -> None:
 
 
 def test_a_schedule_fires_by_the_scheduled_function(gateway: Gateway) -> None:
-    """At the rate of template.yaml, once a minute: the function stays for what is due within the minute."""
+    """What the gateway invokes without being asked."""
     sqs, scheduler = client("sqs", gateway.balancer), client("scheduler", gateway.balancer)
     url = sqs.create_queue(QueueName="fired")["QueueUrl"]
     at = datetime.now(UTC) + timedelta(seconds=3)

@@ -147,6 +147,36 @@ async def test_idle_environments_make_room(code: Path) -> None:
         assert len(fleet.environments) == 2
 
 
+async def test_a_forgotten_environment_is_made_anew(code: Path) -> None:
+    async with running(function(code, "echo")) as fleet:
+        first = await fleet.invoke("echo", {})
+        await fleet.forget_idle("echo")
+        second = await fleet.invoke("echo", {})
+        assert len(fleet.environments) == 1
+    assert (first["count"], second["count"]) == (1, 1)
+    assert first["pid"] != second["pid"]
+
+
+async def test_instead_of_a_rate_one_after_the_other() -> None:
+    """Schedule comes once a day; here there is a pause of nothing, and never two at a time."""
+    running, seen = 0, asyncio.Semaphore(0)
+
+    async def invoke(name: str, event: object) -> None:
+        nonlocal running
+        running += 1
+        assert running == 1
+        await asyncio.sleep(0)
+        running -= 1
+        seen.release()
+
+    task = asyncio.create_task(run_schedules([Schedule("echo", 86_400)], invoke, 0))
+    for _ in range(3):
+        await seen.acquire()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
 async def test_schedules_invoke(code: Path) -> None:
     seen = asyncio.Semaphore(0)
 

@@ -1,0 +1,131 @@
+"""A good call of every function that answers requests: the same one again and again, so that each costs the same."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from infra.local_lambda.events import Request
+
+ACCOUNT = "000000000000"
+HOST = ("Host", "sqs.example")
+QUEUE = f"http://sqs.example/{ACCOUNT}/bench"
+QUEUE_ARN, DEAD_ARN = (f"arn:aws:sqs:us-east-1:{ACCOUNT}:{name}" for name in ("bench", "dead"))
+TOPIC = f"arn:aws:sns:us-east-1:{ACCOUNT}:bench"
+GROUP_ARN = f"arn:aws:scheduler:us-east-1:{ACCOUNT}:schedule-group/bench"
+ROLE = f"arn:aws:iam::{ACCOUNT}:role/bench"
+SCHEDULE = {
+    "ScheduleExpression": "rate(1 day)",
+    "FlexibleTimeWindow": {"Mode": "OFF"},
+    "Target": {"Arn": QUEUE_ARN, "RoleArn": ROLE, "Input": "x"},
+}
+BODY = "x" * 1000
+PERMISSION = {"Label": "bench", "AWSAccountIds": [ACCOUNT], "Actions": ["SendMessage"]}
+
+# By action: the members of the request. What is in braces was told by an earlier call. Refused in a cheap way, because
+# the first call has left nothing to do: ConfirmSubscription, Unsubscribe, StartMessageMoveTask, CancelMessageMoveTask,
+# DeleteQueue, the second CreateSchedule, CreateScheduleGroup and AddPermission.
+SQS: Mapping[str, Mapping[str, Any]] = {
+    "CreateQueue": {"QueueName": "bench"},
+    "GetQueueUrl": {"QueueName": "bench"},
+    "ListQueues": {},
+    "GetQueueAttributes": {"QueueUrl": QUEUE, "AttributeNames": ["All"]},
+    "SetQueueAttributes": {"QueueUrl": QUEUE, "Attributes": {"DelaySeconds": "0"}},
+    "SendMessage": {"QueueUrl": QUEUE, "MessageBody": BODY},
+    "SendMessageBatch": {
+        "QueueUrl": QUEUE,
+        "Entries": [{"Id": str(n), "MessageBody": BODY} for n in range(10)],
+    },
+    "ReceiveMessage": {"QueueUrl": QUEUE, "MaxNumberOfMessages": 1, "VisibilityTimeout": 0},
+    "ChangeMessageVisibility": {"QueueUrl": QUEUE, "ReceiptHandle": "{handle}", "VisibilityTimeout": 40000},
+    "ChangeMessageVisibilityBatch": {
+        "QueueUrl": QUEUE,
+        "Entries": [{"Id": "0", "ReceiptHandle": "{handle}", "VisibilityTimeout": 40000}],
+    },
+    "DeleteMessage": {"QueueUrl": QUEUE, "ReceiptHandle": "{handle}"},
+    "DeleteMessageBatch": {"QueueUrl": QUEUE, "Entries": [{"Id": "0", "ReceiptHandle": "{handle}"}]},
+    "TagQueue": {"QueueUrl": QUEUE, "Tags": {"a": "b"}},
+    "UntagQueue": {"QueueUrl": QUEUE, "TagKeys": ["c"]},
+    "ListQueueTags": {"QueueUrl": QUEUE},
+    "AddPermission": {"QueueUrl": QUEUE, **PERMISSION},
+    "RemovePermission": {"QueueUrl": QUEUE, "Label": "bench"},
+    "ListDeadLetterSourceQueues": {"QueueUrl": QUEUE.replace("bench", "dead")},
+    "StartMessageMoveTask": {"SourceArn": DEAD_ARN},
+    "ListMessageMoveTasks": {"SourceArn": DEAD_ARN},
+    "CancelMessageMoveTask": {"TaskHandle": "bench"},
+    "PurgeQueue": {"QueueUrl": QUEUE.replace("bench", "dead")},
+    "DeleteQueue": {"QueueUrl": QUEUE.replace("bench", "gone")},
+}
+SNS: Mapping[str, Mapping[str, Any]] = {
+    "CreateTopic": {"Name": "bench"},
+    "GetTopicAttributes": {"TopicArn": TOPIC},
+    "SetTopicAttributes": {"TopicArn": TOPIC, "AttributeName": "DisplayName", "AttributeValue": "b"},
+    "ListTopics": {},
+    "Subscribe": {"TopicArn": TOPIC, "Protocol": "sqs", "Endpoint": QUEUE_ARN},
+    "ListSubscriptions": {},
+    "ListSubscriptionsByTopic": {"TopicArn": TOPIC},
+    "GetSubscriptionAttributes": {"SubscriptionArn": "{subscription}"},
+    "SetSubscriptionAttributes": {
+        "SubscriptionArn": "{subscription}",
+        "AttributeName": "RawMessageDelivery",
+        "AttributeValue": "true",
+    },
+    "ConfirmSubscription": {"TopicArn": TOPIC, "Token": "0" * 160},
+    "Publish": {"TopicArn": TOPIC, "Message": BODY},
+    "PublishBatch": {
+        "TopicArn": TOPIC,
+        "PublishBatchRequestEntries": [{"Id": str(n), "Message": BODY} for n in range(10)],
+    },
+    "AddPermission": {"TopicArn": TOPIC, "Label": "b", "AWSAccountId": [ACCOUNT], "ActionName": ["Publish"]},
+    "RemovePermission": {"TopicArn": TOPIC, "Label": "b"},
+    "TagResource": {"ResourceArn": TOPIC, "Tags": [{"Key": "a", "Value": "b"}]},
+    "UntagResource": {"ResourceArn": TOPIC, "TagKeys": ["c"]},
+    "ListTagsForResource": {"ResourceArn": TOPIC},
+    "GetDataProtectionPolicy": {"ResourceArn": TOPIC},
+    "PutDataProtectionPolicy": {"ResourceArn": TOPIC, "DataProtectionPolicy": "{}"},
+    "Unsubscribe": {"SubscriptionArn": f"{TOPIC}:00000000-0000-4000-8000-000000000000"},
+    "DeleteTopic": {"TopicArn": f"{TOPIC}-gone"},
+}
+# Method, path and body; the name of the action is told by the first two.
+SCHEDULER: Mapping[str, tuple[str, str, Any]] = {
+    "CreateScheduleGroup": ("POST", "/schedule-groups/bench", {}),
+    "GetScheduleGroup": ("GET", "/schedule-groups/bench", None),
+    "ListScheduleGroups": ("GET", "/schedule-groups", None),
+    "CreateSchedule": ("POST", "/schedules/bench", SCHEDULE),
+    "GetSchedule": ("GET", "/schedules/bench", None),
+    "UpdateSchedule": ("PUT", "/schedules/bench", SCHEDULE),
+    "ListSchedules": ("GET", "/schedules", None),
+    "TagResource": ("POST", f"/tags/{GROUP_ARN.replace('/', '%2F')}", {"Tags": [{"Key": "a", "Value": "b"}]}),
+    "UntagResource": ("DELETE", f"/tags/{GROUP_ARN.replace('/', '%2F')}", None),
+    "ListTagsForResource": ("GET", f"/tags/{GROUP_ARN.replace('/', '%2F')}", None),
+    "DeleteSchedule": ("DELETE", "/schedules/gone", None),
+    "DeleteScheduleGroup": ("DELETE", "/schedule-groups/gone", None),
+}
+
+
+def request_of(function: str, told: Mapping[str, str]) -> Request | None:
+    """The call of a function, such as SqsSendMessage; None: it answers no requests."""
+    if function == "Rest":
+        return Request("GET", "/v1/queues/bench", headers=(HOST,))
+    if function.startswith("Scheduler"):
+        return of_scheduler(*SCHEDULER[function.removeprefix("Scheduler")])
+    if function == "Gateway":
+        form = f"Action=SendMessage&QueueUrl={QUEUE}&MessageBody={BODY}".encode()
+        return Request(headers=(HOST, ("Content-Type", "application/x-www-form-urlencoded")), body=form)
+    service, action = function[:3], function[3:]
+    calls = {"Sqs": SQS, "Sns": SNS}.get(service, {})
+    return json_request(service, action, calls[action], told) if action in calls else None
+
+
+def of_scheduler(method: str, path: str, body: Any) -> Request:
+    query = "TagKeys=c" if method == "DELETE" and path.startswith("/tags") else ""
+    content = b"" if body is None else json.dumps(body).encode()
+    return Request(method, path, query, (HOST, ("Content-Type", "application/json")), content)
+
+
+def json_request(service: str, action: str, members: Mapping[str, Any], told: Mapping[str, str]) -> Request:
+    target = f"Amazon{service.upper()}.{action}"
+    headers = (HOST, ("Content-Type", "application/x-amz-json-1.0"), ("X-Amz-Target", target))
+    text = json.dumps(members)
+    for name, value in told.items():
+        text = text.replace(f"{{{name}}}", value)
+    return Request(headers=headers, body=text.encode())
