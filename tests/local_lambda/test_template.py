@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.function_calls import request_of
 from infra.local_lambda.balancer import Rule, read_balancer
 from infra.local_lambda.events import Request
 from infra.local_lambda.front import by_route, by_rule
@@ -173,3 +174,9 @@ def test_the_rest_api_is_no_queue() -> None:
         assert choose(Request(method, path)) == balance(Request(method, path)) == "Rest"
     assert choose(Request("POST", "/000000000000/orders")) == choose(Request("POST", "/")) == "Gateway"
     assert choose(Request("GET", "/schedules/a")) == "SchedulerGetSchedule"
+
+
+def test_the_benchmark_has_a_call_of_every_function() -> None:
+    functions = [f"{action.service.capitalize()}{action.name}" for action in ACTIONS]
+    assert [name for name in ("Gateway", "Rest", *functions) if request_of(name, {}) is None] == []
+    assert request_of("Maintain", {}) is None
