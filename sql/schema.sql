@@ -1101,6 +1101,10 @@ function queue.matching_bindings(p_account_id text, p_region text, p_routing_key
     returns SETOF queue.binding
     language sql stable;
 
+function queue.measure_queues(p_limit integer)
+    returns TABLE(account_id text, region text, name text, visible bigint, in_flight bigint, delayed bigint, oldest_age_seconds bigint)
+    language sql;
+
 function queue.message_exists(p_queue_id integer, p_public_id bigint)
     returns boolean
     language plpgsql stable;

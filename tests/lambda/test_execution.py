@@ -15,6 +15,7 @@ import psycopg
 import pytest
 
 from penstock import drivers, scheduled
+from penstock.errors import InternalFailure
 from penstock.execution import ExecutionEnvironment
 from penstock.settings import Settings
 from tests.database import Database
@@ -214,7 +215,7 @@ def test_move_answers_its_counts(direct: Functions) -> None:
 
 
 def test_maintain_fails_when_the_database_does(empty_database: Database) -> None:
-    with Functions(empty_database.api_dsn) as functions, pytest.raises(psycopg.Error):
+    with Functions(empty_database.api_dsn) as functions, pytest.raises(InternalFailure):
         functions.invoke("maintain", {})
 
 
@@ -246,5 +247,6 @@ def test_runs_cut_short_go_on(
     worker = Worker(*seconds)
     monkeypatch.setattr(scheduled, "monotonic", lambda: worker.now)
     world = ExecutionEnvironment({"DATABASE_URL": database.api_dsn})
-    assert scheduled.ScheduledHandler(worker, world)(None, None) == {"done": runs}
+    monkeypatch.setattr(scheduled, "ExecutionEnvironment", lambda: world)
+    assert scheduled.scheduled_handler(worker)(None, None) == {"done": runs}
     world.close()

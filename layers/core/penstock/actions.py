@@ -6,6 +6,7 @@ result is None answers without a body.
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from msgspec import Struct
@@ -13,26 +14,56 @@ from msgspec import Struct
 from .context import Context
 from .effects import Effect
 from .messages import scheduler, sns, sqs
-from .operations import (
-    dead_letters,
-    deleting,
-    move_tasks,
-    peeking,
-    permissions,
-    publishing,
-    queues,
-    receiving,
-    scheduler_groups,
-    scheduler_schedules,
-    sending,
-    subscriptions,
-    tags,
-    topic_permissions,
-    topics,
-    visibility,
-)
 
 Operation = Callable[[Any, Context], Generator[Effect, Any, Any]]
+
+
+class Operations:
+    """A module of `operations`, imported with the first call: a function of one action needs none of the others."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> "Later":
+        return Later(self._name, name)
+
+
+class Later:
+    """One operation of such a module."""
+
+    __slots__ = ("_found", "_module", "_name")
+
+    def __init__(self, module: str, name: str) -> None:
+        self._module = module
+        self._name = name
+        self._found: Operation | None = None
+
+    def __call__(self, request: Any, context: Context) -> Generator[Effect, Any, Any]:
+        return self.load()(request, context)
+
+    def load(self) -> Operation:
+        """The operation itself. Processes that serve every action load them when they start."""
+        if self._found is None:
+            self._found = getattr(import_module(f"{__package__}.operations.{self._module}"), self._name)
+        return self._found
+
+
+dead_letters = Operations("dead_letters")
+deleting = Operations("deleting")
+move_tasks = Operations("move_tasks")
+peeking = Operations("peeking")
+permissions = Operations("permissions")
+publishing = Operations("publishing")
+queues = Operations("queues")
+receiving = Operations("receiving")
+scheduler_groups = Operations("scheduler_groups")
+scheduler_schedules = Operations("scheduler_schedules")
+sending = Operations("sending")
+subscriptions = Operations("subscriptions")
+tags = Operations("tags")
+topic_permissions = Operations("topic_permissions")
+topics = Operations("topics")
+visibility = Operations("visibility")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +190,10 @@ ACTIONS: tuple[Action, ...] = (
 # fmt: on
 
 # ReceiveMessage as `/_aws/sqs/messages` does it: not an action of the service, but authorized and answered like one.
-PEEK = Action("sqs", "ReceiveMessage", peeking.PeekRequest, sqs.ReceiveMessageResult, peeking.peek_messages)
+PEEK = Action("sqs", "ReceiveMessage", sqs.PeekRequest, sqs.ReceiveMessageResult, peeking.peek_messages)
 
 # Stands for the action of a request that has not been read, since its signature comes first.
-UNREAD = Action("sqs", "(unread)", Struct, None, lambda _request, _context: (_ for _ in ()))
+UNREAD = Action("sqs", "(unread)", Struct, None, Later("", ""))
 
 BY_NAME: dict[tuple[str, str], Action] = {(action.service, action.name): action for action in ACTIONS}
 BY_TARGET: dict[bytes, Action] = {
@@ -182,3 +213,15 @@ def _route(text: str) -> tuple[str, str, bool]:
 BY_ROUTE: dict[tuple[str, str, bool], Action] = {
     _route(action.route): action for action in ACTIONS if action.route
 }
+
+
+def load_operations() -> None:
+    """Imports the operations of all actions: for those who serve all of them, when they start."""
+    for action in (*ACTIONS, PEEK):
+        load_operation(action)
+
+
+def load_operation(action: Action) -> None:
+    """Imports the operation of an action."""
+    if isinstance(action.operation, Later):
+        action.operation.load()

@@ -1,91 +1,130 @@
 """The one connection of a function's execution environment: kept between invocations, repaired when it broke.
 
-Everything runs in autocommit: each SQL function is its own transaction, which is all that PgBouncer's transaction mode
-asks for. No prepared statements: PgBouncer before 1.21 cannot keep them apart (platform facts, measured).
+    found dead when it is needed            a new one is made, and nobody notices
+    25006, class 40, 55P03                  the database undid the call: made once more, after 25006 (a failover: it was
+                                            the primary) on a new connection
+    lost before COMMIT was sent             nothing took effect: made once more on a new connection (pg8000 only, whose
+                                            calls are explicit transactions)
+    57P01, class 08, hung up meanwhile      nobody knows whether the call took effect: ServiceUnavailable; the next call
+                                            gets a new connection
+
+Each SQL function is its own transaction, which is all that PgBouncer's transaction mode asks for. Two drivers do it,
+see docs/decisions/0006-two-drivers.md; only the one that is used is imported.
+SQLSTATEs: PostgreSQL, appendix A.
 """
 
-import select
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, Protocol, cast
 
-import psycopg
-
-from . import pgarray
-from .effects import Row, Rows, Sql, Take
+from .effects import Row
 from .errors import InternalFailure, ServiceUnavailable
+from .settings import DRIVERS
 from .statements import Statement
 
 CONNECT_SECONDS = 5
-LEAST_LEASE = 10
+READ_ONLY = "25006"
+_ENDINGS = ("08", "57P01", "57P02", "57P03", "57P05", READ_ONLY)
+_UNDOING = ("40", "55P03", READ_ONLY)
+_PASSING = (*_ENDINGS, *_UNDOING, "28", "53", "57")
 
 
-def connect(url: str) -> "psycopg.Connection[Row]":
-    """A connection as the service needs it. Raises psycopg.OperationalError."""
-    return psycopg.connect(url, autocommit=True, prepare_threshold=None, connect_timeout=CONNECT_SECONDS)
+class LinkError(Exception):
+    """A call failed; the text is the driver's.
+
+    `sqlstate`: None when the server said nothing, since it hung up or was not reached.
+    `undone`: whether it is certain that the call took no effect, as it is when the database says so.
+    """
+
+    def __init__(self, text: str, sqlstate: str | None, *, undone: bool = False) -> None:
+        super().__init__(" ".join(text.split()))
+        self.sqlstate = sqlstate
+        self.undone = undone or (sqlstate or "").startswith(_UNDOING)
+
+    @property
+    def ends_connection(self) -> bool:
+        """Whether the connection is of no more use."""
+        return self.sqlstate is None or self.sqlstate.startswith(_ENDINGS)
+
+    @property
+    def passes(self) -> bool:
+        """Whether the same call may succeed later."""
+        return self.sqlstate is None or self.sqlstate.startswith(_PASSING)
+
+    def told(self) -> ServiceUnavailable | InternalFailure:
+        """What the client is told."""
+        return ServiceUnavailable() if self.passes else InternalFailure()
 
 
-def call_of(effect: Sql | Rows | Take) -> tuple[Statement, list[Any]]:
-    """The statement and its arguments for one effect on its own."""
-    if isinstance(effect, Rows):
-        arrays = pgarray.encode_columns(effect.statement.types, effect.columns)
-        return effect.statement, [*arrays, *effect.options]
-    if isinstance(effect, Take):
-        lease = max(LEAST_LEASE, effect.count)
-        options = [effect.visibility_seconds, effect.in_flight_limit]
-        return effect.statement, [effect.queue_arn, effect.count, lease, *options]
-    typed = zip(effect.statement.types, effect.arguments, strict=True)
-    return effect.statement, [plain(kind, value) for kind, value in typed]
+class Link(Protocol):
+    """A connection of a driver. Its calls raise LinkError."""
+
+    def call(self, statement: Statement, arguments: Sequence[Any], /) -> list[Row]: ...
+
+    def is_lost(self) -> bool: ...
+
+    def close(self) -> None: ...
 
 
-def plain(kind: str, value: Any) -> Any:
-    """An argument as psycopg takes it: arrays in our own format, everything else as it is."""
-    return pgarray.encode(kind, value) if kind.endswith("[]") and value is not None else value
+def opener(driver: str) -> Callable[[str], Link]:
+    """What makes connections of `psycopg` or `pg8000`. It raises LinkError."""
+    return cast("Callable[[str], Link]", import_module(f".link_{driver}", __package__).open_link)
+
+
+def prepare(driver: str) -> None:
+    """Imports a driver, psycopg when there is none of this name: a function that starts has more processor time."""
+    opener(driver if driver in DRIVERS else DRIVERS[0])
 
 
 class Database:
-    """Runs effects one after the other on one connection."""
+    """Makes calls one after the other on one connection. `driver`: psycopg or pg8000."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, driver: str = "psycopg") -> None:
         self._url = url
-        self._connection: psycopg.Connection[Row] | None = None
+        self._driver = driver
+        self._link: Link | None = None
 
-    def connection(self) -> "psycopg.Connection[Row]":
+    def link(self) -> Link:
         """The connection, a new one when the old one is gone. Raises ServiceUnavailable."""
-        if self._connection is not None and _lost(self._connection):
-            self._connection.close()
-            self._connection = None
-        if self._connection is None:
-            try:
-                self._connection = connect(self._url)
-            except psycopg.OperationalError as error:
-                raise ServiceUnavailable from error
-        return self._connection
+        try:
+            return self._found()
+        except LinkError as error:
+            raise ServiceUnavailable from error
 
     def call(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
-        """The rows of one call.
+        """The rows of one call; arrays are lists.
 
-        Raises ServiceUnavailable when the database cannot be reached or went away: whether the call took effect is
-        unknown then. Raises InternalFailure for every other database error.
+        Raises ServiceUnavailable when the database cannot be reached, went away or asks to come again: unless it was
+        not reached, it is unknown whether the call took effect. Raises InternalFailure for every other database error.
         """
-        connection = self.connection()
         try:
-            with psycopg.RawCursor(connection) as cursor:
-                return cursor.execute(statement.text, arguments).fetchall()
-        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-            connection.close()
-            raise ServiceUnavailable from error
-        except psycopg.Error as error:
-            raise InternalFailure from error
+            return self._attempt(statement, arguments)
+        except LinkError as error:
+            if not (error.undone and error.passes):
+                raise error.told() from error
+        try:
+            return self._attempt(statement, arguments)
+        except LinkError as error:
+            raise error.told() from error
 
     def close(self) -> None:
         """Closes the connection; the next call makes a new one."""
-        if self._connection is not None:
-            self._connection.close()
+        if self._link is not None:
+            self._link.close()
+            self._link = None
 
+    def _attempt(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
+        link = self.link()
+        try:
+            return link.call(statement, arguments)
+        except LinkError as error:
+            if error.ends_connection:
+                self.close()
+            raise
 
-def _lost(connection: "psycopg.Connection[Row]") -> bool:
-    """Closed, or the server hung up while nobody looked: an idle connection has nothing to say but goodbye."""
-    if connection.closed:
-        return True
-    readable, _, _ = select.select([connection.fileno()], [], [], 0)
-    return bool(readable)
+    def _found(self) -> Link:
+        if self._link is not None and self._link.is_lost():
+            self.close()
+        if self._link is None:
+            self._link = opener(self._driver)(self._url)
+        return self._link

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from .database import call_of
+from .calls import call_of
 from .effects import Effect, Operation, Pause, Row, Sql, Wait, Wake
 from .statements import READY_QUEUES, Statement
 
@@ -16,7 +16,7 @@ LONGEST_PAUSE_SECONDS = 1.0
 
 
 class Calls(Protocol):
-    """Makes calls on one connection: `database.Database`, or a transaction that is open."""
+    """Makes calls on one connection: `database.Database`, a `Link`, or a transaction that is open. Arrays are lists."""
 
     def call(self, statement: Statement, arguments: Sequence[Any], /) -> list[Row]: ...
 

@@ -1,21 +1,24 @@
 """What a function of Lambda keeps between its invocations: settings, one connection, the key of receipt handles."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING
-
-import psycopg
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from .context import Environment, RequestIds
-from .database import Database
-from .errors import ServiceUnavailable
+from .database import Database, prepare
+from .metrics import Metrics
 from .receipt import Receipts
 from .settings import SettingError, Settings
-from .telemetry import lambda_logger
+from .telemetry import lambda_logger, traced
 
 if TYPE_CHECKING:
+    import psycopg
     from aws_lambda_powertools import Logger
+
+    from .link_psycopg import PsycopgLink
+
+T = TypeVar("T")
 
 
 class ExecutionEnvironment:
@@ -24,6 +27,7 @@ class ExecutionEnvironment:
     def __init__(self, variables: Mapping[str, str] = os.environ) -> None:
         self.variables = variables
         self.request_ids = RequestIds()
+        prepare(variables.get("QUEUE_DATABASE_DRIVER", ""))
 
     @cached_property
     def settings(self) -> Settings:
@@ -36,16 +40,12 @@ class ExecutionEnvironment:
     @cached_property
     def database(self) -> Database:
         """The one connection, which repairs itself."""
-        return Database(self.settings.database_url)
+        return Database(self.settings.database_url, self.settings.queue_database_driver)
 
     @cached_property
     def environment(self) -> Environment:
-        """Settings and the key of receipt handles. Raises ServiceUnavailable or psycopg.Error; then not kept."""
-        try:
-            receipts = Receipts.load(self.database.connection())
-        except psycopg.OperationalError as error:
-            raise ServiceUnavailable from error
-        return Environment(self.settings, receipts, self.request_ids)
+        """Settings and the key of receipt handles. Raises ServiceUnavailable or InternalFailure; then not kept."""
+        return Environment(self.settings, Receipts.load(self.database), self.request_ids)
 
     @cached_property
     def logger(self) -> "Logger":
@@ -55,7 +55,33 @@ class ExecutionEnvironment:
         except SettingError:  # which is then what there is to log
             return lambda_logger("info")
 
+    @cached_property
+    def metrics(self) -> Metrics:
+        """Where counts and gauges go."""
+        return Metrics(self.settings.queue_account_id, self.settings.queue_region)
+
+    def psycopg_connection(self) -> "psycopg.Connection[Any]":
+        """For workers that need more than calls, whichever driver calls are made with. Raises ServiceUnavailable."""
+        return cast("PsycopgLink", self._psycopg.link()).connection
+
+    def traced(self, work: Callable[[], T], lambda_context: object) -> T:
+        """What `work` answers; a segment of X-Ray, where the function has tracing."""
+        return traced(work, lambda_context) if self._is_traced else work()
+
     def close(self) -> None:
         """Gives the connection back (tests; Lambda ends the process)."""
-        if "database" in self.__dict__:
-            self.database.close()
+        for database in ("database", "_psycopg"):
+            if database in self.__dict__:
+                self.__dict__[database].close()
+
+    @cached_property
+    def _is_traced(self) -> bool:
+        try:
+            return self.settings.queue_tracing
+        except SettingError:  # the work says it
+            return False
+
+    @cached_property
+    def _psycopg(self) -> Database:
+        is_psycopg = self.settings.queue_database_driver == "psycopg"
+        return self.database if is_psycopg else Database(self.settings.database_url)

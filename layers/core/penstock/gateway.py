@@ -15,10 +15,9 @@ signature first and reads the rest afterwards. Whoever cannot sign learns nothin
 import re
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from .access import Guard
 from .actions import BY_NAME, BY_ROUTE, BY_TARGET, PEEK, SERVICES, UNREAD, Action
 from .arn import is_account_id
 from .context import Context, Environment, HttpRequest, HttpResponse
@@ -29,6 +28,9 @@ from .errors_sns import ValidationError, in_the_words_of_sns
 from .signing_v4 import query_pairs
 from .wire import json, query, query_json, rest_json, xml
 from .wire.protocol import Protocol, resource, spoken
+
+if TYPE_CHECKING:
+    from .access import Guard
 
 MAXIMUM_BODY_BYTES = 6 * 1_048_576  # a batch of 1 MiB with every character escaped as \uXXXX
 
@@ -91,7 +93,9 @@ class GuardedCall(Call):
 
     __slots__ = ("_guard", "_read")
 
-    def __init__(self, guard: Guard, read: Callable[[], Read], context: Context, protocol: Protocol) -> None:
+    def __init__(
+        self, guard: "Guard", read: Callable[[], Read], context: Context, protocol: Protocol
+    ) -> None:
         super().__init__(UNREAD, None, context, protocol)
         self._guard = guard
         self._read = read

@@ -6,14 +6,17 @@
 event -> `lambda_events.read` -> `gateway.decode` -> the operation -> `gateway.encode` -> `lambda_events.answer`.
 """
 
+from contextlib import suppress
 from typing import Any, cast
 
 from . import gateway, lambda_events
+from .actions import BY_NAME, load_operation, load_operations
 from .context import HttpRequest, HttpResponse
 from .drivers import run
 from .errors import AwsError, InternalFailure, ServiceUnavailable
 from .execution import ExecutionEnvironment
 from .operations.certificates import find_certificate, is_certificate
+from .settings import SettingError
 from .wire.protocol import spoken
 
 
@@ -27,6 +30,9 @@ class Handler:
 
     def __call__(self, event: lambda_events.Event, lambda_context: object) -> dict[str, Any]:
         """The answer to an HTTP event, in its own form. Raises lambda_events.UnknownEvent for any other event."""
+        return self.world.traced(lambda: self._answer(event, lambda_context), lambda_context)
+
+    def _answer(self, event: lambda_events.Event, lambda_context: object) -> dict[str, Any]:
         return lambda_events.answer(event, self.respond(lambda_events.read(event), lambda_context))
 
     def respond(self, http: HttpRequest, lambda_context: object = None) -> HttpResponse:
@@ -47,10 +53,16 @@ class Handler:
     ) -> HttpResponse:
         request_id = call.context.request_id if call else self.world.request_ids()
         answered = error if isinstance(error, AwsError) else InternalFailure()
+        service = call.action.service if call else self.service or gateway.addressed(http)
         if not answered.sender_fault:
             self._log(error, request_id, call, lambda_context)
-        service = call.action.service if call else self.service or gateway.addressed(http)
+        self._count(answered, service, call)
         return gateway.encode_error(spoken(http.headers, http.path), answered, request_id, service)
+
+    def _count(self, error: AwsError, service: str, call: gateway.Call | None) -> None:
+        action = call.action.name if call else self.action or "(unread)"
+        with suppress(SettingError):  # which is logged
+            self.world.metrics.refused(service, action, error)
 
     def _log(
         self, error: Exception, request_id: str, call: gateway.Call | None, lambda_context: object
@@ -71,9 +83,11 @@ class Handler:
 
 def lambda_handler(service: str, action: str) -> Handler:
     """The handler of one action, such as ("sqs", "SendMessage")."""
+    load_operation(BY_NAME[service, action])
     return Handler(service, action, ExecutionEnvironment())
 
 
 def gateway_handler() -> Handler:
     """The handler of every action of every service."""
+    load_operations()
     return Handler(None, None, ExecutionEnvironment())

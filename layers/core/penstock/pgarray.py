@@ -115,6 +115,14 @@ def encode_columns(types: Iterable[str], columns: Iterable[Sequence[Any]]) -> li
     return [encode(kind, column) for kind, column in zip(types, columns, strict=False)]
 
 
+def encode_arguments(types: Iterable[str], arguments: Iterable[Any]) -> list[Any]:
+    """The arguments of a call: arrays in our own format, everything else as psycopg takes it."""
+    return [
+        encode(kind, value) if kind.endswith("[]") and value is not None else value
+        for kind, value in zip(types, arguments, strict=True)
+    ]
+
+
 def _dumper(kind: type[PgArray]) -> type[Dumper]:
     class ArrayDumper(Dumper):
         format = Format.BINARY

@@ -12,11 +12,12 @@ from base64 import b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
 from hashlib import sha256
 from struct import Struct
-from typing import Any, NamedTuple
-
-import psycopg
+from typing import TYPE_CHECKING, NamedTuple
 
 from .statements import SHARED_SECRET
+
+if TYPE_CHECKING:
+    from .drivers import Calls
 
 _PAYLOAD = Struct(">BIhqqi")
 _VERSION = 1
@@ -47,13 +48,10 @@ class Receipts:
         self._outer = sha256(bytes(byte ^ 0x5C for byte in block))
 
     @classmethod
-    def load(cls, connection: "psycopg.Connection[Any]") -> "Receipts":
-        """With the installation's key, which the first caller of all makes. Raises psycopg.Error."""
-        with psycopg.RawCursor(connection) as cursor:
-            row = cursor.execute(SHARED_SECRET.text, ("receipt", os.urandom(32))).fetchone()
-        if row is None:
-            raise psycopg.DataError("queue.shared_secret returned no row")
-        return cls(bytes(row[0]))
+    def load(cls, database: "Calls") -> "Receipts":
+        """With the installation's key, which the first caller of all makes. Raises what calls raise."""
+        ((key,),) = database.call(SHARED_SECRET, ["receipt", os.urandom(32)])
+        return cls(bytes(key))
 
     def seal(
         self, queue_arn: str, queue_id: int, shard: int, pos: int, message_id: int, receive_count: int

@@ -17,6 +17,8 @@ from typing import Any, Final, NamedTuple
 
 _HOST = re.compile(r"[A-Za-z0-9.-]+(?::[0-9]{1,5})?").fullmatch
 
+DRIVERS: Final = ("psycopg", "pg8000")
+
 Value = str | int | float | bool
 
 
@@ -73,6 +75,8 @@ SETTINGS: Final = (
             "one.", 0, 43200),
     Setting("QUEUE_MAX_CONNECTIONS", 10, "connections", "Most database connections of one process, the one "
             "that listens not counted.", 1),
+    Setting("QUEUE_DATABASE_DRIVER", "psycopg", "", "What functions of Lambda call PostgreSQL with. `pg8000` is "
+            "imported in less time, but takes longer for a call.", choices=DRIVERS),
     Setting("QUEUE_POOL_TIMEOUT_MS", 2000, "ms", "Longest wait for a free database connection; then 503.", 1),
     Setting("QUEUE_REQUEST_TIMEOUT_SECONDS", 30, "seconds", "Longest time for a request, the wait of a long "
             "poll not counted; then 408.", 1),
@@ -122,6 +126,8 @@ SETTINGS: Final = (
             "body), for metrics.", 1),
     Setting("QUEUE_DRAIN_SECONDS", 4, "seconds", "After SIGTERM or Ctrl-C: longest wait for requests under "
             "way.", 0),
+    Setting("QUEUE_TRACING", False, "", "Functions of Lambda write a segment of X-Ray for each invocation. It needs a "
+            "layer with the package aws-xray-sdk."),
     Setting("LOG_LEVEL", "info", "", "Least severe log record to write.",
             choices=("debug", "info", "warning", "error", "critical")),
 )  # fmt: skip
@@ -148,6 +154,7 @@ class Settings:
     sns_account_filter_policies: int
     queue_default_visibility_timeout: int
     queue_max_connections: int
+    queue_database_driver: str
     queue_pool_timeout_ms: int
     queue_request_timeout_seconds: int
     queue_linger_ms: int
@@ -173,6 +180,7 @@ class Settings:
     webhook_signing_secret: str = field(repr=False)
     queue_history_days: int
     queue_drain_seconds: int
+    queue_tracing: bool
     log_level: str
 
     @classmethod

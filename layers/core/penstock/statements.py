@@ -52,6 +52,7 @@ READ_ARCHIVE = Statement("queue.read_archive", ("text", "int8", "int4"))
 SHARED_SECRET = Statement("queue.shared_secret", ("text", "bytea"))
 MAINTAIN_QUEUE = Statement("queue.maintain_queue", ("int4",))
 MAINTAIN_INSTALLATION = Statement("queue.maintain_installation", ("int4", "int4"))
+MEASURE_QUEUES = Statement("queue.measure_queues", ("int4",))
 NEXT_QUEUES = Statement("queue.next_queues", ("text", "int4"))
 
 # --- tags, permissions, dead-letter queues ---------------------------------------------------------------------------

@@ -4,7 +4,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.database import call_of
+from penstock import pgarray
+from penstock.calls import call_of
 from penstock.effects import Operation, Pause, Row, Rows, Sql, Take, Wait, Wake, Woken
 
 from .attendance import Visit
@@ -41,7 +42,8 @@ class Drive:
             return await self.waited(effect)
         if isinstance(effect, Pause):
             return await self.rested(effect)
-        return await self.world.pool.call(*call_of(effect))
+        statement, arguments = call_of(effect)
+        return await self.world.pool.call(statement, pgarray.encode_arguments(statement.types, arguments))
 
     async def merged(self, effect: Rows | Take) -> list[Row]:
         """The rows of an effect that may share its call, or need none: a newcomer lines up with those who wait."""

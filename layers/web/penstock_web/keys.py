@@ -14,9 +14,9 @@ from typing import Any
 
 from penstock.access import hash_of
 from penstock.arn import is_account_id
-from penstock.database import Database, call_of
+from penstock.database import Database
 from penstock.drivers import run
-from penstock.effects import Row, Sql
+from penstock.effects import Row
 from penstock.operations.signing_keys import KEEP_SECONDS, add_key
 from penstock.sealing import Sealer
 from penstock.settings import SettingError, Settings
@@ -89,7 +89,7 @@ class KeyRing:
         yield f"processes use it within {KEEP_SECONDS:.0f} seconds; earlier certificates are served for 30 days"
 
     def _call(self, statement: Statement, *arguments: Any) -> list[Row]:
-        return self._database.call(*call_of(Sql(statement, arguments)))
+        return self._database.call(statement, arguments)
 
 
 def new_key_id(prefix: str) -> str:

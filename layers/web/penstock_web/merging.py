@@ -5,7 +5,7 @@ from itertools import chain
 from typing import Any
 
 from penstock import pgarray
-from penstock.database import LEAST_LEASE
+from penstock.calls import LEAST_LEASE
 from penstock.effects import Row, Rows, Take
 from penstock.statements import CHANGE_VISIBILITIES, Statement
 

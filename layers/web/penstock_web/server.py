@@ -17,7 +17,7 @@ import uvicorn
 import uvloop
 
 from penstock.context import Environment
-from penstock.database import connect
+from penstock.link_psycopg import Calls, connect
 from penstock.receipt import Receipts
 from penstock.settings import Settings
 
@@ -64,7 +64,7 @@ def load_receipts(settings: Settings) -> Receipts:
     """The installation's receipt key. Raises LocalError when the database cannot be reached or is not migrated."""
     try:
         with connect(settings.database_url) as connection:
-            return Receipts.load(connection)
+            return Receipts.load(Calls(connection))
     except psycopg.Error as error:
         raise LocalError(f"the database cannot be used: {' '.join(str(error).split())}") from error
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import psycopg
 
-from penstock.database import connect
+from penstock.link_psycopg import Calls, connect
 from penstock.schedules import SCHEDULES
 from penstock.settings import SettingError, Settings
 from penstock.webhooks import WEBHOOKS
@@ -150,6 +150,10 @@ def check_webhook_settings(settings: Settings) -> None:
         raise SettingError(f"WEBHOOK_SIGNING_SECRET: {error}") from error
 
 
+def _maintain(settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
+    return maintain.run_once(settings, Calls(connection))
+
+
 def workers(settings: Settings, hub: Hub) -> list[Worker]:
     """Every worker of the container."""
     delivery = [DeliveryWorker(settings, hub)] if settings.queue_http_delivery_enabled else []
@@ -157,6 +161,6 @@ def workers(settings: Settings, hub: Hub) -> list[Worker]:
     return [
         *delivery,
         *firing,
-        Worker("maintain", maintain.run_once, settings, settings.queue_maintain_interval_ms / 1000),
+        Worker("maintain", _maintain, settings, settings.queue_maintain_interval_ms / 1000),
         Worker("move", move.run_once, settings, settings.queue_move_interval_ms / 1000),
     ]

@@ -347,3 +347,12 @@ class ListMessageMoveTasksResult(Result):
     results: Annotated[
         list[ListMessageMoveTasksResultEntry] | None, flat_list("ListMessageMoveTasksResultEntry")
     ] = None
+
+
+# --- looking at messages without receiving them: not an action of the service -----------------------------------------
+class PeekRequest(Struct, rename="pascal"):
+    """Which queue, and whether messages in flight and delayed ones are wanted too."""
+
+    queue_url: str
+    show_invisible: bool = False
+    show_delayed: bool = False

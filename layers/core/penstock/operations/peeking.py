@@ -7,12 +7,10 @@ ReceiveMessage with all attributes, which changes nothing.
 from collections.abc import Generator
 from typing import Any
 
-import msgspec
-
 from ..attributes import EVERYTHING
 from ..context import Context
 from ..effects import Effect, Row, Sql
-from ..messages.sqs import Message, ReceiveMessageResult
+from ..messages.sqs import Message, PeekRequest, ReceiveMessageResult
 from ..statements import PEEK_MESSAGES
 from . import handles
 from .receiving import Delivery, shown
@@ -23,14 +21,6 @@ PAGE = 100
 
 # No receipt handle: a message that is only looked at cannot be deleted.
 NOT_RECEIVED = "NOT-RECEIVED"
-
-
-class PeekRequest(msgspec.Struct, rename="pascal"):
-    """Which queue, and whether messages in flight and delayed ones are wanted too."""
-
-    queue_url: str
-    show_invisible: bool = False
-    show_delayed: bool = False
 
 
 def peek_messages(request: PeekRequest, context: Context) -> Generator[Effect, Any, ReceiveMessageResult]:

@@ -8,12 +8,11 @@ A worker that dies takes nothing with it: its transaction has not happened, and 
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import psycopg
-
-from .. import drivers, pgarray
+from .. import drivers
 from ..context import Environment
+from ..link_psycopg import Calls
 from ..operations import announcements
 from ..statements import (
     CLAIM_SCHEDULE_RETRIES,
@@ -26,6 +25,9 @@ from ..statements import (
 )
 from .firing import Due, Plan, plan
 from .letters import Draft, sign
+
+if TYPE_CHECKING:
+    import psycopg
 
 MOST_SIGNATURES: Final = 3
 """A topic may change its signature version while we sign, but not each time."""
@@ -65,6 +67,7 @@ class Store:
         self, connection: "psycopg.Connection[Any]", environment: Environment, counts: "Counter[str]"
     ) -> None:
         self._connection = connection
+        self._calls = Calls(connection)
         self._environment = environment
         self._counts = counts
 
@@ -113,14 +116,13 @@ class Store:
         return [work for work in works if work.due.schedule_id in unsigned]
 
     def _fire_rows(self, columns: list[list[Any]]) -> list[tuple[Any, ...]]:
-        return self.call(FIRE_SCHEDULES, pgarray.encode_columns(FIRE_SCHEDULES.types, columns))
+        return self.call(FIRE_SCHEDULES, columns)
 
     def _retry(self, retries: list[Retry]) -> list[Retry]:
         letters = self._sign([Draft(r.topic, r.text) if r.topic else None for r in retries])
         columns: list[list[Any]] = [[r.retry_id for r in retries], letters]
         unsigned = set()
-        arrays = pgarray.encode_columns(FIRE_SCHEDULE_RETRIES.types, columns)
-        for retry_id, outcome, detail in self.call(FIRE_SCHEDULE_RETRIES, arrays):
+        for retry_id, outcome, detail in self.call(FIRE_SCHEDULE_RETRIES, columns):
             self._counts[outcome if outcome in ("fired", "busy", "exhausted") else "failed"] += 1
             if outcome == "unsigned":
                 unsigned.add(retry_id)
@@ -133,7 +135,7 @@ class Store:
         if not any(due.topic for due, _ in firings):
             return [None] * len(firings)
         columns: list[list[Any]] = [[due.schedule_id for due, _ in firings], [at for _, at in firings]]
-        inputs = self.call(SCHEDULE_INPUTS, pgarray.encode_columns(SCHEDULE_INPUTS.types, columns))
+        inputs = self.call(SCHEDULE_INPUTS, columns)
         return [
             Draft(due.topic, text) if due.topic else None
             for (due, _), (_, text) in zip(firings, inputs, strict=True)
@@ -148,5 +150,4 @@ class Store:
 
     def call(self, statement: Statement, arguments: Sequence[Any]) -> list[tuple[Any, ...]]:
         """The rows of one call, in the transaction that is open."""
-        with psycopg.RawCursor(self._connection) as cursor:
-            return cursor.execute(statement.text, arguments).fetchall()
+        return self._calls.call(statement, arguments)

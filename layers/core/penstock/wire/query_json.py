@@ -13,13 +13,15 @@ in front of SQS show (github.com/aws-samples/serverless-patterns), and a ListQue
 from collections.abc import Callable
 from functools import cache
 from operator import attrgetter
-from typing import Any
-from xml.etree import ElementTree as ET
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from penstock.errors import AwsError
 from penstock.wire.shapes import List, Map, Member, Scalar, Shape, Structure, structure
+
+if TYPE_CHECKING:
+    from xml.etree import ElementTree as ET
 
 CONTENT_TYPE = b"application/json"
 
@@ -93,11 +95,13 @@ def transcribed(document: bytes) -> bytes:
 
     An element that repeats is a list, one that stands alone is its content, an empty one is null.
     """
+    from xml.etree import ElementTree as ET  # noqa: PLC0415 - for this protocol alone
+
     root = ET.fromstring(document)  # noqa: S314 - our own document, not a client's
     return _encode({_tag(root): _transcribed(root)})
 
 
-def _transcribed(element: ET.Element) -> Any:
+def _transcribed(element: "ET.Element") -> Any:
     if not len(element):
         return element.text
     found: dict[str, Any] = {}
@@ -106,5 +110,5 @@ def _transcribed(element: ET.Element) -> Any:
     return {tag: values[0] if len(values) == 1 else values for tag, values in found.items()}
 
 
-def _tag(element: ET.Element) -> str:
+def _tag(element: "ET.Element") -> str:
     return element.tag.rpartition("}")[2]

@@ -1,0 +1,41 @@
+"""Arrays as text, for a driver without binary parameters. PostgreSQL manual, "Array Input and Output Syntax"."""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+
+def _quoted(value: str | bytes) -> str:
+    text = value if isinstance(value, str) else value.decode()
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _instant(value: datetime) -> str:
+    return f'"{value.isoformat()}"'
+
+
+_KINDS: dict[str, Callable[[Any], str]] = {
+    "text[]": _quoted,
+    "uuid[]": lambda value: bytes(value).hex(),
+    "jsonb[]": _quoted,
+    "timestamptz[]": _instant,
+    "int2[]": str,
+    "int4[]": str,
+    "int8[]": str,
+}
+
+
+def encode(type_name: str, values: Sequence[Any]) -> str | None:
+    """The array of these values, which are as for `pgarray.encode`; None when there are some and all are None."""
+    as_text = _KINDS[type_name]
+    if values and all(value is None for value in values):
+        return None
+    return "{" + ",".join("NULL" if value is None else as_text(value) for value in values) + "}"
+
+
+def encode_arguments(types: Iterable[str], arguments: Iterable[Any]) -> list[Any]:
+    """The arguments of a call: arrays as text, everything else as pg8000 takes it."""
+    return [
+        encode(kind, value) if kind.endswith("[]") and value is not None else value
+        for kind, value in zip(types, arguments, strict=True)
+    ]

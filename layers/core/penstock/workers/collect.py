@@ -1,0 +1,31 @@
+"""Measures how much the queues hold: the gauges that Amazon SQS reports to CloudWatch each minute.
+
+A page of queues is one call. A run is bounded in time and goes on, next time, where it stopped; a round ends after the
+last queue. Nothing is stored: whoever runs it says where the gauges go.
+"""
+
+from collections.abc import Callable
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from ..metrics import Depth
+from ..settings import Settings
+from ..statements import MEASURE_QUEUES
+from . import Counts
+
+if TYPE_CHECKING:
+    from ..drivers import Calls
+
+LONGEST_RUN_SECONDS = 10.0
+QUEUES_A_PAGE = 100
+
+
+def run_once(settings: Settings, connection: "Calls", report: Callable[[Depth], None]) -> Counts:  # noqa: ARG001 - as every worker
+    """One bounded run; `report` gets each queue's gauges. Raises what calls raise; what was reported stays reported."""
+    deadline = monotonic() + LONGEST_RUN_SECONDS
+    queues = 0
+    while monotonic() < deadline and (page := connection.call(MEASURE_QUEUES, [QUEUES_A_PAGE])):
+        for row in page:
+            report(Depth(*row))
+        queues += len(page)
+    return {"queues": queues}

@@ -1,0 +1,13 @@
+-- queue.measure_queues(limit): how much the next queues hold, in a round through all of them; after the last queue no
+-- row, once, and then from the beginning. oldest_age_seconds: 0 for an empty queue.
+-- Locks: the worker's row. Cost: count_messages for each. Called by: the worker `collect`.
+create or replace function queue.measure_queues(p_limit int)
+returns table (account_id text, region text, name text, visible bigint, in_flight bigint, delayed bigint,
+    oldest_age_seconds bigint)
+language sql as $$
+select q.account_id, q.region, q.name, c.visible, c.in_flight, c.delayed,
+    coalesce(greatest(0, date_part('epoch', clock_timestamp() - c.oldest)), 0)::bigint
+from queue.next_queues('collect', p_limit) n
+join queue.queues q on q.queue_id = n.queue_id
+cross join lateral queue.count_messages(q.queue_id, q.fifo, q.shards) c
+$$;
