@@ -62,7 +62,7 @@ check-sql: .venv/test.stamp
 	@$(BIN)/python -m tests.project.plpgsql
 
 check-sam: $(SAM) .tools/lambda/bin/python
-	@for template in template.yaml infra/alb/template.yaml; do $(SAM) validate --lint --template $$template || exit 1; done
+	@for template in template.yaml infra/alb/template.yaml infra/alarms/template.yaml; do $(SAM) validate --lint --template $$template || exit 1; done
 	@infra/local/sam_build.sh $(SAM)
 
 lambda: .venv/service.stamp $(SAM) .tools/lambda/bin/python ## run the functions as Lambda does, with their own PostgreSQL, on 127.0.0.1:9324

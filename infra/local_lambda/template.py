@@ -99,23 +99,23 @@ class Reader:
         own = self._resources[name]["Properties"]
         properties = {**self._globals, **own}
         layers = [*self._globals.get("Layers", []), *own.get("Layers", [])]
-        most = properties.get("ReservedConcurrentExecutions")
+        most = self._values.resolve(properties.get("ReservedConcurrentExecutions"))
         return Function(
             name,
             properties["Handler"],
             str(self._values.resolve(properties["Runtime"])),
             self._build / properties["CodeUri"],
-            tuple(self._layer(layer) for layer in layers),
+            tuple(self._layer(layer) for layer in map(self._values.resolve, layers) if layer is not None),
             float(properties["Timeout"]),
             int(properties["MemorySize"]),
-            None if most is None else int(self._values.resolve(most)),
+            None if most is None else int(most),
             {**self._environment(self._globals), **self._environment(own), **self._variables},
         )
 
-    def _layer(self, reference: Any) -> Path:
-        layer = self._resources[self._values.resolve(reference)]
+    def _layer(self, name: str) -> Path:
+        layer = self._resources[name]
         if layer["Type"] != LAYER:
-            raise TemplateError(f"{reference} is no layer")
+            raise TemplateError(f"{name} is no layer")
         return self._build / str(layer["Properties"]["ContentUri"])
 
     def _environment(self, properties: Mapping[str, Any]) -> dict[str, str]:
