@@ -1,21 +1,27 @@
-"""ACTIONS, functions/ and template.yaml say the same; functions hold no logic."""
+"""ACTIONS, functions/, the templates and the documentation say the same; functions hold no logic."""
 
 from __future__ import annotations
 
 import ast
+import re
+from collections import defaultdict
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 import yaml
 
-from penstock.actions import ACTIONS, BY_ROUTE
+from infra.local_lambda.balancer import CloudFormationLoader, read_balancer
+from infra.local_lambda.values import Values, expanded
+from penstock.actions import ACTIONS, BY_ROUTE, Later
 from penstock.lambda_handler import Handler
+from penstock.scheduled import LONGEST_INVOCATION_SECONDS
 from tests.lambda_door import FUNCTIONS, file_name, load_handler
 
 TEMPLATE = FUNCTIONS.parent / "template.yaml"
 FILES = sorted(FUNCTIONS.rglob("*.py"))
-OTHERS = {"gateway", "rest", "maintain", "move", "deliver_webhooks", "fire_schedules"}
+SCHEDULED = {"maintain", "collect", "move", "deliver_webhooks", "fire_schedules"}
+OTHERS = {"gateway", "rest", *SCHEDULED}
 
 
 class Loader(yaml.SafeLoader):
@@ -27,7 +33,7 @@ def _short_form(loader: Loader, suffix: str, node: yaml.Node) -> dict[str, Any]:
         case yaml.ScalarNode():
             return {suffix: loader.construct_scalar(node)}
         case yaml.SequenceNode():
-            return {suffix: loader.construct_sequence(node)}
+            return {suffix: loader.construct_sequence(node, deep=True)}
         case _:
             raise yaml.YAMLError(f"!{suffix} of a mapping")
 
@@ -67,6 +73,12 @@ def test_each_file_handles_its_action(action: Any) -> None:
     assert (handler.service, handler.action) == (action.service, action.name)
 
 
+@pytest.mark.parametrize("action", ACTIONS, ids=lambda action: f"{action.service}.{action.name}")
+def test_each_operation_is_there(action: Any) -> None:
+    assert isinstance(action.operation, Later)
+    assert action.operation.load().__name__ == file_name(action.name)
+
+
 def test_one_function_for_each_action(functions: dict[str, dict[str, Any]]) -> None:
     expected = {
         f"{action.service.capitalize()}{action.name}": f"{action.service}.{file_name(action.name)}.handler"
@@ -76,13 +88,64 @@ def test_one_function_for_each_action(functions: dict[str, dict[str, Any]]) -> N
     assert {name: properties["Handler"] for name, properties in functions.items()} == expected | others
 
 
+def test_names_are_those_that_the_load_balancer_means(functions: dict[str, dict[str, Any]]) -> None:
+    """infra/alb/template.yaml and infra/alarms/template.yaml make names of the stack's and the logical id."""
+    for name, properties in functions.items():
+        assert properties["FunctionName"] == {"Sub": f"${{AWS::StackName}}-{name}"}
+    rules, default = read_balancer(TEMPLATE.parent / "infra/alb/template.yaml")
+    named = {default, *(rule.function for rule in rules)}
+    scheduled = {name.title().replace("_", "") for name in SCHEDULED}
+    assert named == functions.keys() - scheduled - {"Rest"}
+
+
+def test_scheduled_functions_are_invoked_and_tried_once(functions: dict[str, dict[str, Any]]) -> None:
+    assert {
+        name
+        for name, properties in functions.items()
+        if any(event["Type"] == "ScheduleV2" for event in properties.get("Events", {}).values())
+    } == {name.title().replace("_", "") for name in SCHEDULED}
+    for name in SCHEDULED:
+        properties = functions[name.title().replace("_", "")]
+        (event,) = properties["Events"].values()
+        assert event["Properties"]["ScheduleExpression"] == "rate(1 minute)"
+        assert event["Properties"]["RetryPolicy"] == {"MaximumRetryAttempts": 0}
+        assert properties["EventInvokeConfig"]["MaximumRetryAttempts"] == 0
+        assert properties["Timeout"] > LONGEST_INVOCATION_SECONDS
+        assert "ReservedConcurrentExecutions" in properties
+
+
+def test_alarms_watch_every_function(template: dict[str, Any], functions: dict[str, dict[str, Any]]) -> None:
+    text = (TEMPLATE.parent / "infra/alarms/template.yaml").read_text()
+    read = yaml.load(text, CloudFormationLoader)  # noqa: S506 - a SafeLoader
+    values = Values(read, {})
+    watched: dict[str, dict[str, float]] = defaultdict(dict)
+    for alarm in expanded(read["Resources"]).values():
+        properties = values.resolve(alarm["Properties"])
+        ((dimension),) = properties["Dimensions"]
+        name = dimension["Value"].removeprefix("penstock-")
+        watched[name][properties["MetricName"]] = float(properties["Threshold"])
+    scheduled = {name.title().replace("_", "") for name in SCHEDULED}
+    for name, properties in functions.items():
+        timeout = properties.get("Timeout", template["Globals"]["Function"]["Timeout"])
+        other = "Invocations" if name in scheduled else "Throttles"
+        assert watched.pop(name) == {"Errors": 1, other: 1, "Duration": timeout * 900}
+    assert not watched
+
+
+def test_the_page_lists_the_functions_that_are_not_of_an_action(functions: dict[str, dict[str, Any]]) -> None:
+    page = (TEMPLATE.parent / "docs/deployment.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| `functions/(\w+)\.py`", page, re.MULTILINE)
+    assert dict(rows) == {name.title().replace("_", ""): name for name in OTHERS}
+
+
 def test_functions_share_code_layer_and_role(
     template: dict[str, Any], functions: dict[str, dict[str, Any]]
 ) -> None:
     shared = template["Globals"]["Function"]
     assert (shared["CodeUri"], shared["Runtime"]) == ("functions/", {"Ref": "Runtime"})
     assert template["Parameters"]["Runtime"]["Default"] == "python3.12"
-    assert shared["Layers"] == [{"Ref": "CoreLayer"}]
+    tracing = {"If": ["Untraced", {"Ref": "AWS::NoValue"}, {"Ref": "TracingLayer"}]}
+    assert shared["Layers"] == [{"Ref": "CoreLayer"}, tracing]
     for name, properties in functions.items():
         assert properties["Role"] == {"GetAtt": "FunctionRole.Arn"}
         assert not {"CodeUri", "InlineCode", "Policies"} & properties.keys()
@@ -111,7 +174,9 @@ def route(action: Any) -> tuple[str, str, str]:
 
 def test_each_line_of_the_policies_says_why() -> None:
     lines = [
-        line for line in TEMPLATE.read_text().splitlines() if line.lstrip().startswith(("- logs:", "- ec2:"))
+        line
+        for line in TEMPLATE.read_text().splitlines()
+        if line.lstrip().startswith(("- logs:", "- ec2:", "- xray:"))
     ]
     allowed = [line for line in lines if "#" in line]
     granted = {line.split()[1] for line in lines}
