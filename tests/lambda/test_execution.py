@@ -130,38 +130,6 @@ def test_a_wait_for_nothing(direct: Functions, monkeypatch: pytest.MonkeyPatch) 
 
 
 # --- imports ---------------------------------------------------------------------------------------------------------
-def test_functions_import_no_framework() -> None:
-    """All of them in one fresh process, without settings: an import neither fails nor connects."""
-    script = """
-import importlib, pathlib, sys
-for file in sorted(pathlib.Path(sys.argv[1]).rglob("*.py")):
-    if file.name == "rest.py":
-        continue  # it serves the REST API, with FastAPI
-    importlib.import_module(".".join(file.relative_to(sys.argv[1]).with_suffix("").parts))
-print(*sorted({name.partition(".")[0] for name in sys.modules}))
-"""
-    result = subprocess.run(
-        [sys.executable, "-c", script, str(FUNCTIONS)],
-        env={"PYTHONPATH": f"{FUNCTIONS}:{FUNCTIONS.parent / 'layers/core'}"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    modules = set(result.stdout.split())
-    assert {"penstock", "psycopg", "msgspec", "sqs", "gateway", "maintain"} <= modules
-    heavy = {
-        "fastapi",
-        "starlette",
-        "pydantic",
-        "mangum",
-        "boto3",
-        "botocore",
-        "pg8000",
-        "aws_lambda_powertools",
-    }
-    assert not modules & (heavy | {"penstock_web", "cryptography"})
-
-
 def test_only_functions_that_sign_import_cryptography(database: Database) -> None:
     """Reading a topic, sending a message and serving a certificate cost none of it; publishing does."""
     script = """

@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import json
 import logging
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -67,3 +69,69 @@ def test_lambda_has_the_same_keys() -> None:
     assert sorted(written) == sorted(json.loads(JsonFormatter().format(record)))
     assert written["timestamp"].endswith("Z")
     assert (written["level"], written["message"], written["service"]) == ("INFO", "hello", "penstock")
+
+
+def records_of(script: str, **variables: str) -> list[Any]:
+    """What a process of its own writes: powertools keeps the standard output that it saw first."""
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, check=True, text=True, env=os.environ | variables
+    )
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_an_exception_is_written_alike(stream: io.StringIO) -> None:
+    """The same keys on both sides when something failed: the traceback is a text, its class a name."""
+    try:
+        raise ValueError("bad")
+    except ValueError:
+        logging.getLogger("penstock.x").exception("request failed", extra={"action": "SendMessage"})
+    here = json.loads(stream.getvalue())
+    (there,) = records_of(
+        "from penstock.telemetry import lambda_logger\n"
+        "try: raise ValueError('bad')\n"
+        "except ValueError as e:\n"
+        "    lambda_logger('info').error('request failed', exc_info=e, extra={'action': 'SendMessage'})"
+    )
+    assert sorted(here) == sorted(there)
+    assert list(here)[:4] == list(there)[:4] == ["timestamp", "level", "message", "service"]
+    for key in ("level", "message", "service", "action", "exception_name"):
+        assert here[key] == there[key]
+    assert here["exception"].splitlines()[-1] == there["exception"].splitlines()[-1] == "ValueError: bad"
+
+
+TRACED = """
+import json
+
+class Emitter:
+    def send_entity(self, entity):
+        print(entity.serialize())
+    def set_daemon_address(self, address):
+        pass
+
+from aws_xray_sdk.core import xray_recorder
+xray_recorder.configure(emitter=Emitter())
+from penstock.telemetry import traced
+print(json.dumps({"answer": traced(lambda: 7, None)}))
+"""
+
+
+def test_a_traced_invocation_is_a_segment_without_its_answer() -> None:
+    """X-Ray Developer Guide, "Segment documents" and "Tracing header": Lambda has begun the segment, ours is in it."""
+    header = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
+    written = records_of(TRACED, LAMBDA_TASK_ROOT="/var/task", _X_AMZN_TRACE_ID=header)
+    assert {"answer": 7} in written
+    (segment,) = [line for line in written if line.get("name") == "## invocation"]
+    assert segment["parent_id"] == "53995c3f42cd8ad8"
+    assert segment["annotations"]["Service"] == "penstock"
+    assert segment["end_time"] >= segment["start_time"]
+    assert not {"fault", "error", "metadata"} & segment.keys()
+
+
+def test_without_tracing_nothing_of_it_is_imported() -> None:
+    script = (
+        "import sys, json; from penstock.execution import ExecutionEnvironment as E\n"
+        "world = E({'DATABASE_URL': 'postgresql://h/d', 'QUEUE_TRACING': 'false'})\n"
+        "answer = world.traced(lambda: 7, None)\n"
+        "print(json.dumps([answer, 'aws_xray_sdk' in sys.modules, 'aws_lambda_powertools' in sys.modules]))"
+    )
+    assert records_of(script) == [[7, False, False]]

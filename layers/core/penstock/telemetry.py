@@ -45,6 +45,7 @@ class JsonFormatter(logging.Formatter):
         line.update({k: v for k, v in vars(record).items() if k not in _STANDARD and k not in line})
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
+            line["exception_name"] = record.exc_info[0].__name__ if record.exc_info[0] else ""
         return json.dumps(line, default=str, ensure_ascii=False)
 
 
@@ -71,7 +72,11 @@ def lambda_logger(level: str) -> Logger:
             return _timestamp(record.created)
 
     order = ["timestamp", "level", "message", "service", "request_id"]
-    logger = Logger(service=SERVICE, level=level.upper(), logger_formatter=Formatter(log_record_order=order))
+    logger = Logger(
+        service=SERVICE,
+        level=level.upper(),
+        logger_formatter=Formatter(log_record_order=order, serialize_stacktrace=False),
+    )
     logger.append_keys(location=None)
     return logger
 
