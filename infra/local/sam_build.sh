@@ -17,3 +17,4 @@ if ! PATH="$PWD/.tools/lambda/bin:$PATH" "$sam" build --parameter-overrides \
   exit 1
 fi
 echo "built for $version, $architecture: .aws-sam/build"
+infra/local/compile_layer.sh .tools/lambda/bin/python
