@@ -16,6 +16,7 @@ import psycopg
 import uvicorn
 import uvloop
 
+from penstock.actions import load_operations
 from penstock.context import Environment
 from penstock.link_psycopg import Calls, connect
 from penstock.receipt import Receipts
@@ -54,6 +55,7 @@ def serve(
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
     check_webhook_settings(settings)
     environment = Environment(settings, load_receipts(settings))
+    load_operations()
     listener = listening_socket(host, port, reuse_port)
     asyncio_runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
     with asyncio_runner, contextlib.closing(listener):
