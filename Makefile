@@ -31,7 +31,7 @@ endif
 export SAM_CLI_TELEMETRY := 0
 export AWS_DEFAULT_REGION := us-east-1
 
-.PHONY: help setup run lambda demo test test-slow check check-code check-sql check-sam lock bench clients format generate clean
+.PHONY: help setup run lambda demo test test-slow check check-code check-sql check-sam check-terraform check-compose lock bench clients format generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -51,7 +51,7 @@ test: .venv/test.stamp .tools/lambda/bin/python ## run the tests, all on real Po
 test-slow: .venv/test.stamp ## run only the tests that take minutes
 	@$(BIN)/python -m pytest -m slow $(ARGS)
 
-check: check-code check-sql check-sam ## lint, formatting, types, SQL functions, template.yaml
+check: check-code check-sql check-sam check-terraform check-compose ## lint, formatting, types, SQL functions, template.yaml, infra
 
 check-code: .venv/test.stamp
 	@$(BIN)/ruff check $(SOURCES)
@@ -64,6 +64,12 @@ check-sql: .venv/test.stamp
 check-sam: $(SAM) .tools/lambda/bin/python
 	@for template in template.yaml infra/alb/template.yaml infra/alarms/template.yaml; do $(SAM) validate --lint --template $$template || exit 1; done
 	@infra/local/sam_build.sh $(SAM)
+
+check-terraform:
+	@infra/local/check_terraform.sh
+
+check-compose: $(SAM)
+	@$(SAM:%sam=%check-jsonschema) --builtin-schema vendor.compose-spec infra/container/compose.yaml
 
 lambda: .venv/service.stamp $(SAM) .tools/lambda/bin/python ## run the functions as Lambda does, with their own PostgreSQL, on 127.0.0.1:9324
 	@infra/local/sam_build.sh $(SAM)

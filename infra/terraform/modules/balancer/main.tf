@@ -1,0 +1,109 @@
+# The one door for clients: HTTPS only. SDKs do not follow a redirect of a POST, so there is nothing on port 80.
+
+resource "aws_security_group" "this" {
+  name_prefix = "${var.name}-balancer-"
+  description = "Load balancer of ${var.name}"
+  vpc_id      = var.vpc_id
+  tags        = { Name = "${var.name}-balancer" }
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_vpc_security_group_ingress_rule" "clients" {
+  for_each = toset(var.client_cidrs)
+
+  security_group_id = aws_security_group.this.id
+  description       = "Clients"
+  ip_protocol       = "tcp"
+  from_port         = 443
+  to_port           = 443
+  cidr_ipv4         = each.value
+}
+
+resource "aws_vpc_security_group_egress_rule" "tasks" {
+  security_group_id = aws_security_group.this.id
+  description       = "Requests and health checks to the tasks"
+  ip_protocol       = "tcp"
+  from_port         = 9324
+  to_port           = 9324
+  cidr_ipv4         = "0.0.0.0/0" # whom it reaches is decided by the tasks' own group
+}
+
+resource "aws_lb" "this" {
+  name               = var.name
+  load_balancer_type = "application"
+  internal           = var.internal
+  subnets            = var.subnet_ids
+  security_groups    = [aws_security_group.this.id]
+  idle_timeout       = var.idle_timeout_seconds
+
+  # Signatures cover the Host header, and queue URLs are made of it.
+  preserve_host_header       = true
+  xff_header_processing_mode = "append"
+  drop_invalid_header_fields = true
+  enable_deletion_protection = var.deletion_protection
+}
+
+resource "aws_lb_target_group" "this" {
+  name_prefix = "pstk-"
+  vpc_id      = var.vpc_id
+  port        = 9324
+  protocol    = "HTTP"
+  target_type = "ip"
+
+  # ECS takes a task out of here first and stops it after this time: long polls end by themselves.
+  deregistration_delay          = var.deregistration_delay_seconds
+  load_balancing_algorithm_type = "least_outstanding_requests" # a long poll must not count as much as a send
+
+  # Ready, not alive: without a database that can be written to, requests go elsewhere. When no task is ready the
+  # balancer sends to all of them, and clients get the service's own 503 with Retry-After.
+  health_check {
+    path                = "/readyz"
+    matcher             = "200"
+    interval            = 5
+    timeout             = 4 # the answer comes after 2 s at the latest
+    healthy_threshold   = 2
+    unhealthy_threshold = 2
+  }
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_lb_listener" "https" {
+  load_balancer_arn = aws_lb.this.arn
+  port              = 443
+  protocol          = "HTTPS"
+  ssl_policy        = "ELBSecurityPolicy-TLS13-1-2-2021-06"
+  certificate_arn   = var.certificate_arn
+
+  default_action {
+    type             = "forward"
+    target_group_arn = aws_lb_target_group.this.arn
+  }
+}
+
+# Whoever scrapes metrics does so within the network, at the tasks themselves.
+resource "aws_lb_listener_rule" "private" {
+  listener_arn = aws_lb_listener.https.arn
+  priority     = 1
+
+  condition {
+    path_pattern {
+      values = ["/metrics"]
+    }
+  }
+
+  action {
+    type = "fixed-response"
+
+    fixed_response {
+      content_type = "text/plain"
+      message_body = "not found"
+      status_code  = "404"
+    }
+  }
+}

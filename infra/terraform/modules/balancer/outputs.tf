@@ -1,0 +1,8 @@
+output "dns_name" { value = aws_lb.this.dns_name }
+output "zone_id" { value = aws_lb.this.zone_id }
+output "security_group_id" { value = aws_security_group.this.id }
+
+output "target_group_arn" {
+  description = "Known once a listener uses it: ECS refuses a target group without a load balancer"
+  value       = aws_lb_listener.https.default_action[0].target_group_arn
+}

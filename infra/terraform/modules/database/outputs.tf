@@ -1,0 +1,4 @@
+output "address" {
+  description = "Host; after a failover the same name leads to the other one"
+  value       = aws_db_instance.this.address
+}

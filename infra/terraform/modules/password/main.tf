@@ -1,0 +1,25 @@
+# The password is made by Secrets Manager, kept there, and handed to RDS and to the tasks from there. It is in no state,
+# plan or log. Another `password_version` makes another one; docs/operations.md tells in which order things change.
+
+ephemeral "aws_secretsmanager_random_password" "this" {
+  password_length     = 40
+  exclude_punctuation = true # it is part of an address when a Lambda stack uses it
+}
+
+resource "aws_secretsmanager_secret" "this" {
+  name_prefix             = "${var.name}-database-"
+  description             = "Password of the role ${var.user} of the database of ${var.name}"
+  recovery_window_in_days = 7
+}
+
+resource "aws_secretsmanager_secret_version" "this" {
+  secret_id                = aws_secretsmanager_secret.this.id
+  secret_string_wo         = ephemeral.aws_secretsmanager_random_password.this.random_password
+  secret_string_wo_version = var.password_version
+}
+
+# Read back, so that both always have the same one, also after an apply that ended half-way.
+ephemeral "aws_secretsmanager_secret_version" "this" {
+  secret_id  = aws_secretsmanager_secret_version.this.secret_id
+  version_id = aws_secretsmanager_secret_version.this.version_id
+}

@@ -1,0 +1,3 @@
+variable "name" { type = string }
+variable "user" { type = string }
+variable "password_version" { type = number }

@@ -1,0 +1,148 @@
+# PgBouncer for those who cannot have one of their own, Lambda functions above all: hundreds of execution environments
+# share `tasks` times POOL_SIZE connections. The balancer of this kind passes TCP on and knows nothing of PostgreSQL.
+
+data "aws_region" "here" {}
+
+resource "aws_security_group" "this" {
+  name_prefix = "${var.name}-"
+  description = "PgBouncer and its load balancer, ${var.name}"
+  vpc_id      = var.vpc_id
+  tags        = { Name = var.name }
+
+  lifecycle {
+    create_before_destroy = true
+  }
+}
+
+resource "aws_vpc_security_group_ingress_rule" "clients" {
+  for_each = merge(var.client_group_ids, { itself = aws_security_group.this.id }) # the balancer reaches the tasks
+
+  security_group_id            = aws_security_group.this.id
+  description                  = "PgBouncer for ${each.key}"
+  ip_protocol                  = "tcp"
+  from_port                    = 6432
+  to_port                      = 6432
+  referenced_security_group_id = each.value
+}
+
+resource "aws_vpc_security_group_egress_rule" "all" {
+  security_group_id = aws_security_group.this.id
+  description       = "The database, images, secrets, logs"
+  ip_protocol       = "-1"
+  cidr_ipv4         = "0.0.0.0/0"
+}
+
+resource "aws_lb" "this" {
+  name               = var.name
+  load_balancer_type = "network"
+  internal           = true
+  subnets            = var.subnet_ids
+  security_groups    = [aws_security_group.this.id]
+
+  enable_cross_zone_load_balancing = true
+}
+
+resource "aws_lb_target_group" "this" {
+  name_prefix = "pool-"
+  vpc_id      = var.vpc_id
+  port        = 6432
+  protocol    = "TCP"
+  target_type = "ip"
+
+  # Transactions end soon; a connection that is cut is opened again by its function.
+  deregistration_delay   = 30
+  connection_termination = true
+  preserve_client_ip     = "false"
+
+  health_check {
+    protocol            = "TCP"
+    interval            = 10
+    healthy_threshold   = 2
+    unhealthy_threshold = 2
+  }
+}
+
+resource "aws_lb_listener" "this" {
+  load_balancer_arn = aws_lb.this.arn
+  port              = 6432
+  protocol          = "TCP"
+
+  default_action {
+    type             = "forward"
+    target_group_arn = aws_lb_target_group.this.arn
+  }
+}
+
+resource "aws_cloudwatch_log_group" "this" {
+  name              = "/penstock/${var.name}"
+  retention_in_days = var.log_retention_days
+}
+
+resource "aws_ecs_task_definition" "this" {
+  family                   = var.name
+  requires_compatibilities = ["FARGATE"]
+  network_mode             = "awsvpc"
+  cpu                      = 256 # PgBouncer uses one processor at most, and little of it
+  memory                   = 512
+  execution_role_arn       = aws_iam_role.start.arn
+  skip_destroy             = true
+
+  container_definitions = jsonencode([{
+    name                   = "pgbouncer"
+    image                  = var.image
+    essential              = true
+    readonlyRootFilesystem = true
+    # Nothing reads the second: a new password makes new tasks.
+    environment     = [for name, value in merge(var.environment, { PASSWORD_VERSION = tostring(var.password_version) }) : { name = name, value = value }]
+    secrets         = [{ name = "DATABASE_PASSWORD", valueFrom = var.password_secret }]
+    portMappings    = [{ containerPort = 6432, protocol = "tcp" }]
+    mountPoints     = [{ sourceVolume = "pgbouncer", containerPath = "/tmp" }]
+    linuxParameters = { capabilities = { drop = ["ALL"] }, initProcessEnabled = true }
+    logConfiguration = {
+      logDriver = "awslogs"
+      options = {
+        "awslogs-group"         = aws_cloudwatch_log_group.this.name
+        "awslogs-region"        = data.aws_region.here.name
+        "awslogs-stream-prefix" = "pgbouncer"
+      }
+    }
+  }])
+
+  runtime_platform {
+    operating_system_family = "LINUX"
+    cpu_architecture        = var.architecture
+  }
+
+  volume {
+    name = "pgbouncer"
+  }
+}
+
+resource "aws_ecs_service" "this" {
+  name            = var.name
+  cluster         = var.cluster_id
+  task_definition = aws_ecs_task_definition.this.arn
+  desired_count   = var.tasks
+  launch_type     = "FARGATE"
+
+  deployment_minimum_healthy_percent = 100
+  deployment_maximum_percent         = 200
+  wait_for_steady_state              = true
+
+  deployment_circuit_breaker {
+    enable   = true
+    rollback = true
+  }
+
+  network_configuration {
+    subnets          = var.subnet_ids
+    security_groups  = [aws_security_group.this.id]
+    assign_public_ip = false
+  }
+
+  load_balancer {
+    target_group_arn = aws_lb_listener.this.default_action[0].target_group_arn
+    container_name   = "pgbouncer"
+    container_port   = 6432
+  }
+}

@@ -1,0 +1,12 @@
+variable "name" { type = string }
+variable "vpc_id" { type = string }
+variable "cluster_id" { type = string }
+variable "image" { type = string }
+variable "environment" { type = map(string) }
+variable "password_secret" { type = string }
+variable "password_version" { type = number }
+variable "architecture" { type = string }
+variable "tasks" { type = number }
+variable "subnet_ids" { type = list(string) }
+variable "client_group_ids" { type = map(string) }
+variable "log_retention_days" { type = number }

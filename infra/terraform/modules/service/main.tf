@@ -1,0 +1,146 @@
+# Tasks of the service: with a target group behind the load balancer, without one as workers.
+#
+# A task starts in this order: PgBouncer and `penstock migrate`, then the service. Migrations are thus applied by the first new
+# task while the old ones serve on; a migration that fails ends the task, and the rollout goes back by itself.
+
+locals {
+  log_options = {
+    "awslogs-group"  = aws_cloudwatch_log_group.this.name
+    "awslogs-region" = data.aws_region.here.name
+  }
+
+  environment = [for name, value in var.environment : { name = name, value = value } if value != ""]
+  secrets     = [for name, arn in var.secrets : { name = name, valueFrom = arn }]
+
+  pooler = {
+    name                   = "pgbouncer"
+    image                  = var.pooler_image
+    essential              = true
+    readonlyRootFilesystem = true
+    environment            = [for name, value in var.pooler_environment : { name = name, value = value }]
+    secrets                = [{ name = "DATABASE_PASSWORD", valueFrom = var.password_secret }]
+    mountPoints            = [{ sourceVolume = "pgbouncer", containerPath = "/tmp" }]
+    linuxParameters        = local.confined
+    stopTimeout            = 20 # ends after the service
+    logConfiguration       = { logDriver = "awslogs", options = merge(local.log_options, { "awslogs-stream-prefix" = "pgbouncer" }) }
+    healthCheck = {
+      command     = ["CMD", "bash", "-c", "</dev/tcp/127.0.0.1/6432"]
+      interval    = 5
+      timeout     = 3
+      retries     = 3
+      startPeriod = 5
+    }
+  }
+
+  migrate = {
+    name                   = "migrate"
+    image                  = var.image
+    command                = ["migrate", "--tune-role", var.migrate_role]
+    essential              = false
+    readonlyRootFilesystem = true
+    environment            = local.environment
+    secrets                = local.secrets
+    linuxParameters        = local.confined
+    logConfiguration       = { logDriver = "awslogs", options = merge(local.log_options, { "awslogs-stream-prefix" = "migrate" }) }
+  }
+
+  penstock = {
+    name                   = "penstock"
+    image                  = var.image
+    command                = ["up", "--host", "0.0.0.0", "--no-migrate", "--workers", tostring(var.processes)]
+    essential              = true
+    readonlyRootFilesystem = true
+    environment            = local.environment
+    secrets                = local.secrets
+    portMappings           = [{ containerPort = 9324, protocol = "tcp" }]
+    linuxParameters        = local.confined
+    stopTimeout            = 15 # longer than QUEUE_DRAIN_SECONDS
+    dependsOn = [
+      { containerName = "migrate", condition = "SUCCESS" },
+      { containerName = "pgbouncer", condition = "HEALTHY" },
+    ]
+    logConfiguration = { logDriver = "awslogs", options = merge(local.log_options, { "awslogs-stream-prefix" = "penstock" }) }
+    # Alive, not ready: a database that is away must not restart the service.
+    healthCheck = {
+      command = [
+        "CMD", "python3", "-c",
+        "import urllib.request as r; r.urlopen('http://127.0.0.1:9324/livez', timeout=2)",
+      ]
+      interval    = 10
+      timeout     = 3
+      retries     = 3
+      startPeriod = 30
+    }
+  }
+
+  confined = { capabilities = { drop = ["ALL"] }, initProcessEnabled = true }
+}
+
+data "aws_region" "here" {}
+
+resource "aws_cloudwatch_log_group" "this" {
+  name              = "/penstock/${var.name}"
+  retention_in_days = var.log_retention_days
+}
+
+resource "aws_ecs_task_definition" "this" {
+  family                   = var.name
+  requires_compatibilities = ["FARGATE"]
+  network_mode             = "awsvpc"
+  cpu                      = var.cpu
+  memory                   = var.memory
+  execution_role_arn       = aws_iam_role.start.arn
+  task_role_arn            = aws_iam_role.task.arn
+  container_definitions    = jsonencode([local.pooler, local.migrate, local.penstock])
+  # The definition of before stays active: that is what a rollout goes back to.
+  skip_destroy = true
+
+  runtime_platform {
+    operating_system_family = "LINUX"
+    cpu_architecture        = var.architecture
+  }
+
+  volume {
+    name = "pgbouncer"
+  }
+}
+
+resource "aws_ecs_service" "this" {
+  name            = var.name
+  cluster         = var.cluster_name
+  task_definition = aws_ecs_task_definition.this.arn
+  desired_count   = var.tasks.least
+  launch_type     = "FARGATE"
+  propagate_tags  = "SERVICE"
+
+  # New tasks come before old ones go; one that does not become healthy brings the old ones back.
+  deployment_minimum_healthy_percent = 100
+  deployment_maximum_percent         = 200
+  health_check_grace_period_seconds  = var.target_group_arn == null ? null : 60
+  availability_zone_rebalancing      = "ENABLED"
+  wait_for_steady_state              = true
+
+  deployment_circuit_breaker {
+    enable   = true
+    rollback = true
+  }
+
+  network_configuration {
+    subnets          = var.subnet_ids
+    security_groups  = var.security_group_ids
+    assign_public_ip = false
+  }
+
+  dynamic "load_balancer" {
+    for_each = var.target_group_arn == null ? [] : [var.target_group_arn]
+    content {
+      target_group_arn = load_balancer.value
+      container_name   = "penstock"
+      container_port   = 9324
+    }
+  }
+
+  lifecycle {
+    ignore_changes = [desired_count] # scaling.tf
+  }
+}

@@ -1,0 +1,42 @@
+variable "name" { type = string }
+variable "cluster_name" { type = string }
+variable "image" { type = string }
+variable "pooler_image" { type = string }
+
+variable "environment" {
+  description = "Variables of the service; empty ones count as not set and are left out"
+  type        = map(string)
+}
+
+variable "secrets" {
+  description = "Variables of the service that are secrets, with the secrets' ARNs"
+  type        = map(string)
+}
+
+variable "pooler_environment" { type = map(string) }
+
+variable "password_secret" {
+  description = "ARN of the secret with the database's password"
+  type        = string
+}
+
+variable "migrate_role" {
+  description = "Role that gets the planner settings of the service"
+  type        = string
+}
+
+variable "processes" { type = number }
+variable "cpu" { type = number }
+variable "memory" { type = number }
+variable "architecture" { type = string }
+variable "tasks" { type = object({ least = number, most = number }) }
+variable "subnet_ids" { type = list(string) }
+variable "security_group_ids" { type = list(string) }
+
+variable "target_group_arn" {
+  description = "Target group of the load balancer; null: workers"
+  type        = string
+  default     = null
+}
+
+variable "log_retention_days" { type = number }

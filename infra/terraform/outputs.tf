@@ -1,0 +1,47 @@
+output "endpoint" {
+  description = "Address for clients; their host name, with the certificate, is a record that points to balancer_dns_name"
+  value       = var.base_url != "" ? var.base_url : "https://${module.balancer.dns_name}"
+}
+
+output "balancer_dns_name" {
+  description = "Name of the load balancer"
+  value       = module.balancer.dns_name
+}
+
+output "balancer_zone_id" {
+  description = "Zone of the load balancer, for an alias record"
+  value       = module.balancer.zone_id
+}
+
+output "database_address" {
+  description = "Host of the database"
+  value       = module.database.address
+}
+
+output "database_secret_arn" {
+  description = "Secret that holds the password of the role penstock"
+  value       = module.password.secret_arn
+}
+
+output "pooler_address" {
+  description = "host:port of the PgBouncer for Lambda functions; empty without one"
+  value       = try("${module.pooler[0].dns_name}:6432", "")
+}
+
+output "connections" {
+  description = "Most connections to the database: of every PgBouncer, and three a process for LISTEN, migrations and one to spare"
+  value = (
+    (var.service_tasks.most + var.worker_tasks) * (var.pool_size + 3 * var.processes_per_task)
+    + var.pooler_tasks * var.pool_size
+  )
+}
+
+output "cluster_name" {
+  description = "Cluster of the tasks"
+  value       = aws_ecs_cluster.this.name
+}
+
+output "log_groups" {
+  description = "Where the tasks write"
+  value       = compact(concat([module.service.log_group], module.workers[*].log_group, module.pooler[*].log_group))
+}

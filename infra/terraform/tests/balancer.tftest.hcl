@@ -1,0 +1,49 @@
+mock_provider "aws" {}
+
+variables {
+  name                         = "penstock"
+  vpc_id                       = "vpc-1"
+  subnet_ids                   = ["subnet-3", "subnet-4"]
+  internal                     = true
+  client_cidrs                 = ["10.0.0.0/8"]
+  certificate_arn              = "arn:aws:acm:eu-central-1:111122223333:certificate/1"
+  idle_timeout_seconds         = 60
+  deregistration_delay_seconds = 30
+  deletion_protection          = true
+}
+
+run "balancer" {
+  command = plan
+  module {
+    source = "./modules/balancer"
+  }
+
+  assert {
+    condition     = aws_lb.this.idle_timeout == 60 && aws_lb.this.preserve_host_header
+    error_message = "signatures cover the Host header"
+  }
+  assert {
+    condition     = aws_lb.this.drop_invalid_header_fields && aws_lb.this.xff_header_processing_mode == "append"
+    error_message = "the service trusts the forwarded headers"
+  }
+  assert {
+    condition     = tonumber(aws_lb_target_group.this.deregistration_delay) > 20
+    error_message = "a long poll of 20 s would be cut when its task goes"
+  }
+  assert {
+    condition     = aws_lb_target_group.this.health_check[0].path == "/readyz" && aws_lb_target_group.this.health_check[0].timeout > 2
+    error_message = "the balancer must ask whether the service is ready, and wait 2 s for the answer"
+  }
+  assert {
+    condition     = aws_lb_listener.https.protocol == "HTTPS" && aws_lb_listener.https.port == 443
+    error_message = "requests carry credentials"
+  }
+  assert {
+    condition     = tolist(aws_lb_listener_rule.private.condition)[0].path_pattern[0].values == toset(["/metrics"])
+    error_message = "metrics are not for clients"
+  }
+  assert {
+    condition     = [for r in aws_vpc_security_group_ingress_rule.clients : "${r.from_port} ${r.cidr_ipv4}"] == ["443 10.0.0.0/8"]
+    error_message = "only the clients' networks come in, and only to 443"
+  }
+}

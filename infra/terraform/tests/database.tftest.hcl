@@ -1,0 +1,51 @@
+mock_provider "aws" {}
+
+variables {
+  name                  = "penstock"
+  database              = "penstock"
+  user                  = "penstock"
+  vpc_id                = "vpc-1"
+  subnet_ids            = ["subnet-1", "subnet-2"]
+  client_group_ids      = { tasks = "sg-1" }
+  password              = "not-a-password"
+  password_version      = 1
+  instance_class        = "db.m7g.large"
+  engine_version        = "17"
+  storage_gb            = 100
+  storage_limit_gb      = 1000
+  multi_az              = true
+  backup_retention_days = 7
+  deletion_protection   = true
+}
+
+run "database" {
+  command = plan
+  module {
+    source = "./modules/database"
+  }
+
+  assert {
+    condition     = aws_db_instance.this.storage_encrypted && !aws_db_instance.this.publicly_accessible && aws_db_instance.this.multi_az
+    error_message = "encrypted, private, with a standby"
+  }
+  assert {
+    condition     = aws_db_instance.this.backup_retention_period > 0 && !aws_db_instance.this.skip_final_snapshot && aws_db_instance.this.deletion_protection
+    error_message = "nothing may be lost"
+  }
+  assert {
+    condition     = aws_db_instance.this.password == null && aws_db_instance.this.password_wo_version == 1
+    error_message = "the password must not be in the state"
+  }
+  assert {
+    condition     = { for p in aws_db_parameter_group.this.parameter : p.name => p.value }["rds.force_ssl"] == "1"
+    error_message = "connections without TLS are refused"
+  }
+  assert {
+    condition     = !contains([for p in aws_db_parameter_group.this.parameter : p.name], "synchronous_commit")
+    error_message = "an acknowledged message is on disk: synchronous_commit stays as it is"
+  }
+  assert {
+    condition     = [for r in aws_vpc_security_group_ingress_rule.clients : r.referenced_security_group_id] == ["sg-1"]
+    error_message = "only the tasks reach the database"
+  }
+}

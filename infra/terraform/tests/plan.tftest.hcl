@@ -1,0 +1,75 @@
+# What would be made, without AWS: `make check-terraform`.
+
+mock_provider "aws" {
+  mock_data "aws_region" {
+    defaults = { name = "eu-central-1" }
+  }
+  mock_data "aws_partition" {
+    defaults = { partition = "aws" }
+  }
+  mock_data "aws_iam_policy_document" {
+    defaults = { json = "{\"Version\":\"2012-10-17\",\"Statement\":[]}" }
+  }
+  mock_resource "aws_iam_role" {
+    defaults = { arn = "arn:aws:iam::111122223333:role/penstock" }
+  }
+  mock_resource "aws_lb" {
+    defaults = { arn = "arn:aws:elasticloadbalancing:eu-central-1:111122223333:loadbalancer/app/penstock/1" }
+  }
+  mock_resource "aws_lb_target_group" {
+    defaults = { arn = "arn:aws:elasticloadbalancing:eu-central-1:111122223333:targetgroup/penstock/1" }
+  }
+  mock_resource "aws_lb_listener" {
+    defaults = { arn = "arn:aws:elasticloadbalancing:eu-central-1:111122223333:listener/app/penstock/1/2" }
+  }
+  mock_resource "aws_ecs_task_definition" {
+    defaults = { arn = "arn:aws:ecs:eu-central-1:111122223333:task-definition/penstock:1" }
+  }
+}
+
+variables {
+  vpc_id                    = "vpc-1"
+  private_subnet_ids        = ["subnet-1", "subnet-2"]
+  balancer_subnet_ids       = ["subnet-3", "subnet-4"]
+  client_cidrs              = ["10.0.0.0/8"]
+  certificate_arn           = "arn:aws:acm:eu-central-1:111122223333:certificate/1"
+  image                     = "registry.example.com/penstock:0.1.0"
+  pooler_image              = "registry.example.com/pgbouncer:0.1.0"
+  encryption_key_secret_arn = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:key-abc123"
+}
+
+run "everything" {
+  command = apply
+
+  assert {
+    condition     = output.connections == 6 * (10 + 3)
+    error_message = "6 tasks, each with 10 connections of PgBouncer and 3 of its own"
+  }
+  assert {
+    condition     = length(module.workers) == 0 && length(module.pooler) == 0
+    error_message = "workers and a shared PgBouncer are asked for"
+  }
+  assert {
+    condition     = startswith(output.endpoint, "https://")
+    error_message = "clients use https"
+  }
+}
+
+run "with_workers_and_a_shared_pooler" {
+  command = apply
+
+  variables {
+    worker_tasks            = 2
+    pooler_tasks            = 2
+    pooler_client_group_ids = { functions = "sg-1" }
+  }
+
+  assert {
+    condition     = output.connections == 8 * (10 + 3) + 20
+    error_message = "8 tasks and 2 of PgBouncer with 10 connections each"
+  }
+  assert {
+    condition     = endswith(output.pooler_address, ":6432") && length(output.log_groups) == 3
+    error_message = "both modules must be there"
+  }
+}

@@ -1,0 +1,104 @@
+mock_provider "aws" {
+  mock_resource "aws_iam_role" {
+    defaults = { arn = "arn:aws:iam::111122223333:role/penstock" }
+  }
+  mock_data "aws_region" {
+    defaults = { name = "eu-central-1" }
+  }
+  mock_data "aws_iam_policy_document" {
+    defaults = { json = "{\"Version\":\"2012-10-17\",\"Statement\":[]}" }
+  }
+}
+
+variables {
+  name               = "penstock"
+  cluster_name       = "penstock"
+  image              = "registry.example.com/penstock:0.1.0"
+  pooler_image       = "registry.example.com/pgbouncer:0.1.0"
+  environment        = { DATABASE_URL = "postgresql://penstock@127.0.0.1:6432/penstock", QUEUE_BASE_URL = "" }
+  secrets            = { PGPASSWORD = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:a" }
+  pooler_environment = { DATABASE_USER = "penstock" }
+  migrate_role       = "penstock"
+  password_secret    = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:a"
+  processes          = 2
+  cpu                = 1024
+  memory             = 2048
+  architecture       = "ARM64"
+  tasks              = { least = 2, most = 6 }
+  subnet_ids         = ["subnet-1", "subnet-2"]
+  security_group_ids = ["sg-1"]
+  target_group_arn   = "arn:aws:elasticloadbalancing:eu-central-1:111122223333:targetgroup/penstock/1"
+  log_retention_days = 30
+}
+
+run "service" {
+  command = apply # makes definitions known; the provider is a mock
+  module {
+    source = "./modules/service"
+  }
+
+  assert {
+    condition = (
+      aws_ecs_service.this.deployment_minimum_healthy_percent == 100
+      && aws_ecs_service.this.deployment_maximum_percent == 200
+      && aws_ecs_service.this.deployment_circuit_breaker[0].rollback
+      && aws_ecs_service.this.wait_for_steady_state
+    )
+    error_message = "a rollout must start new tasks first and go back by itself"
+  }
+  assert {
+    condition     = [for c in jsondecode(aws_ecs_task_definition.this.container_definitions) : c.name] == ["pgbouncer", "migrate", "penstock"]
+    error_message = "a task has PgBouncer, migrations and the service"
+  }
+  assert {
+    condition     = alltrue([for c in jsondecode(aws_ecs_task_definition.this.container_definitions) : c.readonlyRootFilesystem])
+    error_message = "no container writes to its image"
+  }
+  assert {
+    condition = alltrue([
+      for c in jsondecode(aws_ecs_task_definition.this.container_definitions) : alltrue([
+        for e in c.environment : !can(regex("PASSWORD$|SECRET|_KEY$", e.name)) && !can(regex("//[^/@]*:[^/@]*@", e.value))
+      ])
+    ])
+    error_message = "passwords and keys come from Secrets Manager, not from the task's definition"
+  }
+  assert {
+    condition     = jsondecode(aws_ecs_task_definition.this.container_definitions)[1].essential == false && jsondecode(aws_ecs_task_definition.this.container_definitions)[1].command == ["migrate", "--tune-role", "penstock"]
+    error_message = "migrations end, and the task goes on"
+  }
+  assert {
+    condition = { for d in jsondecode(aws_ecs_task_definition.this.container_definitions)[2].dependsOn : d.containerName => d.condition } == {
+      migrate   = "SUCCESS"
+      pgbouncer = "HEALTHY"
+    }
+    error_message = "migrations first"
+  }
+  assert {
+    condition     = jsondecode(aws_ecs_task_definition.this.container_definitions)[2].stopTimeout > 4
+    error_message = "the service may take QUEUE_DRAIN_SECONDS to stop"
+  }
+  assert {
+    condition     = !contains([for e in jsondecode(aws_ecs_task_definition.this.container_definitions)[2].environment : e.name], "QUEUE_BASE_URL")
+    error_message = "empty variables are left out"
+  }
+  assert {
+    condition     = one(aws_ecs_service.this.load_balancer[*].container_name) == "penstock"
+    error_message = "requests go to the service"
+  }
+}
+
+run "workers" {
+  command = apply
+  module {
+    source = "./modules/service"
+  }
+  variables {
+    target_group_arn = null
+    tasks            = { least = 2, most = 2 }
+  }
+
+  assert {
+    condition     = length(aws_ecs_service.this.load_balancer) == 0 && length(aws_appautoscaling_policy.cpu) == 0
+    error_message = "workers are behind no load balancer, and as many as were asked for"
+  }
+}
