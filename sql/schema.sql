@@ -1161,7 +1161,7 @@ function queue.next_local_time(p_seconds integer[], p_minutes integer[], p_hours
     returns timestamp without time zone
     language plpgsql immutable;
 
-function queue.next_queues(p_worker text, p_limit integer)
+function queue.next_queues(p_worker text, p_limit integer, p_pause_ms integer DEFAULT 0)
     returns TABLE(queue_id integer)
     language plpgsql;
 
@@ -1340,6 +1340,10 @@ function queue.receive_fifo(p_name text, p_vt integer DEFAULT NULL::integer, p_q
 function queue.receive_messages(p_queue text, p_max integer, p_lease_size integer DEFAULT 1000, p_visibility_seconds integer DEFAULT NULL::integer, p_in_flight_limit integer DEFAULT NULL::integer)
     returns SETOF queue.delivery
     language plpgsql;
+
+function queue.refresh_statistics()
+    returns integer
+    language plpgsql security definer set search_path=pg_catalog, pg_temp set lock_timeout=200ms;
 
 function queue.release_deferred(p_queue_id integer, p_shards integer)
     returns void

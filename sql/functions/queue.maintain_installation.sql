@@ -2,7 +2,7 @@
 -- ReceiveRequestAttemptIds that are over, watchers that went, what is over of topics, ClientTokens of schedules' deletions
 -- after a day, signing keys retired for over 30 days, history's partitions (days ahead made, days beyond p_history_days
 -- dropped).
--- At most p_limit rows of each a call. Returns rows removed. Called by: the worker `maintain`.
+-- At most p_limit rows of each table a call, and of deleted queues the tables of one queue more. Returns rows removed. Called by: the worker `maintain`.
 create or replace function queue.maintain_installation(p_limit int, p_history_days int) returns bigint
 language plpgsql as $$
 declare
@@ -32,18 +32,14 @@ begin
     get diagnostics v_rows = row_count;
     v_removed := v_removed + v_rows;
     v_removed := v_removed + queue.maintain_topics(p_limit);
-    for v_dropped in select d.queue_id, d.dropped_at from queue.dropped_queue d order by d.dropped_at limit 100 loop
+    for v_dropped in select d.queue_id, d.dropped_at from queue.dropped_queue d order by random() loop
+        exit when v_removed >= p_limit;      -- any one first: none waits behind those that have nothing left
         v_rows := queue.clean_dropped(v_dropped.queue_id, p_limit);
         v_removed := v_removed + v_rows;
         if v_rows = 0 and v_dropped.dropped_at < v_now - interval '10 minutes' then
             delete from queue.dropped_queue d where d.queue_id = v_dropped.queue_id;
         end if;
     end loop;
-    delete from queue.archive a where a.archive_id = any (array(
-        select e.archive_id from queue.archive e join queue.queues q on q.queue_id = e.queue_id
-        where e.archived_at < v_now
-            - coalesce((q.attributes ->> 'archive_seconds')::int, 1209600) * interval '1 second'
-        order by e.archive_id limit p_limit));
     for v_day in 0 .. 2 loop
         perform queue.add_history_day((now() at time zone 'utc')::date + v_day);
     end loop;

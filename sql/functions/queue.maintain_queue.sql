@@ -1,6 +1,8 @@
 -- queue.maintain_queue(queue): cleans a queue, ends what is past its retention, forgets empty groups, says whether
 -- receives count messages in flight.
--- Returns messages cleaned or expired. Called by: the worker `maintain`.
+-- Also removes up to 10,000 archived messages that are past the queue's `archive_seconds` (14 days).
+-- Bounded: a call begins at any shard and ends after the one in which a second is over; the next one goes on.
+-- Returns messages cleaned or expired. Index: archive_queue. Called by: the worker `maintain`.
 create or replace function queue.maintain_queue(p_queue_id int) returns bigint
 language plpgsql as $$
 declare
@@ -8,12 +10,20 @@ declare
     v_now timestamptz := clock_timestamp();
     v_before timestamptz;
     v_messages bigint := 0;
+    v_first int;
+    v_shard int;
 begin
     perform queue.require_read_committed();
     select * into v_queue from queue.queues q where q.queue_id = p_queue_id;
     if v_queue.queue_id is null then
         return 0;
     end if;
+    delete from queue.archive a where a.archive_id = any (array(     -- ids are in the order of time
+        select e.archive_id from (
+            select o.archive_id, o.archived_at from queue.archive o
+            where o.queue_id = p_queue_id order by o.archive_id limit 10000) e
+        where e.archived_at < v_now
+            - coalesce((v_queue.attributes ->> 'archive_seconds')::int, 1209600) * interval '1 second'));
     v_before := v_now - v_queue.retention_seconds * interval '1 second';
     if v_queue.fifo then
         v_messages := queue.purge_groups(p_queue_id, v_before);
@@ -25,7 +35,10 @@ begin
         perform queue.watch_in_flight(p_queue_id);
         return v_messages;
     end if;
-    for v_shard in 0 .. v_queue.shards - 1 loop
+    v_first := floor(random() * v_queue.shards);
+    for v_step in 0 .. v_queue.shards - 1 loop
+        exit when clock_timestamp() > v_now + interval '1 second';
+        v_shard := (v_first + v_step) % v_queue.shards;
         v_messages := v_messages + queue.maintain_shard(p_queue_id, v_shard, v_before);
         if exists (select from queue.busy_shards(p_queue_id, v_queue.shards, v_now) b
                    where b.shard = v_shard and b.since < v_before) then

@@ -11,6 +11,7 @@ from tests.sql.background import Background
 from tests.sql.calls import (
     Connection,
     Counts,
+    arn_of,
     call,
     change,
     counts,
@@ -266,3 +267,86 @@ def test_dropping_a_partition_waits_for_nobody(db: Connection, connect: Connect)
         assert "history_20200229" in partitions(db)
     installation(db)
     assert "history_20200229" not in partitions(db)
+
+
+def test_the_archive_ends_after_the_time_of_its_queue(db: Connection) -> None:
+    for name, seconds in (("short", 60), ("long", 3600)):
+        arn = create(db, name, archive="true", archive_seconds=str(seconds))
+        send(db, arn, "1", "2")
+        delete(db, receive(db, arn))
+    db.execute("update queue.archive set archived_at = archived_at - interval '10 minutes'")
+    for name in ("short", "long"):
+        maintain(db, arn_of(name))
+    assert (rows_of(db, "archive", arn_of("short")), rows_of(db, "archive", arn_of("long"))) == (0, 2)
+
+
+def test_all_shards_are_cleaned_whichever_comes_first(db: Connection) -> None:
+    arn = create(db, shards=8)
+    for number in range(16):
+        send(db, arn, str(number))
+    while messages := receive(db, arn):
+        delete(db, messages)
+    maintain(db, arn)
+    assert history(db, arn) == {"deleted": 16}
+
+
+def test_deleted_queues_are_cleaned_a_piece_a_call(db: Connection) -> None:
+    """However many there are: a call ends once it has removed as many rows as it may."""
+    for name in "abcde":
+        arn = create(db, name)
+        send_many(db, arn, 20)
+        call(db, statements.DROP_QUEUE, arn)
+    runs = [installation(db, 20) for _ in range(8)]
+    assert max(runs) < 2 * 20 * len(TABLES)
+    assert value(db, "select count(*) from queue.log") == 0
+
+
+# --- statistics ---
+
+
+def changed(db: Connection, rows: int) -> None:
+    """So many rows of a table were changed since it was analyzed, as far as the statistics collector knows."""
+    db.execute("insert into queue.hole select 1, 0, n from generate_series(1, %s) n", (rows,))
+    db.execute("select pg_stat_force_next_flush()")
+    db.execute("select 1")
+
+
+def refresh(db: Connection) -> int:
+    return int(call(db, statements.REFRESH_STATISTICS)[0][0])
+
+
+def rows_known(db: Connection) -> int:
+    return int(value(db, "select reltuples from pg_class where oid = 'queue.hole'::regclass"))
+
+
+def test_statistics_are_brought_up_to_date_once(db: Connection) -> None:
+    db.execute("alter table queue.hole set (autovacuum_enabled = off)")
+    changed(db, 2000)
+    assert refresh(db) == 1
+    assert rows_known(db) == 2000
+    assert refresh(db) == 0
+    changed_again = "insert into queue.hole select 2, 0, n from generate_series(1, 9000) n"
+    db.execute(changed_again.encode())
+    db.execute("select pg_stat_force_next_flush()")
+    assert refresh(db) == 0  # a minute ago at the earliest
+
+
+def test_statistics_of_small_changes_are_left_to_autovacuum(db: Connection) -> None:
+    db.execute("alter table queue.hole set (autovacuum_enabled = off)")
+    changed(db, 900)
+    assert refresh(db) == 0
+
+
+def test_statistics_wait_for_nobody(db: Connection, connect: Connect) -> None:
+    db.execute("alter table queue.hole set (autovacuum_enabled = off)")
+    changed(db, 2000)
+    with connect() as vacuum, vacuum.transaction():
+        vacuum.execute("lock table queue.hole in share update exclusive mode")
+        refresh(db)
+        assert rows_known(db) <= 0
+    assert refresh(db) == 1
+
+
+def test_the_service_may_refresh_statistics_of_tables_it_does_not_own(db: Connection) -> None:
+    definer = "select prosecdef from pg_proc where oid = 'queue.refresh_statistics()'::regprocedure"
+    assert value(db, definer) is True

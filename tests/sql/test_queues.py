@@ -10,6 +10,7 @@ import pytest
 from penstock import attributes, statements
 from penstock.settings import Settings
 from tests.sql.calls import ACCOUNT, REGION, Connection, arn_of, call, create, send, value
+from tests.sql.conftest import Connect
 
 
 def make(db: Connection, name: str, supplied: dict[str, str] | None = None, recreate_seconds: int = 0) -> Any:
@@ -85,12 +86,39 @@ def test_lists_are_in_the_order_of_names(db: Connection) -> None:
     assert call(db, statements.LIST_QUEUES, "111111111111", REGION, None, None, 10) == []
 
 
+def next_queues(db: Connection, limit: int, pause_ms: int = 0) -> list[int]:
+    return [row[0] for row in call(db, statements.NEXT_QUEUES, "w", limit, pause_ms)]
+
+
 def test_a_worker_goes_through_all_queues_in_pieces(db: Connection) -> None:
+    """A round begins with 0, for what belongs to no queue."""
     for name in "abc":
         create(db, name)
     ids = [row[0] for row in db.execute("select queue_id from queue.queues order by 1")]
-    pieces = [[row[0] for row in call(db, statements.NEXT_QUEUES, "w", 2)] for _ in range(4)]
-    assert pieces == [ids[:2], ids[2:], [], ids[:2]]
+    pieces = [next_queues(db, 2) for _ in range(4)]
+    assert pieces == [[0, *ids[:2]], ids[2:], [], [0, *ids[:2]]]
+
+
+def test_a_round_without_queues_ends_too(db: Connection) -> None:
+    assert [next_queues(db, 2) for _ in range(3)] == [[0], [], [0]]
+
+
+def test_workers_share_a_round_and_the_pause_after_it(db: Connection, connect: Connect) -> None:
+    """Two workers get different queues; until the pause is over, neither begins anew."""
+    for name in "abc":
+        create(db, name)
+    other = connect()
+    hour_ms = 3_600_000
+    seen = [*next_queues(db, 2, hour_ms), *next_queues(other, 2, hour_ms)]
+    assert sorted(seen) == [0, *sorted(row[0] for row in db.execute("select queue_id from queue.queues"))]
+    assert [next_queues(c, 2, hour_ms) for c in (db, other, db)] == [[], [], []]
+    db.execute("update queue.worker_position set ran_at = ran_at - interval '61 minutes'")
+    assert len(next_queues(other, 2, hour_ms)) == 3
+
+
+def test_the_previous_release_asks_without_a_pause(db: Connection) -> None:
+    create(db, "a")
+    assert len(db.execute("select * from queue.next_queues('w', 2)").fetchall()) == 2
 
 
 def test_the_first_secret_stays(db: Connection) -> None:

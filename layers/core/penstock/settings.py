@@ -93,7 +93,8 @@ SETTINGS: Final = (
     Setting("QUEUE_IN_FLIGHT_LIMIT", 120_000, "messages", "About how many messages of a queue may be in flight, as on "
             "AWS. Beyond it a standard queue answers `OverLimit` to short polls, a FIFO queue hands out nothing. 0: no "
             "limit. Below 100,000 they are counted in every receive.", 0, 2_147_483_647),
-    Setting("QUEUE_MAINTAIN_INTERVAL_MS", 2000, "ms", "Pause between two rounds of cleaning in a process.", 1),
+    Setting("QUEUE_MAINTAIN_INTERVAL_MS", 2000, "ms", "Pause between two rounds of cleaning, which all "
+            "processes and functions share.", 1),
     Setting("QUEUE_MOVE_INTERVAL_MS", 1000, "ms", "Pause between two looks of a process for message move tasks "
             "to work on.", 1),
     Setting("QUEUE_HTTP_DELIVERY_ENABLED", True, "", "Deliver webhooks: POST messages to subscribed HTTP(S) "

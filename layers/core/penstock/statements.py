@@ -53,7 +53,8 @@ SHARED_SECRET = Statement("queue.shared_secret", ("text", "bytea"))
 MAINTAIN_QUEUE = Statement("queue.maintain_queue", ("int4",))
 MAINTAIN_INSTALLATION = Statement("queue.maintain_installation", ("int4", "int4"))
 MEASURE_QUEUES = Statement("queue.measure_queues", ("int4",))
-NEXT_QUEUES = Statement("queue.next_queues", ("text", "int4"))
+NEXT_QUEUES = Statement("queue.next_queues", ("text", "int4", "int4"))
+REFRESH_STATISTICS = Statement("queue.refresh_statistics", ())
 
 # --- tags, permissions, dead-letter queues ---------------------------------------------------------------------------
 TAG_QUEUE = Statement("queue.tag_queue", ("text", "jsonb", "int4"))

@@ -1,0 +1,70 @@
+"""The worker `maintain`: bounded runs that go on where the last one stopped, side by side."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+
+from penstock.settings import Settings
+from penstock.workers import maintain
+from tests.sql.background import Background
+from tests.sql.calls import Connection, create, delete, history, purge, receive, send, value
+from tests.sql.conftest import Connect
+
+SETTINGS = Settings.read({"QUEUE_MAINTAIN_INTERVAL_MS": "3600000"})
+PAUSE_IS_OVER = "update queue.worker_position set ran_at = ran_at - interval '2 hours'"
+
+
+@pytest.fixture
+def one_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock that says after one look that the run has lasted long enough."""
+    seconds = count(0.0, maintain.LONGEST_RUN_SECONDS * 0.6)
+    monkeypatch.setattr(maintain, "monotonic", lambda: next(seconds))
+
+
+def make_queues(db: Connection, number: int) -> list[str]:
+    """Queues that have one deleted message each, not cleaned yet."""
+    arns = [create(db, f"q{n}") for n in range(number)]
+    for arn in arns:
+        send(db, arn, "m")
+        delete(db, receive(db, arn))
+    return arns
+
+
+@pytest.mark.usefixtures("one_look")
+def test_a_run_goes_on_where_the_last_one_stopped(db: Connection) -> None:
+    arns = make_queues(db, 2 * maintain.QUEUES_A_LOOK + 1)
+    runs = [maintain.run_once(SETTINGS, db) for _ in range(4)]
+    assert [run["queues"] for run in runs] == [maintain.QUEUES_A_LOOK, maintain.QUEUES_A_LOOK, 1, 0]
+    assert [history(db, arn) for arn in arns] == [{"deleted": 1}] * len(arns)
+
+
+def test_a_round_is_followed_by_a_pause_for_all(db: Connection, connect: Connect) -> None:
+    create(db)
+    assert maintain.run_once(SETTINGS, db)["queues"] == 1
+    assert maintain.run_once(SETTINGS, connect())["queues"] == 0
+    db.execute(PAUSE_IS_OVER.encode())
+    assert maintain.run_once(SETTINGS, connect())["queues"] == 1
+
+
+def test_what_belongs_to_no_queue_is_cleaned_without_any_queue(db: Connection) -> None:
+    db.execute("insert into queue.watcher values (1, now() - interval '1 hour', gen_random_uuid())")
+    maintain.run_once(SETTINGS, db)
+    assert value(db, "select count(*) from queue.watcher") == 0
+
+
+def test_workers_side_by_side_clean_and_count_once(
+    db: Connection, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maintain, "LONGEST_RUN_SECONDS", 600.0)  # on any machine
+    arns = make_queues(db, 60)
+    for arn in arns[:30]:
+        send(db, arn, "n")
+        purge(db, arn)
+    workers = [Background(connect(), lambda c: maintain.run_once(SETTINGS, c)) for _ in range(4)]
+    runs = [worker.result() for worker in workers]
+    assert sum(run["queues"] for run in runs) == len(arns)
+    cleaned = [sum(history(db, arn).values()) for arn in arns]
+    assert cleaned == [2] * 30 + [1] * 30
+    assert sum(run["messages"] for run in runs) == sum(cleaned)
