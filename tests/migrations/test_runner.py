@@ -159,3 +159,15 @@ def test_the_role_gets_its_planner_settings_also_through_the_pooler(
     with psycopg.connect(database.pooled_dsn, prepare_threshold=None) as connection:
         for name, value in ROLE_SETTINGS.items():
             assert connection.execute("select current_setting(%s)", (name,)).fetchone() == (value,)
+
+
+def test_a_database_of_another_encoding_is_refused(postgres: TestServer) -> None:
+    """SQL_ASCII hands out texts as bytes: checksums would seem to differ, and receives would fail."""
+    postgres.administration.execute(
+        "create database ascii template template0 encoding 'SQL_ASCII' lc_collate 'C' lc_ctype 'C'"
+    )
+    try:
+        with pytest.raises(MigrationError, match="encoding is SQL_ASCII, it must be UTF8"):
+            migrate(postgres.server.superuser_dsn("ascii"))
+    finally:
+        postgres.administration.execute("drop database ascii with (force)")

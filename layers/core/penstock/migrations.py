@@ -98,6 +98,7 @@ def migrate(dsn: str, directory: Path | None = None, role: str | None = None) ->
     """Apply what is missing and, with `role`, give that role its planner settings. Raises MigrationError."""
     directory = directory or sql_directory()
     with psycopg.connect(dsn, autocommit=True) as connection:
+        _check_encoding(connection)
         connection.execute("select pg_advisory_lock(%s)", (_LOCK_KEY,))
         connection.execute(_SESSION.encode())
         connection.execute(_BOOTSTRAP.encode())
@@ -105,6 +106,16 @@ def migrate(dsn: str, directory: Path | None = None, role: str | None = None) ->
         if role:
             tune_role(connection, role)
     return applied
+
+
+def _check_encoding(connection: Connection) -> None:
+    """Any other encoding refuses some messages; SQL_ASCII hands out texts as bytes."""
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise MigrationError(
+            f"the database's encoding is {encoding}, it must be UTF8: "
+            "create database … encoding 'UTF8' template template0"
+        )
 
 
 def tune_role(connection: Connection, role: str) -> None:
