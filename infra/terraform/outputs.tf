@@ -29,9 +29,10 @@ output "pooler_address" {
 }
 
 output "connections" {
-  description = "Most connections to the database: of every PgBouncer, and three a process for LISTEN, migrations and one to spare"
+  description = "Most connections to the database: of every PgBouncer, one a process for LISTEN and one a task for migrations"
   value = (
-    (var.service_tasks.most + var.worker_tasks) * (var.pool_size + 3 * var.processes_per_task)
+    var.service_tasks.most * (var.pool_size + var.processes_per_task + 1)
+    + var.worker_tasks * (var.pool_size + 2)
     + var.pooler_tasks * var.pool_size
   )
 }
