@@ -5,7 +5,7 @@ terraform {
   required_providers {
     aws = {
       source  = "hashicorp/aws"
-      version = ">= 5.95, < 7.0"
+      version = ">= 5.100, < 6.0"
     }
   }
 }

@@ -37,6 +37,7 @@ locals {
     image                  = var.image
     command                = ["migrate", "--tune-role", var.migrate_role]
     essential              = false
+    startTimeout           = 900 # s: as long may migrations take before the service gives up waiting for them
     readonlyRootFilesystem = true
     environment            = local.environment
     secrets                = local.secrets
@@ -116,7 +117,7 @@ resource "aws_ecs_service" "this" {
   # New tasks come before old ones go; one that does not become healthy brings the old ones back.
   deployment_minimum_healthy_percent = 100
   deployment_maximum_percent         = 200
-  health_check_grace_period_seconds  = var.target_group_arn == null ? null : 60
+  health_check_grace_period_seconds  = var.target_group_arn == null ? null : 120
   availability_zone_rebalancing      = "ENABLED"
   wait_for_steady_state              = true
 
