@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from penstock.migrations import ROLE_SETTINGS, MigrationError, migrate
+from penstock.migrations import RELEASE, ROLE_SETTINGS, MigrationError, migrate
 from tests.database import Database, TestServer
 from tests.waiting import until
 
@@ -50,7 +50,7 @@ def test_migrations_are_applied_in_order_and_once(empty_database: Database, dire
     second = migrate(empty_database.api_dsn, directory)
     assert (second.migrations, second.functions) == ([], False)
     recorded = rows(empty_database.dsn, "select number, name from queue.migration order by number")
-    assert recorded == [(0, "functions"), (1, "0001_first.sql"), (2, "0002_second.sql")]
+    assert recorded == [(0, f"functions {RELEASE}"), (1, "0001_first.sql"), (2, "0002_second.sql")]
 
 
 def test_a_failed_migration_leaves_nothing_and_is_taken_up_again(
@@ -100,6 +100,27 @@ def test_a_broken_function_names_its_file(empty_database: Database, directory: P
     )
     with pytest.raises(MigrationError, match=r"queue\.b\.sql: column \"nothing\" does not exist"):
         migrate(empty_database.api_dsn, directory)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "replaced"), [("0.9.1", "0.10.0", True), ("0.10.0", "0.9.1", False)]
+)
+def test_functions_are_replaced_by_those_of_a_newer_release_alone(
+    empty_database: Database,
+    directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    first: str,
+    then: str,
+    replaced: bool,
+) -> None:
+    """Also when both releases have the same migrations."""
+    monkeypatch.setattr("penstock.migrations.RELEASE", first)
+    migrate(empty_database.api_dsn, directory)
+    two = FUNCTIONS["queue.b.sql"].replace("1", "2")
+    write(directory / "functions", {"queue.b.sql": two})
+    monkeypatch.setattr("penstock.migrations.RELEASE", then)
+    assert migrate(empty_database.api_dsn, directory).functions is replaced
+    assert rows(empty_database.api_dsn, "select queue.b()") == [(2 if replaced else 1,)]
 
 
 def test_an_older_release_leaves_the_functions_of_a_newer_one(

@@ -24,6 +24,8 @@ from typing import Any, Final
 import psycopg
 from psycopg import sql
 
+from . import __version__
+
 Connection = psycopg.Connection[Any]
 
 # Any fixed number will do; it only has to be the same in every release. Bytes of "penstock".
@@ -31,8 +33,9 @@ _LOCK_KEY: Final = 0x70656E73746F636B
 _LOCK_TIMEOUT_MS: Final = 2000
 _LOCK_ATTEMPTS: Final = 30
 _FILE_NAME: Final = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
-# The row of queue.migration that stands for functions and grants.
+# The row of queue.migration that stands for functions and grants, and names the release that they are of.
 _FUNCTIONS: Final = 0
+RELEASE: Final = __version__
 
 _BOOTSTRAP: Final = """
 create schema if not exists queue;
@@ -140,9 +143,10 @@ def _apply_missing(connection: Connection, directory: Path) -> Applied:
         if script.number not in recorded:
             _patiently(connection, script, lambda script=script: _apply_migration(connection, script))  # type: ignore[misc]
             applied.migrations.append(script.name)
-    # A newer release was here: its functions stay, this release's code can call them.
-    is_older = max(recorded, default=0) > max((s.number for s in migrations), default=0)
-    if not is_older:
+    # A newer release was here: its functions stay, this release's code can call them. A task of the old release that
+    # starts in the middle of a rollout must not take them away from the new one.
+    has_older_tables = max(recorded, default=0) > max((s.number for s in migrations), default=0)
+    if not has_older_tables and release_of(RELEASE) >= release_of(_functions_of(connection)):
         applied.functions = _apply_functions_if_changed(connection, directory, recorded)
     return applied
 
@@ -171,6 +175,17 @@ def read_functions(directory: Path) -> list[Script]:
 
 def _recorded(connection: Connection) -> dict[int, str]:
     return dict(connection.execute("select number, checksum from queue.migration").fetchall())
+
+
+def _functions_of(connection: Connection) -> str:
+    """The release whose functions are there."""
+    row = connection.execute("select name from queue.migration where number = %s", (_FUNCTIONS,)).fetchone()
+    return str(row[0]) if row else ""
+
+
+def release_of(text: str) -> tuple[int, ...]:
+    """The numbers of a release, to be compared; those before 0.1.0 recorded none."""
+    return tuple(int(number) for number in re.findall(r"\d+", text))
 
 
 def _check_unchanged(migrations: list[Script], recorded: dict[int, str]) -> None:
@@ -203,9 +218,9 @@ def _apply_functions_if_changed(connection: Connection, directory: Path, recorde
 
 def _apply_functions(connection: Connection, scripts: list[Script], checksum: str) -> None:
     connection.execute(
-        "insert into queue.migration (number, name, checksum) values (%s, 'functions', %s) "
-        "on conflict (number) do update set checksum = excluded.checksum, applied_at = clock_timestamp()",
-        (_FUNCTIONS, checksum),
+        "insert into queue.migration (number, name, checksum) values (%s, %s, %s) on conflict (number) do update "
+        "set name = excluded.name, checksum = excluded.checksum, applied_at = clock_timestamp()",
+        (_FUNCTIONS, f"functions {RELEASE}", checksum),
     )
     # Files are in the order of their names, and a function may call a later one: the first pass makes them all,
     # the second one checks their bodies.
