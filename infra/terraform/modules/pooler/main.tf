@@ -84,7 +84,7 @@ resource "aws_ecs_task_definition" "this" {
   network_mode             = "awsvpc"
   cpu                      = 256 # PgBouncer uses one processor at most, and little of it
   memory                   = 512
-  execution_role_arn       = aws_iam_role.start.arn
+  execution_role_arn       = module.start_role.arn
   skip_destroy             = true
 
   container_definitions = jsonencode([{

@@ -90,7 +90,7 @@ resource "aws_ecs_task_definition" "this" {
   network_mode             = "awsvpc"
   cpu                      = var.cpu
   memory                   = var.memory
-  execution_role_arn       = aws_iam_role.start.arn
+  execution_role_arn       = module.start_role.arn
   task_role_arn            = aws_iam_role.task.arn
   container_definitions    = jsonencode([local.pooler, local.migrate, local.penstock])
   # The definition of before stays active: that is what a rollout goes back to.
