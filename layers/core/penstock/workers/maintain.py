@@ -48,7 +48,9 @@ def run_once(settings: Settings, connection: "Calls") -> Counts:
 
 def _maintain_installation(settings: Settings, connection: "Calls", counts: dict[str, int]) -> None:
     counts["rows"] += number(connection, MAINTAIN_INSTALLATION, ROWS_A_TABLE, settings.queue_history_days)
-    counts["rows"] += number(connection, CLEAN_SCHEDULE_RUNS, ROWS_A_TABLE, settings.queue_schedule_history_seconds)
+    counts["rows"] += number(
+        connection, CLEAN_SCHEDULE_RUNS, ROWS_A_TABLE, settings.queue_schedule_history_seconds
+    )
     counts["analyzed"] += number(connection, REFRESH_STATISTICS)
 
 
