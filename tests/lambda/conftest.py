@@ -10,6 +10,7 @@ import pytest
 from botocore.config import Config
 
 from infra.local_lambda.events import EventForm
+from penstock.settings import DRIVERS
 from tests.database import Database
 from tests.lambda_door import Functions, LambdaDoor
 
@@ -21,10 +22,10 @@ def functions(database: Database) -> Iterator[Functions]:
         yield functions
 
 
-@pytest.fixture
-def door(database: Database, form: EventForm) -> Iterator[LambdaDoor]:
-    """An endpoint whose requests arrive as events of the test's `form`."""
-    with LambdaDoor(database.pooled_dsn, form) as door:
+@pytest.fixture(params=DRIVERS)
+def door(database: Database, form: EventForm, request: pytest.FixtureRequest) -> Iterator[LambdaDoor]:
+    """An endpoint whose requests arrive as events of the test's `form`; its functions have either driver."""
+    with LambdaDoor(database.pooled_dsn, form, {"QUEUE_DATABASE_DRIVER": request.param}) as door:
         yield door
 
 

@@ -17,7 +17,7 @@ import pytest
 from penstock import drivers, scheduled
 from penstock.errors import InternalFailure
 from penstock.execution import ExecutionEnvironment
-from penstock.settings import Settings
+from penstock.settings import DRIVERS, Settings
 from tests.database import Database
 from tests.lambda_calls import QUEUE_URL, call, invoke, json_request
 from tests.lambda_door import FUNCTIONS, Functions
@@ -170,9 +170,11 @@ with Functions(sys.argv[1]) as functions:
 
 
 # --- scheduled runs --------------------------------------------------------------------------------------------------
-def test_maintain_answers_its_counts(direct: Functions) -> None:
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_maintain_answers_its_counts(direct: Functions, database: Database, driver: str) -> None:
     call(direct, "CreateQueue", QueueName="invoices.fifo", Attributes={"FifoQueue": "true"})
-    counts = direct.invoke("maintain", {"version": "0", "source": "aws.scheduler"})
+    with Functions(database.pooled_dsn, {"QUEUE_DATABASE_DRIVER": driver}) as functions:
+        counts = functions.invoke("maintain", {"version": "0", "source": "aws.scheduler"})
     assert counts["queues"] == 2
     assert set(counts) == {"queues", "messages", "rows"}
 
