@@ -11,8 +11,8 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from infra.local_lambda.balancer import CloudFormationLoader, read_balancer
-from infra.local_lambda.values import Values, expanded
+from infra.local_lambda.balancer import read_balancer
+from infra.local_lambda.values import CloudFormationLoader, Values, expanded
 from penstock.actions import ACTIONS, BY_ROUTE, Later
 from penstock.lambda_handler import Handler
 from penstock.scheduled import LONGEST_INVOCATION_SECONDS

@@ -6,6 +6,7 @@ from itertools import count
 
 import pytest
 
+from penstock.link_psycopg import Calls
 from penstock.settings import Settings
 from penstock.workers import maintain
 from tests.sql.background import Background
@@ -35,22 +36,22 @@ def make_queues(db: Connection, number: int) -> list[str]:
 @pytest.mark.usefixtures("one_look")
 def test_a_run_goes_on_where_the_last_one_stopped(db: Connection) -> None:
     arns = make_queues(db, 2 * maintain.QUEUES_A_LOOK + 1)
-    runs = [maintain.run_once(SETTINGS, db) for _ in range(4)]
+    runs = [maintain.run_once(SETTINGS, Calls(db)) for _ in range(4)]
     assert [run["queues"] for run in runs] == [maintain.QUEUES_A_LOOK, maintain.QUEUES_A_LOOK, 1, 0]
     assert [history(db, arn) for arn in arns] == [{"deleted": 1}] * len(arns)
 
 
 def test_a_round_is_followed_by_a_pause_for_all(db: Connection, connect: Connect) -> None:
     create(db)
-    assert maintain.run_once(SETTINGS, db)["queues"] == 1
-    assert maintain.run_once(SETTINGS, connect())["queues"] == 0
+    assert maintain.run_once(SETTINGS, Calls(db))["queues"] == 1
+    assert maintain.run_once(SETTINGS, Calls(connect()))["queues"] == 0
     db.execute(PAUSE_IS_OVER.encode())
-    assert maintain.run_once(SETTINGS, connect())["queues"] == 1
+    assert maintain.run_once(SETTINGS, Calls(connect()))["queues"] == 1
 
 
 def test_what_belongs_to_no_queue_is_cleaned_without_any_queue(db: Connection) -> None:
     db.execute("insert into queue.watcher values (1, now() - interval '1 hour', gen_random_uuid())")
-    maintain.run_once(SETTINGS, db)
+    maintain.run_once(SETTINGS, Calls(db))
     assert value(db, "select count(*) from queue.watcher") == 0
 
 
@@ -62,7 +63,7 @@ def test_workers_side_by_side_clean_and_count_once(
     for arn in arns[:30]:
         send(db, arn, "n")
         purge(db, arn)
-    workers = [Background(connect(), lambda c: maintain.run_once(SETTINGS, c)) for _ in range(4)]
+    workers = [Background(connect(), lambda c: maintain.run_once(SETTINGS, Calls(c))) for _ in range(4)]
     runs = [worker.result() for worker in workers]
     assert sum(run["queues"] for run in runs) == len(arns)
     cleaned = [sum(history(db, arn).values()) for arn in arns]
