@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from .events import Request
-from .values import CloudFormationLoader, TemplateError, Values, expanded
+from .values import TemplateError, Values, expanded
 
 RULE, GROUP, LISTENER = (
     f"AWS::ElasticLoadBalancingV2::{kind}" for kind in ("ListenerRule", "TargetGroup", "Listener")
@@ -81,3 +81,20 @@ def function_of(values: Values, properties: Mapping[str, Any]) -> str:
     """The name that follows the stack's in the ARN of the one target, a function."""
     (target,) = properties["Targets"]
     return str(values.resolve(target["Id"])).rpartition(":")[2].partition("-")[2]
+
+
+class CloudFormationLoader(yaml.SafeLoader):
+    """Knows the short forms: `!Ref x` is {"Ref": x}, `!Sub x` {"Fn::Sub": x}."""
+
+
+def _short_form(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> dict[str, Any]:
+    name = suffix if suffix in ("Ref", "Condition") else f"Fn::{suffix}"
+    if isinstance(node, yaml.ScalarNode):
+        value: Any = loader.construct_scalar(node)
+        return {name: value.split(".") if suffix == "GetAtt" else value}
+    if isinstance(node, yaml.SequenceNode):
+        return {name: loader.construct_sequence(node, deep=True)}
+    raise TemplateError(f"!{suffix} is not understood here")
+
+
+CloudFormationLoader.add_multi_constructor("!", _short_form)

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from .values import CloudFormationLoader, TemplateError, Values
+from .balancer import CloudFormationLoader
+from .values import TemplateError, Values
 
 FUNCTION, LAYER = "AWS::Serverless::Function", "AWS::Serverless::LayerVersion"
 SECONDS = {"minute": 60, "hour": 3600, "day": 86_400}

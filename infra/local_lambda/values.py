@@ -8,8 +8,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
-
 PSEUDO = {
     "AWS::Region": "us-east-1",
     "AWS::AccountId": "000000000000",
@@ -98,20 +96,3 @@ def _with(value: Any, variable: str, item: str) -> Any:
     if value == {"Ref": variable}:
         return item
     return {_with(key, variable, item): _with(each, variable, item) for key, each in value.items()}
-
-
-class CloudFormationLoader(yaml.SafeLoader):
-    """Knows the short forms: `!Ref x` is {"Ref": x}, `!Sub x` {"Fn::Sub": x}."""
-
-
-def _short_form(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> dict[str, Any]:
-    name = suffix if suffix in ("Ref", "Condition") else f"Fn::{suffix}"
-    if isinstance(node, yaml.ScalarNode):
-        value: Any = loader.construct_scalar(node)
-        return {name: value.split(".") if suffix == "GetAtt" else value}
-    if isinstance(node, yaml.SequenceNode):
-        return {name: loader.construct_sequence(node, deep=True)}
-    raise TemplateError(f"!{suffix} is not understood here")
-
-
-CloudFormationLoader.add_multi_constructor("!", _short_form)

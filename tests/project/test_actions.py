@@ -161,7 +161,11 @@ def test_routes_lead_to_the_gateway_the_rest_api_or_the_action(functions: dict[s
     }
     paths = ("/", "/{account}/{queue}")
     expected = {(method, path, "Gateway") for method in ("POST", "GET") for path in paths}
-    others = {("GET", "/{certificate}", "Gateway"), ("ANY", "/v1/{path+}", "Rest")}
+    others = {
+        ("GET", "/{certificate}", "Gateway"),
+        ("ANY", "/v1/{path+}", "Rest"),
+        ("ANY", "/v1/{resource}", "Rest"),
+    }
     assert routes == expected | others | set(map(route, BY_ROUTE.values()))
 
 
