@@ -120,7 +120,8 @@ def as_markdown(lines: list[dict[str, Any]], options: argparse.Namespace, load: 
     facts = machine()
     head = HEAD.format(
         machine=f"{facts['cores']} cores, {facts['cpu']}, {facts['kernel']}, Python {facts['python']}",
-        load=f"Others used {load.busy_share:.0%} of the cores before the run.",
+        load=f"Others used {load.busy_share:.0%} of the cores before the run"
+        + (": the figures are upper bounds." if load.busy else "."),
         date=time.strftime("%Y-%m-%d", time.gmtime()),
         cold=options.cold,
         warm=options.warm,
