@@ -9,7 +9,7 @@
                                             gets a new connection
 
 Each SQL function is its own transaction, which is all that PgBouncer's transaction mode asks for. Two drivers do it,
-see docs/decisions/0007-two-drivers.md; only the one that is used is imported.
+see docs/decisions/0008-two-drivers.md; only the one that is used is imported.
 SQLSTATEs: PostgreSQL, appendix A.
 """
 
