@@ -13,6 +13,7 @@ request that fails is followed by another one after PAUSE_SECONDS, as an SDK wou
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 import time
@@ -155,9 +156,12 @@ def main(url: str, arn: str, number: int) -> None:
 
 
 def tell(what: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(what) + "\n")
-    sys.stdout.flush()
+    _answers.write(json.dumps(what) + "\n")
+    _answers.flush()
 
 
 if __name__ == "__main__":
+    # Functions write their metrics to the standard output, as CloudWatch wants it: it is not for answers here.
+    _answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

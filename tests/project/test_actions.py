@@ -11,8 +11,8 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from infra.local_lambda.balancer import read_balancer
-from infra.local_lambda.values import CloudFormationLoader, Values, expanded
+from infra.local_lambda.balancer import CloudFormationLoader, read_balancer
+from infra.local_lambda.values import Values, expanded
 from penstock.actions import ACTIONS, BY_ROUTE, Later
 from penstock.lambda_handler import Handler
 from penstock.scheduled import LONGEST_INVOCATION_SECONDS
@@ -95,7 +95,7 @@ def test_names_are_those_that_the_load_balancer_means(functions: dict[str, dict[
     rules, default = read_balancer(TEMPLATE.parent / "infra/alb/template.yaml")
     named = {default, *(rule.function for rule in rules)}
     scheduled = {name.title().replace("_", "") for name in SCHEDULED}
-    assert named == functions.keys() - scheduled - {"Rest"}
+    assert named == functions.keys() - scheduled
 
 
 def test_scheduled_functions_are_invoked_and_tried_once(functions: dict[str, dict[str, Any]]) -> None:
