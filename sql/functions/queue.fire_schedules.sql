@@ -20,7 +20,7 @@ declare
     v_together bigint[] := '{}';
 begin
     begin
-        if 1 = all (p_counts) and cardinality(array_remove(p_notes, null)) = 0 then
+        if 1 = all (p_counts) and coalesce(cardinality(array_remove(p_notes, null)), 0) = 0 then
             v_together := queue.fire_together(p_schedule_ids, p_next_fire_at, p_at);
         end if;
     exception when others then

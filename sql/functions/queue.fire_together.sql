@@ -1,6 +1,6 @@
--- queue.fire_together(schedules, next occurrences, occurrences): fires all those that have one occurrence and are simple, by
--- one statement each for their messages, runs and rows: native schedules for standard queues, without overlap rules, that
--- go on, or are one-shots and go. A quarter of what one by one costs (docs/decisions/0006).
+-- queue.fire_together(schedules, next occurrences, occurrences): fires all those that have one occurrence and are simple,
+-- by one statement each for their messages, runs and rows: native schedules for standard queues, without overlap rules,
+-- that go on, or are one-shots and go. Two fifths of what one by one costs (docs/decisions/0006-firing-together.md).
 -- Returns the ids of those that fired. Raises QU006 or QU008 when one of them could not: then none has.
 -- Locks: those of send_messages. Called by: fire_schedules.
 create or replace function queue.fire_together(

@@ -10,7 +10,8 @@ declare
     v_sent record;
 begin
     select s.id, s.error, s.detail into v_sent
-    from queue.send_messages(array[p_arn], array[gen_random_uuid()], array[p_body], array[queue.message_size(p_body, p_attributes)], array[p_attributes],
+    from queue.send_messages(array[p_arn], array[gen_random_uuid()], array[p_body],
+        array[queue.message_size(p_body, p_attributes)], array[p_attributes],
         case when not v_fifo and p_group is not null then array[jsonb_build_object('MessageGroupId', p_group)] end, null,
         case when v_fifo then array[p_group] end,
         case when v_fifo and p_deduplication_id is not null then array[p_deduplication_id] end) s;

@@ -34,6 +34,20 @@ def _jobs(db: Connection) -> None:
     db.execute("select queue.create('jobs')")
 
 
+def test_simple_ones_fire_together(db: Connection, fire: Fire) -> None:
+    """In one statement, not in a savepoint each (which gives each row another xmin); but not when one of them fails."""
+    written_in = "select count(distinct xmin::text) from queue.schedule_run where fired_at is not null"
+    for name in ("a", "b"):
+        put(db, name, hour(db), catchup=True)
+    assert fire()["fired"] == 2
+    assert value(db, written_in) == 1
+    for name in ("c", "d"):
+        put(db, name, hour(db), catchup=True)
+    put(db, "e", hour(db), catchup=True, target={"queue": "unknown", "message": {}})
+    assert fire()["fired"] == 2
+    assert value(db, written_in) == 3
+
+
 def minutely(db: Connection, minutes: int) -> datetime:
     """The full minute, so many minutes from now."""
     return now(db).replace(second=0, microsecond=0) + timedelta(minutes=minutes)
