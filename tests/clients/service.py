@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,19 +23,24 @@ class Door(Protocol):
 
 
 @contextmanager
-def sqs_client(up: Door, account: str = "x") -> Iterator[Any]:
+def client(service: str, up: Door, account: str = "x") -> Iterator[Any]:
     """A boto3 client. An access key id of 12 digits is the account; any other means 000000000000."""
-    sqs: Any = boto3.client(
-        "sqs",
+    client: Any = boto3.client(
+        service,
         endpoint_url=up.address,
         region_name="us-east-1",
         aws_access_key_id=account,
         aws_secret_access_key="x",
     )
     try:
-        yield sqs
+        yield client
     finally:
-        sqs.close()
+        client.close()
+
+
+def sqs_client(up: Door, account: str = "x") -> AbstractContextManager[Any]:
+    """That of SQS."""
+    return client("sqs", up, account)
 
 
 def counts(up: Door, queue: str) -> list[str]:

@@ -97,3 +97,11 @@ class Terraform:
         blocks = (f'import {{\n  to = {address}\n  id = "{url}"\n}}\n' for address, url in urls.items())
         (self._folder / "imported.tf").write_text("".join(blocks))
         return self.apply(changed=changed)
+
+
+def applied(up: Door, folder: Path, *files: str) -> Terraform:
+    """Terraform in this folder, after everything that the files say has been made."""
+    terraform = Terraform(up, folder, *files)
+    terraform.run("init")
+    terraform.apply()
+    return terraform

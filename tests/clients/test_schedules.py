@@ -14,7 +14,7 @@ import boto3
 import httpx
 import pytest
 
-from tests.clients.service import Door, sqs_client
+from tests.clients.service import Door, client, sqs_client
 from tests.waiting import until
 
 ROLE = "arn:aws:iam::000000000000:role/scheduler"
@@ -29,15 +29,8 @@ def sqs(up: Door) -> Iterator[Any]:
 
 @pytest.fixture
 def scheduler(up: Door) -> Iterator[Any]:
-    scheduler: Any = boto3.client(
-        "scheduler",
-        endpoint_url=up.address,
-        region_name="us-east-1",
-        aws_access_key_id="x",
-        aws_secret_access_key="x",
-    )
-    yield scheduler
-    scheduler.close()
+    with client("scheduler", up) as scheduler:
+        yield scheduler
 
 
 def arrived(sqs: Any, url: str) -> dict[str, Any]:

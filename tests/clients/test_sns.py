@@ -10,10 +10,9 @@ import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
-import boto3
 import pytest
 
-from tests.clients.service import Door, sqs_client
+from tests.clients.service import Door, client, sqs_client
 from tests.clients.test_node import printed
 from tests.signed_messages import verify
 from tests.waiting import until
@@ -50,15 +49,8 @@ SEEN_BY_NODE = {
 
 @pytest.fixture
 def sns(up: Door) -> Iterator[Any]:
-    sns: Any = boto3.client(
-        "sns",
-        endpoint_url=up.address,
-        region_name="us-east-1",
-        aws_access_key_id="x",
-        aws_secret_access_key="x",
-    )
-    yield sns
-    sns.close()
+    with client("sns", up) as sns:
+        yield sns
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.clients.service import Door, sqs_client
-from tests.clients.terraform_cli import ACCOUNT, CHANGES, NO_CHANGES, Terraform
+from tests.clients.terraform_cli import ACCOUNT, CHANGES, NO_CHANGES, Terraform, applied
 
 pytestmark = pytest.mark.clients
 
@@ -80,10 +80,7 @@ def sqs(up: Door) -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def made(up: Door, tmp_path_factory: pytest.TempPathFactory) -> Terraform:
     """Everything that queues.tf says is there."""
-    terraform = Terraform(up, tmp_path_factory.mktemp("terraform"), "queues.tf")
-    terraform.run("init")
-    terraform.apply()
-    return terraform
+    return applied(up, tmp_path_factory.mktemp("terraform"), "queues.tf")
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-import boto3
 import pytest
 
-from tests.clients.service import Door
-from tests.clients.terraform_cli import ACCOUNT, CHANGES, NO_CHANGES, Terraform
+from tests.clients.service import Door, client
+from tests.clients.terraform_cli import ACCOUNT, CHANGES, NO_CHANGES, Terraform, applied
 
 pytestmark = pytest.mark.clients
 
@@ -20,24 +19,14 @@ EVERYTHING = {"Name": "every.argument_1", "GroupName": "batch"}
 
 @pytest.fixture(scope="module")
 def scheduler(up: Door) -> Iterator[Any]:
-    scheduler: Any = boto3.client(
-        "scheduler",
-        endpoint_url=up.address,
-        region_name="us-east-1",
-        aws_access_key_id=ACCOUNT,
-        aws_secret_access_key="x",
-    )
-    yield scheduler
-    scheduler.close()
+    with client("scheduler", up, ACCOUNT) as scheduler:
+        yield scheduler
 
 
 @pytest.fixture(scope="module")
 def made(up: Door, tmp_path_factory: pytest.TempPathFactory) -> Terraform:
     """Everything that schedules.tf says is there."""
-    terraform = Terraform(up, tmp_path_factory.mktemp("schedules"), "schedules.tf")
-    terraform.run("init")
-    terraform.apply()
-    return terraform
+    return applied(up, tmp_path_factory.mktemp("schedules"), "schedules.tf")
 
 
 @pytest.fixture(scope="module")

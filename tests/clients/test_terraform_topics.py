@@ -6,11 +6,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import boto3
 import pytest
 
-from tests.clients.service import Door
-from tests.clients.terraform_cli import ACCOUNT, CHANGES, NO_CHANGES, Terraform
+from tests.clients.service import Door, client
+from tests.clients.terraform_cli import ACCOUNT, CHANGES, NO_CHANGES, Terraform, applied
 
 pytestmark = pytest.mark.clients
 
@@ -19,24 +18,14 @@ TOPIC = f"arn:aws:sns:us-east-1:{ACCOUNT}:"
 
 @pytest.fixture(scope="module")
 def sns(up: Door) -> Iterator[Any]:
-    sns: Any = boto3.client(
-        "sns",
-        endpoint_url=up.address,
-        region_name="us-east-1",
-        aws_access_key_id=ACCOUNT,
-        aws_secret_access_key="x",
-    )
-    yield sns
-    sns.close()
+    with client("sns", up, ACCOUNT) as sns:
+        yield sns
 
 
 @pytest.fixture(scope="module")
 def made(up: Door, tmp_path_factory: pytest.TempPathFactory) -> Terraform:
     """Everything that topics.tf says is there."""
-    terraform = Terraform(up, tmp_path_factory.mktemp("topics"), "topics.tf")
-    terraform.run("init")
-    terraform.apply()
-    return terraform
+    return applied(up, tmp_path_factory.mktemp("topics"), "topics.tf")
 
 
 @pytest.fixture(scope="module")
