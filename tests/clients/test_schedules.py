@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import boto3
 import httpx
 import pytest
 
@@ -74,23 +73,18 @@ def test_a_schedule_fires_into_a_queue(sqs: Any, scheduler: Any) -> None:
 
 def test_a_schedule_publishes_to_a_topic(up: Door, sqs: Any, scheduler: Any) -> None:
     """Its subscribers get a notification; the schedule stays, and is over."""
-    sns: Any = boto3.client(
-        "sns",
-        endpoint_url=up.address,
-        region_name="us-east-1",
-        aws_access_key_id="x",
-        aws_secret_access_key="x",
-    )
-    topic = sns.create_topic(Name="scheduled-news")["TopicArn"]
-    url = sqs.create_queue(QueueName="subscribed")["QueueUrl"]
-    sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint="arn:aws:sqs:us-east-1:000000000000:subscribed")
-    once(scheduler, "news", {"Arn": topic, "Input": "grüße"})
+    with client("sns", up) as sns:
+        topic = sns.create_topic(Name="scheduled-news")["TopicArn"]
+        url = sqs.create_queue(QueueName="subscribed")["QueueUrl"]
+        sns.subscribe(
+            TopicArn=topic, Protocol="sqs", Endpoint="arn:aws:sqs:us-east-1:000000000000:subscribed"
+        )
+        once(scheduler, "news", {"Arn": topic, "Input": "grüße"})
     notification = json.loads(arrived(sqs, url)["Body"])
     assert (notification["Type"], notification["TopicArn"], notification["Message"]) == (
         "Notification", topic, "grüße",
     )  # fmt: skip
     assert scheduler.get_schedule(Name="news")["State"] == "ENABLED"
-    sns.close()
 
 
 def test_what_cannot_be_sent_goes_to_the_dead_letter_queue(sqs: Any, scheduler: Any) -> None:
