@@ -14,7 +14,7 @@ most=40000000
 rm -rf "$layer/aws_lambda_powertools/event_handler/openapi/swagger_ui"
 find "$layer" -type f \( -name '*.c' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.h' \) -delete
 find "$layer" -type d -name __pycache__ -prune -exec rm -rf {} +
-for package in penstock psycopg psycopg_binary msgspec pg8000 scramp asn1crypto dateutil; do
+for package in penstock psycopg psycopg_binary msgspec typing_extensions.py pg8000 scramp asn1crypto dateutil six.py; do
   # Not by time: zip files forget it.
   "$python" -m compileall -q --invalidation-mode unchecked-hash "$layer/$package" >/dev/null
 done

@@ -5,7 +5,6 @@ result is None answers without a body.
 """
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -66,8 +65,7 @@ topics = Operations("topics")
 visibility = Operations("visibility")
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
+class Service(Struct, frozen=True):
     """How a service is called: prefix of `X-Amz-Target`, namespace of its XML and `Version` of its Query API.
 
     A service of REST-JSON has neither prefix nor namespace, but routes.
@@ -79,8 +77,7 @@ class Service:
     version: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Action:
+class Action(Struct, frozen=True, eq=False):
     """One row. `name` is AWS's spelling; `route`: method and path of an action of REST-JSON."""
 
     service: str

@@ -8,7 +8,6 @@ aws-behaviour.md. `archive`, `archive_seconds` and `history` are ours and belong
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -208,8 +207,7 @@ def _check_combinations(attributes: Mapping[str, str], fifo: bool, creating: boo
 
 
 # --- redrive policies ------------------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
-class RedrivePolicy:
+class RedrivePolicy(msgspec.Struct, frozen=True):
     """After `maximum_receive_count` receives (1-1000) a message moves to the queue of this ARN."""
 
     dead_letter_target_arn: str
@@ -221,8 +219,7 @@ class RedrivePolicy:
         return target is not None and source is not None and target[:2] == source[:2]
 
 
-@dataclass(frozen=True, slots=True)
-class RedriveAllowPolicy:
+class RedriveAllowPolicy(msgspec.Struct, frozen=True):
     """Which queues may name this one as their dead-letter queue: `allowAll`, `denyAll` or `byQueue`."""
 
     permission: str
@@ -311,8 +308,7 @@ def _json(text: str) -> Any:
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(msgspec.Struct, frozen=True):
     """Which attributes a request asked for: all, or these names, or those that start with one of these prefixes."""
 
     everything: bool = False

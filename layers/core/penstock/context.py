@@ -11,6 +11,8 @@ from itertools import count
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from msgspec import Struct
+
 from .arn import is_account_id, queue_arn
 from .errors import InvalidAddress, QueueDoesNotExist
 from .signing_sns import KeptKey
@@ -21,8 +23,7 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class HttpRequest:
+class HttpRequest(Struct, frozen=True):
     """A request as the server or API Gateway gave it. Header names are lower case; `query` is still encoded."""
 
     method: str
@@ -32,8 +33,7 @@ class HttpRequest:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class HttpResponse:
+class HttpResponse(Struct, frozen=True):
     """An answer: its headers lack Content-Length, which the server adds."""
 
     status: int

@@ -15,25 +15,24 @@ and in the container (`penstock_web.driver`), where effects of concurrent reques
 """
 
 from collections.abc import Generator
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
+
+from msgspec import Struct
 
 from .statements import Statement
 
 Row = tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Sql:
+class Sql(Struct, frozen=True):
     """One call of one SQL function with plain arguments."""
 
     statement: Statement
     arguments: tuple[object, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(Struct, frozen=True):
     """One call over entries given as columns of equal length.
 
     `options` are arguments that hold for the whole call; only calls with equal options and an equal `lane` are
@@ -49,8 +48,7 @@ class Rows:
         return len(self.columns[0])
 
 
-@dataclass(frozen=True, slots=True)
-class Take:
+class Take(Struct, frozen=True):
     """Up to `count` messages of the queue `queue_arn`, invisible for `visibility_seconds` (None: the queue's own).
 
     `in_flight_limit`: about so many messages of the queue may be in flight (None: any number). `may_wait`: whoever
@@ -66,16 +64,14 @@ class Take:
     may_wait: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Struct, frozen=True):
     """Until the queue may have a message, at most `seconds` (long polling). No connection is held meanwhile."""
 
     queue_arn: str
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(Struct, frozen=True):
     """`seconds` pass. No connection is held meanwhile."""
 
     seconds: float
@@ -89,8 +85,7 @@ class Woken(IntEnum):
     FOR_MORE = 2  # how many there are is not known: who finds one wakes others
 
 
-@dataclass(frozen=True, slots=True)
-class Wake:
+class Wake(Struct, frozen=True):
     """`count` messages were committed to the queue: so many of those who wait in this process may look again.
 
     `woken`: FOR_MORE where the number is a guess.

@@ -1,19 +1,19 @@
 """Every SQL function that the service calls, with the types of its parameters. SQL itself lives in `sql/functions`."""
 
-from dataclasses import dataclass, field
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Statement:
+class Statement(Struct, frozen=True, eq=False):
     """A set-returning SQL function and the types of its parameters, in order."""
 
     name: str
     types: tuple[str, ...]
-    text: str = field(init=False)
+    text: str = ""  # made here
 
     def __post_init__(self) -> None:
         marks = ", ".join(f"${number}::{kind}" for number, kind in enumerate(self.types, 1))
-        object.__setattr__(self, "text", f"select * from {self.name}({marks})")  # noqa: S608 - constants only
+        force_setattr(self, "text", f"select * from {self.name}({marks})")  # noqa: S608 - constants only
 
 
 # --- the hot path: arrays in, rows tagged with n out -----------------------------------------------------------------

@@ -10,14 +10,12 @@ REST-JSON has some members outside of the body: `Annotated[str, in_path()]`, `An
 Source: the `location` and `locationName` traits of the models.
 """
 
-from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class Naming:
+class Naming(msgspec.Struct, frozen=True):
     """Names of one list or map: `tag` is what repeats; maps name their `key` and `value` too."""
 
     flat: bool
@@ -46,8 +44,7 @@ def wrapped_map(key: str, value: str) -> msgspec.Meta:
     return msgspec.Meta(extra={"naming": Naming(flat=False, tag="entry", key=key, value=value)})
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Where a member of a REST-JSON request is, if not in the body; `name` is the one in the query string."""
 
     where: Literal["path", "query"]

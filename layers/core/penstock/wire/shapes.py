@@ -7,7 +7,6 @@ Structure   a message type and its members
 Limits of texts, numbers and lists are there where a type states them (`msgspec.Meta`): of EventBridge Scheduler.
 """
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -17,8 +16,7 @@ from msgspec import inspect
 from penstock.messages.naming import WRAPPED_LIST, WRAPPED_MAP, Naming, Place
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """`least` and `most`: of a number's value, a text's length, a list's size. `values`: of an enumeration."""
 
     least: int | None = None
@@ -30,29 +28,25 @@ class Limits:
 NO_LIMITS = Limits()
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(msgspec.Struct, frozen=True):
     """`kind` is str, int, float, bool or object."""
 
     kind: type
     limits: Limits = NO_LIMITS
 
 
-@dataclass(frozen=True, slots=True)
-class List:
+class List(msgspec.Struct, frozen=True):
     item: "Shape"
     naming: Naming
     limits: Limits = NO_LIMITS
 
 
-@dataclass(frozen=True, slots=True)
-class Map:
+class Map(msgspec.Struct, frozen=True):
     value: "Shape"
     naming: Naming
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(msgspec.Struct, frozen=True):
     """`name` is AWS's, `attribute` ours."""
 
     name: str
@@ -62,8 +56,7 @@ class Member:
     place: Place | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Structure:
+class Structure(msgspec.Struct, frozen=True):
     type: type[msgspec.Struct]
     members: tuple[Member, ...]
 
