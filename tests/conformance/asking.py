@@ -69,7 +69,9 @@ class Asking:
 
         def container(_action: str, asked: Request) -> Response:
             url = f"{sqs.endpoint_url}{asked.path}" + (f"?{asked.query}" if asked.query else "")
-            answer = httpx.request(asked.method, url, headers=[*asked.headers, host], content=asked.body)
+            headers = [*asked.headers, host]
+            # Unverified, since plain: loading the certificate authorities takes 20 ms a client.
+            answer = httpx.request(asked.method, url, headers=headers, content=asked.body, verify=False)
             return Response(answer.status_code, list(answer.headers.items()), answer.content)
 
         def function(action: str, asked: Request) -> Response:

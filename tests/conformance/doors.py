@@ -56,7 +56,7 @@ OPEN = {"container": container, "lambda": functions}
 DOORS = tuple(OPEN)
 
 
-@dataclass
+@dataclass(eq=False)
 class Doors:
     """The doors of one database: opened when first asked for, by kind and settings, and kept open."""
 
