@@ -1,13 +1,14 @@
 -- Who may do what. Group roles, to be granted to the login roles of an installation:
 --   penstock_api     the service, its functions and workers, and applications that use the SQL interface
---   penstock_reader  dashboards and the metrics job: reads everything but the secrets
+--   penstock_reader  dashboards: reads everything but the secrets
+--   penstock_metrics the metrics job: reads as much, writes its results
 -- Roles belong to the whole cluster; where the migrating role may not make them, the owner of the schema is the only
 -- one who uses it, and this file changes nothing.
 do $$
 declare
     v_role text;
 begin
-    foreach v_role in array array['penstock_api', 'penstock_reader'] loop
+    foreach v_role in array array['penstock_api', 'penstock_reader', 'penstock_metrics'] loop
         if not exists (select from pg_roles where rolname = v_role)
             and (select rolsuper or rolcreaterole from pg_roles where rolname = current_user)
         then
@@ -24,6 +25,12 @@ begin
     end loop;
     if exists (select from pg_roles where rolname = 'penstock_reader') then
         revoke all on queue.secret, queue.access_key, queue.bearer_key, queue.signing_key from penstock_reader;
+    end if;
+    if exists (select from pg_roles where rolname = 'penstock_metrics') then
+        revoke all on queue.secret, queue.access_key, queue.bearer_key, queue.signing_key from penstock_metrics;
+        grant insert, update, delete on queue.metrics_window, queue.metrics_latency, queue.metrics_forecast,
+            queue.metrics_run to penstock_metrics;
+        grant usage on sequence queue.metrics_run_run_id_seq to penstock_metrics;
     end if;
     if exists (select from pg_roles where rolname = 'penstock_api') then
         grant insert, update, delete on all tables in schema queue to penstock_api;

@@ -131,6 +131,42 @@ create table queue.fifo_message (
 ) with (fillfactor=75, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0);
 CREATE INDEX fifo_message_group ON queue.fifo_message USING btree (group_key, id);
 
+create view queue.finished_message as
+ SELECT h.queue_id,
+    COALESCE(h.each_group_id, h.group_id) AS group_id,
+    h.sent_at,
+    h.first_received_at,
+    h.finished_at,
+    h.receive_count,
+    h.outcome,
+    h.recorded_at,
+    h.transaction
+   FROM ( SELECT k.queue_id,
+            k.group_id,
+            k.first_received_at,
+            k.receive_count,
+            k.outcome,
+            k.recorded_at,
+            k.transaction,
+            unnest(k.group_ids) AS each_group_id,
+            unnest(k.sent_at) AS sent_at,
+            unnest(k.finished_at) AS finished_at
+           FROM queue.history k) h;
+
+create view queue.finished_webhook as
+ SELECT h.published_at,
+    h.recorded_at AS finished_at,
+    h.attempts,
+    h.outcome,
+    h.recorded_at,
+    h.transaction
+   FROM ( SELECT k.recorded_at,
+            k.transaction,
+            k.outcome,
+            unnest(k.published_at) AS published_at,
+            unnest(k.attempts) AS attempts
+           FROM queue.webhook_history k) h;
+
 create table queue.former_subscription (
     topic_id integer not null,
     protocol text not null,
@@ -152,9 +188,12 @@ create table queue.history (
     outcome text not null,
     group_id text,
     sent_at timestamp with time zone[] not null,
-    finished_at timestamp with time zone[] not null
+    finished_at timestamp with time zone[] not null,
+    group_ids text[],
+    transaction xid8 not null default pg_current_xact_id()
 ) partition by RANGE (recorded_at);
 CREATE INDEX history_queue ON ONLY queue.history USING btree (queue_id, recorded_at);
+CREATE INDEX history_recorded_at ON ONLY queue.history USING brin (recorded_at);
 
 create table queue.history_default partition of queue.history DEFAULT;
 
@@ -204,6 +243,116 @@ create table queue.lease (
 ) with (fillfactor=60, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
 CREATE INDEX lease_visible_at ON queue.lease USING btree (queue.time_key(queue_id, (shard)::integer), visible_at);
 
+create view queue.live_message as
+ WITH cursor AS MATERIALIZED (
+         SELECT q.queue_id,
+            s.shard::smallint AS shard,
+            c.pos,
+            c.low,
+            q.keeps_history
+           FROM queue.queues q
+             CROSS JOIN LATERAL generate_series(0, q.shards - 1) s(shard)
+             CROSS JOIN LATERAL ( SELECT x.pos,
+                    x.low
+                   FROM queue.lease x
+                  WHERE x.queue_id = q.queue_id AND x.shard = s.shard
+                  ORDER BY x.pos DESC
+                 LIMIT 1) c
+          WHERE NOT q.fifo
+        ), found AS (
+         SELECT l.queue_id,
+            l.system ->> 'MessageGroupId'::text AS group_id,
+            l.sent_at,
+            NULL::timestamp with time zone AS first_received_at,
+            NULL::timestamp with time zone AS finished_at,
+            0 AS receive_count,
+            NULL::text AS outcome,
+            l.sent_at AS visible_at
+           FROM cursor c
+             CROSS JOIN LATERAL ( SELECT k.queue_id,
+                    k.system,
+                    k.sent_at
+                   FROM queue.log k
+                  WHERE k.queue_id = c.queue_id AND k.shard = c.shard AND k.id > c.pos
+                 OFFSET 0) l
+        UNION ALL
+         SELECT l.queue_id,
+            l.group_id,
+            l.sent_at,
+            l.first_received_at,
+            l.finished_at,
+            l.receive_count,
+                CASE
+                    WHEN l.finished_at IS NULL THEN NULL::text
+                    WHEN l.left_before THEN 'deleted'::text
+                    ELSE COALESCE(l.outcome, 'deleted'::text)
+                END AS "coalesce",
+                CASE
+                    WHEN l.visible_at = 'infinity'::timestamp with time zone THEN l.sent_at
+                    ELSE l.visible_at
+                END AS visible_at
+           FROM cursor c
+             JOIN queue.lease x ON x.queue_id = c.queue_id AND x.shard = c.shard AND x.pos > c.low
+             CROSS JOIN LATERAL ( SELECT k.queue_id,
+                    k.system ->> 'MessageGroupId'::text AS group_id,
+                    k.sent_at,
+                    x.first_received_at,
+                    x.receive_count,
+                    x.outcome,
+                    x.visible_at,
+                    COALESCE(k.id = ANY (x.gone), false) AS left_before,
+                    k.id = ANY (x.ids) AS open,
+                        CASE
+                            WHEN k.id = ANY (x.ids) THEN NULL::timestamp with time zone
+                            WHEN k.id = ANY (x.gone) THEN x.gone_at[array_position(x.gone, k.id)]
+                            ELSE x.done_at
+                        END AS finished_at
+                   FROM queue.log k
+                  WHERE k.queue_id = c.queue_id AND k.shard = c.shard AND k.id >= x.first_id AND k.id <= x.pos
+                 OFFSET 0) l
+          WHERE l.open OR l.finished_at IS NOT NULL AND c.keeps_history
+        UNION ALL
+         SELECT s.queue_id,
+            s.system ->> 'MessageGroupId'::text,
+            s.sent_at,
+            s.first_received_at,
+            NULL::timestamp with time zone,
+            s.receive_count,
+            NULL::text,
+            s.visible_at
+           FROM queue.side s
+          WHERE (s.queue_id IN ( SELECT q.queue_id
+                   FROM queue.queues q))
+        UNION ALL
+         SELECT m.queue_id,
+            g.group_id,
+            m.sent_at,
+            m.first_received_at,
+            NULL::timestamp with time zone,
+            m.receive_count,
+            NULL::text,
+            m.visible_at
+           FROM queue.fifo_message m
+             JOIN queue.fifo_group g ON g.group_key = m.group_key
+          WHERE (m.queue_id IN ( SELECT q.queue_id
+                   FROM queue.queues q))
+        )
+ SELECT f.queue_id,
+    f.group_id,
+    f.sent_at,
+    f.first_received_at,
+    f.finished_at,
+    f.receive_count,
+    f.outcome,
+        CASE
+            WHEN f.finished_at IS NOT NULL THEN NULL::text
+            WHEN f.visible_at <= now() THEN 'visible'::text
+            WHEN f.receive_count > 0 THEN 'in_flight'::text
+            ELSE 'delayed'::text
+        END AS state,
+    f.visible_at
+   FROM found f;
+
 create table queue.log (
     id bigint not null,
     sent_at timestamp with time zone not null,
@@ -215,6 +364,88 @@ create table queue.log (
     system jsonb,
     constraint log_pkey PRIMARY KEY (queue_id, shard, id)
 ) with (autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
+
+create table queue.metrics_forecast (
+    queue_id integer not null,
+    computed_at timestamp with time zone not null default clock_timestamp(),
+    arrival_rate double precision not null,
+    drain_rate double precision not null,
+    backlog bigint not null,
+    drain_seconds double precision,
+    forecast_at timestamp with time zone[] not null,
+    forecast double precision[] not null,
+    forecast_low double precision[] not null,
+    forecast_high double precision[] not null,
+    constraint metrics_forecast_pkey PRIMARY KEY (queue_id)
+);
+
+create table queue.metrics_latency (
+    window_seconds integer not null,
+    queue_id integer not null,
+    group_id text not null default ''::text,
+    measure text not null,
+    starts_at timestamp with time zone not null,
+    ends_at timestamp with time zone not null,
+    count bigint not null,
+    sum_us numeric not null,
+    p50_us bigint not null,
+    p90_us bigint not null,
+    p95_us bigint not null,
+    p99_us bigint not null,
+    max_us bigint not null,
+    sketch_buckets integer[] not null,
+    sketch_counts bigint[] not null,
+    negative_count bigint not null default 0,
+    computed_at timestamp with time zone not null default clock_timestamp(),
+    constraint metrics_latency_pkey PRIMARY KEY (window_seconds, queue_id, group_id, measure, starts_at),
+    constraint metrics_latency_measure_check CHECK ((measure = ANY (ARRAY['wait'::text, 'processing'::text, 'lag'::text, 'fire'::text, 'webhook'::text]))),
+    constraint metrics_latency_window_seconds_check CHECK ((window_seconds = ANY (ARRAY[60, 3600, 86400])))
+);
+CREATE INDEX metrics_latency_starts_at ON queue.metrics_latency USING btree (window_seconds, starts_at);
+
+create table queue.metrics_run (
+    run_id bigint not null generated always as identity,
+    mode text not null,
+    started_at timestamp with time zone not null default clock_timestamp(),
+    finished_at timestamp with time zone,
+    from_at timestamp with time zone,
+    to_at timestamp with time zone,
+    rows_read bigint not null default 0,
+    rows_written bigint not null default 0,
+    error text,
+    constraint metrics_run_pkey PRIMARY KEY (run_id),
+    constraint metrics_run_mode_check CHECK ((mode = ANY (ARRAY['once'::text, 'continuous'::text])))
+);
+
+create table queue.metrics_window (
+    window_seconds integer not null,
+    queue_id integer not null,
+    group_id text not null default ''::text,
+    starts_at timestamp with time zone not null,
+    ends_at timestamp with time zone not null,
+    arrivals bigint not null,
+    deliveries bigint not null,
+    redeliveries bigint not null,
+    deletions bigint not null,
+    dead_lettered bigint not null,
+    purged bigint not null,
+    expired bigint not null,
+    moved bigint not null,
+    depth bigint not null,
+    waiting bigint not null,
+    received bigint not null,
+    oldest_age_us bigint,
+    visible bigint,
+    in_flight bigint,
+    delayed bigint,
+    groups integer,
+    top_group_share double precision,
+    gini double precision,
+    computed_at timestamp with time zone not null default clock_timestamp(),
+    constraint metrics_window_pkey PRIMARY KEY (window_seconds, queue_id, group_id, starts_at),
+    constraint metrics_window_window_seconds_check CHECK ((window_seconds = ANY (ARRAY[60, 3600, 86400])))
+);
+CREATE INDEX metrics_window_starts_at ON queue.metrics_window USING btree (window_seconds, starts_at);
 
 create table queue.migration (
     number integer not null,
@@ -553,6 +784,17 @@ CREATE INDEX webhook_due ON queue.webhook USING btree (due_at, webhook_id) WHERE
 CREATE INDEX webhook_exhausted ON queue.webhook USING btree (account_id, webhook_id) WHERE (state = 'exhausted'::text);
 CREATE INDEX webhook_notice ON queue.webhook USING btree (notice_id);
 CREATE INDEX webhook_waiting ON queue.webhook USING btree (lane, due_at, webhook_id) WHERE ((state = 'pending'::text) AND waiting);
+
+create table queue.webhook_history (
+    recorded_at timestamp with time zone not null default clock_timestamp(),
+    transaction xid8 not null default pg_current_xact_id(),
+    outcome text not null,
+    published_at timestamp with time zone[] not null,
+    attempts integer[] not null
+) partition by RANGE (recorded_at);
+CREATE INDEX webhook_history_recorded_at ON ONLY queue.webhook_history USING brin (recorded_at);
+
+create table queue.webhook_history_default partition of queue.webhook_history DEFAULT;
 
 create table queue.worker_position (
     worker text not null,

@@ -3,6 +3,7 @@
     sql/migrations/NNNN_name.sql   once each, in order, one transaction each; never edited after a release
     sql/functions/*.sql            all of them again, in one transaction, whenever one of them has changed
     sql/former/*.sql               with the functions: those that only the previous release still calls
+    sql/views/*.sql                with the functions, after them: what readers of the tables see
     sql/grants.sql                 with the functions
 
 Every runner takes one advisory lock, so any number may start at once: the first works, the others wait and find
@@ -18,6 +19,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -167,9 +169,9 @@ def read_migrations(directory: Path) -> list[Script]:
 
 
 def read_functions(directory: Path) -> list[Script]:
-    """All functions by file name, then those of the previous release, then the grants."""
-    folders = [sorted((directory / name).glob("*.sql")) for name in ("functions", "former")]
-    paths = [*folders[0], *folders[1], directory / "grants.sql"]
+    """All functions by file name, then those of the previous release, then views, then the grants."""
+    folders = [sorted((directory / name).glob("*.sql")) for name in ("functions", "former", "views")]
+    paths = [*chain.from_iterable(folders), directory / "grants.sql"]
     return [Script(_FUNCTIONS, path.name, path.read_bytes()) for path in paths if path.exists()]
 
 

@@ -1,0 +1,48 @@
+-- queue.live_message: a row a message in the tables: waiting, leased, passed over, in the slow lane, FIFO; and those
+-- that ended and whose row is not cleaned into the history yet (finished_at, outcome; no state), unless their queue keeps
+-- none. state: visible, in_flight, delayed, at the time the transaction began. Deleted queues have none.
+-- Cost: everything in the tables; index log_pkey, lease_pkey. Read by: the metrics job.
+create or replace view queue.live_message as
+with cursor as materialized (
+    select q.queue_id, s.shard::smallint as shard, c.pos, c.low, q.keeps_history
+    from queue.queues q cross join lateral generate_series(0, q.shards - 1) s(shard)
+    cross join lateral (
+        select x.pos, x.low from queue.lease x
+        where x.queue_id = q.queue_id and x.shard = s.shard order by x.pos desc limit 1) c
+    where not q.fifo),
+found as (
+    select l.queue_id, l.system ->> 'MessageGroupId' as group_id, l.sent_at, null::timestamptz as first_received_at,
+        null::timestamptz as finished_at, 0 as receive_count, null::text as outcome, l.sent_at as visible_at
+    from cursor c
+    cross join lateral (        -- offset 0: from each shard, and below from each lease, to its range of the log
+        select k.queue_id, k.system, k.sent_at from queue.log k
+        where k.queue_id = c.queue_id and k.shard = c.shard and k.id > c.pos offset 0) l
+    union all
+    select l.queue_id, l.group_id, l.sent_at, l.first_received_at, l.finished_at, l.receive_count,
+        case when l.finished_at is null then null when l.left_before then 'deleted'
+            else coalesce(l.outcome, 'deleted') end,
+        case when l.visible_at = 'infinity' then l.sent_at else l.visible_at end
+    from cursor c
+    join queue.lease x on x.queue_id = c.queue_id and x.shard = c.shard and x.pos > c.low
+    cross join lateral (
+        select k.queue_id, k.system ->> 'MessageGroupId' as group_id, k.sent_at, x.first_received_at, x.receive_count,
+            x.outcome, x.visible_at, coalesce(k.id = any (x.gone), false) as left_before,
+            k.id = any (x.ids) as open,
+            case when k.id = any (x.ids) then null
+                when k.id = any (x.gone) then x.gone_at[array_position(x.gone, k.id)] else x.done_at end as finished_at
+        from queue.log k
+        where k.queue_id = c.queue_id and k.shard = c.shard and k.id >= x.first_id and k.id <= x.pos offset 0) l
+    where l.open or (l.finished_at is not null and c.keeps_history)     -- the others left for the slow lane
+    union all
+    select s.queue_id, s.system ->> 'MessageGroupId', s.sent_at, s.first_received_at, null, s.receive_count, null,
+        s.visible_at
+    from queue.side s where s.queue_id in (select q.queue_id from queue.queues q)
+    union all
+    select m.queue_id, g.group_id, m.sent_at, m.first_received_at, null, m.receive_count, null, m.visible_at
+    from queue.fifo_message m join queue.fifo_group g on g.group_key = m.group_key
+    where m.queue_id in (select q.queue_id from queue.queues q))
+select f.queue_id, f.group_id, f.sent_at, f.first_received_at, f.finished_at, f.receive_count, f.outcome,
+    case when f.finished_at is not null then null when f.visible_at <= now() then 'visible'
+        when f.receive_count > 0 then 'in_flight' else 'delayed' end as state,
+    f.visible_at
+from found f;
