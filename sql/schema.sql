@@ -131,41 +131,26 @@ create table queue.fifo_message (
 ) with (fillfactor=75, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0);
 CREATE INDEX fifo_message_group ON queue.fifo_message USING btree (group_key, id);
 
-create view queue.finished_message as
- SELECT h.queue_id,
-    COALESCE(h.each_group_id, h.group_id) AS group_id,
-    h.sent_at,
-    h.first_received_at,
-    h.finished_at,
-    h.receive_count,
-    h.outcome,
-    h.recorded_at,
-    h.transaction
-   FROM ( SELECT k.queue_id,
-            k.group_id,
-            k.first_received_at,
-            k.receive_count,
-            k.outcome,
-            k.recorded_at,
-            k.transaction,
-            unnest(k.group_ids) AS each_group_id,
-            unnest(k.sent_at) AS sent_at,
-            unnest(k.finished_at) AS finished_at
-           FROM queue.history k) h;
+create view queue.finished_message as (
+    queue_id integer,
+    group_id text,
+    sent_at timestamp with time zone,
+    first_received_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    receive_count integer,
+    outcome text,
+    recorded_at timestamp with time zone,
+    transaction xid8
+);
 
-create view queue.finished_webhook as
- SELECT h.published_at,
-    h.recorded_at AS finished_at,
-    h.attempts,
-    h.outcome,
-    h.recorded_at,
-    h.transaction
-   FROM ( SELECT k.recorded_at,
-            k.transaction,
-            k.outcome,
-            unnest(k.published_at) AS published_at,
-            unnest(k.attempts) AS attempts
-           FROM queue.webhook_history k) h;
+create view queue.finished_webhook as (
+    published_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    attempts integer,
+    outcome text,
+    recorded_at timestamp with time zone,
+    transaction xid8
+);
 
 create table queue.former_subscription (
     topic_id integer not null,
@@ -243,115 +228,17 @@ create table queue.lease (
 ) with (fillfactor=60, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
 CREATE INDEX lease_visible_at ON queue.lease USING btree (queue.time_key(queue_id, (shard)::integer), visible_at);
 
-create view queue.live_message as
- WITH cursor AS MATERIALIZED (
-         SELECT q.queue_id,
-            s.shard::smallint AS shard,
-            c.pos,
-            c.low,
-            q.keeps_history
-           FROM queue.queues q
-             CROSS JOIN LATERAL generate_series(0, q.shards - 1) s(shard)
-             CROSS JOIN LATERAL ( SELECT x.pos,
-                    x.low
-                   FROM queue.lease x
-                  WHERE x.queue_id = q.queue_id AND x.shard = s.shard
-                  ORDER BY x.pos DESC
-                 LIMIT 1) c
-          WHERE NOT q.fifo
-        ), found AS (
-         SELECT l.queue_id,
-            l.system ->> 'MessageGroupId'::text AS group_id,
-            l.sent_at,
-            NULL::timestamp with time zone AS first_received_at,
-            NULL::timestamp with time zone AS finished_at,
-            0 AS receive_count,
-            NULL::text AS outcome,
-            l.sent_at AS visible_at
-           FROM cursor c
-             CROSS JOIN LATERAL ( SELECT k.queue_id,
-                    k.system,
-                    k.sent_at
-                   FROM queue.log k
-                  WHERE k.queue_id = c.queue_id AND k.shard = c.shard AND k.id > c.pos
-                 OFFSET 0) l
-        UNION ALL
-         SELECT l.queue_id,
-            l.group_id,
-            l.sent_at,
-            l.first_received_at,
-            l.finished_at,
-            l.receive_count,
-                CASE
-                    WHEN l.finished_at IS NULL THEN NULL::text
-                    WHEN l.left_before THEN 'deleted'::text
-                    ELSE COALESCE(l.outcome, 'deleted'::text)
-                END AS "coalesce",
-                CASE
-                    WHEN l.visible_at = 'infinity'::timestamp with time zone THEN l.sent_at
-                    ELSE l.visible_at
-                END AS visible_at
-           FROM cursor c
-             JOIN queue.lease x ON x.queue_id = c.queue_id AND x.shard = c.shard AND x.pos > c.low
-             CROSS JOIN LATERAL ( SELECT k.queue_id,
-                    k.system ->> 'MessageGroupId'::text AS group_id,
-                    k.sent_at,
-                    x.first_received_at,
-                    x.receive_count,
-                    x.outcome,
-                    x.visible_at,
-                    COALESCE(k.id = ANY (x.gone), false) AS left_before,
-                    k.id = ANY (x.ids) AS open,
-                        CASE
-                            WHEN k.id = ANY (x.ids) THEN NULL::timestamp with time zone
-                            WHEN k.id = ANY (x.gone) THEN x.gone_at[array_position(x.gone, k.id)]
-                            ELSE x.done_at
-                        END AS finished_at
-                   FROM queue.log k
-                  WHERE k.queue_id = c.queue_id AND k.shard = c.shard AND k.id >= x.first_id AND k.id <= x.pos
-                 OFFSET 0) l
-          WHERE l.open OR l.finished_at IS NOT NULL AND c.keeps_history
-        UNION ALL
-         SELECT s.queue_id,
-            s.system ->> 'MessageGroupId'::text,
-            s.sent_at,
-            s.first_received_at,
-            NULL::timestamp with time zone,
-            s.receive_count,
-            NULL::text,
-            s.visible_at
-           FROM queue.side s
-          WHERE (s.queue_id IN ( SELECT q.queue_id
-                   FROM queue.queues q))
-        UNION ALL
-         SELECT m.queue_id,
-            g.group_id,
-            m.sent_at,
-            m.first_received_at,
-            NULL::timestamp with time zone,
-            m.receive_count,
-            NULL::text,
-            m.visible_at
-           FROM queue.fifo_message m
-             JOIN queue.fifo_group g ON g.group_key = m.group_key
-          WHERE (m.queue_id IN ( SELECT q.queue_id
-                   FROM queue.queues q))
-        )
- SELECT f.queue_id,
-    f.group_id,
-    f.sent_at,
-    f.first_received_at,
-    f.finished_at,
-    f.receive_count,
-    f.outcome,
-        CASE
-            WHEN f.finished_at IS NOT NULL THEN NULL::text
-            WHEN f.visible_at <= now() THEN 'visible'::text
-            WHEN f.receive_count > 0 THEN 'in_flight'::text
-            ELSE 'delayed'::text
-        END AS state,
-    f.visible_at
-   FROM found f;
+create view queue.live_message as (
+    queue_id integer,
+    group_id text,
+    sent_at timestamp with time zone,
+    first_received_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    receive_count integer,
+    outcome text,
+    state text,
+    visible_at timestamp with time zone
+);
 
 create table queue.log (
     id bigint not null,
