@@ -698,7 +698,7 @@ function queue.add_default_group(p_account_id text, p_region text)
     returns void
     language sql;
 
-function queue.add_history_day(p_day date)
+function queue.add_history_day(p_name text, p_day date)
     returns void
     language plpgsql security definer set search_path=pg_catalog, pg_temp set lock_timeout=200ms;
 

@@ -29,13 +29,14 @@ begin
         return p_low;
     end if;
     if (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id) then
-        insert into queue.history (queue_id, outcome, receive_count, first_received_at, sent_at, finished_at)
-        select p_queue_id, m.outcome, x.receive_count, x.first_received_at, m.sent_at, m.finished_at
+        insert into queue.history (queue_id, outcome, receive_count, first_received_at, group_ids, sent_at, finished_at)
+        select p_queue_id, m.outcome, x.receive_count, x.first_received_at, m.group_ids, m.sent_at, m.finished_at
         from queue.lease x
         cross join lateral (        -- aggregated inside: the planner must go from each lease to its range of the log
-            select f.outcome, array_agg(f.sent_at) as sent_at, array_agg(f.finished_at) as finished_at
+            select f.outcome, case when count(f.group_id) > 0 then array_agg(f.group_id) end as group_ids,
+                array_agg(f.sent_at) as sent_at, array_agg(f.finished_at) as finished_at
             from (
-                select l.sent_at,
+                select l.sent_at, l.system ->> 'MessageGroupId' as group_id,
                     case when l.id = any (x.gone) then 'deleted' else coalesce(x.outcome, 'deleted') end as outcome,
                     case when l.id = any (x.gone) then x.gone_at[array_position(x.gone, l.id)] else x.done_at end
                         as finished_at

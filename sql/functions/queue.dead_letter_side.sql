@@ -17,8 +17,9 @@ begin
             where due.receive_count >= p_max_receive_count))
         returning s.*),
     recorded as (
-        insert into queue.history (queue_id, outcome, receive_count, first_received_at, sent_at, finished_at)
-        select p_queue_id, 'dead_lettered', m.receive_count, m.first_received_at, array[m.sent_at], array[p_now]
+        insert into queue.history (queue_id, outcome, receive_count, first_received_at, group_id, sent_at, finished_at)
+        select p_queue_id, 'dead_lettered', m.receive_count, m.first_received_at, m.system ->> 'MessageGroupId',
+            array[m.sent_at], array[p_now]
         from moved m where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
     insert into queue.side (id, visible_at, sent_at, message_id, queue_id, shard, body, attributes, system)
     select nextval('queue.side_id'), p_now, m.sent_at, m.message_id, p_target, -1, m.body, m.attributes,

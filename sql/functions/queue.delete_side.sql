@@ -24,8 +24,9 @@ begin
             d.attributes, d.system
         from deleted d where p_archives),
     recorded as (
-        insert into queue.history (queue_id, outcome, receive_count, first_received_at, sent_at, finished_at)
-        select p_queue_id, 'deleted', d.receive_count, d.first_received_at, array[d.sent_at], array[clock_timestamp()]
+        insert into queue.history (queue_id, outcome, receive_count, first_received_at, group_id, sent_at, finished_at)
+        select p_queue_id, 'deleted', d.receive_count, d.first_received_at, d.system ->> 'MessageGroupId',
+            array[d.sent_at], array[clock_timestamp()]
         from deleted d where p_keeps_history)
     select array_agg(d.id) into v_hit from deleted d;
     return coalesce(v_hit, '{}');

@@ -1,4 +1,4 @@
--- queue.drop_history_days(days): drops the history's partitions of days (UTC) longer ago than p_days.
+-- queue.drop_history_days(days): drops the partitions of both histories of days (UTC) longer ago than p_days.
 -- A drop locks the whole history: one that does not get it in a moment is left to the next run, since all that wait
 -- for the same lock queue up behind it. Runs as its owner, who owns the table. Called by: maintain_installation.
 create or replace function queue.drop_history_days(p_days int) returns void
@@ -8,7 +8,8 @@ declare
 begin
     for v_table in
         select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
-        where i.inhparent = 'queue.history'::regclass and c.relname ~ '^history_[0-9]{8}$'
+        where i.inhparent in ('queue.history'::regclass, 'queue.webhook_history'::regclass)
+            and c.relname ~ '^(webhook_)?history_[0-9]{8}$'
             and right(c.relname, 8) < to_char((now() at time zone 'utc')::date - p_days, 'YYYYMMDD')
     loop
         execute format('drop table queue.%I', v_table);

@@ -1,7 +1,8 @@
 -- queue.give_up_webhooks(ids): no further attempts for these webhooks, whose rows the caller holds. With a dead-letter
 -- queue the message goes there, in this transaction, as it would have been posted (a raw one with its attributes), and the
 -- webhook is deleted; its notice is the caller's to clean. Without one, or when that queue cannot take it, the webhook
--- stays as exhausted. Returns how many went to a dead-letter queue. Locks: as queue.send_messages.
+-- stays as exhausted. Either is recorded in the history. Returns how many went to a dead-letter queue.
+-- Locks: as queue.send_messages.
 -- Called by: queue.settle_webhooks, queue.expire_webhooks.
 create or replace function queue.give_up_webhooks(p_ids bigint[]) returns int
 language plpgsql as $$
@@ -33,8 +34,15 @@ begin
             set last_error = concat_ws('; ', w.last_error, 'dead-letter queue: ' || s.error)
             from sent s where w.webhook_id = s.webhook_id and s.error is not null)
         select coalesce(array_agg(s.webhook_id), '{}') into v_moved from sent s where s.error is null;
-        delete from queue.webhook w where w.webhook_id = any (v_moved);
     end if;
+    insert into queue.webhook_history (outcome, published_at, attempts)
+    select k.outcome, array_agg(k.created_at), array_agg(k.attempts)
+    from (
+        select case when w.webhook_id = any (v_moved) then 'dead_lettered' else 'exhausted' end as outcome,
+            w.created_at, w.attempts
+        from queue.webhook w where w.webhook_id = any (p_ids)) k
+    group by k.outcome;
+    delete from queue.webhook w where w.webhook_id = any (v_moved);
     update queue.webhook w set state = 'exhausted', lease = null, waiting = false
     where w.webhook_id = any (p_ids) and w.webhook_id <> all (v_moved);
     return cardinality(v_moved);

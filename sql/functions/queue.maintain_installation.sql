@@ -1,7 +1,7 @@
 -- queue.maintain_installation(limit): what belongs to no queue: messages of deleted queues, deduplication ids and
 -- ReceiveRequestAttemptIds that are over, watchers that went, what is over of topics, ClientTokens of schedules' deletions
--- after a day, signing keys retired for over 30 days, history's partitions (days ahead made, days beyond p_history_days
--- dropped).
+-- after a day, signing keys retired for over 30 days, partitions of both histories (days ahead made, days beyond
+-- p_history_days dropped).
 -- At most p_limit rows of each table a call, and of deleted queues the tables of one queue more. Returns rows removed. Called by: the worker `maintain`.
 create or replace function queue.maintain_installation(p_limit int, p_history_days int) returns bigint
 language plpgsql as $$
@@ -41,7 +41,8 @@ begin
         end if;
     end loop;
     for v_day in 0 .. 2 loop
-        perform queue.add_history_day((now() at time zone 'utc')::date + v_day);
+        perform queue.add_history_day(h.name, (now() at time zone 'utc')::date + v_day)
+        from unnest(array['history', 'webhook_history']) h(name);
     end loop;
     perform queue.drop_history_days(p_history_days);
     return v_removed;

@@ -30,8 +30,9 @@ begin
             v_message.body, v_message.attributes, v_message.system);
     end if;
     if p_keeps_history then
-        insert into queue.history (queue_id, outcome, receive_count, sent_at, finished_at)
-        values (p_queue_id, 'deleted', 0, array[v_message.sent_at], array[clock_timestamp()]);
+        insert into queue.history (queue_id, outcome, receive_count, group_id, sent_at, finished_at)
+        values (p_queue_id, 'deleted', 0, v_message.system ->> 'MessageGroupId', array[v_message.sent_at],
+            array[clock_timestamp()]);
     end if;
     return true;
 end $$;

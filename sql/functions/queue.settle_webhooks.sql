@@ -1,7 +1,7 @@
 -- queue.settle_webhooks(ids, leases, lanes, statuses, errors, delays_ms, healths): writes the outcomes of attempts, one
 -- array element a webhook. Only the holder of a webhook's lease may: an outcome that comes after another
 -- claim changes nothing. No error: delivered, and deleted. Else: again after delay_ms, or, when that is null, given up.
--- healths: 1 the endpoint answers, -1 it fails, 0 neither; see queue.judge_lanes.
+-- healths: 1 the endpoint answers, -1 it fails, 0 neither; see queue.judge_lanes. Delivered ones are recorded in the history.
 -- Returns one row: how many were delivered, will be tried again, were given up (exhausted), went to a dead-letter queue,
 -- and how many were not this worker's any more (lost).
 -- Locks: notices, then webhooks, then lanes, each in order. Index: webhook_pkey, webhook_notice.
@@ -28,7 +28,10 @@ begin
     gone as (
         delete from queue.webhook w using entry e
         where e.error is null and w.webhook_id = e.webhook_id and w.lease = e.lease
-        returning w.webhook_id),
+        returning w.created_at, w.attempts),
+    recorded as (
+        insert into queue.webhook_history (outcome, published_at, attempts)
+        select 'delivered', array_agg(g.created_at), array_agg(g.attempts + 1) from gone g having count(*) > 0),
     kept as (
         update queue.webhook w
         set attempts = w.attempts + 1, lease = null, last_status = e.status, last_error = e.error,

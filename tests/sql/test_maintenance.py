@@ -225,7 +225,7 @@ def partitions(db: Connection) -> list[Any]:
 def test_partitions_are_made_ahead_and_dropped_when_old(db: Connection) -> None:
     installation(db)
     assert len(partitions(db)) == 4
-    db.execute("select queue.add_history_day(date '2020-02-29')")
+    db.execute("select queue.add_history_day('history', '2020-02-29')")
     assert "history_20200229" in partitions(db)
     installation(db)
     assert "history_20200229" not in partitions(db)
@@ -260,7 +260,7 @@ def test_an_open_writer_of_history_does_not_stop_maintenance(
 
 def test_dropping_a_partition_waits_for_nobody(db: Connection, connect: Connect) -> None:
     installation(db)
-    db.execute("select queue.add_history_day(date '2020-02-29')")
+    db.execute("select queue.add_history_day('history', '2020-02-29')")
     with connect() as reader, reader.transaction():
         reader.execute("select count(*) from queue.history")
         installation(db)
