@@ -1470,6 +1470,10 @@ function queue.receive_messages(p_queue text, p_max integer, p_lease_size intege
     returns SETOF queue.delivery
     language plpgsql;
 
+function queue.record_gone(p_queue_id integer, p_shard integer, p_lease queue.lease)
+    returns timestamp with time zone[]
+    language plpgsql;
+
 function queue.refresh_statistics()
     returns integer
     language plpgsql security definer set search_path=pg_catalog, pg_temp set lock_timeout=200ms;

@@ -24,13 +24,16 @@ begin
             and queue.dead_letter(p_queue_id, p_shard, v_lease, p_dead_letter_arn) then
             continue;
         end if;
+        if v_lease.gone is not null then
+            v_lease.gone_at := queue.record_gone(p_queue_id, p_shard, v_lease);
+        end if;
         v_part := v_lease.ids[1:v_want];
         v_want := v_want - cardinality(v_part);
         if v_part = v_lease.ids then
             v_pos := v_lease.pos;
             update queue.lease x
             set visible_at = p_now + p_visibility, receive_count = x.receive_count + 1,
-                first_received_at = coalesce(x.first_received_at, p_now)
+                first_received_at = coalesce(x.first_received_at, p_now), gone_at = v_lease.gone_at
             where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = v_lease.pos;
         else
             v_pos := v_part[cardinality(v_part)];
@@ -39,7 +42,7 @@ begin
             values (v_pos, v_lease.first_id, p_now + p_visibility, coalesce(v_lease.first_received_at, p_now), '-infinity', 0,
                 p_queue_id, v_lease.receive_count + 1, p_shard, v_part, v_lease.gone, v_lease.gone_at);
             update queue.lease x
-            set ids = v_lease.ids[cardinality(v_part) + 1 :], first_id = v_pos + 1
+            set ids = v_lease.ids[cardinality(v_part) + 1 :], first_id = v_pos + 1, gone_at = v_lease.gone_at
             where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = v_lease.pos;
         end if;
         return query

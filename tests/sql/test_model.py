@@ -1,7 +1,8 @@
 """Random calls in a row against a model of a queue that fits in one's head.
 
 A message is visible or hidden, and ends once. Time stands still: what is hidden is hidden for an hour, what is shown is
-shown at once. After each call the counts must agree; at the end every message is in the history exactly once.
+shown at once. After each call the counts must agree; before the end and at the end every message is in the views of the
+metrics job exactly once, with what became of it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,15 @@ from tests.sql import calls
 from tests.sql.calls import Connection, Counts, Delivery
 
 HIDDEN = 3600
+_EACH_ONCE = """
+select coalesce(m.group_id, ''), m.receive_count, coalesce(m.outcome, m.state), m.first_received_at is not null,
+    m.finished_at is not null
+from (
+    select queue_id, group_id, first_received_at, finished_at, receive_count, outcome, state from queue.live_message
+    union all
+    select queue_id, group_id, first_received_at, finished_at, receive_count, outcome, null
+    from queue.finished_message) m
+where m.queue_id = %s"""
 _numbers = count()
 
 
@@ -31,6 +41,11 @@ class Message:
     receive_count: int = 0
     handle: Delivery | None = None  # of the last receive
     outcome: str | None = None
+
+    @property
+    def state(self) -> str:
+        """While it is alive, as SQS counts it."""
+        return "visible" if not self.hidden else "in_flight" if self.receive_count else "delayed"
 
 
 @dataclass
@@ -57,9 +72,7 @@ class Queue:
 
     def check(self) -> None:
         """The counts of the queue are those of the model."""
-        states = Counter(
-            "visible" if not m.hidden else "in_flight" if m.receive_count else "delayed" for m in self.alive()
-        )
+        states = Counter(m.state for m in self.alive())
         expected = Counts(states["visible"], states["in_flight"], states["delayed"])
         assert calls.counts(self.db, self.arn) == expected
 
@@ -178,12 +191,23 @@ class Queue:
     def maintain(self, number: int, choice: int) -> None:
         calls.maintain(self.db, self.arn)
 
+    def check_views(self) -> None:
+        """Live and finished messages together: each exactly once."""
+        seen = self.db.execute(_EACH_ONCE, (calls.queue_id(self.db, self.arn),)).fetchall()
+        expected = Counter(
+            (m.group, m.receive_count, m.outcome or m.state, m.receive_count > 0, m.outcome is not None)
+            for m in self.messages.values()
+        )
+        assert Counter(seen) == expected
+
     def finish(self) -> None:
         """Delete what is left; then everything was recorded once, and nothing is left behind."""
+        self.check_views()
         self.delete_by_id(len(self.messages), 0)
         assert calls.counts(self.db, self.arn) == Counts(0, 0, 0)
         while calls.maintain(self.db, self.arn):
             pass
+        self.check_views()
         assert calls.history(self.db, self.arn) == Counter(m.outcome for m in self.messages.values())
         for table in ("log", "side", "deferred", "fifo_message", "fifo_group"):
             assert calls.rows_of(self.db, table, self.arn) == 0, table

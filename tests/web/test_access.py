@@ -178,18 +178,22 @@ def test_settings_do_not_show_the_key(keys: CommandLine, capsys: pytest.CaptureF
     assert ENCRYPTION_KEY not in output
 
 
-def test_the_reader_does_not_see_keys(postgres: TestServer) -> None:
-    """grants.sql makes the role only for someone who may: the superuser here, in a transaction that is undone."""
-    question = (
-        "select t, has_table_privilege('penstock_reader', t, 'select')"
-        " from unnest(array['queue.access_key', 'queue.bearer_key', 'queue.signing_key', 'queue.queues']) as t"
-    )
+@pytest.mark.parametrize("role", ["penstock_reader", "penstock_metrics"])
+def test_readers_do_not_see_keys(postgres: TestServer, role: str) -> None:
+    """grants.sql makes the roles only for someone who may: the superuser here, in a transaction that is undone."""
+    secrets = ["queue.access_key", "queue.bearer_key", "queue.signing_key", "queue.secret"]
+    results = [f"queue.metrics_{name}" for name in ("window", "latency", "forecast", "run")]
+    others = ["queue.queues", "queue.history", "queue.finished_message", "queue.live_message"]
+    question = "select t from unnest(%s::text[]) t where has_table_privilege(%s, t, %s)"
     with postgres.database() as database, psycopg.connect(database.dsn) as connection:
         connection.execute((sql_directory() / "grants.sql").read_bytes())
-        seen: dict[str, bool] = dict(connection.execute(question).fetchall())
+        may = {
+            right: [row[0] for row in connection.execute(question, (secrets + results + others, role, right))]
+            for right in ("select", "insert", "update", "delete")
+        }
         connection.rollback()
-    assert seen.pop("queue.queues")
-    assert seen == dict.fromkeys(("queue.access_key", "queue.bearer_key", "queue.signing_key"), False)
+    written = results if role == "penstock_metrics" else []
+    assert may == {"select": results + others, **dict.fromkeys(("insert", "update", "delete"), written)}
 
 
 def test_the_service_does_not_start_without_the_encryption_key(
