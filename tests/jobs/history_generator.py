@@ -1,0 +1,149 @@
+"""Writes histories as Penstock would have recorded them, millions of rows a minute.
+
+`write` makes messages of every fate, from a seed: the same history each time. `write_steady` makes one whose metrics
+follow from arithmetic. Both write queue.history as it is stored: rows of messages that were received together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import psycopg
+
+Connection = psycopg.Connection[Any]
+# Messages a row of the history: as many as a receive hands out.
+TOGETHER = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Whole days of a zone: the span that a history fills. A day has 23 to 25 hours."""
+
+    first_day: date
+    days: int = 1
+    timezone: str = "UTC"
+
+    def _midnight(self, day: date) -> datetime:
+        return datetime.combine(day, time(), ZoneInfo(self.timezone)).astimezone(UTC)
+
+    @property
+    def from_at(self) -> datetime:
+        return self._midnight(self.first_day)
+
+    @property
+    def to_at(self) -> datetime:
+        return self._midnight(self.first_day + timedelta(self.days))
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """How much of a random history there is. Of three queues one is FIFO, one has groups, one has none."""
+
+    messages: int
+    queues: int = 9
+    groups: int = 200
+    seed: int = 1
+
+
+def chance(row: str, purpose: int) -> str:
+    """SQL: a number in [0, 1) that depends on the row, on what it is for and on the seed alone, whatever the plan."""
+    return f"((hashint8extended({row}, {purpose} + 1000003 * %(seed)s) & 4294967295) / 4294967296.0::float8)"
+
+
+# Row by row: when it begins (more by day than by night), how long it waits and takes (a long tail), its fate. Of 100
+# rows 8 are received again, 3 dead-lettered, 3 purged and 2 expired before anybody received them, 1 moved, 1 from a
+# clock that was late (received or deleted before sent); 3 are cleaned into the history up to three hours late.
+_ROWS = f"""
+with dice as (
+    select r, {chance("r", 1)} as fate, {chance("r", 2)} as again, {chance("r", 3)} as late,
+        floor(%(queues)s * power({chance("r", 4)}, 1.5))::int as queue,
+        %(from_at)s + (%(to_at)s::timestamptz - %(from_at)s::timestamptz)
+            * ({chance("r", 5)} + 0.04 * sin(12.566 * {chance("r", 5)})) as starts_at,
+        exp(8 + 9 * {chance("r", 6)}) * interval '1 microsecond' as wait,
+        exp(9 + 8 * power({chance("r", 7)}, 2)) * interval '1 microsecond' as work
+    from generate_series(%(first)s::bigint, %(last)s::bigint) r),
+drawn as (
+    select d.*, case when d.fate < 0.03 then 'purged' when d.fate < 0.05 then 'expired'
+            when d.fate < 0.08 then 'dead_lettered' when d.fate < 0.09 then 'moved' else 'deleted' end as outcome,
+        case when d.fate between 0.09 and 0.10 then -1 else 1 end as clock,
+        case when d.fate < 0.05 then 0 when d.again < 0.08 then 2 + floor(d.again * 50)::int else 1 end as receives
+    from dice d),
+message as (
+    select w.r, w.queue, w.outcome, w.receives, w.late, w.starts_at + w.wait * w.clock as received_at,
+        'g' || floor(%(groups)s * power({chance("w.r * 16 + i", 8)}, 3))::int as group_id,
+        case when w.queue %% 3 = 1 then 'g' || floor(%(groups)s * power(w.again, 2))::int end as fifo_group_id,
+        w.starts_at - i * interval '1700 microseconds' as sent_at,
+        w.starts_at + (w.wait + w.work * (w.receives * w.receives + i * 0.01)) * w.clock as finished_at
+    from drawn w cross join generate_series(1, {TOGETHER}) i)
+insert into queue.history (recorded_at, first_received_at, queue_id, receive_count, outcome, group_id, group_ids,
+    sent_at, finished_at)
+select max(m.finished_at) + case when max(m.late) < 0.03 then max(m.late) * interval '100 hours'
+        else max(m.late) * interval '2 seconds' end,
+    case when max(m.receives) > 0 then max(m.received_at) end, (%(ids)s::int[])[max(m.queue) + 1], max(m.receives),
+    max(m.outcome), max(m.fifo_group_id),
+    case when max(m.queue) %% 3 = 2 then array_agg(m.group_id) end, array_agg(m.sent_at), array_agg(m.finished_at)
+from message m group by m.r"""
+
+_STEADY = """
+insert into queue.history (recorded_at, first_received_at, queue_id, receive_count, outcome, sent_at, finished_at)
+select t + interval '2 seconds', t + n * interval '1 millisecond', %(queue)s, 1, 'deleted', array[t],
+    array[t + n * interval '1 millisecond' + interval '1 second']
+from generate_series(%(from_at)s::timestamptz, %(to_at)s::timestamptz - interval '1 second', interval '1 minute') t,
+    generate_series(1, %(rate)s) n"""
+
+
+def make_queues(connection: Connection, number: int) -> list[int]:
+    """Make queues metrics-0, metrics-1, …; their ids. Of three the second is FIFO."""
+    ids = []
+    for i in range(number):
+        name, suffix = f"metrics-{i}", ".fifo" if i % 3 == 1 else ""
+        connection.execute(f"select queue.create{'_fifo' if suffix else ''}(%s)".encode(), (name + suffix,))
+        row = connection.execute(
+            "select queue_id from queue.queues where name = %s", (name + suffix,)
+        ).fetchone()
+        assert row is not None
+        ids.append(int(row[0]))
+    return ids
+
+
+def make_partitions(connection: Connection, span: Span) -> None:
+    """The daily partitions (UTC) that the rows of a span go to, the late ones too."""
+    day, last = span.from_at.date() - timedelta(1), span.to_at.date() + timedelta(1)
+    while day <= last:
+        connection.execute("select queue.add_history_day('history', %s)", (day,))
+        day += timedelta(1)
+
+
+def write(connection: Connection, span: Span, mixture: Mixture, part_rows: int = 100_000) -> list[int]:
+    """Write a random history, in transactions of part_rows rows when the connection commits by itself.
+
+    Returns the ids of its queues. Late rows are recorded, and some messages end, after the span.
+    """
+    ids = make_queues(connection, mixture.queues)
+    make_partitions(connection, span)
+    rows = mixture.messages // TOGETHER
+    for first in range(1, rows + 1, part_rows):
+        parameters = {
+            "queues": mixture.queues, "groups": mixture.groups, "ids": ids, "from_at": span.from_at,
+            "to_at": span.to_at, "first": first, "last": min(first + part_rows - 1, rows),
+            "seed": mixture.seed,
+        }  # fmt: skip
+        connection.execute(_ROWS.encode(), parameters)
+    connection.execute("analyze queue.history")
+    return ids
+
+
+def write_steady(connection: Connection, span: Span, rate: int) -> int:
+    """Each minute `rate` messages: sent at once, the nth received after n ms, deleted one second later.
+
+    Returns the queue's id. So each window has `rate` arrivals a minute and ends empty; of n messages a minute the
+    wait's percentile p is ceil(p n / 100) ms in windows of every length, and the lag's a second more.
+    """
+    (queue_id,) = make_queues(connection, 1)
+    make_partitions(connection, span)
+    parameters = {"queue": queue_id, "from_at": span.from_at, "to_at": span.to_at, "rate": rate}
+    connection.execute(_STEADY.encode(), parameters)
+    return queue_id

@@ -1,0 +1,268 @@
+-- queue.metrics_window and queue.metrics_latency once more, in plain SQL and by their definitions alone: to compare the
+-- job with, and to measure it against. Reads the views that the job reads; writes the temporary tables oracle_window and
+-- oracle_latency. Takes its span from settings of the session:
+--     set oracle.from_at = '2026-03-28 23:00+00'; set oracle.to_at = …    the first moment of a day, and of a later one
+--     set oracle.timezone = 'Europe/Berlin'                               whose days
+-- Run it in one transaction, repeatable read: all statements see one state, and its now() is the moment of the run.
+--
+-- Which windows: those that lie in the span and begin no later than now(). A window in which nothing happened and that
+-- ends with an empty queue has no row. Groups: at most 100 a window, those with most arrivals, then by name (bytes).
+
+create function pg_temp.microseconds(p_from timestamptz, p_to timestamptz) returns bigint language sql immutable
+return (date_part('epoch', p_to - p_from) * 1000000)::bigint;    -- exact up to 285 years
+
+create temp table oracle_span as
+select current_setting('oracle.from_at')::timestamptz as from_at, current_setting('oracle.to_at')::timestamptz as to_at;
+
+-- The windows of each minute. Days are those of the zone; hours are those of UTC, and one may begin before the span.
+create temp table oracle_calendar as
+select z.size, m.minute, w.starts_at, w.ends_at, w.starts_at >= s.from_at and w.ends_at <= s.to_at as whole
+from oracle_span s
+cross join generate_series(s.from_at - interval '1 minute', s.to_at - interval '1 minute', interval '1 minute') m(minute)
+cross join (values (60), (3600), (86400)) z(size)
+cross join lateral (select (m.minute at time zone current_setting('oracle.timezone'))::date as day) d
+cross join lateral (
+    select date_bin('1 minute', m.minute, timestamptz 'epoch') as starts_at,
+        date_bin('1 minute', m.minute, timestamptz 'epoch') + interval '1 minute' as ends_at where z.size = 60
+    union all
+    select date_bin('1 hour', m.minute, timestamptz 'epoch'),
+        date_bin('1 hour', m.minute, timestamptz 'epoch') + interval '1 hour' where z.size = 3600
+    union all
+    select d.day::timestamp at time zone current_setting('oracle.timezone'),
+        (d.day + 1)::timestamp at time zone current_setting('oracle.timezone') where z.size = 86400) w;
+analyze oracle_calendar;
+
+-- Messages that were there, or of which something happened, from the beginning of the span on. Rows are recorded after
+-- the message ended; a day more is for clocks that were set back.
+create temp table oracle_message as
+select m.queue_id, m.group_id collate "C" as group_id, m.sent_at, m.first_received_at, m.finished_at, m.receive_count,
+    m.outcome, m.state
+from (
+    select queue_id, group_id, sent_at, first_received_at, finished_at, receive_count, outcome, null as state
+    from queue.finished_message
+    where recorded_at >= (select s.from_at from oracle_span s) - interval '1 day'
+    union all
+    select queue_id, group_id, sent_at, first_received_at, finished_at, receive_count, outcome, state
+    from queue.live_message) m, oracle_span s
+where least(m.sent_at, m.first_received_at, m.finished_at) < s.to_at
+    and (m.sent_at >= s.from_at or m.first_received_at >= s.from_at or m.finished_at >= s.from_at
+        or m.finished_at is null);
+analyze oracle_message;
+
+-- What happened in each minute. A message is in the queue from sent_at until finished_at, never when its clocks say that
+-- it ended first; it waits until it is received or ends. What was there before counts in the minute before the span.
+-- Receives after the first have no time of their own: they count where the message ended, or in the minute of the run.
+create temp table oracle_minute as
+with event as (
+    select m.queue_id, m.group_id, greatest(date_bin('1 minute', e.at, timestamptz 'epoch'), s.before) as minute,
+        case when e.at >= s.from_at then e.arrivals end as arrivals,
+        case when e.at >= s.from_at then e.first_deliveries end as first_deliveries,
+        case when e.at >= s.from_at then e.redeliveries end as redeliveries,
+        case when e.at >= s.from_at then e.ended end as ended,
+        e.depth, e.waiting
+    from oracle_message m
+    cross join (select x.*, x.from_at - interval '1 minute' as before from oracle_span x) s
+    cross join lateral (values
+        (m.sent_at, 1, 0, 0, null,
+            case when m.finished_at < m.sent_at then 0 else 1 end,
+            case when least(m.finished_at, m.first_received_at) < m.sent_at then 0 else 1 end),
+        (m.first_received_at, 0, 1, 0, null, 0, 0),
+        (m.finished_at, 0, 0, 0, m.outcome, case when m.finished_at < m.sent_at then 0 else -1 end, 0),
+        (least(m.finished_at, m.first_received_at), 0, 0, 0, null, 0,
+            case when least(m.finished_at, m.first_received_at) < m.sent_at then 0 else -1 end),
+        (coalesce(m.finished_at, now()), 0, 0, greatest(m.receive_count - 1, 0), null, 0, 0))
+        e(at, arrivals, first_deliveries, redeliveries, ended, depth, waiting)
+    where e.at < s.to_at)
+select e.queue_id, e.group_id, e.minute, sum(e.arrivals) as arrivals, sum(e.first_deliveries) as first_deliveries,
+    sum(e.redeliveries) as redeliveries, count(*) filter (where e.ended = 'deleted') as deletions,
+    count(*) filter (where e.ended = 'dead_lettered') as dead_lettered,
+    count(*) filter (where e.ended = 'purged') as purged, count(*) filter (where e.ended = 'expired') as expired,
+    count(*) filter (where e.ended = 'moved') as moved, sum(e.depth) as depth, sum(e.waiting) as waiting
+from event e group by e.queue_id, e.group_id, e.minute;
+analyze oracle_minute;
+
+-- The same in all windows, for queues ('') and groups, with what is there at their ends.
+create temp table oracle_sum as
+with part as (
+    select k.queue_id, coalesce(k.group_id, '') as group_id, k.minute, k.arrivals, k.first_deliveries, k.redeliveries,
+        k.deletions, k.dead_lettered, k.purged, k.expired, k.moved, k.depth, k.waiting
+    from oracle_minute k where k.group_id is not null
+    union all
+    select k.queue_id, '', k.minute, k.arrivals, k.first_deliveries, k.redeliveries, k.deletions, k.dead_lettered,
+        k.purged, k.expired, k.moved, k.depth, k.waiting
+    from oracle_minute k),
+total as (
+    select c.size, p.queue_id, p.group_id, c.starts_at, c.ends_at, c.whole,
+        sum(p.arrivals) as arrivals, sum(p.first_deliveries) as first_deliveries, sum(p.redeliveries) as redeliveries,
+        sum(p.deletions) as deletions, sum(p.dead_lettered) as dead_lettered, sum(p.purged) as purged,
+        sum(p.expired) as expired, sum(p.moved) as moved, sum(p.depth) as depth, sum(p.waiting) as waiting
+    from part p join oracle_calendar c on c.minute = p.minute
+    group by c.size, p.queue_id, p.group_id, c.starts_at, c.ends_at, c.whole),
+calm as (       -- windows of a queue in which nothing happened, while something is there
+    select distinct c.size, q.queue_id, c.starts_at, c.ends_at
+    from oracle_calendar c cross join (select distinct k.queue_id from oracle_minute k) q
+    where c.whole and c.starts_at <= now()),
+filled as (
+    select * from total
+    union all
+    select c.size, c.queue_id, '', c.starts_at, c.ends_at, true, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+    from calm c
+    where not exists (
+        select from total t
+        where t.size = c.size and t.queue_id = c.queue_id and t.group_id = '' and t.starts_at = c.starts_at))
+select f.size, f.queue_id, f.group_id, f.starts_at, f.ends_at, f.whole,
+    coalesce(f.arrivals, 0) as arrivals, coalesce(f.first_deliveries, 0) as first_deliveries,
+    coalesce(f.redeliveries, 0) as redeliveries, f.deletions, f.dead_lettered, f.purged, f.expired, f.moved,
+    sum(f.depth) over through as depth, sum(f.waiting) over through as waiting
+from filled f
+window through as (partition by f.size, f.queue_id, f.group_id order by f.starts_at);
+
+analyze oracle_sum;
+
+-- Groups with most arrivals, and how unequal all groups of a window are.
+create temp table oracle_group as
+select g.*, row_number() over (partition by g.size, g.queue_id, g.starts_at
+    order by g.arrivals desc, g.group_id collate "C") as place
+from oracle_sum g where g.group_id <> '' and g.arrivals > 0 and g.whole;
+
+create temp table oracle_skew as
+select g.size, g.queue_id, g.starts_at, count(*) as groups, max(g.arrivals) as top,
+    (sum((2 * g.number - g.n - 1) * g.arrivals) / (max(g.n) * sum(g.arrivals)))::double precision as gini
+from (
+    select g.*, row_number() over (partition by g.size, g.queue_id, g.starts_at order by g.arrivals) as number,
+        count(*) over (partition by g.size, g.queue_id, g.starts_at) as n
+    from oracle_group g) g
+group by g.size, g.queue_id, g.starts_at;
+
+create temp table oracle_row as
+select w.* from oracle_sum w
+where w.group_id = '' and w.whole
+    and (w.arrivals, w.first_deliveries, w.redeliveries, w.deletions, w.dead_lettered, w.purged, w.expired, w.moved,
+        w.depth) <> (0, 0, 0, 0, 0, 0, 0, 0, 0)
+union all
+select g.size, g.queue_id, g.group_id, g.starts_at, g.ends_at, g.whole, g.arrivals, g.first_deliveries, g.redeliveries,
+    g.deletions, g.dead_lettered, g.purged, g.expired, g.moved, g.depth, g.waiting
+from oracle_group g where g.place <= 100;
+analyze oracle_row;
+
+-- The oldest message at the end of a window is the first one sent of all that end then or later, if it was sent before.
+-- Whoever came and went within a minute was there at no end.
+create temp table oracle_oldest as
+with stay as (
+    select m.queue_id, m.group_id, m.sent_at, coalesce(m.finished_at, 'infinity') as finished_at
+    from oracle_message m
+    where m.finished_at is null or date_bin('1 minute', m.sent_at, timestamptz 'epoch')
+        < date_bin('1 minute', m.finished_at, timestamptz 'epoch')),
+line as (
+    select y.queue_id, '' as group_id, y.finished_at as at, 0 as kind, y.sent_at, null::int as size from stay y
+    union all
+    select y.queue_id, y.group_id, y.finished_at, 0, y.sent_at, null from stay y where y.group_id is not null
+    union all
+    select r.queue_id, r.group_id, r.ends_at, 1, null, r.size from oracle_row r where r.depth > 0)
+select l.size, l.queue_id, l.group_id, l.at as ends_at, l.oldest
+from (
+    select l.*, min(l.sent_at) over (partition by l.queue_id, l.group_id order by l.at desc, l.kind) as oldest
+    from line l) l
+where l.kind = 1;
+
+analyze oracle_group;
+analyze oracle_skew;
+analyze oracle_oldest;
+
+-- What is measured now, for the window of the run.
+create temp table oracle_now as
+select m.queue_id, coalesce(m.group_id, '') as group_id, count(*) filter (where m.state = 'visible') as visible,
+    count(*) filter (where m.state = 'in_flight') as in_flight, count(*) filter (where m.state = 'delayed') as delayed
+from oracle_message m group by grouping sets ((m.queue_id, m.group_id), (m.queue_id))
+having grouping(m.group_id) = 1 or m.group_id is not null;
+
+analyze oracle_now;
+
+create temp table oracle_window as
+select r.size as window_seconds, r.queue_id, r.group_id, r.starts_at, r.ends_at, r.arrivals::bigint,
+    (r.first_deliveries + r.redeliveries)::bigint as deliveries, r.redeliveries::bigint, r.deletions::bigint,
+    r.dead_lettered::bigint, r.purged::bigint, r.expired::bigint, r.moved::bigint, r.depth::bigint, r.waiting::bigint,
+    (r.depth - r.waiting)::bigint as received, pg_temp.microseconds(o.oldest, r.ends_at) as oldest_age_us,
+    l.visible, l.in_flight, l.delayed,
+    case when r.group_id = '' then coalesce(k.groups, 0)::int end as groups,
+    k.top::double precision / r.arrivals::double precision as top_group_share, k.gini
+from oracle_row r
+left join oracle_oldest o on o.size = r.size and o.queue_id = r.queue_id and o.group_id = r.group_id
+    and o.ends_at = r.ends_at
+left join oracle_skew k on r.group_id = '' and k.size = r.size and k.queue_id = r.queue_id and k.starts_at = r.starts_at
+left join oracle_now l on l.queue_id = r.queue_id and l.group_id = r.group_id
+    and r.starts_at <= now() and now() < r.ends_at;
+
+-- How long it took. A negative time, of clocks that differ, counts as 0.
+create temp table oracle_value as
+select v.measure, v.queue_id, v.group_id, date_bin('1 minute', v.at, timestamptz 'epoch') as minute,
+    greatest(v.us, 0) as us, v.us < 0 as negative
+from (
+    select 1 as measure, m.queue_id, m.group_id, m.first_received_at as at,
+        pg_temp.microseconds(m.sent_at, m.first_received_at) as us
+    from oracle_message m where m.first_received_at is not null
+    union all
+    select 2, m.queue_id, m.group_id, m.finished_at, pg_temp.microseconds(m.first_received_at, m.finished_at)
+    from oracle_message m where m.outcome = 'deleted' and m.first_received_at is not null
+    union all
+    select 3, m.queue_id, m.group_id, m.finished_at, pg_temp.microseconds(m.sent_at, m.finished_at)
+    from oracle_message m where m.outcome = 'deleted'
+    union all
+    select 4, 0, null, r.fired_at, pg_temp.microseconds(r.scheduled_for, r.fired_at)
+    from queue.schedule_run r where r.fired_at is not null
+    union all
+    select 5, 0, null, w.finished_at, pg_temp.microseconds(w.published_at, w.finished_at)
+    from queue.finished_webhook w where w.outcome = 'delivered') v, oracle_span s
+where v.at >= s.from_at and v.at < s.to_at;
+analyze oracle_value;
+
+-- Windows of queues, and of the groups that have a row in them, by a number: what is sorted below stays narrow.
+create temp table oracle_key as
+select row_number() over ()::int as key, k.* from (
+    select w.size, w.queue_id, w.group_id, w.starts_at, w.ends_at from oracle_sum w where w.group_id = '' and w.whole
+    union all
+    select g.size, g.queue_id, g.group_id, g.starts_at, g.ends_at from oracle_group g where g.place <= 100
+    union all
+    select distinct c.size, 0, '', c.starts_at, c.ends_at from oracle_calendar c where c.whole) k;
+analyze oracle_key;
+
+create temp table oracle_part as
+select v.measure, k.key, v.us, v.negative
+from oracle_value v
+join oracle_calendar c on c.minute = v.minute and c.whole
+join oracle_key k on k.size = c.size and k.queue_id = v.queue_id and k.group_id = '' and k.starts_at = c.starts_at
+union all
+select v.measure, k.key, v.us, v.negative
+from oracle_value v
+join oracle_calendar c on c.minute = v.minute and c.whole
+join oracle_key k on k.size = c.size and k.queue_id = v.queue_id and k.group_id = v.group_id
+    and k.starts_at = c.starts_at
+where v.group_id is not null;
+analyze oracle_part;
+
+-- Nearest rank: of n values in their order, the one at ceil(p n). What percentile_disc does, with one sort for all windows.
+set local enable_hashagg = off;
+create temp table oracle_measured as
+select p.measure, p.key, count(*) as count, sum(p.us) as sum_us, array_agg(p.us) as ordered,
+    count(*) filter (where p.negative) as negative_count
+from (select * from oracle_part order by measure, key, us) p group by p.measure, p.key;
+set local enable_hashagg = on;
+
+create temp table oracle_sketch as
+select b.measure, b.key, array_agg(b.bucket order by b.bucket) as buckets, array_agg(b.count order by b.bucket) as counts
+from (
+    select p.measure, p.key, count(*) as count, case when p.us > 0
+        then ceil(ln(p.us::double precision) / ln(1.02::double precision / 0.98))::int else -2147483648 end as bucket
+    from oracle_part p group by 1, 2, 4) b
+group by b.measure, b.key;
+analyze oracle_measured;
+analyze oracle_sketch;
+
+create temp table oracle_latency as
+select k.size as window_seconds, k.queue_id, k.group_id,
+    (array['wait', 'processing', 'lag', 'fire', 'webhook'])[m.measure] as measure, k.starts_at, k.ends_at, m.count, m.sum_us,
+    m.ordered[ceil(0.5 * m.count)::int] as p50_us, m.ordered[ceil(0.9 * m.count)::int] as p90_us,
+    m.ordered[ceil(0.95 * m.count)::int] as p95_us, m.ordered[ceil(0.99 * m.count)::int] as p99_us,
+    m.ordered[m.count] as max_us, s.buckets as sketch_buckets, s.counts as sketch_counts, m.negative_count
+from oracle_measured m join oracle_sketch s on s.measure = m.measure and s.key = m.key
+join oracle_key k on k.key = m.key;
