@@ -14,7 +14,7 @@ declare
     v_to timestamptz := (p_day + 1)::timestamp at time zone 'utc';
     v_taken boolean;
 begin
-    if to_regclass('queue.' || v_part) is null then
+    if v_table is not null and to_regclass('queue.' || v_part) is null then
         execute format('select exists (select from queue.%I h where h.recorded_at >= $1 and h.recorded_at < $2)',
             v_table || '_default') into v_taken using v_from, v_to;
         if not v_taken then

@@ -12,10 +12,7 @@ Connection = psycopg.Connection[Any]
 _SCRIPT = Path(__file__).with_name("oracle.sql")
 # The service's role avoids what a computation over millions of rows needs.
 _PLANNER = (
-    *(
-        f"set local {name} = on"
-        for name in ("enable_seqscan", "enable_bitmapscan", "enable_hashjoin", "enable_mergejoin")
-    ),
+    *(f"set local enable_{name} = on" for name in ("seqscan", "bitmapscan", "hashjoin", "mergejoin")),
     "set local plan_cache_mode = auto",
     "set local jit = off",
     "set local work_mem = '256MB'",

@@ -18,9 +18,13 @@ SECOND = 1_000_000
 # Days of 23 and 25 hours in Berlin: clocks move at 01:00 UTC (Directive 2000/84/EC, articles 2 and 3).
 SHORT, LONG = date(2026, 3, 29), date(2026, 10, 25)
 ROW = """
-insert into queue.history (recorded_at, first_received_at, queue_id, receive_count, outcome, group_id, group_ids, sent_at,
-    finished_at)
-values (%(recorded)s, %(received)s, %(queue)s, %(receives)s, %(outcome)s, %(group)s, %(groups)s, %(sent)s, %(finished)s)"""
+insert into queue.history (recorded_at, first_received_at, queue_id, receive_count, outcome, group_id, group_ids,
+    sent_at, finished_at)
+values (%(recorded)s, %(received)s, %(queue)s, %(receives)s, %(outcome)s, %(group)s, %(groups)s, %(sent)s,
+    %(finished)s)"""
+DIGEST = """
+select md5(string_agg(h::text, ' ' order by h))
+from (select sent_at, finished_at, group_ids, outcome from queue.history) h"""
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +69,7 @@ def latency(db: Connection, size: int, columns: str, where: str = "group_id = ''
 def test_a_day_has_as_many_hours_as_its_zone_gives_it(
     db: Connection, day: date, starts: str, ends: str, hours: int
 ) -> None:
-    """Ten messages a minute; wait 1 to 10 ms, so the nearest rank of 0.5 is the fifth, of 0.9 the ninth, then the tenth."""
+    """Ten messages a minute wait 1 to 10 ms: the nearest rank of 0.5 is the fifth, of 0.9 the ninth, then the tenth."""
     span = Span(day, 1, "Europe/Berlin")
     assert (span.from_at, span.to_at) == (at(starts), at(ends))
     write_steady(db, span, 10)
@@ -217,8 +221,8 @@ def test_only_the_hundred_groups_with_most_arrivals_have_rows(db: Connection) ->
 def test_what_lives_is_measured_in_the_window_of_the_run(db: Connection) -> None:
     (queue,) = make_queues(db, 1)
     db.execute(
-        "insert into queue.side (id, visible_at, sent_at, message_id, queue_id, receive_count, first_received_at, shard,"
-        " body) select n, now() + v, now() - interval '1 day', gen_random_uuid(), %s, c,"
+        "insert into queue.side (id, visible_at, sent_at, message_id, queue_id, receive_count, first_received_at,"
+        " shard, body) select n, now() + v, now() - interval '1 day', gen_random_uuid(), %s, c,"
         " case when c > 0 then now() - interval '1 day' end, -1, ''"
         " from (values (1, interval '0', 0), (2, '1 hour', 4), (3, '1 hour', 0)) m(n, v, c)",
         (queue,),
@@ -260,11 +264,10 @@ def test_late_rows_are_found_in_their_day(db: Connection) -> None:
 
 
 def test_a_random_history_is_the_same_each_time_and_complete(db: Connection) -> None:
-    """Written twice, by the same seed, into other queues; then every window adds up to what was written."""
+    """Written twice by the same seed; every length of windows adds up to the same."""
     span, mixture = Span(SHORT, 2, "Europe/Berlin"), Mixture(3000, queues=3, groups=150)
-    digest = "select md5(string_agg(h::text, ' ' order by h)) from (select sent_at, finished_at, group_ids, outcome from queue.history) h"
     write(db, span, mixture)
-    first = db.execute(digest.encode()).fetchone()
+    first = db.execute(DIGEST.encode()).fetchone()
     facts = db.execute(
         "select count(*), count(*) filter (where finished_at < sent_at) from queue.finished_message"
     )
@@ -277,7 +280,7 @@ def test_a_random_history_is_the_same_each_time_and_complete(db: Connection) -> 
     assert totals[MINUTE] == totals[HOUR] == totals[DAY]
     db.rollback()
     write(db, span, mixture)
-    assert db.execute(digest.encode()).fetchone() == first
+    assert db.execute(DIGEST.encode()).fetchone() == first
 
 
 def windows_sum(db: Connection, size: int, columns: str) -> tuple[Any, ...] | None:
