@@ -62,22 +62,25 @@ with event as (
         e.depth, e.waiting
     from oracle_message m
     cross join (select x.*, x.from_at - interval '1 minute' as before from oracle_span x) s
+    cross join lateral (select least(m.finished_at, m.first_received_at) as at) wait_over
     cross join lateral (values
-        (m.sent_at, 1, 0, 0, null,
-            case when m.finished_at < m.sent_at then 0 else 1 end,
-            case when least(m.finished_at, m.first_received_at) < m.sent_at then 0 else 1 end),
-        (m.first_received_at, 0, 1, 0, null, 0, 0),
-        (m.finished_at, 0, 0, 0, m.outcome, case when m.finished_at < m.sent_at then 0 else -1 end, 0),
-        (least(m.finished_at, m.first_received_at), 0, 0, 0, null, 0,
-            case when least(m.finished_at, m.first_received_at) < m.sent_at then 0 else -1 end),
-        (coalesce(m.finished_at, now()), 0, 0, greatest(m.receive_count - 1, 0), null, 0, 0))
+        (m.sent_at, 1, 0, 0, null, case when m.finished_at < m.sent_at then 0 else 1 end,
+            case when wait_over.at < m.sent_at then 0 else 1 end),
+        (m.first_received_at, 0, 1, 0, null, 0,
+            case when m.first_received_at = wait_over.at and wait_over.at >= m.sent_at then -1 else 0 end),
+        (coalesce(m.finished_at, now()), 0, 0, greatest(m.receive_count - 1, 0), m.outcome,
+            case when m.finished_at >= m.sent_at then -1 else 0 end,
+            case when m.first_received_at = wait_over.at or m.finished_at is null or wait_over.at < m.sent_at
+                then 0 else -1 end))
         e(at, arrivals, first_deliveries, redeliveries, ended, depth, waiting)
     where e.at < s.to_at)
-select e.queue_id, e.group_id, e.minute, sum(e.arrivals) as arrivals, sum(e.first_deliveries) as first_deliveries,
-    sum(e.redeliveries) as redeliveries, count(*) filter (where e.ended = 'deleted') as deletions,
-    count(*) filter (where e.ended = 'dead_lettered') as dead_lettered,
-    count(*) filter (where e.ended = 'purged') as purged, count(*) filter (where e.ended = 'expired') as expired,
-    count(*) filter (where e.ended = 'moved') as moved, sum(e.depth) as depth, sum(e.waiting) as waiting
+select e.queue_id, e.group_id, e.minute, sum(e.arrivals)::int as arrivals,
+    sum(e.first_deliveries)::int as first_deliveries, sum(e.redeliveries)::int as redeliveries,
+    (count(*) filter (where e.ended = 'deleted'))::int as deletions,
+    (count(*) filter (where e.ended = 'dead_lettered'))::int as dead_lettered,
+    (count(*) filter (where e.ended = 'purged'))::int as purged,
+    (count(*) filter (where e.ended = 'expired'))::int as expired,
+    (count(*) filter (where e.ended = 'moved'))::int as moved, sum(e.depth)::int as depth, sum(e.waiting)::int as waiting
 from event e group by e.queue_id, e.group_id, e.minute;
 analyze oracle_minute;
 
