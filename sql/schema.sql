@@ -1234,6 +1234,10 @@ function queue.measure_queues(p_limit integer)
     returns TABLE(account_id text, region text, name text, visible bigint, in_flight bigint, delayed bigint, oldest_age_seconds bigint)
     language sql;
 
+function queue.merge_latency(p_queue_ids integer[], p_group_id text, p_window_seconds integer, p_from timestamp with time zone, p_to timestamp with time zone, p_step_seconds integer DEFAULT NULL::integer)
+    returns TABLE(queue_id integer, measure text, slot timestamp with time zone, count bigint, mean_us bigint, p50_us bigint, p90_us bigint, p95_us bigint, p99_us bigint, max_us bigint, negative_count bigint, exact boolean)
+    language sql stable;
+
 function queue.message_exists(p_queue_id integer, p_public_id bigint)
     returns boolean
     language plpgsql stable;
@@ -1428,6 +1432,26 @@ function queue.put_schedule_group(p_account_id text, p_region text, p_name text,
 
 function queue.read_archive(p_arn text, p_after bigint, p_limit integer)
     returns TABLE(archive_id bigint, public_id bigint, message_id text, sent_at_ms bigint, archived_at_ms bigint, receive_count integer, body text, attributes text, system text)
+    language sql stable;
+
+function queue.read_busiest_queues(p_account_id text, p_region text, p_window_seconds integer, p_from timestamp with time zone, p_to timestamp with time zone, p_limit integer)
+    returns TABLE(name text, arrivals bigint, greatest_depth bigint)
+    language sql stable;
+
+function queue.read_hot_groups(p_account_id text, p_region text, p_name text, p_window_seconds integer, p_from timestamp with time zone, p_to timestamp with time zone, p_limit integer)
+    returns TABLE(name text, group_id text, arrivals bigint, arrivals_of_all bigint)
+    language sql stable;
+
+function queue.read_lag(p_account_id text, p_region text, p_name text, p_after text, p_limit integer)
+    returns TABLE(name text, from_at timestamp with time zone, to_at timestamp with time zone, computed_at timestamp with time zone, visible bigint, in_flight bigint, delayed bigint, oldest_age_us bigint, backlog bigint, arrival_rate double precision, drain_rate double precision, drain_seconds double precision, forecast_at timestamp with time zone[], forecast double precision[], forecast_low double precision[], forecast_high double precision[], latencies text)
+    language plpgsql stable;
+
+function queue.read_lag_heat(p_account_id text, p_region text, p_names text[], p_from timestamp with time zone, p_to timestamp with time zone, p_step_seconds integer)
+    returns TABLE(name text, slot timestamp with time zone, count bigint, p95_us bigint)
+    language sql stable;
+
+function queue.read_metrics(p_arn text, p_window_seconds integer, p_group_id text, p_from timestamp with time zone, p_to timestamp with time zone)
+    returns TABLE(starts_at timestamp with time zone, ends_at timestamp with time zone, computed_at timestamp with time zone, arrivals bigint, deliveries bigint, redeliveries bigint, deletions bigint, dead_lettered bigint, purged bigint, expired bigint, moved bigint, depth bigint, waiting bigint, received bigint, oldest_age_us bigint, visible bigint, in_flight bigint, delayed bigint, groups integer, top_group_share double precision, gini double precision, latencies text, hot_groups text)
     language sql stable;
 
 function queue.read_policies(p_arns text[])

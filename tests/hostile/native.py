@@ -90,7 +90,22 @@ def messages(rng: Random, queue: str) -> Native:
     ))  # fmt: skip
 
 
-KINDS: tuple[Callable[[Random, str], Native], ...] = (queues, messages)
+def metrics(rng: Random, queue: str) -> Native:
+    """What the metrics job stored."""
+    no_time = values.text(rng, lambda text: len(text) < 5_000 and not text.startswith(("1", "2")))
+    query = rng.choice((
+        f"from={quote(no_time)}", f"to={quote(no_time)}", "from=2026-01-01T00:00:00", "window=1s", "format=CSV",
+        "from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z", "from=1970-01-01T00:00:00Z", "to=99999-01-01T00:00:00Z",
+        f"group={quote(values.text(rng, NOT_AN_ID))}",
+    ))  # fmt: skip
+    return rng.choice((
+        ("GET", f"/queues/{queue}/metrics?{query}", b""), ("GET", f"/queues/{_name(rng)}/metrics", b""),
+        ("GET", f"/metrics/lag?limit={_number(rng, 1, 1_000)}", b""), ("POST", f"/queues/{queue}/metrics", {}),
+        ("GET", f"/metrics/lag?next={quote(values.text(rng, lambda text: 0 < len(text) < 5_000))}", b""),
+    ))  # fmt: skip
+
+
+KINDS: tuple[Callable[[Random, str], Native], ...] = (queues, messages, metrics)
 
 
 def native(rng: Random, queue: str) -> tuple[str, str, bytes]:

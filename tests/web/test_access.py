@@ -73,7 +73,8 @@ UNAUTHORIZED = (401, "unauthorized", "Bearer")
 def test_the_rest_api_takes_bearer_keys(service: Service, keys: CommandLine) -> None:
     key = bearer(keys)
     with service.http() as http:
-        assert refusal(http.get("/v1/queues")) == UNAUTHORIZED
+        for path in ("/v1/queues", "/v1/queues/orders/metrics", "/v1/metrics/lag"):
+            assert refusal(http.get(path)) == UNAUTHORIZED
         # Whatever else is wrong with it: nobody learns that without a key.
         assert refusal(http.post("/v1/queues", json={"name": "no such name!"})) == UNAUTHORIZED
         half = key.rpartition(".")[0]
@@ -108,6 +109,9 @@ def test_a_bearer_key_opens_its_own_account(service: Service, keys: CommandLine)
         assert http.post("/v1/queues", json={"name": "orders"}, headers=theirs).status_code == 201
         assert http.get("/v1/queues/orders", headers=mine).status_code == 404
         assert http.get("/v1/queues/orders", headers=theirs).status_code == 200
+        assert http.get("/v1/queues/orders/metrics", headers=mine).status_code == 404
+        assert http.get("/v1/queues/orders/metrics", headers=theirs).status_code == 200
+        assert http.get("/v1/metrics/lag", headers=mine).json()["queues"] == []
 
 
 def test_health_and_the_description_are_open(service: Service) -> None:

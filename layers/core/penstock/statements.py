@@ -136,6 +136,19 @@ EXPIRE_WEBHOOKS = Statement("queue.expire_webhooks", ("int4",))
 LIST_WEBHOOKS = Statement("queue.list_webhooks", ("text", "text", "int8", "int4"))
 RETRY_WEBHOOK = Statement("queue.retry_webhook", ("text", "int8"))
 
+# --- what the metrics job stored -------------------------------------------------------------------------------------
+READ_METRICS = Statement("queue.read_metrics", ("text", "int4", "text", "timestamptz", "timestamptz"))
+READ_LAG = Statement("queue.read_lag", ("text", "text", "text", "text", "int4"))
+READ_LAG_HEAT = Statement(
+    "queue.read_lag_heat", ("text", "text", "text[]", "timestamptz", "timestamptz", "int4")
+)
+READ_HOT_GROUPS = Statement(
+    "queue.read_hot_groups", ("text", "text", "text", "int4", "timestamptz", "timestamptz", "int4")
+)
+READ_BUSIEST_QUEUES = Statement(
+    "queue.read_busiest_queues", ("text", "text", "int4", "timestamptz", "timestamptz", "int4")
+)
+
 # --- access ----------------------------------------------------------------------------------------------------------
 FIND_ACCESS_KEY = Statement("queue.find_access_key", ("text",))
 FIND_BEARER_KEY = Statement("queue.find_bearer_key", ("text",))

@@ -14,7 +14,7 @@ from fastapi.security import HTTPBearer
 from penstock.context import Environment
 from penstock.effects import Operation
 
-from . import deliveries, events, messages, queues, schedules, transactions
+from . import deliveries, events, messages, metrics, queues, schedules, transactions
 from .calling import Native
 from .errors import add_error_handlers
 from .shapes import ErrorAnswer
@@ -33,5 +33,5 @@ def add_native_api(app: FastAPI, environment: Environment, drive: Drive) -> None
         "default": {"model": ErrorAnswer},
         422: {"model": ErrorAnswer},
     }
-    for module in (queues, messages, events, transactions, deliveries, schedules):
+    for module in (queues, messages, events, transactions, deliveries, schedules, metrics):
         app.include_router(module.router, prefix="/v1", responses=problems, dependencies=[Depends(BEARER)])

@@ -222,3 +222,14 @@ def timestamp(milliseconds: int) -> str:
     """Milliseconds since 1970 as RFC 3339."""
     moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def instant(text: str) -> datetime | None:
+    """A time of RFC 3339, which has an offset, in UTC. None: it is none, or not within the years 1970 to 9998."""
+    try:
+        found = datetime.fromisoformat(text)
+        if found.tzinfo is not None and 1970 <= found.year < 9999:
+            return found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    return None

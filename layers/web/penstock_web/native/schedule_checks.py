@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -14,7 +14,7 @@ from penstock.operations.schedule_rows import Period, ScheduleRow
 from penstock.routing import is_routing_key
 from penstock.schedules.expression import Expression, ScheduleInvalid, parse, stored
 
-from .documents import body_of
+from .documents import body_of, instant
 from .errors import ScheduleConflict, ScheduleUnusable
 from .schedule_documents import NewSchedule, NewTarget, PreviewRequest, SchedulePatch, to_attributes
 
@@ -93,12 +93,8 @@ def moment(name: str, text: str | None) -> datetime | None:
     """A time of RFC 3339, in UTC. Raises ScheduleUnusable."""
     if text is None:
         return None
-    try:
-        found = datetime.fromisoformat(text)
-        if found.tzinfo is not None and 1970 <= found.year < 9999:
-            return found.astimezone(UTC)
-    except (ValueError, OverflowError):
-        pass
+    if (found := instant(text)) is not None:
+        return found
     raise ScheduleUnusable(f"{name}: not a time such as 2030-01-31T09:00:00Z")
 
 

@@ -1,0 +1,237 @@
+"""What the metrics job stored, as the REST API shows it: rows of SQL as documents, and documents as CSV.
+
+Durations are microseconds, as in the tables: whole numbers that lose nothing. Times are UTC.
+"""
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from io import StringIO
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType, field
+
+from penstock.effects import Row
+
+MEASURES = ("wait", "processing", "lag")
+
+
+class Latency(Struct):
+    """How long something took, microseconds. `exact`: the percentiles are of the values themselves (nearest rank);
+    otherwise they come from merged sketches and are within 2 %. `negative_count`: values below 0, counted as 0."""
+
+    count: int
+    mean_us: int
+    p50_us: int
+    p90_us: int
+    p95_us: int
+    p99_us: int
+    max_us: int
+    negative_count: int
+    exact: bool
+
+
+class Flow(Struct):
+    """What happened within [`starts_at`, `ends_at`). `wait`: from sending to the first receive; `processing`: from
+    there to deletion; `lag`: from sending to deletion. Null: it happened to no message."""
+
+    starts_at: datetime
+    ends_at: datetime
+    arrivals: int
+    deliveries: int
+    redeliveries: int
+    deletions: int
+    dead_lettered: int
+    purged: int
+    expired: int
+    moved: int
+    wait: Latency | None
+    processing: Latency | None
+    lag: Latency | None
+
+
+class Window(Flow):
+    """One window. Depths and the oldest age are those at its end; `visible`, `in_flight` and
+    `delayed` were measured, in the window of a run of the job alone."""
+
+    computed_at: datetime
+    depth: int
+    waiting: int
+    received: int
+    oldest_age_us: int | None
+    visible: int | None
+    in_flight: int | None
+    delayed: int | None
+    groups: int | None
+    top_group_share: float | None
+    gini: float | None
+
+
+class HotGroup(Struct):
+    """A message group, and how many messages of it arrived."""
+
+    group_id: str
+    arrivals: int
+
+
+class QueueMetrics(Struct, rename={"from_": "from"}):
+    """The windows of a queue, or of one of its groups, that begin in [`from`, `to`). `computed_at`, `computed_until`:
+    when the newest stored window was computed, and its end; null: none was."""
+
+    queue: str
+    window: str
+    group: str | None
+    from_: datetime
+    to: datetime
+    computed_at: datetime | None
+    computed_until: datetime | None
+    total: Flow
+    hot_groups: list[HotGroup]
+    windows: list[Window]
+
+
+class Now(Struct):
+    """What a queue holds at the moment of the request. The age is 0 when it is empty."""
+
+    visible: int
+    in_flight: int
+    delayed: int
+    oldest_age_us: int
+
+
+class ForecastPoint(Struct):
+    """Messages expected at a time, with the interval that they are expected in."""
+
+    at: datetime
+    messages: float
+    low: float
+    high: float
+
+
+class QueueLag(Struct):
+    """How far behind a queue's consumers are. Rates: messages a second. `drain_seconds`: until the backlog is gone at
+    these rates, null for never. All but `now` is as of `computed_at`, which is null for a queue not looked at yet."""
+
+    name: str
+    now: Now
+    computed_at: datetime | None
+    backlog: int | None
+    arrival_rate: float | None
+    drain_rate: float | None
+    drain_seconds: float | None
+    forecast: list[ForecastPoint]
+    wait: Latency | None
+    processing: Latency | None
+    lag: Latency | None
+
+
+class LagPage(Struct, rename={"from_": "from"}):
+    """Queues in the order of their names; `next`, when there is one, asks for the following page. Latencies are those
+    of [`from`, `to`). `computed_at`: when the metrics job last ended well, null for never. `fire` and `webhook`: how
+    late schedules and webhooks of the whole installation were."""
+
+    from_: datetime
+    to: datetime
+    computed_at: datetime | None
+    fire: Latency | None
+    webhook: Latency | None
+    queues: list[QueueLag]
+    next: str | UnsetType = field(default=UNSET)
+
+
+_latencies = msgspec.json.Decoder(dict[str, Latency])
+_hot_groups = msgspec.json.Decoder(list[HotGroup])
+
+
+# --- rows ------------------------------------------------------------------------------------------------------------
+def total_of(row: Row, start: datetime, end: datetime) -> Flow:
+    """The first row of queue.read_metrics."""
+    return Flow(start, end, *row[3:11], *latencies_of(row[21]))
+
+
+def window_of(row: Row) -> Window:
+    """Any other."""
+    columns = [utc(row[0]), utc(row[1]), *row[3:11], *latencies_of(row[21]), utc(row[2]), *row[11:21]]
+    return Window(*columns)
+
+
+def hot_groups_of(row: Row) -> list[HotGroup]:
+    """Those of the first row; a group has none."""
+    return [] if row[22] is None else _hot_groups.decode(row[22])
+
+
+def lag_page_of(rows: Sequence[Row]) -> LagPage:
+    """All rows of queue.read_lag, without `next`."""
+    installation, *queues = rows
+    latencies = latencies_of(installation[16], ("fire", "webhook"))
+    columns = [*map(utc, installation[1:4]), *latencies, [lag_of(row) for row in queues]]
+    return LagPage(*columns)
+
+
+def lag_of(row: Row) -> QueueLag:
+    """A row of queue.read_lag that has a name."""
+    points = zip(map(utc, row[12] or ()), *(values or () for values in row[13:16]), strict=True)
+    forecast = [ForecastPoint(*point) for point in points]
+    now = Now(row[4], row[5], row[6], row[7] or 0)
+    columns = [row[0], now, utc(row[3]), *row[8:12], forecast, *latencies_of(row[16])]
+    return QueueLag(*columns)
+
+
+def latencies_of(text: str | None, measures: Iterable[str] = MEASURES) -> list[Any]:
+    """Of each of `measures` its Latency or None, from JSON by measure."""
+    found = {} if text is None else _latencies.decode(text)
+    return [found.get(measure) for measure in measures]
+
+
+def utc(at: datetime | None) -> Any:
+    """The session's time zone may be another. Only columns that may be null have None."""
+    return None if at is None else at.astimezone(UTC)
+
+
+# --- CSV -------------------------------------------------------------------------------------------------------------
+_NESTED: dict[str, type[Struct]] = {
+    **dict.fromkeys(MEASURES, Latency),
+    "now": Now,
+    "forecast": ForecastPoint,
+}
+
+
+def as_csv(kind: type[Struct], documents: Iterable[Struct]) -> str:
+    """RFC 4180 with a header. What is null is empty; of a forecast, the last point stands for it."""
+    text = StringIO()
+    writer = csv.writer(text)
+    writer.writerow(_columns(kind))
+    writer.writerows(_cells(document) for document in documents)
+    return text.getvalue()
+
+
+def _columns(kind: type[Struct]) -> Iterator[str]:
+    for name in kind.__struct_fields__:
+        if name in _NESTED:
+            yield from (f"{name}_{part}" for part in _NESTED[name].__struct_fields__)
+        else:
+            yield name
+
+
+def _cells(document: Struct) -> Iterator[Any]:
+    for name in document.__struct_fields__:
+        value = getattr(document, name)
+        if name not in _NESTED:
+            yield _cell(value)
+            continue
+        if isinstance(value, list):
+            value = value[-1] if value else None
+        for part in _NESTED[name].__struct_fields__:
+            yield "" if value is None else _cell(getattr(value, part))
+
+
+def _cell(value: Any) -> Any:
+    """As in JSON, so that both say the same."""
+    return (
+        ""
+        if value is None
+        else value
+        if isinstance(value, str)
+        else msgspec.json.encode(value).decode().strip('"')
+    )

@@ -1,0 +1,22 @@
+-- queue.read_hot_groups(account, region, queue, window, from, to, limit): the message groups with most arrivals in the
+-- windows that begin in [p_from, p_to), of one queue (null: of all), the busiest first. arrivals_of_all: those of all
+-- messages of the queues in that time, in groups or not. A window stores its 100 busiest groups, so one that is busy
+-- now and then may have had more than told.
+-- Index: metrics_window_pkey. Called by: read_metrics, `penstock metrics report`.
+create or replace function queue.read_hot_groups(
+    p_account_id text, p_region text, p_name text, p_window_seconds int, p_from timestamptz, p_to timestamptz,
+    p_limit int)
+returns table (name text, group_id text, arrivals bigint, arrivals_of_all bigint)
+language sql stable as $$
+with counted as materialized (
+    select q.name, w.group_id, sum(w.arrivals)::bigint as arrivals
+    from queue.queues q
+    join queue.metrics_window w on w.queue_id = q.queue_id and w.window_seconds = p_window_seconds
+        and w.starts_at >= p_from and w.starts_at < p_to
+    where q.account_id = p_account_id and q.region = p_region and (p_name is null or q.name = p_name)
+    group by 1, 2)
+select c.name, c.group_id, c.arrivals, (select sum(a.arrivals)::bigint from counted a where a.group_id = '')
+from counted c where c.group_id <> '' and c.arrivals > 0
+order by 3 desc, 1, 2
+limit p_limit
+$$;

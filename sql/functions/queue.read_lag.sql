@@ -1,0 +1,46 @@
+-- queue.read_lag(account, region, name, after, limit): how far behind the consumers of each queue are, in the order of
+-- names, those after p_after (null: from the first), or of the one called p_name. Now: counts from the live tables. As
+-- of computed_at: rates (messages a second), time to drain, the forecast, and the latencies of the hour before the
+-- newest forecast of any queue, out of the 1-minute windows (JSON by measure, see merge_latency).
+-- The first row has no name: from_at and to_at are that hour, computed_at is when that forecast was made (null: there
+-- is none, and the hour is the last one), latencies are those of the installation: fire and webhook.
+-- Index: queues_account_id_region_name_key, metrics_latency_pkey. Cost: count_messages for each queue.
+-- Called by: GET /v1/metrics/lag, `penstock metrics report`.
+create or replace function queue.read_lag(p_account_id text, p_region text, p_name text, p_after text, p_limit int)
+returns table (name text, from_at timestamptz, to_at timestamptz, computed_at timestamptz, visible bigint,
+    in_flight bigint, delayed bigint, oldest_age_us bigint, backlog bigint, arrival_rate float8, drain_rate float8,
+    drain_seconds float8, forecast_at timestamptz[], forecast float8[], forecast_low float8[], forecast_high float8[],
+    latencies text)
+language plpgsql stable as $$
+#variable_conflict use_column
+declare
+    v_computed_at timestamptz;
+    v_to timestamptz;
+begin
+    select max(f.computed_at) into v_computed_at from queue.metrics_forecast f;
+    v_to := date_trunc('minute', coalesce(v_computed_at, clock_timestamp()));
+    return query
+    with page as materialized (
+        select q.* from queue.queues q
+        where q.account_id = p_account_id and q.region = p_region and q.name > coalesce(p_after, '')
+            and (p_name is null or q.name = p_name)
+        order by q.name limit p_limit),
+    latency as (
+        select l.queue_id,
+            jsonb_object_agg(l.measure, to_jsonb(l) - array['queue_id', 'measure', 'slot'])::text as measures
+        from queue.merge_latency(
+            (select array_agg(p.queue_id) || 0 from page p), '', 60, v_to - interval '1 hour', v_to) l
+        group by 1)
+    select null::text, v_to - interval '1 hour', v_to, v_computed_at, null::bigint, null::bigint, null::bigint,
+        null::bigint, null::bigint, null::float8, null::float8, null::float8, null::timestamptz[], null::float8[],
+        null::float8[], null::float8[], (select l.measures from latency l where l.queue_id = 0)
+    union all
+    select p.name, null, null, f.computed_at, c.visible, c.in_flight, c.delayed,
+        (greatest(0, date_part('epoch', clock_timestamp() - c.oldest)) * 1000000)::bigint, f.backlog, f.arrival_rate,
+        f.drain_rate, f.drain_seconds, f.forecast_at, f.forecast, f.forecast_low, f.forecast_high, l.measures
+    from page p
+    cross join lateral queue.count_messages(p.queue_id, p.fifo, p.shards) c
+    left join queue.metrics_forecast f on f.queue_id = p.queue_id
+    left join latency l on l.queue_id = p.queue_id
+    order by 1 nulls first;
+end $$;

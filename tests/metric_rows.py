@@ -1,0 +1,89 @@
+"""Rows of the metrics job for tests: written as the contract of its tables says, from the very durations.
+
+A sketch is DDSketch's (Masson, Rim, Lee: "DDSketch", VLDB 2019): the bucket of x is ceil(log(x) / log(gamma)).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import psycopg
+
+GAMMA = 1.02 / 0.98
+ZERO_BUCKET = -(2**31)
+COUNTS = ("arrivals", "deliveries", "redeliveries", "deletions", "dead_lettered", "purged", "expired", "moved", "depth",
+          "waiting", "received")  # fmt: skip
+Connection = psycopg.Connection[Any]
+
+
+def nearest_rank(values: Sequence[int], share: float) -> int:
+    """The smallest value that at least this share of all does not exceed."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(round(share * len(ordered), 9)) - 1)]
+
+
+def bucket(value: int) -> int:
+    return ZERO_BUCKET if value <= 0 else math.ceil(math.log(value) / math.log(GAMMA))
+
+
+def insert(db: Connection, table: str, **columns: Any) -> None:
+    names, marks = ", ".join(columns), ", ".join(f"%({name})s" for name in columns)
+    db.execute(f"insert into queue.{table} ({names}) values ({marks})".encode(), columns)
+
+
+def add_window(
+    db: Connection, queue_id: int, starts_at: datetime, seconds: int = 60, group_id: str = "", **columns: Any
+) -> None:
+    """One window; what is not given is 0."""
+    counts = dict.fromkeys(COUNTS, 0)
+    ends_at = starts_at + timedelta(seconds=seconds)
+    place = {"window_seconds": seconds, "queue_id": queue_id, "group_id": group_id}
+    insert(db, "metrics_window", **place, starts_at=starts_at, ends_at=ends_at, **{**counts, **columns})
+
+
+def add_latency(
+    db: Connection,
+    queue_id: int,
+    starts_at: datetime,
+    durations: Sequence[int],
+    measure: str = "lag",
+    seconds: int = 60,
+    group_id: str = "",
+) -> None:
+    """The durations, in microseconds, of one window. Those below 0 count as 0."""
+    values = [max(0, value) for value in durations]
+    sketch = sorted(Counter(map(bucket, values)).items())
+    percentiles = {f"p{p}_us": nearest_rank(values, p / 100) for p in (50, 90, 95, 99)}
+    insert(
+        db, "metrics_latency", window_seconds=seconds, queue_id=queue_id, group_id=group_id, measure=measure,
+        starts_at=starts_at, ends_at=starts_at + timedelta(seconds=seconds), count=len(values), sum_us=sum(values),
+        max_us=max(values), negative_count=sum(value < 0 for value in durations), **percentiles,
+        sketch_buckets=[key for key, _ in sketch], sketch_counts=[count for _, count in sketch],
+    )  # fmt: skip
+
+
+def add_forecast(db: Connection, queue_id: int, computed_at: datetime, **columns: Any) -> None:
+    """A backlog of 600 messages that shrinks by 50 in 5 minutes."""
+    known = {
+        "arrival_rate": 1.5,
+        "drain_rate": 2.0,
+        "backlog": 600,
+        "drain_seconds": 1200.0,
+        "forecast_at": [computed_at + timedelta(minutes=5 * n) for n in range(1, 13)],
+        "forecast": [600.0 - 50 * n for n in range(1, 13)],
+        "forecast_low": [max(0.0, 500.0 - 50 * n) for n in range(1, 13)],
+        "forecast_high": [700.0 - 25 * n for n in range(1, 13)],
+    }
+    insert(db, "metrics_forecast", queue_id=queue_id, computed_at=computed_at, **{**known, **columns})
+
+
+def new_queue(db: Connection, name: str) -> int:
+    """Its id."""
+    db.execute("select queue.create(%s)", (name,))
+    row = db.execute("select queue_id from queue.queues where name = %s", (name,)).fetchone()
+    assert row is not None
+    return int(row[0])
