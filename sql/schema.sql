@@ -1234,7 +1234,7 @@ function queue.measure_queues(p_limit integer)
     returns TABLE(account_id text, region text, name text, visible bigint, in_flight bigint, delayed bigint, oldest_age_seconds bigint)
     language sql;
 
-function queue.merge_latency(p_queue_ids integer[], p_group_id text, p_window_seconds integer, p_from timestamp with time zone, p_to timestamp with time zone, p_step_seconds integer DEFAULT NULL::integer)
+function queue.merge_latency(p_queue_ids integer[], p_group_id text, p_window_seconds integer, p_from timestamp with time zone, p_to timestamp with time zone, p_step_seconds integer DEFAULT NULL::integer, p_measure text DEFAULT NULL::text)
     returns TABLE(queue_id integer, measure text, slot timestamp with time zone, count bigint, mean_us bigint, p50_us bigint, p90_us bigint, p95_us bigint, p99_us bigint, max_us bigint, negative_count bigint, exact boolean)
     language sql stable;
 

@@ -10,8 +10,7 @@ select q.name, l.slot, l.count, l.p95_us
 from queue.merge_latency(
     (select array_agg(k.queue_id) from queue.queues k
      where k.account_id = p_account_id and k.region = p_region and k.name = any (p_names)),
-    '', 3600, p_from, p_to, p_step_seconds) l
+    '', 3600, p_from, p_to, p_step_seconds, 'lag') l
 join queue.queues q on q.queue_id = l.queue_id
-where l.measure = 'lag'
 order by 1, 2
 $$;

@@ -40,14 +40,13 @@ select w.starts_at, w.ends_at, w.computed_at, w.arrivals, w.deliveries, w.redeli
     w.purged, w.expired, w.moved, w.depth, w.waiting, w.received, w.oldest_age_us, w.visible, w.in_flight, w.delayed,
     w.groups, w.top_group_share, w.gini, l.latencies, null
 from windows w
-left join (
-    select l.starts_at, jsonb_object_agg(l.measure, jsonb_build_object(
+cross join lateral (
+    select jsonb_object_agg(l.measure, jsonb_build_object(
             'count', l.count, 'mean_us', round(l.sum_us / l.count), 'p50_us', l.p50_us, 'p90_us', l.p90_us,
             'p95_us', l.p95_us, 'p99_us', l.p99_us, 'max_us', l.max_us, 'negative_count', l.negative_count,
             'exact', true))::text as latencies
-    from one q join queue.metrics_latency l on l.queue_id = q.queue_id
-    where l.window_seconds = p_window_seconds and l.group_id = p_group_id
-        and l.starts_at >= p_from and l.starts_at < p_to and l.count > 0
-    group by 1) l on l.starts_at = w.starts_at
+    from queue.metrics_latency l
+    where l.window_seconds = p_window_seconds and l.queue_id = w.queue_id and l.group_id = p_group_id
+        and l.measure in ('wait', 'processing', 'lag') and l.starts_at = w.starts_at and l.count > 0) l
 order by 1 nulls first
 $$;

@@ -1,4 +1,4 @@
-"""The command line: `penstock up | migrate | keys | settings | demo`.
+"""The command line: `penstock up | migrate | keys | metrics | settings | demo`.
 
 Imports stay inside the commands: `penstock up` must not carry boto3 about, nor `penstock settings` a web framework.
 """
@@ -16,6 +16,7 @@ from penstock import __version__
 from penstock.settings import SETTINGS, SettingError, Settings, as_markdown
 
 from .local.account import LocalError
+from .report.command import add_metrics
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -137,6 +138,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_keys(
         commands.add_parser("keys", help="keys of QUEUE_ACCESS=sigv4, and the one that signs SNS messages")
     )
+
+    add_metrics(commands.add_parser("metrics", help="a report of what the metrics job stored"))
 
     settings = commands.add_parser("settings", help="show every setting and its present value")
     settings.add_argument("--markdown", action="store_true", help="print docs/settings.md")

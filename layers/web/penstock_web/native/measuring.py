@@ -69,7 +69,12 @@ def queue_metrics(
     """Raises QueueDoesNotExist, InvalidParameterValue for what cannot be a group."""
     if group is not None:
         characters.check_group_id(group, "group")
-    rows = yield Sql(READ_METRICS, (arn_of(name, context), span.seconds, group or "", span.start, span.end))
+    return (yield from queue_windows(arn_of(name, context), name, span, group))
+
+
+def queue_windows(arn: str, name: str, span: Span, group: str | None) -> Generator[Effect, Any, QueueMetrics]:
+    """The same for a queue whose ARN is known. Raises QueueDoesNotExist."""
+    rows = yield Sql(READ_METRICS, (arn, span.seconds, group or "", span.start, span.end))
     if not rows:
         raise errors.QueueDoesNotExist
     return QueueMetrics(

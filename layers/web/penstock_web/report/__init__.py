@@ -1,0 +1,1 @@
+"""`penstock metrics report`: what the metrics job stored, as one HTML file with pictures that needs nothing else."""

@@ -1,0 +1,180 @@
+"""The report as HTML, section by section, as it is read. One file: no script, no font, no address of anything else."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from html import escape
+from importlib.resources import files
+
+from penstock.errors import QueueDoesNotExist
+
+from ..native.measuring import Span
+from ..native.metric_documents import Latency, QueueLag, QueueMetrics
+from .charts import Period, count_chart, duration_chart, heat_map, pareto, shade_legend, spark
+from .read import MOST_GROUPS, MOST_QUEUES, HeatMap, HotGroups, Reader
+from .svg import element
+from .words import count, duration, moment, rate
+
+STYLE = files(__package__).joinpath("report.css")
+STALE = timedelta(minutes=10)
+_COLUMNS = ("Queue", "Visible", "In flight", "Delayed", "Oldest", "Stored backlog", "Arrivals /s", "Drained /s",
+            "Empty in", "In an hour", "Forecast", "Wait p50", "Lag p50", "Lag p99", "Computed (UTC)")  # fmt: skip
+_WINDOWS = {"1m": "minute", "1h": "hour", "1d": "day"}
+
+
+def page(reader: Reader) -> Iterator[str]:
+    """The pieces of the document. Raises QueueDoesNotExist, before the first piece, for a queue that is not there."""
+    names = reader.busiest()
+    yield from _head(reader)
+    yield from _over_time(reader, names)
+    yield from _heat(reader.heat(names))
+    yield from _hot_groups(reader.hot_groups())
+    yield from _lag(reader)
+    yield "</body></html>\n"
+
+
+def _head(reader: Reader) -> Iterator[str]:
+    title = f"Penstock: {reader.queue or 'queues'}"
+    yield f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<style>{STYLE.read_text()}</style></head><body><h1>{escape(title)}</h1>"""
+    span = reader.span
+    now = datetime.now(UTC)
+    yield f'<p class="quiet">{moment(span.start)} to {moment(span.end)} UTC. Written {moment(now)}.</p>'
+    yield notice(next(reader.lag()).computed_at, now)
+
+
+def notice(computed_at: datetime | None, now: datetime) -> str:
+    """How old the data are."""
+    if computed_at is None:
+        return (
+            '<p class="notice">No metrics have been computed yet: <code>make metrics</code> runs the job.</p>'
+        )
+    if now - computed_at > STALE:
+        age = duration((now - computed_at).total_seconds() * 1_000_000)
+        return f'<p class="notice">Old data: the metrics job last ended {moment(computed_at)} UTC, {age} ago.</p>'
+    return f'<p class="quiet">Computed {moment(computed_at)} UTC.</p>'
+
+
+# --- over time -------------------------------------------------------------------------------------------------------
+def _over_time(reader: Reader, names: Sequence[str]) -> Iterator[str]:
+    yield "<h2>Depth and lag over time</h2>"
+    if not names:
+        yield "<p>No queue has metrics of this time.</p>"
+        return
+    if reader.queue is None:
+        yield f"<p>The queues with most arrivals, at most {MOST_QUEUES}.</p>"
+    yield (
+        '<ul class="legend">'
+        + _key("first", "depth; lag, median")
+        + _key("second", "lag, 99th percentile")
+        + "</ul>"
+    )
+    for name in names:
+        try:
+            yield _queue(reader.windows(name), reader.span)
+        except QueueDoesNotExist:
+            continue  # deleted meanwhile
+
+
+def _key(kind: str, text: str) -> str:
+    """A line of the legend."""
+    stroke = element("path", d="M1 4H27", class_=f"line {kind}")
+    return f'<li><svg viewBox="0 0 28 8" aria-hidden="true">{stroke}</svg>{text}</li>'
+
+
+def _queue(found: QueueMetrics, span: Span) -> str:
+    """Both pictures of a queue. A depth is that of a window's end; a lag belongs to the whole window."""
+    period = Period(span.start, span.end, timedelta(seconds=span.seconds * 1.5))
+    depth = [(window.ends_at, float(window.depth)) for window in found.windows]
+    lags = [(window.ends_at, window.lag) for window in found.windows if window.lag is not None]
+    lines = {
+        "first": [(at, float(lag.p50_us)) for at, lag in lags],
+        "second": [(at, float(lag.p99_us)) for at, lag in lags],
+    }
+    each = f"messages sent and not finished, each {_WINDOWS[span.window]}"
+    pictures = (
+        _figure(f"Depth: {each}", count_chart(f"Depth of {found.queue}", depth, period) if depth else ""),
+        _figure(
+            "Lag: from sending to deletion",
+            duration_chart(f"Lag of {found.queue}", lines, period) if lags else "",
+        ),
+    )
+    return f'<section><h3>{escape(found.queue)}</h3><div class="pair">{"".join(pictures)}</div></section>'
+
+
+def _figure(caption: str, picture: str) -> str:
+    return f"<figure><figcaption>{caption}</figcaption>{picture or '<p>Nothing in this time.</p>'}</figure>"
+
+
+# --- heat, groups ----------------------------------------------------------------------------------------------------
+def _heat(heat: HeatMap) -> Iterator[str]:
+    hours = int(heat.step / timedelta(hours=1))
+    yield f"<section><h2>Lag by queue and hour</h2><p>95th percentile, from sending to deletion; a column is {hours} h."
+    if not heat.cells:
+        yield " No message was deleted in this time.</p></section>"
+        return
+    yield f'</p><div class="wide">{heat_map(heat.names, heat.slots, heat.cells)}</div><ul class="legend">'
+    yield from (f'<li><i class="shade{number}"></i>{text}</li>' for number, text in shade_legend())
+    yield "<li><i></i>no message was deleted</li></ul></section>"
+
+
+def _hot_groups(groups: HotGroups) -> Iterator[str]:
+    yield "<section><h2>Hot message groups</h2>"
+    if groups.bars:
+        yield (
+            f"<p>Their shares of {count(groups.arrivals)} arrivals; at most {MOST_GROUPS} groups.</p>"
+            f'<ul class="legend">{_key("second", "with all groups above it")}</ul>'
+            f'<div class="wide">{pareto(groups.bars, groups.arrivals)}</div></section>'
+        )
+    else:
+        yield "<p>No message of a group arrived in this time.</p></section>"
+
+
+# --- the table -------------------------------------------------------------------------------------------------------
+def _lag(reader: Reader) -> Iterator[str]:
+    """Queues page by page; what is now was counted as the page was written."""
+    yield "<section><h2>Backlog now, and in an hour</h2>"
+    empty = True
+    for read in reader.lag():
+        if read.queues and empty:
+            heads = "".join(f'<th scope="col">{column}</th>' for column in _COLUMNS)
+            yield f'<div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>'
+            empty = False
+        yield from (_row(queue) for queue in read.queues)
+    if empty:
+        yield "<p>There is no queue.</p></section>"
+        return
+    yield "</tbody></table></div><p class=quiet>Visible, in flight, delayed and the age of the oldest message are those"
+    yield " of the moment of writing; the rest is as of the time in the last column, rates and latencies over the hour"
+    yield " before. “never”: more arrives than is drained.</p></section>"
+
+
+def _row(queue: QueueLag) -> str:
+    now, last = queue.now, queue.forecast[-1] if queue.forecast else None
+    cells = (
+        count(now.visible), count(now.in_flight), count(now.delayed), duration(now.oldest_age_us or None),
+        count(queue.backlog), rate(queue.arrival_rate), rate(queue.drain_rate), _drained(queue),
+        count(None) if last is None else f"{count(last.messages)} ({count(last.low)} to {count(last.high)})",
+        _spark(queue), _percentile(queue.wait, "p50_us"), _percentile(queue.lag, "p50_us"),
+        _percentile(queue.lag, "p99_us"), "not yet" if queue.computed_at is None else moment(queue.computed_at),
+    )  # fmt: skip
+    return f"<tr><td>{escape(queue.name)}</td>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+
+
+def _drained(queue: QueueLag) -> str:
+    if queue.drain_seconds is None:
+        return "never" if queue.backlog else count(None)
+    return duration(queue.drain_seconds * 1_000_000) if queue.drain_seconds else "now"
+
+
+def _percentile(latency: Latency | None, name: str) -> str:
+    return duration(None if latency is None else getattr(latency, name))
+
+
+def _spark(queue: QueueLag) -> str:
+    points = queue.forecast
+    if not points:
+        return ""
+    values, low, high = ([getattr(point, name) for point in points] for name in ("messages", "low", "high"))
+    return spark(values, low, high, f"From {count(values[0])} to {count(values[-1])} in an hour")

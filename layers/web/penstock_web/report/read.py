@@ -1,0 +1,122 @@
+"""What the report shows, read a piece at a time: nothing holds more than one queue's windows, or a page of queues."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from penstock import errors
+from penstock.arn import queue_arn
+from penstock.database import Database
+from penstock.drivers import run
+from penstock.settings import Settings
+from penstock.statements import READ_BUSIEST_QUEUES, READ_HOT_GROUPS, READ_LAG, READ_LAG_HEAT
+
+from ..native.measuring import MOST_WINDOWS, WINDOW_SECONDS, Span, queue_windows
+from ..native.metric_documents import LagPage, QueueMetrics, lag_page_of, utc
+from .charts import Bar, Cell
+
+MOST_QUEUES = 12
+MOST_GROUPS = 20
+MOST_SLOTS = 72
+PAGE = 200
+HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """Of each queue and slot the lag."""
+
+    names: list[str]
+    slots: list[datetime]
+    step: timedelta
+    cells: dict[tuple[str, datetime], Cell]
+
+
+@dataclass(frozen=True)
+class HotGroups:
+    """The hottest, and all arrivals of their queues."""
+
+    bars: list[Bar]
+    arrivals: int
+
+
+class Reader:
+    """Reads for one account and region, of one queue or of all. Raises ServiceUnavailable."""
+
+    def __init__(self, database: Database, settings: Settings, span: Span, queue: str | None) -> None:
+        self._database = database
+        self._place = (settings.queue_account_id, settings.queue_region)
+        self.span = span
+        self.queue = queue
+
+    def busiest(self) -> list[str]:
+        """The queues with most arrivals. Raises QueueDoesNotExist for one that was named and is not there."""
+        if self.queue is not None:
+            self._arn_of(self.queue)
+            if not self._lag(None, 1).queues:
+                raise errors.QueueDoesNotExist
+            return [self.queue]
+        asked = (*self._place, *coarse(self.span), MOST_QUEUES)
+        return [name for name, *_ in self._database.call(READ_BUSIEST_QUEUES, asked)]
+
+    def windows(self, name: str) -> QueueMetrics:
+        """One queue's. Raises QueueDoesNotExist when it was deleted meanwhile."""
+        found: QueueMetrics = run(queue_windows(self._arn_of(name), name, self.span, None), self._database)
+        return found
+
+    def _arn_of(self, name: str) -> str:
+        account, region = self._place
+        if (arn := queue_arn(region, account, name)) is None:
+            raise errors.QueueDoesNotExist
+        return arn
+
+    def heat(self, names: list[str]) -> HeatMap:
+        """Slots of so many hours that there are at most 72."""
+        start = self.span.start.replace(minute=0, second=0, microsecond=0)
+        hours = math.ceil((self.span.end - start) / HOUR)
+        step = math.ceil(hours / MOST_SLOTS) * HOUR
+        slots = [start + n * step for n in range(math.ceil(hours * HOUR / step))]
+        asked = (*self._place, names, start, self.span.end, int(step.total_seconds()))
+        rows = self._database.call(READ_LAG_HEAT, asked)
+        return HeatMap(names, slots, step, {(name, utc(at)): Cell(*cell) for name, at, *cell in rows})
+
+    def hot_groups(self) -> HotGroups:
+        """Those of all queues together, or of the one."""
+        asked = (*self._place, self.queue, *coarse(self.span), MOST_GROUPS)
+        rows = self._database.call(READ_HOT_GROUPS, asked)
+        several = self.queue is None
+        bars = [Bar(f"{name} / {group}" if several else group, arrivals) for name, group, arrivals, _ in rows]
+        return HotGroups(bars, max(rows[0][3] or 0, sum(bar.value for bar in bars)) if rows else 0)
+
+    def lag(self) -> Iterator[LagPage]:
+        """Pages of queues, at least one."""
+        after: str | None = None
+        while True:
+            page = self._lag(after, PAGE)
+            yield page
+            if len(page.queues) < PAGE:
+                return
+            after = page.queues[-1].name
+
+    def _lag(self, after: str | None, limit: int) -> LagPage:
+        return lag_page_of(self._database.call(READ_LAG, (*self._place, self.queue, after, limit)))
+
+
+def coarse(span: Span) -> tuple[int, datetime, datetime]:
+    """Window, from and to for sums over all queues: of more than six hours, hours instead of minutes."""
+    if span.window == "1m" and span.end - span.start > 6 * HOUR:
+        return WINDOW_SECONDS["1h"], span.start.replace(minute=0, second=0, microsecond=0), span.end
+    return span.seconds, span.start, span.end
+
+
+def span_of_report(start: datetime | None, end: datetime | None) -> Span:
+    """By default the last day; the windows are the shortest of which there are not too many. Raises ValueError."""
+    last = end or datetime.now(UTC)
+    first = start or last - timedelta(days=1)
+    if first >= last:
+        raise ValueError("--from must be before --to")
+    for window, seconds in WINDOW_SECONDS.items():
+        if (last - first).total_seconds() <= MOST_WINDOWS * seconds:
+            return Span(window, first, last)
+    raise ValueError(f"a report covers at most {MOST_WINDOWS} days")

@@ -1,0 +1,109 @@
+"""Pieces of SVG as text: elements, scales and ticks. Pure functions; whatever is shown is escaped here."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from html import escape
+from itertools import pairwise
+from typing import NamedTuple
+
+Point = tuple[float, float]
+
+_TIME_STEPS = [timedelta(minutes=n) for n in (1, 5, 10, 30, 60, 180, 360, 720, 1440)] + [
+    timedelta(days=n) for n in (2, 7, 14, 30, 90, 180, 365)
+]
+_MOST_TIME_TICKS = 7
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def element(name: str, /, *content: str, **attributes: object) -> str:
+    """`<name …>content</name>`; `class_` is `class`, `stroke_width` is `stroke-width`. The content is markup."""
+    written = "".join(
+        f' {key.strip("_").replace("_", "-")}="{_value(value)}"' for key, value in attributes.items()
+    )
+    return f"<{name}{written}>{''.join(content)}</{name}>" if content else f"<{name}{written}/>"
+
+
+def label(value: str, x: float, y: float, **attributes: object) -> str:
+    """Text at a place."""
+    return element("text", escape(value), x=x, y=y, **attributes)
+
+
+def tooltip(value: str) -> str:
+    """What a pointer that rests on the surrounding element shows, and a screen reader reads."""
+    return element("title", escape(value))
+
+
+def picture(description: str, width: float, height: float, *content: str) -> str:
+    """The whole picture; it shrinks with its column."""
+    return element(
+        "svg", tooltip(description), *content,
+        role="img", aria_label=description, viewBox=f"0 0 {_value(width)} {_value(height)}", width=width,
+    )  # fmt: skip
+
+
+def _value(value: object) -> str:
+    """A tenth of a pixel is enough."""
+    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else escape(str(value))
+
+
+class Scale(NamedTuple):
+    """Values from `low` to `high` to pixels from `start` to `end`; others go to the nearest end."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        share = (value - self.low) / (self.high - self.low) if self.high > self.low else 0.0
+        return self.start + min(1.0, max(0.0, share)) * (self.end - self.start)
+
+
+def paths(points: Sequence[tuple[datetime, Point]], gap: timedelta) -> Iterator[list[Point]]:
+    """The points as stretches: where more than `gap` lies between two, nothing is known, so no line is drawn."""
+    stretch: list[Point] = [point for _, point in points[:1]]
+    for (earlier, _), (later, point) in pairwise(points):
+        if later - earlier > gap:
+            yield stretch
+            stretch = []
+        stretch.append(point)
+    if stretch:
+        yield stretch
+
+
+def line(points: Sequence[Point]) -> str:
+    """Path data; a single point is a dot, as its cap is round."""
+    written = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    return f"M{written}h.01" if len(points) == 1 else f"M{written}"
+
+
+def area(points: Sequence[Point], base: float) -> str:
+    """Path data of what is between the points and the base line."""
+    return f"{line(points)}L{points[-1][0]:.1f} {base:.1f}L{points[0][0]:.1f} {base:.1f}Z"
+
+
+def count_ticks(greatest: float, most: int = 4) -> list[float]:
+    """0 and multiples of 1, 2 or 5 times a power of ten, a whole number; the last one is not below `greatest`."""
+    power = 10 ** max(0, math.floor(math.log10(max(1.0, greatest / most))))
+    step = next(n * power for n in (1, 2, 5, 10, 20) if n * power * most >= greatest)
+    return [float(step * n) for n in range(max(1, math.ceil(greatest / step)) + 1)]
+
+
+def time_ticks(start: datetime, end: datetime) -> list[tuple[datetime, str]]:
+    """At most eight moments, in UTC, at whole steps; at midnight the date stands for the time."""
+    step = next((s for s in _TIME_STEPS if (end - start) / s <= _MOST_TIME_TICKS), _TIME_STEPS[-1])
+    first = math.ceil((start - _EPOCH) / step)
+    moments = [_EPOCH + step * n for n in range(first, math.floor((end - _EPOCH) / step) + 1)]
+    return [(at, _time_label(at, step)) for at in moments]
+
+
+def _time_label(at: datetime, step: timedelta) -> str:
+    if step >= timedelta(days=90):
+        return f"{at:%b %Y}"
+    return f"{at.day} {at:%b}" if at.hour == at.minute == 0 else f"{at:%H:%M}"
+
+
+def joined(parts: Iterable[str]) -> str:
+    """Markup one after the other."""
+    return "".join(parts)
