@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
 
 GAMMA = 1.02 / 0.98
+START_OF_RUNS = datetime(2026, 3, 28, tzinfo=UTC)
 ZERO_BUCKET = -(2**31)
 COUNTS = ("arrivals", "deliveries", "redeliveries", "deletions", "dead_lettered", "purged", "expired", "moved", "depth",
           "waiting", "received")  # fmt: skip
@@ -79,6 +80,11 @@ def add_forecast(db: Connection, queue_id: int, computed_at: datetime, **columns
         "forecast_high": [700.0 - 25 * n for n in range(1, 13)],
     }
     insert(db, "metrics_forecast", queue_id=queue_id, computed_at=computed_at, **{**known, **columns})
+
+
+def add_run(db: Connection, finished_at: datetime | None, error: str | None = None) -> None:
+    """A run of the job."""
+    insert(db, "metrics_run", mode="once", started_at=START_OF_RUNS, finished_at=finished_at, error=error)
 
 
 def new_queue(db: Connection, name: str) -> int:

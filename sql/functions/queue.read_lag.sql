@@ -1,9 +1,11 @@
 -- queue.read_lag(account, region, name, after, limit): how far behind the consumers of each queue are, in the order of
 -- names, those after p_after (null: from the first), or of the one called p_name. Now: counts from the live tables. As
--- of computed_at: rates (messages a second), time to drain, the forecast, and the latencies of the hour before the
--- newest forecast of any queue, out of the 1-minute windows (JSON by measure, see merge_latency).
--- The first row has no name: from_at and to_at are that hour, computed_at is when that forecast was made (null: there
--- is none, and the hour is the last one), latencies are those of the installation: fire and webhook.
+-- of computed_at (null: the last run found the queue idle for an hour, or did not know it): rates (messages a second),
+-- time to drain, the forecast. Latencies (JSON by measure, see merge_latency) are those of the two 1-hour windows up to
+-- the end of the last run: the windows of 60 minutes would be 30 times the work.
+-- The first row has no name: from_at and to_at are the time of the latencies, computed_at is when the last run that
+-- succeeded ended (null: none did, and the time is that up to now), latencies are those of the installation: fire,
+-- webhook.
 -- Index: queues_account_id_region_name_key, metrics_latency_pkey. Cost: count_messages for each queue.
 -- Called by: GET /v1/metrics/lag, `penstock metrics report`.
 create or replace function queue.read_lag(p_account_id text, p_region text, p_name text, p_after text, p_limit int)
@@ -15,10 +17,13 @@ language plpgsql stable as $$
 #variable_conflict use_column
 declare
     v_computed_at timestamptz;
+    v_from timestamptz;
     v_to timestamptz;
 begin
-    select max(f.computed_at) into v_computed_at from queue.metrics_forecast f;
-    v_to := date_trunc('minute', coalesce(v_computed_at, clock_timestamp()));
+    select r.finished_at into v_computed_at from queue.metrics_run r
+    where r.finished_at is not null and r.error is null order by r.run_id desc limit 1;
+    v_to := coalesce(v_computed_at, clock_timestamp());
+    v_from := date_trunc('hour', v_to, 'UTC') - interval '1 hour';
     return query
     with page as materialized (
         select q.* from queue.queues q
@@ -28,10 +33,9 @@ begin
     latency as (
         select l.queue_id,
             jsonb_object_agg(l.measure, to_jsonb(l) - array['queue_id', 'measure', 'slot'])::text as measures
-        from queue.merge_latency(
-            (select array_agg(p.queue_id) || 0 from page p), '', 60, v_to - interval '1 hour', v_to) l
+        from queue.merge_latency((select array_agg(p.queue_id) || 0 from page p), '', 3600, v_from, v_to) l
         group by 1)
-    select null::text, v_to - interval '1 hour', v_to, v_computed_at, null::bigint, null::bigint, null::bigint,
+    select null::text, v_from, v_to, v_computed_at, null::bigint, null::bigint, null::bigint,
         null::bigint, null::bigint, null::float8, null::float8, null::float8, null::timestamptz[], null::float8[],
         null::float8[], null::float8[], (select l.measures from latency l where l.queue_id = 0)
     union all

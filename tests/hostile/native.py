@@ -100,7 +100,7 @@ def metrics(rng: Random, queue: str) -> Native:
     ))  # fmt: skip
     return rng.choice((
         ("GET", f"/queues/{queue}/metrics?{query}", b""), ("GET", f"/queues/{_name(rng)}/metrics", b""),
-        ("GET", f"/metrics/lag?limit={_number(rng, 1, 1_000)}", b""), ("POST", f"/queues/{queue}/metrics", {}),
+        ("GET", f"/metrics/lag?limit={_number(rng, 1, 200)}", b""), ("POST", f"/queues/{queue}/metrics", {}),
         ("GET", f"/metrics/lag?next={quote(values.text(rng, lambda text: 0 < len(text) < 5_000))}", b""),
     ))  # fmt: skip
 

@@ -13,7 +13,7 @@ import pytest
 
 from penstock import statements
 from tests.database import Database, TestServer
-from tests.metric_rows import add_forecast, add_latency, add_window, nearest_rank, new_queue
+from tests.metric_rows import add_forecast, add_latency, add_run, add_window, nearest_rank, new_queue
 from tests.sql.calls import ACCOUNT, REGION, Connection, call
 
 START = datetime(2026, 3, 29, tzinfo=UTC)
@@ -149,15 +149,20 @@ def lag(db: Connection, name: str | None = None, after: str | None = None, limit
 def test_lag_has_the_present_beside_what_is_stored(db: Connection) -> None:
     queue, other = new_queue(db, "a"), new_queue(db, "b")
     db.execute("select queue.send('a', '1'), queue.send('a', '2', p_delay => 60)")
-    add_forecast(db, queue, START + HOUR + timedelta(seconds=30))
-    add_latency(db, queue, START, [1_000] * 3)
-    add_latency(db, queue, START + HOUR, [9_000_000])  # of the minute that is not over
-    add_latency(db, 0, START + MINUTE, [7], measure="fire")
+    add_forecast(db, queue, START + HOUR)
+    ended = START + HOUR + timedelta(seconds=30)
+    add_run(db, START)
+    add_run(db, ended)
+    add_run(db, ended + HOUR, error="no memory")
+    add_run(db, None)
+    for hour, durations in ((-1, [8_000]), (0, [1_000] * 3), (1, [1_000]), (2, [9_000])):
+        add_latency(db, queue, START + hour * HOUR, durations, seconds=3600)
+    add_latency(db, 0, START + HOUR, [7], measure="fire", seconds=3600)
     installation, first, second = lag(db)
-    assert installation[1:4] == (START, START + HOUR, START + HOUR + timedelta(seconds=30))
+    assert installation[1:4] == (START, ended, ended)
     assert json.loads(installation[16])["fire"]["max_us"] == 7
     assert (first[0], first[4:7], first[8], first[11]) == ("a", (1, 0, 1), 600, 1200.0)
-    assert json.loads(first[16])["lag"]["max_us"] == 1_000
+    assert [json.loads(first[16])["lag"][name] for name in ("count", "max_us")] == [4, 1_000]
     assert (second[0], second[3], second[8], second[16]) == ("b", None, None, None)
     assert other != queue
 
@@ -175,7 +180,7 @@ def test_heat_merges_hours(db: Connection) -> None:
     queue = new_queue(db, "a")
     for hour in range(3):
         add_latency(db, queue, START + hour * HOUR, [1000 * (hour + 1)] * 10, seconds=3600)
-    rows = call(db, statements.READ_LAG_HEAT, *PLACE, ["a", "none"], START, END, 7200)
+    rows = call(db, statements.READ_LAG_HEAT, *PLACE, ["a", "none"], 3600, START, END, 7200)
     assert [(name, slot, count) for name, slot, count, _ in rows] == [
         ("a", START, 20), ("a", START + 2 * HOUR, 10),
     ]  # fmt: skip

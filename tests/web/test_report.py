@@ -13,7 +13,7 @@ import pytest
 
 from penstock_web.cli import main
 from tests.database import Database, TestServer
-from tests.metric_rows import add_forecast, add_latency, add_window, new_queue
+from tests.metric_rows import add_forecast, add_latency, add_run, add_window, new_queue
 
 START = datetime(2026, 3, 29, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -36,6 +36,7 @@ def database(postgres: TestServer) -> Iterator[Database]:
                 add_latency(db, orders, START + minute * MINUTE, [2_000, 3_000, 90_000_000])
             add_latency(db, orders, START + HOUR, [2_000_000, 90_000_000], seconds=3600)
             add_forecast(db, orders, START + 2 * HOUR)
+            add_run(db, START + 2 * HOUR)
         yield database
 
 
@@ -99,8 +100,8 @@ def test_the_table(tmp_path: Path) -> None:
     rows = re.findall(r"<tr><td>(.*?)</tr>", page)
     cells = [re.sub(r"<svg.*?</svg>", "(picture)", row).replace("</td>", "").split("<td>") for row in rows]
     assert cells == [
-        ["bills", "0", "0", "0", "-", "-", "-", "-", "-", "-", "", "-", "-", "-", "not yet"],
-        ["orders", "0", "0", "0", "-", "600", "1.50", "2.00", "20 min", "0 (0 to 400)", "(picture)", "-", "3 ms",
+        ["bills", "0", "0", "0", "-", "-", "-", "-", "-", "-", "", "-", "-", "-", "-"],
+        ["orders", "0", "0", "0", "-", "600", "1.50", "2.00", "20 min", "0 (0 to 400)", "(picture)", "-", "2 s",
          "1.5 min", "2026-03-29 02:00"],
     ]  # fmt: skip
 

@@ -140,7 +140,7 @@ RETRY_WEBHOOK = Statement("queue.retry_webhook", ("text", "int8"))
 READ_METRICS = Statement("queue.read_metrics", ("text", "int4", "text", "timestamptz", "timestamptz"))
 READ_LAG = Statement("queue.read_lag", ("text", "text", "text", "text", "int4"))
 READ_LAG_HEAT = Statement(
-    "queue.read_lag_heat", ("text", "text", "text[]", "timestamptz", "timestamptz", "int4")
+    "queue.read_lag_heat", ("text", "text", "text[]", "int4", "timestamptz", "timestamptz", "int4")
 )
 READ_HOT_GROUPS = Statement(
     "queue.read_hot_groups", ("text", "text", "text", "int4", "timestamptz", "timestamptz", "int4")

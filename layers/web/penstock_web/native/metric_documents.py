@@ -111,7 +111,8 @@ class ForecastPoint(Struct):
 
 class QueueLag(Struct):
     """How far behind a queue's consumers are. Rates: messages a second. `drain_seconds`: until the backlog is gone at
-    these rates, null for never. All but `now` is as of `computed_at`, which is null for a queue not looked at yet."""
+    these rates, null for never. All but `now` is as of `computed_at`, which is null where the metrics job found nothing
+    for an hour, or has not been yet."""
 
     name: str
     now: Now
@@ -128,8 +129,8 @@ class QueueLag(Struct):
 
 class LagPage(Struct, rename={"from_": "from"}):
     """Queues in the order of their names; `next`, when there is one, asks for the following page. Latencies are those
-    of [`from`, `to`). `computed_at`: when the metrics job last ended well, null for never. `fire` and `webhook`: how
-    late schedules and webhooks of the whole installation were."""
+    of [`from`, `to`): of an hour of the clock and what there is of the next. `computed_at`: when the metrics job last
+    succeeded, null for never. `fire` and `webhook`: how late schedules and webhooks of the whole installation were."""
 
     from_: datetime
     to: datetime

@@ -43,7 +43,7 @@ async def queue_metrics(
 @router.get("/metrics/lag", response_class=Response, responses=_answers(LagPage))
 async def lag(
     call: Call,
-    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    limit: Annotated[int, Query(ge=1, le=200)] = 100,
     next: str | None = None,  # noqa: A002
     format: Format = "json",  # noqa: A002
 ) -> Response:

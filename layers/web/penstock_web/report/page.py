@@ -109,12 +109,13 @@ def _figure(caption: str, picture: str) -> str:
 
 # --- heat, groups ----------------------------------------------------------------------------------------------------
 def _heat(heat: HeatMap) -> Iterator[str]:
-    hours = int(heat.step / timedelta(hours=1))
-    yield f"<section><h2>Lag by queue and hour</h2><p>95th percentile, from sending to deletion; a column is {hours} h."
+    yield "<section><h2>Lag by queue and hour</h2>"
     if not heat.cells:
-        yield " No message was deleted in this time.</p></section>"
+        yield "<p>No message was deleted in this time.</p></section>"
         return
-    yield f'</p><div class="wide">{heat_map(heat.names, heat.slots, heat.cells)}</div><ul class="legend">'
+    width = duration(heat.step.total_seconds() * 1_000_000)
+    yield f"<p>95th percentile of the time from sending to deletion; a column is {width}.</p>"
+    yield f'<div class="wide">{heat_map(heat.names, heat.slots, heat.cells)}</div><ul class="legend">'
     yield from (f'<li><i class="shade{number}"></i>{text}</li>' for number, text in shade_legend())
     yield "<li><i></i>no message was deleted</li></ul></section>"
 
@@ -145,9 +146,10 @@ def _lag(reader: Reader) -> Iterator[str]:
     if empty:
         yield "<p>There is no queue.</p></section>"
         return
-    yield "</tbody></table></div><p class=quiet>Visible, in flight, delayed and the age of the oldest message are those"
-    yield " of the moment of writing; the rest is as of the time in the last column, rates and latencies over the hour"
-    yield " before. “never”: more arrives than is drained.</p></section>"
+    yield '</tbody></table></div><p class="quiet">Visible, in flight, delayed and the age of the oldest message are'
+    yield " those of the moment of writing; the rest is as of the time in the last column, rates over the hour"
+    yield " before, latencies of that hour of the clock and the one before it. “never”: more arrives than is drained."
+    yield "</p></section>"
 
 
 def _row(queue: QueueLag) -> str:
@@ -157,7 +159,7 @@ def _row(queue: QueueLag) -> str:
         count(queue.backlog), rate(queue.arrival_rate), rate(queue.drain_rate), _drained(queue),
         count(None) if last is None else f"{count(last.messages)} ({count(last.low)} to {count(last.high)})",
         _spark(queue), _percentile(queue.wait, "p50_us"), _percentile(queue.lag, "p50_us"),
-        _percentile(queue.lag, "p99_us"), "not yet" if queue.computed_at is None else moment(queue.computed_at),
+        _percentile(queue.lag, "p99_us"), count(None) if queue.computed_at is None else moment(queue.computed_at),
     )  # fmt: skip
     return f"<tr><td>{escape(queue.name)}</td>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
 

@@ -20,7 +20,7 @@ MOST_QUEUES = 12
 MOST_GROUPS = 20
 MOST_SLOTS = 72
 PAGE = 200
-HOUR = timedelta(hours=1)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,20 @@ class Reader:
         return arn
 
     def heat(self, names: list[str]) -> HeatMap:
-        """Slots of so many hours that there are at most 72."""
+        """Slots of so many hours, or days when the span is in days, that there are at most 72."""
+        unit = DAY if self.span.window == "1d" else HOUR
         start = self.span.start.replace(minute=0, second=0, microsecond=0)
-        hours = math.ceil((self.span.end - start) / HOUR)
-        step = math.ceil(hours / MOST_SLOTS) * HOUR
-        slots = [start + n * step for n in range(math.ceil(hours * HOUR / step))]
-        asked = (*self._place, names, start, self.span.end, int(step.total_seconds()))
+        units = math.ceil((self.span.end - start) / unit)
+        step = math.ceil(units / MOST_SLOTS) * unit
+        slots = [start + n * step for n in range(math.ceil(units * unit / step))]
+        asked = (
+            *self._place,
+            names,
+            int(unit.total_seconds()),
+            start,
+            self.span.end,
+            int(step.total_seconds()),
+        )
         rows = self._database.call(READ_LAG_HEAT, asked)
         return HeatMap(names, slots, step, {(name, utc(at)): Cell(*cell) for name, at, *cell in rows})
 
@@ -113,7 +121,7 @@ def coarse(span: Span) -> tuple[int, datetime, datetime]:
 def span_of_report(start: datetime | None, end: datetime | None) -> Span:
     """By default the last day; the windows are the shortest of which there are not too many. Raises ValueError."""
     last = end or datetime.now(UTC)
-    first = start or last - timedelta(days=1)
+    first = start or last - DAY
     if first >= last:
         raise ValueError("--from must be before --to")
     for window, seconds in WINDOW_SECONDS.items():
