@@ -1446,7 +1446,7 @@ function queue.read_lag(p_account_id text, p_region text, p_name text, p_after t
     returns TABLE(name text, from_at timestamp with time zone, to_at timestamp with time zone, computed_at timestamp with time zone, visible bigint, in_flight bigint, delayed bigint, oldest_age_us bigint, backlog bigint, arrival_rate double precision, drain_rate double precision, drain_seconds double precision, forecast_at timestamp with time zone[], forecast double precision[], forecast_low double precision[], forecast_high double precision[], latencies text)
     language plpgsql stable;
 
-function queue.read_lag_heat(p_account_id text, p_region text, p_names text[], p_from timestamp with time zone, p_to timestamp with time zone, p_step_seconds integer)
+function queue.read_lag_heat(p_account_id text, p_region text, p_names text[], p_window_seconds integer, p_from timestamp with time zone, p_to timestamp with time zone, p_step_seconds integer)
     returns TABLE(name text, slot timestamp with time zone, count bigint, p95_us bigint)
     language sql stable;
 
