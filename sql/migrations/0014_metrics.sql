@@ -98,6 +98,7 @@ create table queue.metrics_run (
     finished_at timestamptz,
     from_at timestamptz,
     to_at timestamptz,
+    recorded_below xid8,            -- what later transactions recorded is left to the next run
     rows_read bigint not null default 0,
     rows_written bigint not null default 0,
     error text

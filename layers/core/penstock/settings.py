@@ -125,6 +125,8 @@ SETTINGS: Final = (
             "them.", secret=True),
     Setting("QUEUE_HISTORY_DAYS", 30, "days", "How long it is kept what became of each message (without its "
             "body), for metrics.", 1),
+    Setting("QUEUE_METRICS_TIMEZONE", "UTC", "time zone", "Whose calendar days the metrics of a day are of, such as "
+            "`Europe/Berlin`. After a change, days are computed anew with `--from`, see [metrics.md](metrics.md)."),
     Setting("QUEUE_DRAIN_SECONDS", 4, "seconds", "After SIGTERM or Ctrl-C: longest wait for requests under "
             "way.", 0),
     Setting("QUEUE_TRACING", False, "", "Functions of Lambda write a segment of X-Ray for each invocation. It needs a "
@@ -180,6 +182,7 @@ class Settings:
     webhook_allow_cidrs: str
     webhook_signing_secret: str = field(repr=False)
     queue_history_days: int
+    queue_metrics_timezone: str
     queue_drain_seconds: int
     queue_tracing: bool
     log_level: str

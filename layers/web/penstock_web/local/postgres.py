@@ -66,11 +66,25 @@ class Postgres:
 
     def service_dsn(self, database: str = DATABASE) -> str:
         """For the service and for applications: TCP, with the password."""
-        return f"postgresql://{ROLE}:{self.password}@127.0.0.1:{self.port}/{database}"
+        return _service_dsn(self.port, self.password, database)
 
     def superuser_dsn(self, database: str = "postgres") -> str:
         """For administration: the socket, whose folder only the server's user and root can enter."""
         return f"host={self.socket_directory} port={self.port} user=postgres dbname={database}"
+
+
+def service_dsn(state: Path) -> str | None:
+    """Where the database of a state folder was last started; None when there is none, or its password is not ours."""
+    try:
+        home = state / "postgres"
+        port, password = (home / "port").read_text(), (home / "password").read_text()
+    except OSError:
+        return None
+    return _service_dsn(int(port), password, DATABASE)
+
+
+def _service_dsn(port: int, password: str, database: str) -> str:
+    return f"postgresql://{ROLE}:{password}@127.0.0.1:{port}/{database}"
 
 
 @contextmanager

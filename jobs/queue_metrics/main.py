@@ -1,0 +1,88 @@
+"""The command line: `python -m jobs.queue_metrics`, `make metrics`, or the program that spark-submit is given."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import psycopg
+
+from penstock.settings import SettingError, Settings
+
+from .address import NoDatabaseError, database_address
+from .continuous import follow
+from .java import NoJavaError
+from .read import Database
+from .run import Asked, aloud, compute, silent
+from .session import open_session
+from .span import zone_of
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Returns the exit status: 0, or 1 with one line on standard error."""
+    options = parser().parse_args(arguments)
+    try:
+        return _run(options)
+    except (NoDatabaseError, NoJavaError, SettingError, ValueError, psycopg.OperationalError) as error:
+        print(f"queue_metrics: {' '.join(str(error).split())}", file=sys.stderr)
+        return 1
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options."""
+    made = argparse.ArgumentParser(
+        prog="python -m jobs.queue_metrics",
+        description="Computes metrics of queues from their history into queue.metrics_*. Without --from: what has "
+        "changed since the last run; the first time, everything.",
+    )
+    made.add_argument(
+        "--from", dest="start", metavar="TIME", help="first day to compute: 2026-03-29, or a time"
+    )
+    made.add_argument("--to", dest="end", metavar="TIME", help="compute up to this time; default: now")
+    made.add_argument(
+        "--continuous", action="store_true", help="go on, computing what changes, until stopped"
+    )
+    made.add_argument(
+        "--interval-seconds", type=int, default=60, help="with --continuous; default: %(default)s"
+    )
+    made.add_argument(
+        "--master", help="of Spark, such as spark://host:7077; default: this machine, all cores"
+    )
+    made.add_argument("--jdbc-jar", metavar="PATH", help="read by JDBC with this driver instead of by Arrow")
+    made.add_argument("--data-dir", type=Path, metavar="PATH", help="state folder of the local service")
+    made.add_argument("--quiet", action="store_true", help="no progress on standard error")
+    return made
+
+
+def _run(options: argparse.Namespace) -> int:
+    settings = Settings.read(os.environ)
+    zone = zone_of(settings.queue_metrics_timezone)
+    asked = Asked(zone, instant(options.start, zone), instant(options.end, zone))
+    address = database_address(settings, options.data_dir)
+    session = open_session(options.master, options.jdbc_jar or "")
+    database = Database(session, address, jdbc=bool(options.jdbc_jar))
+    say = silent if options.quiet else aloud
+    try:
+        if options.continuous:
+            follow(database, asked, options.interval_seconds, say)
+        else:
+            run = compute(database, asked, say=say)
+            say(f"run {run.run_id}: {run.rows_read:,} messages read, {run.rows_written:,} rows written")
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        session.stop()
+    return 0
+
+
+def instant(text: str | None, zone: ZoneInfo) -> datetime | None:
+    """A date or a time of ISO 8601; without an offset it is one of `zone`. Raises ValueError."""
+    if text is None:
+        return None
+    at = datetime.fromisoformat(text)
+    return (at if at.tzinfo else at.replace(tzinfo=zone)).astimezone(UTC)

@@ -1,0 +1,87 @@
+"""The results as DataFrames, from messages: what is put together from the transforms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from . import latency, occupancy, transforms
+from .columns import GROUP, WHOLE_QUEUE, WINDOW, with_whole_queues
+from .span import Span
+from .windows import in_windows
+
+Cut = Callable[[DataFrame], DataFrame]
+_BROADCAST_ROWS = 2_000_000
+_CUBE = ("sent_us", "received_us", "finished_us", "outcome", "messages", "oldest_us", "again")
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What all results need. `cut`: computes and stores a DataFrame that is used more than once."""
+
+    days: DataFrame
+    span: Span
+    cut: Cut
+
+
+def windows(messages: DataFrame, live: DataFrame, frame: Frame) -> DataFrame:
+    """Rows of metrics_window: whole queues, and their busiest groups."""
+    cube = frame.cut(messages.transform(transforms.occurrences).transform(with_whole_queues(_CUBE)))
+    changed = frame.cut(cube.transform(occupancy.changes))
+    happened = cube.transform(transforms.happenings(frame.span.now_us)).transform(
+        in_windows(frame.days, frame.span)
+    )
+    quiet = changed.where(F.col("group_id") == WHOLE_QUEUE).transform(occupancy.held(frame.days, frame.span))
+    counts = frame.cut(happened.unionByName(quiet).transform(transforms.totals))
+    rows = frame.cut(
+        counts.where(F.col("group_id") == WHOLE_QUEUE).unionByName(counts.transform(transforms.busiest))
+    )
+    moments = frame.cut(rows.select(*GROUP, "ends_us").distinct())
+    named = moments.select(*GROUP).distinct()
+    at = [*GROUP, "ends_us"]
+    return (
+        rows.join(changed.join(named, [*GROUP], "left_semi").transform(occupancy.levels(moments)), at)
+        .join(cube.join(named, [*GROUP], "left_semi").transform(occupancy.oldest(moments)), at)
+        .join(counts.transform(transforms.skew), [*WINDOW], "left")
+        .withColumns(
+            {
+                "received": F.col("depth") - F.col("waiting"),
+                "groups": F.when(F.col("group_id") == WHOLE_QUEUE, F.coalesce("groups", F.lit(0))),
+                "oldest_age_us": F.col("ends_us") - F.col("oldest_us"),
+            }
+        )
+        .transform(transforms.with_states(live.transform(transforms.states), frame.span.now_us))
+    )
+
+
+def latencies(messages: DataFrame, others: DataFrame, named: DataFrame, frame: Frame) -> DataFrame:
+    """Rows of metrics_latency. `others`: durations of the installation; `named`: the windows of groups that count."""
+    columns = ("measure", "at_us", "us", "negative", "bucket")
+    measured = messages.transform(latency.durations).unionByName(others).transform(latency.with_buckets)
+    counted = measured.transform(latency.buckets).transform(
+        with_whole_queues(("measure", "at_us", "bucket", "n", "least", "most", "total", "negative"))
+    )
+    of_windows = counted.transform(in_windows(frame.days, frame.span)).transform(_only(named))
+    places = frame.cut(of_windows.transform(latency.merged).transform(latency.ranked))
+    wanted = frame.cut(places.transform(latency.open_ranks))
+    small = wanted.count() <= _BROADCAST_ROWS
+    values = measured.transform(with_whole_queues(columns)).transform(in_windows(frame.days, frame.span))
+    found = values.transform(latency.candidates(F.broadcast(wanted) if small else wanted))
+    return places.transform(latency.summaries(found))
+
+
+def groups_of(rows: DataFrame) -> DataFrame:
+    """The windows of groups that are in metrics_window."""
+    return rows.where(F.col("group_id") != WHOLE_QUEUE).select(*WINDOW)
+
+
+def _only(named: DataFrame) -> Callable[[DataFrame], DataFrame]:
+    def transform(rows: DataFrame) -> DataFrame:
+        whole = rows.where(F.col("group_id") == WHOLE_QUEUE)
+        groups = rows.where(F.col("group_id") != WHOLE_QUEUE).join(named, [*WINDOW], "left_semi")
+        return whole.unionByName(groups)
+
+    return transform

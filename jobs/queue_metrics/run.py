@@ -1,0 +1,178 @@
+"""One run: which days, what is read, what is computed, what is written."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from . import forecast, latency, ledger, results
+from .address import open_connection
+from .columns import messages_of
+from .ledger import Run
+from .read import Database
+from .snapshot import Snapshot, held_snapshot
+from .span import Span, moment
+from .tables import FINISHED, FIRES, LIVE, WEBHOOKS, history_pieces, live_pieces
+from .windows import calendar
+from .write import replace_forecasts, replace_windows
+
+_CLOCKS: Final = timedelta(
+    days=1
+)  # a row may be recorded so long before the time that a changed clock gave it
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the caller wants: days of `zone` from `start` to `end`; None: what has changed, up to now."""
+
+    zone: ZoneInfo
+    start: datetime | None = None
+    end: datetime | None = None
+
+
+@dataclass(slots=True)
+class Step:
+    """A part of a run, for who waits for it."""
+
+    rows: int = 0
+
+
+@dataclass(slots=True)
+class Job:
+    """A run under way."""
+
+    database: Database
+    run: Run
+    say: Callable[[str], None]
+    kept: list[DataFrame] = field(default_factory=list)
+
+    def keep(self, rows: DataFrame) -> DataFrame:
+        """Stored when it is first computed, in columns, in memory or on disk: for what was read."""
+        stored = rows.persist(StorageLevel.MEMORY_AND_DISK)
+        self.kept.append(stored)
+        return stored
+
+    def cut(self, rows: DataFrame) -> DataFrame:
+        """Computed and stored, without the plan that led to it, which would be planned again at each use."""
+        return rows.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK)
+
+    @contextmanager
+    def step(self, what: str) -> Iterator[Step]:
+        """Says that it begins, and how long it took."""
+        step, began = Step(), time.monotonic()
+        self.say(what)
+        yield step
+        self.say(f"{what}: {step.rows:,} rows, {time.monotonic() - began:.1f} s")
+
+    def forget(self) -> None:
+        for rows in self.kept:
+            rows.unpersist()
+        self.kept.clear()
+
+
+def compute(
+    database: Database, asked: Asked, mode: str = "once", say: Callable[[str], None] | None = None
+) -> Run:
+    """Computes and replaces the windows of the days asked for. Returns what was read and written."""
+    with ledger.recorded_run(database.address, mode) as run:
+        job = Job(database, run, say or silent)
+        try:
+            with held_snapshot(database.address) as snapshot:
+                live = job.keep(_live(job, snapshot))
+                held = live.count()
+            span = span_of(database.address, asked, snapshot)
+            run.covers(moment(span.start_us), min(snapshot.at, moment(span.end_us)), snapshot.below)
+            job.say(f"from {moment(span.start_us):%Y-%m-%d %H:%M} UTC on; {held:,} messages in the tables")
+            _compute(job, snapshot, span, live)
+        finally:
+            job.forget()
+    return run
+
+
+def span_of(address: str, asked: Asked, snapshot: Snapshot) -> Span:
+    """The days that were asked for, else those in which something may have changed since the last run."""
+    with open_connection(address) as connection:
+        start = asked.start
+        if start is None:
+            last = ledger.last_run(connection)
+            start = ledger.changed_since(connection, last) if last else ledger.earliest_message(connection)
+    end = asked.end or snapshot.at + timedelta(microseconds=1)
+    return Span.of(min(start or snapshot.at, end), end, snapshot.at, asked.zone)
+
+
+def _live(job: Job, snapshot: Snapshot) -> DataFrame:
+    with open_connection(job.database.address) as connection:
+        pieces = live_pieces(connection)
+    return job.database.read(LIVE, pieces, snapshot.exported).transform(messages_of)
+
+
+def _compute(job: Job, snapshot: Snapshot, span: Span, live: DataFrame) -> None:
+    since = moment(span.start_us) - _CLOCKS
+    with open_connection(job.database.address) as connection:
+        finished = [
+            f"{piece} and {snapshot.sees}" for piece in history_pieces(connection, "queue.history", since)
+        ]
+        webhooks = [
+            f"{piece} and {snapshot.sees}"
+            for piece in history_pieces(connection, "queue.webhook_history", since)
+        ]
+    fires = [f"fired_at >= '{since.isoformat()}' and fired_at <= '{snapshot.at.isoformat()}'"]
+    read = job.database.read(FINISHED, finished).transform(messages_of).unionByName(live.drop("state"))
+    with job.step(f"reading the history in {len(finished)} pieces") as step:
+        messages = job.keep(read.where(_concerns(span)))
+        step.rows = messages.count()
+    job.run.progress(read=step.rows)
+    others = (
+        job.database.read(FIRES, fires)
+        .transform(latency.of_installation("fire"))
+        .unionByName(job.database.read(WEBHOOKS, webhooks).transform(latency.of_installation("webhook")))
+    )
+    _write(job, span, messages, live, others, snapshot)
+
+
+def _write(
+    job: Job, span: Span, messages: DataFrame, live: DataFrame, others: DataFrame, now: Snapshot
+) -> None:
+    frame = results.Frame(calendar(job.database.session, span), span, job.cut)
+    address = job.database.address
+    with job.step("counts and depths of windows") as step:
+        rows = job.cut(results.windows(messages, live, frame))
+        step.rows = replace_windows(rows, "metrics_window", span, address)
+    job.run.progress(written=step.rows)
+    with job.step("latencies of windows") as step:
+        found = results.latencies(messages, others, results.groups_of(rows), frame)
+        step.rows = replace_windows(found, "metrics_latency", span, address)
+    job.run.progress(written=step.rows)
+    if span.end_us > now.now_us:
+        with job.step("forecasts") as step:
+            backlog = live.where("finished_us is null").groupBy("queue_id").agg(F.count("*").alias("backlog"))
+            told = rows.transform(forecast.forecasts(now.now_us, backlog))
+            step.rows = replace_forecasts(told.collect(), address)
+        job.run.progress(written=step.rows)
+
+
+def _concerns(span: Span) -> Column:
+    """Messages that were there in the span, or of which something happened in it."""
+    first = F.least("sent_us", "received_us", "finished_us")
+    last = F.greatest("sent_us", "received_us", "finished_us")
+    low, high = span.bounds(3600)
+    return (first < high) & ((last >= low) | F.col("finished_us").isNull())
+
+
+def silent(text: str) -> None:
+    """Says nothing."""
+
+
+def aloud(text: str) -> None:
+    """Says it on the terminal, where the results do not go."""
+    print(f"{datetime.now().astimezone():%H:%M:%S} {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,86 @@
+"""Which time is computed: whole calendar days of a zone; and the windows in it.
+
+Times are microseconds since 1970, as the transforms have them. A day lasts 23 to 25 hours where clocks change. Windows
+of a minute and of an hour start at full minutes and hours of UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from math import gcd
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+MINUTE: Final = 60_000_000
+HOUR: Final = 60 * MINUTE
+QUARTER: Final = 15 * MINUTE
+WINDOW_SECONDS: Final = (60, 3600, 86400)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def micros(at: datetime) -> int:
+    """Microseconds since 1970, exactly."""
+    return (at - _EPOCH) // timedelta(microseconds=1)
+
+
+def moment(us: int) -> datetime:
+    """The opposite of micros."""
+    return _EPOCH + timedelta(microseconds=us)
+
+
+def zone_of(name: str) -> ZoneInfo:
+    """A time zone by its name, such as Europe/Berlin. Raises ValueError."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError(
+            f"QUEUE_METRICS_TIMEZONE must be a time zone such as Europe/Berlin, not {name!r}"
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """`days`: starts of consecutive days, and the end of the last. `now_us`: no window starts later."""
+
+    days: tuple[int, ...]
+    now_us: int
+
+    @classmethod
+    def of(cls, start: datetime, end: datetime, now: datetime, zone: ZoneInfo) -> Span:
+        """The days that [start, end) touches."""
+        last = max(start, end - timedelta(microseconds=1))
+        return cls(tuple(micros(day) for day in day_starts(start, last, zone)), micros(now))
+
+    @property
+    def start_us(self) -> int:
+        return self.days[0]
+
+    @property
+    def end_us(self) -> int:
+        return self.days[-1]
+
+    def bounds(self, window_seconds: int) -> tuple[int, int]:
+        """Windows of this length are computed that start in [low, high). Days of some zones start within an hour."""
+        step = HOUR if window_seconds == 3600 else MINUTE
+        return self.start_us // step * step, -(-self.end_us // step) * step
+
+    @property
+    def slot_us(self) -> int:
+        """The longest time that divides all days: a quarter of an hour, in today's zones."""
+        return gcd(QUARTER, *(day % QUARTER for day in self.days))
+
+    def slots(self) -> Iterator[tuple[int, int, int]]:
+        """(start of the slot, start of its day, end of its day)."""
+        for start, end in pairwise(self.days):
+            yield from ((slot, start, end) for slot in range(start, end, self.slot_us))
+
+
+def day_starts(first: datetime, last: datetime, zone: ZoneInfo) -> Iterator[datetime]:
+    """Midnights from the one at or before `first` to the first one after `last`."""
+    date, end = first.astimezone(zone).date(), last.astimezone(zone).date() + timedelta(days=1)
+    while date <= end:
+        yield datetime(date.year, date.month, date.day, tzinfo=zone).astimezone(UTC)
+        date += timedelta(days=1)

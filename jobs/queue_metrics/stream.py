@@ -1,0 +1,71 @@
+"""What was recorded since: a streaming data source of Spark over the history.
+
+An offset is a number of a transaction below which all are over (pg_snapshot_xmin). A row that was recorded early and
+committed late has a number at or above the offsets of its time, so it is in a later batch: none is missed, none comes
+twice. The offset also carries the time, so that there is a batch each interval: windows change while nothing ends.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit
+from pyspark.sql.types import StructType
+
+from .address import SESSION, open_connection
+from .ledger import LATE, changes_of
+from .source import Piece, read_table
+
+NAME: Final = "penstock_changes"
+COLUMNS: Final = "changed_at timestamp"
+Offset = dict[str, Any]
+
+
+class ChangesSource(DataSource):
+    """Options: address (DSN), start (an offset as JSON)."""
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> str:
+        return COLUMNS
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
+        return ChangesReader(self.options["address"], json.loads(self.options["start"]))
+
+
+class ChangesReader(DataSourceStreamReader):
+    """One partition a batch: the first times that rows recorded since concern, a row a row of the history."""
+
+    def __init__(self, address: str, start: Offset) -> None:
+        self._address = address
+        self._start = start
+
+    def initialOffset(self) -> Offset:  # noqa: N802
+        return self._start
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: ARG002, N802
+        return newest_offset(self._address)
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        since = datetime.fromisoformat(start["at"]) - LATE
+        return [Piece(changes_of(since, start["below"], end["below"]))]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        assert isinstance(partition, Piece)
+        yield from read_table(self._address, SESSION, partition.query, COLUMNS).to_batches()
+
+
+def newest_offset(address: str) -> Offset:
+    """Where the history now ends for sure."""
+    with open_connection(address) as connection:
+        row = connection.execute(
+            "select pg_snapshot_xmin(pg_current_snapshot())::text::bigint, clock_timestamp()"
+        ).fetchone()
+    assert row is not None
+    return {"below": row[0], "at": row[1].isoformat()}

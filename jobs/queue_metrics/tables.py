@@ -1,0 +1,95 @@
+"""What is read, and the pieces it is read in, side by side.
+
+A piece of the history is a range of recorded_at with about PIECE_BYTES of the table: some seconds of one short
+transaction. Where ranges begin is taken from a sample of pages, so hours without messages cost no piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import psycopg
+
+from .address import SESSION
+
+PIECE_BYTES: Final = 16 * 2**20  # 0.3 to 0.8 million messages
+_SAMPLED_PAGES: Final = 400
+_SPAN_OF_QUEUES: Final = 8  # at most so many readers of the live tables
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A view, and the columns that are read of it: name -> type of Spark, with the SQL where it is not the name."""
+
+    name: str
+    columns: str  # as Spark has it
+    select: str  # as PostgreSQL has it
+    where: str = "true"
+
+
+_MESSAGE: Final = (
+    "queue_id int, group_id string, sent_at timestamp, first_received_at timestamp, finished_at timestamp, \
+receive_count int, outcome string"
+)
+_SELECT: Final = "queue_id, group_id, sent_at, first_received_at, finished_at, receive_count, outcome"
+FINISHED: Final = Table("queue.finished_message", _MESSAGE, _SELECT)
+LIVE: Final = Table("queue.live_message", f"{_MESSAGE}, state string", f"{_SELECT}, state")
+WEBHOOKS: Final = Table(
+    "queue.finished_webhook",
+    "began_at timestamp, ended_at timestamp",
+    "published_at as began_at, finished_at as ended_at",
+    "outcome = 'delivered'",
+)
+FIRES: Final = Table(
+    "queue.schedule_run",
+    "began_at timestamp, ended_at timestamp",
+    "scheduled_for as began_at, fired_at as ended_at",
+    "fired_at is not null",
+)
+
+
+def history_pieces(connection: psycopg.Connection[Any], table: str, since: datetime) -> list[str]:
+    """Conditions on recorded_at that together are `recorded_at >= since`, each with about as much to read."""
+    pages = _scalar(
+        connection,
+        "select coalesce(sum(pg_table_size(t.relid)), 0)::bigint / 8192"
+        " from pg_partition_tree(%s::regclass) t where t.isleaf",
+        table,
+    )
+    percent = min(100.0, 100 * _SAMPLED_PAGES / max(pages, 1))
+    with connection.transaction():
+        for statement in SESSION:
+            connection.execute(statement.encode())
+        sample = connection.execute(
+            f"select recorded_at from {table} tablesample system ({percent}) order by 1".encode()
+        ).fetchall()
+    times = [at for (at,) in sample if at >= since]
+    size = pages * 8192 * len(times) / max(len(sample), 1)
+    return _ranges(since, times, int(size // PIECE_BYTES) + 1)
+
+
+def _ranges(since: datetime, times: Sequence[datetime], wanted: int) -> list[str]:
+    cuts = sorted({times[len(times) * k // wanted] for k in range(1, wanted)} if times else set())
+    lows = [since, *(cut for cut in cuts if cut > since)]
+    highs = [*(f" and recorded_at < '{cut.isoformat()}'" for cut in lows[1:]), ""]
+    return [f"recorded_at >= '{low.isoformat()}'{high}" for low, high in zip(lows, highs, strict=True)]
+
+
+def live_pieces(connection: psycopg.Connection[Any]) -> list[str]:
+    """Conditions on queue_id that together are all queues, as many of them in each."""
+    found = connection.execute("select queue_id from queue.queues order by 1").fetchall()
+    ids = [queue_id for (queue_id,) in found]
+    step = -(-len(ids) // _SPAN_OF_QUEUES) or 1
+    starts = ids[::step][1:]
+    lows = ["true", *(f"queue_id >= {start}" for start in starts)]
+    highs = [*(f" and queue_id < {start}" for start in starts), ""]
+    return [low + high for low, high in zip(lows, highs, strict=True)]
+
+
+def _scalar(connection: psycopg.Connection[Any], query: str, *arguments: object) -> Any:
+    row = connection.execute(query.encode(), arguments).fetchone()
+    assert row is not None
+    return row[0]
