@@ -4,8 +4,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
-# What `make test` installs. Add `metrics` to have PySpark (491 MB) installed too.
-TEST_LOCKS := dev
+# What `make test` installs. Without `metrics` (PySpark, 491 MB) the tests of jobs/ cannot run.
+TEST_LOCKS := dev metrics
 # `make clients DOOR=lambda`: which door the clients call; container, lambda or http-api (tests/clients/conftest.py)
 DOOR ?= container
 # `make test WORKERS=8`
@@ -31,7 +31,7 @@ endif
 export SAM_CLI_TELEMETRY := 0
 export AWS_DEFAULT_REGION := us-east-1
 
-.PHONY: help setup run lambda demo test test-slow check check-code check-sql check-sam check-terraform check-compose lock bench clients format generate clean
+.PHONY: help setup run metrics lambda demo test test-slow check check-code check-sql check-sam check-terraform check-compose lock bench clients format generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -45,8 +45,11 @@ run: .venv/service.stamp ## start Penstock with its own PostgreSQL on 127.0.0.1:
 demo: .venv/service.stamp ## send, receive and delete messages with boto3 against a running Penstock
 	@$(BIN)/penstock demo $(ARGS)
 
+metrics: .venv/metrics.stamp ## compute metrics with Spark, of DATABASE_URL or of the service of `make run` (ARGS="--continuous")
+	@$(BIN)/python -m jobs.queue_metrics $(ARGS)
+
 test: .venv/test.stamp .tools/lambda/bin/python ## run the tests, all on real PostgreSQL (ARGS="-k name", WORKERS=2)
-	@$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 test-slow: .venv/test.stamp ## run only the tests that take minutes
 	@$(BIN)/python -m pytest -m slow $(ARGS)
@@ -110,8 +113,14 @@ clean: ## remove .venv, .tools, caches (never the data of `make run`)
 # What the tests need includes what the service needs: a .venv made for the tests is never reduced.
 .venv/service.stamp: requirements/service.lock requirements/build.lock pyproject.toml | $(UV) .venv/bin/python
 	@if [ -e .venv/test.stamp ]; then $(MAKE) --no-print-directory .venv/test.stamp; \
-	else UV=$(UV) infra/local/sync.sh requirements/service.lock; fi
+	else UV=$(UV) infra/local/sync.sh requirements/service.lock; rm -f .venv/metrics.stamp; fi
 	@touch $@
+
+# PySpark, and Java where there is none. A .venv made for the tests has them already.
+.venv/metrics.stamp: requirements/metrics.lock requirements/build.lock pyproject.toml | $(UV) .venv/bin/python
+	@if [ -e .venv/test.stamp ]; then $(MAKE) --no-print-directory .venv/test.stamp; \
+	else UV=$(UV) infra/local/sync.sh requirements/metrics.lock; fi
+	@touch .venv/service.stamp $@
 
 .venv/bin/python: | $(UV)
 	@$(UV) venv --quiet --allow-existing --python "$(PYTHON)" .venv

@@ -4,7 +4,7 @@ The trend is the median of the slopes between all pairs of minutes (Theil and Se
 interval is that of a random walk with this drift: what came and went in a minute is taken to be independent of other
 minutes. After h minutes its standard deviation is s * sqrt(h + h^2 / n), where s is that of the changes in a minute and
 n how many were seen: the first part is chance to come, the second that the drift is only estimated. The interval is
-1.96 of these on both sides: 95 % if changes are about normal; bursts, a daily rhythm and new consumers are not foreseen.
+1.96 of these on both sides: 95 % if changes are about normal. Bursts, a daily rhythm, new consumers are not foreseen.
 """
 
 from __future__ import annotations

@@ -29,7 +29,8 @@ class Frame:
 
 def windows(messages: DataFrame, live: DataFrame, frame: Frame) -> DataFrame:
     """Rows of metrics_window: whole queues, and their busiest groups."""
-    cube = frame.cut(messages.transform(transforms.occurrences).transform(with_whole_queues(_CUBE)))
+    cube = messages.transform(transforms.occurrences).transform(with_whole_queues(_CUBE))
+    cube = frame.cut(cube.transform(transforms.put_together))
     changed = frame.cut(cube.transform(occupancy.changes))
     happened = cube.transform(transforms.happenings(frame.span.now_us)).transform(
         in_windows(frame.days, frame.span)

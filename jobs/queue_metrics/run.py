@@ -87,8 +87,9 @@ def compute(
     with ledger.recorded_run(database.address, mode) as run:
         job = Job(database, run, say or silent)
         try:
+            pieces = _live_pieces(job)
             with held_snapshot(database.address) as snapshot:
-                live = job.keep(_live(job, snapshot))
+                live = job.keep(database.read(LIVE, pieces, snapshot.exported).transform(messages_of))
                 held = live.count()
             span = span_of(database.address, asked, snapshot)
             run.covers(moment(span.start_us), min(snapshot.at, moment(span.end_us)), snapshot.below)
@@ -110,10 +111,11 @@ def span_of(address: str, asked: Asked, snapshot: Snapshot) -> Span:
     return Span.of(min(start or snapshot.at, end), end, snapshot.at, asked.zone)
 
 
-def _live(job: Job, snapshot: Snapshot) -> DataFrame:
+def _live_pieces(job: Job) -> list[str]:
+    """Also starts what reads: that takes seconds the first time, in which no snapshot should be held."""
+    job.database.read(LIVE, ["false"]).transform(messages_of).count()
     with open_connection(job.database.address) as connection:
-        pieces = live_pieces(connection)
-    return job.database.read(LIVE, pieces, snapshot.exported).transform(messages_of)
+        return live_pieces(connection)
 
 
 def _compute(job: Job, snapshot: Snapshot, span: Span, live: DataFrame) -> None:

@@ -17,7 +17,8 @@ from .address import SESSION
 
 PIECE_BYTES: Final = 16 * 2**20  # 0.3 to 0.8 million messages
 _SAMPLED_PAGES: Final = 400
-_SPAN_OF_QUEUES: Final = 8  # at most so many readers of the live tables
+_LIVE_READERS: Final = 8
+_LIVE_ROWS: Final = 200_000  # from here on one more reader is worth its connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +80,15 @@ def _ranges(since: datetime, times: Sequence[datetime], wanted: int) -> list[str
 
 
 def live_pieces(connection: psycopg.Connection[Any]) -> list[str]:
-    """Conditions on queue_id that together are all queues, as many of them in each."""
+    """Conditions on queue_id that together are all queues, as many of them in each; one piece, when there is little."""
     found = connection.execute("select queue_id from queue.queues order by 1").fetchall()
     ids = [queue_id for (queue_id,) in found]
-    step = -(-len(ids) // _SPAN_OF_QUEUES) or 1
+    rows = _scalar(
+        connection,
+        "select sum(greatest(reltuples, 0))::bigint from pg_class"
+        " where oid in ('queue.log'::regclass, 'queue.side'::regclass, 'queue.fifo_message'::regclass)",
+    )
+    step = -(-len(ids) // min(_LIVE_READERS, rows // _LIVE_ROWS + 1)) or 1
     starts = ids[::step][1:]
     lows = ["true", *(f"queue_id >= {start}" for start in starts)]
     highs = [*(f" and queue_id < {start}" for start in starts), ""]

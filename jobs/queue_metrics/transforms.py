@@ -48,6 +48,16 @@ def occurrences(messages: DataFrame) -> DataFrame:
     )
 
 
+def put_together(cube: DataFrame) -> DataFrame:
+    """Rows of the same minutes in one: those of the groups of a queue, for the whole queue."""
+    minutes = ("sent_us", "received_us", "finished_us", "outcome")
+    return cube.groupBy(*GROUP, *minutes).agg(
+        F.sum("messages").alias("messages"),
+        F.min("oldest_us").alias("oldest_us"),
+        F.sum("again").alias("again"),
+    )
+
+
 def happenings(now_us: int) -> Transform:
     """What happened in a minute (at_us), a row for each group and minute."""
 

@@ -1,0 +1,31 @@
+"""One session of Spark for all tests of the jobs. Its modules are marked xdist_group("spark"): one worker has a JVM."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from jobs.queue_metrics.session import open_session
+
+# For small DataFrames: compiling takes longer than interpreting. `slow` tests set it back.
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    os.environ["JAVA_TOOL_OPTIONS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    session = open_session("local[2]", **INTERPRETED, **{"spark.sql.shuffle.partitions": "2"})
+    try:
+        yield session
+    finally:
+        session.stop()
+        del os.environ["JAVA_TOOL_OPTIONS"]
+
+
+def rows_of(frame: DataFrame, *columns: str) -> list[tuple[Any, ...]]:
+    """The rows, sorted, with only these columns."""
+    return sorted((tuple(row) for row in frame.select(*columns).collect()), key=repr)

