@@ -297,6 +297,7 @@ create table queue.metrics_run (
     finished_at timestamp with time zone,
     from_at timestamp with time zone,
     to_at timestamp with time zone,
+    recorded_below xid8,
     rows_read bigint not null default 0,
     rows_written bigint not null default 0,
     error text,

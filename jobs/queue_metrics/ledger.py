@@ -70,9 +70,10 @@ def recorded_run(address: str, mode: str) -> Iterator[Run]:
 
 
 def last_run(connection: Connection) -> Last | None:
-    """The newest run that ended well; None when there is none."""
+    """The newest run that ended well; None when there is none. Its number is 0 when it is one of another cluster."""
     row = connection.execute(
-        "select recorded_below::text::bigint, to_at from queue.metrics_run"
+        "select case when recorded_below <= pg_snapshot_xmax(pg_current_snapshot())"
+        " then recorded_below::text::bigint else 0 end, to_at from queue.metrics_run"
         " where finished_at is not null and error is null and recorded_below is not null order by run_id desc limit 1"
     ).fetchone()
     return None if row is None else Last(*row)

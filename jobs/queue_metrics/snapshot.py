@@ -18,10 +18,11 @@ from .span import micros
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """`text`: as pg_current_snapshot has it; `below`: every transaction under this number is over."""
+    """`text`: of pg_current_snapshot. Below `below` all transactions are over, none from `above` on had begun."""
 
     text: str
     below: int
+    above: int
     at: datetime
     exported: str
 
@@ -33,7 +34,10 @@ class Snapshot:
     def sees(self) -> str:
         """A condition on rows with a column `transaction`."""
         whole = f"transaction < '{self.below}'::xid8"
-        return f"({whole} or pg_visible_in_snapshot(transaction, '{self.text}'::pg_snapshot))"
+        visible = f"pg_visible_in_snapshot(transaction, '{self.text}'::pg_snapshot)"
+        # Numbers of another cluster, which a dump brought: here, who began after the snapshot records after it.
+        restored = f"transaction >= '{self.above}'::xid8 and recorded_at < '{self.at.isoformat()}'"
+        return f"({whole} or {visible} or ({restored}))"
 
 
 @contextmanager
@@ -44,7 +48,8 @@ def held_snapshot(address: str) -> Iterator[Snapshot]:
         for statement in SESSION:
             connection.execute(statement.encode())
         row = connection.execute(
-            "select s::text, pg_snapshot_xmin(s)::text::bigint, now(), pg_export_snapshot()"
+            "select s::text, pg_snapshot_xmin(s)::text::bigint, pg_snapshot_xmax(s)::text::bigint, now(),"
+            " pg_export_snapshot()"
             " from pg_current_snapshot() s"
         ).fetchone()
         assert row is not None

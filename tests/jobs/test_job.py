@@ -16,6 +16,7 @@ from jobs.queue_metrics import continuous, main
 from jobs.queue_metrics.ledger import changed_since, last_run
 from jobs.queue_metrics.read import Database as Source
 from jobs.queue_metrics.run import Asked, compute
+from jobs.queue_metrics.snapshot import held_snapshot
 from jobs.queue_metrics.stream import ChangesReader, newest_offset
 from tests.database import Database, TestServer
 from tests.jobs import history_generator, oracle
@@ -226,6 +227,21 @@ def test_the_stream_waits_for_transactions_that_are_open(database: Database, rec
     fourth = newest_offset(database.dsn)
     assert batch(third, fourth) == 2
     assert batch(first, fourth) == 3
+
+
+def test_a_snapshot_tells_rows_apart_when_it_is_over(database: Database, recent: Connection) -> None:
+    """What was committed before it, and what a dump brought from a cluster that had counted further; not the rest."""
+    query = "select count(*) from queue.finished_message where {}"
+    with psycopg.connect(database.dsn) as slow:
+        record(slow, timedelta(minutes=5))
+        recent.execute("update queue.history set transaction = '9000000000'")
+        record(recent, timedelta(minutes=4))
+        with held_snapshot(database.dsn) as snapshot:
+            pass
+        slow.commit()
+    record(recent, timedelta(minutes=3))
+    assert recent.execute(query.format(snapshot.sees).encode()).fetchone() == (2,)
+    assert recent.execute(query.format("true").encode()).fetchone() == (4,)
 
 
 def test_continuous_agrees_with_one_shot(

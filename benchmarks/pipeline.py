@@ -1,0 +1,242 @@
+"""The metrics job: time, memory and transactions for 1, 10, 50 million messages, beside plain SQL; and under load.
+
+    python -m benchmarks.pipeline --messages 1000000,10000000      # a PostgreSQL and a Spark of its own
+    python -m benchmarks.pipeline --load                           # the service's throughput with and without the job
+
+A history of random fates over `days` days is written (tests/jobs/history_generator.py), and computed by the job in a
+process of its own, and by tests/jobs/oracle.sql, which was written from the definitions alone. Memory is the PSS of the
+job's processes (driver, JVM, Python workers), sampled. The longest transaction is read from pg_stat_activity.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import psycopg
+
+from penstock.migrations import migrate
+from penstock_web.local.account import Account
+from penstock_web.local.postgres import ROLE, Postgres, running_postgres
+from penstock_web.local.state import ephemeral_state
+from tests.jobs import history_generator, oracle
+
+from .cpu import Meter
+from .host import host_load, machine
+from .penstock import commit
+from .postgres import postmaster_of, shown_settings
+from .report import write_results
+
+ROOT = Path(__file__).parents[1]
+SAMPLE_SECONDS = 0.5
+LONGEST = """
+select coalesce(extract(epoch from max(clock_timestamp() - xact_start)), 0)::float8
+from pg_stat_activity where xact_start is not null and pid <> pg_backend_pid() and backend_type = 'client backend'
+"""
+
+
+@dataclass(slots=True)
+class Watch:
+    """What was seen of a job while it ran."""
+
+    seconds: float = 0.0
+    peak_bytes: int = 0
+    cpu_seconds: float = 0.0
+    postgresql_cpu_seconds: float = 0.0
+    longest_transaction_seconds: float = 0.0
+    ended: threading.Event = field(default_factory=threading.Event)
+
+
+def main() -> int:
+    """Prints the figures and writes the results file."""
+    options = parser().parse_args()
+    load = host_load()
+    sizes = [int(size) for size in options.messages.split(",")]
+    with ephemeral_state() as folder, server(folder) as postgres:
+        facts: dict[str, object] = {"commit": commit(), "postgresql": shown_settings(postgres.service_dsn())}
+        lines = (
+            [under_load(postgres)] if options.load else [measure(postgres, size, options) for size in sizes]
+        )
+    for line in lines:
+        print(line)
+    if not options.no_results:
+        settings = {"messages": sizes, "days": options.days, "queues": options.queues, "load": options.load}
+        write_results("pipeline", [facts | line for line in lines], settings, machine(), load)
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    made.add_argument(
+        "--messages", default="1000000", help="sizes, separated by commas; default: %(default)s"
+    )
+    made.add_argument("--days", type=int, default=7)
+    made.add_argument("--queues", type=int, default=9)
+    made.add_argument("--no-sql", action="store_true", help="leave plain SQL out")
+    made.add_argument("--load", action="store_true", help="measure the service instead")
+    made.add_argument("--no-results", action="store_true", help="write no results file")
+    return made
+
+
+@contextmanager
+def server(folder: Path) -> Iterator[Postgres]:
+    with running_postgres(folder, Account.choose()) as postgres:
+        yield postgres
+
+
+def measure(postgres: Postgres, messages: int, options: argparse.Namespace) -> dict[str, object]:
+    """A database of its own, filled; then the job twice (the second replaces), then plain SQL."""
+    name = f"metrics_{messages}"
+    with psycopg.connect(postgres.superuser_dsn(), autocommit=True) as administration:
+        administration.execute(f"create database {name} owner {ROLE}".encode())
+    dsn = postgres.service_dsn(name)
+    migrate(dsn, role=ROLE)
+    span = history_generator.Span(date(2026, 3, 25), options.days, "Europe/Berlin")
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        history_generator.write(connection, span, history_generator.Mixture(messages, options.queues))
+        size = connection.execute(
+            "select sum(pg_table_size(relid))::bigint from pg_partition_tree('queue.history')"
+        ).fetchone()
+    arguments = ["--from", span.from_at.isoformat(), "--to", span.to_at.isoformat()]
+    runs = [job(dsn, arguments) for _ in range(2)]
+    line: dict[str, object] = {"messages": messages, "history_bytes": size[0] if size else 0}
+    line |= {"first": figures(runs[0], messages), "again": figures(runs[1], messages)}
+    if not options.no_sql:
+        line["sql_seconds"] = round(plain_sql(dsn, span), 1)
+    line["rows"] = written(dsn)
+    with psycopg.connect(postgres.superuser_dsn(), autocommit=True) as administration:
+        administration.execute(f"drop database {name} with (force)".encode())
+    return line
+
+
+def job(dsn: str, arguments: list[str]) -> Watch:
+    """The job as a user starts it; raises CalledProcessError."""
+    watch, began = Watch(), time.monotonic()
+    command = [sys.executable, "-m", "jobs.queue_metrics", *arguments]
+    variables = {**os.environ, "DATABASE_URL": dsn, "QUEUE_METRICS_TIMEZONE": "Europe/Berlin"}
+    process = subprocess.Popen(command, cwd=ROOT, env=variables)
+    observer = threading.Thread(target=observe, args=(watch, process.pid, dsn))
+    observer.start()
+    status = process.wait()
+    watch.seconds = time.monotonic() - began
+    watch.ended.set()
+    observer.join()
+    if status:
+        raise subprocess.CalledProcessError(status, command)
+    return watch
+
+
+def observe(watch: Watch, pid: int, dsn: str) -> None:
+    """Samples until the job has ended."""
+    meter = Meter({"job": [pid], "postgresql": [postmaster_of(dsn)]})
+    before = meter.read().cpu_seconds["postgresql"]
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        while not watch.ended.wait(SAMPLE_SECONDS):
+            try:
+                used = meter.read().cpu_seconds
+                memory = meter.pss_bytes()["job"] or 0
+            except ProcessLookupError:
+                return
+            row = connection.execute(LONGEST.encode()).fetchone()
+            assert row is not None
+            watch.longest_transaction_seconds = max(watch.longest_transaction_seconds, row[0])
+            watch.peak_bytes = max(watch.peak_bytes, memory)
+            watch.cpu_seconds = used["job"]
+            watch.postgresql_cpu_seconds = used["postgresql"] - before
+
+
+def figures(watch: Watch, messages: int) -> dict[str, float]:
+    """As stored. CPU and memory are those of the last sample and of the highest one."""
+    return {
+        "seconds": round(watch.seconds, 1),
+        "messages_per_second": round(messages / watch.seconds),
+        "peak_megabytes": round(watch.peak_bytes / 2**20),
+        "cpu_seconds": round(watch.cpu_seconds, 1),
+        "postgresql_cpu_seconds": round(watch.postgresql_cpu_seconds, 1),
+        "longest_transaction_seconds": round(watch.longest_transaction_seconds, 2),
+    }
+
+
+def plain_sql(dsn: str, span: history_generator.Span) -> float:
+    """Seconds that oracle.sql takes; it writes temporary tables only."""
+    with psycopg.connect(dsn) as connection:
+        began = time.monotonic()
+        oracle.compute(connection, span.from_at, span.to_at, span.timezone)
+        took = time.monotonic() - began
+        connection.rollback()
+    return took
+
+
+def written(dsn: str) -> dict[str, int]:
+    """How many rows the results have."""
+    counts = {}
+    with psycopg.connect(dsn) as connection:
+        for table in ("metrics_window", "metrics_latency"):
+            row = connection.execute(f"select count(*) from queue.{table}".encode()).fetchone()
+            counts[table] = row[0] if row else 0
+    return counts
+
+
+def under_load(postgres: Postgres) -> dict[str, object]:
+    """Messages a second through the SQL functions, without the job, with it, and without again."""
+    dsn = postgres.service_dsn()
+    migrate(dsn, role=ROLE)
+    yesterday = (datetime.now(UTC) - timedelta(days=1)).date()
+    span = history_generator.Span(yesterday, 1)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        history_generator.write(connection, span, history_generator.Mixture(1_000_000))
+        connection.execute("select queue.create('load')")
+    quiet = [cycles(dsn, 30.0)]
+    began, ended = time.monotonic(), threading.Event()
+
+    def work() -> None:
+        try:
+            job(dsn, ["--quiet"])
+        finally:
+            ended.set()
+
+    running = threading.Thread(target=work)
+    running.start()
+    busy = cycles(dsn, None, ended)
+    running.join()
+    quiet.append(cycles(dsn, 30.0))
+    return {
+        "without_job": [round(rate) for rate in quiet],
+        "with_job": round(busy),
+        "job_seconds": round(time.monotonic() - began - 30, 1),
+        "ratio": round(busy / max(sum(quiet) / len(quiet), 1e-9), 3),
+    }
+
+
+def cycles(dsn: str, seconds: float | None, ended: threading.Event | None = None) -> float:
+    """Messages a second that four clients send, receive and delete in tens, until the time is over or `ended`."""
+    stop, done = threading.Event(), [0] * 4
+
+    def client(number: int) -> None:
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            while not stop.is_set():
+                connection.execute("select queue.send_batch('load', array_fill('{}'::jsonb, array[10]))")
+                done[number] += connection.execute("select * from queue.pop('load', 10)").rowcount
+
+    threads = [threading.Thread(target=client, args=(number,)) for number in range(4)]
+    began = time.monotonic()
+    for thread in threads:
+        thread.start()
+    (ended or stop).wait(seconds)
+    took = time.monotonic() - began
+    total = sum(done)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    return total / took
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
