@@ -16,13 +16,15 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from .columns import GROUP, WINDOW, Transform, minute_of
+from .columns import GROUP, WHOLE_QUEUE, WINDOW, Transform, minute_of, sums
 
 GAMMA: Final = 1.02 / 0.98  # DDSketch (Masson, Rim, Lee 2019) with a relative error of 1 %
 BELOW_ALL: Final = -(2**31)  # the bucket of 0 and of negative durations
 PERCENTILES: Final = (50, 90, 95, 99)
 _KEY: Final = (*WINDOW, "measure")
-_SUM: Final = "decimal(38,0)"
+# A sum of microseconds can exceed 64 bits, and decimals are slow: whole seconds and what is left are added apart.
+_ADDED: Final = ("seconds", "rest_us", "negative")
+COUNTED: Final = ("measure", "at_us", "bucket", "n", "least", "most", *_ADDED)
 
 
 def durations(messages: DataFrame) -> DataFrame:
@@ -38,24 +40,18 @@ def durations(messages: DataFrame) -> DataFrame:
     return exploded.where("us is not null")
 
 
-def of_installation(measure: str) -> Transform:
-    """The same from rows (began_at, ended_at) that belong to no queue: fire, webhook."""
-
-    def transform(rows: DataFrame) -> DataFrame:
-        duration = _duration(measure, F.unix_micros("ended_at"), F.unix_micros("began_at"))
-        return rows.select(
-            F.lit(0).alias("queue_id"), F.lit("").alias("group_id"), duration.alias("d")
-        ).select(*GROUP, "d.*")
-
-    return transform
+def of_installation(rows: DataFrame) -> DataFrame:
+    """The same from rows (measure, began_at, ended_at) that belong to no queue: fire, webhook."""
+    end, begin = F.unix_micros("ended_at"), F.unix_micros("began_at")
+    queue, group = F.lit(0).alias("queue_id"), F.lit(WHOLE_QUEUE).alias("group_id")
+    return rows.select(queue, group, "measure", end.alias("at_us"), (end - begin).alias("us"))
 
 
 def with_buckets(measured: DataFrame) -> DataFrame:
     """Negative durations become 0 and are marked; bucket: of the sketch."""
     us = F.greatest(F.col("us"), F.lit(0).cast("bigint"))
-    return measured.withColumns({"negative": (F.col("us") < 0).cast("bigint"), "us": us}).withColumn(
-        "bucket", bucket_of(F.col("us"))
-    )
+    clean = measured.withColumns({"negative": (F.col("us") < 0).cast("bigint"), "us": us})
+    return clean.withColumn("bucket", bucket_of(F.col("us")))
 
 
 def bucket_of(us: Column) -> Column:
@@ -66,12 +62,13 @@ def bucket_of(us: Column) -> Column:
 
 def buckets(measured: DataFrame) -> DataFrame:
     """Counted by minute (at_us) and bucket, from with_buckets."""
-    return measured.groupBy(*GROUP, "measure", minute_of(F.col("at_us")).alias("at_us"), "bucket").agg(
+    second = F.lit(1_000_000)
+    split = measured.withColumns({"seconds": F.expr("us div 1000000"), "rest_us": F.pmod("us", second)})
+    return split.groupBy(*GROUP, "measure", minute_of(F.col("at_us")).alias("at_us"), "bucket").agg(
         F.count("*").alias("n"),
         F.min("us").alias("least"),
         F.max("us").alias("most"),
-        F.sum(F.col("us").cast("decimal(19,0)")).cast(_SUM).alias("total"),
-        F.sum("negative").alias("negative"),
+        *sums(_ADDED),
     )
 
 
@@ -81,8 +78,7 @@ def merged(counted: DataFrame) -> DataFrame:
         F.sum("n").alias("n"),
         F.min("least").alias("least"),
         F.max("most").alias("most"),
-        F.sum("total").cast(_SUM).alias("total"),
-        F.sum("negative").alias("negative"),
+        *sums(_ADDED),
     )
 
 
@@ -125,10 +121,11 @@ def summaries(found: DataFrame) -> Transform:
             F.map_from_entries(F.collect_list(F.struct("place", "value"))).alias("found")
         )
         joined = places.join(by_bucket, [*_KEY, "bucket"], "left")
+        total = F.sum("seconds").cast("decimal(20,0)") * 1_000_000 + F.sum("rest_us")
         pairs = F.sort_array(F.collect_list(F.struct("bucket", "n")))
         rows = joined.groupBy(*_KEY).agg(
             F.sum("n").alias("count"),
-            F.sum("total").cast(_SUM).alias("sum_us"),
+            total.alias("sum_us"),
             *(F.max(_value(percent)).alias(f"p{percent}_us") for percent in PERCENTILES),
             F.max("most").alias("max_us"),
             pairs.alias("pairs"),

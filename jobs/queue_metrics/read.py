@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 
 from .address import SESSION, jdbc_address
 from .source import NAME, PenstockSource
-from .tables import Table
+from .tables import LIVE, Table
 
 _READ_ONLY = "set transaction isolation level repeatable read, read only"
 
@@ -23,33 +24,35 @@ class Database:
     address: str
     jdbc: bool = False
 
-    def read(self, table: Table, pieces: Sequence[str], exported: str | None = None) -> DataFrame:
-        """Rows of `table`, a partition for each condition. `exported`: a snapshot that is held elsewhere.
+    def __post_init__(self) -> None:
+        self.session.dataSource.register(PenstockSource)
 
-        Loaded anew by each call: Spark keeps the list of partitions of a DataFrame.
+    def start(self) -> None:
+        """Starts what reads. It takes seconds the first time, in which no snapshot should be held."""
+        self.read({LIVE: ["false"]}).count()
+
+    def read(self, wanted: Mapping[Table, Sequence[str]], exported: str | None = None) -> DataFrame:
+        """Rows of tables with the same columns, a partition for each condition on a table.
+
+        `exported`: a snapshot that is held elsewhere. Loaded anew by each call: Spark keeps the list of partitions.
         """
         imported = [f"set transaction snapshot '{exported}'"] if exported else []
         before = [_READ_ONLY, *imported, *SESSION]
-        return (self._by_jdbc if self.jdbc else self._by_arrow)(table, pieces, before)
+        queries = [table.query(piece) for table, pieces in wanted.items() for piece in pieces]
+        columns = next(iter(wanted)).columns
+        return self._by_jdbc(queries, before) if self.jdbc else self._by_arrow(columns, queries, before)
 
-    def _by_arrow(self, table: Table, pieces: Sequence[str], before: Sequence[str]) -> DataFrame:
-        self.session.dataSource.register(PenstockSource)
-        queries = [
-            f"select {table.select} from {table.name} where {table.where} and {piece}" for piece in pieces
-        ]
+    def _by_arrow(self, columns: str, queries: Sequence[str], before: Sequence[str]) -> DataFrame:
         options = {
             "address": self.address,
-            "columns": table.columns,
+            "columns": columns,
             "queries": json.dumps(queries),
             "before": json.dumps(before),
         }
         return self.session.read.format(NAME).options(**options).load()
 
-    def _by_jdbc(self, table: Table, pieces: Sequence[str], before: Sequence[str]) -> DataFrame:
+    def _by_jdbc(self, queries: Sequence[str], before: Sequence[str]) -> DataFrame:
         url, properties = jdbc_address(self.address)
-        queries = [
-            f"select {table.select} from {table.name} where {table.where} and {piece}" for piece in pieces
-        ]
         more = {
             "driver": "org.postgresql.Driver",
             "fetchsize": "20000",
@@ -57,8 +60,6 @@ class Database:
             "sessionInitStatement": "; ".join(before),
         }
         reader = self.session.read.format("jdbc").options(url=url, **properties, **more)
-        frames = [reader.option("dbtable", f"({query}) as piece").load() for query in queries]
-        whole = frames[0]
-        for frame in frames[1:]:
-            whole = whole.union(frame)
-        return whole
+        return reduce(
+            DataFrame.union, [reader.option("dbtable", f"({query}) as piece").load() for query in queries]
+        )

@@ -62,9 +62,7 @@ def latencies(messages: DataFrame, others: DataFrame, named: DataFrame, frame: F
     """Rows of metrics_latency. `others`: durations of the installation; `named`: the windows of groups that count."""
     columns = ("measure", "at_us", "us", "negative", "bucket")
     measured = messages.transform(latency.durations).unionByName(others).transform(latency.with_buckets)
-    counted = measured.transform(latency.buckets).transform(
-        with_whole_queues(("measure", "at_us", "bucket", "n", "least", "most", "total", "negative"))
-    )
+    counted = measured.transform(latency.buckets).transform(with_whole_queues(latency.COUNTED))
     of_windows = counted.transform(in_windows(frame.days, frame.span)).transform(_only(named))
     places = frame.cut(of_windows.transform(latency.merged).transform(latency.ranked))
     wanted = frame.cut(places.transform(latency.open_ranks))

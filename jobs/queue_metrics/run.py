@@ -87,9 +87,10 @@ def compute(
     with ledger.recorded_run(database.address, mode) as run:
         job = Job(database, run, say or silent)
         try:
-            pieces = _live_pieces(job)
+            with open_connection(database.address) as connection:
+                pieces = live_pieces(connection)
             with held_snapshot(database.address) as snapshot:
-                live = job.keep(database.read(LIVE, pieces, snapshot.exported).transform(messages_of))
+                live = job.keep(database.read({LIVE: pieces}, snapshot.exported).transform(messages_of))
                 held = live.count()
             span = span_of(database.address, asked, snapshot)
             run.covers(moment(span.start_us), min(snapshot.at, moment(span.end_us)), snapshot.below)
@@ -111,13 +112,6 @@ def span_of(address: str, asked: Asked, snapshot: Snapshot) -> Span:
     return Span.of(min(start or snapshot.at, end), end, snapshot.at, asked.zone)
 
 
-def _live_pieces(job: Job) -> list[str]:
-    """Also starts what reads: that takes seconds the first time, in which no snapshot should be held."""
-    job.database.read(LIVE, ["false"]).transform(messages_of).count()
-    with open_connection(job.database.address) as connection:
-        return live_pieces(connection)
-
-
 def _compute(job: Job, snapshot: Snapshot, span: Span, live: DataFrame) -> None:
     since = moment(span.start_us) - _CLOCKS
     with open_connection(job.database.address) as connection:
@@ -129,16 +123,12 @@ def _compute(job: Job, snapshot: Snapshot, span: Span, live: DataFrame) -> None:
             for piece in history_pieces(connection, "queue.webhook_history", since)
         ]
     fires = [f"fired_at >= '{since.isoformat()}' and fired_at <= '{snapshot.at.isoformat()}'"]
-    read = job.database.read(FINISHED, finished).transform(messages_of).unionByName(live.drop("state"))
+    read = job.database.read({FINISHED: finished}).transform(messages_of).unionByName(live.drop("state"))
     with job.step(f"reading the history in {len(finished)} pieces") as step:
         messages = job.keep(read.where(_concerns(span)))
         step.rows = messages.count()
     job.run.progress(read=step.rows)
-    others = (
-        job.database.read(FIRES, fires)
-        .transform(latency.of_installation("fire"))
-        .unionByName(job.database.read(WEBHOOKS, webhooks).transform(latency.of_installation("webhook")))
-    )
+    others = job.database.read({FIRES: fires, WEBHOOKS: webhooks}).transform(latency.of_installation)
     _write(job, span, messages, live, others, snapshot)
 
 

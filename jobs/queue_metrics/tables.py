@@ -30,6 +30,10 @@ class Table:
     select: str  # as PostgreSQL has it
     where: str = "true"
 
+    def query(self, condition: str) -> str:
+        """SQL for the rows that meet a condition."""
+        return f"select {self.select} from {self.name} where {self.where} and {condition}"
+
 
 _MESSAGE: Final = (
     "queue_id int, group_id string, sent_at timestamp, first_received_at timestamp, finished_at timestamp, \
@@ -38,16 +42,17 @@ receive_count int, outcome string"
 _SELECT: Final = "queue_id, group_id, sent_at, first_received_at, finished_at, receive_count, outcome"
 FINISHED: Final = Table("queue.finished_message", _MESSAGE, _SELECT)
 LIVE: Final = Table("queue.live_message", f"{_MESSAGE}, state string", f"{_SELECT}, state")
+_DURATION: Final = "measure string, began_at timestamp, ended_at timestamp"
 WEBHOOKS: Final = Table(
     "queue.finished_webhook",
-    "began_at timestamp, ended_at timestamp",
-    "published_at as began_at, finished_at as ended_at",
+    _DURATION,
+    "'webhook' as measure, published_at as began_at, finished_at as ended_at",
     "outcome = 'delivered'",
 )
 FIRES: Final = Table(
     "queue.schedule_run",
-    "began_at timestamp, ended_at timestamp",
-    "scheduled_for as began_at, fired_at as ended_at",
+    _DURATION,
+    "'fire' as measure, scheduled_for as began_at, fired_at as ended_at",
     "fired_at is not null",
 )
 

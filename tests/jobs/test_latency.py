@@ -46,9 +46,10 @@ def test_what_is_measured_of_a_message(spark: SparkSession) -> None:
 
 def test_fires_and_webhooks_belong_to_no_queue(spark: SparkSession) -> None:
     rows = spark.sql(
-        "select timestamp '2026-03-29 01:00:00' as began_at, timestamp '2026-03-29 01:00:01.5' as ended_at"
+        "select 'fire' as measure, timestamp '2026-03-29 01:00:00' as began_at,"
+        " timestamp '2026-03-29 01:00:01.5' as ended_at"
     )
-    found = rows.transform(latency.of_installation("fire"))
+    found = rows.transform(latency.of_installation)
     assert rows_of(found, "queue_id", "group_id", "measure", "us") == [(0, "", "fire", 1_500_000)]
 
 
