@@ -68,7 +68,6 @@ def _run(options: argparse.Namespace) -> int:
     database = Database(session, address, jdbc=bool(options.jdbc_jar))
     say = silent if options.quiet else aloud
     try:
-        database.start()
         if options.continuous:
             follow(database, asked, options.interval_seconds, say)
         else:

@@ -16,20 +16,23 @@ from .tables import LIVE, Table
 _READ_ONLY = "set transaction isolation level repeatable read, read only"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Database:
     """What is read, and how. `jdbc`: by the driver of Java instead of Arrow."""
 
     session: SparkSession
     address: str
     jdbc: bool = False
+    started: bool = False
 
     def __post_init__(self) -> None:
         self.session.dataSource.register(PenstockSource)
 
     def start(self) -> None:
         """Starts what reads. It takes seconds the first time, in which no snapshot should be held."""
-        self.read({LIVE: ["false"]}).count()
+        if not self.started:
+            self.read({LIVE: ["false"]}).count()
+        self.started = True
 
     def read(self, wanted: Mapping[Table, Sequence[str]], exported: str | None = None) -> DataFrame:
         """Rows of tables with the same columns, a partition for each condition on a table.

@@ -87,6 +87,7 @@ def compute(
     with ledger.recorded_run(database.address, mode) as run:
         job = Job(database, run, say or silent)
         try:
+            database.start()
             with open_connection(database.address) as connection:
                 pieces = live_pieces(connection)
             with held_snapshot(database.address) as snapshot:

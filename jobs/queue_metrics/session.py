@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -12,32 +13,39 @@ from pyspark.sql import SparkSession
 from penstock_web.local.state import cache_directory
 
 from .java import java_home
+from .package import ROOT, write_package
 
-ROOT: Final = Path(__file__).parents[2]
 LOCAL: Final = "local[*]"
-SETTINGS: Final = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "true" if sys.stderr.isatty() else "false",
+# The job relies on these; the rest is left to spark-submit, where that started it.
+NEEDED: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "false",  # it would need pandas
+}
+OURS: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "true" if sys.stderr.isatty() else "false",
     "spark.sql.shuffle.partitions": "16",
     "spark.driver.memory": "2g",
-    "spark.speculation": "false",  # a piece would be written twice: right, but for nothing
 }
 
 
 def open_session(master: str | None = None, jars: str = "", **more: str) -> SparkSession:
     """The session. `master`: None leaves it to spark-submit, or is this machine. Raises NoJavaError."""
+    settings = dict(more)
     if not submitted():
         prepare_environment()
-        master = master or LOCAL
+        settings = OURS | {"spark.master": master or LOCAL} | more
+    if jars:
+        settings["spark.jars"] = jars
     builder = SparkSession.builder.appName("penstock queue_metrics")
-    if master:
-        builder = builder.master(master)
-    for name, value in {**defaults(), **({"spark.jars": jars} if jars else {}), **more}.items():
+    for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
+    for name, value in NEEDED.items():
+        session.conf.set(name, value)
     session.sparkContext.setLogLevel("ERROR")
+    if not submitted() and not str(session.sparkContext.master).startswith("local"):
+        send_code(session)
     return session
 
 
@@ -46,10 +54,10 @@ def submitted() -> bool:
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
-def defaults() -> dict[str, str]:
-    """Settings of Spark; those of spark-submit win."""
-    given = dict(pair.split("=", 1) for pair in os.environ.get("PENSTOCK_SPARK", "").split() if "=" in pair)
-    return {**SETTINGS, **given}
+def send_code(session: SparkSession) -> None:
+    """Executors elsewhere do not have the job's modules; spark-submit is given them with --py-files."""
+    with tempfile.TemporaryDirectory() as folder:
+        session.sparkContext.addPyFile(str(write_package(Path(folder) / "queue_metrics.zip")))
 
 
 def prepare_environment() -> None:

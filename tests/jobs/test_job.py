@@ -66,7 +66,11 @@ def fires_and_webhooks(connection: Connection) -> None:
 
 def shot(spark: SparkSession, database: Database, span: Span | None = None, mode: str = "once") -> None:
     asked = Asked(BERLIN) if span is None else Asked(BERLIN, span.from_at, span.to_at)
-    compute(Source(spark, database.dsn), asked, mode)
+    compute(source(spark, database), asked, mode)
+
+
+def source(spark: SparkSession, database: Database) -> Source:
+    return Source(spark, database.dsn)
 
 
 def rows(connection: Connection, columns: str, table: str) -> list[tuple[Any, ...]]:
@@ -238,16 +242,16 @@ def test_continuous_agrees_with_one_shot(
 ) -> None:
     """Two batches, with a late row and a transaction that commits in between; then one shot of the same days."""
     asked = Asked(BERLIN)
-    source = Source(spark, database.dsn)
+    reads = source(spark, database)
     texts: list[str] = []
     with psycopg.connect(database.dsn) as slow:
         record(slow, timedelta(hours=2))
-        query = continuous.start(source, asked, str(tmp_path), {"availableNow": True}, texts.append)
+        query = continuous.start(reads, asked, str(tmp_path), {"availableNow": True}, texts.append)
         query.awaitTermination()
         assert hours(recent) == (1, 1)
         slow.commit()
     record(recent, timedelta(days=2))
-    query = continuous.start(source, asked, str(tmp_path), {"availableNow": True}, texts.append)
+    query = continuous.start(reads, asked, str(tmp_path), {"availableNow": True}, texts.append)
     query.awaitTermination()
     modes = recent.execute("select distinct mode, error from queue.metrics_run").fetchall()
     assert modes == [("continuous", None)]
