@@ -6,6 +6,7 @@ create or replace function queue.dead_letter(
 language plpgsql as $$
 declare
     v_target int;
+    v_rows int;
     v_now timestamptz := clock_timestamp();
 begin
     select q.queue_id into v_target from queue.queues q where q.arn = p_dead_letter_arn and not q.fifo;
@@ -19,6 +20,8 @@ begin
     where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (p_lease.ids)
         and l.id between p_lease.first_id and p_lease.pos     -- an array alone may be a filter of a whole shard
     order by l.id;
+    get diagnostics v_rows = row_count;
+    insert into queue.dead_letter_count (queue_id, messages) values (p_queue_id, v_rows);
     update queue.lease x
     set ids = '{}', done_at = v_now, outcome = 'dead_lettered'
     where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = p_lease.pos;

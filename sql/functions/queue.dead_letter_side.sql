@@ -6,6 +6,8 @@ create or replace function queue.dead_letter_side(
     p_queue_id int, p_max int, p_now timestamptz, p_max_receive_count int, p_target int, p_target_arn text)
 returns void
 language plpgsql as $$
+declare
+    v_rows int;
 begin
     with moved as (
         delete from queue.side s
@@ -25,7 +27,9 @@ begin
     select nextval('queue.side_id'), p_now, m.sent_at, m.message_id, p_target, -1, m.body, m.attributes,
         queue.dead_letter_system(p_queue_id, m.system, m.receive_count, m.first_received_at)
     from moved m;
-    if found then
+    get diagnostics v_rows = row_count;
+    if v_rows > 0 then
+        insert into queue.dead_letter_count (queue_id, messages) values (p_queue_id, v_rows);
         perform queue.notify_watchers(p_target, p_target_arn);
     end if;
 end $$;

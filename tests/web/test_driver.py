@@ -7,10 +7,12 @@ from typing import Any, cast
 import pytest
 
 from penstock.effects import Effect, Pause, Row, Rows, Take, Wait, Wake, Woken
+from penstock.settings import Settings
 from penstock.statements import RECEIVE_MESSAGES, Statement
 from penstock_web.batcher import Batcher
 from penstock_web.driver import World, drive
 from penstock_web.hub import Hub
+from penstock_web.metrics.meter import Meter
 from penstock_web.pool import Pool
 from tests.web.clock import run, settle
 from tests.web.fake_database import ECHO, FakeDatabase
@@ -27,7 +29,8 @@ class Quiet:
 
 
 def world_on(database: FakeDatabase) -> World:
-    return World(cast("Pool", database), Batcher(database.call, limit=10), Hub(Quiet().call))
+    batcher = Batcher(database.call, limit=10)
+    return World(cast("Pool", database), batcher, Hub(Quiet().call), Meter(Settings.read({})))
 
 
 def waiting(seconds: float) -> Steps:

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from .context import Context
 from .effects import Effect
@@ -86,6 +87,11 @@ class Action(Struct, frozen=True, eq=False):
     result: type[Struct] | None
     operation: Operation
     route: str = ""
+    label: str = ""
+    """sqs:SendMessage, as policies write it. Made here."""
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "label", f"{self.service}:{self.name}")
 
 
 SERVICES = {

@@ -26,10 +26,14 @@ Row = tuple[Any, ...]
 
 
 class Sql(Struct, frozen=True):
-    """One call of one SQL function with plain arguments."""
+    """One call of one SQL function with plain arguments.
+
+    `handles_of`: the queues whose receipt handles are among them, one name a handle, for whoever counts.
+    """
 
     statement: Statement
     arguments: tuple[object, ...]
+    handles_of: tuple[str, ...] = ()
 
 
 class Rows(Struct, frozen=True):
@@ -37,12 +41,14 @@ class Rows(Struct, frozen=True):
 
     `options` are arguments that hold for the whole call; only calls with equal options and an equal `lane` are
     merged. A lane keeps slow company apart: a FIFO queue that waits for a lock must not hold up the others.
+    `queue_arn`: the queue that all entries are about, for whoever counts; empty: nobody does.
     """
 
     statement: Statement
     columns: tuple[list[Any], ...]
     options: tuple[object, ...] = ()
     lane: str = ""
+    queue_arn: str = ""
 
     def __len__(self) -> int:
         return len(self.columns[0])

@@ -44,6 +44,8 @@ class AwsError(Exception):
     default_message: str = ""
     query_suffix: str = ""
     retry_after_seconds: int | None = None
+    refuses_caller: bool = False
+    """About who may do what: counted as a failure of authentication or authorization."""
 
     def __init__(self, message: str | None = None) -> None:
         self.message = self.default_message if message is None else message[:LONGEST_MESSAGE]
@@ -255,12 +257,14 @@ class RequestTimeout(AwsError):
 
 # --- credentials -----------------------------------------------------------------------------------------------------
 class IncompleteSignature(AwsError):
+    refuses_caller = True
     json_type = query_code = "IncompleteSignature"
     namespace = CORAL
     default_message = "The request signature does not conform to AWS standards."
 
 
 class MissingAuthenticationToken(AwsError):
+    refuses_caller = True
     json_type = query_code = "MissingAuthenticationToken"
     namespace = CORAL
     status = 403
@@ -268,6 +272,7 @@ class MissingAuthenticationToken(AwsError):
 
 
 class InvalidClientTokenId(AwsError):
+    refuses_caller = True
     json_type = query_code = "InvalidClientTokenId"
     namespace = CORAL
     status = 403
@@ -275,6 +280,7 @@ class InvalidClientTokenId(AwsError):
 
 
 class SignatureDoesNotMatch(AwsError):
+    refuses_caller = True
     json_type = query_code = "SignatureDoesNotMatch"
     namespace = CORAL
     status = 403
@@ -285,6 +291,7 @@ class SignatureDoesNotMatch(AwsError):
 
 
 class ExpiredToken(AwsError):
+    refuses_caller = True
     json_type = query_code = "ExpiredToken"
     namespace = CORAL
     status = 403
@@ -292,6 +299,7 @@ class ExpiredToken(AwsError):
 
 
 class AccessDenied(AwsError):
+    refuses_caller = True
     json_type = "AccessDeniedException"
     query_code = "AccessDenied"
     namespace = CORAL

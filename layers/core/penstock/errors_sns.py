@@ -68,6 +68,7 @@ class TopicResourceNotFound(SnsError):
 
 
 class AuthorizationError(SnsError):
+    refuses_caller = True
     json_type = "AuthorizationErrorException"
     query_code = "AuthorizationError"
     status = 403

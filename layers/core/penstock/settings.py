@@ -127,6 +127,12 @@ SETTINGS: Final = (
             "body), for metrics.", 1),
     Setting("QUEUE_METRICS_TIMEZONE", "UTC", "time zone", "Whose calendar days the metrics of a day are of, such as "
             "`Europe/Berlin`. After a change, days are computed anew with `--from`, see [metrics.md](metrics.md)."),
+    Setting("QUEUE_METRICS_MAX_QUEUES", 1000, "queues", "How many queues `/metrics` names; what the others have is "
+            'added up as `queue="_other"`. Each costs up to 70 lines a scrape.', minimum=0, maximum=100_000),
+    Setting("QUEUE_METRICS_INTERVAL_MS", 10_000, "ms", "Pause between two rounds of measuring all queues for "
+            "`/metrics`, which all processes share.", minimum=100),
+    Setting("QUEUE_USAGE_METRICS", False, "", "Functions of Lambda write a line of metrics for each request that "
+            "sends, receives or deletes messages: SQS's own names, see [metrics.md](metrics.md)."),
     Setting("QUEUE_DRAIN_SECONDS", 4, "seconds", "After SIGTERM or Ctrl-C: longest wait for requests under "
             "way.", 0),
     Setting("QUEUE_TRACING", False, "", "Functions of Lambda write a segment of X-Ray for each invocation. It needs a "
@@ -183,6 +189,9 @@ class Settings:
     webhook_signing_secret: str = field(repr=False)
     queue_history_days: int
     queue_metrics_timezone: str
+    queue_metrics_max_queues: int
+    queue_metrics_interval_ms: int
+    queue_usage_metrics: bool
     queue_drain_seconds: int
     queue_tracing: bool
     log_level: str

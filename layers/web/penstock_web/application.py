@@ -2,7 +2,7 @@
 
     POST|GET / and /{account}/{queue} ──► hot_path (raw ASGI); /_aws/sqs/messages too, if it is served
     /schedules, /schedule-groups, /tags ► hot_path: EventBridge Scheduler
-    everything else                   ──► FastAPI: /v1 (native REST), /v1/openapi.json, /livez, /readyz
+    everything else                   ──► FastAPI: /v1 (native REST), /v1/openapi.json, /livez, /readyz, /metrics
 
 FastAPI's middleware and routing cost more than the whole hot path, so the SQS paths never reach them.
 """
@@ -10,23 +10,27 @@ FastAPI's middleware and routing cost more than the whole hot path, so the SQS p
 import asyncio
 import logging
 from collections.abc import MutableMapping
+from time import perf_counter
 from typing import Any
 
 from starlette.exceptions import HTTPException
 
 from penstock.context import Environment
 from penstock.effects import Operation
-from penstock.errors import RequestEntityTooLarge, RequestTimeout, ServiceUnavailable
+from penstock.errors import AwsError, RequestEntityTooLarge, RequestTimeout, ServiceUnavailable
 from penstock.gateway import MAXIMUM_BODY_BYTES
 
 from .attendance import Deadlines, Ended, Receive, Visit
 from .driver import World, drive
 from .health import health_router
 from .hot_path import HotPath, Scope, Send
+from .metrics.page import metrics_router
 from .native.errors import error_response
 from .rest import RestApplication
 
 VISIT = "penstock.visit"
+PREFIX = "/v1"
+UNMATCHED = "(unmatched)"
 
 _log = logging.getLogger(__name__)
 
@@ -39,8 +43,10 @@ class Application(RestApplication):
         self._world = world
         self._deadlines = Deadlines(environment.settings.queue_request_timeout_seconds)
         self._hot_path = HotPath(environment, world, self._deadlines)
-        localstack = environment.settings.queue_localstack_health
-        self.include_router(health_router(world.pool.fetch, localstack=localstack))
+        self._meter = world.meter
+        settings = environment.settings
+        self.include_router(health_router(world.pool.fetch, localstack=settings.queue_localstack_health))
+        self.include_router(metrics_router(world.meter, world.pool, settings.queue_metrics_max_queues))
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """One request (or uvicorn's lifespan)."""
@@ -55,6 +61,8 @@ class Application(RestApplication):
         """FastAPI, with the same limits as the hot path: no request takes forever, no body is endless."""
         visit = self._deadlines.enter(receive)
         scope[VISIT] = visit
+        send = self._metered(scope, send)
+        self._meter.entered()
         try:
             await super().__call__(scope, limited(receive), send)
         except Exception as error:  # noqa: BLE001 - Starlette has answered 500 and raises it once more
@@ -64,11 +72,37 @@ class Application(RestApplication):
                 ended = RequestTimeout() if visit.ended is Ended.OVERDUE else ServiceUnavailable()
                 await error_response(ended)(scope, receive, send)
         finally:
+            self._meter.left()
             visit.close()
+
+    def _metered(self, scope: Scope, send: Send) -> Send:
+        """`send`, which counts the answer when its head goes out: by then the route is known."""
+        started = perf_counter()
+
+        async def counted(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                seconds = perf_counter() - started
+                self._meter.answered(scope["method"], template(scope), message["status"], seconds)
+            await send(message)
+
+        return counted
 
     async def _drive(self, operation: Operation, scope: Scope) -> Any:
         visit: Visit | None = scope.get(VISIT)
-        return await drive(operation, self._world, visit)
+        try:
+            return await drive(operation, self._world, visit)
+        except AwsError as error:
+            self._meter.refused(error)
+            raise
+
+
+def template(scope: Scope) -> str:
+    """The route's path with the names of its parameters, never what a client wrote."""
+    path: str | None = getattr(scope.get("route"), "path_format", None)
+    if path is None:
+        return UNMATCHED
+    # Newer FastAPI tells the route of an included router, without the prefix that it was included with.
+    return PREFIX + path if scope["path"].startswith(PREFIX + "/") and not path.startswith(PREFIX) else path
 
 
 def limited(receive: Receive) -> Receive:

@@ -13,6 +13,8 @@ from typing import Any
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 SWEEP_SECONDS = 0.25
+UNREAD = "(unread)"
+"""What a request is called as long as nobody knows what it asks for."""
 
 
 class Ended(Enum):
@@ -25,7 +27,7 @@ class Ended(Enum):
 class Visit:
     """One request under way, in the task that made it."""
 
-    __slots__ = ("_deadlines", "_receive", "_task", "_watch", "ended")
+    __slots__ = ("_deadlines", "_receive", "_task", "_watch", "ended", "label")
 
     def __init__(self, deadlines: "Deadlines", receive: Receive) -> None:
         task = asyncio.current_task()
@@ -36,6 +38,7 @@ class Visit:
         self._task = task
         self._watch: asyncio.Task[None] | None = None
         self.ended: Ended | None = None
+        self.label = UNREAD
 
     def pause(self) -> None:
         """A wait begins: it is not counted, and the client may leave during it. The body has been read by now."""

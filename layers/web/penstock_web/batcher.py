@@ -104,10 +104,20 @@ def lane_key(effect: Mergeable) -> Hashable:
 
 
 class Batcher:
-    """All lanes of a process. `limit`: most entries that wait; `linger_seconds`: how long a send waits for others."""
+    """All lanes of a process. `limit`: most entries that wait; `linger_seconds`: how long a send waits for others.
 
-    def __init__(self, call: Call, limit: int, linger_seconds: float = 0.0) -> None:
+    `flushed` is told how many messages a call has stored.
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        limit: int,
+        linger_seconds: float = 0.0,
+        flushed: Callable[[int], None] = lambda _: None,
+    ) -> None:
         self._call = call
+        self._flushed = flushed
         self._limit = limit
         self._linger_seconds = linger_seconds
         self._lanes: dict[Hashable, Lane] = {}
@@ -178,6 +188,8 @@ class Batcher:
                 _log.error("%s failed", statement.name, exc_info=error)
                 fail(entries, InternalFailure)
         else:
+            if statement is SEND_MESSAGES:
+                self._flushed(len(rows))
             self._deliver(entries, rows)
 
     def _deliver(self, entries: Sequence[Entry], rows: list[Row]) -> None:

@@ -53,9 +53,10 @@ def _up(options: argparse.Namespace) -> int:
 
 
 def _worker(options: argparse.Namespace) -> int:
-    from .local.workers import run_worker
+    from .local.workers import Place, run_worker
 
-    return run_worker(Settings.read(os.environ), options.host, options.port, options.ready_fd)
+    place = Place(options.host, options.port, options.metrics_folder)
+    return run_worker(Settings.read(os.environ), place, options.ready_fd)
 
 
 def _migrate(options: argparse.Namespace) -> int:
@@ -154,6 +155,7 @@ def _parser() -> argparse.ArgumentParser:
     worker.add_argument("--host", required=True)
     worker.add_argument("--port", type=int, required=True)
     worker.add_argument("--ready-fd", type=int, required=True)
+    worker.add_argument("--metrics-folder", type=Path)
     worker.set_defaults(command=_worker)
     return parser
 

@@ -2,15 +2,18 @@
 
 import asyncio
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 from penstock import pgarray
 from penstock.calls import call_of
 from penstock.effects import Operation, Pause, Row, Rows, Sql, Take, Wait, Wake, Woken
+from penstock.statements import RECEIVE_ATTEMPT
 
 from .attendance import Visit
 from .batcher import Batcher
 from .hub import Hub
+from .metrics.meter import Meter
 from .pool import Pool
 
 # What `queue.receive_messages` answers when there is nothing, for somebody who says how long to wait.
@@ -24,17 +27,20 @@ class World:
     pool: Pool
     batcher: Batcher
     hub: Hub
+    meter: Meter
 
 
 class Drive:
     """One operation under way. `ticket`: its place among those who wait, which it keeps after an empty look."""
 
-    __slots__ = ("ticket", "visit", "world")
+    __slots__ = ("empty", "ticket", "visit", "world")
 
     def __init__(self, world: World, visit: Visit | None) -> None:
         self.world = world
         self.visit = visit
         self.ticket: int | None = None
+        self.empty: str | None = None
+        """The queue that was looked at last, if nothing was there."""
 
     async def answer(self, effect: Sql | Wait | Pause) -> list[Row] | Woken | bool:
         """What the world says to an effect that is not merged."""
@@ -43,18 +49,33 @@ class Drive:
         if isinstance(effect, Pause):
             return await self.rested(effect)
         statement, arguments = call_of(effect)
-        return await self.world.pool.call(statement, pgarray.encode_arguments(statement.types, arguments))
+        started = perf_counter()
+        rows = await self.world.pool.call(statement, pgarray.encode_arguments(statement.types, arguments))
+        self.world.meter.queues.observe(effect, rows, perf_counter() - started)
+        if statement is RECEIVE_ATTEMPT:
+            self.looked(str(arguments[0]), rows)
+        return rows
 
     async def merged(self, effect: Rows | Take) -> list[Row]:
         """The rows of an effect that may share its call, or need none: a newcomer lines up with those who wait."""
         if isinstance(effect, Take) and effect.may_wait and self.is_newcomer_to_a_line(effect.queue_arn):
+            self.empty = effect.queue_arn
             return [EMPTY_LOOK]
+        started = perf_counter()
         answer = self.world.batcher.submit(effect)
         try:
-            return await answer
+            rows = await answer
         except asyncio.CancelledError:
             self.world.batcher.abandon(effect, answer)
             raise
+        self.world.meter.queues.observe(effect, rows, perf_counter() - started)
+        if isinstance(effect, Take):
+            self.looked(effect.queue_arn, rows)
+        return rows
+
+    def looked(self, queue_arn: str, rows: list[Row]) -> None:
+        """Remembers whether a look found something: only of the last one it is said how the request ended."""
+        self.empty = queue_arn if len(rows) == 1 and rows[0][0] is None else None
 
     def is_newcomer_to_a_line(self, queue_arn: str) -> bool:
         """Whether others wait for the queue, and this one has not yet. Not on FIFO queues: an empty look says little
@@ -114,4 +135,6 @@ async def drive(operation: Operation, world: World, visit: Visit | None = None) 
             else:
                 effect = operation.send(await under_way.answer(effect))
     except StopIteration as end:
+        if under_way.empty is not None:
+            world.meter.queues.empty(under_way.empty)
         return end.value

@@ -6,6 +6,7 @@ receive ─► body ─► gateway.decode ─► drive(operation) ─► gateway
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from time import perf_counter
 from typing import Any
 
 from penstock.context import Environment, HttpRequest, HttpResponse
@@ -54,6 +55,7 @@ class HotPath:
         self._environment = environment
         self._guarded = environment.access is not None
         self._world = world
+        self._meter = world.meter
         self._deadlines = deadlines
 
     def answers(self, method: str, path: str) -> bool:
@@ -63,7 +65,9 @@ class HotPath:
         return method in ("POST", "GET") and is_peek(path, self._environment)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        started = perf_counter()
         visit = self._deadlines.enter(receive)
+        self._meter.entered()
         try:
             response = await self._answer(scope, receive, visit)
         except asyncio.CancelledError:
@@ -74,8 +78,10 @@ class HotPath:
         except ClientLeft:
             return
         finally:
+            self._meter.left()
             visit.close()
         await send_response(send, response)
+        self._meter.answered(scope["method"], visit.label, response.status, perf_counter() - started)
 
     async def _answer(self, scope: Scope, receive: Receive, visit: Visit) -> HttpResponse:
         try:
@@ -88,6 +94,7 @@ class HotPath:
         except Refusal as refusal:
             return refusal.response()
         except AwsError as error:
+            self._meter.refused(error)
             return self._refusal(scope, error, close=True)
         except ClientLeft:
             raise
@@ -97,9 +104,11 @@ class HotPath:
 
     async def _run(self, call: Call, visit: Visit) -> HttpResponse:
         request_id = call.context.request_id
+        visit.label = call.action.label
         try:
             return encode(call, await drive(call.operation(), self._world, visit))
         except AwsError as error:
+            self._meter.refused(error)
             return encode_error(call.protocol, error, request_id, call.action.service)
         except Exception:  # noqa: BLE001 - whatever it is, the client learns nothing of it
             _log.exception("%s failed", call.action.name, extra={"request_id": request_id})

@@ -65,6 +65,8 @@ class Pool:
 
     def __init__(self, url: str, most_connections: int, timeout_seconds: float) -> None:
         self._timeout_seconds = timeout_seconds
+        self.timeouts = 0
+        """Calls that got no connection in time."""
         self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             kwargs=connection_options(url),
             min_size=min(LEAST_CONNECTIONS, most_connections),
@@ -82,6 +84,10 @@ class Pool:
     async def close(self) -> None:
         """Close every connection; calls that still wait for one get ServiceUnavailable."""
         await self._pool.close()
+
+    def stats(self) -> dict[str, int]:
+        """What psycopg_pool counts: "Pool stats" in its documentation."""
+        return self._pool.get_stats()
 
     async def call(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
         """The rows of one call of a SQL function, which is a transaction of its own."""
@@ -110,6 +116,7 @@ class Pool:
                 await connection.close()
                 await self._pool.putconn(connection)
         except (PoolTimeout, PoolClosed) as error:
+            self.timeouts += isinstance(error, PoolTimeout)
             raise ServiceUnavailable from error
         return connection
 

@@ -11,6 +11,7 @@ import signal
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 
 import psycopg
 import uvicorn
@@ -28,6 +29,8 @@ from .driver import World
 from .hub import Hub
 from .listener import listen
 from .local.account import LocalError
+from .metrics.meter import Meter
+from .metrics.page import tend
 from .pool import Pool
 from .protocol import OneWriteProtocol
 from .workers import Worker, check_webhook_settings, workers
@@ -43,13 +46,19 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def serve(
-    settings: Settings, host: str, port: int, on_ready: Callable[[], None], reuse_port: bool = False
+    settings: Settings,
+    host: str,
+    port: int,
+    on_ready: Callable[[], None],
+    reuse_port: bool = False,
+    metrics_folder: Path | None = None,
 ) -> None:
     """Serves until a signal, then returns. `on_ready` is called once the port answers.
 
     Raises LocalError, and SettingError for settings of webhooks that cannot be read.
 
-    `reuse_port`: several processes share the port, and the kernel spreads connections over them.
+    `reuse_port`: several processes share the port, and the kernel spreads connections over them. They
+    keep their metrics in `metrics_folder`, so that whoever is asked can answer for all.
     """
     # At info it writes two lines a call, as a warning one for each request of an outage, which ends with 503 anyway.
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
@@ -59,7 +68,7 @@ def serve(
     listener = listening_socket(host, port, reuse_port)
     asyncio_runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
     with asyncio_runner, contextlib.closing(listener):
-        asyncio_runner.run(run(environment, listener, on_ready))
+        asyncio_runner.run(run(environment, listener, on_ready, metrics_folder))
 
 
 def load_receipts(settings: Settings) -> Receipts:
@@ -86,9 +95,14 @@ def listening_socket(host: str, port: int, reuse_port: bool) -> socket.socket:
     return listener
 
 
-async def run(environment: Environment, listener: socket.socket, on_ready: Callable[[], None]) -> None:
+async def run(
+    environment: Environment,
+    listener: socket.socket,
+    on_ready: Callable[[], None],
+    metrics_folder: Path | None = None,
+) -> None:
     """The whole life of the service, in a running event loop."""
-    async with open_world(environment.settings) as world:
+    async with open_world(environment.settings, metrics_folder) as world:
         application = Application(environment, world)
         config = uvicorn.Config(
             application,
@@ -158,18 +172,24 @@ class Server(uvicorn.Server):
 
 
 @contextlib.asynccontextmanager
-async def open_world(settings: Settings) -> AsyncIterator[World]:
+async def open_world(settings: Settings, metrics_folder: Path | None = None) -> AsyncIterator[World]:
     """Pool, batcher, hub and workers; at the end what is still under way has half a second."""
     pool = Pool(settings.database_url, settings.queue_max_connections, settings.queue_pool_timeout_ms / 1000)
-    batcher = Batcher(pool.call, settings.queue_batch_limit, settings.queue_linger_ms / 1000)
+    meter = Meter(settings, metrics_folder)
+    linger_seconds = settings.queue_linger_ms / 1000
+    batcher = Batcher(pool.call, settings.queue_batch_limit, linger_seconds, meter.flushed)
     hub = Hub(pool.call)
     await pool.open()
-    background = workers(settings, hub)
+    background = workers(settings, hub, meter)
     loop = asyncio.get_running_loop()
-    endless = [loop.create_task(hub.run()), loop.create_task(listen(settings.direct_url, hub))]
+    endless = [
+        loop.create_task(hub.run()),
+        loop.create_task(listen(settings.direct_url, hub)),
+        loop.create_task(tend(meter, pool)),
+    ]
     ending = [loop.create_task(worker.run()) for worker in background]
     try:
-        yield World(pool, batcher, hub)
+        yield World(pool, batcher, hub, meter)
     finally:
         hub.drain()
         await _finish(endless, ending, background, batcher)

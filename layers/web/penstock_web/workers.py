@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from time import perf_counter
 from typing import Any
 from uuid import uuid4
 
@@ -14,11 +15,12 @@ from penstock.settings import SettingError, Settings
 from penstock.webhooks import WEBHOOKS
 from penstock.webhooks.guard import read_networks
 from penstock.webhooks.request import read_secrets
-from penstock.workers import Counts, maintain, move
+from penstock.workers import Counts, maintain, measure, move
 from penstock.workers.deliver import Deliverer
 from penstock.workers.fire import Firer
 
 from .hub import Hub
+from .metrics.meter import Meter, WorkerObserver
 
 RunOnce = Callable[[Settings, "psycopg.Connection[Any]"], Counts]
 
@@ -35,10 +37,18 @@ _log = logging.getLogger(__name__)
 
 
 class Worker:
-    """Runs `run_once` again and again, `pause_seconds` after each end. What fails is logged and tried again."""
+    """Runs `run_once` again and again, `pause_seconds` after each end. What fails is logged and tried again.
 
-    def __init__(self, name: str, run_once: RunOnce, settings: Settings, pause_seconds: float) -> None:
+    `tells_while`: the run itself says what it does; else its counts do, when it has ended.
+    """
+
+    tells_while = False
+
+    def __init__(
+        self, name: str, run_once: RunOnce, settings: Settings, pause_seconds: float, meter: Meter
+    ) -> None:
         self._name = name
+        self._meter = meter
         self._run_once = run_once
         self._settings = settings
         self._pause_seconds = pause_seconds
@@ -50,15 +60,20 @@ class Worker:
         """Returns soon after `stop`."""
         while not self._stopping.is_set():
             pause_seconds = FAILURE_PAUSE_SECONDS
+            started = perf_counter()
+            failed = True
             try:
                 await asyncio.to_thread(self._run)
                 pause_seconds = self._pause_now()
+                failed = False
             except (psycopg.OperationalError, psycopg.InterfaceError) as error:
                 if not self._stopping.is_set():  # the database is away: said each time, without a traceback
                     _log.warning("%s: %s", self._name, " ".join(str(error).split()))
             except Exception as error:  # noqa: BLE001 - logged; the next run tries again
                 if not self._stopping.is_set():
                     _log.exception("%s failed", self._name, exc_info=error)
+            if not self._stopping.is_set():
+                self._meter.ran(self._name, failed, perf_counter() - started)
             await self._pause(pause_seconds)
         if self._connection is not None:
             self._connection.close()
@@ -80,7 +95,9 @@ class Worker:
     def _run(self) -> None:
         if self._connection is None or self._connection.closed:
             self._connection = connect(self._settings.database_url)
-        self._run_once(self._settings, self._connection)
+        counts = self._run_once(self._settings, self._connection)
+        if not self.tells_while:
+            self._meter.worked(self._name, counts)
 
     def _pause_now(self) -> float:
         """Seconds until the next run."""
@@ -98,10 +115,13 @@ class Worker:
 class DeliveryWorker(Worker):
     """The worker that delivers webhooks; a publish, here or in another process, wakes it."""
 
-    def __init__(self, settings: Settings, hub: Hub) -> None:
-        self._deliverer = Deliverer(uuid4(), LONGEST_DELIVERY_RUN_SECONDS)
+    tells_while = True
+
+    def __init__(self, settings: Settings, hub: Hub, meter: Meter) -> None:
+        observer = WorkerObserver(meter, "deliver")
+        self._deliverer = Deliverer(uuid4(), LONGEST_DELIVERY_RUN_SECONDS, observer=observer)
         pause_seconds = settings.queue_http_delivery_poll_ms / 1000
-        super().__init__("deliver", self._deliverer.run_once, settings, pause_seconds)
+        super().__init__("deliver", self._deliverer.run_once, settings, pause_seconds, meter)
         hub.on_wake(WEBHOOKS, self.wake)
 
     def stop(self) -> None:
@@ -119,9 +139,13 @@ class DeliveryWorker(Worker):
 class FiringWorker(Worker):
     """The worker that fires schedules: sleeps until the next one is due; writing a nearer one wakes it."""
 
-    def __init__(self, settings: Settings, hub: Hub) -> None:
-        self._firer = Firer(LONGEST_FIRING_RUN_SECONDS, stays=False)
-        super().__init__("fire", self._firer.run_once, settings, settings.queue_schedule_poll_ms / 1000)
+    tells_while = True
+
+    def __init__(self, settings: Settings, hub: Hub, meter: Meter) -> None:
+        observer = WorkerObserver(meter, "fire")
+        self._firer = Firer(LONGEST_FIRING_RUN_SECONDS, stays=False, observer=observer)
+        pause_seconds = settings.queue_schedule_poll_ms / 1000
+        super().__init__("fire", self._firer.run_once, settings, pause_seconds, meter)
         hub.on_wake(SCHEDULES, self.wake)
 
     def stop(self) -> None:
@@ -154,13 +178,22 @@ def _maintain(settings: Settings, connection: "psycopg.Connection[Any]") -> Coun
     return maintain.run_once(settings, Calls(connection))
 
 
-def workers(settings: Settings, hub: Hub) -> list[Worker]:
+def _measure(settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
+    return measure.run_once(settings, Calls(connection))
+
+
+def workers(settings: Settings, hub: Hub, meter: Meter) -> list[Worker]:
     """Every worker of the container."""
-    delivery = [DeliveryWorker(settings, hub)] if settings.queue_http_delivery_enabled else []
-    firing = [FiringWorker(settings, hub)] if settings.queue_schedule_enabled else []
+    delivery = [DeliveryWorker(settings, hub, meter)] if settings.queue_http_delivery_enabled else []
+    firing = [FiringWorker(settings, hub, meter)] if settings.queue_schedule_enabled else []
+    maintain_seconds = settings.queue_maintain_interval_ms / 1000
+    move_seconds = settings.queue_move_interval_ms / 1000
+    # A round's pause is kept in the database; looking twice as often keeps rounds near it, whoever began the last.
+    measure_seconds = settings.queue_metrics_interval_ms / 2000
     return [
         *delivery,
         *firing,
-        Worker("maintain", _maintain, settings, settings.queue_maintain_interval_ms / 1000),
-        Worker("move", move.run_once, settings, settings.queue_move_interval_ms / 1000),
+        Worker("maintain", _maintain, settings, maintain_seconds, meter),
+        Worker("move", move.run_once, settings, move_seconds, meter),
+        Worker("measure", _measure, settings, measure_seconds, meter),
     ]

@@ -66,7 +66,7 @@ def delete_message_batch(
 def delete(arn: str, given: list[Handle]) -> Generator[Effect, Any, list[str]]:
     """The outcome of each handle: deleted, gone, expired or no_queue. Raises QueueDoesNotExist."""
     fifo = arn.endswith(".fifo")
-    rows = yield Rows(DELETE_MESSAGES, handles.columns(given), lane=arn if fifo else "")
+    rows = yield Rows(DELETE_MESSAGES, handles.columns(given), lane=arn if fifo else "", queue_arn=arn)
     if fifo:
         yield Wake(arn, len(given))  # the next message of a group may be received now
     outcomes = [outcome for _, outcome in sorted(rows)] if len(rows) > 1 else [rows[0][1]]

@@ -113,6 +113,7 @@ def store(
         ([arn] * len(messages), *columns),
         (async_commit,),
         lane=arn if arn.endswith(".fifo") else "",
+        queue_arn=arn,
     )
     stored = sorted(Stored(*row) for row in rows) if len(rows) > 1 else [Stored(*row) for row in rows]
     yield Wake(arn, len(messages))

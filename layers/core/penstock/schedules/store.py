@@ -23,6 +23,7 @@ from ..statements import (
     SCHEDULE_INPUTS,
     Statement,
 )
+from ..workers.observer import NOBODY, Observer
 from .firing import Due, Plan, plan
 from .letters import Draft, sign
 
@@ -64,12 +65,17 @@ class Store:
     """On one autocommit connection. Raises psycopg.Error: then nothing of the batch has happened."""
 
     def __init__(
-        self, connection: "psycopg.Connection[Any]", environment: Environment, counts: "Counter[str]"
+        self,
+        connection: "psycopg.Connection[Any]",
+        environment: Environment,
+        counts: "Counter[str]",
+        observer: Observer = NOBODY,
     ) -> None:
         self._connection = connection
         self._calls = Calls(connection)
         self._environment = environment
         self._counts = counts
+        self._observer = observer
 
     def waits(self) -> Waits:
         """How long there is nothing to do."""
@@ -109,11 +115,19 @@ class Store:
         ]
         unsigned = set()
         for schedule_id, outcome, fired, skipped, failed, detail in self._fire_rows(columns):
-            self._counts.update(fired=fired, skipped=skipped, failed=failed, busy=outcome == "busy")
+            self._count(fired=fired, skipped=skipped, failed=failed, busy=int(outcome == "busy"))
             if outcome == "unsigned":
                 unsigned.add(schedule_id)
                 self._learn(next(w.due.topic for w in works if w.due.schedule_id == schedule_id), detail)
+        for due, at in firings:
+            # Within a flexible window, or with jitter, an occurrence is not late.
+            if due.schedule_id not in unsigned and not due.window_seconds:
+                self._observer.fired((due.now - at).total_seconds())
         return [work for work in works if work.due.schedule_id in unsigned]
+
+    def _count(self, **counts: int) -> None:
+        self._counts.update(counts)
+        self._observer.counted(counts)
 
     def _fire_rows(self, columns: list[list[Any]]) -> list[tuple[Any, ...]]:
         return self.call(FIRE_SCHEDULES, columns)
@@ -123,7 +137,7 @@ class Store:
         columns: list[list[Any]] = [[r.retry_id for r in retries], letters]
         unsigned = set()
         for retry_id, outcome, detail in self.call(FIRE_SCHEDULE_RETRIES, columns):
-            self._counts[outcome if outcome in ("fired", "busy", "exhausted") else "failed"] += 1
+            self._count(**{outcome if outcome in ("fired", "busy", "exhausted") else "failed": 1})
             if outcome == "unsigned":
                 unsigned.add(retry_id)
                 self._learn(next(r.topic for r in retries if r.retry_id == retry_id), detail)

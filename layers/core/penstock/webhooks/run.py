@@ -9,6 +9,7 @@ from time import monotonic, time
 from typing import Final
 
 from penstock.settings import Settings
+from penstock.workers.observer import NOBODY, Observer
 
 from .endpoint import EndpointRefused, parse_endpoint
 from .outcome import Outcome, answered, unanswered
@@ -40,12 +41,14 @@ class Run:
         sender: Sender,
         counts: "Counter[str]",
         unwritten: list[Finished],
+        observer: Observer = NOBODY,
     ) -> None:
         self.loop = asyncio.get_running_loop()
         self._store = store
         self._sender = sender
         self._counts = counts
         self._unwritten = unwritten
+        self._observer = observer
         self._capacity = settings.queue_http_delivery_batch_size
         self._poll_seconds = settings.queue_http_delivery_poll_ms / 1000
         self._event_seconds = float(settings.queue_http_delivery_timeout_secs)
@@ -94,7 +97,9 @@ class Run:
         """In a thread: requests go on meanwhile. What could not be written stays in `unwritten`."""
         finished = self._unwritten[:]
         if finished:
-            self._counts.update(self._store.settle(finished))
+            settled = self._store.settle(finished)
+            self._counts.update(settled)
+            self._observer.counted(settled)
             del self._unwritten[: len(finished)]
         return self._store.claim(room, dict(self._busy)) if room else []
 
@@ -116,7 +121,9 @@ class Run:
 
     async def _attempt(self, claimed: Claimed) -> None:
         try:
+            started = monotonic()
             outcome = await self._post(claimed.delivery)
+            self._observer.attempted(outcome.error is None, monotonic() - started)
             self._unwritten.append(Finished(claimed, outcome))
         finally:
             lane = claimed.delivery.lane

@@ -24,6 +24,7 @@ from ..webhooks.run import STAY_MS, Run
 from ..webhooks.sender import Resolver, Sender
 from ..webhooks.store import SETTLED, Finished, Store
 from . import Counts
+from .observer import NOBODY, Observer
 
 LONGEST_RUN_SECONDS = 20.0
 """After that nothing is claimed; what is under way ends within 15 seconds."""
@@ -43,11 +44,13 @@ class Deliverer:
         longest_run_seconds: float = LONGEST_RUN_SECONDS,
         resolver: Resolver = resolve,
         tls: ssl.SSLContext | None = None,
+        observer: Observer = NOBODY,
     ) -> None:
         self._watcher = watcher
         self._longest_run_seconds = longest_run_seconds
         self._resolver = resolver
         self._tls = tls
+        self._observer = observer
         self._stopping = False
         self._run: Run | None = None
         self.unwritten: list[Finished] = []
@@ -62,7 +65,9 @@ class Deliverer:
             return counts
         store = Store(connection, self._watcher, MOST_PER_ENDPOINT)
         if self.unwritten or _is_near(store.wait_ms()):
-            counts.update(store.expire())
+            expired = store.expire()
+            counts.update(expired)
+            self._observer.counted(expired)
             asyncio.run(self._deliver(settings, store, counts))
         return counts
 
@@ -81,7 +86,7 @@ class Deliverer:
     async def _deliver(self, settings: Settings, store: Store, counts: "Counter[str]") -> None:
         guard = Guard(read_networks(settings.webhook_allow_cidrs))
         sender = Sender(guard, self._resolver, self._tls)
-        self._run = Run(settings, store, sender, counts, self.unwritten)
+        self._run = Run(settings, store, sender, counts, self.unwritten, self._observer)
         try:
             await self._run.work(monotonic() + self._longest_run_seconds, lambda: self._stopping)
         finally:

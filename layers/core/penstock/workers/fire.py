@@ -16,6 +16,7 @@ from ..schedules.letters import environment_of
 from ..schedules.store import Store, Waits
 from ..settings import Settings
 from . import Counts
+from .observer import NOBODY, Observer
 
 LONGEST_RUN_SECONDS = 58.0
 """A function is invoked every minute, and stays for what is due before the next one comes."""
@@ -30,9 +31,16 @@ class Firer:
     `stays`: a run waits for what becomes due before its time is over; else it ends when nothing is due.
     """
 
-    def __init__(self, longest_run_seconds: float = LONGEST_RUN_SECONDS, *, stays: bool = True) -> None:
+    def __init__(
+        self,
+        longest_run_seconds: float = LONGEST_RUN_SECONDS,
+        *,
+        stays: bool = True,
+        observer: Observer = NOBODY,
+    ) -> None:
         self._longest_run_seconds = longest_run_seconds
         self._stays = stays
+        self._observer = observer
         self._stopping = False
         self._awake = Event()
         self._environment: Environment | None = None
@@ -44,7 +52,7 @@ class Firer:
         counts = Counter(dict.fromkeys(OUTCOMES, 0))
         self.wait_ms = None
         if settings.queue_schedule_enabled:
-            store = Store(connection, self._environment_of(settings), counts)
+            store = Store(connection, self._environment_of(settings), counts, self._observer)
             deadline = monotonic() + self._longest_run_seconds
             while (waits := self._next(store, deadline)) is not None:
                 if not fire_batch(store, waits, settings):

@@ -11,9 +11,13 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from penstock.settings import Settings
@@ -28,27 +32,47 @@ _RESTART_PAUSE_SECONDS: Final = 0.5
 _EXTRA_SECONDS: Final = 2
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What the processes share: where they listen, and where they keep their metrics (None: nowhere)."""
+
+    host: str
+    port: int
+    metrics: Path | None = None
+
+
 def run_workers(settings: Settings, host: str, port: int, count: int, on_ready: Callable[[], None]) -> None:
     """Keep `count` workers running until a signal raises SystemExit here; then stop them all."""
-    workers: list[subprocess.Popen[bytes]] = []
-    try:
-        workers.extend(_start(settings, host, port) for _ in range(count))
-        if any(worker.poll() is not None for worker in workers):
-            raise LocalError("a worker did not start; its last words are above")
-        on_ready()
-        while True:
-            _replace_dead(workers, settings, host, port)
-    finally:
-        _stop(workers, settings.queue_drain_seconds + _EXTRA_SECONDS)
+    with metrics_folder() as folder:
+        place = Place(host, port, folder)
+        workers: list[subprocess.Popen[bytes]] = []
+        try:
+            workers.extend(_start(settings, place) for _ in range(count))
+            if any(worker.poll() is not None for worker in workers):
+                raise LocalError("a worker did not start; its last words are above")
+            on_ready()
+            while True:
+                _replace_dead(workers, settings, place)
+        finally:
+            _stop(workers, settings.queue_drain_seconds + _EXTRA_SECONDS)
 
 
-def run_worker(settings: Settings, host: str, port: int, ready_fd: int) -> int:
+@contextmanager
+def metrics_folder() -> Iterator[Path]:
+    """Where the processes of a port keep their metrics: in memory, where there is a file system for that."""
+    memory = Path("/dev/shm")  # noqa: S108 - the folder itself is new and ours alone
+    parent = memory if os.access(memory, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="penstock-metrics-", dir=parent) as name:
+        yield Path(name)
+
+
+def run_worker(settings: Settings, place: Place, ready_fd: int) -> int:
     """The life of one worker, in its own process."""
     from penstock_web.server import serve  # noqa: PLC0415
 
     configure_logging(settings.log_level)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    serve(settings, host, port, lambda: _tell_ready(ready_fd), reuse_port=True)
+    serve(settings, place.host, place.port, lambda: _tell_ready(ready_fd), True, place.metrics)
     return 0
 
 
@@ -64,10 +88,21 @@ def _end_with_parent() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _start(settings: Settings, host: str, port: int) -> subprocess.Popen[bytes]:
+def _start(settings: Settings, place: Place) -> subprocess.Popen[bytes]:
     """Start a worker and wait until it is ready or has failed."""
     ready, ready_fd = os.pipe()
-    command = [sys.executable, "-m", "penstock_web.cli", "worker", "--host", host, "--port", str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        "penstock_web.cli",
+        "worker",
+        "--host",
+        place.host,
+        "--port",
+        str(place.port),
+    ]
+    if place.metrics is not None:
+        command += ["--metrics-folder", str(place.metrics)]
     worker = subprocess.Popen(
         [*command, "--ready-fd", str(ready_fd)],
         stdin=subprocess.PIPE,
@@ -87,14 +122,14 @@ def _variables(settings: Settings) -> dict[str, str]:
     return {"DATABASE_URL": settings.database_url, "DATABASE_DIRECT_URL": settings.direct_url}
 
 
-def _replace_dead(workers: list[subprocess.Popen[bytes]], settings: Settings, host: str, port: int) -> None:
+def _replace_dead(workers: list[subprocess.Popen[bytes]], settings: Settings, place: Place) -> None:
     time.sleep(_RESTART_PAUSE_SECONDS)
     for index, worker in enumerate(workers):
         if worker.poll() is not None:
             _log.error(
                 "worker ended, starting another", extra={"pid": worker.pid, "exit_code": worker.returncode}
             )
-            workers[index] = _start(settings, host, port)
+            workers[index] = _start(settings, place)
 
 
 def _stop(workers: list[subprocess.Popen[bytes]], seconds: float) -> None:

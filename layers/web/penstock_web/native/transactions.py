@@ -43,7 +43,8 @@ def run(wanted: Transaction, context: Context) -> Generator[Effect, Any, dict[st
         [arn for arn, _ in sends],
         *columns(outgoing, 8),
     ]
-    rows = yield Sql(TRANSACT, (*arrays, context.account_id, context.region, *columns(events, 6)))
+    acked = tuple(arn_of(ack.queue, context) for ack in wanted.ack)
+    rows = yield Sql(TRANSACT, (*arrays, context.account_id, context.region, *columns(events, 6)), acked)
     check(rows, wanted)
     yield from publishing.wake(dict.fromkeys(row[2] for row in rows))
     return done(rows, wanted)

@@ -1,0 +1,29 @@
+"""Measures all queues and the installation for /metrics, into tables that every process reads.
+
+All processes share one round through the queues: each takes the next page, none takes the same. The next round begins
+QUEUE_METRICS_INTERVAL_MS after the end of the last one. The worker `collect` measures the same for CloudWatch, in a
+round of its own.
+"""
+
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from ..settings import Settings
+from ..statements import STORE_MEASUREMENTS
+from . import Counts
+
+if TYPE_CHECKING:
+    from ..drivers import Calls
+
+LONGEST_RUN_SECONDS = 5.0
+QUEUES_A_PAGE = 100
+
+
+def run_once(settings: Settings, connection: "Calls") -> Counts:
+    """One bounded run; each page is a transaction. Raises what calls raise; what was measured stays."""
+    deadline = monotonic() + LONGEST_RUN_SECONDS
+    options = (QUEUES_A_PAGE, settings.queue_metrics_interval_ms)
+    queues = 0
+    while monotonic() < deadline and (page := connection.call(STORE_MEASUREMENTS, options)):
+        queues += int(page[0][0])
+    return {"queues": queues}

@@ -1,0 +1,239 @@
+"""THE TABLE of metrics. docs/metrics.md has the same, which a test compares.
+
+Names without `penstock_` are those of the specification, or follow its manner. A block is what is allocated and counted
+together: families with the same labels.
+"""
+
+from typing import Final, Literal, NamedTuple
+
+Kind = Literal["counter", "gauge", "histogram"]
+
+REQUEST_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+DATABASE_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
+AGE_SECONDS: Final = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0)
+ATTEMPT_SECONDS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+FLUSH_MESSAGES: Final = (1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0)
+LATE_SECONDS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0)
+RUN_SECONDS: Final = (0.001, 0.01, 0.1, 1.0, 10.0, 60.0)
+
+
+class Family(NamedTuple):
+    """A metric. `buckets`: upper bounds of a histogram, `+Inf` not among them. `most`: of several processes on one port
+    the greatest value counts, not the sum."""
+
+    name: str
+    kind: Kind
+    help: str
+    buckets: tuple[float, ...] = ()
+    most: bool = False
+
+    @property
+    def slots(self) -> int:
+        """Numbers that a series has: one; of a histogram the sum, then a count for each bucket and the rest."""
+        return len(self.buckets) + 2 if self.kind == "histogram" else 1
+
+
+class Block(NamedTuple):
+    """Families that are counted together, with these labels."""
+
+    labels: tuple[str, ...]
+    families: tuple[Family, ...]
+
+    @property
+    def slots(self) -> int:
+        """Numbers of all its families."""
+        return sum(family.slots for family in self.families)
+
+
+BLOCKS: Final[dict[str, Block]] = {
+    "requests": Block(
+        ("method", "path", "status"),
+        (Family("http_requests_total", "counter", "Requests answered, by action (sqs:SendMessage) or route."),),
+    ),
+    "durations": Block(
+        ("method", "path"),
+        (
+            Family(
+                "http_request_duration_seconds",
+                "histogram",
+                "From a request's head to its answer; long polls include their wait.",
+                REQUEST_SECONDS,
+            ),
+        ),
+    ),
+    "active": Block((), (Family("http_connections_active", "gauge", "Requests under way, waiting ones too."),)),
+    "refusals": Block(
+        ("code",), (Family("auth_failures_total", "counter", "Requests that QUEUE_ACCESS or a policy refused."),)
+    ),
+    "sends": Block(
+        ("queue",),
+        (
+            Family("queue_messages_sent_total", "counter", "Messages that requests stored; duplicates not counted."),
+            Family(
+                "queue_message_send_duration_seconds",
+                "histogram",
+                "A send request's time for its database call, waiting for a merged call included.",
+                DATABASE_SECONDS,
+            ),
+        ),
+    ),
+    "receives": Block(
+        ("queue",),
+        (
+            Family("queue_messages_received_total", "counter", "Messages delivered to consumers."),
+            Family("queue_messages_redelivered_total", "counter", "Of these, those delivered before."),
+            Family("queue_empty_receives_total", "counter", "Receive requests that ended without a message."),
+            Family(
+                "queue_message_receive_duration_seconds",
+                "histogram",
+                "A look for messages: its database call, waiting for a merged call included, long polls not.",
+                DATABASE_SECONDS,
+            ),
+            Family(
+                "queue_message_age_at_receive_seconds",
+                "histogram",
+                "Age of messages at their first delivery.",
+                AGE_SECONDS,
+            ),
+        ),
+    ),
+    "deletes": Block(
+        ("queue",),
+        (
+            Family("queue_messages_deleted_total", "counter", "Messages acknowledged."),
+            Family(
+                "queue_message_delete_duration_seconds",
+                "histogram",
+                "A delete request's time for its database call, waiting for a merged call included.",
+                DATABASE_SECONDS,
+            ),
+        ),
+    ),
+    "flushes": Block(
+        (),
+        (
+            Family(
+                "queue_coalescer_flush_batch_size",
+                "histogram",
+                "Messages that one database call stored for all the requests that it served.",
+                FLUSH_MESSAGES,
+            ),
+        ),
+    ),
+    "attempts": Block(
+        ("outcome",),
+        (
+            Family("queue_delivery_attempts_total", "counter", "Webhook requests: success is a status 2xx."),
+            Family(
+                "queue_delivery_attempt_duration_seconds",
+                "histogram",
+                "A webhook request, from connecting to its answer.",
+                ATTEMPT_SECONDS,
+            ),
+        ),
+    ),
+    "exhausted": Block(
+        (),
+        (
+            Family(
+                "queue_delivery_exhausted_total",
+                "counter",
+                "Webhooks given up after their last attempt, moved to a dead-letter queue or not.",
+            ),
+        ),
+    ),
+    "fires": Block(
+        (),
+        (
+            Family(
+                "schedule_fire_lag_seconds",
+                "histogram",
+                "How late schedules fired; those with a flexible window or jitter are not counted.",
+                LATE_SECONDS,
+            ),
+        ),
+    ),
+    "runs": Block(
+        ("worker", "outcome"),
+        (
+            Family("worker_runs_total", "counter", "Runs of background workers, by how they ended."),
+            Family(
+                "worker_run_duration_seconds", "histogram", "Length of runs; deliver and fire stay while busy.",
+                RUN_SECONDS,
+            ),
+        ),
+    ),
+    "successes": Block(
+        ("worker",),
+        (
+            Family(
+                "worker_last_success_timestamp_seconds", "gauge", "When a run last ended without an error.", (), True
+            ),
+        ),
+    ),
+    "work": Block(
+        ("worker", "what"), (Family("worker_work_total", "counter", "What workers did, by their own counts."),)
+    ),
+    "pool": Block(
+        (),
+        (
+            Family("db_pool_size", "gauge", "Database connections of the pool, idle and active."),
+            Family("db_pool_idle", "gauge", "Of these, those that nobody uses."),
+            Family("db_pool_active", "gauge", "Of these, those in use."),
+            Family("db_pool_waiting", "gauge", "Calls that wait for a connection now."),
+        ),
+    ),
+    "pool_waits": Block(
+        (),
+        (
+            Family("db_pool_acquire_timeouts_total", "counter", "Calls that got no connection in time."),
+            Family("db_pool_waits_total", "counter", "Calls that had to wait for a connection."),
+            Family("db_pool_wait_seconds_total", "counter", "How long they waited."),
+        ),
+    ),
+    "build": Block(
+        ("version", "python"), (Family("penstock_build_info", "gauge", "Always 1.", (), True),)
+    ),
+    "processes": Block((), (Family("penstock_processes", "gauge", "Processes that share this port."),)),
+}  # fmt: skip
+
+QUEUE_GAUGES: Final = (
+    Family("queue_depth", "gauge", "Messages that can be received now."),
+    Family("queue_in_flight", "gauge", "Messages received and not acknowledged yet."),
+    Family("queue_delayed", "gauge", "Messages that cannot be received for the first time yet."),
+    Family("queue_oldest_message_age_seconds", "gauge", "Age of the oldest message; 0 in an empty queue."),
+    Family("queue_noisy_groups", "gauge", "Tenants of a fair queue that are set back now."),
+    Family("queue_messages_dead_lettered_total", "counter", "Messages that left for the dead-letter queue."),
+)
+"""Label `queue`. In the order of the columns of `queue.read_measurements`."""
+
+READINGS: Final[dict[str, tuple[Family, str]]] = {
+    "dead_rows": (Family("db_dead_tuples", "gauge", "Dead rows of tables, as PostgreSQL estimates them."), "table"),
+    "live_rows": (Family("db_live_tuples", "gauge", "Rows of tables, as PostgreSQL estimates them."), "table"),
+    "oldest_xmin": (
+        Family("db_oldest_xmin_age_transactions", "gauge", "Transactions since the oldest snapshot."),
+        "",
+    ),
+    "oldest_transaction": (
+        Family("db_oldest_transaction_age_seconds", "gauge", "Age of the oldest transaction of the database."),
+        "",
+    ),
+    "schedules_overdue": (
+        Family("schedule_overdue_seconds", "gauge", "How long the schedule that waits longest has been due."),
+        "",
+    ),
+    "webhooks_pending": (Family("webhook_pending", "gauge", "Webhooks to be delivered."), ""),
+    "webhooks_overdue": (
+        Family("webhook_overdue_seconds", "gauge", "How long the webhook that waits longest has been due."),
+        "",
+    ),
+}  # fmt: skip
+"""By their names in `queue.reading`, with the name of their label."""
+
+DATABASE_UP: Final = Family("db_up", "gauge", "Whether the measurements could be read: the database answers.")
+MEASURED: Final = Family(
+    "queue_measurement_age_seconds",
+    "gauge",
+    "Age of the oldest of the gauges of queues; large: no worker measures.",
+)
+QUEUES: Final = Family("queue_count", "gauge", "Queues that are measured and named; others are in _other.")

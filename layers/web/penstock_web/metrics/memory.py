@@ -1,0 +1,150 @@
+"""The numbers of one process, in memory that the other processes on its port can read.
+
+Processes that share a port (`up --workers`) cannot be scraped one by one: the kernel gives a connection to any of them.
+Each keeps its numbers in a file of a common folder, and whoever is asked adds them all up. A process that dies leaves
+its file: what it counted still counts. Its gauges do not, which a lock tells that only a living process holds.
+
+    NAME.numbers   doubles; nothing but counts, so a reader needs no lock
+    NAME.keys      a line of JSON for each block: [first slot, kind, labels...]; the last line for a slot holds
+"""
+
+import fcntl
+import json
+import mmap
+import os
+import tempfile
+from array import array
+from collections import defaultdict
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, cast
+
+from .families import BLOCKS, Family
+
+Key = tuple[str, ...]
+"""A kind of BLOCKS, then the values of its labels."""
+BYTES: Final = 8
+SPARE_SLOTS: Final = 32_768
+"""For everything but queues: 2,000 combinations of method, action and status. Memory is taken when it is used."""
+
+
+class Full(Exception):  # noqa: N818 - of a table
+    """There is no room for another block."""
+
+
+class Memory:
+    """Slots and who they belong to. `folder`: common to the processes of a port; None: there are no others.
+
+    Only one thread writes a slot: those of requests the event loop's, those of a worker its own.
+    """
+
+    def __init__(self, slots: int, folder: Path | None = None) -> None:
+        self.keys: dict[int, Key] = {}
+        self._next = 0
+        self._free: defaultdict[str, list[int]] = defaultdict(list)
+        self._folder = folder
+        self._own: str | None = None
+        if folder is None:
+            pages = mmap.mmap(-1, slots * BYTES)
+        else:
+            descriptor, name = tempfile.mkstemp(".numbers", "", folder)
+            self._own = name
+            os.ftruncate(descriptor, slots * BYTES)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)  # and never given back while the process lives
+            pages = mmap.mmap(descriptor, slots * BYTES)
+            self._lines = _keys_of(Path(name)).open("a")
+        self._slots = slots
+        self.numbers = cast(
+            "array[float]", memoryview(pages).cast("d")
+        )  # which is like one, and twice as fast
+
+    def allocate(self, kind: str, *labels: str) -> int:
+        """The first slot of a new block, all zeros. Raises Full."""
+        free = self._free[kind]
+        size = BLOCKS[kind].slots
+        if free:
+            start = free.pop()
+        elif self._next + size <= self._slots:
+            start, self._next = self._next, self._next + size
+        else:
+            raise Full
+        self.keys[start] = (kind, *labels)
+        self._write(start)
+        return start
+
+    def release(self, start: int, into: int) -> None:
+        """Adds a block to another one of its kind; its slots are free for a new one."""
+        kind = self.keys.pop(start)[0]
+        for offset in range(BLOCKS[kind].slots):
+            self.numbers[into + offset] += self.numbers[start + offset]
+            self.numbers[start + offset] = 0.0
+        self._free[kind].append(start)
+        self._write(start)
+
+    def _write(self, start: int) -> None:
+        if self._own is not None:
+            self._lines.write(json.dumps([start, *self.keys.get(start, ())]) + "\n")
+            self._lines.flush()
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+    def total(self) -> dict[Key, list[float]]:
+        """Every block of all the processes of the port, added up."""
+        blocks = {key: self._block(start, key) for start, key in self.keys.items()}
+        for path in self._others():
+            add(blocks, path)
+        return blocks
+
+    def _block(self, start: int, key: Key) -> list[float]:
+        return self.numbers[start : start + BLOCKS[key[0]].slots].tolist()
+
+    def _others(self) -> list[Path]:
+        if self._folder is None:
+            return []
+        return [path for path in sorted(self._folder.glob("*.numbers")) if str(path) != self._own]
+
+
+def _keys_of(numbers: Path) -> Path:
+    return numbers.with_suffix(".keys")
+
+
+def add(blocks: dict[Key, list[float]], path: Path) -> None:
+    """Adds the numbers of another process; those of one that is gone without its gauges."""
+    with suppress(FileNotFoundError), path.open("rb") as file:  # it is about to begin
+        alive = is_alive(file)
+        keys: dict[int, Key] = {}
+        with _keys_of(path).open() as lines:
+            for line in lines:
+                if line.endswith("\n"):
+                    start, *key = json.loads(line)
+                    keys[start] = tuple(key)
+        numbers = array("d", file.read())
+        for start, key in keys.items():
+            if key:
+                merge(blocks, key, numbers[start : start + BLOCKS[key[0]].slots].tolist(), alive)
+
+
+def is_alive(file: Any) -> bool:
+    """Whether the process that made the file holds its lock."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    fcntl.flock(file, fcntl.LOCK_UN)
+    return False
+
+
+def merge(blocks: dict[Key, list[float]], key: Key, numbers: list[float], alive: bool) -> None:
+    """Adds a block of another process."""
+    known = blocks.setdefault(key, [0.0] * len(numbers))
+    position = 0
+    for family in BLOCKS[key[0]].families:
+        for slot in range(position, position + family.slots):
+            known[slot] = joined(family, known[slot], numbers[slot], alive)
+        position += family.slots
+
+
+def joined(family: Family, known: float, number: float, alive: bool) -> float:
+    """One number of two processes."""
+    if family.kind == "gauge" and not alive:
+        return known
+    return max(known, number) if family.most else known + number

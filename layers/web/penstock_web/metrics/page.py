@@ -1,0 +1,74 @@
+"""GET /metrics, in Prometheus's text format. No credentials: keep it from where it should not be read.
+
+It names queues, and nothing else of what they hold. Several processes on one port answer for all of them.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any, Final
+
+from fastapi import APIRouter
+from fastapi.responses import PlainTextResponse
+
+from penstock.errors import AwsError
+from penstock.statements import GONE_QUEUES
+
+from ..pool import Pool
+from .exposition import CONTENT_TYPE, of_blocks
+from .meter import Meter
+from .readings import Reading, Readings, of_reading
+
+PUBLISH_SECONDS: Final = 1.0
+"""The pool's numbers are good for so long where another process of the port is asked."""
+RETIRE_LOOKS: Final = 60
+"""Of that length: how often a full table of queues looks for those that are gone."""
+
+
+def texts(meter: Meter, reading: Reading | None) -> Iterator[str]:
+    """Every family, a text each."""
+    yield from of_blocks(meter.memory.total())
+    yield from of_reading(reading, meter.queues.label)
+
+
+def publish_pool(meter: Meter, pool: Pool) -> None:
+    """The pool's own numbers, as they are now."""
+    meter.pooled(pool.stats(), pool.timeouts)
+
+
+def metrics_router(meter: Meter, pool: Pool, most_queues: int) -> APIRouter:
+    """The route."""
+    router = APIRouter(tags=["health"])
+    readings = Readings(pool.call, most_queues)
+
+    @router.get("/metrics", response_class=PlainTextResponse)
+    async def metrics() -> Any:
+        """Metrics for Prometheus: see docs/metrics.md."""
+        reading = await readings()
+        publish_pool(meter, pool)
+        parts: list[str] = []
+        for text in texts(meter, reading):
+            parts.append(text)
+            await asyncio.sleep(0)  # requests go on in between
+        return PlainTextResponse("".join(parts), media_type=CONTENT_TYPE)
+
+    return router
+
+
+async def tend(meter: Meter, pool: Pool) -> None:
+    """Keeps the pool's numbers fresh, and makes room in a table of queues that is full. Until it is cancelled."""
+    look = 0
+    while True:
+        publish_pool(meter, pool)
+        if meter.queues.crowded and look % RETIRE_LOOKS == 0:
+            await retire(meter, pool)
+        look += 1
+        await asyncio.sleep(PUBLISH_SECONDS)
+
+
+async def retire(meter: Meter, pool: Pool) -> None:
+    """Takes queues that do not exist from the table."""
+    try:
+        gone = await pool.call(GONE_QUEUES, [list(meter.queues.arns)])
+    except AwsError:
+        return  # the database is away; again in a minute
+    meter.queues.retire(arn for (arn,) in gone)

@@ -1,0 +1,76 @@
+"""What the worker `measure` stored, read for a scrape: at most once a second, however often somebody asks."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, Final, NamedTuple
+
+from penstock.effects import Row
+from penstock.statements import READ_INSTALLATION, READ_MEASUREMENTS, Statement
+
+from .exposition import labels, of_family
+from .families import DATABASE_UP, MEASURED, QUEUE_GAUGES, QUEUES, READINGS
+from .queue_counts import OTHER
+
+LONGEST_LOOK_SECONDS: Final = 2.0
+GOOD_SECONDS: Final = 1.0
+
+Call = Callable[[Statement, list[Any]], Awaitable[list[Row]]]
+
+
+class Reading(NamedTuple):
+    """Rows of `queue.read_measurements` and `queue.read_installation`."""
+
+    queues: list[Row]
+    installation: list[Row]
+
+
+class Readings:
+    """`most_queues`: so many have a name, the others are added up."""
+
+    def __init__(self, call: Call, most_queues: int) -> None:
+        self._call = call
+        self._most_queues = most_queues
+        self._look: asyncio.Task[Reading | None] | None = None
+        self._looked_at = float("-inf")
+
+    async def __call__(self) -> Reading | None:
+        """None when the database does not answer, after 2 s at the latest; a look that hangs ends by itself."""
+        loop = asyncio.get_running_loop()
+        if self._look is None or (self._look.done() and loop.time() - self._looked_at > GOOD_SECONDS):
+            self._look = loop.create_task(self._read())
+            self._looked_at = loop.time()
+        await asyncio.wait([self._look], timeout=LONGEST_LOOK_SECONDS)
+        return self._look.result() if self._look.done() else None
+
+    async def _read(self) -> Reading | None:
+        try:
+            queues = await self._call(READ_MEASUREMENTS, [self._most_queues])
+            return Reading(queues, await self._call(READ_INSTALLATION, []))
+        except Exception:  # noqa: BLE001 - whatever it is, there are no readings
+            return None
+
+
+def of_reading(reading: Reading | None, label: Callable[[str], str]) -> Iterator[str]:
+    """Families, a text each. `label`: what a queue is called by its ARN."""
+    yield of_family(DATABASE_UP, [("", [float(reading is not None)])])
+    if reading is not None:
+        yield from of_queues(reading.queues, label)
+        yield from of_installation(reading.installation)
+
+
+def of_queues(rows: list[Row], label: Callable[[str], str]) -> Iterator[str]:
+    """Gauges of queues."""
+    named = sorted((OTHER if row[0] is None else label(row[0]), row) for row in rows)
+    texts = [labels(["queue"], [name]) for name, _ in named]
+    for column, family in enumerate(QUEUE_GAUGES, 1):
+        yield of_family(family, [(t, [row[column]]) for t, (_, row) in zip(texts, named, strict=True)])
+    yield of_family(MEASURED, [("", [max((row[-1] for row in rows), default=0.0)])])
+    yield of_family(QUEUES, [("", [float(sum(row[0] is not None for row in rows))])])
+
+
+def of_installation(rows: list[Row]) -> Iterator[str]:
+    """Gauges of what belongs to no queue; a name that this release does not know is left out."""
+    for name, (family, label) in READINGS.items():
+        found = sorted((text, value) for known, text, value in rows if known == name)
+        if found:
+            yield of_family(family, [(labels([label], [t]) if label else "", [v]) for t, v in found])

@@ -1,0 +1,21 @@
+-- queue.read_measurements(limit): what was measured of the p_limit oldest queues, a row each, and in a last row without
+-- ARN all the others together: their messages added up, and the greatest age. No such row when there are no others.
+-- measured_seconds: how long ago. Index: measurement_pkey. Called by: GET /metrics.
+create or replace function queue.read_measurements(p_limit int)
+returns table (arn text, visible bigint, in_flight bigint, delayed bigint, oldest_age_seconds double precision,
+    noisy_groups bigint, dead_lettered bigint, measured_seconds double precision)
+language sql stable as $$
+with numbered as materialized (
+    select q.arn, m.*, row_number() over (order by m.queue_id) <= p_limit as named
+    from queue.measurement m join queue.queues q on q.queue_id = m.queue_id)
+select n.arn, n.visible, n.in_flight, n.delayed,
+    coalesce(greatest(0, extract(epoch from clock_timestamp() - n.oldest_at)), 0)::double precision,
+    n.noisy_groups, n.dead_lettered, extract(epoch from clock_timestamp() - n.measured_at)::double precision
+from numbered n where n.named
+union all
+select null, sum(n.visible)::bigint, sum(n.in_flight)::bigint, sum(n.delayed)::bigint,
+    coalesce(greatest(0, extract(epoch from clock_timestamp() - min(n.oldest_at))), 0)::double precision,
+    sum(n.noisy_groups), sum(n.dead_lettered)::bigint,
+    extract(epoch from clock_timestamp() - min(n.measured_at))::double precision
+from numbered n where not n.named having count(*) > 0
+$$;
