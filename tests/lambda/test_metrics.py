@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from penstock.metrics import Depth, Metrics
+from penstock.metrics import Depth, Metrics, Value
+from penstock.usage import QueueUsage
 from penstock.workers import collect
 from tests.lambda_calls import QUEUE_URL, call, invoke, json_request
 from tests.lambda_door import Functions
@@ -125,3 +126,59 @@ def test_only_what_is_ours_is_counted(
         assert invoke(away, missing).status == 503
     (line,) = lines(capsys)
     assert measured(line) == ({"Service": "sqs", "Action": "SendMessage"}, {"Throttles": 1})
+
+
+USED = {"QUEUE_USAGE_METRICS": "true"}
+
+
+def used(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """The one line of metrics since the last look, without its dimension."""
+    (line,) = lines(capsys)
+    assert measured(line)[0] == {"QueueName": "orders"}
+    (directive,) = line["_aws"]["CloudWatchMetrics"]
+    return {metric["Name"]: (metric["Unit"], line[metric["Name"]]) for metric in directive["Metrics"]}
+
+
+def test_requests_count_as_sqs_counts_them(database: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """Developer Guide: sent, received and deleted messages; receive calls "that did not return a message"; bytes."""
+    with Functions(database.pooled_dsn, USED) as functions:
+        call(functions, "CreateQueue", QueueName="orders")
+        assert not lines(capsys)
+        entries = [{"Id": str(n), "MessageBody": "é" * n} for n in (1, 2)]
+        call(functions, "SendMessageBatch", QueueUrl=QUEUE_URL, Entries=entries)
+        assert used(capsys) == {
+            "NumberOfMessagesSent": ("Count", [2]),
+            "SentMessageSize": ("Bytes", [2, 4]),
+        }
+        messages = call(functions, "ReceiveMessage", QueueUrl=QUEUE_URL, MaxNumberOfMessages=10)["Messages"]
+        assert used(capsys) == {"NumberOfMessagesReceived": ("Count", [2])}
+        call(functions, "ReceiveMessage", QueueUrl=QUEUE_URL)
+        assert used(capsys) == {"NumberOfEmptyReceives": ("Count", [1])}
+        call(functions, "DeleteMessage", QueueUrl=QUEUE_URL, ReceiptHandle=messages[0]["ReceiptHandle"])
+        assert used(capsys) == {"NumberOfMessagesDeleted": ("Count", [1])}
+
+
+def test_without_the_setting_a_request_writes_no_metrics(
+    database: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Functions(database.pooled_dsn) as functions:
+        call(functions, "CreateQueue", QueueName="orders")
+        call(functions, "SendMessage", QueueUrl=QUEUE_URL, MessageBody="1")
+        assert not lines(capsys)
+
+
+def test_a_line_is_what_powertools_would_write(capsys: pytest.CaptureFixture[str]) -> None:
+    """The same keys and values, but for the moment; powertools writes the numbers as fractions."""
+    metrics = Metrics("000000000000", "us-east-1")
+    metrics.put({"QueueName": "orders"}, [Value("NumberOfMessagesSent", "Count", 2)])
+    arn = "arn:aws:sqs:us-east-1:000000000000:orders"
+    metrics.used({arn: QueueUsage(sizes=[1, 1])})
+    theirs, ours = lines(capsys)
+    (directive,) = ours["_aws"]["CloudWatchMetrics"]
+    assert directive["Metrics"].pop() == {"Name": "SentMessageSize", "Unit": "Bytes"}
+    assert ours.pop("SentMessageSize") == [1, 1]
+    for line in (theirs, ours):
+        del line["_aws"]["Timestamp"]
+        for metric in line["_aws"]["CloudWatchMetrics"][0]["Metrics"]:
+            metric.pop("StorageResolution", None)  # 60 is what it is without
+    assert ours == theirs

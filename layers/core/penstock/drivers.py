@@ -4,7 +4,7 @@ The container's driver does the same with `await`, merging the effects of concur
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from .calls import call_of
@@ -21,12 +21,18 @@ class Calls(Protocol):
     def call(self, statement: Statement, arguments: Sequence[Any], /) -> list[Row]: ...
 
 
-def run(operation: Operation, database: Calls) -> Any:
-    """The operation's result. Raises what the operation raises, and the errors of `call`."""
+def run(operation: Operation, database: Calls, observe: Callable[[Effect, Any], None] | None = None) -> Any:
+    """The operation's result. Raises what the operation raises, and the errors of `call`.
+
+    `observe` is told each effect and its answer.
+    """
     try:
         effect = next(operation)
         while True:
-            effect = operation.send(answer(effect, database))
+            answered = answer(effect, database)
+            if observe is not None:
+                observe(effect, answered)
+            effect = operation.send(answered)
     except StopIteration as end:
         return end.value
 

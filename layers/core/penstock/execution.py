@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from .context import Environment, RequestIds
 from .database import Database, prepare
+from .drivers import run
 from .metrics import Metrics
 from .receipt import Receipts
 from .settings import SettingError, Settings
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import psycopg
     from aws_lambda_powertools import Logger
 
+    from .effects import Operation
     from .link_psycopg import PsycopgLink
 
 T = TypeVar("T")
@@ -59,6 +61,18 @@ class ExecutionEnvironment:
     def metrics(self) -> Metrics:
         """Where counts and gauges go."""
         return Metrics(self.settings.queue_account_id, self.settings.queue_region)
+
+    def run(self, operation: "Operation") -> Any:
+        """The operation's result; with QUEUE_USAGE_METRICS, what it did to queues becomes metrics."""
+        if not self.settings.queue_usage_metrics:
+            return run(operation, self.database)
+        from .usage import Usage  # noqa: PLC0415 - most functions do without
+
+        usage = Usage()
+        try:
+            return run(operation, self.database, usage.observe)
+        finally:
+            self.metrics.used(usage.queues)
 
     def psycopg_connection(self) -> "psycopg.Connection[Any]":
         """For workers that need more than calls, whichever driver calls are made with. Raises ServiceUnavailable."""

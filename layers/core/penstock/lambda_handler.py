@@ -12,7 +12,6 @@ from typing import Any, cast
 from . import gateway, lambda_events
 from .actions import BY_NAME, load_operation, load_operations
 from .context import HttpRequest, HttpResponse
-from .drivers import run
 from .errors import AwsError, InternalFailure, ServiceUnavailable
 from .execution import ExecutionEnvironment
 from .operations.certificates import find_certificate, is_certificate
@@ -40,9 +39,9 @@ class Handler:
         call = None
         try:
             if self.action is None and is_certificate(http.method, http.path):
-                return cast("HttpResponse", run(find_certificate(http.path), self.world.database))
+                return cast("HttpResponse", self.world.run(find_certificate(http.path)))
             call = gateway.decode(http, self.world.environment, self.service, self.action)
-            return gateway.encode(call, run(call.operation(), self.world.database))
+            return gateway.encode(call, self.world.run(call.operation()))
         except gateway.Refusal as refusal:
             return refusal.response()
         except Exception as error:  # noqa: BLE001 - the client must not see what it was

@@ -16,7 +16,6 @@ from mangum import Mangum
 
 from penstock import __version__
 from penstock.context import Environment
-from penstock.drivers import run
 from penstock.effects import Operation
 from penstock.errors import AwsError
 from penstock.execution import ExecutionEnvironment
@@ -65,7 +64,7 @@ class RestHandler:
         return self._adapter
 
     async def _drive(self, operation: Operation, scope: MutableMapping[str, Any]) -> Any:  # noqa: ARG002
-        return run(operation, self.world.database)
+        return self.world.run(operation)
 
 
 @contextmanager
