@@ -236,4 +236,6 @@ MEASURED: Final = Family(
     "gauge",
     "Age of the oldest of the gauges of queues; large: no worker measures.",
 )
-QUEUES: Final = Family("queue_count", "gauge", "Queues that are measured and named; others are in _other.")
+QUEUES: Final = Family(
+    "queues_measured", "gauge", "Queues that are measured and named; others are in _other."
+)

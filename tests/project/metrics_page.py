@@ -1,0 +1,33 @@
+"""docs/metrics.md's table of /metrics, as the code has it."""
+
+from __future__ import annotations
+
+from penstock_web.metrics.families import (
+    BLOCKS,
+    DATABASE_UP,
+    MEASURED,
+    QUEUE_GAUGES,
+    QUEUES,
+    READINGS,
+    Family,
+)
+
+
+def families() -> list[tuple[Family, tuple[str, ...]]]:
+    """Every metric with its labels, in the order in which they are exposed."""
+    own = [(family, block.labels) for block in BLOCKS.values() for family in block.families]
+    read = [(family, (label,) if label else ()) for family, label in READINGS.values()]
+    queues: list[tuple[Family, tuple[str, ...]]] = [(family, ("queue",)) for family in QUEUE_GAUGES]
+    return [*own, (DATABASE_UP, ()), *queues, (MEASURED, ()), (QUEUES, ()), *read]
+
+
+def table() -> list[str]:
+    """A line a metric."""
+    return [line(family, labels) for family, labels in families()]
+
+
+def line(family: Family, labels: tuple[str, ...]) -> str:
+    """Name, type, labels, meaning, and the bounds of a histogram."""
+    bounds = f" Buckets: {', '.join(f'{bound:g}' for bound in family.buckets)}." if family.buckets else ""
+    names = ", ".join(f"`{label}`" for label in labels)
+    return f"| `{family.name}` | {family.kind} | {names or '—'} | {family.help}{bounds} |"
