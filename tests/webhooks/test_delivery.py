@@ -8,6 +8,8 @@ again, all else is permanent) and the headers' page of its developer guide. Even
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import psycopg
@@ -19,6 +21,7 @@ from penstock.webhooks.outcome import answered
 from penstock.webhooks.store import Finished, Store
 from penstock.workers import deliver as worker
 from penstock.workers.deliver import Deliverer
+from penstock.workers.observer import Observer
 from tests.database import Database
 from tests.sql import calls
 from tests.sql.calls import Connection, bodies, create, receive
@@ -237,3 +240,33 @@ def test_outcomes_outlive_a_lost_database(
     assert len(deliverer.unwritten) == 5
     assert deliverer.run_once(settings, db)["delivered"] == 5
     assert receiver.count("/200") == 5
+
+
+# --- what is told while it happens -----------------------------------------------------------------------------------
+class Heard(Observer):
+    """Remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.attempts: list[bool] = []
+        self.counts: Counter[str] = Counter()
+
+    def attempted(self, delivered: bool, seconds: float) -> None:
+        assert seconds > 0
+        self.attempts.append(delivered)
+
+    def counted(self, counts: Mapping[str, int]) -> None:
+        self.counts.update(counts)
+
+
+def test_an_observer_hears_of_each_attempt_and_outcome(
+    database: Database, db: Connection, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "STAY_MS", 0)
+    publish(db, receiver.url("/200"), receiver.url("/404"))
+    heard = Heard()
+    with psycopg.connect(database.api_dsn, autocommit=True) as connection:
+        settings = Settings.read({"WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8"})
+        counts = Deliverer(longest_run_seconds=60, observer=heard).run_once(settings, connection)
+    assert sorted(heard.attempts) == [False, True]
+    assert heard.counts == counts
+    assert (counts["delivered"], counts["exhausted"]) == (1, 1)

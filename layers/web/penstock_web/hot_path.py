@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from time import perf_counter
 from typing import Any
 
+from penstock.actions import UNREAD
 from penstock.context import Environment, HttpRequest, HttpResponse
 from penstock.errors import (
     AwsError,
@@ -92,6 +93,7 @@ class HotPath:
             http = HttpRequest(scope["method"], scope["path"], scope["query_string"], headers, body)
             call = decode(http, self._environment)
         except Refusal as refusal:
+            self._meter.refused(refusal.error)
             return refusal.response()
         except AwsError as error:
             self._meter.refused(error)
@@ -104,7 +106,6 @@ class HotPath:
 
     async def _run(self, call: Call, visit: Visit) -> HttpResponse:
         request_id = call.context.request_id
-        visit.label = call.action.label
         try:
             return encode(call, await drive(call.operation(), self._world, visit))
         except AwsError as error:
@@ -113,6 +114,9 @@ class HotPath:
         except Exception:  # noqa: BLE001 - whatever it is, the client learns nothing of it
             _log.exception("%s failed", call.action.name, extra={"request_id": request_id})
             return encode_error(call.protocol, InternalFailure(), request_id, call.action.service)
+        finally:  # before the signature was verified nobody knew the action
+            if call.action is not UNREAD:
+                visit.label = call.action.label
 
     def _failure(self, scope: Scope) -> HttpResponse:
         response = self._refusal(scope, InternalFailure())

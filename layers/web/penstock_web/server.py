@@ -194,6 +194,7 @@ async def open_world(settings: Settings, metrics_folder: Path | None = None) -> 
         hub.drain()
         await _finish(endless, ending, background, batcher)
         await pool.close()
+        meter.memory.close()
 
 
 async def _finish(

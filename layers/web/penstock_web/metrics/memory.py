@@ -50,7 +50,8 @@ class Memory:
             descriptor, name = tempfile.mkstemp(".numbers", "", folder)
             self._own = name
             os.ftruncate(descriptor, slots * BYTES)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)  # and never given back while the process lives
+            fcntl.flock(descriptor, fcntl.LOCK_EX)  # until the process ends
+            self._descriptor = descriptor
             pages = mmap.mmap(descriptor, slots * BYTES)
             self._lines = _keys_of(Path(name)).open("a")
         self._slots = slots
@@ -85,6 +86,14 @@ class Memory:
         if self._own is not None:
             self._lines.write(json.dumps([start, *self.keys.get(start, ())]) + "\n")
             self._lines.flush()
+
+    def close(self) -> None:
+        """From now on the process counts as dead."""
+        if self._own is not None:
+            self._lines.close()
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # the mapping keeps the file open
+            os.close(self._descriptor)
+            self._own = None
 
     # --- reading -----------------------------------------------------------------------------------------------------
     def total(self) -> dict[Key, list[float]]:
