@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import json
 import logging
@@ -10,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -135,3 +137,37 @@ def test_without_tracing_nothing_of_it_is_imported() -> None:
         "print(json.dumps([answer, 'aws_xray_sdk' in sys.modules, 'aws_lambda_powertools' in sys.modules]))"
     )
     assert records_of(script) == [[7, False, False]]
+
+
+# --- records of our own ----------------------------------------------------------------------------------------------
+def log_calls() -> list[tuple[str, ast.Call]]:
+    """Every call of a module's logger, with where it stands."""
+    return [
+        (f"{path.name}:{node.lineno}", node)
+        for path in (Path(__file__).parents[2] / "layers").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("_log.")
+    ]
+
+
+@pytest.mark.parametrize(("place", "call"), [pytest.param(*found, id=found[0]) for found in log_calls()])
+def test_a_message_has_no_variable_parts(place: str, call: ast.Call) -> None:
+    """docs/deployment.md, "Logs": what varies is a key of its own, so that records can be counted by message."""
+    (message,) = call.args
+    assert isinstance(message, ast.Constant), place
+    assert "%" not in str(message.value)
+
+
+def test_keys_of_records_are_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs/deployment.md").read_text()
+    section = page.split("### Logs")[1].split("\n### ")[0]
+    keys = {
+        str(ast.literal_eval(key))
+        for _, call in log_calls()
+        for keyword in call.keywords
+        if keyword.arg == "extra" and isinstance(keyword.value, ast.Dict)
+        for key in keyword.value.keys
+        if key is not None
+    }
+    assert {"request_id", "worker", "cause", "queue"} <= keys
+    assert {key for key in keys if f"`{key}`" not in section} == set()

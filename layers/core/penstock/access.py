@@ -212,7 +212,7 @@ class Signatures:
         try:
             return AccessKey(account_id, self._sealer.open(bytes(sealed), key_id, account_id))
         except Unsealable as error:
-            _log.error("access key %s was not made with this QUEUE_ENCRYPTION_KEY", key_id)
+            _log.error("access key was not made with this QUEUE_ENCRYPTION_KEY", extra={"key": key_id})
             raise InternalFailure from error
 
 

@@ -185,7 +185,7 @@ class Batcher:
                 await self._flush(entries[:middle])
                 await self._flush(entries[middle:])
             else:
-                _log.error("%s failed", statement.name, exc_info=error)
+                _log.error("database call failed", exc_info=error, extra={"function": statement.name})
                 fail(entries, InternalFailure)
         else:
             if statement is SEND_MESSAGES:

@@ -112,7 +112,7 @@ class HotPath:
             self._meter.refused(error)
             return encode_error(call.protocol, error, request_id, call.action.service)
         except Exception:  # noqa: BLE001 - whatever it is, the client learns nothing of it
-            _log.exception("%s failed", call.action.name, extra={"request_id": request_id})
+            _log.exception("request failed", extra={"request_id": request_id, "action": call.action.name})
             return encode_error(call.protocol, InternalFailure(), request_id, call.action.service)
         finally:  # before the signature was verified nobody knew the action
             if call.action is not UNREAD:

@@ -33,7 +33,8 @@ async def listen(url: str, hub: Listener) -> None:
         try:
             await _listen_once(url, hub)
         except psycopg.Error as error:
-            _log.warning("no notifications for a moment: %s", " ".join(str(error).split()))
+            cause = " ".join(str(error).split())
+            _log.warning("no notifications for a moment", extra={"cause": cause})
         await asyncio.sleep(PAUSE_SECONDS)
 
 

@@ -68,10 +68,11 @@ class Worker:
                 failed = False
             except (psycopg.OperationalError, psycopg.InterfaceError) as error:
                 if not self._stopping.is_set():  # the database is away: said each time, without a traceback
-                    _log.warning("%s: %s", self._name, " ".join(str(error).split()))
+                    cause = " ".join(str(error).split())
+                    _log.warning("database unavailable", extra={"worker": self._name, "cause": cause})
             except Exception as error:  # noqa: BLE001 - logged; the next run tries again
                 if not self._stopping.is_set():
-                    _log.exception("%s failed", self._name, exc_info=error)
+                    _log.exception("run failed", exc_info=error, extra={"worker": self._name})
             if not self._stopping.is_set():
                 self._meter.ran(self._name, failed, perf_counter() - started)
             await self._pause(pause_seconds)

@@ -58,5 +58,5 @@ def opened(row: Row, encryption_key: str) -> bytes:
     try:
         return Sealer(encryption_key).open(bytes(private_key), key_id, SEALED_FOR).encode()
     except (Unsealable, SettingError) as error:
-        _log.error("signing key %s was not made with this QUEUE_ENCRYPTION_KEY", key_id)
+        _log.error("signing key was not made with this QUEUE_ENCRYPTION_KEY", extra={"key": key_id})
         raise InternalFailure from error

@@ -144,7 +144,7 @@ class Run:
         except (EndpointRefused, OSError) as error:
             return unanswered(delivery, error)
         except Exception as error:  # noqa: BLE001 - one delivery must not end the run of the others
-            _log.exception("webhook %s", delivery.webhook_id, exc_info=error)
+            _log.exception("webhook failed", exc_info=error, extra={"webhook": delivery.webhook_id})
             return unanswered(delivery, error)
 
     async def _progress(self) -> None:

@@ -163,8 +163,8 @@ def add_error_handlers(app: FastAPI, environment: Environment) -> None:
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> JSONResponse:
         request_id = environment.request_ids()
-        _log.error("%s %s failed", request.method, request.url.path, exc_info=error,
-                   extra={"request_id": request_id})  # fmt: skip
+        known = {"request_id": request_id, "method": request.method, "path": request.url.path}
+        _log.error("request failed", exc_info=error, extra=known)
         message = f"The request failed for a reason of ours. Request id: {request_id}"
         return JSONResponse(body_of("internal_error", message), 500, {"x-request-id": request_id})
 
