@@ -3,6 +3,7 @@
 python -m benchmarks.metering
 """
 
+from functools import partial
 from time import perf_counter, process_time
 from timeit import repeat
 
@@ -55,7 +56,7 @@ def main() -> None:
     for work in (send, receive, delete):
         for number in range(QUEUES):
             work(meter, number)
-        times = repeat(lambda work=work: work(meter, 7), number=CALLS, repeat=9, timer=process_time)
+        times = repeat(partial(work, meter, 7), number=CALLS, repeat=9, timer=process_time)
         print(f"{work.__name__:8} {min(times) / CALLS * 1e6:.2f} µs")
     scrapes = [scrape(meter) for _ in range(5)]
     seconds, longest, lines = min(scrapes)

@@ -9,13 +9,15 @@ from penstock.settings import Settings
 from penstock.statements import Statement
 from penstock_web.hub import Hub
 from penstock_web.listener import listen
+from penstock_web.metrics.meter import Meter
 from penstock_web.workers import FiringWorker
 
 
 async def main(dsn: str) -> None:
     """As the container runs it: it sleeps, is woken by notifications, and does nothing else."""
     hub = Hub(nobody_waits)
-    worker = FiringWorker(Settings.read({"DATABASE_URL": dsn}), hub)
+    settings = Settings.read({"DATABASE_URL": dsn})
+    worker = FiringWorker(settings, hub, Meter(settings))
     await asyncio.gather(worker.run(), listen(dsn, hub))
 
 
