@@ -714,6 +714,10 @@ function queue.clean_shard(p_queue_id integer, p_shard integer, p_low bigint, p_
     returns bigint
     language plpgsql;
 
+function queue.compact_dead_letter_counts(p_limit integer)
+    returns void
+    language plpgsql;
+
 function queue.compares(p_comparisons jsonb, p_number numeric)
     returns boolean
     language sql immutable;

@@ -45,5 +45,6 @@ begin
         from unnest(array['history', 'webhook_history']) h(name);
     end loop;
     perform queue.drop_history_days(p_history_days);
+    perform queue.compact_dead_letter_counts(p_limit);
     return v_removed;
 end $$;

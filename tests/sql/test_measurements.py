@@ -134,3 +134,16 @@ def test_an_overdue_schedule_is_seen(db: Connection) -> None:
     measured(db)
     assert reading(db, "schedules_overdue") == {"": 0}
     assert reading(db, "webhooks_pending") == {"": 0}
+
+
+def test_counts_that_nobody_measures_are_added_up(db: Connection) -> None:
+    """Where only functions run; nothing is lost by it, and queues that are gone are forgotten."""
+    arn = create(db, "a")
+    number = queue_id(db, arn)
+    query = "insert into queue.dead_letter_count select %s, 2 from generate_series(1, 1200)"
+    db.execute(query.encode(), [number])
+    db.execute(query.encode(), [number + 1])
+    db.execute("select queue.maintain_installation(10000, 30)")
+    assert db.execute("select queue_id, messages from queue.dead_letter_count").fetchall() == [(number, 2400)]
+    measured(db)
+    assert rows(db)[arn][3] == 2400

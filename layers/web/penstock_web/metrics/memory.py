@@ -17,6 +17,7 @@ from array import array
 from collections import defaultdict
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final, cast
 
 from .families import BLOCKS, Family
@@ -41,6 +42,7 @@ class Memory:
     def __init__(self, slots: int, folder: Path | None = None) -> None:
         self.keys: dict[int, Key] = {}
         self._next = 0
+        self._lock = Lock()
         self._free: defaultdict[str, list[int]] = defaultdict(list)
         self._folder = folder
         self._own: str | None = None
@@ -60,27 +62,28 @@ class Memory:
         )  # which is like one, and twice as fast
 
     def allocate(self, kind: str, *labels: str) -> int:
-        """The first slot of a new block, all zeros. Raises Full."""
-        free = self._free[kind]
-        size = BLOCKS[kind].slots
-        if free:
-            start = free.pop()
-        elif self._next + size <= self._slots:
-            start, self._next = self._next, self._next + size
-        else:
+        """The first slot of a new block, all zeros. In any thread. Raises Full."""
+        with self._lock:
+            start = self._free[kind].pop() if self._free[kind] else self._extended(BLOCKS[kind].slots)
+            self.keys[start] = (kind, *labels)
+            self._write(start)
+        return start
+
+    def _extended(self, size: int) -> int:
+        if self._next + size > self._slots:
             raise Full
-        self.keys[start] = (kind, *labels)
-        self._write(start)
+        start, self._next = self._next, self._next + size
         return start
 
     def release(self, start: int, into: int) -> None:
         """Adds a block to another one of its kind; its slots are free for a new one."""
-        kind = self.keys.pop(start)[0]
-        for offset in range(BLOCKS[kind].slots):
-            self.numbers[into + offset] += self.numbers[start + offset]
-            self.numbers[start + offset] = 0.0
-        self._free[kind].append(start)
-        self._write(start)
+        with self._lock:
+            kind = self.keys.pop(start)[0]
+            for offset in range(BLOCKS[kind].slots):
+                self.numbers[into + offset] += self.numbers[start + offset]
+                self.numbers[start + offset] = 0.0
+            self._free[kind].append(start)
+            self._write(start)
 
     def _write(self, start: int) -> None:
         if self._own is not None:
@@ -98,7 +101,7 @@ class Memory:
     # --- reading -----------------------------------------------------------------------------------------------------
     def total(self) -> dict[Key, list[float]]:
         """Every block of all the processes of the port, added up."""
-        blocks = {key: self._block(start, key) for start, key in self.keys.items()}
+        blocks = {key: self._block(start, key) for start, key in list(self.keys.items())}
         for path in self._others():
             add(blocks, path)
         return blocks
