@@ -137,6 +137,27 @@ create table queue.fifo_message (
 ) with (fillfactor=75, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0);
 CREATE INDEX fifo_message_group ON queue.fifo_message USING btree (group_key, id);
 
+create view queue.finished_message as (
+    queue_id integer,
+    group_id text,
+    sent_at timestamp with time zone,
+    first_received_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    receive_count integer,
+    outcome text,
+    recorded_at timestamp with time zone,
+    transaction xid8
+);
+
+create view queue.finished_webhook as (
+    published_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    attempts integer,
+    outcome text,
+    recorded_at timestamp with time zone,
+    transaction xid8
+);
+
 create table queue.former_subscription (
     topic_id integer not null,
     protocol text not null,
@@ -158,9 +179,12 @@ create table queue.history (
     outcome text not null,
     group_id text,
     sent_at timestamp with time zone[] not null,
-    finished_at timestamp with time zone[] not null
+    finished_at timestamp with time zone[] not null,
+    group_ids text[],
+    transaction xid8 not null default pg_current_xact_id()
 ) partition by RANGE (recorded_at);
 CREATE INDEX history_queue ON ONLY queue.history USING btree (queue_id, recorded_at);
+CREATE INDEX history_recorded_at ON ONLY queue.history USING brin (recorded_at);
 
 create table queue.history_default partition of queue.history DEFAULT;
 
@@ -210,6 +234,18 @@ create table queue.lease (
 ) with (fillfactor=60, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
 CREATE INDEX lease_visible_at ON queue.lease USING btree (queue.time_key(queue_id, (shard)::integer), visible_at);
 
+create view queue.live_message as (
+    queue_id integer,
+    group_id text,
+    sent_at timestamp with time zone,
+    first_received_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    receive_count integer,
+    outcome text,
+    state text,
+    visible_at timestamp with time zone
+);
+
 create table queue.log (
     id bigint not null,
     sent_at timestamp with time zone not null,
@@ -233,6 +269,89 @@ create table queue.measurement (
     dead_lettered bigint not null,
     constraint measurement_pkey PRIMARY KEY (queue_id)
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02);
+
+create table queue.metrics_forecast (
+    queue_id integer not null,
+    computed_at timestamp with time zone not null default clock_timestamp(),
+    arrival_rate double precision not null,
+    drain_rate double precision not null,
+    backlog bigint not null,
+    drain_seconds double precision,
+    forecast_at timestamp with time zone[] not null,
+    forecast double precision[] not null,
+    forecast_low double precision[] not null,
+    forecast_high double precision[] not null,
+    constraint metrics_forecast_pkey PRIMARY KEY (queue_id)
+);
+
+create table queue.metrics_latency (
+    window_seconds integer not null,
+    queue_id integer not null,
+    group_id text not null default ''::text,
+    measure text not null,
+    starts_at timestamp with time zone not null,
+    ends_at timestamp with time zone not null,
+    count bigint not null,
+    sum_us numeric not null,
+    p50_us bigint not null,
+    p90_us bigint not null,
+    p95_us bigint not null,
+    p99_us bigint not null,
+    max_us bigint not null,
+    sketch_buckets integer[] not null,
+    sketch_counts bigint[] not null,
+    negative_count bigint not null default 0,
+    computed_at timestamp with time zone not null default clock_timestamp(),
+    constraint metrics_latency_pkey PRIMARY KEY (window_seconds, queue_id, group_id, measure, starts_at),
+    constraint metrics_latency_measure_check CHECK ((measure = ANY (ARRAY['wait'::text, 'processing'::text, 'lag'::text, 'fire'::text, 'webhook'::text]))),
+    constraint metrics_latency_window_seconds_check CHECK ((window_seconds = ANY (ARRAY[60, 3600, 86400])))
+);
+CREATE INDEX metrics_latency_starts_at ON queue.metrics_latency USING btree (window_seconds, starts_at);
+
+create table queue.metrics_run (
+    run_id bigint not null generated always as identity,
+    mode text not null,
+    started_at timestamp with time zone not null default clock_timestamp(),
+    finished_at timestamp with time zone,
+    from_at timestamp with time zone,
+    to_at timestamp with time zone,
+    recorded_below xid8,
+    rows_read bigint not null default 0,
+    rows_written bigint not null default 0,
+    error text,
+    constraint metrics_run_pkey PRIMARY KEY (run_id),
+    constraint metrics_run_mode_check CHECK ((mode = ANY (ARRAY['once'::text, 'continuous'::text])))
+);
+
+create table queue.metrics_window (
+    window_seconds integer not null,
+    queue_id integer not null,
+    group_id text not null default ''::text,
+    starts_at timestamp with time zone not null,
+    ends_at timestamp with time zone not null,
+    arrivals bigint not null,
+    deliveries bigint not null,
+    redeliveries bigint not null,
+    deletions bigint not null,
+    dead_lettered bigint not null,
+    purged bigint not null,
+    expired bigint not null,
+    moved bigint not null,
+    depth bigint not null,
+    waiting bigint not null,
+    received bigint not null,
+    oldest_age_us bigint,
+    visible bigint,
+    in_flight bigint,
+    delayed bigint,
+    groups integer,
+    top_group_share double precision,
+    gini double precision,
+    computed_at timestamp with time zone not null default clock_timestamp(),
+    constraint metrics_window_pkey PRIMARY KEY (window_seconds, queue_id, group_id, starts_at),
+    constraint metrics_window_window_seconds_check CHECK ((window_seconds = ANY (ARRAY[60, 3600, 86400])))
+);
+CREATE INDEX metrics_window_starts_at ON queue.metrics_window USING btree (window_seconds, starts_at);
 
 create table queue.migration (
     number integer not null,
@@ -579,6 +698,17 @@ CREATE INDEX webhook_exhausted ON queue.webhook USING btree (account_id, webhook
 CREATE INDEX webhook_notice ON queue.webhook USING btree (notice_id);
 CREATE INDEX webhook_waiting ON queue.webhook USING btree (lane, due_at, webhook_id) WHERE ((state = 'pending'::text) AND waiting);
 
+create table queue.webhook_history (
+    recorded_at timestamp with time zone not null default clock_timestamp(),
+    transaction xid8 not null default pg_current_xact_id(),
+    outcome text not null,
+    published_at timestamp with time zone[] not null,
+    attempts integer[] not null
+) partition by RANGE (recorded_at);
+CREATE INDEX webhook_history_recorded_at ON ONLY queue.webhook_history USING brin (recorded_at);
+
+create table queue.webhook_history_default partition of queue.webhook_history DEFAULT;
+
 create table queue.worker_position (
     worker text not null,
     "position" bigint not null,
@@ -594,7 +724,7 @@ function queue.add_default_group(p_account_id text, p_region text)
     returns void
     language sql;
 
-function queue.add_history_day(p_day date)
+function queue.add_history_day(p_name text, p_day date)
     returns void
     language plpgsql security definer set search_path=pg_catalog, pg_temp set lock_timeout=200ms;
 
@@ -1142,6 +1272,10 @@ function queue.measure_queues(p_limit integer)
     returns TABLE(account_id text, region text, name text, visible bigint, in_flight bigint, delayed bigint, oldest_age_seconds bigint)
     language sql;
 
+function queue.merge_latency(p_queue_ids integer[], p_group_id text, p_window_seconds integer, p_from timestamp with time zone, p_to timestamp with time zone, p_step_seconds integer DEFAULT NULL::integer, p_measure text DEFAULT NULL::text)
+    returns TABLE(queue_id integer, measure text, slot timestamp with time zone, count bigint, mean_us bigint, p50_us bigint, p90_us bigint, p95_us bigint, p99_us bigint, max_us bigint, negative_count bigint, exact boolean)
+    language sql stable;
+
 function queue.message_exists(p_queue_id integer, p_public_id bigint)
     returns boolean
     language plpgsql stable;
@@ -1338,12 +1472,32 @@ function queue.read_archive(p_arn text, p_after bigint, p_limit integer)
     returns TABLE(archive_id bigint, public_id bigint, message_id text, sent_at_ms bigint, archived_at_ms bigint, receive_count integer, body text, attributes text, system text)
     language sql stable;
 
+function queue.read_busiest_queues(p_account_id text, p_region text, p_window_seconds integer, p_from timestamp with time zone, p_to timestamp with time zone, p_limit integer)
+    returns TABLE(name text, arrivals bigint, greatest_depth bigint)
+    language sql stable;
+
+function queue.read_hot_groups(p_account_id text, p_region text, p_name text, p_window_seconds integer, p_from timestamp with time zone, p_to timestamp with time zone, p_limit integer)
+    returns TABLE(name text, group_id text, arrivals bigint, arrivals_of_all bigint)
+    language sql stable;
+
 function queue.read_installation()
     returns TABLE(name text, label text, value double precision)
     language sql stable;
 
+function queue.read_lag(p_account_id text, p_region text, p_name text, p_after text, p_limit integer)
+    returns TABLE(name text, from_at timestamp with time zone, to_at timestamp with time zone, computed_at timestamp with time zone, visible bigint, in_flight bigint, delayed bigint, oldest_age_us bigint, backlog bigint, arrival_rate double precision, drain_rate double precision, drain_seconds double precision, forecast_at timestamp with time zone[], forecast double precision[], forecast_low double precision[], forecast_high double precision[], latencies text)
+    language plpgsql stable;
+
+function queue.read_lag_heat(p_account_id text, p_region text, p_names text[], p_window_seconds integer, p_from timestamp with time zone, p_to timestamp with time zone, p_step_seconds integer)
+    returns TABLE(name text, slot timestamp with time zone, count bigint, p95_us bigint)
+    language sql stable;
+
 function queue.read_measurements(p_limit integer)
     returns TABLE(arn text, visible bigint, in_flight bigint, delayed bigint, oldest_age_seconds double precision, noisy_groups bigint, dead_lettered bigint, measured_seconds double precision)
+    language sql stable;
+
+function queue.read_metrics(p_arn text, p_window_seconds integer, p_group_id text, p_from timestamp with time zone, p_to timestamp with time zone)
+    returns TABLE(starts_at timestamp with time zone, ends_at timestamp with time zone, computed_at timestamp with time zone, arrivals bigint, deliveries bigint, redeliveries bigint, deletions bigint, dead_lettered bigint, purged bigint, expired bigint, moved bigint, depth bigint, waiting bigint, received bigint, oldest_age_us bigint, visible bigint, in_flight bigint, delayed bigint, groups integer, top_group_share double precision, gini double precision, latencies text, hot_groups text)
     language sql stable;
 
 function queue.read_policies(p_arns text[])
@@ -1384,6 +1538,10 @@ function queue.receive_fifo(p_name text, p_vt integer DEFAULT NULL::integer, p_q
 
 function queue.receive_messages(p_queue text, p_max integer, p_lease_size integer DEFAULT 1000, p_visibility_seconds integer DEFAULT NULL::integer, p_in_flight_limit integer DEFAULT NULL::integer)
     returns SETOF queue.delivery
+    language plpgsql;
+
+function queue.record_gone(p_queue_id integer, p_shard integer, p_lease queue.lease)
+    returns timestamp with time zone[]
     language plpgsql;
 
 function queue.refresh_statistics()
