@@ -6,10 +6,12 @@ import os
 import subprocess
 import sys
 import sysconfig
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 
 from tests.lambda_door import ROOT
 
@@ -46,10 +48,17 @@ def running_gateway(build: Path, *arguments: str, **variables: str) -> Iterator[
         try:
             assert process.stdout is not None
             words = next(line for line in process.stdout if "ready" in line).replace(",", "").split()
-            yield Gateway(*(word for word in words if word.startswith("http://")))
+            # The functions write there too, and a full pipe would hold them up for good.
+            reader = Thread(target=deque, args=(process.stdout, 0))
+            reader.start()
+            try:
+                yield Gateway(*(word for word in words if word.startswith("http://")))
+            finally:
+                process.terminate()
+                reader.join(60)
         finally:
             process.terminate()
-            process.communicate(timeout=60)
+            process.wait(60)
 
 
 def from_sources(folder: Path) -> Path:

@@ -87,10 +87,17 @@ async def run(stack: Stack, options: argparse.Namespace) -> None:
             await fleet.close()
 
 
+def whole_path(text: str) -> Path:
+    """The functions have a working folder of their own."""
+    return Path(text).absolute()
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m infra.local_lambda", description=__doc__)
     root = Path(__file__).parents[2]
-    parser.add_argument("--build", type=Path, default=root / ".aws-sam/build", help="what `sam build` made")
+    parser.add_argument(
+        "--build", type=whole_path, default=root / ".aws-sam/build", help="what `sam build` made"
+    )
     parser.add_argument(
         "--alb", type=Path, default=root / "infra/alb/template.yaml", help="the load balancer's rules"
     )
