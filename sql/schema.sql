@@ -398,6 +398,7 @@ create table queue.notice (
     tail text,
     headers jsonb,
     attributes jsonb,
+    trace text,
     constraint notice_pkey PRIMARY KEY (notice_id)
 ) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0);
 CREATE INDEX notice_message ON queue.notice USING btree (message_id);
@@ -1096,7 +1097,7 @@ function queue.fire_schedules(p_schedule_ids bigint[], p_next_fire_at timestamp 
     returns TABLE(schedule_id bigint, outcome text, fired integer, skipped integer, failed integer, detail text)
     language plpgsql;
 
-function queue.fire_together(p_schedule_ids bigint[], p_next_fire_at timestamp with time zone[], p_at timestamp with time zone[])
+function queue.fire_together(p_schedule_ids bigint[], p_next_fire_at timestamp with time zone[], p_at timestamp with time zone[], p_letters jsonb[])
     returns bigint[]
     language plpgsql;
 
@@ -1140,7 +1141,7 @@ function queue.in_network(p_text text, p_network text)
     returns boolean
     language plpgsql immutable;
 
-function queue.invoke_queue(p_schedule queue.schedule, p_at timestamp with time zone, p_attempt integer)
+function queue.invoke_queue(p_schedule queue.schedule, p_at timestamp with time zone, p_attempt integer, p_trace text DEFAULT NULL::text)
     returns jsonb
     language sql;
 
@@ -1420,7 +1421,7 @@ function queue.publish_event(p_routing_key text, p_message jsonb, p_headers json
     returns TABLE(queue_name text, msg_id bigint)
     language plpgsql;
 
-function queue.publish_events(p_account_id text, p_region text, p_routing_key text, p_body text, p_attributes jsonb, p_headers jsonb, p_facts jsonb, p_delay integer DEFAULT NULL::integer)
+function queue.publish_events(p_account_id text, p_region text, p_routing_key text, p_body text, p_attributes jsonb, p_headers jsonb, p_facts jsonb, p_delay integer DEFAULT NULL::integer, p_trace text DEFAULT NULL::text)
     returns TABLE(arn text, id bigint, error text)
     language plpgsql;
 
@@ -1644,7 +1645,7 @@ function queue.send_moved(p_targets text[], p_bodies text[], p_attributes jsonb[
     returns void
     language plpgsql;
 
-function queue.send_scheduled(p_arn text, p_body text, p_attributes jsonb, p_group text, p_deduplication_id text)
+function queue.send_scheduled(p_arn text, p_body text, p_attributes jsonb, p_group text, p_deduplication_id text, p_trace text DEFAULT NULL::text)
     returns jsonb
     language plpgsql;
 
@@ -1704,6 +1705,10 @@ function queue.sync_schedules(p_account_id text, p_region text, p_names text[], 
     returns TABLE(n integer, schedule jsonb, created boolean)
     language plpgsql;
 
+function queue.system_of(p_group text, p_trace text)
+    returns jsonb
+    language sql immutable;
+
 function queue.tag_queue(p_arn text, p_tags jsonb, p_limit integer)
     returns TABLE(error text, detail text)
     language plpgsql;
@@ -1756,7 +1761,7 @@ function queue.time_key(p_queue_id integer, p_shard integer)
     returns bigint
     language sql immutable;
 
-function queue.transact(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[], p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_delays integer[], p_groups text[], p_deduplication_ids text[], p_account_id text, p_region text, p_keys text[], p_event_bodies text[], p_event_attributes jsonb[], p_event_headers jsonb[], p_event_facts jsonb[], p_event_delays integer[])
+function queue.transact(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[], p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_delays integer[], p_groups text[], p_deduplication_ids text[], p_account_id text, p_region text, p_keys text[], p_event_bodies text[], p_event_attributes jsonb[], p_event_headers jsonb[], p_event_facts jsonb[], p_event_delays integer[], p_trace text DEFAULT NULL::text)
     returns TABLE(kind text, n integer, arn text, id bigint, error text, detail text)
     language plpgsql;
 
@@ -1811,6 +1816,10 @@ function queue.webhook_body(p_raw boolean, p_subscription_arn text, p_notice que
 function queue.webhook_rate(p_subscription text, p_topic text)
     returns integer
     language sql immutable;
+
+function queue.webhook_traces(p_webhook_ids bigint[])
+    returns TABLE(webhook_id bigint, trace text)
+    language sql stable;
 
 function queue.zone_offset(p_at timestamp with time zone, p_zone text)
     returns interval

@@ -1,6 +1,6 @@
 -- queue.dispatch_schedule(schedule, occurrence, out of band, attempt, letter): sends what a schedule says, to its queue
 -- or topic, in this transaction. p_attempt: 1, 2, …; p_letter: for a topic of SNS, what schedules/letters.py made of the
--- message: {version, message_id, contents, bytes, facts}.
+-- message: {version, message_id, contents, bytes, facts}; for any target, with "trace": the trace header.
 -- Returns [{"queue_name", "msg_id"}], a member a message; of a topic of SNS without ids.
 -- Raises QU006 (the target did not take it; detail: the error's code as AWS names it), QU007 (detail: the version that
 -- the letter has to be signed with). Locks: those of send_messages, publish_events, publish_messages.
@@ -15,7 +15,7 @@ declare
 begin
     if v_target ? 'Arn' then
         return case when v_target ->> 'Arn' like 'arn:%:sns:%' then queue.invoke_topic(v_target, p_letter)
-            else queue.invoke_queue(p_schedule, p_at, p_attempt) end;
+            else queue.invoke_queue(p_schedule, p_at, p_attempt, p_letter ->> 'trace') end;
     end if;
     select * into v_message from queue.schedule_message(p_schedule, p_at, p_out_of_band);
     if v_target ? 'topic' then
@@ -24,12 +24,13 @@ begin
             from queue.publish_events((p_schedule).account_id, (p_schedule).region, v_target ->> 'topic',
                 v_message.body, v_message.attributes, queue.as_headers(v_message.attributes),
                 case when v_target ? 'body' then nullif(v_target -> 'facts', 'null')
-                    else queue.facts_of(v_target -> 'message') end) e
+                    else queue.facts_of(v_target -> 'message') end, null, p_letter ->> 'trace') e
             where e.arn is not null and e.error is null);
     end if;
     return queue.send_scheduled(
         format('arn:aws:sqs:%s:%s:%s', (p_schedule).region, (p_schedule).account_id, v_target ->> 'queue'),
         v_message.body, v_message.attributes, case when v_target ->> 'queue' like '%.fifo' then (p_schedule).name end,
         case when p_out_of_band then gen_random_uuid()::text
-            else format('%s-%s', (p_schedule).schedule_id, extract(epoch from p_at)::bigint) end);
+            else format('%s-%s', (p_schedule).schedule_id, extract(epoch from p_at)::bigint) end,
+        p_letter ->> 'trace');
 end $$;

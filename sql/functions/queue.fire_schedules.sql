@@ -1,7 +1,7 @@
 -- queue.fire_schedules: fires the schedules that claim_schedules locked in this transaction, and moves them on: the simple
 -- ones all together, the others, and all when that fails, each in a savepoint of its own.
 -- Parameters, one array element a schedule: id; the next occurrence (null: none); what is to be noted as last_error;
---   how many occurrences fire now. Then one an occurrence, in the same order: its time; for a topic of SNS, its letter.
+--   how many occurrences fire now. Then one an occurrence, in the same order: its time; its letter, as dispatch_schedule has it.
 -- Returns a row a schedule: outcome "done" with how many fired, were skipped (overlap) or failed; "failed": a native one,
 --   which is tried again, or paused at its failure_threshold; "busy": somebody else holds what it needs, again in a
 --   second; "unsigned": nothing happened, its letters have to be signed with the version that detail says.
@@ -21,7 +21,7 @@ declare
 begin
     begin
         if 1 = all (p_counts) and coalesce(cardinality(array_remove(p_notes, null)), 0) = 0 then
-            v_together := queue.fire_together(p_schedule_ids, p_next_fire_at, p_at);
+            v_together := queue.fire_together(p_schedule_ids, p_next_fire_at, p_at, p_letters);
         end if;
     exception when others then
         if queue.concerns_all(sqlstate) then

@@ -1,10 +1,11 @@
--- queue.fire_together(schedules, next occurrences, occurrences): fires all those that have one occurrence and are simple,
+-- queue.fire_together(schedules, next occurrences, occurrences, letters): fires all those that have one occurrence and are simple,
 -- by one statement each for their messages, runs and rows: native schedules for standard queues, without overlap rules,
 -- that go on, or are one-shots and go. Two fifths of what one by one costs (docs/decisions/0006-firing-together.md).
 -- Returns the ids of those that fired. Raises QU006 or QU008 when one of them could not: then none has.
 -- Locks: those of send_messages. Called by: fire_schedules.
+drop function if exists queue.fire_together(bigint[], timestamptz[], timestamptz[]);
 create or replace function queue.fire_together(
-    p_schedule_ids bigint[], p_next_fire_at timestamptz[], p_at timestamptz[]) returns bigint[]
+    p_schedule_ids bigint[], p_next_fire_at timestamptz[], p_at timestamptz[], p_letters jsonb[]) returns bigint[]
 language plpgsql as $$
 declare
     v_fired bigint[];
@@ -12,9 +13,10 @@ declare
 begin
     with entry as materialized (
         select row_number() over (order by u.n) as n, s.schedule_id, u.at, m.body, m.attributes, m.size,
-            s.target ->> 'queue' as name,
+            s.target ->> 'queue' as name, queue.system_of(null, u.letter ->> 'trace') as system,
             format('arn:aws:sqs:%s:%s:%s', s.region, s.account_id, s.target ->> 'queue') as arn
-        from unnest(p_schedule_ids, p_next_fire_at, p_at) with ordinality u(schedule_id, next_fire_at, at, n)
+        from unnest(p_schedule_ids, p_next_fire_at, p_at, p_letters)
+            with ordinality u(schedule_id, next_fire_at, at, letter, n)
         join queue.schedule s on s.schedule_id = u.schedule_id
         cross join lateral queue.schedule_message(s, u.at, false) m
         where s.door = 'native' and s.target ? 'queue' and right(s.target ->> 'queue', 5) <> '.fifo'
@@ -27,9 +29,9 @@ begin
         select s.n, s.id, s.error from (
             select array_agg(e.arn order by e.n) as arns, array_agg(gen_random_uuid()) as ids,
                 array_agg(e.body order by e.n) as bodies, array_agg(e.size order by e.n) as sizes,
-                array_agg(e.attributes order by e.n) as attributes
+                array_agg(e.attributes order by e.n) as attributes, array_agg(e.system order by e.n) as system
             from entry e) a
-        cross join lateral queue.send_messages(a.arns, a.ids, a.bodies, a.sizes, a.attributes, null, null, null, null) s
+        cross join lateral queue.send_messages(a.arns, a.ids, a.bodies, a.sizes, a.attributes, a.system, null, null, null) s
         where a.arns is not null),
     run as (
         insert into queue.schedule_run as r (schedule_id, scheduled_for, fired_at, message_ids)

@@ -1,5 +1,5 @@
 -- queue.invoke_topic(target, letter): publishes to the topic of SNS that a schedule's target names by ARN, as Publish
--- does. p_letter: {version, message_id, contents, bytes, facts}, of schedules/letters.py.
+-- does. p_letter: {version, message_id, contents, bytes, facts, trace}, of schedules/letters.py.
 -- Returns [{"queue_name": null, "msg_id": null, "message_id"}]. Raises QU006, QU007 as dispatch_schedule says.
 -- Locks: those of publish_messages. Called by: dispatch_schedule.
 create or replace function queue.invoke_topic(p_target jsonb, p_letter jsonb) returns jsonb
@@ -15,7 +15,7 @@ begin
     end if;
     select p.message_id, p.error, p.detail into v_row
     from queue.publish_messages(v_topic, coalesce(p_letter ->> 'version', ''), array[(p_letter ->> 'message_id')::uuid],
-        array[p_letter -> 'contents'], array[null::jsonb], array[0], array['{}'::jsonb],
+        array[(p_letter -> 'contents') || jsonb_strip_nulls(jsonb_build_object('trace', p_letter -> 'trace'))], array[null::jsonb], array[0], array['{}'::jsonb],
         array[nullif(p_letter -> 'facts', 'null')], array[v_group], array[null::text], array[null::text],
         coalesce((p_letter ->> 'bytes')::int, 0)) p;
     if v_row.error = 'OtherSignatureVersion' then

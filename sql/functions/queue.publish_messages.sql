@@ -1,7 +1,7 @@
 -- queue.publish_messages: publishes messages to a topic: to all of its queues and endpoints, in this transaction.
 -- Parameters: the topic's ARN; p_signature_version: with which the envelopes were signed; then one array element a
 --   message: id; contents by protocol ("*": the others), each {raw, head, tail, opening}: an envelope is head, the
---   subscription's ARN, tail, of a FIFO topic behind opening and number; message attributes as SQS keeps them and their
+--   subscription's ARN, tail, of a FIFO topic behind opening and number ("trace": the trace header); message attributes as SQS keeps them and their
 --   size in bytes; what filter policies compare, of the attributes and of the body; group, deduplication id, subject.
 --   p_bytes: what all of them have together, of messages and attributes, which the topic's MaximumMessageSize limits
 --   (262,144 by default; source: PublishBatch, API reference).

@@ -13,9 +13,9 @@ begin
         select n.notice_id into v_notice from queue.notice n
         where n.message_id = v_entry.message_id and n.raw = v_content ->> 'raw';
         if v_notice is null then
-            insert into queue.notice (kind, topic_arn, message_id, raw, head, tail, attributes)
+            insert into queue.notice (kind, topic_arn, message_id, raw, head, tail, attributes, trace)
             values ('Notification', p_topic.arn, v_entry.message_id, v_content ->> 'raw', v_content ->> 'head',
-                v_content ->> 'tail', v_entry.attributes)
+                v_content ->> 'tail', v_entry.attributes, v_entry.contents ->> 'trace')
             returning notice_id into v_notice;
         end if;
         insert into queue.webhook (notice_id, account_id, subscription_arn, endpoint, raw, subscription_policy,

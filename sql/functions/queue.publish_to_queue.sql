@@ -27,8 +27,8 @@ begin
                 array_agg(octet_length(k.body) + case when k.raw then (k.e).attribute_bytes else 0 end
                     order by k.number) as sizes,
                 array_agg(case when k.raw then (k.e).attributes end order by k.number) as attributes,
-                array_agg(case when not v_fifo and not p_topic.fifo and (k.e).group_id is not null
-                    then jsonb_build_object('MessageGroupId', (k.e).group_id) end order by k.number) as system,
+                array_agg(queue.system_of(case when not v_fifo and not p_topic.fifo then (k.e).group_id end,
+                    (k.e).contents ->> 'trace') order by k.number) as system,
                 array_agg(case when v_fifo then coalesce((k.e).group_id, p_topic.name) end order by k.number) as groups,
                 array_agg(case when v_fifo then coalesce((k.e).deduplication_id, (k.e).message_id::text) end
                     order by k.number) as deduplication_ids

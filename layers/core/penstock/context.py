@@ -16,6 +16,7 @@ from msgspec import Struct
 from .arn import is_account_id, queue_arn
 from .errors import InvalidAddress, QueueDoesNotExist
 from .signing_sns import KeptKey
+from .trace_context import message_header
 
 if TYPE_CHECKING:
     from .access import Access
@@ -99,6 +100,11 @@ class Context:
         if self._base_url is None:
             self._base_url = base_url(self.http.headers, self.environment.settings)
         return self._base_url
+
+    @property
+    def trace_header(self) -> str | None:
+        """AWSTraceHeader for the messages of this request that bring none; None: it belongs to no trace."""
+        return message_header(self.http.headers)
 
     def queue_url(self, name: str, account_id: str | None = None) -> str:
         """The QueueUrl of a queue of this account (or another)."""

@@ -137,6 +137,13 @@ SETTINGS: Final = (
             "way.", 0),
     Setting("QUEUE_TRACING", False, "", "Functions of Lambda write a segment of X-Ray for each invocation. It needs a "
             "layer with the package aws-xray-sdk."),
+    Setting("OTLP_ENABLED", False, "", "Record traces in the container and send them to a collector of OpenTelemetry, "
+            "see [tracing.md](tracing.md). It needs the packages of the extra `tracing`."),
+    Setting("OTLP_ENDPOINT", "http://localhost:4317", "address", "The collector, by OTLP over gRPC. `https://`: with "
+            "TLS."),
+    Setting("OTLP_SERVICE_NAME", "penstock", "", "`service.name` of the traces."),
+    Setting("OTLP_SAMPLE_RATE", 0.1, "share", "How many of the traces that begin here are recorded: 0 none, 1 all. A "
+            "caller's own decision, in its `traceparent`, counts for its requests.", 0, 1),
     Setting("LOG_LEVEL", "info", "", "Least severe log record to write.",
             choices=("debug", "info", "warning", "error", "critical")),
 )  # fmt: skip
@@ -194,6 +201,10 @@ class Settings:
     queue_usage_metrics: bool
     queue_drain_seconds: int
     queue_tracing: bool
+    otlp_enabled: bool
+    otlp_endpoint: str
+    otlp_service_name: str
+    otlp_sample_rate: float
     log_level: str
 
     @classmethod

@@ -118,7 +118,7 @@ FIND_CERTIFICATE = Statement("queue.find_certificate", ("text",))
 
 # --- events and transactions -----------------------------------------------------------------------------------------
 PUBLISH_EVENTS = Statement(
-    "queue.publish_events", ("text", "text", "text", "text", "jsonb", "jsonb", "jsonb", "int4")
+    "queue.publish_events", ("text", "text", "text", "text", "jsonb", "jsonb", "jsonb", "int4", "text")
 )
 BIND = Statement("queue.bind", ("text", "text", "text", "text", "text", "bool", "text", "jsonb"))
 UNBIND = Statement("queue.unbind", ("text", "text", "text", "int8"))
@@ -127,7 +127,7 @@ MATCH_EVENT = Statement("queue.match_event", ("text", "text", "text"))
 TRANSACT = Statement(
     "queue.transact",
     ("int4[]", "int2[]", "int8[]", "int8[]", "int4[]", *SEND_MESSAGES.types[:9], "text", "text", "text[]", "text[]",
-     "jsonb[]", "jsonb[]", "jsonb[]", "int4[]"),
+     "jsonb[]", "jsonb[]", "jsonb[]", "int4[]", "text"),
 )  # fmt: skip
 
 # --- webhooks --------------------------------------------------------------------------------------------------------
@@ -136,6 +136,7 @@ CLAIM_WEBHOOKS = Statement("queue.claim_webhooks", ("int4", "uuid", "int4", "tex
 SETTLE_WEBHOOKS = Statement(
     "queue.settle_webhooks", ("int8[]", "uuid[]", "text[]", "int4[]", "text[]", "int4[]", "int4[]")
 )
+WEBHOOK_TRACES = Statement("queue.webhook_traces", ("int8[]",))
 EXPIRE_WEBHOOKS = Statement("queue.expire_webhooks", ("int4",))
 LIST_WEBHOOKS = Statement("queue.list_webhooks", ("text", "text", "int8", "int4"))
 RETRY_WEBHOOK = Statement("queue.retry_webhook", ("text", "int8"))

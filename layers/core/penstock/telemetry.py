@@ -2,7 +2,8 @@
 
 Logs: one JSON object a line, with the same keys in the container and on Lambda.
 
-`timestamp` (RFC 3339, UTC), `level`, `message`, `service`, then `request_id` and whatever else the caller gives:
+`timestamp` (RFC 3339, UTC), `level`, `message`, `service`, of what is traced `trace_id` and `span_id`, then
+`request_id` and whatever else the caller gives:
 
     log = logging.getLogger("penstock.maintain")
     log.warning("cleaning fell behind", extra={"queue": name, "lag_seconds": 31})
@@ -18,6 +19,8 @@ import logging
 import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
+
+from .trace_context import CURRENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,6 +45,9 @@ class JsonFormatter(logging.Formatter):
             "message": record.getMessage(),
             "service": SERVICE,
         }
+        traced = CURRENT.get()
+        if traced is not None:
+            line.update(trace_id=traced.trace_id, span_id=traced.span_id)
         line.update({k: v for k, v in vars(record).items() if k not in _STANDARD and k not in line})
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)

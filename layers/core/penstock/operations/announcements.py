@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from .publishing import Outgoing
 
 MOST_TOPICS = 4096
+TRACE = "trace"
+"""Where `queue.publish_messages` looks for the trace header, beside the protocols."""
 
 Attributes = Mapping[str, MessageAttributeValue]
 
@@ -58,15 +60,15 @@ def letterhead(version: str, context: Context) -> Generator[Effect, Any, notific
 
 def contents(
     topic: TopicArn, message: "Outgoing", version: str, context: Context
-) -> Generator[Effect, Any, dict[str, dict[str, str]]]:
-    """By protocol: the text itself, and its envelope in parts."""
+) -> Generator[Effect, Any, dict[str, Any]]:
+    """By protocol: the text itself, and its envelope in parts. Under `trace`: the trace header, if there is one."""
     envelope: Callable[[str, str, str, str | None, str, Attributes], notification.Parts]
     if topic.fifo:
         envelope = partial(notification.numbered_notification, context.base_url)
     else:
         envelope = partial(notification.notification, (yield from letterhead(version, context)))
     message_id, at = as_text(message.message_id), notification.timestamp()
-    found = {}
+    found: dict[str, Any] = {} if context.trace_header is None else {TRACE: context.trace_header}
     for protocol, text in message.texts.items():
         parts = envelope(str(topic), message_id, text, message.subject, at, message.attributes)
         found[protocol] = {"raw": text, **parts._asdict()}

@@ -63,7 +63,7 @@ def send_message(request: SendMessageRequest, context: Context) -> Generator[Eff
     """Stores one message. The answer comes after the commit."""
     arn = context.queue_arn(request.queue_url)
     characters.check_message_size(least_bytes(request))  # before work is done for megabytes in vain
-    message = outgoing(request, arn.endswith(".fifo"))
+    message = outgoing(request, arn.endswith(".fifo"), context.trace_header)
     characters.check_message_size(message.size_bytes)
     (stored,) = yield from store(arn, [message])
     if stored.error is not None:
@@ -84,7 +84,8 @@ def send_message_batch(
     characters.check_batch(request.entries, "SendMessageBatchRequestEntry")
     arn = context.queue_arn(request.queue_url)
     characters.check_batch_size(sum(map(least_bytes, request.entries)))  # likewise
-    checked = [(entry, checked_entry(entry, arn.endswith(".fifo"))) for entry in request.entries]
+    fifo, trace = arn.endswith(".fifo"), context.trace_header
+    checked = [(entry, checked_entry(entry, fifo, trace)) for entry in request.entries]
     characters.check_batch_size(
         sum(message.size_bytes for _, message in checked if isinstance(message, Outgoing))
     )
@@ -128,18 +129,19 @@ def least_bytes(entry: Entry) -> int:
     return size - 2 * characters.MAXIMUM_ATTRIBUTES  # base64 may stand for two bytes less
 
 
-def checked_entry(entry: Entry, fifo: bool) -> Outgoing | errors.AwsError:
+def checked_entry(entry: Entry, fifo: bool, trace_header: str | None) -> Outgoing | errors.AwsError:
     """The message, or why it cannot be accepted."""
     try:
-        return outgoing(entry, fifo)
+        return outgoing(entry, fifo, trace_header)
     except errors.AwsError as error:
         return error
 
 
-def outgoing(entry: Entry, fifo: bool) -> Outgoing:
+def outgoing(entry: Entry, fifo: bool, trace_header: str | None = None) -> Outgoing:
     """A message of a request, checked and measured. Raises the typed errors of `characters`.
 
     Its size is not checked here: in a batch, one that is too long makes the whole batch too long.
+    `trace_header`: the AWSTraceHeader of a message that has none of its own.
     """
     body = characters.check_message_body(entry.message_body)
     size = len(body)
@@ -152,8 +154,8 @@ def outgoing(entry: Entry, fifo: bool) -> Outgoing:
     if entry.message_system_attributes:
         characters.check_system_attributes(entry.message_system_attributes)
         system_md5 = digests.md5_of_attributes(entry.message_system_attributes)
-    if entry.message_system_attributes or (entry.message_group_id and not fifo):
-        system = system_attributes(entry)
+    if entry.message_system_attributes or trace_header or (entry.message_group_id and not fifo):
+        system = system_attributes(entry, trace_header)
     if entry.message_group_id is not None or entry.message_deduplication_id is not None or fifo:
         check_ids(entry, fifo)
     characters.check_range("DelaySeconds", entry.delay_seconds)
@@ -163,11 +165,14 @@ def outgoing(entry: Entry, fifo: bool) -> Outgoing:
     )  # fmt: skip
 
 
-def system_attributes(entry: Entry) -> bytes:
-    """What is kept beside the message: the trace header, and the tenant of a standard queue's message."""
-    values: dict[str, str | None] = {
-        name: value.string_value for name, value in (entry.message_system_attributes or {}).items()
-    }
+def system_attributes(entry: Entry, trace_header: str | None) -> bytes:
+    """What is kept beside the message: the trace header, and the tenant of a standard queue's message.
+
+    A message's own trace header "overrides the HTTP trace header" ("Amazon SQS and AWS X-Ray", X-Ray Developer Guide).
+    """
+    values: dict[str, str | None] = {} if trace_header is None else {"AWSTraceHeader": trace_header}
+    for name, value in (entry.message_system_attributes or {}).items():
+        values[name] = value.string_value
     if entry.message_group_id:
         values["MessageGroupId"] = entry.message_group_id
     return _json.encode(values)

@@ -23,9 +23,11 @@ from ..statements import (
     SCHEDULE_INPUTS,
     Statement,
 )
+from ..trace_context import Tracer
 from ..workers.observer import NOBODY, Observer
 from .firing import Due, Plan, plan
 from .letters import Draft, sign
+from .traces import Traces
 
 if TYPE_CHECKING:
     import psycopg
@@ -70,12 +72,14 @@ class Store:
         environment: Environment,
         counts: "Counter[str]",
         observer: Observer = NOBODY,
+        tracer: Tracer | None = None,
     ) -> None:
         self._connection = connection
         self._calls = Calls(connection)
         self._environment = environment
         self._counts = counts
         self._observer = observer
+        self._traces = Traces(tracer)
 
     def waits(self) -> Waits:
         """How long there is nothing to do."""
@@ -83,7 +87,7 @@ class Store:
 
     def fire(self, limit: int, grace_seconds: int) -> int:
         """Fires up to `limit` schedules that are due; how many there were."""
-        with self._connection.transaction():
+        with self._traces.recorded(), self._connection.transaction():
             claimed = [Due(*row) for row in self.call(CLAIM_SCHEDULES, [limit])]
             works = [Work(due, plan(due, grace_seconds)) for due in claimed]
             for _ in range(MOST_SIGNATURES):
@@ -93,7 +97,7 @@ class Store:
 
     def try_again(self, limit: int) -> int:
         """Tries up to `limit` failed invocations again; how many there were."""
-        with self._connection.transaction():
+        with self._traces.recorded(), self._connection.transaction():
             retries = [Retry(*row) for row in self.call(CLAIM_SCHEDULE_RETRIES, [limit])]
             left = retries
             for _ in range(MOST_SIGNATURES):
@@ -105,17 +109,20 @@ class Store:
     def _fire(self, works: list[Work]) -> list[Work]:
         """Those that have to be signed in another way are left."""
         firings = [(work.due, at) for work in works for at in work.plan.times]
+        letters = self._sign(self._drafts(firings))
         columns: list[list[Any]] = [
             [work.due.schedule_id for work in works],
             [work.plan.next_fire_at for work in works],
             [work.plan.note for work in works],
             [len(work.plan.times) for work in works],
             [at for _, at in firings],
-            self._sign(self._drafts(firings)),
+            self._traces.begin("schedule", [(due.schedule_id, at) for due, at in firings], letters),
         ]
         unsigned = set()
         for schedule_id, outcome, fired, skipped, failed, detail in self._fire_rows(columns):
             self._count(fired=fired, skipped=skipped, failed=failed, busy=int(outcome == "busy"))
+            if failed:
+                self._traces.failed(schedule_id)
             if outcome == "unsigned":
                 unsigned.add(schedule_id)
                 self._learn(next(w.due.topic for w in works if w.due.schedule_id == schedule_id), detail)
@@ -133,11 +140,14 @@ class Store:
         return self.call(FIRE_SCHEDULES, columns)
 
     def _retry(self, retries: list[Retry]) -> list[Retry]:
-        letters = self._sign([Draft(r.topic, r.text) if r.topic else None for r in retries])
+        signed = self._sign([Draft(r.topic, r.text) if r.topic else None for r in retries])
+        letters = self._traces.begin("retry", [(r.retry_id, None) for r in retries], signed)
         columns: list[list[Any]] = [[r.retry_id for r in retries], letters]
         unsigned = set()
         for retry_id, outcome, detail in self.call(FIRE_SCHEDULE_RETRIES, columns):
             self._count(**{outcome if outcome in ("fired", "busy", "exhausted") else "failed": 1})
+            if outcome != "fired":
+                self._traces.failed(retry_id)
             if outcome == "unsigned":
                 unsigned.add(retry_id)
                 self._learn(next(r.topic for r in retries if r.retry_id == retry_id), detail)

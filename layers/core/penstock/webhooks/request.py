@@ -16,6 +16,7 @@ from uuid import UUID
 
 from penstock import __version__
 from penstock.delivery_policy import CONTENT_TYPE, effective_policy
+from penstock.trace_context import CURRENT, as_traceparent
 
 from .endpoint import Endpoint
 
@@ -46,7 +47,10 @@ class Delivery(NamedTuple):
 def request_bytes(
     delivery: Delivery, endpoint: Endpoint, secrets: Sequence[bytes], now_seconds: int
 ) -> bytes:
-    """The whole HTTP/1.1 request. `secrets`: keys for the signature of events; none, no signature."""
+    """The whole HTTP/1.1 request. `secrets`: keys for the signature of events; none, no signature.
+
+    What belongs to a trace says so, as W3C Trace Context has it.
+    """
     body = delivery.body.encode()
     if delivery.kind == EVENT:
         headers = event_headers(delivery.message_id, body, secrets, now_seconds)
@@ -60,6 +64,9 @@ def request_bytes(
         "Connection: keep-alive",
         f"Content-Length: {len(body)}",
     ]
+    traced = CURRENT.get()
+    if traced is not None:
+        lines.append(f"traceparent: {as_traceparent(traced)}")
     return "\r\n".join([*lines, "", ""]).encode("ascii") + body
 
 

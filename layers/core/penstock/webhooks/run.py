@@ -9,6 +9,7 @@ from time import monotonic, time
 from typing import Final
 
 from penstock.settings import Settings
+from penstock.trace_context import CURRENT, Tracer
 from penstock.workers.observer import NOBODY, Observer
 
 from .endpoint import EndpointRefused, parse_endpoint
@@ -16,6 +17,7 @@ from .outcome import Outcome, answered, unanswered
 from .request import EVENT, Delivery, read_secrets, request_bytes
 from .sender import Sender
 from .store import Claimed, Finished, Store
+from .traces import begin, end
 
 SNS_SECONDS: Final = 15.0
 """How long an endpoint of a topic may take, connecting included ("the connection will time out in 15 seconds")."""
@@ -42,6 +44,7 @@ class Run:
         counts: "Counter[str]",
         unwritten: list[Finished],
         observer: Observer = NOBODY,
+        tracer: Tracer | None = None,
     ) -> None:
         self.loop = asyncio.get_running_loop()
         self._store = store
@@ -52,6 +55,7 @@ class Run:
         self._capacity = settings.queue_http_delivery_batch_size
         self._poll_seconds = settings.queue_http_delivery_poll_ms / 1000
         self._event_seconds = float(settings.queue_http_delivery_timeout_secs)
+        self._tracer = tracer
         self._secrets = read_secrets(settings.webhook_signing_secret)
         self._under_way: set[asyncio.Task[None]] = set()
         self._busy: Counter[str] = Counter()
@@ -122,7 +126,7 @@ class Run:
     async def _attempt(self, claimed: Claimed) -> None:
         try:
             started = monotonic()
-            outcome = await self._post(claimed.delivery)
+            outcome = await self._traced(claimed)
             self._observer.attempted(outcome.error is None, monotonic() - started)
             self._unwritten.append(Finished(claimed, outcome))
         finally:
@@ -132,6 +136,19 @@ class Run:
                 del self._busy[lane]
             if len(self._under_way) == 1 or len(self._unwritten) * 4 >= self._capacity:
                 self._signal.set()
+
+    async def _traced(self, claimed: Claimed) -> Outcome:
+        """The outcome of an attempt, which is a span of its own if the publish was."""
+        if self._tracer is None or claimed.trace is None:
+            return await self._post(claimed.delivery)
+        span = begin(self._tracer, claimed.trace, claimed.delivery)
+        CURRENT.set(
+            claimed.trace if span is None else span.context
+        )  # of this task, which is the attempt's own
+        outcome = await self._post(claimed.delivery)
+        if span is not None:
+            end(span, outcome)
+        return outcome
 
     async def _post(self, delivery: Delivery) -> Outcome:
         seconds = self._event_seconds if delivery.kind == EVENT else SNS_SECONDS

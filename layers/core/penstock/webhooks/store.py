@@ -12,8 +12,10 @@ from penstock.statements import (
     EXPIRE_WEBHOOKS,
     NEXT_WEBHOOK,
     SETTLE_WEBHOOKS,
+    WEBHOOK_TRACES,
     Statement,
 )
+from penstock.trace_context import TraceContext, parse_trace_header
 
 from .outcome import Outcome
 from .request import Delivery, read_delivery
@@ -28,10 +30,11 @@ SETTLED: Final = ("delivered", "retried", "exhausted", "dead_lettered", "lost")
 
 
 class Claimed(NamedTuple):
-    """A delivery and the lease under which this worker has it."""
+    """A delivery, the lease under which this worker has it, and the span that published it, if that is asked for."""
 
     delivery: Delivery
     lease: UUID
+    trace: TraceContext | None = None
 
 
 class Finished(NamedTuple):
@@ -42,12 +45,23 @@ class Finished(NamedTuple):
 
 
 class Store:
-    """On one autocommit connection: each call is a transaction of its own. Raises psycopg.Error."""
+    """On one autocommit connection: each call is a transaction of its own. Raises psycopg.Error.
 
-    def __init__(self, connection: "psycopg.Connection[Any]", watcher: UUID | None, per_lane: int) -> None:
+    `traced`: deliveries come with the spans that published them, at the price of one more call.
+    """
+
+    def __init__(
+        self,
+        connection: "psycopg.Connection[Any]",
+        watcher: UUID | None,
+        per_lane: int,
+        *,
+        traced: bool = False,
+    ) -> None:
         self._connection = connection
         self._watcher = watcher
         self._per_lane = per_lane
+        self._traced = traced
 
     def wait_ms(self) -> int | None:
         """Until there may be something to do; None: nothing is pending. Notified by the next publish (watcher)."""
@@ -60,7 +74,12 @@ class Store:
         lanes = pgarray.encode("text[]", list(busy))
         counts = pgarray.encode("int4[]", list(busy.values()))
         rows = self._call(CLAIM_WEBHOOKS, [limit, lease, LEASE_MS, lanes, counts, self._per_lane])
-        return [Claimed(read_delivery(row), lease) for row in rows]
+        traces = self._traces([row[0] for row in rows]) if self._traced and rows else {}
+        return [Claimed(read_delivery(row), lease, traces.get(row[0])) for row in rows]
+
+    def _traces(self, webhook_ids: list[int]) -> dict[int, TraceContext | None]:
+        rows = self._call(WEBHOOK_TRACES, [pgarray.encode("int8[]", webhook_ids)])
+        return {webhook_id: parse_trace_header(header) for webhook_id, header in rows}
 
     def settle(self, finished: Sequence[Finished]) -> dict[str, int]:
         """Writes outcomes; how many of each kind."""

@@ -18,6 +18,7 @@ from uuid import UUID
 import psycopg
 
 from ..settings import Settings
+from ..trace_context import Tracer
 from ..webhooks.guard import Guard, read_networks
 from ..webhooks.resolver import resolve
 from ..webhooks.run import STAY_MS, Run
@@ -45,12 +46,14 @@ class Deliverer:
         resolver: Resolver = resolve,
         tls: ssl.SSLContext | None = None,
         observer: Observer = NOBODY,
+        tracer: Tracer | None = None,
     ) -> None:
         self._watcher = watcher
         self._longest_run_seconds = longest_run_seconds
         self._resolver = resolver
         self._tls = tls
         self._observer = observer
+        self._tracer = tracer
         self._stopping = False
         self._run: Run | None = None
         self.unwritten: list[Finished] = []
@@ -63,7 +66,7 @@ class Deliverer:
         counts = Counter(dict.fromkeys(SETTLED, 0))
         if not settings.queue_http_delivery_enabled or self._stopping:
             return counts
-        store = Store(connection, self._watcher, MOST_PER_ENDPOINT)
+        store = Store(connection, self._watcher, MOST_PER_ENDPOINT, traced=self._tracer is not None)
         if self.unwritten or _is_near(store.wait_ms()):
             expired = store.expire()
             counts.update(expired)
@@ -86,7 +89,8 @@ class Deliverer:
     async def _deliver(self, settings: Settings, store: Store, counts: "Counter[str]") -> None:
         guard = Guard(read_networks(settings.webhook_allow_cidrs))
         sender = Sender(guard, self._resolver, self._tls)
-        self._run = Run(settings, store, sender, counts, self.unwritten, self._observer)
+        run = Run(settings, store, sender, counts, self.unwritten, self._observer, self._tracer)
+        self._run = run
         try:
             await self._run.work(monotonic() + self._longest_run_seconds, lambda: self._stopping)
         finally:

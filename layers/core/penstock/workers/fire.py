@@ -15,6 +15,7 @@ from ..context import Environment
 from ..schedules.letters import environment_of
 from ..schedules.store import Store, Waits
 from ..settings import Settings
+from ..trace_context import Tracer
 from . import Counts
 from .observer import NOBODY, Observer
 
@@ -37,10 +38,12 @@ class Firer:
         *,
         stays: bool = True,
         observer: Observer = NOBODY,
+        tracer: Tracer | None = None,
     ) -> None:
         self._longest_run_seconds = longest_run_seconds
         self._stays = stays
         self._observer = observer
+        self._tracer = tracer
         self._stopping = False
         self._awake = Event()
         self._environment: Environment | None = None
@@ -52,7 +55,8 @@ class Firer:
         counts = Counter(dict.fromkeys(OUTCOMES, 0))
         self.wait_ms = None
         if settings.queue_schedule_enabled:
-            store = Store(connection, self._environment_of(settings), counts, self._observer)
+            environment = self._environment_of(settings)
+            store = Store(connection, environment, counts, self._observer, self._tracer)
             deadline = monotonic() + self._longest_run_seconds
             while (waits := self._next(store, deadline)) is not None:
                 if not fire_batch(store, waits, settings):

@@ -116,7 +116,8 @@ def send(
     The hot SQL function refuses message by message, so several are checked beforehand: a second round trip.
     """
     arn = arn_of(name, context)
-    outgoing = [sending.outgoing(to_request(message), arn.endswith(".fifo")) for message in messages]
+    fifo, trace = arn.endswith(".fifo"), context.trace_header
+    outgoing = [sending.outgoing(to_request(message), fifo, trace) for message in messages]
     if len(outgoing) > 1:
         yield from check_all(arn, outgoing)
     stored = yield from sending.store(arn, outgoing, async_commit)

@@ -26,7 +26,8 @@ _encode = msgspec.json.encode
 # --- publishing ------------------------------------------------------------------------------------------------------
 def publish(routing_key: str, event: NewEvent, context: Context) -> Generator[Effect, Any, dict[str, Any]]:
     """Who got it. Raises InvalidParameterValue, RequestEntityTooLarge."""
-    rows = yield Sql(PUBLISH_EVENTS, (context.account_id, context.region, *as_columns(routing_key, event)))
+    columns = as_columns(routing_key, event)
+    rows = yield Sql(PUBLISH_EVENTS, (context.account_id, context.region, *columns, context.trace_header))
     yield from wake(row[0] for row in rows)
     return reached(rows)
 

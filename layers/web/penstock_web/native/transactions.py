@@ -36,15 +36,19 @@ def run(wanted: Transaction, context: Context) -> Generator[Effect, Any, dict[st
     for ack in wanted.ack:
         acks.append((yield from handles.opened(arn_of(ack.queue, context), ack.receipt, context)))  # noqa: PERF401
     sends = [(arn_of(message.queue, context), message) for message in wanted.send]
-    outgoing = [sending.outgoing(to_request(message), arn.endswith(".fifo"))[:8] for arn, message in sends]
+    trace = context.trace_header
+    outgoing = [
+        sending.outgoing(to_request(message), arn.endswith(".fifo"), trace)[:8] for arn, message in sends
+    ]
     events = [publishing.as_columns(event.routing_key, event) for event in wanted.publish]
     arrays = [
         *columns(acks, 5),
         [arn for arn, _ in sends],
         *columns(outgoing, 8),
     ]
+    caller = (context.account_id, context.region)
     acked = tuple(arn_of(ack.queue, context) for ack in wanted.ack)
-    rows = yield Sql(TRANSACT, (*arrays, context.account_id, context.region, *columns(events, 6)), acked)
+    rows = yield Sql(TRANSACT, (*arrays, *caller, *columns(events, 6), trace), acked)
     check(rows, wanted)
     yield from publishing.wake(dict.fromkeys(row[2] for row in rows))
     return done(rows, wanted)

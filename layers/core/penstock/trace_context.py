@@ -1,0 +1,120 @@
+"""Which trace a request, a message or a webhook belongs to: read, kept and passed on, in the forms of W3C and of X-Ray.
+
+    traceparent:      00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
+    AWSTraceHeader:   Root=1-4bf92f35-77b34da6a3ce929d0e0e4736;Parent=00f067aa0ba902b7;Sampled=1
+
+Both say the same: an X-Ray trace id is that of W3C with a version before it and a dash in it. Messages carry the form
+of X-Ray, since SQS has a place for it that clients know. Sources: W3C Trace Context, level 1; X-Ray Developer Guide,
+"Tracing header" and "Amazon SQS and AWS X-Ray". Nothing here needs OpenTelemetry: who records spans is a `Tracer`.
+"""
+
+import re
+from collections.abc import Mapping
+from contextvars import ContextVar
+from typing import Final, NamedTuple, Protocol
+
+LONGEST_HEADER_BYTES: Final = 1_024
+"""Of X-Amzn-Trace-Id: a longer one is not passed on (our choice; X-Ray's have about 100)."""
+
+# Later versions may be longer ("Versioning of traceparent").
+_TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?").fullmatch
+_ROOT = re.compile(r"1-([0-9a-f]{8})-([0-9a-f]{24})").fullmatch
+_PARENT = re.compile(r"[0-9a-f]{16}").fullmatch
+_PRINTABLE = re.compile(r"[ -~]+").fullmatch
+
+
+class TraceContext(NamedTuple):
+    """A span of a trace, wherever it was recorded. `trace_id`: 32 hexadecimal digits, `span_id`: 16."""
+
+    trace_id: str
+    span_id: str
+    sampled: bool
+
+
+Value = str | int | float | bool
+
+
+class Span(Protocol):
+    """Something that takes time, under way."""
+
+    @property
+    def context(self) -> TraceContext:
+        """What belongs to it names this."""
+        ...
+
+    def set(self, name: str, value: Value) -> None:
+        """One more attribute."""
+        ...
+
+    def end(self, error: str | None = None) -> None:
+        """It is over; `error`: a word for what went wrong."""
+        ...
+
+
+class Tracer(Protocol):
+    """Records spans."""
+
+    def root(self, name: str, attributes: Mapping[str, Value]) -> Span | None:
+        """Something that begins here. None: not among the sampled ones."""
+        ...
+
+    def post(self, cause: TraceContext, name: str, attributes: Mapping[str, Value]) -> Span | None:
+        """A request to another server, which a message caused. None: the trace is not recorded."""
+        ...
+
+
+CURRENT: ContextVar[TraceContext | None] = ContextVar("penstock_trace", default=None)
+"""What this task works for. Unset where nothing is traced."""
+
+
+def parse_traceparent(text: str) -> TraceContext | None:
+    """None for what is no header of W3C's; such a trace begins anew."""
+    found = _TRACEPARENT(text.strip())
+    if found is None or found[1] == "ff" or (found[1] == "00" and found[5]):
+        return None
+    return _checked(TraceContext(found[2], found[3], bool(int(found[4], 16) & 1)))
+
+
+def as_traceparent(context: TraceContext) -> str:
+    """The header of W3C."""
+    return f"00-{context.trace_id}-{context.span_id}-{context.sampled:02x}"
+
+
+def parse_trace_header(text: str) -> TraceContext | None:
+    """None when it does not name a span, as the header that a load balancer makes does not.
+
+    X-Ray's epochs and W3C's random numbers are not told apart. `sampled` is false, too, where that is left open.
+    """
+    fields = dict(pair.strip().partition("=")[::2] for pair in text.split(";"))
+    root = _ROOT(fields.get("Root", ""))
+    parent = fields.get("Parent", "")
+    if root is None or _PARENT(parent) is None:
+        return None
+    return _checked(TraceContext(root[1] + root[2], parent, fields.get("Sampled") == "1"))
+
+
+def as_trace_header(context: TraceContext) -> str:
+    """AWSTraceHeader, and X-Amzn-Trace-Id."""
+    trace_id = context.trace_id
+    return f"Root=1-{trace_id[:8]}-{trace_id[8:]};Parent={context.span_id};Sampled={context.sampled:d}"
+
+
+def _checked(context: TraceContext) -> TraceContext | None:
+    """All zeros are no ids (W3C, "trace-id", "parent-id")."""
+    return context if context.trace_id.strip("0") and context.span_id.strip("0") else None
+
+
+def message_header(headers: Mapping[bytes, bytes]) -> str | None:
+    """AWSTraceHeader of the messages that a request sends, where they bring none: that of the request's own span; else
+    its X-Amzn-Trace-Id, as it came.
+
+    One without Parent= is not passed on: load balancers and gateways give it to every request (our choice).
+    """
+    current = CURRENT.get()
+    if current is not None:
+        return as_trace_header(current)
+    given = headers.get(b"x-amzn-trace-id")
+    if given is None or b"Parent=" not in given or len(given) > LONGEST_HEADER_BYTES:
+        return None
+    text = given.decode("latin-1")
+    return text if _PRINTABLE(text) else None

@@ -1,0 +1,37 @@
+"""Attempts to deliver webhooks as spans, after the semantic conventions of HTTP clients."""
+
+from typing import TYPE_CHECKING
+
+from penstock.trace_context import Span, TraceContext, Tracer, Value
+
+from .endpoint import EndpointRefused, parse_endpoint
+from .request import EVENT, Delivery
+
+if TYPE_CHECKING:
+    from .outcome import Outcome
+
+
+def begin(tracer: Tracer, cause: TraceContext, delivery: Delivery) -> Span | None:
+    """An attempt begins. The path and the query of the endpoint are not recorded: they may hold secrets."""
+    attributes: dict[str, Value] = {
+        "http.request.method": "POST",
+        "http.request.resend_count": delivery.attempts,
+        "messaging.system": "penstock" if delivery.kind == EVENT else "aws.sns",
+        "messaging.message.id": str(delivery.message_id),
+        "messaging.destination.name": (delivery.topic_arn or "").rpartition(":")[2],
+    }
+    try:
+        endpoint = parse_endpoint(delivery.endpoint)
+        attributes |= {"server.address": endpoint.host, "server.port": endpoint.port}
+    except EndpointRefused:
+        pass  # it becomes the outcome of the attempt
+    return tracer.post(cause, "POST", attributes)
+
+
+def end(span: Span, outcome: "Outcome") -> None:
+    """What came of it: for a client every status from 400 on is an error."""
+    if outcome.status is None:
+        span.end("no_answer")
+        return
+    span.set("http.response.status_code", outcome.status)
+    span.end(str(outcome.status) if outcome.status >= 400 else None)
