@@ -8,6 +8,7 @@ locks=requirements
 
 "${compile[@]}" --extra dev --output-file $locks/dev.lock pyproject.toml
 "${compile[@]}" --constraints $locks/dev.lock --output-file $locks/service.lock pyproject.toml
+"${compile[@]}" --constraints $locks/dev.lock --extra tracing --output-file $locks/tracing.lock pyproject.toml
 "${compile[@]}" --constraints $locks/dev.lock --extra metrics --output-file $locks/metrics.lock pyproject.toml
 "${compile[@]}" --output-file $locks/build.lock $locks/build.in
 "${compile[@]}" --output-file $locks/sam.lock $locks/sam.in

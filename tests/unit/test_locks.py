@@ -31,6 +31,7 @@ def test_there_are_locks() -> None:
         "metrics.lock",
         "sam.lock",
         "service.lock",
+        "tracing.lock",
     }
 
 
@@ -52,9 +53,10 @@ def test_what_is_tested_is_what_is_served() -> None:
     assert pins(ROOT / "requirements/service.lock").items() <= pins(ROOT / "requirements/dev.lock").items()
 
 
-def test_metrics_can_be_installed_beside_the_others() -> None:
-    dev, metrics = pins(ROOT / "requirements/dev.lock"), pins(ROOT / "requirements/metrics.lock")
-    assert {name: version for name, version in metrics.items() if dev.get(name, version) != version} == {}
+@pytest.mark.parametrize("extra", ["metrics", "tracing"])
+def test_extras_can_be_installed_beside_the_others(extra: str) -> None:
+    dev, lock = pins(ROOT / "requirements/dev.lock"), pins(ROOT / f"requirements/{extra}.lock")
+    assert {name: version for name, version in lock.items() if dev.get(name, version) != version} == {}
 
 
 @pytest.mark.parametrize("path", LAYERS, ids=lambda p: p.parent.name)

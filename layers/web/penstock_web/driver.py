@@ -1,6 +1,7 @@
 """Runs operations in the container: their effects are awaited, and merged with those of concurrent requests."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -22,12 +23,13 @@ EMPTY_LOOK: Row = (None, 0)
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Everything that effects are about."""
+    """Everything that effects are about. `observe`: puts itself around every operation, to record what it does."""
 
     pool: Pool
     batcher: Batcher
     hub: Hub
     meter: Meter
+    observe: Callable[[Operation], Operation] | None = None
 
 
 class Drive:
@@ -124,6 +126,8 @@ async def drive(operation: Operation, world: World, visit: Visit | None = None) 
     With a `visit`, a wait is not counted as time of the request, and ends when the client leaves.
     """
     under_way = Drive(world, visit)
+    if world.observe is not None:
+        operation = world.observe(operation)
     try:
         effect = next(operation)
         while True:

@@ -12,6 +12,7 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import uvicorn
@@ -19,9 +20,10 @@ import uvloop
 
 from penstock.actions import load_operations
 from penstock.context import Environment
+from penstock.effects import Operation
 from penstock.link_psycopg import Calls, connect
 from penstock.receipt import Receipts
-from penstock.settings import Settings
+from penstock.settings import SettingError, Settings
 
 from .application import Application
 from .batcher import Batcher
@@ -34,6 +36,9 @@ from .metrics.page import tend
 from .pool import Pool
 from .protocol import OneWriteProtocol
 from .workers import Worker, check_webhook_settings, workers
+
+if TYPE_CHECKING:
+    from .tracing.tracing import Tracing
 
 BACKLOG = 2048
 # Longer than the idle time of load balancers (60 s on an ALB), which must be the ones that close.
@@ -102,8 +107,12 @@ async def run(
     metrics_folder: Path | None = None,
 ) -> None:
     """The whole life of the service, in a running event loop."""
-    async with open_world(environment.settings, metrics_folder) as world:
-        application = Application(environment, world)
+    settings = environment.settings
+    async with (
+        open_traces(settings) as tracing,
+        open_world(settings, metrics_folder, tracing) as world,
+    ):
+        application = traced(Application(environment, world), tracing)
         config = uvicorn.Config(
             application,
             interface="asgi3",
@@ -172,7 +181,39 @@ class Server(uvicorn.Server):
 
 
 @contextlib.asynccontextmanager
-async def open_world(settings: Settings, metrics_folder: Path | None = None) -> AsyncIterator[World]:
+async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
+    """The tracer, if OTLP_ENABLED says so; at the end its spans have two seconds to leave. Raises SettingError.
+
+    Only here is OpenTelemetry imported: without traces it costs nothing, and need not be installed.
+    """
+    if not settings.otlp_enabled:
+        yield None
+        return
+    try:
+        from .tracing.tracing import open_tracing  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise SettingError(f"OTLP_ENABLED needs the packages of the extra `tracing`: {error}") from error
+    logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # the outbox says what was lost
+    tracing = open_tracing(settings)
+    try:
+        yield tracing
+    finally:
+        await asyncio.to_thread(tracing.close)
+
+
+def traced(application: Application, tracing: "Tracing | None") -> Any:
+    """The application itself, or with a span around each request."""
+    if tracing is None:
+        return application
+    from .tracing.requests import TracedApplication  # noqa: PLC0415
+
+    return TracedApplication(application, tracing)
+
+
+@contextlib.asynccontextmanager
+async def open_world(
+    settings: Settings, metrics_folder: Path | None = None, tracing: "Tracing | None" = None
+) -> AsyncIterator[World]:
     """Pool, batcher, hub and workers; at the end what is still under way has half a second."""
     pool = Pool(settings.database_url, settings.queue_max_connections, settings.queue_pool_timeout_ms / 1000)
     meter = Meter(settings, metrics_folder)
@@ -180,7 +221,7 @@ async def open_world(settings: Settings, metrics_folder: Path | None = None) -> 
     batcher = Batcher(pool.call, settings.queue_batch_limit, linger_seconds, meter.flushed)
     hub = Hub(pool.call)
     await pool.open()
-    background = workers(settings, hub, meter)
+    background = workers(settings, hub, meter, tracing)
     loop = asyncio.get_running_loop()
     endless = [
         loop.create_task(hub.run()),
@@ -189,12 +230,21 @@ async def open_world(settings: Settings, metrics_folder: Path | None = None) -> 
     ]
     ending = [loop.create_task(worker.run()) for worker in background]
     try:
-        yield World(pool, batcher, hub, meter)
+        yield World(pool, batcher, hub, meter, observer(tracing))
     finally:
         hub.drain()
         await _finish(endless, ending, background, batcher)
         await pool.close()
         meter.memory.close()
+
+
+def observer(tracing: "Tracing | None") -> "Callable[[Operation], Operation] | None":
+    """What records operations; None: nothing does."""
+    if tracing is None:
+        return None
+    from .tracing.operations import Observer  # noqa: PLC0415
+
+    return Observer(tracing)
 
 
 async def _finish(

@@ -12,6 +12,7 @@ import psycopg
 from penstock.link_psycopg import Calls, connect
 from penstock.schedules import SCHEDULES
 from penstock.settings import SettingError, Settings
+from penstock.trace_context import Tracer
 from penstock.webhooks import WEBHOOKS
 from penstock.webhooks.guard import read_networks
 from penstock.webhooks.request import read_secrets
@@ -118,9 +119,11 @@ class DeliveryWorker(Worker):
 
     tells_while = True
 
-    def __init__(self, settings: Settings, hub: Hub, meter: Meter) -> None:
+    def __init__(self, settings: Settings, hub: Hub, meter: Meter, tracer: Tracer | None = None) -> None:
         observer = WorkerObserver(meter, "deliver")
-        self._deliverer = Deliverer(uuid4(), LONGEST_DELIVERY_RUN_SECONDS, observer=observer)
+        self._deliverer = Deliverer(
+            uuid4(), LONGEST_DELIVERY_RUN_SECONDS, observer=observer, tracer=tracer
+        )
         pause_seconds = settings.queue_http_delivery_poll_ms / 1000
         super().__init__("deliver", self._deliverer.run_once, settings, pause_seconds, meter)
         hub.on_wake(WEBHOOKS, self.wake)
@@ -142,9 +145,9 @@ class FiringWorker(Worker):
 
     tells_while = True
 
-    def __init__(self, settings: Settings, hub: Hub, meter: Meter) -> None:
+    def __init__(self, settings: Settings, hub: Hub, meter: Meter, tracer: Tracer | None = None) -> None:
         observer = WorkerObserver(meter, "fire")
-        self._firer = Firer(LONGEST_FIRING_RUN_SECONDS, stays=False, observer=observer)
+        self._firer = Firer(LONGEST_FIRING_RUN_SECONDS, stays=False, observer=observer, tracer=tracer)
         pause_seconds = settings.queue_schedule_poll_ms / 1000
         super().__init__("fire", self._firer.run_once, settings, pause_seconds, meter)
         hub.on_wake(SCHEDULES, self.wake)
@@ -183,10 +186,10 @@ def _measure(settings: Settings, connection: "psycopg.Connection[Any]") -> Count
     return measure.run_once(settings, Calls(connection))
 
 
-def workers(settings: Settings, hub: Hub, meter: Meter) -> list[Worker]:
+def workers(settings: Settings, hub: Hub, meter: Meter, tracer: Tracer | None = None) -> list[Worker]:
     """Every worker of the container."""
-    delivery = [DeliveryWorker(settings, hub, meter)] if settings.queue_http_delivery_enabled else []
-    firing = [FiringWorker(settings, hub, meter)] if settings.queue_schedule_enabled else []
+    delivery = [DeliveryWorker(settings, hub, meter, tracer)] if settings.queue_http_delivery_enabled else []
+    firing = [FiringWorker(settings, hub, meter, tracer)] if settings.queue_schedule_enabled else []
     maintain_seconds = settings.queue_maintain_interval_ms / 1000
     move_seconds = settings.queue_move_interval_ms / 1000
     # A round's pause is kept in the database; looking twice as often keeps rounds near it, whoever began the last.
