@@ -2,16 +2,24 @@
 # Fills in infra/pgbouncer/pgbouncer.ini.tmpl from the environment, in memory, and runs PgBouncer in the foreground.
 #
 #   DATABASE_HOST, DATABASE_PORT (5432), DATABASE_NAME (penstock), DATABASE_USER, DATABASE_PASSWORD
+#   POOLER_PASSWORD: of penstock_pooler, who looks up the passwords of all other roles (infra/pgbouncer/auth_query.sql);
+#     without it DATABASE_USER is the only one who can log in
 #   POOL_SIZE (10): connections to the server; MAX_CLIENT_CONNECTIONS (1000); SERVER_TLS (prefer)
 set -eu
 : "${DATABASE_HOST:?} ${DATABASE_USER:?} ${DATABASE_PASSWORD:?}"
 folder=${RUNTIME_FOLDER:-/tmp}
 name=${DATABASE_NAME:-penstock}
-quoted=$(printf %s "$DATABASE_PASSWORD" | sed 's/"/""/g')
+user() {
+  printf '"%s" "%s"\n' "$1" "$(printf %s "$2" | sed 's/"/""/g')"
+}
 umask 077
-printf '"%s" "%s"\n' "$DATABASE_USER" "$quoted" >"$folder/users.txt"
+user "$DATABASE_USER" "$DATABASE_PASSWORD" >"$folder/users.txt"
 export databases="$name = host=$DATABASE_HOST port=${DATABASE_PORT:-5432} dbname=$name"
-export listen_host=0.0.0.0 listen_port=6432 auth_type=scram-sha-256 auth_file="$folder/users.txt"
+if [ -n "${POOLER_PASSWORD:-}" ]; then
+  user penstock_pooler "$POOLER_PASSWORD" >>"$folder/users.txt"
+  databases="$databases auth_user=penstock_pooler"
+fi
+export listen_host="${LISTEN_HOST:-0.0.0.0}" listen_port="${LISTEN_PORT:-6432}" auth_type=scram-sha-256 auth_file="$folder/users.txt"
 export pool_size="${POOL_SIZE:-10}" max_client_connections="${MAX_CLIENT_CONNECTIONS:-1000}"
 export query_wait_seconds="${QUERY_WAIT_SECONDS:-5}" log_file= pid_file=
 envsubst <"$(dirname "$0")/pgbouncer.ini.tmpl" >"$folder/pgbouncer.ini"
