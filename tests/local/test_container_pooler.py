@@ -21,7 +21,7 @@ from tests.waiting import until
 from tests.web.service import free_port
 
 ROOT = Path(__file__).parents[2]
-POOLER_PASSWORD = "a pooler's \"own\" word"
+POOLER_PASSWORD = 'a pooler\'s "own" word'
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,9 @@ def server() -> Iterator[Postgres]:
             "POOLER_PASSWORD": POOLER_PASSWORD,
         }
         script = script.replace("/usr/local/share/penstock", str(ROOT / "infra/pgbouncer"))
-        subprocess.run(["sh", "-c", script], env={**os.environ, **address}, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            ["sh", "-c", script], env={**os.environ, **address}, check=True, stdout=subprocess.DEVNULL
+        )
         yield server
 
 
