@@ -59,6 +59,7 @@ class ExecutionEnvironment:
             self.function.handler,
             cwd=self.function.code,
             env=variables(self.function, self._api),
+            start_new_session=True,  # Ctrl-C is for the gateway, which ends them
         )
         self._watch = asyncio.get_running_loop().create_task(self._end(self._process))
 

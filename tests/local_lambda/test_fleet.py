@@ -31,6 +31,7 @@ def echo(event, context):
         "event": event,
         "count": state["count"],
         "pid": os.getpid(),
+        "session": os.getsid(0),
         "name": context.function_name,
         "id": context.aws_request_id,
         "left_ms": context.get_remaining_time_in_millis(),
@@ -101,6 +102,13 @@ async def test_an_environment_answers_again_and_again(code: Path) -> None:
     assert (first["count"], second["count"], first["pid"]) == (1, 2, second["pid"])
     assert first["id"] != second["id"]
     assert 0 < second["left_ms"] <= 30_000
+
+
+async def test_ctrl_c_is_not_for_the_functions(code: Path) -> None:
+    """A terminal sends it to its whole session, and each of them would say where it was interrupted."""
+    async with running(function(code, "echo")) as fleet:
+        answer = await fleet.invoke("echo", {})
+    assert answer["session"] == answer["pid"]
 
 
 async def test_an_exception_leaves_the_environment_as_it_is(code: Path) -> None:
