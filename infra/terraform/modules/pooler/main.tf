@@ -1,7 +1,14 @@
 # PgBouncer for those who cannot have one of their own, Lambda functions above all: hundreds of execution environments
 # share `tasks` times POOL_SIZE connections. The balancer of this kind passes TCP on and knows nothing of PostgreSQL.
 
-data "aws_region" "here" {}
+module "container" {
+  source = "../pooler_container"
+
+  image           = var.image
+  environment     = merge(var.environment, { PASSWORD_VERSION = tostring(var.password_version) }) # nothing reads it: a new password makes new tasks
+  password_secret = var.password_secret
+  log_group       = aws_cloudwatch_log_group.this.name
+}
 
 resource "aws_security_group" "this" {
   name_prefix = "${var.name}-"
@@ -87,26 +94,9 @@ resource "aws_ecs_task_definition" "this" {
   execution_role_arn       = module.start_role.arn
   skip_destroy             = true
 
-  container_definitions = jsonencode([{
-    name                   = "pgbouncer"
-    image                  = var.image
-    essential              = true
-    readonlyRootFilesystem = true
-    # Nothing reads the second: a new password makes new tasks.
-    environment     = [for name, value in merge(var.environment, { PASSWORD_VERSION = tostring(var.password_version) }) : { name = name, value = value }]
-    secrets         = [{ name = "DATABASE_PASSWORD", valueFrom = var.password_secret }]
-    portMappings    = [{ containerPort = 6432, protocol = "tcp" }]
-    mountPoints     = [{ sourceVolume = "pgbouncer", containerPath = "/tmp" }]
-    linuxParameters = { capabilities = { drop = ["ALL"] }, initProcessEnabled = true }
-    logConfiguration = {
-      logDriver = "awslogs"
-      options = {
-        "awslogs-group"         = aws_cloudwatch_log_group.this.name
-        "awslogs-region"        = data.aws_region.here.name
-        "awslogs-stream-prefix" = "pgbouncer"
-      }
-    }
-  }])
+  container_definitions = jsonencode([
+    merge(module.container.definition, { portMappings = [{ containerPort = 6432, protocol = "tcp" }] }),
+  ])
 
   runtime_platform {
     operating_system_family = "LINUX"

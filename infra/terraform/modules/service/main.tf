@@ -12,17 +12,8 @@ locals {
   environment = [for name, value in var.environment : { name = name, value = value } if value != ""]
   secrets     = [for name, arn in var.secrets : { name = name, valueFrom = arn }]
 
-  pooler = {
-    name                   = "pgbouncer"
-    image                  = var.pooler_image
-    essential              = true
-    readonlyRootFilesystem = true
-    environment            = [for name, value in var.pooler_environment : { name = name, value = value }]
-    secrets                = [{ name = "DATABASE_PASSWORD", valueFrom = var.password_secret }]
-    mountPoints            = [{ sourceVolume = "pgbouncer", containerPath = "/tmp" }]
-    linuxParameters        = local.confined
-    stopTimeout            = 20 # ends after the service
-    logConfiguration       = { logDriver = "awslogs", options = merge(local.log_options, { "awslogs-stream-prefix" = "pgbouncer" }) }
+  pooler = merge(module.pooler_container.definition, {
+    stopTimeout = 20 # ends after the service
     healthCheck = {
       command     = ["CMD", "bash", "-c", "</dev/tcp/127.0.0.1/6432"]
       interval    = 5
@@ -30,7 +21,7 @@ locals {
       retries     = 3
       startPeriod = 5
     }
-  }
+  })
 
   migrate = {
     name                   = "migrate"
@@ -78,6 +69,15 @@ locals {
 }
 
 data "aws_region" "here" {}
+
+module "pooler_container" {
+  source = "../pooler_container"
+
+  image           = var.pooler_image
+  environment     = var.pooler_environment
+  password_secret = var.password_secret
+  log_group       = aws_cloudwatch_log_group.this.name
+}
 
 resource "aws_cloudwatch_log_group" "this" {
   name              = "/penstock/${var.name}"

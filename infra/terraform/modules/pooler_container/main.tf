@@ -1,0 +1,24 @@
+# The container of PgBouncer, which is the same beside the service and on its own.
+
+locals {
+  definition = {
+    name                   = "pgbouncer"
+    image                  = var.image
+    essential              = true
+    readonlyRootFilesystem = true
+    environment            = [for name, value in var.environment : { name = name, value = value }]
+    secrets                = [{ name = "DATABASE_PASSWORD", valueFrom = var.password_secret }]
+    mountPoints            = [{ sourceVolume = "pgbouncer", containerPath = "/tmp" }]
+    linuxParameters        = { capabilities = { drop = ["ALL"] }, initProcessEnabled = true }
+    logConfiguration = {
+      logDriver = "awslogs"
+      options = {
+        "awslogs-group"         = var.log_group
+        "awslogs-region"        = data.aws_region.here.name
+        "awslogs-stream-prefix" = "pgbouncer"
+      }
+    }
+  }
+}
+
+data "aws_region" "here" {}

@@ -1,0 +1,1 @@
+output "definition" { value = local.definition }

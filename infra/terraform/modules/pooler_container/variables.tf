@@ -1,0 +1,4 @@
+variable "image" { type = string }
+variable "environment" { type = map(string) }
+variable "password_secret" { type = string }
+variable "log_group" { type = string }
