@@ -16,11 +16,12 @@ from typing import Final, NamedTuple, Protocol
 LONGEST_HEADER_BYTES: Final = 1_024
 """Of X-Amzn-Trace-Id: a longer one is not passed on (our choice; X-Ray's have about 100)."""
 
+# Compiled at their first use: every function imports this, and few meet a trace.
 # Later versions may be longer ("Versioning of traceparent").
-_TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?").fullmatch
-_ROOT = re.compile(r"1-([0-9a-f]{8})-([0-9a-f]{24})").fullmatch
-_PARENT = re.compile(r"[0-9a-f]{16}").fullmatch
-_PRINTABLE = re.compile(r"[ -~]+").fullmatch
+_TRACEPARENT = r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?"
+_ROOT = r"1-([0-9a-f]{8})-([0-9a-f]{24})"
+_PARENT = r"[0-9a-f]{16}"
+_PRINTABLE = r"[ -~]+"
 
 
 class TraceContext(NamedTuple):
@@ -69,7 +70,7 @@ CURRENT: ContextVar[TraceContext | None] = ContextVar("penstock_trace", default=
 
 def parse_traceparent(text: str) -> TraceContext | None:
     """None for what is no header of W3C's; such a trace begins anew."""
-    found = _TRACEPARENT(text.strip())
+    found = re.fullmatch(_TRACEPARENT, text.strip())
     if found is None or found[1] == "ff" or (found[1] == "00" and found[5]):
         return None
     return _checked(TraceContext(found[2], found[3], bool(int(found[4], 16) & 1)))
@@ -86,9 +87,9 @@ def parse_trace_header(text: str) -> TraceContext | None:
     X-Ray's epochs and W3C's random numbers are not told apart. `sampled` is false, too, where that is left open.
     """
     fields = dict(pair.strip().partition("=")[::2] for pair in text.split(";"))
-    root = _ROOT(fields.get("Root", ""))
+    root = re.fullmatch(_ROOT, fields.get("Root", ""))
     parent = fields.get("Parent", "")
-    if root is None or _PARENT(parent) is None:
+    if root is None or re.fullmatch(_PARENT, parent) is None:
         return None
     return _checked(TraceContext(root[1] + root[2], parent, fields.get("Sampled") == "1"))
 
@@ -117,4 +118,4 @@ def message_header(headers: Mapping[bytes, bytes]) -> str | None:
     if given is None or b"Parent=" not in given or len(given) > LONGEST_HEADER_BYTES:
         return None
     text = given.decode("latin-1")
-    return text if _PRINTABLE(text) else None
+    return text if re.fullmatch(_PRINTABLE, text) else None
