@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -56,8 +58,9 @@ def submitted() -> bool:
 
 def send_code(session: SparkSession) -> None:
     """Executors elsewhere do not have the job's modules; spark-submit is given them with --py-files."""
-    with tempfile.TemporaryDirectory() as folder:
-        session.sparkContext.addPyFile(str(write_package(Path(folder) / "queue_metrics.zip")))
+    folder = tempfile.mkdtemp(prefix="penstock-metrics-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)  # until then executors fetch it from here
+    session.sparkContext.addPyFile(str(write_package(Path(folder) / "queue_metrics.zip")))
 
 
 def prepare_environment() -> None:

@@ -24,7 +24,6 @@ _FORECAST: Final = (
     "drain_rate",
     "backlog",
     "drain_seconds",
-    "forecast_at",
     "forecast",
     "forecast_low",
     "forecast_high",
@@ -59,10 +58,10 @@ def piece_writer(
 
 def replace_forecasts(rows: Sequence[Row], address: str) -> int:
     """Makes queue.metrics_forecast hold exactly these."""
-    names = sql.SQL(", ").join(map(sql.Identifier, _FORECAST))
-    marks = sql.SQL(", ").join([sql.Placeholder()] * len(_FORECAST))
+    names = sql.SQL(", ").join(map(sql.Identifier, (*_FORECAST, "forecast_at")))
+    marks = sql.SQL(", ").join([sql.Placeholder()] * (len(_FORECAST) + 1))
     insert = sql.SQL("insert into queue.metrics_forecast ({}) values ({})").format(names, marks)
-    values = [[*row[:5], [moment(us) for us in row["forecast_us"]], *row[6:]] for row in rows]
+    values = [(*(row[name] for name in _FORECAST), list(map(moment, row["forecast_us"]))) for row in rows]
     with open_connection(address) as connection, connection.transaction():
         _begin(connection)
         connection.execute("delete from queue.metrics_forecast")

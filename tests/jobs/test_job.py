@@ -162,10 +162,10 @@ def test_what_is_in_the_tables_and_in_the_history_counts_once(
     spark: SparkSession, database: Database, recent: Connection
 ) -> None:
     """Three are sent, two received, one of them deleted; it is in the history only after cleaning. One was before."""
-    for body in ("1", "2", "3"):
-        recent.execute("select queue.send('orders', %s)", (body,))
-    recent.execute("select * from queue.receive('orders', 1, 300)")
-    assert len(recent.execute("select * from queue.pop('orders')").fetchall()) == 1
+    recent.execute("select queue.send_batch('orders', array['1', '2', '3']::jsonb[])")
+    received = recent.execute("select msg_id from queue.receive('orders', 300, 2)").fetchall()
+    assert len(received) == 2
+    recent.execute("select queue.delete('orders', %s)", received[0])
     shot(spark, database)
     assert hours(recent) == (4, 2)
     row = recent.execute(
@@ -259,10 +259,9 @@ def test_continuous_agrees_with_one_shot(
     found = [rows(recent, counted, "queue.metrics_window"), rows(recent, TIMED, "queue.metrics_latency")]
     recent.execute("truncate queue.metrics_window, queue.metrics_latency, queue.metrics_run")
     shot(spark, database)
-    assert [
-        rows(recent, COUNTED, "queue.metrics_window"),
-        rows(recent, TIMED, "queue.metrics_latency"),
-    ] == found
+    again = [rows(recent, counted, "queue.metrics_window"), rows(recent, TIMED, "queue.metrics_latency")]
+    assert again == found
+    assert len(found[1]) > 0
 
 
 def test_an_error_is_recorded(spark: SparkSession, database: Database, recent: Connection) -> None:
