@@ -86,8 +86,8 @@ generate: .venv/test.stamp ## write docs/settings.md and sql/schema.sql from the
 	@$(BIN)/penstock settings --markdown >docs/settings.md
 	@$(BIN)/penstock migrate --ephemeral --dump sql/schema.sql
 
-bench: .venv/test.stamp ## run the benchmarks (ARGS="--help" lists the scenarios)
-	@$(BIN)/python -m benchmarks $(ARGS)
+bench: .venv/test.stamp ## run the benchmarks (SCENARIO=warski PEERS=pgmq,bullmq; ARGS="--help" lists them; all by default)
+	@$(BIN)/python -m benchmarks $(if $(SCENARIO),--scenario $(SCENARIO)) $(if $(PEERS),--peers $(PEERS)) $(ARGS)
 
 clients: .venv/test.stamp $(CLIENTS) ## run the tests with real SQS clients, also those that `make test` leaves out (Node 20, Go, Terraform; DOOR=lambda)
 	@if [ "$(DOOR)" != container ]; then \

@@ -1,7 +1,8 @@
 """One keep-alive HTTP/1.1 connection driven by a flow: a generator that yields requests and is sent the bodies.
 
-There is one request in flight a connection (closed loop). An answer that is not 200, or is not well formed, is sent to
-the flow as None after it was counted.
+There is one request in flight a connection (closed loop), or a request is written when it is `Due` (open loop). An
+answer that is not 200, or is not well formed, is sent to the flow as None
+after it was counted.
 """
 
 import asyncio
@@ -10,10 +11,10 @@ from time import perf_counter
 from typing import cast
 
 from .tally import Tally
-from .wire import Action, Request
+from .wire import Action, Due, Request
 
-# Yields a request; is sent the body of a 200 answer, or None.
-Flow = Generator[Request, bytes | None, None]
+# Yields a request, now or when it is due; is sent the body of a 200 answer, or None.
+Flow = Generator[Request | Due, bytes | None, None]
 
 END_OF_HEAD = b"\r\n\r\n"
 LENGTH = b"\r\ncontent-length:"
@@ -99,9 +100,22 @@ class Connection(asyncio.Protocol):
         except Exception as error:  # noqa: BLE001 - whatever a flow raises ends the run and is reported there
             self._fail(error)
         else:
-            self._action = request.action
-            self._written_at = perf_counter()
-            self._transport.write(request.data)
+            self._ask(request)
+
+    def _ask(self, asked: Request | Due) -> None:
+        if isinstance(asked, Request):
+            self._write(asked, perf_counter())
+        elif (pause := asked.at - perf_counter()) > 0:
+            asyncio.get_running_loop().call_later(pause, self._write, asked.request, asked.at)
+        else:
+            self._write(asked.request, asked.at)
+
+    def _write(self, request: Request, since: float) -> None:
+        """`since` is when its latency begins."""
+        if self.finished.done() or self._transport is None:
+            return
+        self._action, self._written_at = request.action, since
+        self._transport.write(request.data)
 
     def _fail(self, error: Exception) -> None:
         self._done(error)

@@ -11,6 +11,7 @@ from collections.abc import Callable, MutableSequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection as Pipe
+from multiprocessing.process import BaseProcess
 from time import perf_counter, process_time
 from typing import cast
 
@@ -19,10 +20,13 @@ import uvloop
 from .connection import Connection
 from .flows import Phase
 from .idle import IdleQueue
+from .pace import Pace
 from .progress import Progress
 from .scenarios import FlowMaker
 from .tally import Tally, merged
 from .wire import Address, Requests
+
+MOST_PROCESSES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,27 +40,26 @@ class Order:
     to_send: int = 0
     to_receive: int = 0
     idle_samples: int = 0
+    processes: int = 0
+    rate: float = 0.0
 
 
 class Fleet:
-    """`processes` load processes, started once and used for many phases; close it."""
+    """Load processes, `processes` unless an order says otherwise; kept for many phases; close it."""
 
     def __init__(self, processes: int) -> None:
-        context = multiprocessing.get_context("spawn")
-        shared = context.RawArray(ctypes.c_longlong, processes)
-        self._slots = cast("MutableSequence[int]", shared)
-        pairs = [context.Pipe() for _ in range(processes)]
-        self._pipes = [ours for ours, _ in pairs]
-        self._processes = [
-            context.Process(target=serve, args=(theirs, shared, n), daemon=True)
-            for n, (_, theirs) in enumerate(pairs)
-        ]
-        for process in self._processes:
-            process.start()
+        self._usual = processes
+        self._context = multiprocessing.get_context("spawn")
+        self._shared = self._context.RawArray(ctypes.c_longlong, MOST_PROCESSES)
+        self._slots = cast("MutableSequence[int]", self._shared)
+        self._pipes: list[Pipe] = []
+        self._processes: list[BaseProcess] = []
+        self._grow(processes)
 
     def run(self, order: Order, mark: Callable[[], None] = lambda: None) -> Tally:
         """Run one phase; `mark` is called just before its start and just after its end."""
-        orders = shares(order, len(self._pipes))
+        orders = shares(order, order.processes or self._usual)
+        self._grow(len(orders))
         used = self._pipes[: len(orders)]
         for slot in range(len(self._slots)):
             self._slots[slot] = 0
@@ -69,6 +72,15 @@ class Fleet:
         self._expect(used, "finished")
         mark()
         return merged(cast("Tally", pipe.recv()) for pipe in used)
+
+    def _grow(self, count: int) -> None:
+        while len(self._processes) < count:
+            ours, theirs = self._context.Pipe()
+            given = (theirs, self._shared, len(self._processes))
+            process = self._context.Process(target=serve, args=given, daemon=True)
+            process.start()
+            self._pipes.append(ours)
+            self._processes.append(process)
 
     def close(self) -> None:
         for pipe in self._pipes:
@@ -98,7 +110,7 @@ def shares(order: Order, processes: int) -> list[Order]:
     groups = split(max(1, order.connections // kinds), used)
     budgets = split(order.to_send, used)
     return [
-        replace(order, connections=group * kinds, to_send=budget)
+        replace(order, connections=group * kinds, to_send=budget, rate=order.rate / used)
         for group, budget in zip(groups, budgets, strict=True)
     ]
 
@@ -125,7 +137,9 @@ async def work(order: Order, pipe: Pipe, slots: MutableSequence[int], slot: int)
     pipe.send("ready")
     pipe.recv()
     progress = Progress(order.to_send, order.to_receive, slots, slot)
-    phase = Phase(Requests(order.address), order.body, tally, progress)
+    pace = Pace(order.rate, slot)
+    phase = Phase(Requests(order.address), order.body, tally, progress, pace)
+    pace.start()
     tally.started_at, cpu_before = perf_counter(), process_time()
     await played(order, phase, connections)
     tally.generator_cpu_seconds = process_time() - cpu_before

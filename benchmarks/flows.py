@@ -12,6 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from .connection import Flow
+from .pace import CLOSED_LOOP, Pace
 from .progress import Progress
 from .tally import Tally
 from .wire import (
@@ -38,6 +39,7 @@ class Phase:
     body: str
     tally: Tally
     progress: Progress
+    pace: Pace = CLOSED_LOOP
     md5: str = ""
 
     def __post_init__(self) -> None:
@@ -71,7 +73,7 @@ def send_singly(phase: Phase) -> Flow:
     """SendMessage until nothing is left to send."""
     request = phase.requests.send(phase.body)
     while phase.progress.claim(1):
-        answer = yield request
+        answer = yield phase.pace.timed(request, 1)
         entry = phase.decoded(decode_entry, answer)
         if entry is not None:
             phase.acknowledged(entry, answer)
@@ -81,7 +83,7 @@ def send_batches(phase: Phase, sizes: Iterator[int]) -> Flow:
     """SendMessageBatch with as many entries as `sizes` says next."""
     requests = [phase.requests.send_batch(phase.body, size) for size in range(BATCH_LIMIT + 1)]
     while count := phase.progress.claim(next(sizes)):
-        answer = yield requests[count]
+        answer = yield phase.pace.timed(requests[count], count)
         batch = phase.decoded(decode_send_batch, answer)
         if batch is None:
             continue
@@ -145,7 +147,7 @@ def cycle(phase: Phase) -> Flow:
     """Send one message, receive one (any), delete it; again."""
     send, receive = phase.requests.send(phase.body), phase.requests.receive(1)
     while phase.progress.claim(1):
-        sent = yield send
+        sent = yield phase.pace.timed(send, 1)
         entry = phase.decoded(decode_entry, sent)
         if entry is None:
             continue

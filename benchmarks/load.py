@@ -6,7 +6,6 @@ python -m benchmarks.load --endpoint http://127.0.0.1:9324 --scenario send_1 --c
 import argparse
 import itertools
 import sys
-from collections.abc import Callable
 
 from .control import create_queue, delete_queue
 from .cpu import Meter, Reading
@@ -15,7 +14,8 @@ from .flows import send_tens, sweep
 from .outcome import Outcome, Plan, latency_of
 from .scenarios import SCENARIOS, Scenario
 from .tally import Tally, judge
-from .wire import Action, Address, address_of, body_of
+from .watch import Watch, unwatched
+from .wire import Action, Address, address_of
 
 SWEEP_CONNECTIONS = 8
 queue_numbers = itertools.count(1)
@@ -30,35 +30,27 @@ class HttpLoad:
         self._fleet = fleet
         self._meter = meter
 
-    def run(self, scenario: Scenario, plan: Plan, settle: Callable[[], None] = lambda: None) -> Outcome:
-        """One run. `settle` is called between the filling and the measured time."""
+    def run(self, scenario: Scenario, plan: Plan, watch: Watch = unwatched) -> Outcome:
+        """One run. `watch` is told "empty", "filled" (the measured time follows), "measured" and "drained"."""
         address = address_of(self._endpoint, f"bench-{scenario.name.replace('_', '-')}-{next(queue_numbers)}")
         create_queue(address)
-        body = body_of(plan.body_bytes)
-        fill = self._fill(scenario, plan, address, body)
-        settle()
+        watch("empty")
+        fill = self._fill(scenario, plan, address)
+        watch("filled")
         readings: list[Reading] = []
-        order = self._order(scenario, plan, address, body, expected=len(fill.acknowledged))
+        order = order_of(scenario, plan, address)
         measured = self._fleet.run(order, lambda: readings.append(self._meter.read()))
-        rest = self._fleet.run(Order(address, body, (sweep,), SWEEP_CONNECTIONS))
+        watch("measured")
+        rest = self._fleet.run(Order(address, plan.body, (sweep,), SWEEP_CONNECTIONS))
+        watch("drained")
         delete_queue(address)
         return self._outcome(scenario, plan, (fill, measured, rest), readings)
 
-    def _fill(self, scenario: Scenario, plan: Plan, address: Address, body: str) -> Tally:
-        if not scenario.filled:
+    def _fill(self, scenario: Scenario, plan: Plan, address: Address) -> Tally:
+        waiting = plan.held + (plan.messages if scenario.filled else 0)
+        if not waiting:
             return Tally()
-        return self._fleet.run(Order(address, body, (send_tens,), 16, to_send=plan.messages))
-
-    def _order(self, scenario: Scenario, plan: Plan, address: Address, body: str, expected: int) -> Order:
-        return Order(
-            address,
-            body,
-            scenario.measured,
-            plan.connections,
-            to_send=plan.messages,
-            to_receive=expected if scenario.filled else plan.messages,
-            idle_samples=0 if scenario.measured else plan.idle_samples,
-        )
+        return self._fleet.run(Order(address, plan.body, (send_tens,), 16, to_send=waiting))
 
     def _outcome(
         self, scenario: Scenario, plan: Plan, tallies: tuple[Tally, Tally, Tally], readings: list[Reading]
@@ -91,6 +83,21 @@ class HttpLoad:
         )
 
 
+def order_of(scenario: Scenario, plan: Plan, address: Address) -> Order:
+    """The measured phase."""
+    return Order(
+        address,
+        plan.body,
+        scenario.measured,
+        plan.connections,
+        to_send=plan.messages,
+        to_receive=plan.messages,
+        idle_samples=0 if scenario.measured else plan.idle_samples,
+        processes=plan.processes,
+        rate=plan.rate,
+    )
+
+
 def all_calls(tally: Tally) -> list[float]:
     return list(itertools.chain.from_iterable(tally.call_seconds.values()))
 
@@ -105,11 +112,14 @@ def main() -> int:
     parser.add_argument("--messages", type=int, default=20_000)
     parser.add_argument("--body-bytes", type=int, default=100)
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument(
+        "--rate", type=float, default=0.0, help="messages a second, open loop; 0: closed loop"
+    )
     options = parser.parse_args()
     fleet = Fleet(options.processes)
     try:
         load = HttpLoad(options.endpoint, options.endpoint, fleet, Meter({"service": options.pid}))
-        plan = Plan(options.connections, options.messages, options.body_bytes)
+        plan = Plan(options.connections, options.messages, options.body_bytes, rate=options.rate)
         outcome = load.run(SCENARIOS[options.scenario], plan)
     finally:
         fleet.close()

@@ -3,17 +3,30 @@
 from dataclasses import dataclass, field
 
 from .cpu import Reading
-from .tally import Verdict, percentile
+from .tally import Verdict, ranked
+from .wire import body_of, nested_uuids
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a scenario is run."""
+    """How a scenario is run.
+
+    `processes` of the load generator (0: as many as there are). With a `rate`, messages are sent at so many a second
+    (open loop); else each connection has one request in flight. `held` messages more wait from the start on.
+    """
 
     connections: int
     messages: int
     body_bytes: int
     idle_samples: int = 300
+    processes: int = 0
+    rate: float = 0.0
+    held: int = 0
+    payload: str = "text"
+
+    @property
+    def body(self) -> str:
+        return nested_uuids() if self.payload == "uuids" else body_of(self.body_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +36,7 @@ class Latency:
     p50_ms: float
     p99_ms: float
     samples: int
+    p95_ms: float = 0.0
 
 
 @dataclass(slots=True)
@@ -77,4 +91,6 @@ class Outcome:
 
 
 def latency_of(seconds: list[float]) -> Latency:
-    return Latency(percentile(seconds, 0.5) * 1000, percentile(seconds, 0.99) * 1000, len(seconds))
+    ordered = sorted(seconds)
+    p50, p95, p99 = (ranked(ordered, fraction) * 1000 for fraction in (0.5, 0.95, 0.99))
+    return Latency(p50, p99, len(ordered), p95)

@@ -12,9 +12,10 @@ from .cpu import Meter, below
 from .fleet import Fleet
 from .load import HttpLoad
 from .outcome import Outcome, Plan
-from .postgres import binaries_of, checkpoint, postmaster_of, settings_of, shown_settings
+from .postgres import binaries_of, checkpoint, data_folder, postmaster_of, settings_of, shown_settings
 from .scenarios import Scenario
-from .system import free_port, stop_process, wait_until
+from .system import bytes_below, free_port, stop_process, wait_until
+from .watch import Watch, unwatched
 
 READY = re.compile(r"^penstock ready on (\S+)", re.MULTILINE)
 DATABASE = re.compile(r"^database (.+?)\s*$", re.MULTILINE)
@@ -67,10 +68,17 @@ class Penstock:
     def supports(self, scenario: Scenario) -> bool:  # noqa: ARG002 - all of them
         return True
 
-    def run(self, scenario: Scenario, plan: Plan) -> Outcome:
-        return self._load.run(scenario, plan, self._settle)
+    def run(self, scenario: Scenario, plan: Plan, watch: Watch = unwatched) -> Outcome:
+        """`watch` is told after a checkpoint, so nothing is measured while that is written."""
 
-    def _settle(self) -> None:
+        def settled(stage: str) -> None:
+            self.settle()
+            watch(stage)
+
+        return self._load.run(scenario, plan, settled)
+
+    def settle(self) -> None:
+        """A checkpoint, when the database is known."""
         if self.dsn:
             checkpoint(self.dsn)
 
@@ -87,6 +95,9 @@ class Penstock:
 
     def pss_bytes(self) -> dict[str, int | None]:
         return self.meter.pss_bytes()
+
+    def disk_bytes(self) -> int | None:
+        return bytes_below(data_folder(self.dsn)) if self.dsn else None
 
     def database_settings(self) -> dict[str, str]:
         """For a peer that must have the same; empty when the database is not known."""

@@ -76,6 +76,14 @@ def shown_settings(dsn: str) -> dict[str, str]:
         return dict(rows.fetchall())
 
 
+def data_folder(dsn: str) -> Path:
+    """Where the server keeps its data, with the write-ahead log."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        row = connection.execute("show data_directory").fetchone()
+    assert row is not None
+    return Path(row[0])
+
+
 def checkpoint(dsn: str) -> None:
     """Begin a measured time without dirty pages of what went before; quietly not when the role may not."""
     with psycopg.connect(dsn, autocommit=True) as connection:
@@ -101,13 +109,17 @@ class EphemeralPostgres:
 
     def __init__(self, binaries: Path, settings: Mapping[str, str]) -> None:
         self._binaries = binaries
-        self._settings = {"max_connections": "120", **settings}
+        self._settings = {"max_connections": "450", **settings}
         self._folder = Path(tempfile.mkdtemp(prefix="pb", dir="/tmp"))
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def dsn(self) -> str:
         return f"host={self._folder} port=5432 user=postgres dbname=postgres"
+
+    @property
+    def data(self) -> Path:
+        return self._folder / "data"
 
     @property
     def pid(self) -> int:

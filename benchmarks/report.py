@@ -1,7 +1,7 @@
 """Medians of repeats, the table on the terminal and the results file."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -70,16 +70,20 @@ class Line:
     @property
     def marks(self) -> list[str]:
         """Why the figures are not to be trusted; empty when nothing is wrong."""
-        bad = [run for run in self.runs if not run.valid]
-        marks = [
-            f"INVALID: {run.verdict}, bad answers {run.bad_answers} {run.bad_samples[:1]}" for run in bad[:1]
-        ]
-        if any(run.foreign_cpu_share > FOREIGN_SHARE for run in self.runs):
-            marks.append("busy host")
+        marks = marks_of(self.runs)
         timed = self.runs[0].scenario != "idle_latency"
         if timed and self.median_of(lambda run: sum(run.server_cpu_seconds.values())) < SHORT_CPU_SECONDS:
             marks.append("short")
         return marks
+
+
+def marks_of(runs: Sequence[Outcome]) -> list[str]:
+    """A run that was not valid; a machine that was busy with other work."""
+    bad = [run for run in runs if not run.valid]
+    marks = [
+        f"INVALID: {run.verdict}, bad answers {run.bad_answers} {run.bad_samples[:1]}" for run in bad[:1]
+    ]
+    return marks + ["busy host"] * any(run.foreign_cpu_share > FOREIGN_SHARE for run in runs)
 
 
 HEAD = (

@@ -4,11 +4,13 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
 from .outcome import Outcome, Plan
 from .scenarios import Scenario
+from .watch import Watch, unwatched
 
 
 class UnavailableError(Exception):
@@ -26,14 +28,26 @@ class System(Protocol):
 
     def supports(self, scenario: Scenario) -> bool: ...
 
-    def run(self, scenario: Scenario, plan: Plan) -> Outcome: ...
+    def run(self, scenario: Scenario, plan: Plan, watch: Watch = unwatched) -> Outcome: ...
 
     def facts(self) -> dict[str, object]:
         """Versions and settings, for the results file."""
 
     def pss_bytes(self) -> dict[str, int | None]: ...
 
+    def disk_bytes(self) -> int | None:
+        """What its data take on disk; None when it keeps none or they cannot be seen."""
+
     def stop(self) -> None: ...
+
+
+def bytes_below(folder: Path) -> int:
+    """Disk that the files below `folder` occupy. Files that go away meanwhile are left out."""
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            total += path.lstat().st_blocks * 512
+    return total
 
 
 def free_port() -> int:

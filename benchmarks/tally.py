@@ -4,7 +4,7 @@ Messages are counted, never calls: a service that answers fast with nothing must
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from .wire import Action
@@ -99,7 +99,11 @@ def judge(acknowledged: list[str], received: list[str], deleted: int) -> Verdict
 
 def percentile(values: Iterable[float], fraction: float) -> float:
     """The smallest value that at least `fraction` of all values do not exceed; 0 when there are none."""
-    ordered = sorted(values)
+    return ranked(sorted(values), fraction)
+
+
+def ranked(ordered: Sequence[float], fraction: float) -> float:
+    """The same of values in ascending order."""
     if not ordered:
         return 0.0
     return ordered[min(len(ordered) - 1, max(0, -(-int(fraction * 10_000) * len(ordered) // 10_000) - 1))]

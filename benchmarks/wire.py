@@ -9,6 +9,7 @@ import string
 from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import urlsplit
+from uuid import UUID
 
 import msgspec
 
@@ -46,6 +47,17 @@ class Request:
 
     action: Action
     data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A request of an open loop: written at `at` (perf_counter), or as soon after as its connection is free.
+
+    Its latency counts from `at` in either case, so a stall of the service is not hidden by clients that wait for it.
+    """
+
+    request: Request
+    at: float
 
 
 class Entry(msgspec.Struct, rename="pascal"):
@@ -99,6 +111,16 @@ def address_of(endpoint: str, queue: str) -> Address:
 def body_of(size_bytes: int) -> str:
     """A printable body of exactly `size_bytes`; the same text for the same size."""
     return "".join(random.Random(size_bytes).choices(string.ascii_letters + string.digits, k=size_bytes))
+
+
+def nested_uuids(width: int = 10, depth: int = 10) -> str:
+    """The payload of BullMQ's `queue-add`: a JSON object of `width` objects with `depth` UUIDs each, 4.6 KB."""
+    dice = random.Random(width * depth)
+    made = {
+        f"k{n}": {f"k{m}": str(UUID(int=dice.getrandbits(128), version=4)) for m in range(depth)}
+        for n in range(width)
+    }
+    return msgspec.json.encode(made).decode()
 
 
 def md5_of(body: str) -> str:

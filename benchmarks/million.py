@@ -1,0 +1,89 @@
+"""RabbitMQ's test of lazy queues: a million persistent messages of 1,000 bytes wait, then they are drained.
+
+Memory (PSS) and disk of each part of the system empty, with the million, and drained; and whether receiving slows down:
+the rate of the first messages of a million against that of as many on a queue with no others.
+"""
+
+from statistics import median
+
+from .outcome import Outcome, Plan
+from .report import marks_of
+from .rows import Row, text, verdict_of
+from .scenarios import SCENARIOS
+from .study import Bench, Document, Findings, Study
+from .system import System
+
+MEBIBYTE = 2**20
+WAITING = 1_000_000
+TAKEN = 100_000
+RECEIVE = SCENARIOS["receive_delete_10"]
+
+
+def measure(bench: Bench) -> Findings:
+    """Penstock on a new service and database, whose memory no other study has touched; the peers as they are."""
+    ours = [] if bench.options.no_penstock else [bench.another_penstock()]
+    peers = [system for system in bench.able(RECEIVE) if system.name != "penstock" and keeps(system)]
+    documents: list[Document] = []
+    valid = True
+    for system in (*ours, *peers):
+        document, sound = measured(system, bench)
+        documents.append(document)
+        valid = valid and sound
+    for penstock in ours:
+        penstock.stop()
+    return Findings(documents, valid)
+
+
+def keeps(system: System) -> bool:
+    """Whether a million messages can be held at all: moto and its like answer slower with each one."""
+    return system.name != "moto"
+
+
+def measured(system: System, bench: Bench) -> tuple[Document, bool]:
+    waiting, taken = bench.scaled(WAITING, 2_000), bench.scaled(TAKEN, 500)
+    system.run(RECEIVE, Plan(16, taken, 1_000))
+    before = system.run(RECEIVE, Plan(16, taken, 1_000))
+    stages: list[Row] = []
+    full = system.run(
+        RECEIVE,
+        Plan(16, taken, 1_000, held=waiting - taken),
+        lambda stage: stages.append(stage_of(system, stage)),
+    )
+    after = system.run(RECEIVE, Plan(16, taken, 1_000))
+    rates = rate_row(system, full, [before, after])
+    print(f"{text(stages)}\n{text([rates])}", flush=True)
+    runs = [before, full, after]
+    document: Document = {
+        "system": system.name, "facts": system.facts(), "rows": [rates], "stages": stages, "marks": marks_of(runs)
+    }  # fmt: skip
+    return document, all(run.valid for run in runs)
+
+
+def stage_of(system: System, stage: str) -> Row:
+    """Memory and disk in MiB at one stage of a run."""
+    parts = {
+        f"{part} MiB": None if size is None else round(size / MEBIBYTE, 1)
+        for part, size in system.pss_bytes().items()
+    }
+    disk = system.disk_bytes()
+    return {
+        "system": system.name,
+        "stage": stage,
+        **parts,
+        "disk MiB": None if disk is None else disk // MEBIBYTE,
+    }
+
+
+def rate_row(system: System, full: Outcome, empty: list[Outcome]) -> Row:
+    alone = median(run.received_per_second for run in empty)
+    return {
+        "system": system.name,
+        "waiting": full.plan.held + full.plan.messages,
+        "received/s of the full": full.received_per_second,
+        "received/s of the empty": alone,
+        "ratio": round(full.received_per_second / alone, 3) if alone else None,
+        "verdict": verdict_of(full),
+    }
+
+
+STUDIES = [Study("million", "RabbitMQ: a million messages of 1,000 bytes wait", measure)]
