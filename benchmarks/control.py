@@ -9,14 +9,16 @@ from .wire import AUTHORIZATION, Address
 VISIBILITY_SECONDS = 600
 
 
-def call(address: Address, action: str, payload: dict[str, object]) -> dict[str, object]:
+def call(
+    address: Address, action: str, payload: dict[str, object], service: str = "AmazonSQS"
+) -> dict[str, object]:
     """One action. Raises urllib.error.HTTPError for an answer that is not 2xx."""
     request = urllib.request.Request(
         f"http://{address.host}:{address.port}/",
         data=json.dumps(payload).encode(),
         headers={
             "Content-Type": "application/x-amz-json-1.0",
-            "X-Amz-Target": f"AmazonSQS.{action}",
+            "X-Amz-Target": f"{service}.{action}",
             "Authorization": AUTHORIZATION,
         },
     )
@@ -25,8 +27,9 @@ def call(address: Address, action: str, payload: dict[str, object]) -> dict[str,
     return dict(json.loads(text)) if text else {}
 
 
-def create_queue(address: Address) -> None:
-    attributes = {"VisibilityTimeout": str(VISIBILITY_SECONDS)}
+def create_queue(address: Address, **given: str) -> None:
+    """With attributes besides VisibilityTimeout, or instead of ours."""
+    attributes = {"VisibilityTimeout": str(VISIBILITY_SECONDS)} | given
     call(address, "CreateQueue", {"QueueName": address.queue, "Attributes": attributes})
 
 

@@ -13,7 +13,7 @@ from .fleet import Fleet, Order
 from .flows import send_tens, sweep
 from .outcome import Outcome, Plan, latency_of
 from .scenarios import SCENARIOS, Scenario
-from .tally import Tally, judge
+from .tally import Tally, Verdict, judge
 from .watch import Watch, unwatched
 from .wire import Action, Address, address_of
 
@@ -44,7 +44,13 @@ class HttpLoad:
         rest = self._fleet.run(Order(address, plan.body, (sweep,), SWEEP_CONNECTIONS))
         watch("drained")
         delete_queue(address)
-        return self._outcome(scenario, plan, (fill, measured, rest), readings)
+        verdict = judge(
+            fill.acknowledged + measured.acknowledged,
+            measured.received + rest.received,
+            measured.deleted + rest.deleted,
+        )
+        bad = fill.bad_answers + rest.bad_answers
+        return outcome_of(self._system, scenario, plan, measured, readings, verdict, bad)
 
     def _fill(self, scenario: Scenario, plan: Plan, address: Address) -> Tally:
         waiting = plan.held + (plan.messages if scenario.filled else 0)
@@ -52,35 +58,38 @@ class HttpLoad:
             return Tally()
         return self._fleet.run(Order(address, plan.body, (send_tens,), 16, to_send=waiting))
 
-    def _outcome(
-        self, scenario: Scenario, plan: Plan, tallies: tuple[Tally, Tally, Tally], readings: list[Reading]
-    ) -> Outcome:
-        fill, measured, rest = tallies
-        sent, received = len(measured.acknowledged), min(len(set(measured.received)), measured.deleted)
-        send_seconds = measured.seconds_until(Action.SEND, Action.SEND_BATCH)
-        elapsed = measured.seconds_until(*scenario.counted)
-        return Outcome(
-            system=self._system,
-            scenario=scenario.name,
-            plan=plan,
-            messages=received if scenario.drains else sent,
-            elapsed_seconds=elapsed,
-            sent_per_second=sent / send_seconds if send_seconds else 0.0,
-            received_per_second=received / elapsed if elapsed and scenario.drains else 0.0,
-            latency=latency_of(measured.waits_seconds or all_calls(measured)),
-            generator_cpu_seconds=measured.generator_cpu_seconds,
-            before=readings[0],
-            after=readings[1],
-            calls={action.value: latency_of(s) for action, s in measured.call_seconds.items() if s},
-            verdict=judge(
-                fill.acknowledged + measured.acknowledged,
-                measured.received + rest.received,
-                measured.deleted + rest.deleted,
-            ),
-            empty_receives=measured.empty_receives,
-            bad_answers=sum(tally.bad_answers for tally in tallies),
-            bad_samples=[sample for tally in tallies for sample in tally.bad_samples],
-        )
+
+def outcome_of(
+    system: str,
+    scenario: Scenario,
+    plan: Plan,
+    measured: Tally,
+    readings: list[Reading],
+    verdict: Verdict,
+    other_bad_answers: int = 0,
+) -> Outcome:
+    """The figures of a measured phase; `readings` are those before and after it."""
+    sent, received = len(measured.acknowledged), min(len(set(measured.received)), measured.deleted)
+    send_seconds = measured.seconds_until(Action.SEND, Action.SEND_BATCH)
+    elapsed = measured.seconds_until(*scenario.counted)
+    return Outcome(
+        system=system,
+        scenario=scenario.name,
+        plan=plan,
+        messages=received if scenario.drains else sent,
+        elapsed_seconds=elapsed,
+        sent_per_second=sent / send_seconds if send_seconds else 0.0,
+        received_per_second=received / elapsed if elapsed and scenario.drains else 0.0,
+        latency=latency_of(measured.waits_seconds or all_calls(measured)),
+        generator_cpu_seconds=measured.generator_cpu_seconds,
+        before=readings[0],
+        after=readings[1],
+        calls={action.value: latency_of(s) for action, s in measured.call_seconds.items() if s},
+        verdict=verdict,
+        empty_receives=measured.empty_receives,
+        bad_answers=measured.bad_answers + other_bad_answers,
+        bad_samples=measured.bad_samples,
+    )
 
 
 def order_of(scenario: Scenario, plan: Plan, address: Address) -> Order:

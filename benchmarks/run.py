@@ -32,6 +32,7 @@ KEPT = (
     "jobs_scale",
     "jobs_repeat",
     "discard_slowest",
+    "queen_seconds",
 )
 
 
@@ -65,6 +66,12 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     add("--jobs-repeat", type=int, default=5)
     add("--discard-slowest", type=int, default=1, help="runs of bullmq-bench that are left out")
+    add(
+        "--queen-seconds",
+        type=float,
+        default=600,
+        help="how long the application mode is pushed over its rate",
+    )
     add("--busy", choices=["mark", "wait", "refuse"], default="mark", help="what to do when the host is busy")
     add("--body-bytes", type=int, default=100)
     add("--samples", type=int, default=300, help="messages of idle_latency")

@@ -26,6 +26,9 @@ class Action(StrEnum):
     RECEIVE = "ReceiveMessage"
     DELETE = "DeleteMessage"
     DELETE_BATCH = "DeleteMessageBatch"
+    PUBLISH = "PublishBatch"
+    RELEASE = "ChangeMessageVisibilityBatch"
+    TRANSACTION = "transaction"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,150 @@
+"""What producers and consumers do, one connection each; pauses are requests that are due later."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from benchmarks.connection import Flow
+from benchmarks.tally import Tally
+from benchmarks.wire import Due, Message, decode_receive
+
+from .ledger import Ledger
+from .letters import Letter, Letters, letter_of, read_letter, read_published
+from .profile import Fate, Profile
+from .zipf import Zipf
+
+BATCH = 10
+POLL_SECONDS = 1
+
+
+@dataclass(slots=True)
+class Application:
+    """What all connections share. `rate` may change while it runs; times are of perf_counter."""
+
+    profile: Profile
+    letters: Letters
+    queues: tuple[str, str]
+    stage2: str
+    ledger: Ledger
+    tally: Tally
+    rate: float
+    pushing: bool = True
+    running: bool = True
+    waits: list[float] = field(default_factory=list)
+    completions: list[float] = field(default_factory=list)
+    pushes: list[float] = field(default_factory=list)
+    last_message_at: float = 0.0
+
+
+def produce(app: Application, owner: int) -> Flow:
+    """One writer for its sessions. A batch is due when its last message is; a late batch is sent at once."""
+    profile, dice = app.profile, random.Random(owner)
+    ranks = range(1 + owner, profile.sessions + 1, profile.producers)
+    zipf, at = Zipf(ranks, profile.sessions, profile.skew), perf_counter()
+    while app.pushing:
+        letters: list[tuple[int, int, float]] = []
+        for _ in range(BATCH):
+            at += dice.expovariate(app.rate * zipf.share)
+            session = zipf.draw(dice)
+            letters.append((session, app.ledger.number(session), at))
+        bodies = [(s, letter_of(s, n, due, dice.randint(*profile.payload_bytes))) for s, n, due in letters]
+        answer = yield Due(app.letters.publish(bodies), at)
+        pushed(app, letters, answer)
+
+
+def pushed(app: Application, letters: list[tuple[int, int, float]], answer: bytes | None) -> None:
+    done = read_published(answer) if answer is not None else None
+    if done is None or done.failed:
+        app.ledger.push_errors += 1
+        app.ledger.uncertain.update((session, number) for session, number, _ in letters)
+        return
+    app.ledger.acknowledged += len(letters)
+    app.pushes.append(perf_counter() - letters[-1][2])
+
+
+def consume(app: Application, group: int, seed: int) -> Flow:
+    """Receive ten, let their handlers work at once, acknowledge each in order."""
+    dice, queue = random.Random(seed), app.queues[group]
+    receive = app.letters.queue(queue).receive(BATCH, POLL_SECONDS)
+    while app.running:
+        answer = yield receive
+        messages = decode_receive(answer).messages if answer is not None else []
+        if messages:
+            app.last_message_at = perf_counter()
+            yield from handle(app, group, messages, dice)
+
+
+def handle(app: Application, group: int, messages: list[Message], dice: random.Random) -> Flow:
+    """A failed message is released, and in FIFO queues what follows it in its session too, unhandled."""
+    began = perf_counter()
+    released: list[Message] = []
+    failed: set[int] = set()
+    for message, letter in opened(messages):
+        app.waits.append(began - letter.due)
+        fate = app.profile.fate(letter.s, letter.n)
+        if letter.s in failed or fails(app, group, fate, letter):
+            released.append(message)
+            app.ledger.groups[group].failures += 1
+            if app.profile.groups == "fifo":
+                failed.add(letter.s)
+            continue
+        due = began + app.profile.handling_seconds(dice)
+        yield from acknowledge(app, group, fate, message, letter, due)
+    if released:
+        yield app.letters.release(app.letters.queue(app.queues[group]).address.queue_url, released)
+
+
+def opened(messages: list[Message]) -> Iterator[tuple[Message, Letter]]:
+    return ((message, read_letter(message.body.encode())) for message in messages)
+
+
+def fails(app: Application, group: int, fate: Fate, letter: Letter) -> bool:
+    """Poison always, transient failures the first time."""
+    if fate is Fate.TRANSIENT:
+        return app.ledger.groups[group].first_time((letter.s, letter.n))
+    return fate is Fate.POISON
+
+
+def acknowledge(
+    app: Application, group: int, fate: Fate, message: Message, letter: Letter, due: float
+) -> Flow:
+    """Delete it, or forward it in one transaction, when its handler is done."""
+    queue, mark = app.queues[group], (letter.s, letter.n)
+    if fate is Fate.FORWARD and group == 0:
+        answer = yield Due(app.letters.forward(queue, message, app.stage2, letter), due)
+        if answer is None:
+            app.ledger.forward_errors += 1
+            return
+        app.ledger.forwarded.add(mark)
+    elif (yield Due(app.letters.queue(queue).delete(message.receipt_handle), due)) is None:
+        return
+    app.ledger.groups[group].complete(*mark)
+    app.completions.append(perf_counter() - letter.due)
+
+
+def consume_stage2(app: Application) -> Flow:
+    """Receive and delete what was forwarded."""
+    requests = app.letters.queue(app.stage2)
+    receive = requests.receive(BATCH, POLL_SECONDS)
+    while app.running:
+        answer = yield receive
+        messages = decode_receive(answer).messages if answer is not None else []
+        if not messages:
+            continue
+        app.last_message_at = perf_counter()
+        if (yield requests.delete_batch([message.receipt_handle for message in messages])) is not None:
+            for _, letter in opened(messages):
+                app.ledger.arrive_at_stage2((letter.s, letter.n))
+
+
+def collect(app: Application, queue: str, found: set[tuple[int, int]]) -> Flow:
+    """Empty a dead-letter queue into `found`."""
+    requests = app.letters.queue(queue)
+    while True:
+        answer = yield requests.receive(BATCH, POLL_SECONDS)
+        messages = decode_receive(answer).messages if answer is not None else []
+        if not messages:
+            return
+        found.update((letter.s, letter.n) for _, letter in opened(messages))
+        yield requests.delete_batch([message.receipt_handle for message in messages])

@@ -1,0 +1,119 @@
+"""The books: what was pushed, what was completed in which order, and what went to the dead-letter queues.
+
+Numbers of a session are given out in order. While order holds, a group needs one number a session to remember; numbers
+that were skipped are kept, and must turn up in the dead-letter queue.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+Mark = tuple[int, int]  # session, number from 1
+
+
+@dataclass(slots=True)
+class Group:
+    """What one consumer group has completed. Without `ordered` a late number is no violation."""
+
+    ordered: bool = True
+    completed: int = 0
+    duplicates: int = 0
+    violations: int = 0
+    failures: int = 0
+    skipped: set[Mark] = field(default_factory=set)
+    _failed_once: set[Mark] = field(default_factory=set)
+    _last: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
+
+    def complete(self, session: int, number: int) -> None:
+        last, mark = self._last[session], (session, number)
+        if number > last:
+            self.skipped.update((session, between) for between in range(last + 1, number))
+            self._last[session] = number
+        elif mark in self.skipped:
+            self.skipped.remove(mark)
+            self.violations += self.ordered
+        else:
+            self.duplicates += 1
+            return
+        self.completed += 1
+
+    def first_time(self, mark: Mark) -> bool:
+        """Whether a message that fails once has not failed yet; it has now."""
+        known = mark in self._failed_once
+        self._failed_once.add(mark)
+        return not known
+
+    def missing(self, pushed: dict[int, int]) -> set[Mark]:
+        """What was pushed (session: how many) and not completed."""
+        behind = (
+            (session, n) for session, last in pushed.items() for n in range(self._last[session] + 1, last + 1)
+        )
+        return self.skipped | set(behind)
+
+    def unknown(self, pushed: dict[int, int]) -> int:
+        """Completed, but never pushed."""
+        return sum(max(0, last - pushed.get(session, 0)) for session, last in self._last.items())
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Both groups and stage 2. `uncertain`: pushes without an answer, which may have arrived or not."""
+
+    groups: tuple[Group, Group]
+    pushed: dict[int, int] = field(default_factory=dict)
+    acknowledged: int = 0
+    uncertain: set[Mark] = field(default_factory=set)
+    push_errors: int = 0
+    forwarded: set[Mark] = field(default_factory=set)
+    forward_errors: int = 0
+    stage2: set[Mark] = field(default_factory=set)
+    stage2_duplicates: int = 0
+
+    def number(self, session: int) -> int:
+        """The next number of a session."""
+        self.pushed[session] = self.pushed.get(session, 0) + 1
+        return self.pushed[session]
+
+    def arrive_at_stage2(self, mark: Mark) -> None:
+        self.stage2_duplicates += mark in self.stage2
+        self.stage2.add(mark)
+
+    def backlog(self, group: int) -> int:
+        return self.acknowledged - self.groups[group].completed
+
+
+@dataclass(frozen=True, slots=True)
+class Books:
+    """The audit of one group. `collateral`: dead-lettered though they were not poison themselves."""
+
+    completed: int
+    lost: int
+    duplicates: int
+    order_violations: int
+    unknown: int
+    poison_dead_lettered: int
+    collateral: int
+    completed_and_dead: int
+    redeliveries: int
+
+    @property
+    def clean(self) -> bool:
+        return not (
+            self.lost or self.duplicates or self.order_violations or self.unknown or self.completed_and_dead
+        )
+
+
+def audit(ledger: Ledger, group: int, dead: set[Mark], poison: set[Mark]) -> Books:
+    """`dead`: what was found in the group's dead-letter queue. `poison`: what of it had to get there."""
+    books = ledger.groups[group]
+    missing = books.missing(ledger.pushed)
+    return Books(
+        completed=books.completed,
+        lost=len(missing - dead - ledger.uncertain),
+        duplicates=books.duplicates,
+        order_violations=books.violations,
+        unknown=books.unknown(ledger.pushed),
+        poison_dead_lettered=len(dead & poison),
+        collateral=len(dead - poison),
+        completed_and_dead=len(dead - missing),
+        redeliveries=books.failures,
+    )

@@ -1,0 +1,66 @@
+"""The knobs of the application mode, and what becomes of each message."""
+
+import random
+from dataclasses import dataclass
+from enum import Enum
+from zlib import crc32
+
+PARTS = 100_000
+
+
+class Fate(Enum):
+    """Decided by session and number alone, so producer, consumer and verification agree without a word."""
+
+    PLAIN = "plain"
+    POISON = "poison"  # fails every time
+    TRANSIENT = "transient"  # fails the first time
+    FORWARD = "forward"  # acknowledged and sent on to stage 2 in one transaction, by the first group
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The defaults are Queen's, but for the rate, the fleet and the duration, which fit 2 cores that the load shares.
+
+    `groups` "fifo": FIFO topic and queues, a session is a message group, order is checked. "fair": standard ones, a
+    session is the tenant of a fair queue. `rate` 0: `over_rate` times what was consumed in the last seconds.
+    """
+
+    seconds: float = 600.0
+    rate: float = 0.0
+    over_rate: float = 1.1
+    first_rate: float = 1_000.0
+    producers: int = 16
+    consumers: int = 60  # of each of the two groups
+    stage2_consumers: int = 8
+    sessions: int = 5_000
+    skew: float = 1.1
+    groups: str = "fifo"
+    handler_seconds: float = 0.020
+    jitter: float = 0.5
+    slow_part: float = 0.01
+    slow_seconds: float = 0.200
+    transient_part: float = 0.01
+    poison_part: float = 0.001
+    retry_limit: int = 5
+    forward_part: float = 0.05
+    payload_bytes: tuple[int, int] = (256, 2_048)
+    lease_seconds: int = 30
+    drain_seconds: float = 900.0
+
+    def fate(self, session: int, number: int) -> Fate:
+        draw = crc32(b"%d:%d" % (session, number)) % PARTS / PARTS
+        for fate, part in (
+            (Fate.POISON, self.poison_part),
+            (Fate.TRANSIENT, self.transient_part),
+            (Fate.FORWARD, self.forward_part),
+        ):
+            if draw < part:
+                return fate
+            draw -= part
+        return Fate.PLAIN
+
+    def handling_seconds(self, dice: random.Random) -> float:
+        """How long a handler works on one message."""
+        if dice.random() < self.slow_part:
+            return self.slow_seconds
+        return self.handler_seconds * dice.uniform(1 - self.jitter, 1 + self.jitter)

@@ -1,0 +1,63 @@
+"""What is looked at every second: the backlog, the rate, memory and the size of the database."""
+
+from dataclasses import dataclass
+
+import psycopg
+
+from benchmarks.penstock import Penstock
+
+from .flows import Application
+
+MEBIBYTE = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """`at` in seconds from the start. Backlogs are messages pushed and not completed; sizes in MiB."""
+
+    at: float
+    pushed: int
+    completed: tuple[int, int]
+    backlog: tuple[int, int]
+    rate: float
+    database_mib: float
+    memory_mib: dict[str, float]
+    connections: int
+
+
+def sample(app: Application, penstock: Penstock, at: float) -> Sample:
+    ledger = app.ledger
+    size, connections = looked_up(penstock.dsn)
+    memory = {part: (used or 0) / MEBIBYTE for part, used in penstock.pss_bytes().items()}
+    first, second = ledger.groups
+    return Sample(
+        at,
+        ledger.acknowledged,
+        (first.completed, second.completed),
+        (ledger.backlog(0), ledger.backlog(1)),
+        app.rate,
+        size / MEBIBYTE,
+        memory,
+        connections,
+    )
+
+
+def looked_up(dsn: str) -> tuple[int, int]:
+    """Bytes of the database, and its client connections; ours is not counted."""
+    query = (
+        "select pg_database_size(current_database()), count(*) - 1 from pg_stat_activity "
+        "where backend_type = 'client backend'"
+    )
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        row = connection.execute(query).fetchone()
+    assert row is not None
+    return int(row[0]), int(row[1])
+
+
+def uptime_of(penstock: Penstock) -> tuple[object, ...]:
+    """Changes when the database or a process of the service was started anew."""
+    with psycopg.connect(penstock.dsn, autocommit=True) as connection:
+        row = connection.execute("select pg_postmaster_start_time()").fetchone()
+    assert row is not None
+    services = {process.pid for process in penstock.meter.members()["service"]}
+    return row[0], *sorted(services)

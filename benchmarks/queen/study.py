@@ -1,0 +1,130 @@
+"""The application mode as a study: FIFO groups, then fair queues, each with its own verdict."""
+
+from dataclasses import asdict
+from functools import partial
+from time import sleep
+
+import uvloop
+
+from benchmarks.outcome import latency_of
+from benchmarks.penstock import Penstock
+from benchmarks.rows import Row, text
+from benchmarks.study import Bench, Document, Findings, Study
+
+from .application import Run, played
+from .profile import Profile
+from .sampler import Sample, looked_up
+
+MEBIBYTE = 2**20
+RETURN_SECONDS = 120  # how long cleaning may take until the size of the database is read
+SHOWN_SAMPLES = 600
+
+
+def measure(groups: str, bench: Bench) -> Findings:
+    """On a service and a database of its own, so that sizes and restarts are those of this run."""
+    options = bench.options
+    profile = Profile(
+        groups=groups, rate=options.rate, seconds=max(10.0, options.queen_seconds * options.scale)
+    )
+    penstock = bench.another_penstock()
+    try:
+        before = looked_up(penstock.dsn)[0] / MEBIBYTE
+        run = uvloop.run(played(penstock, profile))
+        after = returned(penstock, before, RETURN_SECONDS * min(1.0, options.scale))
+        facts = penstock.facts()
+    finally:
+        penstock.stop()
+    row = row_of(run) | {
+        "database before MiB": round(before, 1),
+        "peak MiB": round(max(sample.database_mib for sample in run.samples), 1),
+        "after MiB": round(after, 1),
+    }
+    print("\n".join(f"{name:>32}  {value}" for name, value in row.items()))
+    print(text([{"group": n} | asdict(books) for n, books in enumerate(run.books)]), flush=True)
+    return Findings([document_of(run, row, facts)], sound(run))
+
+
+def returned(penstock: Penstock, before: float, seconds: float) -> float:
+    """The size when it is back where it was, within a tenth, or when the time is over."""
+    size, waited = looked_up(penstock.dsn)[0] / MEBIBYTE, 0.0
+    while size > 1.1 * before and waited < seconds:
+        sleep(2)
+        waited += 2
+        size = looked_up(penstock.dsn)[0] / MEBIBYTE
+    return size
+
+
+def row_of(run: Run) -> Row:
+    app, ledger = run.app, run.app.ledger
+    begin, full, end = (sum(reading.cpu_seconds.values()) for reading in run.readings)
+    cores = (full - begin) / run.push_seconds
+    deliveries = sum(group.completed for group in ledger.groups)
+    pushes = ledger.acknowledged / run.push_seconds
+    waits, completions, pushed = (latency_of(each) for each in (app.waits, app.completions, app.pushes))
+    return {
+        "pushed": ledger.acknowledged,
+        "pushes/s": round(pushes, 1),
+        "server cores while pushing": round(cores, 2),
+        "pushes/s a core": round(pushes / cores, 1) if cores else None,
+        "deliveries/s": round(deliveries / (run.push_seconds + run.drain_seconds), 1),
+        "CPU s/1000 pushes": round((end - begin) / max(1, ledger.acknowledged) * 1000, 3),
+        "load CPU s": round(run.generator_cpu_seconds, 1),
+        "push errors": ledger.push_errors,
+        "forwarded": len(ledger.forwarded),
+        "forward errors": ledger.forward_errors,
+        "stage 2 lost": len(ledger.forwarded - ledger.stage2),
+        "stage 2 twice": ledger.stage2_duplicates,
+        "bad answers": app.tally.bad_answers,
+        "peak backlog": max(max(sample.backlog) for sample in run.samples),
+        "drained in s": round(run.drain_seconds, 1),
+        "push p50/p99 ms": f"{pushed.p50_ms:.1f} / {pushed.p99_ms:.1f}",
+        "queue wait p50/p99 ms": f"{waits.p50_ms:.0f} / {waits.p99_ms:.0f}",
+        "completion p50/p99 ms": f"{completions.p50_ms:.0f} / {completions.p99_ms:.0f}",
+        "restarts": run.restarts,
+    }
+
+
+def sound(run: Run) -> bool:
+    ledger = run.app.ledger
+    return (
+        all(books.clean for books in run.books)
+        and not ledger.push_errors
+        and not run.restarts
+        and ledger.forwarded == ledger.stage2
+        and not ledger.stage2_duplicates
+    )
+
+
+def document_of(run: Run, row: Row, facts: Document) -> Document:
+    books = [{"group": n} | asdict(each) for n, each in enumerate(run.books)]
+    return {
+        "system": "penstock",
+        "facts": facts,
+        "profile": asdict(run.app.profile),
+        "rows": [row],
+        "books": books,
+        "bad_samples": run.app.tally.bad_samples,
+        "series": series(run.samples),
+        "marks": [] if sound(run) else ["INVALID"],
+    }
+
+
+def series(samples: list[Sample]) -> dict[str, list[tuple[float, float]]]:
+    """At most SHOWN_SAMPLES points of each curve: [seconds, value]."""
+    kept = samples[:: max(1, len(samples) // SHOWN_SAMPLES)]
+    return {
+        "backlog of the first group": [(round(s.at, 1), s.backlog[0]) for s in kept],
+        "backlog of the second group": [(round(s.at, 1), s.backlog[1]) for s in kept],
+        "rate of pushes": [(round(s.at, 1), round(s.rate)) for s in kept],
+        "database MiB": [(round(s.at, 1), round(s.database_mib, 1)) for s in kept],
+        "memory of the service MiB": [(round(s.at, 1), round(s.memory_mib["service"], 1)) for s in kept],
+        "database connections": [(round(s.at, 1), s.connections) for s in kept],
+    }
+
+
+STUDIES = [
+    Study("queen_fifo", "Queen's application mode, sessions as FIFO groups", partial(measure, "fifo")),
+    Study(
+        "queen_fair", "Queen's application mode, sessions as tenants of fair queues", partial(measure, "fair")
+    ),
+]
