@@ -1,28 +1,26 @@
 """All studies by name, and names for several of them."""
 
-from . import hostile, jobs, long_polls, million, table, warski
+from . import fan_out, growth, hostile, jobs, long_polls, million, others, table, warski
 from .queen import study as queen
 from .study import Study
 
-STUDIES: dict[str, Study] = {
-    study.name: study
-    for study in (
-        *table.STUDIES,
-        *warski.STUDIES,
-        *jobs.STUDIES,
-        *million.STUDIES,
-        *queen.STUDIES,
-        *hostile.STUDIES,
-        *long_polls.STUDIES,
-    )
+PARTS: dict[str, list[Study]] = {
+    "table": table.STUDIES,
+    "warski": warski.STUDIES,
+    "jobs": jobs.STUDIES,
+    "million": million.STUDIES,
+    "queen": queen.STUDIES,
+    "hostile": hostile.STUDIES,
+    "long_polls": long_polls.STUDIES,
+    "fan_out": fan_out.STUDIES,
+    "others": others.STUDIES,
+    "growth": growth.STUDIES,
 }
-
+STUDIES: dict[str, Study] = {study.name: study for studies in PARTS.values() for study in studies}
 GROUPS: dict[str, tuple[str, ...]] = {
     "all": tuple(STUDIES),
-    "table": tuple(study.name for study in table.STUDIES),
+    **{name: tuple(study.name for study in studies) for name, studies in PARTS.items()},
     "warski": ("warski", *(study.name for study in warski.STUDIES)),
-    "queen": tuple(study.name for study in queen.STUDIES),
-    "jobs": tuple(study.name for study in jobs.STUDIES),
 }
 
 

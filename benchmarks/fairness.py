@@ -16,7 +16,7 @@ import asyncio
 import random
 import statistics
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from time import perf_counter
@@ -199,19 +199,19 @@ def line(figures: dict[str, object]) -> str:
     )
 
 
-def arguments() -> argparse.Namespace:
+def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     for name, value in asdict(Workload()).items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value)
     parser.add_argument("--repeat", type=int, default=3, help="the median of the ratios counts")
     parser.add_argument("--phases", nargs="+", choices=PHASES, default=list(PHASES))
     parser.add_argument("--no-results", action="store_true", help="write no results file")
-    return parser.parse_args()
+    return parser.parse_args(argv)
 
 
-def main() -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Prints each phase and the ratio fair : quiet of the quiet tenants' p99. Returns 1 when it is more than 2."""
-    options = arguments()
+    options = arguments(argv)
     workload = Workload(**{name: getattr(options, name) for name in asdict(Workload())})
     load, fleet = host_load(), Fleet(1)
     service = Penstock(fleet)

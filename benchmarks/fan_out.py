@@ -1,20 +1,22 @@
 """What a Publish costs: time, and CPU of service and PostgreSQL, for topics with more and more queues.
 
-python -m benchmarks.fan_out --queues 10 100 1000 10000
+python -m benchmarks.run --scenario fan_out
 """
 
-import argparse
-from collections.abc import Sequence
 from statistics import median
 from time import perf_counter
-from typing import cast
 
 import httpx
 import psycopg
 
-from .fleet import Fleet
+from .hostile import count
 from .penstock import Penstock
+from .rows import Row, text
+from .study import Bench, Findings, Study
+from .wire import address_of
 
+QUEUES = (10, 100, 1_000, 10_000)
+LOOKED_AT = 100  # queues of a topic whose messages are counted
 ACCOUNT, REGION = "000000000000", "us-east-1"
 # Every tenth subscription has a filter policy, which the message matches.
 POLICY = '[[["kind", false, ["in", ["order"]]]]]'
@@ -50,39 +52,41 @@ def publish(http: httpx.Client, topic: str, body: str) -> float:
     return perf_counter() - began
 
 
-def measure(penstock: Penstock, queues: int, times: int, body: str) -> str:
-    """A line of the table."""
-    topic = prepare(penstock.dsn, queues)
+def publish_figures(penstock: Penstock, topic: str, queues: int, times: int, body: str) -> Row:
+    """Time and CPU of one Publish; each queue must have as many messages as there were publishes."""
     with httpx.Client(base_url=penstock.endpoint, timeout=120) as http:
         publish(http, topic, body)
         before = penstock.meter.read().cpu_seconds
         seconds = [publish(http, topic, body) for _ in range(times)]
         after = penstock.meter.read().cpu_seconds
     cpu = {group: (after[group] - before[group]) / times * 1e3 for group in before}
-    spent = sum(cpu.values())
-    shares = ", ".join(f"{group} {used:.1f}" for group, used in cpu.items())
     middle = median(seconds) * 1e3
-    return (
-        f"{queues:6} queues: {middle:8.1f} ms ({middle / queues * 1e3:6.1f} µs a queue, longest "
-        f"{max(seconds) * 1e3:.1f} ms), CPU {spent:8.1f} ms ({shares})"
-    )
+    looked_at = range(1, queues + 1, max(1, queues // LOOKED_AT))
+    found = [count(address_of(penstock.endpoint, f"fan-{queues}-{number}")) for number in looked_at]
+    return {
+        "publish ms": round(middle, 2),
+        "longest ms": round(max(seconds) * 1e3, 1),
+        "us a queue": round(middle / queues * 1e3, 1),
+        "CPU ms": round(sum(cpu.values()), 2),
+        **{f"{group} ms": round(used, 2) for group, used in cpu.items()},
+        "verdict": "clean" if set(found) == {times + 1} else f"INVALID: {sorted(set(found))} of {times + 1}",
+    }
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--queues", type=int, nargs="+", default=[10, 100, 1_000, 10_000])
-    parser.add_argument("--times", type=int, default=20, help="publishes a topic")
-    parser.add_argument("--body-bytes", type=int, default=1_000)
-    options = parser.parse_args()
-    penstock = Penstock(Fleet(1))
-    penstock.start()
-    try:
-        for queues in cast("Sequence[int]", options.queues):
-            print(measure(penstock, queues, options.times, "x" * options.body_bytes), flush=True)
-    finally:
-        penstock.stop()
+def measure(bench: Bench) -> Findings:
+    """On a service of its own."""
+    penstock = bench.another_penstock()
+    rows: list[Row] = []
+    for queues in sorted({bench.scaled(size) for size in QUEUES}):
+        topic = prepare(penstock.dsn, queues)
+        rows.append(
+            {"queues": queues, **publish_figures(penstock, topic, queues, bench.scaled(20, 3), "x" * 1_000)}
+        )
+        print(text([rows[-1]]), flush=True)
+    facts = penstock.facts()
+    penstock.stop()
+    valid = all(row["verdict"] == "clean" for row in rows)
+    return Findings([{"system": "penstock", "facts": facts, "rows": rows, "marks": []}], valid)
 
 
-if __name__ == "__main__":
-    main()
+STUDIES = [Study("fan_out", "a Publish to 10 to 10,000 queues", measure)]

@@ -12,7 +12,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -149,13 +149,13 @@ def now(db: "psycopg.Connection[tuple[object, ...]]") -> datetime:
     return row[0]
 
 
-def main() -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Prints the figures. Returns 1 when a goal was missed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     for name, value in asdict(Plan()).items():
         parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=value)
     parser.add_argument("--no-results", action="store_true", help="write no results file")
-    options = parser.parse_args()
+    options = parser.parse_args(argv)
     plan = Plan(**{name: getattr(options, name) for name in asdict(Plan())})
     load = host_load()
     with ephemeral_state() as folder, server(folder) as postgres:

@@ -157,7 +157,10 @@ class Requests:
         return self.of(Action.SEND, msgspec.json.encode(payload))
 
     def send_batch(self, body: str, count: int) -> Request:
-        entries = [{"Id": str(n), "MessageBody": body} for n in range(count)]
+        return self.batch_of([{"Id": str(n), "MessageBody": body} for n in range(count)])
+
+    def batch_of(self, entries: list[dict[str, str]]) -> Request:
+        """SendMessageBatch of given entries."""
         payload = {"QueueUrl": self.address.queue_url, "Entries": entries}
         return self.of(Action.SEND_BATCH, msgspec.json.encode(payload))
 

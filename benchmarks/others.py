@@ -1,0 +1,20 @@
+"""Benchmarks that run on their own too, as studies. They start what they need and write their own results."""
+
+from collections.abc import Callable
+from functools import partial
+
+from . import fairness, schedules
+from .study import Bench, Findings, Study
+
+
+def measure(main: Callable[[list[str]], int], bench: Bench) -> Findings:
+    """With the defaults of the program; shorter with a small --scale."""
+    scale = float(bench.options.scale)
+    seconds = [] if scale >= 1 else ["--seconds", f"{max(5, round(30 * scale))}"]
+    return Findings([], main(seconds + ["--no-results"] * bool(bench.options.no_results)) == 0)
+
+
+STUDIES = [
+    Study("fairness", "how long quiet tenants wait beside a noisy one", partial(measure, fairness.main)),
+    Study("schedules", "how late schedules fire, and what idle ones cost", partial(measure, schedules.main)),
+]

@@ -1,0 +1,153 @@
+"""A peer whose library is driven in a process of its own, see `driver`. Ids are compared as with services."""
+
+import itertools
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+from benchmarks.cpu import Meter, Reading
+from benchmarks.outcome import Outcome, Plan, latency_of
+from benchmarks.scenarios import Scenario
+from benchmarks.tally import judge
+from benchmarks.watch import Watch, unwatched
+
+ROOT = Path(__file__).resolve().parents[2]
+queue_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a scenario looks to a library: messages of a call (0: random 1 to 10), whether it sends, and receives."""
+
+    size: int
+    sends: bool
+    receives: bool
+    single: bool = False  # one caller, whatever the plan says
+
+
+SHAPES = {
+    "send_1": Shape(1, sends=True, receives=False),
+    "send_10": Shape(10, sends=True, receives=False),
+    "warski": Shape(0, sends=True, receives=True),
+    "receive_delete_1": Shape(1, sends=False, receives=True),
+    "receive_delete_10": Shape(10, sends=False, receives=True),
+    "queue_add": Shape(1, sends=True, receives=False, single=True),
+    "queue_add_bulk": Shape(50, sends=True, receives=False, single=True),
+    "worker_generic": Shape(1, sends=False, receives=True, single=True),
+    "worker_concurrent": Shape(10, sends=False, receives=True),
+}
+FILL = Shape(100, sends=True, receives=False)
+SWEEP = Shape(10, sends=False, receives=True)
+
+
+class Driven:
+    """A subclass sets `name`, `meter` and `command`, and says what else the driver has to know.
+
+    `library_counts`: the library does in the client what a service does elsewhere: its CPU is the server side's.
+    """
+
+    name: str
+    library_counts = True
+    meter: Meter
+    command: list[str]
+
+    def details(self) -> dict[str, object]:
+        """Where the server is."""
+        raise NotImplementedError
+
+    def settle(self) -> None:
+        """Before the measured time."""
+
+    def supports(self, scenario: Scenario) -> bool:
+        return scenario.name in SHAPES
+
+    def run(self, scenario: Scenario, plan: Plan, watch: Watch = unwatched) -> Outcome:
+        """One run on a queue of its own."""
+        queue, shape = f"bench{next(queue_numbers)}", SHAPES[scenario.name]
+        watch("empty")
+        waiting = plan.held + (plan.messages if scenario.filled else 0)
+        eight = replace(plan, connections=8)
+        fill = self._drive(queue, FILL, replace(eight, messages=waiting)) if waiting else {}
+        self.settle()
+        watch("filled")
+        readings: list[Reading] = []
+        measured = self._drive(queue, shape, plan, lambda: readings.append(self.meter.read()))
+        watch("measured")
+        rest = self._drive(queue, SWEEP, replace(eight, messages=10**9))
+        watch("drained")
+        return self._outcome(scenario, plan, (fill, measured, rest), readings)
+
+    def _drive(
+        self, queue: str, shape: Shape, plan: Plan, mark: Callable[[], None] = lambda: None
+    ) -> dict[str, Any]:
+        """One process; `mark` is called just before its start and just after its end. Raises RuntimeError."""
+        order = self.order_of(queue, shape, plan)
+        process = subprocess.Popen(
+            [*self.command, json.dumps(order)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with process:
+            for word in ("ready", "finished"):
+                if (said := process.stdout.readline().strip()) != word:
+                    process.kill()
+                    raise RuntimeError(f"{self.name}: the driver said {said!r} and not {word!r}")
+                mark()
+                process.stdin.write("go\n")
+                process.stdin.flush()
+            return cast("dict[str, Any]", json.loads(process.stdout.readline()))
+
+    def order_of(self, queue: str, shape: Shape, plan: Plan) -> dict[str, object]:
+        callers = 1 if shape.single else plan.connections
+        half = max(1, callers // 2) if shape.sends and shape.receives else callers
+        return self.details() | {
+            "queue": queue,
+            "size": shape.size,
+            "body": plan.body,
+            "senders": half if shape.sends else 0,
+            "receivers": half if shape.receives else 0,
+            "to_send": plan.messages if shape.sends else 0,
+            "to_receive": plan.messages if shape.receives else 0,
+            "stall_seconds": 4 if plan.messages == 10**9 else 10,
+        }
+
+    def _outcome(
+        self, scenario: Scenario, plan: Plan, results: tuple[dict[str, Any], ...], readings: list[Reading]
+    ) -> Outcome:
+        measured = results[1]
+        sent, received, used = len(measured["sent"]), len(measured["received"]), measured["cpu_seconds"]
+        elapsed = measured["receive_seconds" if scenario.drains else "send_seconds"]
+        came = [message for result in results for message in result.get("received", [])]
+        went = [message for result in results for message in result.get("sent", [])]
+        return Outcome(
+            system=self.name,
+            scenario=scenario.name,
+            plan=plan,
+            messages=received if scenario.drains else sent,
+            elapsed_seconds=elapsed,
+            sent_per_second=sent / measured["send_seconds"] if sent else 0.0,
+            received_per_second=received / elapsed if scenario.drains and elapsed else 0.0,
+            latency=latency_of(measured["call_seconds"]),
+            generator_cpu_seconds=0.0 if self.library_counts else used,
+            before=self._with_client(readings[0], 0.0),
+            after=self._with_client(readings[1], used),
+            verdict=judge(went, came, len(came)),
+        )
+
+    def _with_client(self, reading: Reading, used: float) -> Reading:
+        """The library's part of the server side."""
+        if not self.library_counts:
+            return reading
+        return replace(reading, cpu_seconds=reading.cpu_seconds | {"library": used})
+
+
+def python_driver(interpreter: Path | str, module: str) -> list[str]:
+    return [str(interpreter or sys.executable), "-m", f"benchmarks.peers.{module}"]

@@ -1,0 +1,77 @@
+"""procrastinate and pgqueuer (PyPI) on a PostgreSQL with the programs and settings of Penstock's."""
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import psycopg
+
+from benchmarks.cpu import Meter
+from benchmarks.postgres import EphemeralPostgres, checkpoint, shown_settings
+from benchmarks.scenarios import Scenario
+from benchmarks.system import UnavailableError, bytes_below
+
+from . import packages
+from .driven import ROOT, Driven, python_driver
+
+VERSIONS = {"procrastinate": "3.10.0", "pgqueuer": "1.6.0"}
+NEEDED = {
+    "procrastinate": ["procrastinate==3.10.0", "psycopg[binary,pool]>=3.2"],
+    "pgqueuer": ["pgqueuer[asyncpg]==1.6.0", "asyncpg"],
+}
+# Prints the SQL of the library's own schema.
+SCHEMAS = {
+    "procrastinate": "from procrastinate.schema import SchemaManager as S; print(S.get_schema())",
+    "pgqueuer": (
+        "from pgqueuer.adapters.persistence.qb import QueryBuilderEnvironment as Q; print(Q().build_install_query())"
+    ),
+}
+
+
+class PythonQueue(Driven):
+    """The peers `procrastinate` and `pgqueuer`. The CPU of the library counts."""
+
+    def __init__(self, name: str, binaries: Path, settings: Mapping[str, str]) -> None:
+        self.name = name
+        self._server = EphemeralPostgres(binaries, settings)
+
+    def start(self) -> None:
+        """Raises UnavailableError."""
+        interpreter = packages.python(self.name, NEEDED[self.name])
+        self.command = python_driver(interpreter, f"{self.name}_driver")
+        self._server.start()
+        made = subprocess.run(
+            [str(interpreter), "-c", SCHEMAS[self.name]],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=ROOT,
+        )
+        if made.returncode != 0:
+            raise UnavailableError(f"its schema: {made.stderr[-500:]}")
+        with psycopg.connect(self._server.dsn, autocommit=True) as connection:
+            connection.execute(made.stdout.encode())
+        self.meter = Meter({"postgresql": [self._server.pid]})
+
+    def stop(self) -> None:
+        self._server.stop()
+
+    def supports(self, scenario: Scenario) -> bool:
+        return super().supports(scenario)
+
+    def settle(self) -> None:
+        with psycopg.connect(self._server.dsn, autocommit=True) as connection:
+            connection.execute("vacuum analyze")
+        checkpoint(self._server.dsn)
+
+    def details(self) -> dict[str, object]:
+        return {"dsn": self._server.dsn}
+
+    def facts(self) -> dict[str, object]:
+        return {"version": VERSIONS[self.name], "postgresql": shown_settings(self._server.dsn)}
+
+    def pss_bytes(self) -> dict[str, int | None]:
+        return self.meter.pss_bytes()
+
+    def disk_bytes(self) -> int | None:
+        return bytes_below(self._server.data)
