@@ -227,7 +227,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         fleet.close()
     ratios = [ratio for run in runs if (ratio := ratio_of(run)) is not None]
     if not options.no_results:
-        document: dict[str, object] = {"facts": facts, "runs": runs, "ratios": ratios}
+        document: dict[str, object] = {"facts": facts, "runs": runs, "ratios": ratios, "rows": runs[-1]}
         write_results("fairness", [document], asdict(workload), machine(), load)
     if not ratios:
         return 0

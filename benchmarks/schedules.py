@@ -163,9 +163,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         lag, idle = measure_lag(postgres, plan), measure_idle(postgres, plan)
     print(f"fire lag: {lag}\nidle: {idle}")
     if not options.no_results:
-        line: dict[str, object] = {**facts, "lag": lag, "idle": idle}
+        line: dict[str, object] = {**facts, "lag": lag, "idle": idle, "rows": [shown(lag | idle)]}
         write_results("schedules", [line], asdict(plan), machine(), load)
     return 0 if reached(lag, idle) else 1
+
+
+def shown(figures: dict[str, object]) -> dict[str, object]:
+    """One row; what is by part gets a column a part."""
+    row: dict[str, object] = {}
+    for name, value in figures.items():
+        row |= (
+            {f"{part} {name}": used for part, used in value.items()}
+            if isinstance(value, dict)
+            else {name: value}
+        )
+    return row
 
 
 def reached(lag: dict[str, object], idle: dict[str, object]) -> bool:

@@ -144,9 +144,11 @@ async def drained(app: Application) -> None:
 
 async def watch(run: Run, penstock: Penstock, began: float) -> None:
     """A sample a second; an adaptive rate follows what both groups consume."""
-    app = run.app
+    app, since = run.app, (0, 0)
     while True:
-        run.samples.append(await asyncio.to_thread(sample, app, penstock, perf_counter() - began))
+        now = (len(app.waits), len(app.completions))
+        run.samples.append(await asyncio.to_thread(sample, app, penstock, perf_counter() - began, since))
+        since = now
         if app.pushing and not app.profile.rate and len(run.samples) > RATE_WINDOW:
             app.rate = max(app.profile.first_rate / 10, app.profile.over_rate * consumed(run.samples))
         await asyncio.sleep(1)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import psycopg
 
+from benchmarks.outcome import Latency, latency_of
 from benchmarks.penstock import Penstock
 
 from .flows import Application
@@ -13,7 +14,10 @@ MEBIBYTE = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """`at` in seconds from the start. Backlogs are messages pushed and not completed; sizes in MiB."""
+    """`at` in seconds from the start. Backlogs are messages pushed and not completed; sizes in MiB.
+
+    Latencies are those since the sample before.
+    """
 
     at: float
     pushed: int
@@ -23,9 +27,12 @@ class Sample:
     database_mib: float
     memory_mib: dict[str, float]
     connections: int
+    waited: Latency
+    completed_after: Latency
 
 
-def sample(app: Application, penstock: Penstock, at: float) -> Sample:
+def sample(app: Application, penstock: Penstock, at: float, since: tuple[int, int]) -> Sample:
+    """`since`: how many waits and completions there were at the sample before."""
     ledger = app.ledger
     size, connections = looked_up(penstock.dsn)
     memory = {part: (used or 0) / MEBIBYTE for part, used in penstock.pss_bytes().items()}
@@ -39,6 +46,8 @@ def sample(app: Application, penstock: Penstock, at: float) -> Sample:
         size / MEBIBYTE,
         memory,
         connections,
+        latency_of(app.waits[since[0] :]),
+        latency_of(app.completions[since[1] :]),
     )
 
 

@@ -115,6 +115,10 @@ def series(samples: list[Sample]) -> dict[str, list[tuple[float, float]]]:
     return {
         "backlog of the first group": [(round(s.at, 1), s.backlog[0]) for s in kept],
         "backlog of the second group": [(round(s.at, 1), s.backlog[1]) for s in kept],
+        "queue wait p50 ms": [(round(s.at, 1), round(s.waited.p50_ms)) for s in kept],
+        "queue wait p99 ms": [(round(s.at, 1), round(s.waited.p99_ms)) for s in kept],
+        "completion p50 ms": [(round(s.at, 1), round(s.completed_after.p50_ms)) for s in kept],
+        "completion p99 ms": [(round(s.at, 1), round(s.completed_after.p99_ms)) for s in kept],
         "rate of pushes": [(round(s.at, 1), round(s.rate)) for s in kept],
         "database MiB": [(round(s.at, 1), round(s.database_mib, 1)) for s in kept],
         "memory of the service MiB": [(round(s.at, 1), round(s.memory_mib["service"], 1)) for s in kept],

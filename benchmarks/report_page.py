@@ -1,0 +1,140 @@
+"""Writes docs/performance.md and its pictures from the newest results file of each scenario.
+
+    python -m benchmarks.report_page                 # from benchmarks/results
+    python -m benchmarks.report_page --check         # only says whether the page is what the files give
+
+Nothing on that page is written by hand. Files of studies that changed their shape are left out.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, cast
+
+from .catalogue import STUDIES
+from .pictures import draw
+from .report import GOALS, RESULTS
+from .rows import Row, markdown
+
+PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
+HEAD = """# Performance
+
+Written by `python -m benchmarks.report_page` from the newest file of each scenario in `benchmarks/results/`.
+How it is measured: [benchmarks.md](benchmarks.md). CPU is user and system time of the whole server side (service, PostgreSQL, PgBouncer; of
+libraries: the library too) for 1,000 messages; the load generator is apart. A row that says "busy host" was measured
+while other programs used the machine: its rates and latencies are lower bounds, its CPU figures too high.
+"""
+Results = dict[str, Any]
+
+
+def newest(folder: Path) -> dict[str, Results]:
+    """By scenario; names begin with the time."""
+    found: dict[str, Results] = {}
+    for path in sorted(folder.glob("*.json")):
+        document = json.loads(path.read_text())
+        found[document["scenario"]] = document | {"file": path.name}
+    return found
+
+
+def page(results: dict[str, Results]) -> str:
+    """The sections in the order of the catalogue."""
+    known = [results[name] for name in STUDIES if name in results]
+    table = [row for document in known for row in table_rows(document)]
+    parts = [HEAD]
+    if table:
+        parts.append(f"## The table of goals\n\n{markdown(table)}\n")
+    parts += [section(document) for document in known if document["scenario"] not in GOALS]
+    return "\n".join(part for part in parts if part)
+
+
+def table_rows(document: Results) -> Iterable[Row]:
+    """Lines of the scenarios that have a goal."""
+    goal = GOALS.get(document["scenario"])
+    for system in systems_of(document) if goal else []:
+        figures = system.get("median")
+        if figures is None or goal is None:
+            continue
+        yield {
+            "scenario": document["scenario"],
+            "connections": system["connections"],
+            "system": system["system"],
+            "msg/s": figures["messages_per_second"],
+            "sent/s": figures["sent_per_second"] or None,
+            "CPU s/1000": figures["server_cpu_seconds_per_1000"],
+            "load CPU s/1000": figures["generator_cpu_seconds_per_1000"],
+            "p50 ms": figures["p50_ms"],
+            "p99 ms": figures["p99_ms"],
+            "goal": goal_text(document["scenario"]) if system["system"] == "penstock" else "",
+            "marks": ", ".join(system["marks"]),
+            "date": document["date"][:10],
+        }
+
+
+def goal_text(scenario: str) -> str:
+    goal = GOALS[scenario]
+    parts = (
+        f"{goal.messages_per_second:,.0f} msg/s" if goal.messages_per_second else "",
+        f"{goal.cpu_seconds_per_1000:g} s" if goal.cpu_seconds_per_1000 else "",
+        f"p50 {goal.p50_ms:g} ms, p99 {goal.p99_ms:g} ms" if goal.p50_ms else "",
+    )
+    return ", ".join(part for part in parts if part)
+
+
+def systems_of(document: Results) -> list[Results]:
+    return cast("list[Results]", document["systems"])
+
+
+def section(document: Results) -> str:
+    """Title, where and when, the figures of all systems, what lies behind them, the pictures."""
+    tables = [markdown(rows) for kind in ("rows", "stages", "books") if (rows := rows_of(document, kind))]
+    if not tables:
+        return ""
+    pictures = " ".join(f"![{path.stem}](performance/{path.name})" for path in draw(document))
+    title = f"## {STUDIES[document['scenario']].what}"
+    return "\n\n".join(part for part in (title, circumstances(document), *tables, pictures) if part) + "\n"
+
+
+def rows_of(document: Results, kind: str) -> list[Row]:
+    """With the name of the system in front."""
+    return [
+        {"system": system.get("system", "penstock")} | row
+        for system in systems_of(document)
+        for row in system.get(kind) or []
+    ]
+
+
+def circumstances(document: Results) -> str:
+    machine, load = document["machine"], document["load_before"]
+    marks = sorted(
+        {mark.split(":")[0] for system in systems_of(document) for mark in system.get("marks") or []}
+    )
+    commit = next(
+        (s["facts"]["commit"] for s in systems_of(document) if "commit" in s.get("facts", {})), "unknown"
+    )
+    parts = (
+        f"{document['date'][:10]}, {machine['cores']} cores ({machine['cpu']}), {machine['kernel']}, commit {commit}",
+        f"file `{document['file']}`",
+        f"host {'busy' if load['busy'] else 'quiet'} before ({load['busy_share']:.0%})",
+        *marks,
+    )
+    return "; ".join(parts) + "."
+
+
+def main(argv: list[str] | None = None) -> int:
+    """With --check, 1 when the page is not what the files give."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.report_page")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args(argv)
+    text = page(newest(options.results))
+    if options.check:
+        return 0 if PAGE.exists() and PAGE.read_text() == text else 1
+    PAGE.write_text(text)
+    print(f"written: {PAGE}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+"""Names, pictures and the page: what is documented is what there is."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from benchmarks import pictures, report_page
+from benchmarks.catalogue import GROUPS, STUDIES, chosen
+from benchmarks.peers.makers import PEERS
+from benchmarks.run import arguments
+from benchmarks.svg import Axis, axis_of, chart, round_step, shown
+
+README = Path(__file__).parents[2] / "benchmarks" / "README.md"
+
+
+def test_the_readme_names_every_scenario_and_peer() -> None:
+    text = README.read_text()
+    assert [name for name in (*STUDIES, *PEERS) if f"`{name}`" not in text] == []
+
+
+def test_a_group_means_its_studies_once_and_in_order() -> None:
+    assert [study.name for study in chosen(["warski", "warski_threads"])] == list(GROUPS["warski"])
+    assert len(chosen(["all"])) == len(STUDIES)
+
+
+def test_names_may_stand_with_commas() -> None:
+    options = arguments(["--scenario", "send_1,warski", "--peers", "pgmq,bullmq"])
+    assert options.scenario == ["send_1", "warski"]
+    assert options.peers == ["pgmq", "bullmq"]
+
+
+@pytest.mark.parametrize("wrong", [["--scenario", "nothing"], ["--peers", "nobody"]])
+def test_unknown_names_are_refused(wrong: list[str]) -> None:
+    with pytest.raises(SystemExit):
+        arguments(wrong)
+
+
+@pytest.mark.parametrize(("rough", "step"), [(0.3, 0.5), (1.0, 1.0), (1.1, 2.0), (26, 50), (700, 1_000)])
+def test_steps_are_round(rough: float, step: float) -> None:
+    assert round_step(rough) == pytest.approx(step)
+
+
+def test_an_axis_holds_all_values() -> None:
+    axis = axis_of("x", [0, 7, 93], logarithmic=False)
+    assert (axis.low, axis.high) == (0, 100)
+    assert axis.ticks() == [0, 20, 40, 60, 80, 100]
+
+
+def test_a_logarithmic_axis_has_powers_of_ten() -> None:
+    axis = axis_of("x", [0, 20, 4_000], logarithmic=True)
+    assert axis.ticks() == [10, 100, 1_000, 10_000]
+    assert [axis.part(0), axis.part(10), axis.part(10_000)] == [0, 0, 1]
+
+
+def test_a_flat_axis_is_no_division_by_zero() -> None:
+    assert Axis("x", 1, 1).part(1) == 0
+
+
+def test_a_chart_is_well_formed_and_escapes_names() -> None:
+    root = ElementTree.fromstring(chart("a < b", "x & y", "z", {"c<d": [(1, 2), (0, 1)], "e": [(2, 3)]}))
+    curves = [element.attrib["points"] for element in root.iter() if element.tag.endswith("polyline")]
+    assert len(curves) == 2
+    first = [float(pair.split(",")[0]) for pair in curves[0].split()]
+    assert first == sorted(first)
+
+
+@pytest.mark.parametrize(("value", "text"), [(20_000, "20k"), (5e6, "5M"), (0.25, "0.25"), (0, "0")])
+def test_scales_are_short(value: float, text: str) -> None:
+    assert shown(value) == text
+
+
+def results_file(folder: Path, name: str, scenario: str, system: dict[str, object]) -> None:
+    document = {
+        "scenario": scenario,
+        "date": "2026-01-02T03:04:05+00:00",
+        "machine": {"cpu": "c", "cores": 2, "kernel": "k"},
+        "load_before": {"busy": False, "busy_share": 0.01},
+        "systems": [system],
+    }
+    (folder / name).write_text(json.dumps(document))
+
+
+def test_the_page_shows_the_newest_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pictures, "FOLDER", tmp_path / "pictures")
+    for day, rate in (("01", 111.0), ("02", 222.0)):
+        rows = [{"threads": 1, "received/s": rate}, {"threads": 5, "received/s": 2 * rate}]
+        system: dict[str, object] = {"system": "penstock", "rows": rows, "marks": ["busy host"], "facts": {}}
+        results_file(tmp_path, f"2026-01-{day}.json", "warski_threads", system)
+    text = report_page.page(report_page.newest(tmp_path))
+    assert "| penstock | 5 | 444 |" in text
+    assert "111" not in text
+    assert "busy host" in text
+    assert "![warski-threads](performance/warski-threads.svg)" in text
+    assert (tmp_path / "pictures" / "warski-threads.svg").exists()
+
+
+def test_the_table_of_goals_says_what_was_to_be_reached(tmp_path: Path) -> None:
+    figures = {
+        "messages_per_second": 20_000.0, "sent_per_second": 20_000.0, "server_cpu_seconds_per_1000": 0.05,
+        "generator_cpu_seconds_per_1000": 0.02, "p50_ms": 0.7, "p99_ms": 2.0,
+    }  # fmt: skip
+    system: dict[str, object] = {
+        "system": "penstock", "connections": 16, "median": figures, "marks": [], "facts": {}
+    }  # fmt: skip
+    results_file(tmp_path, "2026-01-01.json", "send_1", system)
+    text = report_page.page(report_page.newest(tmp_path))
+    assert "15,000 msg/s, 0.06 s" in text
+    assert "20,000" in text
+
+
+def test_the_page_in_the_repository_is_what_its_files_give(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pictures, "FOLDER", tmp_path)
+    assert report_page.main(["--check"]) == 0
