@@ -83,7 +83,7 @@ def measure(bench: Bench) -> Findings:
             {"queues": queues, **publish_figures(penstock, topic, queues, bench.scaled(20, 3), "x" * 1_000)}
         )
         print(text([rows[-1]]), flush=True)
-    facts = penstock.facts()
+    facts = penstock.facts() | {"pss_bytes": penstock.pss_bytes()}
     penstock.stop()
     valid = all(row["verdict"] == "clean" for row in rows)
     return Findings([{"system": "penstock", "facts": facts, "rows": rows, "marks": []}], valid)

@@ -3,9 +3,10 @@
 backlog, queues, groups, subscriptions, connections, body size: a row for each size, verified as every run is.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from itertools import count
+from random import Random
 from uuid import uuid4
 
 import psycopg
@@ -37,7 +38,6 @@ SIZES = {
     "connections": (1, 4, 16, 64, 256, 1_000, 2_000),
     "body_bytes": (100, 1_000, 10_000, 100_000, 1_048_576),
 }
-FIFO_BATCH = 10
 # SQL interface: standard queues by the thousand, which nobody uses.
 MAKE_QUEUES = """
 select queue.create_queue('000000000000', 'us-east-1', format('growth-%%s', n), '{}',
@@ -85,10 +85,10 @@ queues_made: dict[str, int] = {}
 
 
 def of_groups(bench: Bench, penstock: Penstock, size: int) -> Row:
-    """A FIFO queue whose messages go round so many groups."""
+    """A FIFO queue of so many groups, with as many messages at least."""
     address = address_of(penstock.endpoint, f"bench-growth-groups-{size}.fifo")
     create_queue(address, FifoQueue="true")
-    messages = bench.scaled(MESSAGES, 500)
+    messages = max(size, bench.scaled(MESSAGES, 500))
     plan, readings = Plan(16, messages, 100), list[Reading]()
     penstock.settle()
     order = Order(
@@ -105,18 +105,18 @@ def of_groups(bench: Bench, penstock: Penstock, size: int) -> Row:
 
 
 def send_in_groups(groups: int, phase: Phase) -> Flow:
-    """Batches of ten, each message in the next group."""
-    writer = uuid4().hex
-    for number in numbers():
-        taken = phase.progress.claim(FIFO_BATCH)
+    """Batches of ten, each message in any of the groups."""
+    dice, writer = Random(), uuid4().hex
+    for batch_number in count():
+        taken = phase.progress.claim(flows.BATCH_LIMIT)
         if not taken:
             return
         entries = [
             {
                 "Id": str(n),
                 "MessageBody": phase.body,
-                "MessageGroupId": str((number + n) % groups),
-                "MessageDeduplicationId": f"{writer}-{number + n}",
+                "MessageGroupId": str(dice.randrange(groups)),
+                "MessageDeduplicationId": f"{writer}-{batch_number}-{n}",
             }
             for n in range(taken)
         ]
@@ -124,10 +124,6 @@ def send_in_groups(groups: int, phase: Phase) -> Flow:
         batch = phase.decoded(decode_send_batch, answer)
         for entry in batch.successful if batch is not None else []:
             phase.acknowledged(entry, answer)
-
-
-def numbers() -> Iterator[int]:
-    return (n * FIFO_BATCH for n in count())
 
 
 def of_connections(bench: Bench, penstock: Penstock, size: int) -> Row:

@@ -11,7 +11,7 @@ from statistics import fmean, stdev
 
 from . import flows
 from .outcome import Outcome, Plan
-from .report import marks_of
+from .report import marks_of, ours_valid
 from .rows import Row, text, verdict_of
 from .scenarios import RECEIVES, SENDS, Scenario
 from .study import Bench, Document, Findings, Study
@@ -68,7 +68,7 @@ def measure(job: JobScenario, bench: Bench) -> Findings:
     rows = [row_of(system.name, kept[system.name], warm_up) for system in able]
     print(text(rows), flush=True)
     documents = [document_of(system, row, runs[system.name]) for system, row in zip(able, rows, strict=True)]
-    return Findings(documents, all(run.valid for found in runs.values() for run in found))
+    return Findings(documents, ours_valid(run for found in runs.values() for run in found))
 
 
 def plan_of(job: JobScenario, jobs: int) -> Plan:

@@ -7,11 +7,12 @@ the rate of the first messages of a million against that of as many on a queue w
 from statistics import median
 
 from .outcome import Outcome, Plan
-from .report import marks_of
+from .report import marks_of, ours_valid
 from .rows import Row, text, verdict_of
 from .scenarios import SCENARIOS
 from .study import Bench, Document, Findings, Study
 from .system import System
+from .table import facts_of
 
 MEBIBYTE = 2**20
 WAITING = 1_000_000
@@ -54,9 +55,9 @@ def measured(system: System, bench: Bench) -> tuple[Document, bool]:
     print(f"{text(stages)}\n{text([rates])}", flush=True)
     runs = [before, full, after]
     document: Document = {
-        "system": system.name, "facts": system.facts(), "rows": [rates], "stages": stages, "marks": marks_of(runs)
+        "system": system.name, "facts": facts_of(system), "rows": [rates], "stages": stages, "marks": marks_of(runs)
     }  # fmt: skip
-    return document, all(run.valid for run in runs)
+    return document, ours_valid(runs)
 
 
 def stage_of(system: System, stage: str) -> Row:

@@ -86,6 +86,11 @@ def marks_of(runs: Sequence[Outcome]) -> list[str]:
     return marks + ["busy host"] * any(run.foreign_cpu_share > FOREIGN_SHARE for run in runs)
 
 
+def ours_valid(runs: Iterable[Outcome]) -> bool:
+    """Whether every run of Penstock was; faults of peers are marked, but are not ours."""
+    return all(run.valid for run in runs if run.system == "penstock")
+
+
 HEAD = (
     f"{'scenario':<18}{'conn':>5} {'system':<14}{'msg/s':>10}{'min':>10}{'max':>10}{'CPU s/1000':>11}{'p50 ms':>8}"
     f"{'p99 ms':>8}{'load CPU':>9}  server CPU by part"

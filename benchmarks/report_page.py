@@ -22,9 +22,9 @@ PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 HEAD = """# Performance
 
 Written by `python -m benchmarks.report_page` from the newest file of each scenario in `benchmarks/results/`.
-How it is measured: [benchmarks.md](benchmarks.md). CPU is user and system time of the whole server side (service, PostgreSQL, PgBouncer; of
-libraries: the library too) for 1,000 messages; the load generator is apart. A row that says "busy host" was measured
-while other programs used the machine: its rates and latencies are lower bounds, its CPU figures too high.
+How it is measured: [benchmarks.md](benchmarks.md). CPU is user and system time of the whole server side (service,
+PostgreSQL, PgBouncer; of libraries: the library too) for 1,000 messages; the load generator is apart. A row that says
+"busy host" was measured while other programs used the machine: its rates and latencies are worse than they would be.
 """
 Results = dict[str, Any]
 
@@ -113,13 +113,22 @@ def circumstances(document: Results) -> str:
     commit = next(
         (s["facts"]["commit"] for s in systems_of(document) if "commit" in s.get("facts", {})), "unknown"
     )
+    memory = [memory_of(system) for system in systems_of(document) if system.get("system") == "penstock"]
     parts = (
         f"{document['date'][:10]}, {machine['cores']} cores ({machine['cpu']}), {machine['kernel']}, commit {commit}",
         f"file `{document['file']}`",
         f"host {'busy' if load['busy'] else 'quiet'} before ({load['busy_share']:.0%})",
+        *memory[-1:],
         *marks,
     )
     return "; ".join(parts) + "."
+
+
+def memory_of(system: Results) -> str:
+    """PSS of Penstock's parts after the scenario."""
+    parts = (system.get("facts") or {}).get("pss_bytes") or {}
+    sizes = ", ".join(f"{part} {size / 2**20:.0f} MiB" for part, size in parts.items() if size)
+    return f"memory (PSS) at the end: {sizes}" if sizes else "memory not looked at"
 
 
 def main(argv: list[str] | None = None) -> int:

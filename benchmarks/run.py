@@ -2,8 +2,8 @@
 
     python -m benchmarks.run --scenario all --peers pgmq bullmq       # or: make bench SCENARIO=all PEERS=pgmq,bullmq
 
-Exit codes: 1 a run lost, doubled, disordered or refused messages; 2 Penstock could not be started; 3 the host was busy
-and --busy refuse was given.
+Exit codes: 1 a run of Penstock lost, doubled, disordered or refused messages; 2 Penstock could not be started; 3 the
+host was busy and --busy refuse was given.
 """
 
 import argparse

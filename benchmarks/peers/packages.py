@@ -14,7 +14,7 @@ FOLDER = Path(__file__).resolve().parents[2] / ".tools" / "peers"
 def debian(name: str, packages: list[str]) -> Path:
     """The packages' files below one folder. Raises UnavailableError, also on machines that are not Debian's."""
     folder = FOLDER / name
-    if (folder / "complete").exists():
+    if complete(folder, packages):
         return folder
     require("apt-get")
     require("dpkg-deb")
@@ -24,20 +24,20 @@ def debian(name: str, packages: list[str]) -> Path:
     for archive in archives.glob("*.deb"):
         checked(["dpkg-deb", "-x", str(archive), str(folder)], folder)
     shutil.rmtree(archives)
-    (folder / "complete").touch()
+    finished(folder, packages)
     return folder
 
 
 def npm(name: str, packages: list[str]) -> Path:
     """The folder that has node_modules. Raises UnavailableError."""
     folder = FOLDER / name
-    if not (folder / "complete").exists():
+    if not complete(folder, packages):
         require("npm")
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "package.json").write_text(json.dumps({"private": True}))
         options = ["--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
         checked(["npm", "install", *options, *packages], folder)
-        (folder / "complete").touch()
+        finished(folder, packages)
     return folder
 
 
@@ -45,15 +45,25 @@ def python(name: str, packages: list[str]) -> Path:
     """The interpreter of an environment that has the packages. Raises UnavailableError."""
     folder = FOLDER / name
     interpreter = folder / "bin" / "python"
-    if not (folder / "complete").exists():
+    if not complete(folder, packages):
         uv = shutil.which("uv") or str(FOLDER.parent / "bin" / "uv")
         checked(
             [uv, "venv", "--quiet", "--allow-existing", "--python", sys.executable, str(folder)],
             FOLDER.parent,
         )
         checked([uv, "pip", "install", "--quiet", "--python", str(interpreter), *packages], FOLDER.parent)
-        (folder / "complete").touch()
+        finished(folder, packages)
     return interpreter
+
+
+def complete(folder: Path, packages: list[str]) -> bool:
+    """Whether just these packages were brought before."""
+    mark = folder / "complete"
+    return mark.exists() and mark.read_text().split() == packages
+
+
+def finished(folder: Path, packages: list[str]) -> None:
+    (folder / "complete").write_text("\n".join(packages))
 
 
 def require(program: str) -> None:

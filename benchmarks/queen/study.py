@@ -31,7 +31,7 @@ def measure(groups: str, bench: Bench) -> Findings:
         before = looked_up(penstock.dsn)[0] / MEBIBYTE
         run = uvloop.run(played(penstock, profile))
         after = returned(penstock, before, RETURN_SECONDS * min(1.0, options.scale))
-        facts = penstock.facts()
+        facts = penstock.facts() | {"pss_bytes": penstock.pss_bytes()}
     finally:
         penstock.stop()
     row = row_of(run) | {

@@ -27,13 +27,15 @@ class Written:
 
     def __init__(self) -> None:
         self.data: list[bytes] = []
+        self.written = asyncio.Event()
 
     def write(self, data: bytes) -> None:
         self.data.append(data)
+        self.written.set()
 
 
 def asks(*asked: Request | Due) -> Flow:
-    for request in asked:
+    for request in asked:  # noqa: UP028 - a tuple would be sent the answers
         yield request
 
 
@@ -82,8 +84,7 @@ async def test_a_request_is_not_written_before_it_is_due() -> None:
     at = perf_counter() + 0.02
     connection, transport = started(tally, Due(REQUEST, at))
     assert transport.data == []
-    while not transport.data:
-        await asyncio.sleep(0)
+    await transport.written.wait()
     assert perf_counter() >= at - 0.002  # the loop's timers have a resolution of a millisecond
     connection.data_received(ANSWER)
     await connection.finished

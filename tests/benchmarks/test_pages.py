@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -59,7 +59,7 @@ def test_a_flat_axis_is_no_division_by_zero() -> None:
 
 
 def test_a_chart_is_well_formed_and_escapes_names() -> None:
-    root = ElementTree.fromstring(chart("a < b", "x & y", "z", {"c<d": [(1, 2), (0, 1)], "e": [(2, 3)]}))
+    root = ET.fromstring(chart("a < b", "x & y", "z", {"c<d": [(1, 2), (0, 1)], "e": [(2, 3)]}))
     curves = [element.attrib["points"] for element in root.iter() if element.tag.endswith("polyline")]
     assert len(curves) == 2
     first = [float(pair.split(",")[0]) for pair in curves[0].split()]
