@@ -9,8 +9,8 @@ from html import escape
 from math import ceil, floor, log10
 
 Point = tuple[float, float]
-WIDTH, HEIGHT = 760, 400
-LEFT, RIGHT, TOP, BOTTOM = 80, 24, 44, 56
+WIDTH, HEIGHT = 760, 430
+LEFT, RIGHT, TOP, BOTTOM = 80, 24, 80, 56
 COLOURS = (
     "#0b6e99",
     "#c4421a",

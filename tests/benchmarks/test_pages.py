@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks import pictures, report_page
 from benchmarks.catalogue import GROUPS, STUDIES, chosen
+from benchmarks.options import arguments
 from benchmarks.peers.makers import PEERS
-from benchmarks.run import arguments
 from benchmarks.svg import Axis, axis_of, chart, round_step, shown
 
 README = Path(__file__).parents[2] / "benchmarks" / "README.md"
@@ -26,7 +26,7 @@ def test_a_group_means_its_studies_once_and_in_order() -> None:
 
 
 def test_names_may_stand_with_commas() -> None:
-    options = arguments(["--scenario", "send_1,warski", "--peers", "pgmq,bullmq"])
+    options = arguments(["--scenario", "send_1,warski", "--peers", "pgmq,bullmq"], "")
     assert options.scenario == ["send_1", "warski"]
     assert options.peers == ["pgmq", "bullmq"]
 
@@ -34,7 +34,7 @@ def test_names_may_stand_with_commas() -> None:
 @pytest.mark.parametrize("wrong", [["--scenario", "nothing"], ["--peers", "nobody"]])
 def test_unknown_names_are_refused(wrong: list[str]) -> None:
     with pytest.raises(SystemExit):
-        arguments(wrong)
+        arguments(wrong, "")
 
 
 @pytest.mark.parametrize(("rough", "step"), [(0.3, 0.5), (1.0, 1.0), (1.1, 2.0), (26, 50), (700, 1_000)])

@@ -1,0 +1,57 @@
+"""The options of the command: sizes, what to do when the host is busy, and a service that runs already."""
+
+import argparse
+from collections.abc import Collection, Sequence
+
+from .catalogue import GROUPS, STUDIES
+from .peers.makers import PEERS
+
+# Name, default (its type is the option's), help. They are stored with the results.
+SIZES: tuple[tuple[str, int | float, str], ...] = (
+    ("messages", 100_000, "messages of one run of the table"),
+    ("repeat", 3, "runs of each figure; the median counts"),
+    ("body-bytes", 100, "bodies in the table"),
+    ("samples", 300, "messages of idle_latency"),
+    ("processes", 1, "processes of the load generator"),
+    ("scale", 1.0, "multiplies sizes and durations of all scenarios; 0.02 for a first look"),
+    ("rate", 0.0, "messages a second in the table and the application mode; 0: closed loop, adaptive"),
+    ("jobs-scale", 5, "sizes of bullmq-bench's scenarios, as multiples of its own"),
+    ("jobs-repeat", 5, "runs of bullmq-bench's scenarios"),
+    ("discard-slowest", 1, "of them are left out"),
+    ("queen-seconds", 600.0, "how long the application mode is pushed over its rate"),
+)
+
+
+def arguments(argv: Sequence[str] | None, description: str) -> argparse.Namespace:
+    """Names may stand with commas or blanks between them. Unknown ones end the program."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=description)
+    add = parser.add_argument
+    add("--scenario", nargs="+", default=["all"], help=f"of {', '.join((*GROUPS, *STUDIES))}")
+    add("--peers", nargs="*", default=["all"], help=f"of all, none, {', '.join(PEERS)}")
+    add("--connections", nargs="+", type=int, default=[16], help="of the scenarios of the table")
+    for name, default, text in SIZES:
+        add(f"--{name}", type=type(default), default=default, help=f"{text} (default: {default:g})")
+    add("--busy", choices=["mark", "wait", "refuse"], default="mark", help="what to do when the host is busy")
+    add("--endpoint", default="", help="measure a running service, e.g. http://127.0.0.1:9324")
+    add("--pid", nargs="*", type=int, default=[], help="its processes (roots of trees)")
+    add("--database", default="", help="DSN of its database, for the CPU of PostgreSQL")
+    add("--no-penstock", action="store_true", help="measure the peers only")
+    add("--no-results", action="store_true", help="write no results files")
+    options = parser.parse_args(argv)
+    options.scenario = listed(parser, options.scenario, (*GROUPS, *STUDIES))
+    given = [] if options.peers == ["none"] else options.peers
+    options.peers = list(PEERS) if given == ["all"] else listed(parser, given, PEERS)
+    return options
+
+
+def listed(parser: argparse.ArgumentParser, given: Sequence[str], known: Collection[str]) -> list[str]:
+    names = [name for text in given for name in text.split(",") if name]
+    if unknown := [name for name in names if name not in known]:
+        parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(known)}")
+    return names
+
+
+def stored(options: argparse.Namespace) -> dict[str, object]:
+    """What decides the figures."""
+    kept = {name.replace("-", "_"): getattr(options, name.replace("-", "_")) for name, *_ in SIZES}
+    return {"connections": options.connections} | kept | {"service_was_running": bool(options.endpoint)}
