@@ -89,4 +89,4 @@ def measure(bench: Bench) -> Findings:
     return Findings([{"system": "penstock", "facts": facts, "rows": rows, "marks": []}], valid)
 
 
-STUDIES = [Study("fan_out", "a Publish to 10 to 10,000 queues", measure)]
+STUDIES = [Study("fan_out", "a Publish to 10 to 10,000 queues", measure, alone=True)]

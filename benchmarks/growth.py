@@ -201,5 +201,6 @@ WHAT = {
     "body_bytes": "bodies of 100 B to 1 MiB",
 }
 STUDIES = [
-    Study(f"growth_{name}", f"cost growth: {what}", partial(measure, name)) for name, what in WHAT.items()
+    Study(f"growth_{name}", f"cost growth: {what}", partial(measure, name), alone=True)
+    for name, what in WHAT.items()
 ]

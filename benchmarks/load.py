@@ -10,7 +10,7 @@ import sys
 from .control import create_queue, delete_queue
 from .cpu import Meter, Reading
 from .fleet import Fleet, Order
-from .flows import send_tens, sweep
+from .flows import BATCH_LIMIT, send_singly, send_tens, sweep
 from .outcome import Outcome, Plan, latency_of
 from .scenarios import SCENARIOS, Scenario
 from .tally import Tally, Verdict, judge
@@ -18,6 +18,7 @@ from .watch import Watch, unwatched
 from .wire import Action, Address, address_of
 
 SWEEP_CONNECTIONS = 8
+MOST_BATCH_BYTES = 1_000_000  # AWS: 1 MiB for all messages of a batch
 queue_numbers = itertools.count(1)
 
 
@@ -56,7 +57,10 @@ class HttpLoad:
         waiting = plan.held + (plan.messages if scenario.filled else 0)
         if not waiting:
             return Tally()
-        return self._fleet.run(Order(address, plan.body, (send_tens,), 16, to_send=waiting))
+        fits = BATCH_LIMIT * len(plan.body) <= MOST_BATCH_BYTES
+        return self._fleet.run(
+            Order(address, plan.body, (send_tens if fits else send_singly,), 16, to_send=waiting)
+        )
 
 
 def outcome_of(

@@ -121,4 +121,4 @@ def measure(bench: Bench) -> Findings:
     return Findings([{"system": "penstock", "facts": facts, "rows": [row], "marks": []}], valid)
 
 
-STUDIES = [Study("long_polls", "1,000 idle long polls", measure)]
+STUDIES = [Study("long_polls", "1,000 idle long polls", measure, alone=True)]

@@ -15,6 +15,16 @@ def measure(main: Callable[[list[str]], int], bench: Bench) -> Findings:
 
 
 STUDIES = [
-    Study("fairness", "how long quiet tenants wait beside a noisy one", partial(measure, fairness.main)),
-    Study("schedules", "how late schedules fire, and what idle ones cost", partial(measure, schedules.main)),
+    Study(
+        "fairness",
+        "how long quiet tenants wait beside a noisy one",
+        partial(measure, fairness.main),
+        alone=True,
+    ),
+    Study(
+        "schedules",
+        "how late schedules fire, and what idle ones cost",
+        partial(measure, schedules.main),
+        alone=True,
+    ),
 ]

@@ -64,7 +64,7 @@ class Line:
 
     def part(self, part: str) -> float:
         return self.median_of(
-            lambda run: run.server_cpu_seconds[part] / run.messages * 1000 if run.messages else 0.0
+            lambda run: run.server_cpu_seconds.get(part, 0.0) / run.messages * 1000 if run.messages else 0.0
         )
 
     @property
@@ -121,7 +121,11 @@ def goal_notes(line: Line) -> list[str]:
     """Whether Penstock reaches its goal; nothing for peers and for other settings than the goal's."""
     run, figures = line.runs[0], line.figures()
     goal = GOALS.get(run.scenario)
-    if goal is None or run.system != "penstock" or (run.plan.connections, run.plan.body_bytes) != (16, 100):
+    if (
+        goal is None
+        or run.system != "penstock"
+        or (run.plan.connections, run.plan.body_bytes, run.plan.rate) != (16, 100, 0.0)
+    ):
         return []
     checks = [
         (goal.messages_per_second, figures["messages_per_second"] >= goal.messages_per_second, "msg/s ≥"),

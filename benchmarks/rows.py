@@ -26,6 +26,8 @@ def figures_of(run: Outcome) -> Row:
 
 def verdict_of(run: Outcome) -> str:
     """What the ids of the run say; "not compared" where a peer counts only."""
+    if run.messages == 0:
+        return f"FAILED: {run.bad_samples[:1]}"
     if run.verdict is None:
         return "not compared"
     if run.valid:

@@ -16,6 +16,7 @@ from .gate import BusyHostError, passed
 from .host import machine
 from .options import arguments, stored
 from .report import write_results
+from .scenarios import SCENARIOS
 from .study import Bench, Study
 from .system import System, UnavailableError
 
@@ -40,11 +41,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def answered(study: Study, bench: Bench) -> bool:
     """One study, its results file, and whether all of it was valid."""
+    if study.alone and bench.options.no_penstock:
+        return True
     print(f"\n== {study.name}: {study.what}", flush=True)
     bench.load = passed(bench.options.busy)
     findings = study.measure(bench)
     if findings.systems and not bench.options.no_results:
-        path = write_results(study.name, findings.systems, stored(bench.options), machine(), bench.load)
+        name = f"{study.name}_open_loop" if bench.options.rate and study.name in SCENARIOS else study.name
+        path = write_results(name, findings.systems, stored(bench.options), machine(), bench.load)
         print(f"written: {path.name}")
     return findings.valid
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from .fleet import Fleet
 from .host import HostLoad
 from .peers.makers import PEERS
+from .peers.sturdy import Sturdy
 from .penstock import Penstock
 from .scenarios import Scenario
 from .system import System, UnavailableError
@@ -40,7 +41,7 @@ class Bench:
         found: list[System] = [] if self.options.no_penstock else [self.penstock]
         for name in self.options.peers:
             try:
-                peer = PEERS[name](self.fleet, self.penstock)
+                peer = Sturdy(PEERS[name](self.fleet, self.penstock))
                 self.stack.callback(peer.stop)
                 peer.start()
             except UnavailableError as error:
@@ -76,8 +77,12 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """`measure` prints its table and returns what is stored, or None when it has stored that itself."""
+    """`measure` prints its table and returns what is stored: nothing when it has stored that itself.
+
+    `alone`: it has no peers, and starts a service of its own even beside one that runs already.
+    """
 
     name: str
     what: str
     measure: Callable[[Bench], Findings]
+    alone: bool = False
