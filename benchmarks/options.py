@@ -18,6 +18,7 @@ SIZES: tuple[tuple[str, int | float, str], ...] = (
     ("jobs-scale", 5, "sizes of bullmq-bench's scenarios, as multiples of its own"),
     ("jobs-repeat", 5, "runs of bullmq-bench's scenarios"),
     ("discard-slowest", 1, "of them are left out"),
+    ("queen-consumers", 60, "consumers of each of its two groups"),
     ("queen-seconds", 600.0, "how long the application mode is pushed over its rate"),
 )
 

@@ -1,5 +1,6 @@
 """What one run of one scenario against one system gave."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .cpu import Reading
@@ -90,7 +91,7 @@ class Outcome:
         return self.messages > 0 and self.bad_answers == 0 and (self.verdict is None or self.verdict.clean)
 
 
-def latency_of(seconds: list[float]) -> Latency:
+def latency_of(seconds: Sequence[float]) -> Latency:
     ordered = sorted(seconds)
     p50, p95, p99 = (ranked(ordered, fraction) * 1000 for fraction in (0.5, 0.95, 0.99))
     return Latency(p50, p99, len(ordered), p95)

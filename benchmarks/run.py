@@ -6,6 +6,7 @@ Exit codes: 1 a run of Penstock lost, doubled, disordered or refused messages; 2
 host was busy and --busy refuse was given.
 """
 
+import signal
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -24,6 +25,8 @@ from .system import System, UnavailableError
 def main(argv: Sequence[str] | None = None) -> int:
     """See the exit codes above."""
     options = arguments(argv, (__doc__ or "").split("\n\n")[0])
+    # So that what was started is stopped, whoever ends us.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with ExitStack() as stack:
         bench = Bench(options, Fleet(options.processes), stack)
         stack.callback(bench.fleet.close)

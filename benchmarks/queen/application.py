@@ -17,9 +17,10 @@ from .flows import Application, collect, consume, consume_stage2, produce
 from .ledger import Books, Group, Ledger, Mark, audit
 from .letters import ACCOUNT, REGION, Letters
 from .profile import Fate, Profile
-from .sampler import Sample, sample, uptime_of
+from .sampler import Sample, memory_of, sample, uptime_of
 
 SETTLED_SECONDS = 5.0  # this long without a message: the queues are empty
+MEMORY_EVERY = 5  # samples
 RATE_WINDOW = 10  # samples (seconds) over which consumption is averaged
 run_numbers = itertools.count(1)
 
@@ -144,10 +145,14 @@ async def drained(app: Application) -> None:
 
 async def watch(run: Run, penstock: Penstock, began: float) -> None:
     """A sample a second; an adaptive rate follows what both groups consume."""
-    app, since = run.app, (0, 0)
+    app, since, memory = run.app, (0, 0), dict[str, float]()
     while True:
         now = (len(app.waits), len(app.completions))
-        run.samples.append(await asyncio.to_thread(sample, app, penstock, perf_counter() - began, since))
+        if len(run.samples) % MEMORY_EVERY == 0:
+            memory = await asyncio.to_thread(memory_of, penstock)
+        run.samples.append(
+            await asyncio.to_thread(sample, app, penstock, perf_counter() - began, since, memory)
+        )
         since = now
         if app.pushing and not app.profile.rate and len(run.samples) > RATE_WINDOW:
             app.rate = max(app.profile.first_rate / 10, app.profile.over_rate * consumed(run.samples))

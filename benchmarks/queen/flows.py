@@ -1,6 +1,7 @@
 """What producers and consumers do, one connection each; pauses are requests that are due later."""
 
 import random
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -31,9 +32,9 @@ class Application:
     rate: float
     pushing: bool = True
     running: bool = True
-    waits: list[float] = field(default_factory=list)
-    completions: list[float] = field(default_factory=list)
-    pushes: list[float] = field(default_factory=list)
+    waits: "array[float]" = field(default_factory=lambda: array("d"))
+    completions: "array[float]" = field(default_factory=lambda: array("d"))
+    pushes: "array[float]" = field(default_factory=lambda: array("d"))
     last_message_at: float = 0.0
 
 

@@ -31,11 +31,12 @@ class Sample:
     completed_after: Latency
 
 
-def sample(app: Application, penstock: Penstock, at: float, since: tuple[int, int]) -> Sample:
+def sample(
+    app: Application, penstock: Penstock, at: float, since: tuple[int, int], memory: dict[str, float]
+) -> Sample:
     """`since`: how many waits and completions there were at the sample before."""
     ledger = app.ledger
     size, connections = looked_up(penstock.dsn)
-    memory = {part: (used or 0) / MEBIBYTE for part, used in penstock.pss_bytes().items()}
     first, second = ledger.groups
     return Sample(
         at,
@@ -49,6 +50,11 @@ def sample(app: Application, penstock: Penstock, at: float, since: tuple[int, in
         latency_of(app.waits[since[0] :]),
         latency_of(app.completions[since[1] :]),
     )
+
+
+def memory_of(penstock: Penstock) -> dict[str, float]:
+    """PSS by part. The kernel walks all pages for it, so it is not asked every second."""
+    return {part: (used or 0) / MEBIBYTE for part, used in penstock.pss_bytes().items()}
 
 
 def looked_up(dsn: str) -> tuple[int, int]:

@@ -24,7 +24,10 @@ def measure(groups: str, bench: Bench) -> Findings:
     """On a service and a database of its own, so that sizes and restarts are those of this run."""
     options = bench.options
     profile = Profile(
-        groups=groups, rate=options.rate, seconds=max(10.0, options.queen_seconds * options.scale)
+        groups=groups,
+        consumers=options.queen_consumers,
+        rate=options.rate,
+        seconds=max(10.0, options.queen_seconds * options.scale),
     )
     penstock = bench.another_penstock()
     try:

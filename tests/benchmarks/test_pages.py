@@ -71,6 +71,10 @@ def test_scales_are_short(value: float, text: str) -> None:
     assert shown(value) == text
 
 
+def test_pictures_are_of_studies() -> None:
+    assert set(pictures.ROWS) <= set(STUDIES)
+
+
 def results_file(folder: Path, name: str, scenario: str, system: dict[str, object]) -> None:
     document = {
         "scenario": scenario,
