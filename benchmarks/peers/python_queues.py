@@ -8,13 +8,13 @@ import psycopg
 
 from benchmarks.cpu import Meter
 from benchmarks.postgres import EphemeralPostgres, checkpoint, shown_settings
-from benchmarks.scenarios import Scenario
 from benchmarks.system import UnavailableError, bytes_below
 
 from . import packages
 from .driven import ROOT, Driven, python_driver
 
 VERSIONS = {"procrastinate": "3.10.0", "pgqueuer": "1.6.0"}
+MOST_MESSAGES = {"procrastinate": 20_000, "pgqueuer": 50_000}
 NEEDED = {
     "procrastinate": ["procrastinate==3.10.0", "psycopg[binary,pool]>=3.2"],
     "pgqueuer": ["pgqueuer[asyncpg]==1.6.0", "asyncpg"],
@@ -33,6 +33,7 @@ class PythonQueue(Driven):
 
     def __init__(self, name: str, binaries: Path, settings: Mapping[str, str]) -> None:
         self.name = name
+        self.most_messages = MOST_MESSAGES[name]
         self._server = EphemeralPostgres(binaries, settings)
 
     def start(self) -> None:
@@ -55,9 +56,6 @@ class PythonQueue(Driven):
 
     def stop(self) -> None:
         self._server.stop()
-
-    def supports(self, scenario: Scenario) -> bool:
-        return super().supports(scenario)
 
     def settle(self) -> None:
         with psycopg.connect(self._server.dsn, autocommit=True) as connection:

@@ -18,6 +18,7 @@ from .sampler import Sample, looked_up
 MEBIBYTE = 2**20
 RETURN_SECONDS = 120  # how long cleaning may take until the size of the database is read
 SHOWN_SAMPLES = 600
+GOAL_PUSHES_A_CORE = 2_500
 
 
 def measure(groups: str, bench: Bench) -> Findings:
@@ -69,6 +70,9 @@ def row_of(run: Run) -> Row:
         "pushes/s": round(pushes, 1),
         "server cores while pushing": round(cores, 2),
         "pushes/s a core": round(pushes / cores, 1) if cores else None,
+        "goal": "reached"
+        if cores and pushes / cores >= GOAL_PUSHES_A_CORE
+        else f"MISSED {GOAL_PUSHES_A_CORE:,}",
         "deliveries/s": round(deliveries / (run.push_seconds + run.drain_seconds), 1),
         "CPU s/1000 pushes": round((end - begin) / max(1, ledger.acknowledged) * 1000, 3),
         "load CPU s": round(run.generator_cpu_seconds, 1),

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from benchmarks import pictures, report_page
+from benchmarks import million, pictures, report_page
 from benchmarks.catalogue import GROUPS, STUDIES, chosen
 from benchmarks.options import arguments
 from benchmarks.peers.makers import PEERS
@@ -69,6 +69,19 @@ def test_a_chart_is_well_formed_and_escapes_names() -> None:
 @pytest.mark.parametrize(("value", "text"), [(20_000, "20k"), (5e6, "5M"), (0.25, "0.25"), (0, "0")])
 def test_scales_are_short(value: float, text: str) -> None:
     assert shown(value) == text
+
+
+@pytest.mark.parametrize(
+    ("service", "database", "ratio", "met"),
+    [(5.0, 60.0, 0.95, True), (5.1, 60.0, 0.95, False), (5.0, 60.1, 0.95, False), (5.0, 60.0, 0.94, False)],
+)
+def test_the_goals_of_the_million(service: float, database: float, ratio: float, met: bool) -> None:
+    """Service at most 5 MB more, database 60, receiving at 0.95 of the empty queue's rate or better."""
+    empty = {"stage": "empty", "service MiB": 50.0, "postgresql MiB": 40.0, "disk MiB": None}
+    filled = {"stage": "filled", "service MiB": 50 + service, "postgresql MiB": 40 + database, "disk MiB": 9}
+    row = million.grown([empty, filled])
+    assert "disk MiB more" not in row
+    assert million.reached(row | {"ratio": ratio}) is met
 
 
 def test_pictures_are_of_studies() -> None:
