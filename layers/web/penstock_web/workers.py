@@ -121,9 +121,7 @@ class DeliveryWorker(Worker):
 
     def __init__(self, settings: Settings, hub: Hub, meter: Meter, tracer: Tracer | None = None) -> None:
         observer = WorkerObserver(meter, "deliver")
-        self._deliverer = Deliverer(
-            uuid4(), LONGEST_DELIVERY_RUN_SECONDS, observer=observer, tracer=tracer
-        )
+        self._deliverer = Deliverer(uuid4(), LONGEST_DELIVERY_RUN_SECONDS, observer=observer, tracer=tracer)
         pause_seconds = settings.queue_http_delivery_poll_ms / 1000
         super().__init__("deliver", self._deliverer.run_once, settings, pause_seconds, meter)
         hub.on_wake(WEBHOOKS, self.wake)
