@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from .columns import GROUP, WHOLE_QUEUE, WINDOW, Transform, minute_of, sums
 
-GAMMA: Final = 1.02 / 0.98  # DDSketch (Masson, Rim, Lee 2019) with a relative error of 1 %
+GAMMA: Final = 1.02 / 0.98  # DDSketch (Masson, Rim, Lee 2019) with a relative error of 2 %
 BELOW_ALL: Final = -(2**31)  # the bucket of 0 and of negative durations
 PERCENTILES: Final = (50, 90, 95, 99)
 _KEY: Final = (*WINDOW, "measure")
