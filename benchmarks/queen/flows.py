@@ -8,7 +8,7 @@ from time import perf_counter
 
 from benchmarks.connection import Flow
 from benchmarks.tally import Tally
-from benchmarks.wire import Due, Message, decode_receive
+from benchmarks.wire import Due, Message, decode_delete_batch, decode_receive
 
 from .ledger import Ledger
 from .letters import Letter, Letters, letter_of, read_letter, read_published
@@ -81,6 +81,7 @@ def handle(app: Application, group: int, messages: list[Message], dice: random.R
     began = perf_counter()
     released: list[Message] = []
     failed: set[int] = set()
+    done = Done(app, group)
     for message, letter in opened(messages):
         app.waits.append(began - letter.due)
         fate = app.profile.fate(letter.s, letter.n)
@@ -91,9 +92,47 @@ def handle(app: Application, group: int, messages: list[Message], dice: random.R
                 failed.add(letter.s)
             continue
         due = began + app.profile.handling_seconds(dice)
-        yield from acknowledge(app, group, fate, message, letter, due)
+        if fate is Fate.FORWARD and group == 0:
+            yield from done.acknowledge()
+            yield from forward(app, message, letter, due)
+        else:
+            yield from done.add(message, letter, due)
+    yield from done.acknowledge()
     if released:
         yield app.letters.release(app.letters.queue(app.queues[group]).address.queue_url, released)
+
+
+class Done:
+    """Handled messages, acknowledged `acks_a_call` at a time when their handlers are done, in order."""
+
+    def __init__(self, app: Application, group: int) -> None:
+        self._app = app
+        self._group = group
+        self._requests = app.letters.queue(app.queues[group])
+        self._held: list[tuple[Message, Letter]] = []
+        self._due = 0.0
+
+    def add(self, message: Message, letter: Letter, due: float) -> Flow:
+        self._held.append((message, letter))
+        self._due = max(self._due, due)
+        if len(self._held) >= self._app.profile.acks_a_call:
+            yield from self.acknowledge()
+
+    def acknowledge(self) -> Flow:
+        """What a call refuses stays in flight and comes again."""
+        held, self._held = self._held, []
+        if not held:
+            return
+        handles = [message.receipt_handle for message, _ in held]
+        if len(handles) == 1:
+            answer = yield Due(self._requests.delete(handles[0]), self._due)
+            whole = answer is not None
+        else:
+            answer = yield Due(self._requests.delete_batch(handles), self._due)
+            whole = answer is not None and len(decode_delete_batch(answer).successful) == len(handles)
+        if whole:
+            for _, letter in held:
+                completed(self._app, self._group, letter)
 
 
 def opened(messages: list[Message]) -> Iterator[tuple[Message, Letter]]:
@@ -107,20 +146,18 @@ def fails(app: Application, group: int, fate: Fate, letter: Letter) -> bool:
     return fate is Fate.POISON
 
 
-def acknowledge(
-    app: Application, group: int, fate: Fate, message: Message, letter: Letter, due: float
-) -> Flow:
-    """Delete it, or forward it in one transaction, when its handler is done."""
-    queue, mark = app.queues[group], (letter.s, letter.n)
-    if fate is Fate.FORWARD and group == 0:
-        answer = yield Due(app.letters.forward(queue, message, app.stage2, letter), due)
-        if answer is None:
-            app.ledger.forward_errors += 1
-            return
-        app.ledger.forwarded.add(mark)
-    elif (yield Due(app.letters.queue(queue).delete(message.receipt_handle), due)) is None:
+def forward(app: Application, message: Message, letter: Letter, due: float) -> Flow:
+    """Acknowledge it and send its successor in one transaction."""
+    answer = yield Due(app.letters.forward(app.queues[0], message, app.stage2, letter), due)
+    if answer is None:
+        app.ledger.forward_errors += 1
         return
-    app.ledger.groups[group].complete(*mark)
+    app.ledger.forwarded.add((letter.s, letter.n))
+    completed(app, 0, letter)
+
+
+def completed(app: Application, group: int, letter: Letter) -> None:
+    app.ledger.groups[group].complete(letter.s, letter.n)
     app.completions.append(perf_counter() - letter.due)
 
 

@@ -27,6 +27,7 @@ def measure(groups: str, bench: Bench) -> Findings:
     profile = Profile(
         groups=groups,
         consumers=options.queen_consumers,
+        acks_a_call=options.queen_acks,
         rate=options.rate,
         seconds=max(10.0, options.queen_seconds * options.scale),
     )
@@ -81,6 +82,9 @@ def row_of(run: Run) -> Row:
         "forward errors": ledger.forward_errors,
         "stage 2 lost": len(ledger.forwarded - ledger.stage2),
         "stage 2 twice": ledger.stage2_duplicates,
+        "calls": ", ".join(
+            f"{action} {len(times):,}" for action, times in app.tally.call_seconds.items() if times
+        ),
         "bad answers": app.tally.bad_answers,
         "peak backlog": max(max(sample.backlog) for sample in run.samples),
         "drained in s": round(run.drain_seconds, 1),
