@@ -12,7 +12,7 @@ def loads(monkeypatch: pytest.MonkeyPatch, *found: HostLoad) -> list[float]:
     """The loads that are seen one after the other; the pauses between them."""
     seen, pauses = iter(found), list[float]()
     monkeypatch.setattr(gate, "host_load", lambda: next(seen))
-    monkeypatch.setattr(gate.time, "sleep", pauses.append)
+    monkeypatch.setattr("benchmarks.gate.time.sleep", pauses.append)
     return pauses
 
 
