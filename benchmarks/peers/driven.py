@@ -4,9 +4,11 @@ import itertools
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Timer
 from typing import Any, cast
 
 from benchmarks.cpu import Meter, Reading
@@ -15,6 +17,7 @@ from benchmarks.scenarios import Scenario
 from benchmarks.tally import judge
 from benchmarks.watch import Watch, unwatched
 
+LONGEST_PHASE_SECONDS = 1_800
 EVERYTHING = 10**9  # of a sweep, which ends when nothing more comes
 ROOT = Path(__file__).resolve().parents[2]
 queue_numbers = itertools.count(1)
@@ -98,7 +101,7 @@ class Driven:
         )
         assert process.stdin is not None
         assert process.stdout is not None
-        with process:
+        with process, ended_after(LONGEST_PHASE_SECONDS, process):
             for word in ("ready", "finished"):
                 if (said := process.stdout.readline().strip()) != word:
                     process.kill()
@@ -106,7 +109,10 @@ class Driven:
                 mark()
                 process.stdin.write("go\n")
                 process.stdin.flush()
-            return cast("dict[str, Any]", json.loads(process.stdout.readline()))
+            answer = process.stdout.readline()
+        if not answer:
+            raise RuntimeError(f"{self.name}: the driver ended without an answer")
+        return cast("dict[str, Any]", json.loads(answer))
 
     def order_of(self, queue: str, shape: Shape, plan: Plan) -> dict[str, object]:
         callers = 1 if shape.single else plan.connections
@@ -150,6 +156,17 @@ class Driven:
         if not self.library_counts:
             return reading
         return replace(reading, cpu_seconds=reading.cpu_seconds | {"library": used})
+
+
+@contextmanager
+def ended_after(seconds: float, process: "subprocess.Popen[str]") -> Iterator[None]:
+    """A driver that waits for ever is killed; its caller then reads an empty line."""
+    timer = Timer(seconds, process.kill)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def python_driver(interpreter: Path | str, module: str) -> list[str]:
