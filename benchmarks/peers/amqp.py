@@ -11,6 +11,10 @@ from typing import cast
 METHOD, HEADER, BODY, END = 1, 2, 3, b"\xce"
 PERSISTENT = 2
 DELIVERY_MODE, MESSAGE_ID = 1 << 12, 1 << 7
+HEADERS_BIT, OCTET_BITS = (
+    13,
+    (12, 11),
+)  # delivery mode and priority; all other properties before the id are strings
 Method = tuple[int, int]
 
 START, START_OK = (10, 10), (10, 11)
@@ -45,6 +49,23 @@ def frame(kind: int, channel: int, payload: bytes) -> bytes:
 
 def method(channel: int, name: Method, arguments: bytes = b"") -> bytes:
     return frame(METHOD, channel, struct.pack(">HH", *name) + arguments)
+
+
+def message_id_of(header: bytes) -> str:
+    """Of a content header: class, weight, body size, flags, then the properties that the flags name, in their order.
+
+    A quorum queue adds a table of headers to what comes a second time.
+    """
+    (flags,) = struct.unpack_from(">H", header, 12)
+    at = 14
+    for bit in range(15, 7, -1):
+        if not flags & 1 << bit:
+            continue
+        if bit == HEADERS_BIT:
+            at += 4 + int(struct.unpack_from(">I", header, at)[0])
+        else:
+            at += 1 if bit in OCTET_BITS else 1 + header[at]
+    return header[at + 1 : at + 1 + header[at]].decode() if flags & MESSAGE_ID else ""
 
 
 class Channel(asyncio.Protocol):
@@ -136,9 +157,7 @@ class Channel(asyncio.Protocol):
         if kind == METHOD:
             self._took_method(struct.unpack_from(">HH", payload), payload)
         elif kind == HEADER:
-            # Class, weight, size, flags, delivery mode, then the id that `publish` put there.
-            length = payload[15]
-            self._delivered(payload[16 : 16 + length].decode(), self._tag)
+            self._delivered(message_id_of(payload), self._tag)
 
     def _took_method(self, name: tuple[int, ...], payload: bytes) -> None:
         if name == DELIVER:

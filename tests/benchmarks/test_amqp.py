@@ -6,7 +6,20 @@ from typing import Any
 
 import pytest
 
-from benchmarks.peers.amqp import ACK, DELIVER, END, HEADER, METHOD, NACK, Channel, frame, method, short
+from benchmarks.peers.amqp import (
+    ACK,
+    DELIVER,
+    END,
+    HEADER,
+    METHOD,
+    NACK,
+    Channel,
+    field_table,
+    frame,
+    message_id_of,
+    method,
+    short,
+)
 
 
 class Written:
@@ -74,6 +87,14 @@ async def test_what_is_published_is_read_as_it_was_written() -> None:
     for byte in deliver + header:
         reader.data_received(bytes([byte]))
     assert delivered == [("m0", 42)]
+
+
+def test_the_message_id_is_found_behind_other_properties() -> None:
+    """content-type, headers, delivery-mode, correlation-id, message-id: flags 15, 13, 12, 10 and 7."""
+    flags = 1 << 15 | 1 << 13 | 1 << 12 | 1 << 10 | 1 << 7
+    table = field_table({"x-delivery-count": "1"})
+    properties = short("text/plain") + table + b"\x02" + short("c") + short("the-id")
+    assert message_id_of(struct.pack(">HHQH", 60, 0, 4, flags) + properties) == "the-id"
 
 
 def frames(data: bytes) -> list[bytes]:
