@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -64,7 +65,7 @@ def recorded_run(address: str, mode: str) -> Iterator[Run]:
         try:
             yield run
         except BaseException as error:
-            _finish(run, " ".join(str(error).split())[:1000] or type(error).__name__)
+            _finish(run, reason(error))
             raise
         _finish(run, None)
 
@@ -103,6 +104,13 @@ def changes_of(since: datetime, low: int, high: int | None = None) -> str:
         "select least(sent_at, first_received_at, finished_at) as changed_at from queue.finished_message"
         f" where recorded_at >= '{since.isoformat()}' and transaction >= '{low}'::xid8{below}"
     )
+
+
+def reason(error: BaseException) -> str:
+    """In a line. What executors raise stands deep in the text of Spark's exception, when it came from PostgreSQL."""
+    text = str(error)
+    found = re.findall(r"^\s*((?:psycopg|adbc_driver_manager)\.\S+: .*)$", text, re.MULTILINE)
+    return " ".join((found[0] if found else text).split())[:1000] or type(error).__name__
 
 
 def _finish(run: Run, error: str | None) -> None:
