@@ -50,7 +50,7 @@ def start(
         )
 
     database.session.dataSource.register(ChangesSource)
-    options = {"address": database.address, "start": json.dumps(begin)}
+    options = {"url": database.address, "start": json.dumps(begin)}
     rows = database.session.readStream.format(NAME).options(**options).load()
     writer = rows.writeStream.foreachBatch(batch).option("checkpointLocation", checkpoint)
     return writer.trigger(**trigger).start()

@@ -47,7 +47,7 @@ class Database:
 
     def _by_arrow(self, columns: str, queries: Sequence[str], before: Sequence[str]) -> DataFrame:
         options = {
-            "address": self.address,
+            "url": self.address,
             "columns": columns,
             "queries": json.dumps(queries),
             "before": json.dumps(before),

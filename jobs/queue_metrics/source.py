@@ -28,7 +28,10 @@ class Piece(InputPartition):
 
 
 class PenstockSource(DataSource):
-    """Options: address (DSN), columns (DDL), queries, and before (what each transaction begins with): lists in JSON."""
+    """Options: url (a DSN; Spark hides options of this name), columns (DDL), queries, and before: lists in JSON.
+
+    Each transaction begins with the statements of `before`.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -45,7 +48,7 @@ class PieceReader(DataSourceReader):
     """A partition for each query."""
 
     def __init__(self, options: dict[str, str]) -> None:
-        self._address = options["address"]
+        self._address = options["url"]
         self._columns = options["columns"]
         self._queries = json.loads(options["queries"])
         self._before = json.loads(options["before"])

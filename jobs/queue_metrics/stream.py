@@ -26,7 +26,7 @@ Offset = dict[str, Any]
 
 
 class ChangesSource(DataSource):
-    """Options: address (DSN), start (an offset as JSON)."""
+    """Options: url (DSN), start (an offset as JSON)."""
 
     @classmethod
     def name(cls) -> str:
@@ -36,7 +36,7 @@ class ChangesSource(DataSource):
         return COLUMNS
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802
-        return ChangesReader(self.options["address"], json.loads(self.options["start"]))
+        return ChangesReader(self.options["url"], json.loads(self.options["start"]))
 
 
 class ChangesReader(DataSourceStreamReader):
