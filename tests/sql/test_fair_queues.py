@@ -224,10 +224,8 @@ def test_a_noisy_tenant_is_not_starved(db: Connection) -> None:
     db.execute("update queue.deferred set deferred_at = deferred_at - interval '11 seconds'")
     send_as(db, arn, "quiet", 400)
     served = tenants([d for _ in range(200) for d in receive(db, arn, 1)])
-    assert {"noisy", "quiet"} == set(
-        served
-    )  # each receive has a chance of a tenth: none in 200 is 1 in a billion
-    assert served.count("quiet") > served.count("noisy")
+    # Each receive has a chance of a tenth: none in 200 is 1 in a billion.
+    assert set(served) == {"noisy", "quiet"}
 
 
 def test_what_a_receive_hands_out_it_does_not_take_again(db: Connection) -> None:
