@@ -3,7 +3,8 @@
     infra/local/sam_build.sh .tools/sam/bin/sam
     .venv/bin/python -m benchmarks.cold_imports --repeat 9
 
-Each import is in a fresh interpreter that writes no bytecode, as on Lambda, where layers are read-only. The least of
+Each import is in a fresh interpreter that writes no bytecode, as on Lambda, where layers are read-only, and without
+site-packages: setuptools hooks itself into every import of a virtual environment, and is not in Lambda's. The least of
 the repeats is the cost, since other programs only add to it; the median beside it tells how busy the machine was.
 """
 
@@ -38,7 +39,7 @@ def functions(build: Path) -> Iterator[tuple[str, Path]]:
 def import_ms(python: Path, layer: Path, module: str, code: Path, driver: str) -> tuple[float, int]:
     """CPU milliseconds of one import, and how many modules there were then."""
     result = subprocess.run(
-        [python, "-c", SCRIPT, module],
+        [python, "-S", "-c", SCRIPT, module],
         cwd=code,
         env={
             "PATH": os.environ["PATH"],
