@@ -6,7 +6,7 @@ SHELL := /bin/bash
 
 # What `make test` installs. Without `metrics` (PySpark, 491 MB) the tests of jobs/ cannot run.
 TEST_LOCKS := dev metrics
-# `make clients DOOR=lambda`: which door the clients call; container, lambda or http-api (tests/clients/conftest.py)
+# `make clients DOOR=lambda`: which door the clients call; container, lambda, http-api or sam-local (tests/clients/conftest.py)
 DOOR ?= container
 # `make test WORKERS=8`
 WORKERS ?= 2

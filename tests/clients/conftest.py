@@ -3,6 +3,7 @@
 container   `penstock up --ephemeral`: everything that a newcomer has (the default)
 lambda      `make lambda`: what `sam build` made, by the load balancer's rules: each JSON action its own function
 http-api    the same, behind the routes of the HTTP API: one function for all that is not told by the path
+sam-local   `sam local start-api`, in containers; needs a Docker engine
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests.clients.sam_local import running_sam
 from tests.clients.service import ROOT, Door
+from tests.database import TestServer
 from tests.gateway_process import running_gateway
 from tests.up import Up, running
 
@@ -46,5 +49,9 @@ def up(request: pytest.FixtureRequest) -> Iterator[Door]:
                 build, "--ephemeral", "--most", "40", "--schedules-pause", "0.2", DATABASE_URL=""
             ) as gateway:
                 yield Functions(gateway.balancer if door == "lambda" else gateway.http_api)
+        case "sam-local":
+            server: TestServer = request.getfixturevalue("postgres")
+            with server.database() as database, running_sam(database.pooled_dsn) as address:
+                yield Functions(address)
         case other:
-            pytest.fail(f"PENSTOCK_DOOR is container, lambda or http-api, not {other}")
+            pytest.fail(f"PENSTOCK_DOOR is container, lambda, http-api or sam-local, not {other}")
