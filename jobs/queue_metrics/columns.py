@@ -6,15 +6,18 @@ received_us and finished_us are null for what has not happened. Times are bigint
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from .span import MINUTE
 
 Transform = Callable[[DataFrame], DataFrame]
+Batches = Iterator[pa.RecordBatch]
 
 WHOLE_QUEUE: Final = ""
 GROUP: Final = ("queue_id", "group_id")
@@ -65,3 +68,8 @@ def messages_of(raw: DataFrame) -> DataFrame:
         "outcome",
         *(name for name in ("state",) if name in raw.columns),
     )
+
+
+def mapped(rows: DataFrame, function: Callable[[Batches], Batches], schema: pa.Schema) -> DataFrame:
+    """What `function` makes of the batches of each partition."""
+    return rows.mapInArrow(function, from_arrow_schema(schema))

@@ -14,17 +14,17 @@ from .span import Span
 from .windows import in_windows
 
 Cut = Callable[[DataFrame], DataFrame]
-_BROADCAST_ROWS = 2_000_000
 _CUBE = ("sent_us", "received_us", "finished_us", "outcome", "messages", "oldest_us", "again")
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What all results need. `cut`: computes and stores a DataFrame that is used more than once."""
+    """What all results need. `cut`: computes and stores what is used twice. `messages`: about how many."""
 
     days: DataFrame
     span: Span
     cut: Cut
+    messages: int
 
 
 def windows(messages: DataFrame, live: DataFrame, frame: Frame) -> DataFrame:
@@ -60,16 +60,12 @@ def windows(messages: DataFrame, live: DataFrame, frame: Frame) -> DataFrame:
 
 def latencies(messages: DataFrame, others: DataFrame, named: DataFrame, frame: Frame) -> DataFrame:
     """Rows of metrics_latency. `others`: durations of the installation; `named`: the windows of groups that count."""
-    columns = ("measure", "at_us", "us", "negative", "bucket")
-    measured = messages.transform(latency.durations).unionByName(others).transform(latency.with_buckets)
-    counted = measured.transform(latency.buckets).transform(with_whole_queues(latency.COUNTED))
-    of_windows = counted.transform(in_windows(frame.days, frame.span)).transform(_only(named))
-    places = frame.cut(of_windows.transform(latency.merged).transform(latency.ranked))
-    wanted = frame.cut(places.transform(latency.open_ranks))
-    small = wanted.count() <= _BROADCAST_ROWS
-    values = measured.transform(with_whole_queues(columns)).transform(in_windows(frame.days, frame.span))
-    found = values.transform(latency.candidates(F.broadcast(wanted) if small else wanted))
-    return places.transform(latency.summaries(found))
+    measured = messages.transform(latency.durations).unionByName(others)
+    found = frame.cut(latency.summaries(measured, frame.span, frame.messages))
+    is_day = F.col("window_seconds") == 86400
+    days = latency.of_days(found.where(is_day), measured, frame.span, frame.cut)
+    complete = found.where(~is_day).unionByName(days, allowMissingColumns=True)
+    return complete.transform(_only(named)).transform(latency.named)
 
 
 def groups_of(rows: DataFrame) -> DataFrame:

@@ -136,7 +136,7 @@ def _compute(job: Job, snapshot: Snapshot, span: Span, live: DataFrame) -> None:
 def _write(
     job: Job, span: Span, messages: DataFrame, live: DataFrame, others: DataFrame, now: Snapshot
 ) -> None:
-    frame = results.Frame(calendar(job.database.session, span), span, job.cut)
+    frame = results.Frame(calendar(job.database.session, span), span, job.cut, job.run.rows_read)
     address = job.database.address
     with job.step("counts and depths of windows") as step:
         rows = job.cut(results.windows(messages, live, frame))

@@ -6,14 +6,18 @@ Executors write the pieces side by side; what Spark runs twice is written twice,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
 
 import psycopg
+import pyarrow as pa
+import pyarrow.compute as pc
 from psycopg import sql
 from pyspark.sql import DataFrame, Row
 
 from .address import SESSION, open_connection
+from .columns import Batches, mapped
 from .lines import LATENCY_COLUMNS, WINDOW_COLUMNS, Piece, lines, pieces, sql_name
 from .span import Span, moment
 
@@ -28,32 +32,54 @@ _FORECAST: Final = (
     "forecast_low",
     "forecast_high",
 )
-_BATCH_BYTES: Final = 2**18
+_NEWLINE: Final = "\n"
+WRITTEN: Final = pa.schema([("piece", pa.string()), ("rows", pa.int64())])
 
 
 def replace_windows(rows: DataFrame, table: str, span: Span, address: str) -> int:
     """Makes the windows of `span` in `queue.{table}` equal to `rows`. Returns how many rows there are now."""
     expected = dict(pieces(span))
-    sorted_lines = rows.transform(lines(COLUMNS[table])).repartition("piece").sortWithinPartitions("piece")
-    written = sorted_lines.rdd.mapPartitions(piece_writer(address, table, expected)).collect()
-    missing = expected.keys() - {name for name, _ in written}
+    in_pieces = rows.transform(lines(COLUMNS[table])).repartition("piece").sortWithinPartitions("piece")
+    written = mapped(in_pieces, piece_writer(address, table, expected), WRITTEN).collect()
+    missing = expected.keys() - {row["piece"] for row in written}
     with open_connection(address) as connection:
         for name in missing:
             _replace(connection, table, expected[name], ())
-    return sum(count for _, count in written)
+    return sum(row["rows"] for row in written)
 
 
 def piece_writer(
     address: str, table: str, expected: Mapping[str, Piece]
-) -> Callable[[Iterable[Row]], Iterator[tuple[str, int]]]:
+) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
     """What an executor does with a partition: writes its pieces, and tells their names and sizes."""
 
-    def write(rows: Iterable[Row]) -> Iterator[tuple[str, int]]:
+    def write(batches: Batches) -> Iterator[pa.RecordBatch]:
         with open_connection(address) as connection:
-            for name, group in groupby(rows, lambda row: row["piece"]):
-                yield name, _replace(connection, table, expected[name], (row["line"] for row in group))
+            for name, texts in groupby(_texts(batches), lambda text: text.piece):
+                count = _replace(connection, table, expected[name], texts)
+                yield pa.record_batch({"piece": [name], "rows": [count]}, WRITTEN)
 
     return write
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Lines of a piece."""
+
+    piece: str
+    rows: int
+    lines: bytes
+
+
+def _texts(batches: Batches) -> Iterator[Text]:
+    """Rows of a piece stand together, and so do the characters of their lines."""
+    for batch in batches:
+        ends = pc.run_end_encode(batch["piece"])
+        start = 0
+        for name, end in zip(ends.values.to_pylist(), ends.run_ends.to_pylist(), strict=True):
+            whole = pa.ListArray.from_arrays([0, end - start], batch["line"].slice(start, end - start))
+            yield Text(name, end - start, f"{pc.binary_join(whole, _NEWLINE)[0]}\n".encode())
+            start = end
 
 
 def replace_forecasts(rows: Sequence[Row], address: str) -> int:
@@ -69,7 +95,7 @@ def replace_forecasts(rows: Sequence[Row], address: str) -> int:
     return len(values)
 
 
-def _replace(connection: psycopg.Connection[Any], table: str, piece: Piece, rows: Iterable[str]) -> int:
+def _replace(connection: psycopg.Connection[Any], table: str, piece: Piece, texts: Iterable[Text]) -> int:
     names = sql.SQL(", ").join(sql.Identifier(sql_name(column)) for column in COLUMNS[table])
     name = sql.Identifier("queue", table)
     delete = sql.SQL(
@@ -80,25 +106,12 @@ def _replace(connection: psycopg.Connection[Any], table: str, piece: Piece, rows
         _begin(connection)
         cursor.execute(delete, (piece.window_seconds, piece.low, piece.high))
         with cursor.copy(sql.SQL("copy {} ({}) from stdin").format(name, names)) as copy:
-            for batch in _batches(rows):
-                copy.write("".join(batch))
-                count += len(batch)
+            for text in texts:
+                copy.write(text.lines)
+                count += text.rows
     return count
 
 
 def _begin(connection: psycopg.Connection[Any]) -> None:
     for statement in SESSION:
         connection.execute(statement.encode())
-
-
-def _batches(rows: Iterable[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    size = 0
-    for row in rows:
-        batch.append(row + "\n")
-        size += len(row)
-        if size >= _BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch

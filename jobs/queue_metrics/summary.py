@@ -1,0 +1,70 @@
+"""One row for each window and measure, from the durations in it: count, sum, exact percentiles, a sketch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from .sketch import PERCENTILES, Ints, bucket_of, lengths_of, rank_of, starts_of_runs, sums_of
+
+_SECOND: Final = 1_000_000
+# A sum of microseconds can exceed 64 bits: whole seconds and what is left are added apart.
+ADDED: Final = ("count", "seconds", "rest_us", "negative_count")
+LISTS: Final = ("sketch_buckets", "sketch_counts")
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """Lists of different lengths, one after the other: list k is values[offsets[k]:offsets[k + 1]]."""
+
+    offsets: Ints
+    values: Ints
+
+    def arrow(self, kind: pa.DataType) -> pa.ListArray:
+        return pa.ListArray.from_arrays(self.offsets.astype(np.int32), pa.array(self.values, kind))
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A row for each of `codes`, in their order. `ordered`: all durations of the row, least first."""
+
+    codes: Ints
+    columns: Mapping[str, Ints]
+    sketch: Mapping[str, Lists]
+    ordered: Lists
+
+
+def summarise(codes: Ints, us: Ints, negative: Ints) -> Summary:
+    """`codes` tells which row a duration belongs to. No duration in `us` is negative; `negative`: 1 for what was."""
+    order = np.lexsort((us, codes))
+    row, value = codes[order], us[order]
+    starts = starts_of_runs(row)
+    counts = lengths_of(starts, len(row))
+    columns = {
+        "count": counts,
+        "seconds": sums_of(value // _SECOND, starts),
+        "rest_us": sums_of(value % _SECOND, starts),
+        "negative_count": sums_of(negative[order], starts),
+        "max_us": value[starts + counts - 1],
+    }
+    for percent in PERCENTILES:
+        columns[f"p{percent}_us"] = value[starts + rank_of(counts, percent) - 1]
+    offsets = np.append(starts, len(row))
+    return Summary(row[starts], columns, _sketches(row, value, starts), Lists(offsets, value))
+
+
+def _sketches(row: Ints, value: Ints, starts: Ints) -> dict[str, Lists]:
+    """Values are in order, so those of a bucket are neighbours."""
+    bucket = bucket_of(value)
+    runs = starts_of_runs(row, bucket)
+    return sketch_lists(bucket[runs], lengths_of(runs, len(row)), np.searchsorted(runs, starts))
+
+
+def sketch_lists(buckets: Ints, counts: Ints, starts: Ints) -> dict[str, Lists]:
+    """Columns of a sketch: that of a row begins at its place in `starts`."""
+    offsets = np.append(starts, len(buckets))
+    return dict(zip(LISTS, (Lists(offsets, buckets), Lists(offsets, counts)), strict=True))
