@@ -79,24 +79,25 @@ class Durations:
         return coding, codes, row
 
 
-def summaries_of(span: Span) -> Callable[[Batches], Batches]:
-    """From batches of MEASURED, those of a partition, batches of SUMMARY."""
+def summaries_of(span: Span, few: int = FEW) -> Callable[[Batches], Batches]:
+    """From batches of MEASURED, those of a partition, batches of SUMMARY. `few` durations of a day's piece travel."""
     lengths = [Windows.of(span, seconds) for seconds in (60, 3600, DAY_SECONDS)]
 
     def summarise_partition(batches: Batches) -> Batches:
         measured = Durations.of(table_of(list(batches), MEASURED))
         for windows in lengths:
             if windows.count:
-                yield from _summaries(measured, windows).to_batches()
+                kept = few if windows.seconds == DAY_SECONDS else 0
+                yield from _summaries(measured, windows, kept).to_batches()
 
     return summarise_partition
 
 
-def _summaries(measured: Durations, windows: Windows) -> pa.Table:
+def _summaries(measured: Durations, windows: Windows, few: int) -> pa.Table:
     coding, codes, row = measured.in_windows(windows)
     us = measured.us[row]
     summary = summarise(codes, np.maximum(us, 0), (us < 0).astype(np.int64))
-    kept = summary.columns["count"] <= (FEW if windows.seconds == DAY_SECONDS else 0)
+    kept = summary.columns["count"] <= few
     return arrow_of(coding, summary, ordered=_only(summary.ordered, kept))
 
 

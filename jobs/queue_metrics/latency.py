@@ -24,7 +24,7 @@ from .keys import MEASURES
 from .sketch import PERCENTILES
 from .span import HOUR, Span
 
-_PARTITION_ROWS: Final = 1_500_000  # some 200 MB of a Python process
+_PARTITION_MESSAGES: Final = 500_000  # some 300 MB of a Python process
 _DAY: Final = ("queue_id", "group_id", "measure", "starts_us")
 
 
@@ -49,11 +49,12 @@ def of_installation(rows: DataFrame) -> DataFrame:
     return rows.select(queue, group, measure.alias("measure"), end.alias("at_us"), (end - begin).alias("us"))
 
 
-def summaries(measured: DataFrame, span: Span, rows: int) -> DataFrame:
-    """SUMMARY of windows of a minute and an hour, and of pieces of days. `rows`: about how many are measured."""
+def summaries(measured: DataFrame, span: Span, messages: int) -> DataFrame:
+    """SUMMARY of windows of a minute and an hour, and of pieces of days. `messages`: about how many are measured."""
     low, high = min(span.bounds(3600)[0], span.start_us), max(span.bounds(3600)[1], span.end_us)
     near = measured.where((F.col("at_us") >= low) & (F.col("at_us") < high))
-    partitions = math.ceil(rows / _PARTITION_ROWS) or 1
+    cores = measured.sparkSession.sparkContext.defaultParallelism
+    partitions = max(cores, math.ceil(messages / _PARTITION_MESSAGES))
     by_hour = near.repartition(partitions, "queue_id", floor_to(F.col("at_us"), HOUR))
     return mapped(by_hour, summaries_of(span), SUMMARY)
 
@@ -67,7 +68,7 @@ def of_days(
     wanted = open_days.select(*_DAY, F.explode("rank_buckets").alias("bucket")).distinct().collect()
     if not wanted:
         return days
-    found = mapped(measured, candidates_in(span, [tuple(row) for row in wanted]), FOUND)
+    found = cut(mapped(measured, candidates_in(span, [tuple(row) for row in wanted]), FOUND))
     in_order = F.array_sort(F.flatten(F.collect_list("us")))
     by_bucket = found.groupBy(*_DAY, "bucket").agg(in_order.alias("us"))
     rank = F.posexplode(F.arrays_zip("rank_buckets", "rank_places")).alias("number", "rank")
