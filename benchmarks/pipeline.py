@@ -1,6 +1,7 @@
 """The metrics job: time, memory and transactions for 1, 10, 50 million messages, beside plain SQL; and under load.
 
     python -m benchmarks.pipeline --messages 1000000,10000000      # a PostgreSQL and a Spark of its own
+    python -m benchmarks.pipeline --filled postgresql://…,…        # databases with such a history
     python -m benchmarks.pipeline --load                           # the service's throughput with and without the job
 
 A history of random fates over `days` days is written (tests/jobs/history_generator.py), and computed by the job in a
@@ -40,6 +41,9 @@ LONGEST = """
 select coalesce(extract(epoch from max(clock_timestamp() - xact_start)), 0)::float8
 from pg_stat_activity where xact_start is not null and pid <> pg_backend_pid() and backend_type = 'client backend'
 """
+HISTORY = """
+select (select sum(cardinality(sent_at)) from queue.history)::bigint,
+    (select sum(pg_table_size(relid)) from pg_partition_tree('queue.history'))::bigint"""
 
 
 @dataclass(slots=True)
@@ -58,18 +62,32 @@ def main() -> int:
     """Prints the figures and writes the results file."""
     options = parser().parse_args()
     load = host_load()
-    sizes = [int(size) for size in options.messages.split(",")]
-    with ephemeral_state() as folder, server(folder) as postgres:
-        facts: dict[str, object] = {"commit": commit(), "postgresql": shown_settings(postgres.service_dsn())}
-        lines = (
-            [under_load(postgres)] if options.load else [measure(postgres, size, options) for size in sizes]
-        )
+    lines = measured_filled(options) if options.filled else measured_own(options)
     for line in lines:
         print(line)
     if not options.no_results:
-        settings = {"messages": sizes, "days": options.days, "queues": options.queues, "load": options.load}
-        write_results("pipeline", [facts | line for line in lines], settings, machine(), load)
+        settings = {"days": options.days, "queues": options.queues, "load": options.load}
+        write_results("pipeline", lines, settings, machine(), load)
     return 0
+
+
+def measured_own(options: argparse.Namespace) -> list[dict[str, object]]:
+    """With a PostgreSQL of its own, which is gone afterwards."""
+    with ephemeral_state() as folder, server(folder) as postgres:
+        facts = facts_of(postgres.service_dsn())
+        if options.load:
+            return [facts | under_load(postgres)]
+        sizes = [int(size) for size in options.messages.split(",")]
+        return [facts | measure(postgres, size, options) for size in sizes]
+
+
+def measured_filled(options: argparse.Namespace) -> list[dict[str, object]]:
+    """What `measure` would have filled is there."""
+    return [facts_of(dsn) | measure_database(dsn, options) for dsn in options.filled.split(",")]
+
+
+def facts_of(dsn: str) -> dict[str, object]:
+    return {"commit": commit(), "postgresql": shown_settings(dsn)}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -79,6 +97,8 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--days", type=int, default=7)
     made.add_argument("--queues", type=int, default=9)
+    made.add_argument("--filled", default="", metavar="DSN,DSN", help="databases that are filled already")
+    made.add_argument("--once", action="store_true", help="leave the second run of the job out")
     made.add_argument("--no-sql", action="store_true", help="leave plain SQL out")
     made.add_argument("--load", action="store_true", help="measure the service instead")
     made.add_argument("--no-results", action="store_true", help="write no results file")
@@ -98,22 +118,33 @@ def measure(postgres: Postgres, messages: int, options: argparse.Namespace) -> d
         administration.execute(f"create database {name} owner {ROLE}".encode())
     dsn = postgres.service_dsn(name)
     migrate(dsn, role=ROLE)
-    span = history_generator.Span(date(2026, 3, 25), options.days, "Europe/Berlin")
+    span = span_of(options)
     with psycopg.connect(dsn, autocommit=True) as connection:
         history_generator.write(connection, span, history_generator.Mixture(messages, options.queues))
-        size = connection.execute(
-            "select sum(pg_table_size(relid))::bigint from pg_partition_tree('queue.history')"
-        ).fetchone()
-    arguments = ["--from", span.from_at.isoformat(), "--to", span.to_at.isoformat()]
-    runs = [job(dsn, arguments) for _ in range(2)]
-    line: dict[str, object] = {"messages": messages, "history_bytes": size[0] if size else 0}
-    line |= {"first": figures(runs[0], messages), "again": figures(runs[1], messages)}
-    if not options.no_sql:
-        line["sql_seconds"] = round(plain_sql(dsn, span), 1)
-    line["rows"] = written(dsn)
+    line = measure_database(dsn, options)
     with psycopg.connect(postgres.superuser_dsn(), autocommit=True) as administration:
         administration.execute(f"drop database {name} with (force)".encode())
     return line
+
+
+def span_of(options: argparse.Namespace) -> history_generator.Span:
+    return history_generator.Span(date(2026, 3, 25), options.days, "Europe/Berlin")
+
+
+def measure_database(dsn: str, options: argparse.Namespace) -> dict[str, object]:
+    """The job and plain SQL on a filled database."""
+    span = span_of(options)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        row = connection.execute(HISTORY.encode()).fetchone()
+    assert row is not None
+    messages, size = row
+    arguments = ["--from", span.from_at.isoformat(), "--to", span.to_at.isoformat()]
+    line: dict[str, object] = {"messages": messages, "history_bytes": size}
+    for name in ("first",) if options.once else ("first", "again"):
+        line[name] = figures(job(dsn, arguments), messages)
+    if not options.no_sql:
+        line["sql_seconds"] = round(plain_sql(dsn, span), 1)
+    return line | {"rows": written(dsn)}
 
 
 def job(dsn: str, arguments: list[str]) -> Watch:

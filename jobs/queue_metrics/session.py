@@ -28,6 +28,8 @@ OURS: Final = {
     "spark.ui.showConsoleProgress": "true" if sys.stderr.isatty() else "false",
     "spark.sql.shuffle.partitions": "16",
     "spark.driver.memory": "2g",
+    # Stored rows are arrays of 1 MiB and some bytes. In G1 each takes two of the regions of a heap of this size.
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
 }
 
 
