@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
-# What `make test` installs. Without `metrics` (PySpark, 491 MB) the tests of jobs/ cannot run.
+# What `make test` installs. Without `metrics` (PySpark, numpy, pandas, Arrow: 750 MB) the tests of jobs/ cannot run.
 TEST_LOCKS := dev metrics
 # `make clients DOOR=lambda`: which door the clients call; container, lambda, http-api or sam-local (tests/clients/conftest.py)
 DOOR ?= container

@@ -837,6 +837,10 @@ function queue.clean_dropped(p_queue_id integer, p_limit integer)
     returns bigint
     language plpgsql;
 
+function queue.clean_metrics(p_limit integer, p_days integer)
+    returns bigint
+    language plpgsql;
+
 function queue.clean_schedule_runs(p_limit integer, p_seconds integer)
     returns bigint
     language plpgsql;

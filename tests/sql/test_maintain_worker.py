@@ -15,6 +15,15 @@ from tests.sql.conftest import Connect
 
 SETTINGS = Settings.read({"QUEUE_MAINTAIN_INTERVAL_MS": "3600000"})
 PAUSE_IS_OVER = "update queue.worker_position set ran_at = ran_at - interval '2 hours'"
+COUNTS = (
+    "arrivals, deliveries, redeliveries, deletions, dead_lettered, purged, expired, moved, depth, waiting,"
+    " received"
+)
+DURATIONS = "measure, count, sum_us, p50_us, p90_us, p95_us, p99_us, max_us, sketch_buckets, sketch_counts"
+WINDOWS = (
+    ("metrics_window", COUNTS, ", ".join("0" * 11)),
+    ("metrics_latency", DURATIONS, "'lag', 1, 1, 1, 1, 1, 1, 1, '{0}', '{1}'"),
+)
 
 
 @pytest.fixture
@@ -53,6 +62,21 @@ def test_what_belongs_to_no_queue_is_cleaned_without_any_queue(db: Connection) -
     db.execute("insert into queue.watcher values (1, now() - interval '1 hour', gen_random_uuid())")
     maintain.run_once(SETTINGS, Calls(db))
     assert value(db, "select count(*) from queue.watcher") == 0
+
+
+def test_old_windows_of_metrics_are_cleaned(db: Connection) -> None:
+    """QUEUE_METRICS_DAYS is 30: minutes for 30 days, hours for 360, days for ever."""
+    ages = [(60, 29), (60, 31), (3600, 359), (3600, 361), (86400, 31), (86400, 9999)]
+    for table, columns, values in WINDOWS:
+        query = f"""insert into queue.{table} (window_seconds, queue_id, starts_at, ends_at, {columns})
+            select %(s)s, 1, t, t + %(s)s * interval '1 second', {values}
+            from (select now() - %(d)s * interval '1 day' as t) t"""
+        with db.cursor() as cursor:
+            cursor.executemany(query.encode(), [{"s": seconds, "d": days} for seconds, days in ages])
+    assert maintain.run_once(SETTINGS, Calls(db))["rows"] == 4
+    for table, _, _ in WINDOWS:
+        left = db.execute(f"select window_seconds, now()::date - starts_at::date from queue.{table}".encode())
+        assert sorted(left.fetchall()) == [ages[0], ages[2], ages[4], ages[5]]
 
 
 def test_workers_side_by_side_clean_and_count_once(

@@ -125,6 +125,8 @@ SETTINGS: Final = (
             "them.", secret=True),
     Setting("QUEUE_HISTORY_DAYS", 30, "days", "How long it is kept what became of each message (without its "
             "body), for metrics.", 1),
+    Setting("QUEUE_METRICS_DAYS", 30, "days", "How long the metrics job's windows of a minute are kept; those of an "
+            "hour 12 times as long, those of a day for ever.", 1, 36_500),
     Setting("QUEUE_METRICS_TIMEZONE", "UTC", "time zone", "Whose calendar days the metrics of a day are of, such as "
             "`Europe/Berlin`. After a change, days are computed anew with `--from`, see [metrics.md](metrics.md)."),
     Setting("QUEUE_METRICS_MAX_QUEUES", 1000, "queues", "How many queues `/metrics` names; what the others have is "
@@ -195,6 +197,7 @@ class Settings:
     webhook_allow_cidrs: str
     webhook_signing_secret: str = field(repr=False)
     queue_history_days: int
+    queue_metrics_days: int
     queue_metrics_timezone: str
     queue_metrics_max_queues: int
     queue_metrics_interval_ms: int

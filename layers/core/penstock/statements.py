@@ -194,4 +194,5 @@ FIRE_SCHEDULES = Statement(
 )
 CLAIM_SCHEDULE_RETRIES = Statement("queue.claim_schedule_retries", ("int4",))
 FIRE_SCHEDULE_RETRIES = Statement("queue.fire_schedule_retries", ("int8[]", "jsonb[]"))
+CLEAN_METRICS = Statement("queue.clean_metrics", ("int4", "int4"))
 CLEAN_SCHEDULE_RUNS = Statement("queue.clean_schedule_runs", ("int4", "int4"))

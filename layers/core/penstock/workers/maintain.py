@@ -1,5 +1,5 @@
 """Cleans: acknowledged messages, what is past its retention, deleted queues, old deduplication ids and history,
-old runs of schedules. Brings statistics up to date where autovacuum is late.
+old runs of schedules, old windows of metrics. Brings statistics up to date where autovacuum is late.
 
 All processes and functions share one round through the queues: each takes the next few, none takes the same. The next
 round begins QUEUE_MAINTAIN_INTERVAL_MS after the end of the last one, whoever ended it. A run is bounded in time and
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..settings import Settings
 from ..statements import (
+    CLEAN_METRICS,
     CLEAN_SCHEDULE_RUNS,
     MAINTAIN_INSTALLATION,
     MAINTAIN_QUEUE,
@@ -51,6 +52,7 @@ def _maintain_installation(settings: Settings, connection: "Calls", counts: dict
     counts["rows"] += number(
         connection, CLEAN_SCHEDULE_RUNS, ROWS_A_TABLE, settings.queue_schedule_history_seconds
     )
+    counts["rows"] += number(connection, CLEAN_METRICS, ROWS_A_TABLE, settings.queue_metrics_days)
     counts["analyzed"] += number(connection, REFRESH_STATISTICS)
 
 

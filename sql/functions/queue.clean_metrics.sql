@@ -1,0 +1,29 @@
+-- queue.clean_metrics(limit, days): removes windows of a minute that began more than p_days days ago, and those of an hour
+-- after 12 times as long; windows of a day stay. At most p_limit of each table and length. Returns how many rows.
+-- Indexes: metrics_window_starts_at, metrics_latency_starts_at. Called by: the worker `maintain`.
+create or replace function queue.clean_metrics(p_limit int, p_days int) returns bigint
+language plpgsql as $$
+declare
+    v_removed bigint := 0;
+    v_rows bigint;
+    v_kept record;
+begin
+    for v_kept in
+        select k.seconds, clock_timestamp() - k.days * interval '1 day' as since
+        from (values (60, p_days::bigint), (3600, 12 * p_days::bigint)) k(seconds, days)
+    loop
+        delete from queue.metrics_window w where w.ctid = any (array(
+            select e.ctid from queue.metrics_window e
+            where e.window_seconds = v_kept.seconds and e.starts_at < v_kept.since
+            order by e.starts_at limit p_limit for update skip locked));
+        get diagnostics v_rows = row_count;
+        v_removed := v_removed + v_rows;
+        delete from queue.metrics_latency l where l.ctid = any (array(
+            select e.ctid from queue.metrics_latency e
+            where e.window_seconds = v_kept.seconds and e.starts_at < v_kept.since
+            order by e.starts_at limit p_limit for update skip locked));
+        get diagnostics v_rows = row_count;
+        v_removed := v_removed + v_rows;
+    end loop;
+    return v_removed;
+end $$;
