@@ -17,6 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from .span import MINUTE
 
 Transform = Callable[[DataFrame], DataFrame]
+Cut = Callable[[DataFrame], DataFrame]
 Batches = Iterator[pa.RecordBatch]
 
 WHOLE_QUEUE: Final = ""

@@ -11,13 +11,12 @@ sorts and counts them (`durations`), and puts days together (`days`).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from .columns import GROUP, WHOLE_QUEUE, floor_to, mapped
+from .columns import GROUP, WHOLE_QUEUE, Cut, Transform, floor_to, mapped
 from .days import DAY, FOUND, candidates_in, merged_days
 from .durations import SUMMARY, summaries_of
 from .keys import MEASURES
@@ -26,6 +25,7 @@ from .span import HOUR, Span
 
 _PARTITION_MESSAGES: Final = 500_000  # some 300 MB of a Python process
 _DAY: Final = ("queue_id", "group_id", "measure", "starts_us")
+_PERCENTILES: Final = tuple(f"p{percent}_us" for percent in PERCENTILES)
 
 
 def durations(messages: DataFrame) -> DataFrame:
@@ -59,37 +59,33 @@ def summaries(measured: DataFrame, span: Span, messages: int) -> DataFrame:
     return mapped(by_hour, summaries_of(span), SUMMARY)
 
 
-def of_days(
-    pieces: DataFrame, measured: DataFrame, span: Span, cut: Callable[[DataFrame], DataFrame]
-) -> DataFrame:
-    """Windows of days, complete."""
+def of_days(pieces: DataFrame, measured: DataFrame, span: Span, cut: Cut) -> DataFrame:
+    """Windows of days, complete. `cut`: computes and stores what is used twice."""
     days = cut(mapped(pieces.repartition("queue_id", "starts_us"), merged_days(span), DAY))
-    open_days = days.where("rank_buckets is not null")
-    wanted = open_days.select(*_DAY, F.explode("rank_buckets").alias("bucket")).distinct().collect()
+    many = days.where("rank_buckets is not null")
+    wanted = many.select(*_DAY, F.explode("rank_buckets")).distinct().collect()
     if not wanted:
         return days
-    found = cut(mapped(measured, candidates_in(span, [tuple(row) for row in wanted]), FOUND))
-    in_order = F.array_sort(F.flatten(F.collect_list("us")))
-    by_bucket = found.groupBy(*_DAY, "bucket").agg(in_order.alias("us"))
-    rank = F.posexplode(F.arrays_zip("rank_buckets", "rank_places")).alias("number", "rank")
-    places = open_days.select(*_DAY, rank).select(
-        *_DAY, "number", F.col("rank.rank_buckets").alias("bucket"), F.col("rank.rank_places").alias("place")
-    )
-    value = F.element_at("us", F.col("place").cast("int"))
-    values = (
-        places.join(by_bucket, [*_DAY, "bucket"])
-        .groupBy(*_DAY)
-        .agg(
-            *(
-                F.max(F.when(F.col("number") == number, value)).alias(f"found{percent}")
-                for number, percent in enumerate(PERCENTILES)
-            )
+    found = mapped(measured, candidates_in(span, [tuple(row) for row in wanted]), FOUND)
+    joined = days.join(F.broadcast(cut(many.transform(_looked_up(found)))), [*_DAY], "left")
+    return joined.withColumns({name: F.coalesce(f"found_{name}", name) for name in _PERCENTILES})
+
+
+def _looked_up(found: DataFrame) -> Transform:
+    """Of windows with ranks in buckets: the key, and found_p50_us …, from `found`, the durations of these buckets."""
+    in_order = F.array_sort(F.flatten(F.collect_list("us"))).alias("us")
+    buckets = found.groupBy(*_DAY, F.col("bucket").alias("rank_buckets")).agg(in_order)
+
+    def transform(windows: DataFrame) -> DataFrame:
+        ranks = F.arrays_zip(F.array(*map(F.lit, _PERCENTILES)).alias("name"), "rank_buckets", "rank_places")
+        values = windows.select(*_DAY, F.inline(ranks)).join(buckets, [*_DAY, "rank_buckets"])
+        value = F.element_at("us", F.col("rank_places").cast("int"))
+        columns = (
+            F.max(F.when(F.col("name") == name, value)).alias(f"found_{name}") for name in _PERCENTILES
         )
-    )
-    joined = days.join(F.broadcast(values), [*_DAY], "left")
-    return joined.withColumns(
-        {f"p{percent}_us": F.coalesce(f"found{percent}", f"p{percent}_us") for percent in PERCENTILES}
-    )
+        return values.groupBy(*_DAY).agg(*columns)
+
+    return transform
 
 
 def named(summaries_: DataFrame) -> DataFrame:

@@ -9,11 +9,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from . import latency, occupancy, transforms
-from .columns import GROUP, WHOLE_QUEUE, WINDOW, with_whole_queues
+from .columns import GROUP, WHOLE_QUEUE, WINDOW, Cut, with_whole_queues
 from .span import Span
 from .windows import in_windows
 
-Cut = Callable[[DataFrame], DataFrame]
 _CUBE = ("sent_us", "received_us", "finished_us", "outcome", "messages", "oldest_us", "again")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,18 +11,21 @@ from pyspark.sql import DataFrame, SparkSession
 from jobs.queue_metrics.session import open_session
 
 # For small DataFrames: compiling takes longer than interpreting. `slow` tests set it back.
-INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+INTERPRETED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    os.environ["JAVA_TOOL_OPTIONS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    session = open_session("local[2]", **INTERPRETED, **{"spark.sql.shuffle.partitions": "2"})
+    session = open_session("local[2]", **INTERPRETED)
     try:
         yield session
     finally:
         session.stop()
-        del os.environ["JAVA_TOOL_OPTIONS"]
 
 
 def rows_of(frame: DataFrame, *columns: str) -> list[tuple[Any, ...]]:
