@@ -16,10 +16,12 @@ from jobs.queue_metrics import continuous, main
 from jobs.queue_metrics.ledger import last_run
 from jobs.queue_metrics.read import Database as Source
 from jobs.queue_metrics.run import Asked, compute
+from jobs.queue_metrics.session import OURS
 from jobs.queue_metrics.snapshot import held_snapshot
 from jobs.queue_metrics.stream import ChangesReader, newest_offset
 from tests.database import Database, TestServer
 from tests.jobs import history_generator, oracle
+from tests.jobs.conftest import INTERPRETED
 from tests.jobs.history_generator import Mixture, Span
 
 pytestmark = pytest.mark.xdist_group("spark")
@@ -294,10 +296,25 @@ def test_bad_arguments(
     assert capsys.readouterr().err.startswith("queue_metrics: ")
 
 
+@pytest.fixture
+def compiled(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session as users have it."""
+    usual = {
+        "spark.sql.codegen.wholeStage": "true",
+        "spark.sql.codegen.factoryMode": "FALLBACK",
+        "spark.sql.shuffle.partitions": OURS["spark.sql.shuffle.partitions"],
+    }
+    for name, value in usual.items():
+        spark.conf.set(name, value)
+    yield spark
+    for name in usual:
+        spark.conf.set(name, INTERPRETED[name])
+
+
 @pytest.mark.slow
-def test_a_million_messages(spark: SparkSession, database: Database) -> None:
+def test_a_million_messages(compiled: SparkSession, database: Database) -> None:
     """As above, compiled, in several pieces, with percentiles that need a second look."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         history_generator.write(connection, CHANGING_CLOCKS, Mixture(1_000_000))
-        shot(spark, database, CHANGING_CLOCKS)
+        shot(compiled, database, CHANGING_CLOCKS)
         check_against_sql(connection, CHANGING_CLOCKS)
