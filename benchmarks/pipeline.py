@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from statistics import median
 
 import psycopg
 
@@ -30,10 +31,13 @@ from penstock_web.local.state import ephemeral_state
 from tests.jobs import history_generator, oracle
 
 from .cpu import Meter
+from .fleet import Fleet
 from .host import host_load, machine
-from .penstock import commit
+from .outcome import Plan
+from .penstock import Penstock, commit
 from .postgres import postmaster_of, shown_settings
 from .report import write_results
+from .scenarios import SCENARIOS
 
 ROOT = Path(__file__).parents[1]
 SAMPLE_SECONDS = 0.5
@@ -41,6 +45,11 @@ LONGEST = """
 select coalesce(extract(epoch from max(clock_timestamp() - xact_start)), 0)::float8
 from pg_stat_activity where xact_start is not null and pid <> pg_backend_pid() and backend_type = 'client backend'
 """
+LOAD = SCENARIOS["warski"]
+LOAD_PLAN = Plan(16, 60_000, 100)
+LOAD_HISTORY = 200_000
+LOAD_RUNS = 3
+LOAD_SECONDS = 180.0  # the job may take longer, while the service takes what it can get
 HISTORY = """
 select (select sum(cardinality(sent_at)) from queue.history)::bigint,
     (select sum(pg_table_size(relid)) from pg_partition_tree('queue.history'))::bigint"""
@@ -73,11 +82,11 @@ def main() -> int:
 
 def measured_own(options: argparse.Namespace) -> list[dict[str, object]]:
     """With a PostgreSQL of its own, which is gone afterwards."""
+    if options.load:
+        return [under_load()]
+    sizes = [int(size) for size in options.messages.split(",")]
     with ephemeral_state() as folder, server(folder) as postgres:
         facts = facts_of(postgres.service_dsn())
-        if options.load:
-            return [facts | under_load(postgres)]
-        sizes = [int(size) for size in options.messages.split(",")]
         return [facts | measure(postgres, size, options) for size in sizes]
 
 
@@ -215,58 +224,61 @@ def written(dsn: str) -> dict[str, int]:
     return counts
 
 
-def under_load(postgres: Postgres) -> dict[str, object]:
-    """Messages a second through the SQL functions, without the job, with it, and without again."""
-    dsn = postgres.service_dsn()
-    migrate(dsn, role=ROLE)
-    yesterday = (datetime.now(UTC) - timedelta(days=1)).date()
-    span = history_generator.Span(yesterday, 1)
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        history_generator.write(connection, span, history_generator.Mixture(1_000_000))
-        connection.execute("select queue.create('load')")
-    quiet = [cycles(dsn, 30.0)]
-    began, ended = time.monotonic(), threading.Event()
+def under_load() -> dict[str, object]:
+    """Messages a second through the service without the job, while it runs, and without again."""
+    fleet = Fleet(1)
+    penstock = Penstock(fleet)
+    penstock.start()
+    try:
+        yesterday = (datetime.now(UTC) - timedelta(days=1)).date()
+        with psycopg.connect(penstock.dsn, autocommit=True) as connection:
+            span = history_generator.Span(yesterday, 1)
+            history_generator.write(connection, span, history_generator.Mixture(LOAD_HISTORY))
+        penstock.run(LOAD, LOAD_PLAN)
+        quiet = [rate(penstock) for _ in range(LOAD_RUNS)]
+        watch, busy = while_job_runs(penstock)
+        quiet += [rate(penstock) for _ in range(LOAD_RUNS)]
+    finally:
+        penstock.stop()
+        fleet.close()
+    ratio = median(busy) / median(quiet)
+    figures_ = {
+        "without_job": quiet,
+        "with_job": busy,
+        "ratio": round(ratio, 3),
+        "job": figures(watch, LOAD_HISTORY),
+    }
+    return {"commit": commit(), **figures_}
+
+
+def while_job_runs(penstock: Penstock) -> tuple[Watch, list[int]]:
+    """What was seen of the job, and the rates of runs that began and ended while it ran."""
+    ended, watches, rates = threading.Event(), list[Watch](), list[int]()
 
     def work() -> None:
         try:
-            job(dsn, ["--quiet"])
+            watches.append(job(penstock.dsn, ["--quiet"]))
         finally:
             ended.set()
 
-    running = threading.Thread(target=work)
-    running.start()
-    busy = cycles(dsn, None, ended)
-    running.join()
-    quiet.append(cycles(dsn, 30.0))
-    return {
-        "without_job": [round(rate) for rate in quiet],
-        "with_job": round(busy),
-        "job_seconds": round(time.monotonic() - began - 30, 1),
-        "ratio": round(busy / max(sum(quiet) / len(quiet), 1e-9), 3),
-    }
+    worker = threading.Thread(target=work)
+    worker.start()
+    until = time.monotonic() + LOAD_SECONDS
+    while time.monotonic() < until:
+        found = rate(penstock)
+        if ended.is_set():
+            break
+        rates.append(found)
+    worker.join()
+    return watches[0], rates
 
 
-def cycles(dsn: str, seconds: float | None, ended: threading.Event | None = None) -> float:
-    """Messages a second that four clients send, receive and delete in tens, until the time is over or `ended`."""
-    stop, done = threading.Event(), [0] * 4
-
-    def client(number: int) -> None:
-        with psycopg.connect(dsn, autocommit=True) as connection:
-            while not stop.is_set():
-                connection.execute("select queue.send_batch('load', array_fill('{}'::jsonb, array[10]))")
-                done[number] += connection.execute("select * from queue.pop('load', 10)").rowcount
-
-    threads = [threading.Thread(target=client, args=(number,)) for number in range(4)]
-    began = time.monotonic()
-    for thread in threads:
-        thread.start()
-    (ended or stop).wait(seconds)
-    took = time.monotonic() - began
-    total = sum(done)
-    stop.set()
-    for thread in threads:
-        thread.join()
-    return total / took
+def rate(penstock: Penstock) -> int:
+    """Of one run. Raises RuntimeError when a message was lost or came twice."""
+    outcome = penstock.run(LOAD, LOAD_PLAN)
+    if not outcome.valid:
+        raise RuntimeError(f"{outcome.verdict}, {outcome.bad_samples}")
+    return round(outcome.messages_per_second)
 
 
 if __name__ == "__main__":

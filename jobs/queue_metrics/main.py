@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 from zoneinfo import ZoneInfo
 
 import psycopg
@@ -19,8 +20,11 @@ from .continuous import follow
 from .java import NoJavaError
 from .read import Database
 from .run import Asked, aloud, compute, silent
-from .session import open_session
+from .session import open_session, submitted
 from .span import zone_of
+
+# The least that a machine knows: the service's throughput counts, the job can wait.
+NICE: Final = 19
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -55,6 +59,13 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--jdbc-jar", metavar="PATH", help="read by JDBC with this driver instead of by Arrow")
     made.add_argument("--data-dir", type=Path, metavar="PATH", help="state folder of the local service")
+    made.add_argument(
+        "--nice",
+        type=int,
+        default=NICE,
+        help="how far everything else on this machine goes first, 0 to 19; default: %(default)s; "
+        "spark-submit decides for itself",
+    )
     made.add_argument("--quiet", action="store_true", help="no progress on standard error")
     return made
 
@@ -64,6 +75,8 @@ def _run(options: argparse.Namespace) -> int:
     zone = zone_of(settings.queue_metrics_timezone)
     asked = Asked(zone, instant(options.start, zone), instant(options.end, zone))
     address = database_address(settings, options.data_dir)
+    if not submitted():
+        os.nice(options.nice)
     session = open_session(options.master, options.jdbc_jar or "")
     database = Database(session, address, jdbc=bool(options.jdbc_jar))
     say = silent if options.quiet else aloud
