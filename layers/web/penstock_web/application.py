@@ -42,7 +42,7 @@ class Application(RestApplication):
         super().__init__(environment, self._drive)
         self._world = world
         self._deadlines = Deadlines(environment.settings.queue_request_timeout_seconds)
-        self._hot_path = HotPath(environment, world, self._deadlines)
+        self.hot_path = HotPath(environment, world, self._deadlines)
         self._meter = world.meter
         settings = environment.settings
         self.include_router(health_router(world.pool.fetch, localstack=settings.queue_localstack_health))
@@ -52,8 +52,8 @@ class Application(RestApplication):
         """One request (or uvicorn's lifespan)."""
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
-        elif self._hot_path.answers(scope["method"], scope["path"]):
-            await self._hot_path(scope, receive, send)
+        elif self.hot_path.answers(scope["method"], scope["path"]):
+            await self.hot_path(scope, receive, send)
         else:
             await self._rest(scope, receive, send)
 

@@ -8,7 +8,7 @@ no timer and no task for it, only an entry in a dictionary that is looked throug
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from enum import Enum
-from typing import Any
+from typing import Any, Protocol
 
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
@@ -22,6 +22,19 @@ class Ended(Enum):
 
     OVERDUE = "the request took too long"
     LEFT = "the client closed the connection"
+
+
+class Stay(Protocol):
+    """A request under way, as those see it who measure its time."""
+
+    def pause(self) -> None:
+        """A wait begins: it is not counted, and the client may leave during it."""
+
+    def resume(self) -> None:
+        """The wait is over: the time counts afresh."""
+
+    def end(self, reason: Ended) -> None:
+        """Cuts the request short."""
 
 
 class Visit:
@@ -75,7 +88,8 @@ class Deadlines:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._timer: asyncio.TimerHandle | None = None
-        self.due: dict[Visit, float] = {}  # soonest first, since every visit may last equally long
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self.due: dict[Stay, float] = {}  # soonest first, since every visit may last equally long
 
     def enter(self, receive: Receive) -> Visit:
         """A visit of the current task begins. `receive` is the ASGI callable that tells when the client leaves."""
@@ -83,9 +97,9 @@ class Deadlines:
         self.add(visit)
         return visit
 
-    def add(self, visit: Visit) -> None:
+    def add(self, visit: Stay) -> None:
         """Counts the time of a visit from now on."""
-        loop = asyncio.get_running_loop()
+        loop = self._loop = self._loop or asyncio.get_running_loop()
         self.due[visit] = loop.time() + self._seconds
         if self._timer is None:
             self._timer = loop.call_later(SWEEP_SECONDS, self._sweep)

@@ -8,10 +8,10 @@ from typing import Any
 
 from penstock import pgarray
 from penstock.calls import call_of
-from penstock.effects import Operation, Pause, Row, Rows, Sql, Take, Wait, Wake, Woken
+from penstock.effects import Effect, Operation, Pause, Row, Rows, Sql, Take, Wait, Wake, Woken
 from penstock.statements import RECEIVE_ATTEMPT
 
-from .attendance import Visit
+from .attendance import Stay
 from .batcher import Batcher
 from .hub import Hub
 from .metrics.meter import Meter
@@ -35,14 +35,40 @@ class World:
 class Drive:
     """One operation under way. `ticket`: its place among those who wait, which it keeps after an empty look."""
 
-    __slots__ = ("empty", "ticket", "visit", "world")
+    __slots__ = ("empty", "stay", "ticket", "world")
 
-    def __init__(self, world: World, visit: Visit | None) -> None:
+    def __init__(self, world: World, stay: Stay | None) -> None:
         self.world = world
-        self.visit = visit
+        self.stay = stay
         self.ticket: int | None = None
         self.empty: str | None = None
         """The queue that was looked at last, if nothing was there."""
+
+    async def run(self, operation: Operation, effect: Effect | None = None) -> Any:
+        """The operation's result; `effect`: what it has asked for already. Raises what `drive` raises."""
+        try:
+            if effect is None:
+                effect = next(operation)
+            while True:
+                if isinstance(effect, (Rows, Take)):  # the hot ones, one coroutine less
+                    effect = operation.send(await self.merged(effect))
+                elif isinstance(effect, Wake):
+                    self.wake(effect)
+                    effect = operation.send(None)
+                else:
+                    effect = operation.send(await self.answer(effect))
+        except StopIteration as end:
+            self.ended()
+            return end.value
+
+    def ended(self) -> None:
+        """The operation has its result."""
+        if self.empty is not None:
+            self.world.meter.queues.empty(self.empty)
+
+    def wake(self, effect: Wake) -> None:
+        """Tells those who wait in this process."""
+        self.world.hub.wake(effect.queue_arn, effect.count, effect.woken)
 
     async def answer(self, effect: Sql | Wait | Pause) -> list[Row] | Woken | bool:
         """What the world says to an effect that is not merged."""
@@ -59,34 +85,39 @@ class Drive:
         return rows
 
     async def merged(self, effect: Rows | Take) -> list[Row]:
-        """The rows of an effect that may share its call, or need none: a newcomer lines up with those who wait."""
-        if isinstance(effect, Take) and effect.may_wait and self.is_newcomer_to_a_line(effect.queue_arn):
-            self.empty = effect.queue_arn
+        """The rows of an effect that may share its call, or need none."""
+        if self.joins_a_line(effect):
             return [EMPTY_LOOK]
-        started = perf_counter()
         answer = self.world.batcher.submit(effect)
+        started = perf_counter()
         try:
             rows = await answer
         except asyncio.CancelledError:
             self.world.batcher.abandon(effect, answer)
             raise
-        self.world.meter.queues.observe(effect, rows, perf_counter() - started)
+        self.arrived(effect, rows, perf_counter() - started)
+        return rows
+
+    def joins_a_line(self, effect: Rows | Take) -> bool:
+        """Whether others wait for the queue and this newcomer lines up, without a look. Not on FIFO queues: an empty
+        look says little there, since a look passes over groups that others have locked."""
+        if not isinstance(effect, Take) or not effect.may_wait or self.ticket is not None:
+            return False
+        arn = effect.queue_arn
+        if not self.world.hub.is_waited_for(arn) or arn.endswith(".fifo"):
+            return False
+        self.empty = arn
+        return True
+
+    def arrived(self, effect: Rows | Take, rows: list[Row], seconds: float) -> None:
+        """The rows of an effect came after so long."""
+        self.world.meter.queues.observe(effect, rows, seconds)
         if isinstance(effect, Take):
             self.looked(effect.queue_arn, rows)
-        return rows
 
     def looked(self, queue_arn: str, rows: list[Row]) -> None:
         """Remembers whether a look found something: only of the last one it is said how the request ended."""
         self.empty = queue_arn if len(rows) == 1 and rows[0][0] is None else None
-
-    def is_newcomer_to_a_line(self, queue_arn: str) -> bool:
-        """Whether others wait for the queue, and this one has not yet. Not on FIFO queues: an empty look says little
-        there, since a look passes over groups that others have locked."""
-        return (
-            self.ticket is None
-            and self.world.hub.is_waited_for(queue_arn)
-            and not queue_arn.endswith(".fifo")
-        )
 
     async def waited(self, effect: Wait) -> Woken:
         """Whether to look again. Not counted as time of the request; ends when the client leaves."""
@@ -94,8 +125,8 @@ class Drive:
         if self.ticket is None:
             self.ticket = hub.ticket()
         answer = hub.wait(effect.queue_arn, effect.seconds, self.ticket)
-        if self.visit is not None:
-            self.visit.pause()
+        if self.stay is not None:
+            self.stay.pause()
         try:
             return await answer
         except asyncio.CancelledError:
@@ -105,40 +136,26 @@ class Drive:
                 )  # it was this one's turn: the next one takes it
             raise
         finally:
-            if self.visit is not None:
-                self.visit.resume()
+            if self.stay is not None:
+                self.stay.resume()
 
     async def rested(self, effect: Pause) -> bool:
         """Whether to go on: not when the process ends. Counted as little as a wait."""
-        if self.visit is not None:
-            self.visit.pause()
+        if self.stay is not None:
+            self.stay.pause()
         try:
             await asyncio.sleep(effect.seconds)
             return not self.world.hub.draining
         finally:
-            if self.visit is not None:
-                self.visit.resume()
+            if self.stay is not None:
+                self.stay.resume()
 
 
-async def drive(operation: Operation, world: World, visit: Visit | None = None) -> Any:
+async def drive(operation: Operation, world: World, stay: Stay | None = None) -> Any:
     """The operation's result. Raises what the operation raises, ServiceUnavailable and InternalFailure.
 
-    With a `visit`, a wait is not counted as time of the request, and ends when the client leaves.
+    With a `stay`, a wait is not counted as time of the request, and ends when the client leaves.
     """
-    under_way = Drive(world, visit)
     if world.observe is not None:
         operation = world.observe(operation)
-    try:
-        effect = next(operation)
-        while True:
-            if isinstance(effect, (Rows, Take)):  # the hot ones, one coroutine less
-                effect = operation.send(await under_way.merged(effect))
-            elif isinstance(effect, Wake):
-                world.hub.wake(effect.queue_arn, effect.count, effect.woken)
-                effect = operation.send(None)
-            else:
-                effect = operation.send(await under_way.answer(effect))
-    except StopIteration as end:
-        if under_way.empty is not None:
-            world.meter.queues.empty(under_way.empty)
-        return end.value
+    return await Drive(world, stay).run(operation)

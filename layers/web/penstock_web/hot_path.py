@@ -55,9 +55,9 @@ class HotPath:
     def __init__(self, environment: Environment, world: World, deadlines: Deadlines) -> None:
         self._environment = environment
         self._guarded = environment.access is not None
-        self._world = world
+        self.world = world
         self._meter = world.meter
-        self._deadlines = deadlines
+        self.deadlines = deadlines
 
     def answers(self, method: str, path: str) -> bool:
         """Whether a request is for this application."""
@@ -67,7 +67,7 @@ class HotPath:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = perf_counter()
-        visit = self._deadlines.enter(receive)
+        visit = self.deadlines.enter(receive)
         self._meter.entered()
         try:
             response = await self._answer(scope, receive, visit)
@@ -85,44 +85,51 @@ class HotPath:
         self._meter.answered(scope["method"], visit.label, response.status, perf_counter() - started)
 
     async def _answer(self, scope: Scope, receive: Receive, visit: Visit) -> HttpResponse:
+        pairs = scope["headers"]
         try:
-            headers = dict(scope["headers"])
-            body = await read_body(headers, receive)
-            if self._guarded and len(headers) != len(scope["headers"]):
-                headers = joined(scope["headers"])
-            http = HttpRequest(scope["method"], scope["path"], scope["query_string"], headers, body)
-            call = decode(http, self._environment)
-        except Refusal as refusal:
-            self._meter.refused(refusal.error)
-            return refusal.response()
+            body = await read_body(dict(pairs), receive)
         except AwsError as error:
             self._meter.refused(error)
             return self._refusal(scope, error, close=True)
-        except ClientLeft:
-            raise
-        except Exception:  # noqa: BLE001 - logged there
-            return self._failure(scope)
-        return await self._run(call, visit)
-
-    async def _run(self, call: Call, visit: Visit) -> HttpResponse:
-        request_id = call.context.request_id
+        call = self.begin(scope["method"], scope["path"], scope["query_string"], pairs, body)
+        if isinstance(call, HttpResponse):
+            return call
         try:
-            return encode(call, await drive(call.operation(), self._world, visit))
-        except AwsError as error:
-            self._meter.refused(error)
-            return encode_error(call.protocol, error, request_id, call.action.service)
-        except Exception:  # noqa: BLE001 - whatever it is, the client learns nothing of it
-            _log.exception("request failed", extra={"request_id": request_id, "action": call.action.name})
-            return encode_error(call.protocol, InternalFailure(), request_id, call.action.service)
+            return encode(call, await drive(call.operation(), self.world, visit))
+        except Exception as error:  # noqa: BLE001 - every error has an answer
+            return self.failed(call, error)
         finally:  # before the signature was verified nobody knew the action
             if call.action is not UNREAD:
                 visit.label = call.action.label
 
-    def _failure(self, scope: Scope) -> HttpResponse:
-        response = self._refusal(scope, InternalFailure())
-        request_id = dict(response.headers)[b"x-amzn-requestid"].decode()
-        _log.exception("a request could not be read", extra={"request_id": request_id})
-        return response
+    def begin(
+        self, method: str, path: str, query: bytes, pairs: Iterable[tuple[bytes, bytes]], body: bytes
+    ) -> Call | HttpResponse:
+        """The call that a whole request makes, or the answer to one that makes none."""
+        headers = dict(pairs)
+        try:
+            if self._guarded:
+                headers = joined(pairs)
+            return decode(HttpRequest(method, path, query, headers, body), self._environment)
+        except Refusal as refusal:
+            self._meter.refused(refusal.error)
+            return refusal.response()
+        except Exception:  # noqa: BLE001 - whatever it is, the client learns nothing of it
+            response = self._refusal({"headers": headers, "path": path}, InternalFailure())
+            request_id = dict(response.headers)[b"x-amzn-requestid"].decode()
+            _log.exception("a request could not be read", extra={"request_id": request_id})
+            return response
+
+    def failed(self, call: Call, error: BaseException) -> HttpResponse:
+        """The answer to a call that failed; an error that is not AWS's is logged, and the client learns nothing."""
+        request_id = call.context.request_id
+        if isinstance(error, AwsError):
+            self._meter.refused(error)
+        else:
+            known = {"request_id": request_id, "action": call.action.name}
+            _log.error("request failed", extra=known, exc_info=error)
+            error = InternalFailure()
+        return encode_error(call.protocol, error, request_id, call.action.service)
 
     def _refusal(self, scope: Scope, error: AwsError, *, close: bool = False) -> HttpResponse:
         """An error for a request that has not become a call. `close`: its rest is not read."""

@@ -43,6 +43,14 @@ class Corked:
         if len(data) > LARGE_BYTES:
             self.flush()
 
+    def write_now(self, data: bytes) -> None:
+        """Hands over what is kept, and these bytes, which are all that will be written in this turn."""
+        if self._parts:
+            self._parts.append(data)
+            self.flush()
+        else:
+            self._transport.write(data)
+
     def flush(self) -> None:
         """Hands over what is kept."""
         if self._parts:
@@ -59,23 +67,65 @@ class Corked:
 
 
 class OneWriteProtocol(HttpToolsProtocol):
-    """HttpToolsProtocol on a corked transport, with a limit for the head of a request (RFC 6585: 431)."""
+    """HttpToolsProtocol on a corked transport, with a limit for the head of a request (RFC 6585: 431).
+
+    uvicorn makes a timer at the end of each request and cancels it with the next. Here a connection has one timer,
+    which looks from time to time how long it has been idle.
+    """
 
     head_bytes = 0
-    scope: Any  # None until the first request begins
+    in_head = False
+    idle_since: float | None = None  # by the loop's clock; None: a request is being read or answered
+    idle_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(cast("asyncio.Transport", Corked(transport, self.loop)))
+        self.corked = Corked(transport, self.loop)
+        super().connection_made(cast("asyncio.Transport", self.corked))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self.idle_timer is not None:
+            self.idle_timer.cancel()
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        self.idle_since = None
         super().data_received(data)
-        if self.scope is None or "method" in self.scope:  # set when the head is complete
+        if not self.in_head:
             self.head_bytes = 0
             return
         self.head_bytes += len(data)
         if self.head_bytes > LONGEST_HEAD_BYTES and not self.transport.is_closing():
             self.transport.write(HEAD_TOO_LONG)
             self.transport.close()
+
+    def on_message_begin(self) -> None:
+        self.in_head = True
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self.in_head = False
+        super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        if self.pipeline or self.flow.read_paused:
+            super().on_response_complete()
+            self._unset_keepalive_if_required()
+        else:
+            self.server_state.total_requests += 1
+        if not self.pipeline:
+            self.idle_since = self.loop.time()
+        if self.idle_timer is None:
+            self.idle_timer = self.loop.call_later(self.timeout_keep_alive, self._look)
+
+    def _look(self) -> None:
+        """Closes a connection that has been idle for long, else looks again when it may have been."""
+        if self.transport.is_closing():
+            return
+        seconds = 0.0 if self.idle_since is None else self.loop.time() - self.idle_since
+        if seconds >= self.timeout_keep_alive:
+            self.timeout_keep_alive_handler()
+        else:
+            self.idle_timer = self.loop.call_later(self.timeout_keep_alive - seconds, self._look)
 
 
 def write_at_once(send: object, response: HttpResponse) -> bool:

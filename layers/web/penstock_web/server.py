@@ -34,7 +34,7 @@ from .local.account import LocalError
 from .metrics.meter import Meter
 from .metrics.page import tend
 from .pool import Pool
-from .protocol import OneWriteProtocol
+from .shortcut import ShortcutProtocol
 from .workers import Worker, check_webhook_settings, workers
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ async def run(
             interface="asgi3",
             lifespan="off",
             loop="none",
-            http=OneWriteProtocol,
+            http=ShortcutProtocol,
             ws="none",
             log_config=None,
             log_level="warning",

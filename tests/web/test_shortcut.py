@@ -1,0 +1,309 @@
+"""Which requests take the short way, and what becomes of them there. HTTP: RFC 9112; limits: architecture.md."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from typing import Any
+
+import pytest
+import uvicorn
+from uvicorn.server import ServerState
+
+from penstock.context import Environment
+from penstock.effects import Row
+from penstock.receipt import Receipts
+from penstock.settings import Settings
+from penstock.statements import CHANGE_VISIBILITIES, RECEIVE_MESSAGES, Statement
+from penstock_web.attendance import Deadlines
+from penstock_web.hot_path import HotPath
+from penstock_web.shortcut import ShortcutProtocol
+from tests.web.clock import run, settle
+from tests.web.fake_database import FakeDatabase
+from tests.web.test_batcher import HEADER, message
+from tests.web.test_driver import world_on
+
+KEEP_ALIVE_SECONDS = 75
+LONG_WAY = b"the long way"
+
+
+class Transport(asyncio.Transport):
+    """A client's connection: what was written to it, and whether it was closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = b""
+        self.closed = False
+        self.reading = True
+
+    def write(self, data: Any) -> None:
+        self.written += data
+
+    def close(self) -> None:
+        self.closed = True
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def pause_reading(self) -> None:
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        self.reading = True
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return default
+
+
+class Application:
+    """Has the short way; of what comes the long way it keeps the bodies."""
+
+    def __init__(self, database: FakeDatabase) -> None:
+        self.world = world_on(database)
+        environment = Environment(Settings.read({}), Receipts(b"k" * 32))
+        self.hot_path = HotPath(environment, self.world, Deadlines(30))
+        self.bodies: list[bytes] = []
+
+    async def __call__(
+        self,
+        scope: MutableMapping[str, Any],
+        receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
+        send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
+    ) -> None:
+        body, more = b"", True
+        while more:
+            part = await receive()
+            body += part.get("body", b"")
+            more = part.get("more_body", False)
+        self.bodies.append(body)
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"12")]})
+        await send({"type": "http.response.body", "body": LONG_WAY})
+
+
+class Connection:
+    """A connection to the service, without sockets."""
+
+    def __init__(self, reply: Callable[[Statement, list[Any]], list[Row]] | None = None) -> None:
+        self.database = FakeDatabase(reply or stored)
+        self.application = Application(self.database)
+        config = uvicorn.Config(
+            self.application,
+            interface="asgi3",
+            lifespan="off",
+            log_config=None,
+            proxy_headers=False,
+            ws="none",
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        )
+        self.protocol = ShortcutProtocol(config, ServerState(), {}, asyncio.get_running_loop())
+        self.transport = Transport()
+        self.protocol.connection_made(self.transport)
+
+    async def say(self, *parts: bytes) -> bytes:
+        """Everything that was answered, after these reads from the socket and whatever follows from them."""
+        for part in parts:
+            self.protocol.data_received(part)
+            await settle()
+        return self.transport.written
+
+    @property
+    def calls(self) -> list[Statement]:
+        """What the database was asked."""
+        return [statement for statement, _ in self.database.calls]
+
+
+def stored(statement: Statement, arguments: list[Any]) -> list[Row]:
+    """Messages are stored; a receive finds one."""
+    if statement is RECEIVE_MESSAGES:
+        return [HEADER, message(1)]
+    return [(1, 1, None, None, None, None)]
+
+
+def request(
+    action: str, *headers: str, version: str = "HTTP/1.1", path: str = "/", **members: object
+) -> bytes:
+    body = json.dumps({"QueueUrl": "http://x/000000000000/orders", **members}).encode()
+    head = [
+        f"POST {path} {version}",
+        "host: x",
+        f"x-amz-target: AmazonSQS.{action}",
+        "content-type: application/x-amz-json-1.0",
+        f"content-length: {len(body)}",
+        *headers,
+    ]
+    return "\r\n".join([*head, "", ""]).encode() + body
+
+
+SEND = request("SendMessage", MessageBody="hello")
+RECEIVE = request("ReceiveMessage")
+
+
+def on_a_connection(scenario: Callable[[Connection], Coroutine[Any, Any, None]], **given: Any) -> None:
+    async def connected() -> None:
+        await scenario(Connection(**given))
+
+    run(connected())
+
+
+def test_a_whole_request_takes_the_short_way() -> None:
+    async def scenario(connection: Connection) -> None:
+        answer = await connection.say(SEND)
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+        assert f"content-length: {len(body)}".encode() in head
+        assert json.loads(body)["MD5OfMessageBody"] == "5d41402abc4b2a76b9719d911017c592"
+        assert not connection.application.bodies
+        assert not connection.transport.closed
+
+    on_a_connection(scenario)
+
+
+def test_so_does_one_whose_head_came_in_two_parts() -> None:
+    async def scenario(connection: Connection) -> None:
+        assert (await connection.say(SEND[:30], SEND[30:])).count(b"HTTP/1.1 200") == 1
+        assert not connection.application.bodies
+
+    on_a_connection(scenario)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param((SEND[:-3], SEND[-3:]), id="body in two parts"),
+        pytest.param((SEND[: SEND.index(b"{")], SEND[SEND.index(b"{") :]), id="head first"),
+        pytest.param((request("SendMessage", version="HTTP/1.0"),), id="HTTP/1.0"),
+        pytest.param((request("SendMessage", "connection: close"),), id="last request"),
+        pytest.param((request("SendMessage", "expect: 100-continue"),), id="expects 100-continue"),
+        pytest.param((request("SendMessage", path="/%30"),), id="escaped path"),
+        pytest.param((request("SendMessage", path="/v1/queues"),), id="other door"),
+    ],
+)
+def test_everything_else_goes_the_long_way(parts: tuple[bytes, ...]) -> None:
+    async def scenario(connection: Connection) -> None:
+        answer = await connection.say(*parts)
+        assert answer.endswith(LONG_WAY)
+        assert answer.count(b"HTTP/1.1 200") == 1
+        sent = b"".join(parts)
+        assert connection.application.bodies == [sent[sent.index(b"{") :]]
+        assert not connection.calls
+
+    on_a_connection(scenario)
+
+
+def test_chunks_of_one_read_are_one_body() -> None:
+    head, _, body = SEND.partition(b"\r\n\r\n")
+    head = b"\r\n".join(line for line in head.split(b"\r\n") if not line.startswith(b"content-length"))
+    chunks = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (body[:5], body[5:])) + b"0\r\n\r\n"
+
+    async def scenario(connection: Connection) -> None:
+        answer = await connection.say(head + b"\r\ntransfer-encoding: chunked\r\n\r\n" + chunks)
+        assert b"5d41402abc4b2a76b9719d911017c592" in answer
+
+    on_a_connection(scenario)
+
+
+def test_pipelined_requests_are_answered_in_their_order() -> None:
+    """RFC 9112, 9.3.2: "A server … MUST send the corresponding responses in the same order"."""
+
+    async def scenario(connection: Connection) -> None:
+        connection.database.hold()
+        assert await connection.say(SEND + SEND) == b""
+        connection.database.release()
+        await settle()
+        answer = await connection.say()
+        assert answer.count(b"HTTP/1.1 200") == 2
+        assert answer.index(b"5d41402abc4b2a76b9719d911017c592") < answer.index(LONG_WAY)
+        assert connection.transport.reading
+        assert (await connection.say(SEND)).count(b"HTTP/1.1 200") == 3
+
+    on_a_connection(scenario)
+
+
+def test_what_was_received_for_a_client_who_left_goes_back() -> None:
+    async def scenario(connection: Connection) -> None:
+        connection.database.hold()
+        await connection.say(RECEIVE)
+        connection.protocol.connection_lost(None)
+        connection.database.release()
+        await settle()
+        assert connection.calls == [RECEIVE_MESSAGES, CHANGE_VISIBILITIES]
+        assert connection.transport.written == b""
+
+    on_a_connection(scenario)
+
+
+def test_a_send_of_a_client_who_left_is_stored_all_the_same() -> None:
+    async def scenario(connection: Connection) -> None:
+        connection.database.hold()
+        await connection.say(SEND)
+        connection.protocol.connection_lost(None)
+        connection.database.release()
+        await settle()
+        assert len(connection.calls) == 1
+        assert connection.transport.written == b""
+
+    on_a_connection(scenario)
+
+
+def test_a_request_that_takes_too_long_is_408_and_the_last_one() -> None:
+    async def scenario(connection: Connection) -> None:
+        connection.database.hold()
+        await connection.say(SEND)
+        await asyncio.sleep(31)
+        answer = await connection.say()
+        assert answer.startswith(b"HTTP/1.1 408 ")
+        assert b"connection: close\r\n" in answer
+        assert connection.transport.closed
+
+    on_a_connection(scenario)
+
+
+def test_a_long_poll_ends_when_its_client_leaves() -> None:
+    async def scenario(connection: Connection) -> None:
+        await connection.say(request("ReceiveMessage", WaitTimeSeconds=20))
+        hub = connection.application.world.hub
+        assert hub.is_waited_for("arn:aws:sqs:us-east-1:000000000000:orders")
+        connection.protocol.connection_lost(None)
+        await settle()
+        assert not hub.is_waited_for("arn:aws:sqs:us-east-1:000000000000:orders")
+
+    on_a_connection(scenario, reply=lambda *_: [HEADER])
+
+
+def test_an_error_of_the_database_is_500_and_says_nothing() -> None:
+    def broken(*_: object) -> list[Row]:
+        raise RuntimeError("secret")
+
+    async def scenario(connection: Connection) -> None:
+        answer = await connection.say(SEND)
+        assert answer.startswith(b"HTTP/1.1 500 ")
+        assert b"secret" not in answer
+
+    on_a_connection(scenario, reply=broken)
+
+
+def test_a_connection_is_closed_after_its_idle_time_and_not_during_a_request() -> None:
+    async def scenario(connection: Connection) -> None:
+        await connection.say(SEND)
+        await asyncio.sleep(KEEP_ALIVE_SECONDS - 5)
+        await connection.say(SEND[:30])
+        await asyncio.sleep(KEEP_ALIVE_SECONDS * 3)
+        assert not connection.transport.closed
+        await connection.say(SEND[30:])
+        await asyncio.sleep(KEEP_ALIVE_SECONDS - 1)
+        assert not connection.transport.closed
+        await asyncio.sleep(KEEP_ALIVE_SECONDS)
+        assert connection.transport.closed
+
+    on_a_connection(scenario)
+
+
+def test_a_slow_reader_gets_the_next_answer_when_it_has_read_this_one() -> None:
+    async def scenario(connection: Connection) -> None:
+        connection.protocol.pause_writing()
+        await connection.say(SEND)
+        assert not connection.transport.reading
+        connection.protocol.resume_writing()
+        await settle()
+        assert connection.transport.reading
+
+    on_a_connection(scenario)
