@@ -459,3 +459,19 @@ def test_drain_waits_for_flushes() -> None:
         assert answer.done()
 
     run(scenario())
+
+
+def test_who_is_at_the_door_comes_along() -> None:
+    """Callers whose requests are read in turns of the event loop that follow each other share the first call."""
+
+    async def scenario() -> None:
+        database = FakeDatabase()
+        batcher = Batcher(database.call, limit=10)
+        answers = []
+        for number in (1, 2, 3):
+            answers.append(batcher.submit(entries(number)))
+            await asyncio.sleep(0)
+        assert [await answer for answer in answers] == [[(1, 1)], [(1, 2)], [(1, 3)]]
+        assert database.values == [[1, 2, 3]]
+
+    run(scenario())
