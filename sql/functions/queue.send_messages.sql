@@ -13,6 +13,7 @@ returns table (n int, id bigint, message_id text, sequence_number bigint, error 
 language plpgsql as $$
 #variable_conflict use_column
 declare
+    v_arns text[];
     v_arn text;
     v_queue record;
     v_shard int;
@@ -21,7 +22,11 @@ begin
     if p_async_commit then
         perform set_config('synchronous_commit', 'off', true);
     end if;
-    for v_arn in select distinct arn from unnest(p_queues) arn order by arn loop
+    v_arns := p_queues[1:1];
+    if p_queues[1] <> any (p_queues) then
+        v_arns := array(select distinct arn from unnest(p_queues) arn order by arn);
+    end if;
+    foreach v_arn in array v_arns loop
         select q.queue_id, q.fifo, q.shards, q.delay_seconds, q.maximum_message_bytes
         into v_queue from queue.queues q where q.arn = v_arn;
         if v_queue.queue_id is null then
@@ -30,7 +35,7 @@ begin
             from unnest(p_queues) with ordinality u(arn, n) where u.arn = v_arn;
             continue;
         end if;
-        if (select max(size) > v_queue.maximum_message_bytes from unnest(p_sizes) size) then
+        if v_queue.maximum_message_bytes < any (p_sizes) then
             return query
             select u.n::int, null::bigint, null::text, null::bigint, 'MessageTooLong'::text,
                 v_queue.maximum_message_bytes::text
