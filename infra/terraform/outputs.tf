@@ -29,9 +29,9 @@ output "pooler_address" {
 }
 
 output "connections" {
-  description = "Most connections to the database: of every PgBouncer, one a process for LISTEN and one a task for migrations"
+  description = "Most connections to the database: of every PgBouncer, those of each process that go past it (LISTEN, and half of its own up to four), and one a task for migrations"
   value = (
-    var.service_tasks.most * (var.pool_size + var.processes_per_task + 1)
+    var.service_tasks.most * (var.pool_size + var.processes_per_task * (1 + min(4, floor(var.connections_per_process / 2))) + 1)
     + var.worker_tasks * (var.pool_size + 2)
     + var.pooler_tasks * var.pool_size
   )

@@ -164,7 +164,7 @@ variable "worker_tasks" {
 }
 
 variable "connections_per_process" {
-  description = "QUEUE_MAX_CONNECTIONS: most connections of a process to PgBouncer"
+  description = "QUEUE_MAX_CONNECTIONS: most connections of a process; half of them, up to four, straight to the database"
   type        = number
   default     = 10
 }

@@ -42,8 +42,8 @@ run "everything" {
   command = apply
 
   assert {
-    condition     = output.connections == 6 * (10 + 2)
-    error_message = "6 tasks, each with 10 connections of PgBouncer one for LISTEN and one for migrations"
+    condition     = output.connections == 6 * (10 + 4 + 2)
+    error_message = "6 tasks, each with 10 connections of PgBouncer, 4 past it, one for LISTEN and one for migrations"
   }
   assert {
     condition     = length(module.workers) == 0 && length(module.pooler) == 0
@@ -65,8 +65,8 @@ run "with_workers_and_a_shared_pooler" {
   }
 
   assert {
-    condition     = output.connections == 8 * (10 + 2) + 20
-    error_message = "8 tasks with 12 connections and 2 of PgBouncer with 10"
+    condition     = output.connections == 6 * (10 + 4 + 2) + 2 * (10 + 2) + 20
+    error_message = "6 tasks with 16 connections, 2 of workers with 12 and 2 of PgBouncer with 10"
   }
   assert {
     condition     = endswith(output.pooler_address, ":6432") && length(output.log_groups) == 3

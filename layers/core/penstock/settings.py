@@ -43,7 +43,8 @@ SETTINGS: Final = (
     Setting("DATABASE_URL", "", "address", "PostgreSQL 15 or newer, directly or through PgBouncer. Empty: "
             "`penstock up` starts its own PostgreSQL; everything else needs it."),
     Setting("DATABASE_DIRECT_URL", "", "address", "The same database without a pooler in between: for LISTEN "
-            "(a pooler accepts it and delivers nothing) and migrations. Empty: as `DATABASE_URL`."),
+            "(a pooler accepts it and delivers nothing), migrations, and the few connections of the service that are "
+            "always busy. Empty: as `DATABASE_URL`."),
     Setting("QUEUE_ADDRESS", "0.0.0.0:9324", "host:port", "Where the service listens. `penstock up` itself "
             "listens on 127.0.0.1 unless this variable or `--host` says otherwise."),
     Setting("QUEUE_BASE_URL", "", "address", "Start of the queue URLs given to clients: "
@@ -74,7 +75,8 @@ SETTINGS: Final = (
     Setting("QUEUE_DEFAULT_VISIBILITY_TIMEOUT", 30, "seconds", "VisibilityTimeout of a queue created without "
             "one.", 0, 43200),
     Setting("QUEUE_MAX_CONNECTIONS", 10, "connections", "Most database connections of one process, the one "
-            "that listens not counted.", 1),
+            "that listens not counted. Half of them, up to four, go to `DATABASE_DIRECT_URL`, the others to "
+            "`DATABASE_URL`.", 1),
     Setting("QUEUE_DATABASE_DRIVER", "psycopg", "", "What functions of Lambda call PostgreSQL with. `pg8000` is "
             "imported in less time, but takes longer for a call.", choices=DRIVERS),
     Setting("QUEUE_POOL_TIMEOUT_MS", 2000, "ms", "Longest wait for a free database connection; then 503.", 1),

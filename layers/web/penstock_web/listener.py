@@ -8,7 +8,7 @@ import psycopg
 
 from penstock.effects import Row
 
-from .pool import connection_options
+from .connecting import connection_options
 
 CHANNEL = "penstock"
 PAUSE_SECONDS = 1.0

@@ -5,36 +5,35 @@
     └── Lost              the connection broke during the call: nobody knows whether it took effect
     psycopg.Error         everything else: the call itself is wrong, and would be again
 
+What is called all the time, the merged effects, has lines of its own (`lines`): `flush`.
+
 Waiting for a connection is bounded by the pool's own timeout. A call is never wrapped in `wait_for`: cancelling one
 does not mean that it was not carried out (platform facts: 41 of 200 cancelled inserts raised, all 200 were stored).
 """
 
-import select
 from collections.abc import Sequence
 from time import monotonic
 from typing import Any
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from penstock.effects import Row
 from penstock.errors import ServiceUnavailable
 from penstock.statements import Statement
 
-Connection = psycopg.AsyncConnection[Row]
+from .connecting import connection_options, is_stale
+from .line import Connection, Line
+from .lines import Lines
 
 LEAST_CONNECTIONS = 2
+# One for sends, one for deletes, and some for receives. On two cores more would only wait for each other.
+MOST_LINES = 4
 # A pool that backs off for minutes answers 503 long after the database is back: give up early, ask anew when needed.
-RECONNECT_SECONDS = 2.0
-# libpq's own timeouts, so that a call on a dead network ends. The address of the database may say otherwise.
-NETWORK_LIMITS = {
-    "connect_timeout": 5,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 15_000,
-}
+RECONNECT_SECONDS = 2.0  # A fail-over: the next connection may reach the new primary.
+READ_ONLY = "25006"
+# A statement that was prepared is gone, or its function has other columns since an upgrade.
+FORGOTTEN = frozenset(("26000", "0A000"))
 
 
 class Undone(ServiceUnavailable):
@@ -49,21 +48,17 @@ class Lost(ServiceUnavailable):
     json_type = query_code = "ServiceUnavailable"
 
 
-def connection_options(url: str) -> dict[str, Any]:
-    """What every asynchronous connection is made with. No prepared statements: PgBouncer 1.18 mixes them up."""
-    return {
-        **NETWORK_LIMITS,
-        **conninfo_to_dict(url),
-        "autocommit": True,
-        "prepare_threshold": None,
-        "cursor_factory": psycopg.AsyncRawCursor,
-    }
-
-
 class Pool:
-    """Calls SQL functions on pooled connections. `timeout_seconds`: longest wait for a free one."""
+    """Calls SQL functions on pooled connections. `timeout_seconds`: longest wait for a free one.
 
-    def __init__(self, url: str, most_connections: int, timeout_seconds: float) -> None:
+    `direct_url`: the database without a pooler between; up to four of the connections go there, at most half of them.
+    Empty: all are pooled.
+    """
+
+    def __init__(self, url: str, most_connections: int, timeout_seconds: float, direct_url: str = "") -> None:
+        most_lines = min(MOST_LINES, most_connections // 2) if direct_url else 0
+        most_connections -= most_lines
+        self._lines = Lines(direct_url, most_lines)
         self._timeout_seconds = timeout_seconds
         self.timeouts = 0
         """Calls that got no connection in time."""
@@ -83,15 +78,32 @@ class Pool:
 
     async def close(self) -> None:
         """Close every connection; calls that still wait for one get ServiceUnavailable."""
+        await self._lines.close()
         await self._pool.close()
 
     def stats(self) -> dict[str, int]:
         """What psycopg_pool counts: "Pool stats" in its documentation."""
-        return self._pool.get_stats()
+        stats = self._pool.get_stats()
+        lines, free = self._lines.counts
+        stats["pool_size"] = stats.get("pool_size", 0) + lines
+        stats["pool_available"] = stats.get("pool_available", 0) + free
+        return stats
 
     async def call(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
         """The rows of one call of a SQL function, which is a transaction of its own."""
         return await self.fetch(statement.text, arguments)
+
+    async def flush(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
+        """The same for merged effects, on a line if one is free. A caller that is cancelled breaks the line."""
+        line = self._lines.take()
+        if line is None:
+            return await self.call(statement, arguments)
+        try:
+            return await line.call(statement, arguments)
+        except psycopg.Error as error:
+            raise judged(error, line) from error
+        finally:
+            self._lines.give_back(line)
 
     async def fetch(self, text: str, arguments: Sequence[Any] = ()) -> list[Row]:
         """The rows of one query with `$1` marks. Raises as the head of this module says."""
@@ -101,9 +113,7 @@ class Pool:
             return await cursor.fetchall()
         except psycopg.Error as error:
             sorted_error = sort_error(error, broken=connection.closed)
-            if (
-                error.sqlstate == "25006"
-            ):  # read-only: a fail-over; the next connection may reach the new primary
+            if error.sqlstate == READ_ONLY:
                 await connection.close()
             raise sorted_error from error
         finally:
@@ -121,16 +131,15 @@ class Pool:
         return connection
 
 
-def is_stale(connection: Connection) -> bool:
-    """Closed, or the server hung up while nobody looked: an idle connection has nothing to say but goodbye.
-
-    `poll`, not `select`, which refuses descriptors beyond 1,023. Costs 0.7 µs, where a query would cost a round trip.
-    """
-    if connection.closed:
-        return True
-    poll = select.poll()
-    poll.register(connection.fileno(), select.POLLIN)
-    return bool(poll.poll(0))
+def judged(error: psycopg.Error, line: Line) -> Exception:
+    """`sort_error` for a line, which is given up where another connection would do better."""
+    broken = line.connection.closed
+    if error.sqlstate in FORGOTTEN:
+        line.hang_up()
+        return Undone()
+    if error.sqlstate == READ_ONLY:
+        line.hang_up()
+    return sort_error(error, broken=broken)
 
 
 def sort_error(error: psycopg.Error, *, broken: bool) -> Exception:
@@ -143,6 +152,6 @@ def sort_error(error: psycopg.Error, *, broken: bool) -> Exception:
         return Undone()
     if state[:2] == "08" or state in ("57P01", "57P02", "57P03", "57P05"):
         return Lost()
-    if state[:2] in ("53", "57") or state == "25006":
+    if state[:2] in ("53", "57") or state == READ_ONLY:
         return ServiceUnavailable()
     return error

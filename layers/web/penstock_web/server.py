@@ -215,10 +215,15 @@ async def open_world(
     settings: Settings, metrics_folder: Path | None = None, tracing: "Tracing | None" = None
 ) -> AsyncIterator[World]:
     """Pool, batcher, hub and workers; at the end what is still under way has half a second."""
-    pool = Pool(settings.database_url, settings.queue_max_connections, settings.queue_pool_timeout_ms / 1000)
+    pool = Pool(
+        settings.database_url,
+        settings.queue_max_connections,
+        settings.queue_pool_timeout_ms / 1000,
+        settings.direct_url,
+    )
     meter = Meter(settings, metrics_folder)
     linger_seconds = settings.queue_linger_ms / 1000
-    batcher = Batcher(pool.call, settings.queue_batch_limit, linger_seconds, meter.flushed)
+    batcher = Batcher(pool.flush, settings.queue_batch_limit, linger_seconds, meter.flushed)
     hub = Hub(pool.call)
     await pool.open()
     background = workers(settings, hub, meter, tracing)

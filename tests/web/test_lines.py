@@ -1,0 +1,190 @@
+"""Lines: calls on libpq itself. Prepared statements and pooling: PgBouncer's documentation, "features"."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import psycopg
+import pytest
+
+from penstock import pgarray, statements
+from penstock.statements import Statement
+from penstock_web.line import FORMS, Line
+from penstock_web.lines import Lines
+from penstock_web.pool import Lost, Pool, Undone
+from tests.database import Database
+
+SERIES = Statement("generate_series", ("int4", "int4"))
+REPEAT = Statement("repeat", ("text", "int4"))
+UNNEST = Statement("unnest", ("text[]",))
+
+
+@asynccontextmanager
+async def a_line(dsn: str) -> AsyncIterator[Line]:
+    lines = Lines(dsn, 1)
+    line = await taken(lines)
+    yield line
+    lines.give_back(line)
+    await lines.close()
+    assert line.connection.closed
+
+
+async def taken(lines: Lines) -> Line:
+    """A line, as soon as it is made."""
+    while (line := lines.take()) is None:  # noqa: ASYNC110 - nobody is told
+        await asyncio.sleep(0)
+    return line
+
+
+async def statements_of(line: Line) -> int:
+    """How many statements its server connection keeps."""
+    count = Statement(
+        "(select count(*)::int as n from pg_prepared_statements where name like 'line%') c --", ()
+    )
+    ((number,),) = await line.call(count, [])
+    return int(number)
+
+
+async def test_without_a_pooler_statements_are_prepared_once(database: Database) -> None:
+    async with a_line(database.api_dsn) as line:
+        for number in range(3):
+            assert await line.call(SERIES, [number, number + 1]) == [(number,), (number + 1,)]
+        assert await line.call(REPEAT, ["ä", 2]) == [("ää",)]
+        assert await statements_of(line) == 3
+
+
+async def test_through_a_pooler_none_is(database: Database) -> None:
+    async with a_line(database.pooled_dsn) as line:
+        assert await line.call(SERIES, [1, 1]) == [(1,)]
+        assert await statements_of(line) == 0
+
+
+async def test_large_calls_and_answers(database: Database) -> None:
+    """More than a socket takes at once, in both directions."""
+    texts = ["x" * 1_000_000] * 20
+    async with a_line(database.api_dsn) as line:
+        rows = await line.call(UNNEST, [pgarray.encode("text[]", texts)])
+        assert [row[0] for row in rows] == texts
+
+
+async def test_an_error_leaves_a_line_that_works(database: Database) -> None:
+    async with a_line(database.api_dsn) as line:
+        with pytest.raises(psycopg.errors.UndefinedFunction):
+            await line.call(Statement("no_such_function", ("int4",)), [1])
+        assert await line.call(SERIES, [1, None]) == []
+        assert await line.call(SERIES, [1, 1]) == [(1,)]
+
+
+async def test_calls_go_through_the_pool_until_there_is_a_line(database: Database) -> None:
+    pool = Pool(database.pooled_dsn, 4, 5, database.api_dsn)
+    await pool.open()
+    for _ in range(50):
+        assert await pool.flush(SERIES, [1, 1]) == [(1,)]
+    assert pool.stats()["pool_size"] == 3
+    assert pool.stats()["requests_num"] < 50
+    await pool.close()
+
+
+async def test_calls_go_through_the_pool_when_lines_cannot_be_made(
+    database: Database, unused_tcp_port: int
+) -> None:
+    pool = Pool(database.pooled_dsn, 4, 5, f"postgresql://x@127.0.0.1:{unused_tcp_port}/x")
+    await pool.open()
+    for _ in range(5):
+        assert await pool.flush(SERIES, [1, 1]) == [(1,)]
+    await pool.close()
+
+
+async def pool_with_a_line(database: Database) -> Pool:
+    pool = Pool(database.api_dsn, 2, 5, database.api_dsn)
+    await pool.open()
+    while not pool._lines.counts[1]:
+        await pool.flush(SERIES, [1, 1])
+    return pool
+
+
+def ended(database: Database) -> None:
+    """The server closes every connection of the service."""
+    with psycopg.connect(database.dsn, autocommit=True) as connection:
+        connection.execute(
+            "select pg_terminate_backend(pid, 5000) from pg_stat_activity "
+            "where datname = current_database() and pid <> pg_backend_pid()"
+        )
+
+
+async def test_a_line_that_broke_while_idle_is_not_used(database: Database) -> None:
+    pool = await pool_with_a_line(database)
+    ended(database)
+    assert await pool.flush(SERIES, [1, 1]) == [(1,)]
+    await pool.close()
+
+
+async def test_a_line_that_breaks_during_a_call_is_lost(database: Database) -> None:
+    pool = await pool_with_a_line(database)
+    sleeping = asyncio.ensure_future(pool.flush(Statement("pg_sleep", ("int4",)), [60]))
+    await asyncio.sleep(0)
+    await asyncio.to_thread(ended, database)
+    with pytest.raises(Lost):
+        await sleeping
+    assert await pool.flush(SERIES, [1, 1]) == [(1,)]
+    await pool.close()
+
+
+async def test_a_function_with_other_columns_is_prepared_anew(database: Database) -> None:
+    """PostgreSQL: "cached plan must not change result type" (0A000)."""
+
+    def create(columns: str, values: str) -> None:
+        with psycopg.connect(database.dsn, autocommit=True) as connection:
+            connection.execute("drop function if exists queue.changing()")
+            connection.execute(
+                f"create function queue.changing() returns table ({columns}) language sql as 'select {values}'"
+            )
+            connection.execute("grant execute on function queue.changing() to public")
+
+    changing = Statement("queue.changing", ())
+    create("a int, b int", "1, 2")
+    pool = await pool_with_a_line(database)
+    assert await pool.flush(changing, []) == [(1, 2)]
+    create("a int, b int, c int", "1, 2, 3")
+    with pytest.raises(Undone):  # which is made again once
+        await pool.flush(changing, [])
+    assert await pool.flush(changing, []) == [(1, 2, 3)]
+    await pool.close()
+
+
+async def test_a_caller_that_is_cancelled_breaks_its_line(database: Database) -> None:
+    pool = await pool_with_a_line(database)
+    sleeping = asyncio.ensure_future(pool.flush(Statement("pg_sleep", ("int4",)), [60]))
+    await asyncio.sleep(0)
+    sleeping.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await sleeping
+    assert pool._lines.counts == (0, 0)
+    assert await pool.flush(SERIES, [1, 1]) == [(1,)]
+    await pool.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        statements.SEND_MESSAGES,
+        statements.RECEIVE_MESSAGES,
+        statements.DELETE_MESSAGES,
+        statements.CHANGE_VISIBILITIES,
+        statements.READ_POLICIES,
+    ],
+    ids=lambda statement: str(statement.name),
+)
+def test_every_merged_call_has_a_binary_form(statement: Statement) -> None:
+    assert all(kind.endswith("[]") or kind in FORMS for kind in statement.types)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"), [("text", "ä"), ("int2", -2), ("int4", 7), ("int8", 2**40), ("bool", True)]
+)
+async def test_binary_forms(database: Database, kind: str, value: Any) -> None:
+    """As PostgreSQL reads them."""
+    async with a_line(database.api_dsn) as line:
+        same = Statement("coalesce", (kind, kind))
+        assert await line.call(same, [None, value]) == [(value,)]
