@@ -1,15 +1,17 @@
 -- queue.receive_messages: hands out up to p_max messages of a queue and hides them from other receivers.
 -- Parameters: the queue's ARN; p_lease_size: at most so many messages share a lease (they expire together; each is
 --   acknowledged on its own); p_visibility_seconds 0-43200, null: the queue's own; p_in_flight_limit: about so many
---   messages may be in flight, null: any number.
+--   messages may be in flight, null: any number. p_async_commit: do not wait for the disk, on a standard queue: if the
+--   server crashes at once, the messages are received again. Only for who does nothing else in the transaction.
 -- Returns: a header row (error: QueueDoesNotExist, OverLimit; wait_seconds), then the messages. Locks: reader of a
 --   shard, or rows of the slow lane or of FIFO groups (skipped when locked). Use it in a short transaction of its own.
 -- Raises QU004 (not under READ COMMITTED).
 -- Called by: ReceiveMessage, queue.receive, queue.receive_fifo, queue.pop.
 drop function if exists queue.receive_messages(text, int, int, int);
+drop function if exists queue.receive_messages(text, int, int, int, int);
 create or replace function queue.receive_messages(
     p_queue text, p_max int, p_lease_size int default 1000, p_visibility_seconds int default null,
-    p_in_flight_limit int default null)
+    p_in_flight_limit int default null, p_async_commit boolean default false)
 returns setof queue.delivery
 language plpgsql as $$
 declare
@@ -41,6 +43,9 @@ begin
         return query select * from queue.take_groups(v_queue.queue_id, v_want, v_visibility,
             v_queue.max_receive_count, v_queue.dead_letter_arn);
         return;
+    end if;
+    if p_async_commit then
+        set local synchronous_commit = off;
     end if;
     if random() < 0.1 and exists (      -- a tenant that was passed over for long has every tenth receive, not none
         select from queue.deferred d

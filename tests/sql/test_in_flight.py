@@ -37,7 +37,7 @@ def receive(
 ) -> list[Delivery] | str:
     """Messages, or the error in the header."""
     header, *rows = call(
-        db, statements.RECEIVE_MESSAGES, arn, count, max(10, min(count, 1000)), visibility, limit
+        db, statements.RECEIVE_MESSAGES, arn, count, max(10, min(count, 1000)), visibility, limit, False
     )
     return [Delivery(*row[2:]) for row in rows] if header[0] is None else str(header[0])
 

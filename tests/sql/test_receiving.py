@@ -33,13 +33,31 @@ def group(name: str) -> str | None:
 @BOTH
 def test_the_header_tells_the_queues_wait_time(db: Connection, name: str) -> None:
     arn = create(db, name, ReceiveMessageWaitTimeSeconds="7")
-    ((error, wait, *rest),) = call(db, statements.RECEIVE_MESSAGES, arn, 10, 10, None, None)
+    ((error, wait, *rest),) = call(db, statements.RECEIVE_MESSAGES, arn, 10, 10, None, None, False)
     assert (error, wait, set(rest)) == (None, 7, {None})
 
 
 def test_an_unknown_queue_is_an_error_in_the_header(db: Connection) -> None:
-    ((error, wait, *_),) = call(db, statements.RECEIVE_MESSAGES, arn_of("none"), 10, 10, None, None)
+    ((error, wait, *_),) = call(db, statements.RECEIVE_MESSAGES, arn_of("none"), 10, 10, None, None, False)
     assert (error, wait) == ("QueueDoesNotExist", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "commit"),
+    [("q", False, "on"), ("q", True, "off"), ("q.fifo", False, "on"), ("q.fifo", True, "on")],
+)
+def test_only_a_standard_queue_may_be_received_from_without_waiting_for_the_disk(
+    db: Connection, name: str, asked: bool, commit: str
+) -> None:
+    """And for this transaction alone: what else a session does is not its affair."""
+    arn = create(db, name)
+    send(db, arn, "m", group=group(name))
+    db.execute("set synchronous_commit = on")
+    with db.transaction():
+        rows = call(db, statements.RECEIVE_MESSAGES, arn, 1, 10, None, None, asked)
+        assert len(rows) == 2
+        assert value(db, "select current_setting('synchronous_commit')") == commit
+    assert value(db, "select current_setting('synchronous_commit')") == "on"
 
 
 @BOTH

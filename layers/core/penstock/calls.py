@@ -13,7 +13,14 @@ def call_of(effect: Sql | Rows | Take) -> tuple[Statement, list[Any]]:
     if isinstance(effect, Rows):
         return effect.statement, [*effect.columns, *effect.options]
     if isinstance(effect, Take):
-        lease = max(LEAST_LEASE, effect.count)
-        options = [effect.visibility_seconds, effect.in_flight_limit]
-        return effect.statement, [effect.queue_arn, effect.count, lease, *options]
+        return effect.statement, take_arguments(effect, effect.count, effect.count)
     return effect.statement, list(effect.arguments)
+
+
+def take_arguments(take: Take, count: int, lease: int) -> list[Any]:
+    """The arguments of a receive of `count` messages, of which at most `lease` expire together.
+
+    It is not waited for the disk: what is lost in a crash is that messages were received, and they are received again.
+    """
+    lease = max(LEAST_LEASE, lease)
+    return [take.queue_arn, count, lease, take.visibility_seconds, take.in_flight_limit, True]

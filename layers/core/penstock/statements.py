@@ -21,7 +21,7 @@ SEND_MESSAGES = Statement(
     "queue.send_messages",
     ("text[]", "uuid[]", "text[]", "int4[]", "jsonb[]", "jsonb[]", "int4[]", "text[]", "text[]", "bool"),
 )
-RECEIVE_MESSAGES = Statement("queue.receive_messages", ("text", "int4", "int4", "int4", "int4"))
+RECEIVE_MESSAGES = Statement("queue.receive_messages", ("text", "int4", "int4", "int4", "int4", "bool"))
 RECEIVE_ATTEMPT = Statement("queue.receive_attempt", ("text", "text", "int4", "int4", "int4"))
 DELETE_MESSAGES = Statement("queue.delete_messages", ("int4[]", "int2[]", "int8[]", "int8[]", "int4[]"))
 CHANGE_VISIBILITIES = Statement(

@@ -5,7 +5,7 @@ from itertools import chain
 from typing import Any
 
 from penstock import pgarray
-from penstock.calls import LEAST_LEASE
+from penstock.calls import take_arguments
 from penstock.effects import Row, Rows, Take
 from penstock.statements import CHANGE_VISIBILITIES, Statement
 
@@ -17,9 +17,7 @@ def merged_call(effects: Sequence[Mergeable]) -> tuple[Statement, list[Any]]:
     first = effects[0]
     if isinstance(first, Take):
         counts = [effect.count for effect in effects if isinstance(effect, Take)]
-        lease = max(LEAST_LEASE, *counts) if len(counts) > 1 else max(LEAST_LEASE, counts[0])
-        options = [first.visibility_seconds, first.in_flight_limit]
-        return first.statement, [first.queue_arn, sum(counts), lease, *options]
+        return first.statement, take_arguments(first, sum(counts), max(counts))
     arrays = pgarray.encode_columns(first.statement.types, _columns(effects))
     return first.statement, [*arrays, *first.options]
 
