@@ -136,7 +136,9 @@ def receive(
     connection: Connection, arn: str, count: int = 10, visibility: int | None = None, lease_size: int = 10
 ) -> list[Delivery]:
     """Receive; the header must not tell of an error."""
-    header, *rows = call(connection, statements.RECEIVE_MESSAGES, arn, count, lease_size, visibility, None, False)
+    header, *rows = call(
+        connection, statements.RECEIVE_MESSAGES, arn, count, lease_size, visibility, None, False
+    )
     assert header[0] is None, header
     return [Delivery(*row[2:]) for row in rows]
 
