@@ -1521,6 +1521,10 @@ function queue.read_topic_policies(p_arns text[])
     returns TABLE(n integer, policy text, owner text)
     language sql stable;
 
+function queue.ready_head(p_group_key bigint, p_limit integer, p_now timestamp with time zone)
+    returns TABLE(ids bigint[], receive_count integer)
+    language sql stable;
+
 function queue.ready_queues(p_arns text[])
     returns TABLE(arn text)
     language plpgsql;
@@ -1677,6 +1681,10 @@ function queue.settle_group(p_group_key bigint)
     returns void
     language plpgsql;
 
+function queue.settle_groups(p_group_keys bigint[])
+    returns void
+    language plpgsql;
+
 function queue.settle_schedule_retry(p_retry queue.schedule_retry)
     returns boolean
     language plpgsql;
@@ -1733,7 +1741,7 @@ function queue.take_expired(p_queue_id integer, p_shard integer, p_after timesta
     returns SETOF queue.delivery
     language plpgsql;
 
-function queue.take_groups(p_queue_id integer, p_max integer, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text)
+function queue.take_groups(p_queue_id integer, p_max integer, p_share integer, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text)
     returns SETOF queue.delivery
     language plpgsql;
 

@@ -7,27 +7,25 @@ returns table (n int, outcome text)
 language plpgsql as $$
 #variable_conflict use_column
 declare
-    v_now timestamptz;
+    v_now timestamptz := clock_timestamp();
     v_rows tid[];
     v_groups bigint[];
-    v_group bigint;
     v_hit bigint[];
     v_expired bigint[];
 begin
     -- One by one, since an array alone may be a filter of all messages. The groups are locked: nobody moves these rows.
-    v_rows := array(
-        select (select m.ctid from queue.fifo_message m where m.id = u.id and m.queue_id = p_queue_id)
-        from unnest(p_ids) u(id));
-    v_groups := array(select m.group_key from queue.fifo_message m where m.ctid = any (v_rows));
-    v_now := clock_timestamp();
-    v_expired := array(
-        select m.id from queue.fifo_message m
-        where m.ctid = any (v_rows) and p_receive_count is not null
-            and (m.receive_count > p_receive_count or m.visible_at <= v_now));
+    select array_agg(f.place) filter (where f.alive), array_agg(f.id) filter (where not f.alive),
+        array_agg(distinct f.group_key)
+    into v_rows, v_expired, v_groups
+    from (
+        select m.ctid as place, m.id, m.group_key, m.receive_count,
+            p_receive_count is null or (m.receive_count <= p_receive_count and m.visible_at > v_now) as alive
+        from unnest(p_ids) u(id)
+        cross join lateral (
+            select f.ctid, f.* from queue.fifo_message f where f.id = u.id and f.queue_id = p_queue_id limit 1) m) f;
     with deleted as (
         delete from queue.fifo_message m
-        where m.ctid = any (v_rows) and m.id <> all (v_expired)
-            and m.receive_count = coalesce(p_receive_count, m.receive_count)
+        where m.ctid = any (v_rows) and m.receive_count = coalesce(p_receive_count, m.receive_count)
         returning m.*),
     archived as (
         insert into queue.archive (queue_id, public_id, message_id, sent_at, receive_count, body, attributes, system)
@@ -35,14 +33,13 @@ begin
             d.system
         from deleted d where p_archives),
     recorded as (
-        insert into queue.history (queue_id, outcome, receive_count, first_received_at, group_id, sent_at, finished_at)
-        select p_queue_id, 'deleted', d.receive_count, d.first_received_at, d.system ->> 'MessageGroupId',
-            array_agg(d.sent_at), array_agg(v_now)
-        from deleted d where p_keeps_history group by 3, 4, 5)
+        insert into queue.history (queue_id, outcome, receive_count, first_received_at, group_ids, sent_at, finished_at)
+        select p_queue_id, 'deleted', d.receive_count, d.first_received_at,
+            array_agg(d.system ->> 'MessageGroupId' order by d.id), array_agg(d.sent_at order by d.id),
+            array_agg(v_now)
+        from deleted d where p_keeps_history group by d.receive_count, d.first_received_at)
     select array_agg(d.id) into v_hit from deleted d;
-    for v_group in select distinct g from unnest(v_groups) g loop
-        perform queue.settle_group(v_group);
-    end loop;
+    perform queue.settle_groups(v_groups);
     return query
     select u.n, case when u.id = any (v_hit) then 'deleted' when u.id = any (v_expired) then 'expired' else 'gone' end
     from unnest(p_numbers, p_ids) u(n, id);

@@ -1,6 +1,7 @@
 -- queue.receive_messages: hands out up to p_max messages of a queue and hides them from other receivers.
 -- Parameters: the queue's ARN; p_lease_size: at most so many messages share a lease (they expire together; each is
---   acknowledged on its own); p_visibility_seconds 0-43200, null: the queue's own; p_in_flight_limit: about so many
+--   acknowledged on its own), and of a FIFO queue so many rows are for one receiver, the next ones for another, who
+--   get none of the same group; p_visibility_seconds 0-43200, null: the queue's own; p_in_flight_limit: about so many
 --   messages may be in flight, null: any number. p_async_commit: do not wait for the disk, on a standard queue: if the
 --   server crashes at once, the messages are received again. Only for who does nothing else in the transaction.
 -- Returns: a header row (error: QueueDoesNotExist, OverLimit; wait_seconds), then the messages. Locks: reader of a
@@ -40,8 +41,8 @@ begin
     end if;
     v_visibility := coalesce(p_visibility_seconds, v_queue.visibility_timeout_seconds) * interval '1 second';
     if v_queue.fifo then
-        return query select * from queue.take_groups(v_queue.queue_id, v_want, v_visibility,
-            v_queue.max_receive_count, v_queue.dead_letter_arn);
+        return query select * from queue.take_groups(v_queue.queue_id, v_want,
+            greatest(p_lease_size, 1), v_visibility, v_queue.max_receive_count, v_queue.dead_letter_arn);
         return;
     end if;
     if p_async_commit then

@@ -11,7 +11,7 @@ language plpgsql as $$
 declare
     v_queue queue.queues;
     v_now timestamptz;
-    v_key bigint;
+    v_stored int;
     v_groups text[] := array(       -- other queues' groups of the same names are not ours, and not locked
         select distinct u.group_id from unnest(p_queues, p_groups) u(arn, group_id)
         where u.arn = p_arn and u.group_id is not null);
@@ -43,24 +43,26 @@ begin
         from entry e where e.id in (select c.id from claimed c))
     select e.n, queue.public_id(-2, e.id), null::text, e.id, null::text, null::text
     from entry e where e.id in (select c.id from claimed c);
-    return query
-    select e.n, queue.public_id(-2, d.id), d.message_id::text, d.id,
-        case when e.group_key is null then 'MissingParameter'
-             when e.deduplication_id is null then 'DeduplicationIdRequired' end,
-        case when e.group_key is null then 'MessageGroupId' end
-    from queue.fifo_entries(v_queue, p_queues, p_message_ids, p_bodies, p_sizes, p_attributes, p_system,
-        p_groups, p_deduplication_ids) e
-    left join queue.deduplication d
-        on d.queue_id = v_queue.queue_id and d.scope = e.scope and d.deduplication_id = e.deduplication_id
-    where e.group_key is null or e.deduplication_id is null or d.message_id <> e.message_id;
-    for v_key in
+    get diagnostics v_stored = row_count;
+    if v_stored < (select count(*) from unnest(p_queues, p_sizes) u(arn, size)
+                   where u.arn = p_arn and u.size <= v_queue.maximum_message_bytes)
+    then        -- only then there are duplicates, or entries that lack something
+        return query
+        select e.n, queue.public_id(-2, d.id), d.message_id::text, d.id,
+            case when e.group_key is null then 'MissingParameter'
+                 when e.deduplication_id is null then 'DeduplicationIdRequired' end,
+            case when e.group_key is null then 'MessageGroupId' end
+        from queue.fifo_entries(v_queue, p_queues, p_message_ids, p_bodies, p_sizes, p_attributes, p_system,
+            p_groups, p_deduplication_ids) e
+        left join queue.deduplication d
+            on d.queue_id = v_queue.queue_id and d.scope = e.scope and d.deduplication_id = e.deduplication_id
+        where e.group_key is null or e.deduplication_id is null or d.message_id <> e.message_id;
+    end if;
+    perform queue.settle_groups(array(
         select g.group_key from queue.fifo_group g
         where g.visible_at = 'infinity' and g.group_key = any (array(
             select (select e.group_key from queue.fifo_group e
                     where e.queue_id = v_queue.queue_id and e.group_id = u.group_id)
-            from unnest(v_groups) u(group_id)))
-    loop
-        perform queue.settle_group(v_key);
-    end loop;
+            from unnest(v_groups) u(group_id)))));
     perform queue.notify_watchers(v_queue.queue_id, p_arn);
 end $$;

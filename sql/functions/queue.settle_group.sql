@@ -1,5 +1,5 @@
 -- queue.settle_group(group): sets from when on the group's first message may be received; 'infinity' when it is empty.
--- The caller holds the group's row. Index: fifo_message_group. Called by: every change to a group's messages.
+-- The caller holds the group's row. Index: fifo_message_group. Called by: changes to one group's messages.
 create or replace function queue.settle_group(p_group_key bigint) returns void
 language plpgsql as $$
 begin

@@ -84,7 +84,7 @@ def test_many_at_once_and_none_beyond_the_maximum(db: Connection, suffix: str) -
     receive(db, arn, 250, visibility=0, lease_size=250)
     for _ in range(5):
         assert receive(db, arn) == []
-    assert sorted(bodies(receive(db, dead, 250)), key=int) == sent
+    assert sorted(bodies(receive(db, dead, 250, lease_size=250)), key=int) == sent
 
 
 def test_many_of_the_slow_lane(db: Connection) -> None:

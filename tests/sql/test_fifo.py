@@ -169,3 +169,21 @@ def test_a_group_of_which_everything_was_a_duplicate_is_no_obstacle(db: Connecti
     one(db, arn, "m", "b", "1")
     assert bodies(receive(db, arn)) == ["m"]
     assert call(db, statements.READY_QUEUES, [arn]) == []
+
+
+def test_receivers_of_one_call_share_no_group(db: Connection) -> None:
+    """Rows 1 to 3 are for one receiver, the next three for another: the rest of a group stays behind its first ones."""
+    arn = create(db, "q.fifo")
+    send(db, arn, "a1", "a2", "a3", "a4", group="a")
+    send(db, arn, "b1", "b2", group="b")
+    send(db, arn, "c1", "c2", "c3", group="c")
+    assert bodies(receive(db, arn, 9, lease_size=3)) == ["a1", "a2", "a3", "b1", "b2", "c1"]
+    assert receive(db, arn, 9, lease_size=3) == []
+
+
+def test_many_groups_of_one_message_fill_one_receive(db: Connection) -> None:
+    arn = create(db, "q.fifo")
+    for number in range(40):
+        send(db, arn, f"m{number}", group=str(number))
+    assert bodies(receive(db, arn, 30, lease_size=10)) == [f"m{number}" for number in range(30)]
+    assert bodies(receive(db, arn, 10)) == [f"m{number}" for number in range(30, 40)]

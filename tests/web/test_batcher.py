@@ -19,6 +19,7 @@ from penstock.statements import (
     Statement,
 )
 from penstock_web.batcher import LARGEST_FLUSH, LARGEST_TAKE, Batcher
+from penstock_web.merging import deal
 from penstock_web.pool import Lost, Undone
 from tests.web.clock import run, settle
 from tests.web.fake_database import ECHO, FakeDatabase, integers
@@ -180,20 +181,31 @@ def test_takes_with_another_visibility_do_not_merge() -> None:
     run(scenario())
 
 
-def test_takes_of_a_fifo_queue_never_merge() -> None:
-    """Two receivers with messages of one group would work on them at the same time."""
+def test_takes_of_a_fifo_queue_merge_when_they_are_equally_large() -> None:
+    """Two receivers with messages of one group would work on them at the same time: SQL keeps equal shares apart."""
 
     async def scenario() -> None:
         database = FakeDatabase(Queue(stored=0))
         database.hold()
         batcher = Batcher(database.call, limit=100)
-        answers = [batcher.submit(take(10, ORDERS + ".fifo")) for _ in range(20)]
+        counts = (10, 1, 10, 10, 1)
+        answers = [batcher.submit(take(count, ORDERS + ".fifo")) for count in counts]
         await settle()
         database.release()
         await asyncio.gather(*answers)
-        assert [arguments[1] for _, arguments in database.calls] == [10] * 20
+        assert sorted(tuple(arguments[1:3]) for _, arguments in database.calls) == [(2, 1), (30, 10)]
 
     run(scenario())
+
+
+def test_the_share_of_who_left_a_fifo_queue_goes_to_nobody_else() -> None:
+    """Its groups are not those of the neighbours' shares, which may hold a part of them."""
+    arn = ORDERS + ".fifo"
+    takes = [Take(RECEIVE_MESSAGES, arn, 2, None)] * 3
+    rows = [message(number) for number in range(5)]
+    answers, left_over = deal(takes, [True, False, True], [(None, 0), *rows])
+    assert [answer[1:] for answer in answers] == [rows[:2], rows[2:4], rows[4:]]
+    assert left_over == rows[2:4]
 
 
 def test_an_entry_whose_caller_left_before_the_flush_is_dropped() -> None:

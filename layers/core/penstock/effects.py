@@ -69,6 +69,11 @@ class Take(Struct, frozen=True):
     in_flight_limit: int | None = None
     may_wait: bool = False
 
+    @property
+    def is_fifo(self) -> bool:
+        """Whether messages of one group must not go to two callers at once."""
+        return self.queue_arn.endswith(".fifo")
+
 
 class Wait(Struct, frozen=True):
     """Until the queue may have a message, at most `seconds` (long polling). No connection is held meanwhile."""

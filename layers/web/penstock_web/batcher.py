@@ -21,6 +21,7 @@ from penstock.errors import AwsError, InternalFailure, ServiceUnavailable
 from penstock.statements import (
     CHANGE_VISIBILITIES,
     DELETE_MESSAGES,
+    PUBLISH_MESSAGES,
     READ_POLICIES,
     SEND_MESSAGES,
     Statement,
@@ -29,14 +30,13 @@ from penstock.statements import (
 from .merging import Mergeable, deal, give_back, merged_call, rows_of_each
 from .pool import Lost, Undone
 
-# Entries; a send counts one more for each 16 KiB, so that a flush stays below some 20 MB.
+# Entries; a send or publication counts one more for each 16 KiB, so that a flush stays below some 20 MB.
 LARGEST_FLUSH = 1000
 # Messages, whose size nobody knows beforehand: 1 MiB each at worst.
 LARGEST_TAKE = 250
 BYTES_AN_ENTRY = 16_384
 # Calls under way in one lane. With more, what gathers during one is spread over smaller flushes.
 FLIGHTS = 1
-FIFO_TAKE_FLIGHTS = 4
 
 # Callers. So many at the door are enough: waiting for more would be longer than it saves.
 CROWD = 100
@@ -72,13 +72,8 @@ class Lane:
         self.waiting: deque[Entry] = deque()
         self.flights = 0
         self.most_flights = FLIGHTS
-        self.largest = LARGEST_FLUSH
+        self.largest = LARGEST_TAKE if isinstance(effect, Take) else LARGEST_FLUSH
         self.linger_seconds = linger_seconds if effect.statement is SEND_MESSAGES else 0.0
-        if isinstance(effect, Take):
-            self.largest = LARGEST_TAKE
-            if effect.queue_arn.endswith(".fifo"):
-                # Two callers must never share one group's messages: they would be worked on side by side.
-                self.largest, self.most_flights = 1, FIFO_TAKE_FLIGHTS
 
     async def gather(self) -> None:
         """Waits for those who are at the door already: until a few turns of the event loop bring nobody.
@@ -112,13 +107,18 @@ def weight_of(effect: Mergeable) -> int:
         return effect.count
     if effect.statement is SEND_MESSAGES:
         return len(effect) + int(sum(effect.columns[3])) // BYTES_AN_ENTRY
+    if effect.statement is PUBLISH_MESSAGES:
+        # Each message is there twice, as it is and in its envelope; its row has the size of the whole request.
+        return len(effect) + 2 * int(effect.columns[9][0]) // BYTES_AN_ENTRY
     return len(effect)
 
 
 def lane_key(effect: Mergeable) -> Hashable:
     """Effects with equal keys may share a call."""
     if isinstance(effect, Take):
-        return effect.statement, effect.queue_arn, effect.visibility_seconds
+        # Of a FIFO queue SQL keeps the shares of callers apart, which must then be equally large.
+        share = effect.count if effect.is_fifo else None
+        return effect.statement, effect.queue_arn, effect.visibility_seconds, share
     return effect.statement, effect.options, effect.lane
 
 

@@ -99,14 +99,12 @@ class Drive:
         return rows
 
     def joins_a_line(self, effect: Rows | Take) -> bool:
-        """Whether others wait for the queue and this newcomer lines up, without a look. Not on FIFO queues: an empty
-        look says little there, since a look passes over groups that others have locked."""
+        """Whether others wait for the queue and this newcomer lines up, without a look."""
         if not isinstance(effect, Take) or not effect.may_wait or self.ticket is not None:
             return False
-        arn = effect.queue_arn
-        if not self.world.hub.is_waited_for(arn) or arn.endswith(".fifo"):
+        if not self.world.hub.lines_up(effect.queue_arn):
             return False
-        self.empty = arn
+        self.empty = effect.queue_arn
         return True
 
     def arrived(self, effect: Rows | Take, rows: list[Row], seconds: float) -> None:

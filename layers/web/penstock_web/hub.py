@@ -26,6 +26,7 @@ from penstock.statements import READY_QUEUES, WATCH_QUEUES, Statement
 POLL_SECONDS = 1.0
 RENEW_SECONDS = 3.0  # a registration is good for five
 REGISTER_PAUSE_SECONDS = 0.02  # a busy queue registers at most 50 times a second
+FRESH_SECONDS = 0.02  # so long an empty look at a FIFO queue is good for newcomers, too
 
 _log = logging.getLogger(__name__)
 
@@ -53,16 +54,19 @@ class Waiter:
 class Queue:
     """A queue that requests wait for (or did a moment ago). `current`: registered, or about to be.
 
-    `woken`: since then, a sender of this process woke somebody.
+    `woken`: since then, a sender of this process woke somebody. `looked_at`: when somebody last began to wait because a
+    look was empty; `lines_up`: the next one who begins did not look.
     """
 
-    __slots__ = ("arn", "current", "registered_at", "waiters", "woken")
+    __slots__ = ("arn", "current", "lines_up", "looked_at", "registered_at", "waiters", "woken")
 
     def __init__(self, arn: str) -> None:
         self.arn = arn
         self.waiters: list[Waiter] = []
         self.current = False
         self.registered_at = float("-inf")
+        self.looked_at = float("-inf")
+        self.lines_up = False
         self.woken = False
 
 
@@ -90,6 +94,20 @@ class Hub:
         queue = self._queues.get(queue_arn)
         return queue is not None and bool(queue.waiters)
 
+    def lines_up(self, queue_arn: str) -> bool:
+        """Whether a newcomer waits without a look, since others do already.
+
+        On a FIFO queue only when the last look was a moment ago: a look passes over groups that others have locked, and
+        of those that another process has set free nobody is told.
+        """
+        queue = self._queues.get(queue_arn)
+        if queue is None or not queue.waiters:
+            return False
+        if not queue_arn.endswith(".fifo"):
+            return True
+        queue.lines_up = asyncio.get_running_loop().time() - queue.looked_at < FRESH_SECONDS
+        return queue.lines_up
+
     def wait(self, queue_arn: str, seconds: float, ticket: int) -> "asyncio.Future[Woken]":
         """Why to look again. NOT: the time is over, or the process ends."""
         loop = asyncio.get_running_loop()
@@ -100,6 +118,9 @@ class Hub:
         queue = self._queues.get(queue_arn)
         if queue is None:
             queue = self._queues[queue_arn] = Queue(queue_arn)
+        if not queue.lines_up:
+            queue.looked_at = loop.time()
+        queue.lines_up = False
         waiter = Waiter(ticket, answer, loop.call_later(seconds, _answer, answer, Woken.NOT))
         answer.add_done_callback(partial(_leave, queue, waiter))
         insort(queue.waiters, waiter)

@@ -50,16 +50,20 @@ def deal(
 ) -> tuple[list[list[Row]], list[Row]]:
     """Each caller's answer (the header, then messages in order) and the messages that nobody is there to take.
 
-    Who has left gets none: the messages go to the others first, as far as these asked for them.
+    Who has left gets none: the messages go to the others first, as far as these asked for them. Not those of a FIFO
+    queue: each share has groups of its own, and would be handed to two.
     """
     header, *messages = rows
     answers: list[list[Row]] = []
+    left_over: list[Row] = []
     start = 0
     for take, here in zip(takes, present, strict=True):
-        end = start + take.count if here else start
+        end = start + take.count if here or take.is_fifo else start
         answers.append([header, *messages[start:end]])
+        if not here:
+            left_over += messages[start:end]
         start = end
-    return answers, messages[start:]
+    return answers, left_over + messages[start:]
 
 
 def give_back(queue_arn: str, messages: Sequence[Row]) -> Rows:

@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import characters
 from ..context import Context
-from ..effects import Effect, Rows, Wake
+from ..effects import Effect, Rows, Wake, Woken
 from ..messages.sqs import (
     BatchResultErrorEntry,
     DeleteMessageBatchRequest,
@@ -68,6 +68,8 @@ def delete(arn: str, given: list[Handle]) -> Generator[Effect, Any, list[str]]:
     fifo = arn.endswith(".fifo")
     rows = yield Rows(DELETE_MESSAGES, handles.columns(given), lane=arn if fifo else "", queue_arn=arn)
     if fifo:
-        yield Wake(arn, len(given))  # the next message of a group may be received now
+        yield Wake(
+            arn, 1, Woken.FOR_MORE
+        )  # the next messages of their groups, if there are any, may be received now
     outcomes = [outcome for _, outcome in sorted(rows)] if len(rows) > 1 else [rows[0][1]]
     return (yield from handles.check_outcomes(arn, outcomes))

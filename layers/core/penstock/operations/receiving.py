@@ -104,7 +104,7 @@ def receive(
             yield Wake(arn, EVERYBODY)
             raise refusal(header[0], attempt_id)
         if rows:
-            if woken == Woken.FOR_MORE:
+            if says_more(look, len(rows), woken):
                 yield Wake(arn, 2, Woken.FOR_MORE)
             return [Delivery(*row) for row in rows]
         seconds = header[1] if wait_seconds is None else wait_seconds
@@ -117,6 +117,17 @@ def receive(
         woken = yield (Pause(min(left, FULL_PAUSE_SECONDS)) if full else Wait(arn, left))
         if not woken:
             return []
+
+
+def says_more(look: Take | Sql, messages: int, woken: Woken) -> bool:
+    """Whether there may be messages for others, who have not been told.
+
+    On a FIFO queue when it got as many as it asked for, woken or not: with fewer it had all that could be received, and
+    what it left was locked for a moment, so that others passed it over.
+    """
+    if isinstance(look, Take) and look.is_fifo:
+        return messages == look.count
+    return woken == Woken.FOR_MORE
 
 
 def message(
