@@ -1417,7 +1417,7 @@ function queue.public_id(p_shard integer, p_id bigint)
     returns bigint
     language sql immutable;
 
-function queue.publication_text(p_entry queue.publication, p_subscription queue.subscription, p_raw boolean)
+function queue.publication_text(p_entry queue.publication, p_subscription queue.subscription)
     returns text
     language plpgsql immutable;
 
@@ -1429,13 +1429,13 @@ function queue.publish_events(p_account_id text, p_region text, p_routing_key te
     returns TABLE(arn text, id bigint, error text)
     language plpgsql;
 
+function queue.publish_messages(p_message_ids uuid[], p_contents jsonb[], p_attributes jsonb[], p_attribute_bytes integer[], p_attribute_facts jsonb[], p_body_facts jsonb[], p_groups text[], p_deduplication_ids text[], p_subjects text[], p_bytes integer[], p_topic text, p_signature_version text)
+    returns TABLE(n integer, message_id text, sequence_number bigint, error text, detail text)
+    language plpgsql;
+
 function queue.publish_messages(p_topic text, p_signature_version text, p_message_ids uuid[], p_contents jsonb[], p_attributes jsonb[], p_attribute_bytes integer[], p_attribute_facts jsonb[], p_body_facts jsonb[], p_groups text[], p_deduplication_ids text[], p_subjects text[])
     returns TABLE(n integer, message_id text, sequence_number bigint, error text, detail text)
     language sql;
-
-function queue.publish_messages(p_topic text, p_signature_version text, p_message_ids uuid[], p_contents jsonb[], p_attributes jsonb[], p_attribute_bytes integer[], p_attribute_facts jsonb[], p_body_facts jsonb[], p_groups text[], p_deduplication_ids text[], p_subjects text[], p_bytes integer)
-    returns TABLE(n integer, message_id text, sequence_number bigint, error text, detail text)
-    language plpgsql;
 
 function queue.publish_to_endpoint(p_topic queue.topic, p_subscription queue.subscription, p_entries queue.publication[])
     returns void

@@ -6,6 +6,7 @@ create or replace function queue.publish_messages(
     p_deduplication_ids text[], p_subjects text[])
 returns table (n int, message_id text, sequence_number bigint, error text, detail text)
 language sql as $$
-select * from queue.publish_messages(p_topic, p_signature_version, p_message_ids, p_contents, p_attributes,
-    p_attribute_bytes, p_attribute_facts, p_body_facts, p_groups, p_deduplication_ids, p_subjects, 0)
+select * from queue.publish_messages(p_message_ids, p_contents, p_attributes, p_attribute_bytes, p_attribute_facts,
+    p_body_facts, p_groups, p_deduplication_ids, p_subjects, array_fill(0, array[cardinality(p_message_ids)]),
+    p_topic, p_signature_version)
 $$;

@@ -6,15 +6,18 @@ language plpgsql as $$
 declare
     v_match record;
     v_failed queue.publication[];
+    v_posts boolean := false;
 begin
     for v_match in
         select s as subscription, m.entries
         from queue.subscription s
         cross join lateral (
-            select array_agg(e order by e.n) as entries from unnest(p_entries) e
-            where s.filter is null or queue.policy_matches(s.filter,
-                case s.filter_scope when 'MessageBody' then e.body_facts else e.attribute_facts end)) m
-        where s.topic_id = p_topic.topic_id and s.confirmed and m.entries is not null
+            select case when s.filter is null then p_entries else (
+                select array_agg(e order by e.n) from unnest(p_entries) e
+                where queue.policy_matches(s.filter,
+                    case s.filter_scope when 'MessageBody' then e.body_facts else e.attribute_facts end)) end as entries
+            ) m
+        where s.topic_id = p_topic.topic_id and s.confirmed and cardinality(m.entries) > 0
         order by s.endpoint, s.subscription_id
     loop
         if (v_match.subscription).protocol = 'sqs' then
@@ -26,7 +29,10 @@ begin
             end if;
         else
             perform queue.publish_to_endpoint(p_topic, v_match.subscription, v_match.entries);
+            v_posts := true;
         end if;
     end loop;
-    perform queue.wake_webhooks();
+    if v_posts then
+        perform queue.wake_webhooks();
+    end if;
 end $$;

@@ -1,15 +1,12 @@
--- queue.publication_text(publication, subscription, raw): the body that a subscription gets: the message itself, or its
--- envelope, which names the subscription and, of a FIFO topic, the message's number behind its `opening`.
--- Called by: publish_to_queue.
-create or replace function queue.publication_text(p_entry queue.publication, p_subscription queue.subscription, p_raw boolean)
+-- queue.publication_text(publication, subscription): the envelope that a subscription gets, which names the subscription
+-- and, of a FIFO topic, the message's number behind its `opening`. Called by: publish_to_queue.
+drop function if exists queue.publication_text(queue.publication, queue.subscription, boolean);
+create or replace function queue.publication_text(p_entry queue.publication, p_subscription queue.subscription)
 returns text
 language plpgsql immutable as $$
 declare
     v_content jsonb := coalesce(p_entry.contents -> p_subscription.protocol, p_entry.contents -> '*');
 begin
-    if p_raw then
-        return v_content ->> 'raw';
-    end if;
     return case when p_entry.sequence_number is null then ''
             else (v_content ->> 'opening') || lpad(p_entry.sequence_number::text, 20, '0') end
         || (v_content ->> 'head') || p_subscription.arn || (v_content ->> 'tail');

@@ -1,32 +1,33 @@
 -- queue.publish_messages: publishes messages to a topic: to all of its queues and endpoints, in this transaction.
--- Parameters: the topic's ARN; p_signature_version: with which the envelopes were signed; then one array element a
---   message: id; contents by protocol ("*": the others), each {raw, head, tail, opening}: an envelope is head, the
---   subscription's ARN, tail, of a FIFO topic behind opening and number ("trace": the trace header); message attributes as SQS keeps them and their
---   size in bytes; what filter policies compare, of the attributes and of the body; group, deduplication id, subject.
---   p_bytes: what all of them have together, of messages and attributes, which the topic's MaximumMessageSize limits
---   (262,144 by default; source: PublishBatch, API reference).
+-- Parameters, one array element a message: id; contents by protocol ("*": the others), each {raw, head, tail, opening}:
+--   an envelope is head, the subscription's ARN, tail, of a FIFO topic behind opening and number ("trace": the trace
+--   header); message attributes as SQS keeps them and their size in bytes; what filter policies compare, of the
+--   attributes and of the body; group, deduplication id, subject; p_bytes: what all messages of its request have
+--   together, of messages and attributes, which the topic's MaximumMessageSize limits (262,144 by default; source:
+--   PublishBatch, API reference). Then the topic's ARN and with which version the envelopes were signed.
 -- Returns a row a message: n, message_id and sequence_number (FIFO; a duplicate's are the original's), error (NotFound,
---   OtherSignatureVersion, MessageTooLong: these for all of them, and nothing is stored; DeduplicationIdRequired) and
+--   OtherSignatureVersion: these for all of them, and nothing is stored; MessageTooLong, DeduplicationIdRequired) and
 --   detail.
 -- Locks: FIFO: the topic's, or its groups', until commit: subscribers get messages in the order of their numbers. Then
 --   those of send_messages, queue by queue in the order of their ARNs.
--- Called by: Publish, PublishBatch.
+-- Called by: Publish, PublishBatch (those of concurrent requests together).
+drop function if exists queue.publish_messages(text, text, uuid[], jsonb[], jsonb[], int[], jsonb[], jsonb[], text[], text[], text[], int);
 create or replace function queue.publish_messages(
-    p_topic text, p_signature_version text, p_message_ids uuid[], p_contents jsonb[], p_attributes jsonb[],
-    p_attribute_bytes int[], p_attribute_facts jsonb[], p_body_facts jsonb[], p_groups text[],
-    p_deduplication_ids text[], p_subjects text[], p_bytes int)
+    p_message_ids uuid[], p_contents jsonb[], p_attributes jsonb[], p_attribute_bytes int[], p_attribute_facts jsonb[],
+    p_body_facts jsonb[], p_groups text[], p_deduplication_ids text[], p_subjects text[], p_bytes int[],
+    p_topic text, p_signature_version text)
 returns table (n int, message_id text, sequence_number bigint, error text, detail text)
 language plpgsql as $$
 #variable_conflict use_column
 declare
     v_topic queue.topic;
+    v_most_bytes int;
     v_entries queue.publication[];
     v_error text;
 begin
     select * into v_topic from queue.topic t where t.arn = p_topic;
     v_error := case
         when v_topic.topic_id is null then 'NotFound'
-        when p_bytes > coalesce((v_topic.attributes ->> 'MaximumMessageSize')::int, 262144) then 'MessageTooLong'
         when v_topic.signature_version <> p_signature_version then 'OtherSignatureVersion' end;
     if v_error is not null then
         return query
@@ -34,19 +35,28 @@ begin
         from unnest(p_message_ids) with ordinality u(id, n);
         return;
     end if;
+    v_most_bytes := coalesce((v_topic.attributes ->> 'MaximumMessageSize')::int, 262144);
     v_entries := array(
         select (u.n, u.message_id, null, u.contents, u.attributes, u.attribute_bytes, u.attribute_facts, u.body_facts,
             u.group_id, u.deduplication_id, u.subject, null)::queue.publication
         from unnest(p_message_ids, p_contents, p_attributes, p_attribute_bytes, p_attribute_facts, p_body_facts,
-            p_groups, p_deduplication_ids, p_subjects)
+            p_groups, p_deduplication_ids, p_subjects, p_bytes)
             with ordinality u(message_id, contents, attributes, attribute_bytes, attribute_facts, body_facts, group_id,
-                deduplication_id, subject, n)
+                deduplication_id, subject, bytes, n)
+        where u.bytes <= v_most_bytes
         order by u.n);
     if v_topic.fifo then
         v_entries := queue.number_publications(v_topic, v_entries);
     end if;
-    perform queue.fan_out(v_topic, array(select e from unnest(v_entries) e where e.error is null));
+    if exists (select from unnest(v_entries) e where e.error is not null) then
+        perform queue.fan_out(v_topic, array(select e from unnest(v_entries) e where e.error is null));
+    else
+        perform queue.fan_out(v_topic, v_entries);
+    end if;
     return query
     select e.n, e.message_id::text, e.sequence_number, nullif(e.error, 'Duplicate'), null::text
-    from unnest(v_entries) e;
+    from unnest(v_entries) e
+    union all
+    select u.n::int, null, null, 'MessageTooLong', v_most_bytes::text
+    from unnest(p_bytes) with ordinality u(bytes, n) where u.bytes > v_most_bytes;
 end $$;

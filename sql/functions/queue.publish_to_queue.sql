@@ -10,34 +10,44 @@ returns queue.publication[]
 language plpgsql as $$
 declare
     v_fifo boolean := right(p_queue, 5) = '.fifo';
-    v_failed queue.publication[];
+    v_numbers int[];
+    v_bodies text[];
+    v_sizes int[];
+    v_attributes jsonb[];
+    v_system jsonb[];
+    v_groups text[];
+    v_deduplication_ids text[];
+    v_failed int[];
 begin
-    with entry as materialized (
-        select k.*, row_number() over (order by k.n) as number,
-            queue.publication_text(k.e, p_subscription, k.raw) as body
-        from (
-            select e, e.n, p_subscription.raw and (
-                select count(*) <= 10 from jsonb_object_keys(coalesce(e.attributes, '{}'))) as raw
-            from unnest(p_entries) e) k
-        where k.raw = p_subscription.raw or p_queue <> p_subscription.endpoint),
-    sent as (
-        select s.n, s.error from (
-            select array_agg(p_queue) as queues, array_agg(gen_random_uuid()) as ids,
-                array_agg(k.body order by k.number) as bodies,
-                array_agg(octet_length(k.body) + case when k.raw then (k.e).attribute_bytes else 0 end
-                    order by k.number) as sizes,
-                array_agg(case when k.raw then (k.e).attributes end order by k.number) as attributes,
-                array_agg(queue.system_of(case when not v_fifo and not p_topic.fifo then (k.e).group_id end,
-                    (k.e).contents ->> 'trace') order by k.number) as system,
-                array_agg(case when v_fifo then coalesce((k.e).group_id, p_topic.name) end order by k.number) as groups,
-                array_agg(case when v_fifo then coalesce((k.e).deduplication_id, (k.e).message_id::text) end
-                    order by k.number) as deduplication_ids
-            from entry k) a
-        cross join lateral queue.send_messages(a.queues, a.ids, a.bodies, a.sizes, a.attributes, a.system, null,
-            a.groups, a.deduplication_ids) s
-        where a.queues is not null)
-    select array_agg(e order by e.n) into v_failed
-    from unnest(p_entries) e
-    where not exists (select from entry k join sent s on s.n = k.number and s.error is null where k.n = e.n);
-    return v_failed;
+    select array_agg(k.n), array_agg(k.body), array_agg(octet_length(k.body) + k.bytes), array_agg(k.attributes),
+        array_agg(queue.system_of(k.tenant, k.trace)), array_agg(k.group_id), array_agg(k.deduplication_id)
+    into v_numbers, v_bodies, v_sizes, v_attributes, v_system, v_groups, v_deduplication_ids
+    from (
+        select e.n,
+            case when r.raw then coalesce(e.contents #>> array[p_subscription.protocol, 'raw'],
+                    e.contents #>> array['*', 'raw'])
+                else queue.publication_text(e, p_subscription) end as body,
+            case when r.raw then e.attribute_bytes else 0 end as bytes, case when r.raw then e.attributes end as attributes,
+            case when not v_fifo and not p_topic.fifo then e.group_id end as tenant, e.contents ->> 'trace' as trace,
+            case when v_fifo then coalesce(e.group_id, p_topic.name) end as group_id,
+            case when v_fifo then coalesce(e.deduplication_id, e.message_id::text) end as deduplication_id
+        from unnest(p_entries) e
+        cross join lateral (
+            select p_subscription.raw and (e.attributes is null
+                or (select count(*) <= 10 from jsonb_object_keys(e.attributes))) as raw) r
+        where r.raw = p_subscription.raw or p_queue <> p_subscription.endpoint
+        order by e.n) k;
+    if v_numbers is not null then
+        v_failed := array(
+            select v_numbers[s.n] from queue.send_messages(array_fill(p_queue, array[cardinality(v_numbers)]),
+                array(select gen_random_uuid() from unnest(v_numbers)), v_bodies, v_sizes, v_attributes, v_system, null,
+                v_groups, v_deduplication_ids) s
+            where s.error is not null);
+    end if;
+    if v_failed = '{}' and cardinality(v_numbers) = cardinality(p_entries) then
+        return null;
+    end if;
+    return (
+        select array_agg(e order by e.n) from unnest(p_entries) e
+        where e.n = any (v_failed) or coalesce(e.n <> all (v_numbers), true));
 end $$;

@@ -14,6 +14,7 @@ from penstock.errors import InternalFailure, ServiceUnavailable
 from penstock.statements import (
     CHANGE_VISIBILITIES,
     DELETE_MESSAGES,
+    PUBLISH_MESSAGES,
     RECEIVE_MESSAGES,
     SEND_MESSAGES,
     Statement,
@@ -194,6 +195,36 @@ def test_takes_of_a_fifo_queue_merge_when_they_are_equally_large() -> None:
         database.release()
         await asyncio.gather(*answers)
         assert sorted(tuple(arguments[1:3]) for _, arguments in database.calls) == [(2, 1), (30, 10)]
+
+    run(scenario())
+
+
+def publication(topic: str, version: str, count: int = 2, size: int = 100) -> Rows:
+    texts, nothing = ["{}"] * count, [None] * count
+    columns = ([bytes(16)] * count, texts, texts, [0] * count, texts, texts, nothing, nothing, nothing)
+    return Rows(PUBLISH_MESSAGES, (*columns, [size * count] * count), (topic, version), lane=topic)
+
+
+def test_publications_for_one_topic_go_together() -> None:
+    """Signed in the same way, and some 16 MiB a call: a message is there twice, as it is and in its envelope."""
+
+    async def scenario() -> None:
+        database = FakeDatabase()
+        database.hold()
+        batcher = Batcher(database.call, limit=10_000)
+        first = batcher.submit(publication("a", "1"))
+        await settle()
+        others = [
+            batcher.submit(publication(*key)) for key in (("a", "1"), ("b", "1"), ("a", "2"), ("a", "1"))
+        ]
+        large = [batcher.submit(publication("c", "1", 10, 100_000)) for _ in range(9)]
+        await settle()
+        database.release()
+        await asyncio.gather(first, *others, *large)
+        calls = [(len(integers(arguments[9])), *arguments[10:]) for _, arguments in database.calls]
+        assert sorted(calls) == sorted([
+            (2, "a", "1"), (4, "a", "1"), (2, "a", "2"), (2, "b", "1"), (10, "c", "1"), (80, "c", "1"),
+        ])  # fmt: skip
 
     run(scenario())
 

@@ -96,8 +96,6 @@ SET_SUBSCRIPTION_ATTRIBUTES = Statement(
 PUBLISH_MESSAGES = Statement(
     "queue.publish_messages",
     (
-        "text",
-        "text",
         "uuid[]",
         "jsonb[]",
         "jsonb[]",
@@ -107,7 +105,9 @@ PUBLISH_MESSAGES = Statement(
         "text[]",
         "text[]",
         "text[]",
-        "int4",
+        "int4[]",
+        "text",
+        "text",
     ),
 )
 

@@ -1,4 +1,7 @@
-"""Publish and PublishBatch: one SQL call, one transaction for all subscriptions of a topic."""
+"""Publish and PublishBatch: one SQL call, one transaction for all subscriptions of a topic.
+
+Those of concurrent requests for one topic go together.
+"""
 
 from collections.abc import Generator, Sequence
 from typing import Any, NamedTuple
@@ -11,7 +14,7 @@ from .. import errors as sqs_errors
 from .. import errors_sns as errors
 from ..arn_sns import TopicArn
 from ..context import Context
-from ..effects import Effect, Sql
+from ..effects import Effect, Rows
 from ..message_id import new_message_id
 from ..messages import sns
 from ..messages.sqs import MessageAttributeValue
@@ -102,7 +105,8 @@ def store(
     version = announcements.signature_version(str(topic))
     while True:
         columns = yield from as_columns(topic, messages, version, context)
-        rows = yield Sql(PUBLISH_MESSAGES, (str(topic), version, *columns, size))
+        sizes = [size] * len(messages)
+        rows = yield Rows(PUBLISH_MESSAGES, (*columns, sizes), (str(topic), version), lane=str(topic))
         published = sorted(Published(*row) for row in rows)
         if published[0].error == "NotFound":
             raise errors.NotFound
@@ -114,7 +118,7 @@ def store(
 def as_columns(
     topic: TopicArn, messages: Sequence[Outgoing], version: str, context: Context
 ) -> Generator[Effect, Any, list[list[Any]]]:
-    """The arrays of `queue.publish_messages`."""
+    """The first arrays of `queue.publish_messages`."""
     rows = []
     for message in messages:
         contents = yield from announcements.contents(topic, message, version, context)
