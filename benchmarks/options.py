@@ -19,7 +19,7 @@ SIZES: tuple[tuple[str, int | float, str], ...] = (
     ("jobs-repeat", 5, "runs of bullmq-bench's scenarios"),
     ("discard-slowest", 1, "of them are left out"),
     ("queen-consumers", 60, "consumers of each of its two groups"),
-    ("queen-acks", 1, "messages that a consumer acknowledges with one call, 1 to 10"),
+    ("queen-acks", 10, "messages that a consumer acknowledges with one call, 1 to 10"),
     ("queen-seconds", 600.0, "how long the application mode is pushed over its rate"),
 )
 

@@ -42,7 +42,7 @@ class Profile:
     transient_part: float = 0.01
     poison_part: float = 0.001
     retry_limit: int = 5
-    acks_a_call: int = 1
+    acks_a_call: int = 10
     forward_part: float = 0.05
     payload_bytes: tuple[int, int] = (256, 2_048)
     lease_seconds: int = 30
