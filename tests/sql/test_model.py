@@ -97,7 +97,11 @@ class Queue:
         deliveries = calls.receive(self.db, self.arn, number, seconds, lease_size)
         received = [self.messages[d.public_id] for d in deliveries]
         self.bury(received)
-        assert len(deliveries) == len({d.public_id for d in deliveries}) == min(number, len(ready))
+        assert len(deliveries) == len({d.public_id for d in deliveries})
+        if self.fifo and lease_size < number:
+            self.check_shares(number, lease_size, ready, received)
+        else:
+            assert len(deliveries) == min(number, len(ready))
         assert all(message in ready for message in received)
         for message, delivery in zip(received, deliveries, strict=True):
             message.receive_count += 1
@@ -121,6 +125,14 @@ class Queue:
         for group in {message.group for message in received}:
             mine = [m.public_id for m in received if m.group == group]
             assert mine == [m.public_id for m in ready if m.group == group][: len(mine)]
+
+    def check_shares(self, number: int, share: int, ready: list[Message], received: list[Message]) -> None:
+        """No two receivers of one call get messages of a group; none is passed over while there is room."""
+        shares = [
+            {m.group for m in received[start : start + share]} for start in range(0, len(received), share)
+        ]
+        assert sum(map(len, shares)) == len(set[str]().union(*shares))
+        assert len(received) == number or {m.group for m in received} == {m.group for m in ready}
 
     def bury(self, received: list[Message]) -> None:
         """Messages that a receive has moved to the dead-letter queue, which is emptied here."""
