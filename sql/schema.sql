@@ -1473,6 +1473,10 @@ function queue.put_schedule_group(p_account_id text, p_region text, p_name text,
     returns TABLE(schedule_group jsonb, created boolean, error text)
     language plpgsql;
 
+function queue.queues_with_remains(p_queue_ids integer[])
+    returns TABLE(queue_id integer)
+    language sql;
+
 function queue.read_archive(p_arn text, p_after bigint, p_limit integer)
     returns TABLE(archive_id bigint, public_id bigint, message_id text, sent_at_ms bigint, archived_at_ms bigint, receive_count integer, body text, attributes text, system text)
     language sql stable;

@@ -6,11 +6,12 @@ from itertools import count
 
 import pytest
 
+from penstock import statements
 from penstock.link_psycopg import Calls
 from penstock.settings import Settings
 from penstock.workers import maintain
 from tests.sql.background import Background
-from tests.sql.calls import Connection, create, delete, history, purge, receive, send, value
+from tests.sql.calls import Connection, call, create, delete, history, purge, receive, send, value
 from tests.sql.conftest import Connect
 
 SETTINGS = Settings.read({"QUEUE_MAINTAIN_INTERVAL_MS": "3600000"})
@@ -93,3 +94,28 @@ def test_workers_side_by_side_clean_and_count_once(
     cleaned = [sum(history(db, arn).values()) for arn in arns]
     assert cleaned == [2] * 30 + [1] * 30
     assert sum(run["messages"] for run in runs) == sum(cleaned)
+
+
+def test_only_queues_with_something_in_them_are_maintained(db: Connection) -> None:
+    """Whatever a queue holds, acknowledged messages and empty groups included; not what it held and was cleaned."""
+    arns = [
+        create(db, name)
+        for name in ("new", "waits", "late", "taken", "done", "waits.fifo", "done.fifo", "old")
+    ]
+    _, waits, late, taken, done, fifo, done_fifo, old = arns
+    for arn in (waits, taken, done, old):
+        send(db, arn, "m")
+    send(db, late, "m", delay=60)
+    for arn in (fifo, done_fifo):
+        send(db, arn, "m", group="g")
+    receive(db, taken)
+    for arn in (done, done_fifo, old):
+        delete(db, receive(db, arn))
+    (old_id,) = ids(db, old)
+    call(db, statements.MAINTAIN_QUEUE, old_id)
+    found = call(db, statements.QUEUES_WITH_REMAINS, ids(db, *arns))
+    assert [row[0] for row in found] == ids(db, waits, late, taken, done, fifo, done_fifo)
+
+
+def ids(db: Connection, *arns: str) -> list[int]:
+    return [value(db, "select queue_id from queue.queues where arn = %s", arn) for arn in arns]

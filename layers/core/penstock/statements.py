@@ -58,6 +58,7 @@ READ_MEASUREMENTS = Statement("queue.read_measurements", ("int4",))
 READ_INSTALLATION = Statement("queue.read_installation", ())
 GONE_QUEUES = Statement("queue.gone_queues", ("text[]",))
 NEXT_QUEUES = Statement("queue.next_queues", ("text", "int4", "int4"))
+QUEUES_WITH_REMAINS = Statement("queue.queues_with_remains", ("int4[]",))
 REFRESH_STATISTICS = Statement("queue.refresh_statistics", ())
 
 # --- tags, permissions, dead-letter queues ---------------------------------------------------------------------------
