@@ -58,10 +58,14 @@ def memory_of(penstock: Penstock) -> dict[str, float]:
 
 
 def looked_up(dsn: str) -> tuple[int, int]:
-    """Bytes of the database, and its client connections; ours is not counted."""
+    """Bytes of the database without its history, and its client connections; ours is not counted.
+
+    The history is kept on purpose, without bodies, until its day's partition is dropped (QUEUE_HISTORY_DAYS).
+    """
     query = (
-        "select pg_database_size(current_database()), count(*) - 1 from pg_stat_activity "
-        "where backend_type = 'client backend'"
+        "select pg_database_size(current_database()) - (select sum(pg_total_relation_size(i.inhrelid)) "
+        "from pg_inherits i where i.inhparent = 'queue.history'::regclass), count(*) - 1 "
+        "from pg_stat_activity where backend_type = 'client backend'"
     )
     with psycopg.connect(dsn, autocommit=True) as connection:
         row = connection.execute(query).fetchone()

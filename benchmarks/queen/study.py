@@ -16,7 +16,8 @@ from .profile import Profile
 from .sampler import Sample, looked_up
 
 MEBIBYTE = 2**20
-RETURN_SECONDS = 120  # how long cleaning may take until the size of the database is read
+# How long cleaning may take until the size of the database is read: deduplication ids live for five minutes.
+RETURN_SECONDS = 420
 SHOWN_SAMPLES = 600
 GOAL_PUSHES_A_CORE = 2_500
 
