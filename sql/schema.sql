@@ -1549,7 +1549,7 @@ function queue.receive_fifo(p_name text, p_vt integer DEFAULT NULL::integer, p_q
     returns TABLE(msg_id bigint, read_ct integer, enqueued_at timestamp with time zone, vt timestamp with time zone, message jsonb, headers jsonb)
     language plpgsql;
 
-function queue.receive_messages(p_queue text, p_max integer, p_lease_size integer DEFAULT 1000, p_visibility_seconds integer DEFAULT NULL::integer, p_in_flight_limit integer DEFAULT NULL::integer)
+function queue.receive_messages(p_queue text, p_max integer, p_lease_size integer DEFAULT 1000, p_visibility_seconds integer DEFAULT NULL::integer, p_in_flight_limit integer DEFAULT NULL::integer, p_async_commit boolean DEFAULT false)
     returns SETOF queue.delivery
     language plpgsql;
 
