@@ -14,10 +14,11 @@ begin
             using errcode = 'QU006', detail = 'InvalidParameter';
     end if;
     select p.message_id, p.error, p.detail into v_row
-    from queue.publish_messages(v_topic, coalesce(p_letter ->> 'version', ''), array[(p_letter ->> 'message_id')::uuid],
-        array[(p_letter -> 'contents') || jsonb_strip_nulls(jsonb_build_object('trace', p_letter -> 'trace'))], array[null::jsonb], array[0], array['{}'::jsonb],
-        array[nullif(p_letter -> 'facts', 'null')], array[v_group], array[null::text], array[null::text],
-        coalesce((p_letter ->> 'bytes')::int, 0)) p;
+    from queue.publish_messages(array[(p_letter ->> 'message_id')::uuid],
+        array[(p_letter -> 'contents') || jsonb_strip_nulls(jsonb_build_object('trace', p_letter -> 'trace'))],
+        array[null::jsonb], array[0], array['{}'::jsonb], array[nullif(p_letter -> 'facts', 'null')], array[v_group],
+        array[null::text], array[null::text], array[coalesce((p_letter ->> 'bytes')::int, 0)], v_topic,
+        coalesce(p_letter ->> 'version', '')) p;
     if v_row.error = 'OtherSignatureVersion' then
         raise exception 'signed in another way' using errcode = 'QU007', detail = v_row.detail;
     elsif v_row.error is not null then

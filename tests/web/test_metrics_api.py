@@ -63,7 +63,7 @@ def database(postgres: TestServer) -> Iterator[Database]:
 def http(database: Database, request: pytest.FixtureRequest) -> Iterator[httpx.Client]:
     """The container's door, and that of the functions with either driver."""
     if request.param == "container":
-        with running_service(database.api_dsn) as service, service.http() as http:
+        with running_service(database.api_dsn, QUEUE_METRICS_DAYS="36500") as service, service.http() as http:
             yield http
         return
     variables = {"QUEUE_DATABASE_DRIVER": request.param}

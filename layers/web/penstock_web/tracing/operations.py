@@ -6,7 +6,7 @@ from the moment when it asked for it: the wait for the call before is in it, as 
 """
 
 from collections.abc import Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import msgspec
 
@@ -38,7 +38,7 @@ SETTLES: Final = {
     CHANGE_VISIBILITY_BY_ID: "change_visibility",
 }
 
-SENDS: Final = {SEND_MESSAGES: 0, PUBLISH_MESSAGES: 0, PUBLISH_EVENTS: 2}
+SENDS: Final = {SEND_MESSAGES: 0, PUBLISH_EVENTS: 2}
 """Which argument says where to."""
 
 _system = msgspec.json.Decoder(dict[str, str])
@@ -118,8 +118,9 @@ def describe(effect: Sql | Rows | Take, request: Recorded) -> None:
         operation(request, "receive", "receive", name_of(argument(effect, 0)))
     elif statement in SENDS:
         operation(request, "send", "send", name_of(argument(effect, SENDS[statement])), entries(effect))
-        if statement is PUBLISH_MESSAGES:
-            request.set("messaging.system", "aws.sns")
+    elif statement is PUBLISH_MESSAGES and isinstance(effect, Rows):
+        operation(request, "send", "send", name_of(effect.lane), len(effect))
+        request.set("messaging.system", "aws.sns")
 
 
 def argument(effect: Sql | Rows | Take, number: int) -> str:
@@ -131,11 +132,7 @@ def argument(effect: Sql | Rows | Take, number: int) -> str:
 
 def entries(effect: Sql | Rows | Take) -> int | None:
     """How many messages are sent."""
-    if isinstance(effect, Rows):
-        return len(effect)
-    if isinstance(effect, Sql) and effect.statement is PUBLISH_MESSAGES:
-        return len(cast("list[object]", effect.arguments[2]))
-    return None
+    return len(effect) if isinstance(effect, Rows) else None
 
 
 def operation(
