@@ -257,6 +257,20 @@ def test_a_request_that_takes_too_long_is_408_and_the_last_one() -> None:
     on_a_connection(scenario)
 
 
+def test_what_is_under_way_at_the_end_of_the_process_is_503_and_the_last_one() -> None:
+    async def scenario(connection: Connection) -> None:
+        connection.database.hold()
+        await connection.say(SEND)
+        connection.application.hot_path.deadlines.stop()
+        await settle()
+        answer = connection.transport.written
+        assert answer.startswith(b"HTTP/1.1 503 ")
+        assert b"connection: close\r\n" in answer
+        assert connection.transport.closed
+
+    on_a_connection(scenario)
+
+
 def test_a_long_poll_ends_when_its_client_leaves() -> None:
     async def scenario(connection: Connection) -> None:
         await connection.say(request("ReceiveMessage", WaitTimeSeconds=20))

@@ -48,6 +48,10 @@ class Application(RestApplication):
         self.include_router(health_router(world.pool.fetch, localstack=settings.queue_localstack_health))
         self.include_router(metrics_router(world.meter, world.pool, settings.queue_metrics_max_queues))
 
+    def stop(self) -> None:
+        """Answers, with 503, what is still under way at the end of the process."""
+        self._deadlines.stop()
+
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """One request (or uvicorn's lifespan)."""
         if scope["type"] != "http":

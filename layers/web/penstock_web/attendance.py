@@ -22,6 +22,7 @@ class Ended(Enum):
 
     OVERDUE = "the request took too long"
     LEFT = "the client closed the connection"
+    STOPPED = "the process ends"
 
 
 class Stay(Protocol):
@@ -35,6 +36,9 @@ class Stay(Protocol):
 
     def end(self, reason: Ended) -> None:
         """Cuts the request short."""
+
+    def stop(self) -> None:
+        """The time that the process gives requests at its end is over."""
 
 
 class Visit:
@@ -77,6 +81,9 @@ class Visit:
             self.ended = reason
             self._task.cancel()
 
+    def stop(self) -> None:
+        """Nothing: uvicorn cancels the task."""
+
     def _left(self, watch: "asyncio.Task[None]") -> None:
         if not watch.cancelled():
             self.end(Ended.LEFT)
@@ -103,6 +110,11 @@ class Deadlines:
         self.due[visit] = loop.time() + self._seconds
         if self._timer is None:
             self._timer = loop.call_later(SWEEP_SECONDS, self._sweep)
+
+    def stop(self) -> None:
+        """Tells all visits that the process does not wait for them any longer."""
+        for visit in list(self.due):
+            visit.stop()
 
     def _sweep(self) -> None:
         loop = asyncio.get_running_loop()

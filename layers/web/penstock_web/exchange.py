@@ -178,9 +178,13 @@ class Exchange:
             elif self._answer is not None:
                 self._leave(self._answer, reason)
 
+    def stop(self) -> None:
+        """Answers 503: uvicorn knows no task to cancel."""
+        self.end(Ended.STOPPED)
+
     def _leave(self, answer: Answer, reason: Ended) -> None:
         if answer.done():  # and about to be written
             if reason is Ended.LEFT:
                 self._drive.world.batcher.abandon(self._effect, answer)
-        elif reason is Ended.OVERDUE or isinstance(self._effect, Take):
+        elif reason is not Ended.LEFT or isinstance(self._effect, Take):
             answer.cancel()

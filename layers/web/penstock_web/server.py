@@ -112,9 +112,9 @@ async def run(
         open_traces(settings) as tracing,
         open_world(settings, metrics_folder, tracing) as world,
     ):
-        application = traced(Application(environment, world), tracing)
+        application = Application(environment, world)
         config = uvicorn.Config(
-            application,
+            traced(application, tracing),
             interface="asgi3",
             lifespan="off",
             loop="none",
@@ -129,7 +129,7 @@ async def run(
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=environment.settings.queue_drain_seconds,
         )
-        server = Server(config, world.hub, on_ready)
+        server = Server(config, world.hub, application, on_ready)
         with server.stopped_by_signals():
             await server.serve(sockets=[listener])
 
@@ -137,9 +137,12 @@ async def run(
 class Server(uvicorn.Server):
     """uvicorn, which says when it is ready, ends long polls before it waits for requests, and leaves signals alone."""
 
-    def __init__(self, config: uvicorn.Config, hub: Hub, on_ready: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, hub: Hub, application: Application, on_ready: Callable[[], None]
+    ) -> None:
         super().__init__(config)
         self._hub = hub
+        self._application = application
         self._on_ready = on_ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -151,6 +154,7 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._hub.drain()
         await super().shutdown(sockets)
+        self._application.stop()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
