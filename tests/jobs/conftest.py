@@ -10,11 +10,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from jobs.queue_metrics.session import open_session
 
-# For small DataFrames: compiling takes longer than interpreting. `slow` tests set it back.
+# For small DataFrames: compiling and planning anew take longer than they save. The million is run as users run it.
 INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 

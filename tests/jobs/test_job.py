@@ -302,6 +302,7 @@ def compiled(spark: SparkSession) -> Iterator[SparkSession]:
     usual = {
         "spark.sql.codegen.wholeStage": "true",
         "spark.sql.codegen.factoryMode": "FALLBACK",
+        "spark.sql.adaptive.enabled": "true",
         "spark.sql.shuffle.partitions": OURS["spark.sql.shuffle.partitions"],
     }
     for name, value in usual.items():
