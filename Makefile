@@ -9,7 +9,7 @@ TEST_LOCKS := dev metrics
 # `make clients DOOR=lambda`: which door the clients call; container, lambda, http-api or sam-local (tests/clients/conftest.py)
 DOOR ?= container
 # `make test WORKERS=8`
-WORKERS ?= 2
+WORKERS ?= 3
 # `make test ARGS="-k receive"`, `make run ARGS="--ephemeral"`
 ARGS ?=
 
@@ -48,7 +48,7 @@ demo: .venv/service.stamp ## send, receive and delete messages with boto3 agains
 metrics: .venv/metrics.stamp ## compute metrics with Spark, of DATABASE_URL or of the service of `make run` (ARGS="--continuous")
 	@$(BIN)/python -m jobs.queue_metrics $(ARGS)
 
-test: .venv/test.stamp .tools/lambda/bin/python ## run the tests, all on real PostgreSQL (ARGS="-k name", WORKERS=2)
+test: .venv/test.stamp .tools/lambda/bin/python ## run the tests, all on real PostgreSQL (ARGS="-k name", WORKERS=3)
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 test-slow: .venv/test.stamp ## run only the tests that take minutes
