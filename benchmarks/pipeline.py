@@ -11,11 +11,12 @@ job's processes (driver, JVM, Python workers), sampled. The longest transaction 
 
 import argparse
 import os
+import shlex
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
@@ -83,7 +84,7 @@ def main() -> int:
 def measured_own(options: argparse.Namespace) -> list[dict[str, object]]:
     """With a PostgreSQL of its own, which is gone afterwards."""
     if options.load:
-        return [under_load()]
+        return [under_load(shlex.split(options.job_prefix))]
     sizes = [int(size) for size in options.messages.split(",")]
     with ephemeral_state() as folder, server(folder) as postgres:
         facts = facts_of(postgres.service_dsn())
@@ -110,6 +111,12 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--once", action="store_true", help="leave the second run of the job out")
     made.add_argument("--no-sql", action="store_true", help="leave plain SQL out")
     made.add_argument("--load", action="store_true", help="measure the service instead")
+    made.add_argument(
+        "--job-prefix",
+        default="",
+        metavar="COMMAND",
+        help="with --load: what starts the job, such as systemd-run …",
+    )
     made.add_argument("--no-results", action="store_true", help="write no results file")
     return made
 
@@ -156,10 +163,10 @@ def measure_database(dsn: str, options: argparse.Namespace) -> dict[str, object]
     return line | {"rows": written(dsn)}
 
 
-def job(dsn: str, arguments: list[str]) -> Watch:
+def job(dsn: str, arguments: list[str], prefix: Sequence[str] = ()) -> Watch:
     """The job as a user starts it; raises CalledProcessError."""
     watch, began = Watch(), time.monotonic()
-    command = [sys.executable, "-m", "jobs.queue_metrics", *arguments]
+    command = [*prefix, sys.executable, "-m", "jobs.queue_metrics", *arguments]
     variables = {**os.environ, "DATABASE_URL": dsn, "QUEUE_METRICS_TIMEZONE": "Europe/Berlin"}
     process = subprocess.Popen(command, cwd=ROOT, env=variables)
     observer = threading.Thread(target=observe, args=(watch, process.pid, dsn))
@@ -224,7 +231,7 @@ def written(dsn: str) -> dict[str, int]:
     return counts
 
 
-def under_load() -> dict[str, object]:
+def under_load(prefix: list[str]) -> dict[str, object]:
     """Messages a second through the service without the job, while it runs, and without again."""
     fleet = Fleet(1)
     penstock = Penstock(fleet)
@@ -236,7 +243,7 @@ def under_load() -> dict[str, object]:
             history_generator.write(connection, span, history_generator.Mixture(LOAD_HISTORY))
         penstock.run(LOAD, LOAD_PLAN)
         quiet = [rate(penstock) for _ in range(LOAD_RUNS)]
-        watch, busy = while_job_runs(penstock)
+        watch, busy = while_job_runs(penstock, prefix)
         quiet += [rate(penstock) for _ in range(LOAD_RUNS)]
     finally:
         penstock.stop()
@@ -251,13 +258,13 @@ def under_load() -> dict[str, object]:
     return {"commit": commit(), **figures_}
 
 
-def while_job_runs(penstock: Penstock) -> tuple[Watch, list[int]]:
+def while_job_runs(penstock: Penstock, prefix: list[str]) -> tuple[Watch, list[int]]:
     """What was seen of the job, and the rates of runs that began and ended while it ran."""
     ended, watches, rates = threading.Event(), list[Watch](), list[int]()
 
     def work() -> None:
         try:
-            watches.append(job(penstock.dsn, ["--quiet"]))
+            watches.append(job(penstock.dsn, ["--quiet"], prefix))
         finally:
             ended.set()
 
