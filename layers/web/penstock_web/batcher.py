@@ -38,8 +38,8 @@ BYTES_AN_ENTRY = 16_384
 # Calls under way in one lane. With more, what gathers during one is spread over smaller flushes.
 FLIGHTS = 1
 
-# Callers. So many at the door are enough: waiting for more would be longer than it saves.
-CROWD = 100
+# By weight. So much at the door is enough: with all of it in one call, nobody would work while that commits.
+CROWD = 60
 # Turns of the event loop that bring nobody, after which nobody else is at the door.
 QUIET_TURNS = 3
 
@@ -84,10 +84,15 @@ class Lane:
         if self.linger_seconds:
             await asyncio.sleep(self.linger_seconds)
         quiet = 0
-        while quiet < QUIET_TURNS and len(self.waiting) < CROWD and self.most_flights == 1:
+        while quiet < QUIET_TURNS and self.weight < CROWD and self.most_flights == 1:
             present = len(self.waiting)
             await asyncio.sleep(0)
             quiet = quiet + 1 if len(self.waiting) == present else 0
+
+    @property
+    def weight(self) -> int:
+        """Of all who wait."""
+        return sum(entry.weight for entry in self.waiting)
 
     def board(self) -> list[Entry]:
         """The entries of the next flush, without those whose caller is gone."""
