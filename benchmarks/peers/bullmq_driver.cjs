@@ -65,8 +65,8 @@ async function main() {
   await nextLine();
   if (worker) await worker.close();
   for (const queue of queues) await queue.close();
-  console.log(JSON.stringify(record));
-  process.exit(0);
+  // To a pipe Node writes later, and an exit would cut it after 64 KiB.
+  process.stdout.write(JSON.stringify(record) + '\n', () => process.exit(0));
 }
 
 main().catch((error) => { console.error(error); process.exit(1); });
