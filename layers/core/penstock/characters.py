@@ -5,7 +5,7 @@ API reference and Developer Guide, "Message quotas"); some texts are recorded an
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from . import errors
@@ -278,7 +278,7 @@ def check_batch(entries: Sequence[Entry], kind: str = "entry") -> None:
         raise errors.TooManyEntriesInBatchRequest(
             f"Maximum number of entries per request are {MAXIMUM_ENTRIES}. You have sent {len(entries)}."
         )
-    _check_entry_ids(entry.id for entry in entries)
+    _check_entry_ids([entry.id for entry in entries])
 
 
 def is_entry_id(text: str) -> bool:
@@ -286,7 +286,9 @@ def is_entry_id(text: str) -> bool:
     return _ENTRY_ID(text) is not None
 
 
-def _check_entry_ids(ids: Iterable[str]) -> None:
+def _check_entry_ids(ids: Sequence[str]) -> None:
+    if len(set(ids)) == len(ids) and all(map(_ENTRY_ID, ids)):
+        return
     seen: set[str] = set()
     for entry_id in ids:
         if not is_entry_id(entry_id):

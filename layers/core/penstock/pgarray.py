@@ -6,6 +6,7 @@ this writes the bytes directly. Format: PostgreSQL source, `array_recv` in array
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from struct import Struct
 from typing import Any
 
@@ -72,14 +73,15 @@ def _jsonb(value: str | bytes) -> bytes:
     return b"\x01" + _text(value)
 
 
-_KINDS: dict[str, tuple[type[PgArray], Callable[[Any], bytes]]] = {
-    "text[]": (TextArray, _text),
-    "uuid[]": (UuidArray, bytes),
-    "jsonb[]": (JsonbArray, _jsonb),
-    "timestamptz[]": (TimestamptzArray, _instant),
-    "int2[]": (Int2Array, Struct(">h").pack),
-    "int4[]": (Int4Array, Struct(">i").pack),
-    "int8[]": (Int8Array, Struct(">q").pack),
+# Class, how an element becomes bytes, and how many these are where all have equally many.
+_KINDS: dict[str, tuple[type[PgArray], Callable[[Any], bytes], int | None]] = {
+    "text[]": (TextArray, _text, None),
+    "uuid[]": (UuidArray, bytes, 16),
+    "jsonb[]": (JsonbArray, _jsonb, None),
+    "timestamptz[]": (TimestamptzArray, _instant, 8),
+    "int2[]": (Int2Array, Struct(">h").pack, 2),
+    "int4[]": (Int4Array, Struct(">i").pack, 4),
+    "int8[]": (Int8Array, Struct(">q").pack, 8),
 }
 
 
@@ -90,24 +92,34 @@ def encode(type_name: str, values: Sequence[Any]) -> PgArray | None:
     int…[] int; any element may be None.
     Raises KeyError for another type.
     """
-    kind, to_bytes = _KINDS[type_name]
-    if not values:
+    kind, to_bytes, size = _KINDS[type_name]
+    count = len(values)
+    if not count:
         return kind(_EMPTY(0, 0, kind.element_oid))
-    parts = [_HEADER.pack(1, 0, kind.element_oid, len(values), 1)]
+    first = values[0]
     nulls = 0
-    for value in values:
-        if value is None:
-            parts.append(_NULL)
-            nulls += 1
-        else:
-            data = to_bytes(value)
-            parts.append(_LENGTH(len(data)))
-            parts.append(data)
-    if nulls == len(values):
-        return None
-    if nulls:
-        parts[0] = _HEADER.pack(1, 1, kind.element_oid, len(values), 1)
-    return kind(b"".join(parts))
+    if values.count(first) == count:  # the queue of a flush, what is left out: mostly one value
+        if first is None:
+            return None
+        elements = _element(to_bytes(first)) * count
+    elif None in values:
+        nulls = 1
+        elements = b"".join([_NULL if value is None else _element(to_bytes(value)) for value in values])
+    else:
+        elements = _joined(list(map(to_bytes, values)), size)
+    return kind(_HEADER.pack(1, nulls, kind.element_oid, count, 1) + elements)
+
+
+def _element(data: bytes) -> bytes:
+    return _LENGTH(len(data)) + data
+
+
+def _joined(elements: list[bytes], size: int | None) -> bytes:
+    """The elements, each after its length, without a step of the interpreter for each."""
+    if size is None:
+        return b"".join(chain.from_iterable(zip(map(_LENGTH, map(len, elements)), elements, strict=True)))
+    length = _LENGTH(size)
+    return length + length.join(elements)
 
 
 def encode_columns(types: Iterable[str], columns: Iterable[Sequence[Any]]) -> list[PgArray | None]:
@@ -134,5 +146,5 @@ def _dumper(kind: type[PgArray]) -> type[Dumper]:
     return ArrayDumper
 
 
-for _kind, _ in _KINDS.values():  # our own classes only: nobody else's adaptation changes
+for _kind, *_ in _KINDS.values():  # our own classes only: nobody else's adaptation changes
     psycopg.adapters.register_dumper(_kind, _dumper(_kind))

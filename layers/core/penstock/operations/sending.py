@@ -108,7 +108,7 @@ def store(
     arn: str, messages: Sequence[Outgoing], async_commit: bool = False
 ) -> Generator[Effect, Any, list[Stored]]:
     """Appends the messages to one queue in their order; a row each. Raises nothing: errors are in the rows."""
-    columns = map(list, zip(*(message[:8] for message in messages), strict=True))
+    columns = map(list, zip(*[message[:8] for message in messages], strict=True))
     rows = yield Rows(
         SEND_MESSAGES,
         ([arn] * len(messages), *columns),
