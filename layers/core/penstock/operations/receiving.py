@@ -147,9 +147,9 @@ def shown(
         md5_of_body=digests.md5_of_text(row.body.encode()),
         body=row.body,
     )
-    if system:
+    if system is not attributes.NOTHING:
         answer.attributes = system.pick(system_attributes(row, arn)) or None
-    if user and row.attributes is not None:
+    if row.attributes is not None and user:
         chosen = user.pick(_attributes.decode(row.attributes))
         if chosen:
             answer.message_attributes = chosen
