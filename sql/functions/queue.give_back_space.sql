@@ -8,11 +8,11 @@ declare
     v_table regclass;
 begin
     select c.oid into v_table
-    from pg_class c
+    from pg_class c left join pg_class l on l.oid = c.reltoastrelid
     where c.relnamespace = 'queue'::regnamespace and c.relkind = 'r' and not c.relispartition and c.relpages = 0
-        and 32 <= (select sum(f.relpages) from pg_class f
-                   where f.oid = c.reltoastrelid
-                      or f.oid in (select i.indexrelid from pg_index i where i.indrelid in (c.oid, c.reltoastrelid)))
+        and 32 <= coalesce(l.relpages, 0) + (
+            select coalesce(sum(f.relpages), 0) from pg_index i join pg_class f on f.oid = i.indexrelid
+            where i.indrelid = c.oid)
         and not exists (select from pg_constraint k where k.contype = 'f' and k.confrelid = c.oid)
     order by random() limit 1;      -- none waits behind one that is always locked
     if v_table is null then

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+
 import pytest
 
 from penstock import statements
@@ -10,6 +12,10 @@ from tests.sql.conftest import Connect
 
 # Their rows come and go: however many there were, the last of them are enough for autovacuum.
 SHRINKING = ("log", "lease", "side", "fifo_message", "fifo_group", "deduplication", "topic_deduplication")
+MESSAGES = """
+insert into queue.fifo_message
+    (id, group_key, visible_at, sent_at, message_id, queue_id, deduplication_id, body)
+select n, 1, now(), now(), gen_random_uuid(), 1, '', %s from generate_series(1, 400) n"""
 FILES = "pg_total_relation_size('queue.hole')"
 
 
@@ -78,7 +84,17 @@ def test_it_waits_for_nobody(db: Connection, connect: Connect) -> None:
 @pytest.mark.parametrize("table", SHRINKING)
 def test_autovacuum_comes_for_the_last_row(db: Connection, table: str) -> None:
     options = value(db, f"select reloptions from pg_class where oid = 'queue.{table}'::regclass")
-    assert "autovacuum_vacuum_threshold=0" in options
+    assert {"autovacuum_vacuum_threshold=0", "vacuum_index_cleanup=on"} <= set(options)
+
+
+def test_a_few_dead_rows_do_not_keep_the_file(db: Connection) -> None:
+    """Fewer than a fiftieth of the pages: there vacuum leaves indexes alone if it may (VACUUM, INDEX_CLEANUP)."""
+    db.execute("alter table queue.fifo_message set (autovacuum_enabled = off)")
+    db.execute(MESSAGES.encode(), (secrets.token_hex(850),))  # a few to a page
+    for gone in ("id < 400", "true"):
+        db.execute(f"delete from queue.fifo_message where {gone}".encode())
+        db.execute("vacuum queue.fifo_message")
+    assert value(db, "select pg_relation_size('queue.fifo_message')") == 0
 
 
 def test_the_service_may_empty_tables_it_does_not_own(db: Connection) -> None:
