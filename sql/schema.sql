@@ -71,7 +71,7 @@ create table queue.deduplication (
     id bigint not null,
     expires_at timestamp with time zone not null,
     constraint deduplication_pkey PRIMARY KEY (queue_id, scope, deduplication_id)
-);
+) with (autovacuum_vacuum_threshold=0, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0, vacuum_index_cleanup=on);
 CREATE INDEX deduplication_expires_at ON queue.deduplication USING btree (expires_at);
 
 create table queue.deferred (
@@ -117,7 +117,7 @@ create table queue.fifo_group (
     group_id text not null,
     constraint fifo_group_pkey PRIMARY KEY (group_key),
     constraint fifo_group_queue_id_group_id_key UNIQUE (queue_id, group_id)
-) with (fillfactor=60);
+) with (fillfactor=60, autovacuum_vacuum_threshold=0, autovacuum_vacuum_scale_factor=0.05, vacuum_index_cleanup=on);
 CREATE INDEX fifo_group_visible_at ON queue.fifo_group USING btree (queue.time_key(queue_id, '-2'::integer), visible_at);
 
 create table queue.fifo_message (
@@ -134,7 +134,7 @@ create table queue.fifo_message (
     attributes jsonb,
     system jsonb,
     constraint fifo_message_pkey PRIMARY KEY (id)
-) with (fillfactor=75, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0);
+) with (fillfactor=75, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_threshold=0, vacuum_index_cleanup=on);
 CREATE INDEX fifo_message_group ON queue.fifo_message USING btree (group_key, id);
 
 create view queue.finished_message as (
@@ -231,7 +231,7 @@ create table queue.lease (
     outcome text,
     has_tenants boolean,
     constraint lease_pkey PRIMARY KEY (queue_id, shard, pos)
-) with (fillfactor=60, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
+) with (fillfactor=60, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_threshold=0, vacuum_index_cleanup=on);
 CREATE INDEX lease_visible_at ON queue.lease USING btree (queue.time_key(queue_id, (shard)::integer), visible_at);
 
 create view queue.live_message as (
@@ -256,7 +256,7 @@ create table queue.log (
     attributes jsonb,
     system jsonb,
     constraint log_pkey PRIMARY KEY (queue_id, shard, id)
-) with (autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0);
+) with (autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_threshold=0, vacuum_index_cleanup=on);
 
 create table queue.measurement (
     queue_id integer not null,
@@ -589,7 +589,7 @@ create table queue.side (
     attributes jsonb,
     system jsonb,
     constraint side_pkey PRIMARY KEY (queue_id, shard, id)
-) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0);
+) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_threshold=0, vacuum_index_cleanup=on);
 CREATE INDEX side_sent_at ON queue.side USING btree (queue.time_key(queue_id, '-1'::integer), sent_at);
 CREATE INDEX side_visible_at ON queue.side USING btree (queue.time_key(queue_id, '-1'::integer), visible_at);
 
@@ -655,9 +655,8 @@ create table queue.topic_deduplication (
     message_id uuid not null,
     sequence_number bigint not null,
     expires_at timestamp with time zone not null,
-    constraint topic_deduplication_pkey PRIMARY KEY (topic_id, scope, deduplication_id),
-    constraint topic_deduplication_topic_id_fkey FOREIGN KEY (topic_id) REFERENCES queue.topic(topic_id) ON DELETE CASCADE
-);
+    constraint topic_deduplication_pkey PRIMARY KEY (topic_id, scope, deduplication_id)
+) with (autovacuum_vacuum_threshold=0, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0, vacuum_index_cleanup=on);
 CREATE INDEX topic_deduplication_expires_at ON queue.topic_deduplication USING btree (expires_at);
 
 create unlogged table queue.watcher (
@@ -1117,6 +1116,10 @@ function queue.former_policy_matches(p_policy jsonb, p_facts jsonb)
     returns boolean
     language sql immutable;
 
+function queue.give_back_space()
+    returns integer
+    language plpgsql security definer set search_path=pg_catalog, pg_temp;
+
 function queue.give_up_webhooks(p_ids bigint[])
     returns integer
     language plpgsql;
@@ -1225,7 +1228,7 @@ function queue.list_webhooks(p_account_id text, p_state text, p_after bigint, p_
     returns TABLE(webhook_id bigint, state text, kind text, message_id uuid, topic_arn text, subscription_arn text, binding_id bigint, endpoint text, attempts integer, due_at_ms bigint, under_way boolean, last_status integer, last_error text, dead_letter_arn text, created_at_ms bigint)
     language sql stable;
 
-function queue.lock_groups(p_queue_id integer, p_groups text[])
+function queue.lock_groups(p_queue_id integer, p_groups text[], p_delay interval)
     returns void
     language plpgsql;
 
@@ -1526,7 +1529,7 @@ function queue.read_topic_policies(p_arns text[])
     language sql stable;
 
 function queue.ready_head(p_group_key bigint, p_limit integer, p_now timestamp with time zone)
-    returns TABLE(ids bigint[], receive_count integer)
+    returns TABLE(ids bigint[], places tid[], receive_count integer)
     language sql stable;
 
 function queue.ready_queues(p_arns text[])

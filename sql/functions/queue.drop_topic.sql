@@ -1,5 +1,6 @@
 -- queue.drop_topic(arn): deletes a topic and its subscriptions; one that does not exist is no error. What was published
--- before is still delivered. Returns one row: whether there was one. Called by: DeleteTopic.
+-- before is still delivered. Its deduplication ids are left to maintain_topics; a topic of the same name has others.
+-- Returns one row: whether there was one. Called by: DeleteTopic.
 create or replace function queue.drop_topic(p_arn text) returns table (dropped boolean)
 language plpgsql as $$
 begin

@@ -5,7 +5,9 @@ create or replace function queue.lock_groups_of(p_ids bigint[]) returns void
 language plpgsql as $$
 begin
     perform from queue.fifo_group g
-    where g.group_key = any (array(     -- one by one, since an array alone may be a filter of all messages
-        select (select m.group_key from queue.fifo_message m where m.id = u.id) from unnest(p_ids) u(id)))
+    where g.group_key = any (array(     -- one by one, since an array alone may be a filter of all messages; and not from
+        -- an index alone: when the table was small, that was all of fifo_message_group for each
+        select (select m.group_key from queue.fifo_message m where m.id = u.id and m.queue_id is not null)
+        from unnest(p_ids) u(id)))
     order by g.group_key for update;
 end $$;

@@ -50,7 +50,9 @@ begin
         queue.public_id(-2, a.id), queue.epoch_ms(a.visible_at)
     from again a order by array_position(v_attempt.ids, a.id);
     for v_group in
-        select distinct (select m.group_key from queue.fifo_message m where m.id = u.id) from unnest(v_attempt.ids) u(id)
+        select distinct (
+            select m.group_key from queue.fifo_message m where m.id = u.id and m.queue_id is not null)
+        from unnest(v_attempt.ids) u(id)
     loop
         perform queue.settle_group(v_group);
     end loop;

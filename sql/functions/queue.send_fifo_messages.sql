@@ -12,12 +12,15 @@ declare
     v_queue queue.queues;
     v_now timestamptz;
     v_stored int;
-    v_groups text[] := array(       -- other queues' groups of the same names are not ours, and not locked
-        select distinct u.group_id from unnest(p_queues, p_groups) u(arn, group_id)
-        where u.arn = p_arn and u.group_id is not null);
+    v_delay interval;
+    v_groups text[];
 begin
     select * into v_queue from queue.queues q where q.arn = p_arn;
-    perform queue.lock_groups(v_queue.queue_id, v_groups);
+    v_delay := v_queue.delay_seconds * interval '1 second';
+    v_groups := array(      -- other queues' groups of the same names are not ours, and not locked
+        select distinct u.group_id from unnest(p_queues, p_groups, p_sizes) u(arn, group_id, size)
+        where u.arn = p_arn and u.group_id is not null and u.size <= v_queue.maximum_message_bytes);
+    perform queue.lock_groups(v_queue.queue_id, v_groups, v_delay);
     v_now := clock_timestamp();
     return query
     with entry as materialized (
@@ -37,7 +40,7 @@ begin
     stored as (
         insert into queue.fifo_message (id, group_key, visible_at, sent_at, message_id, queue_id, deduplication_id,
             body, attributes, system)
-        select e.id, e.group_key, v_now + v_queue.delay_seconds * interval '1 second', v_now, e.message_id,
+        select e.id, e.group_key, v_now + v_delay, v_now, e.message_id,
             v_queue.queue_id, e.deduplication_id, e.body, e.attributes,
             coalesce(e.system, '{}') || jsonb_build_object('MessageGroupId', e.group_id)
         from entry e where e.id in (select c.id from claimed c))
@@ -57,12 +60,10 @@ begin
         left join queue.deduplication d
             on d.queue_id = v_queue.queue_id and d.scope = e.scope and d.deduplication_id = e.deduplication_id
         where e.group_key is null or e.deduplication_id is null or d.message_id <> e.message_id;
+        perform queue.settle_groups(array(      -- nothing may have come to them
+            select (select g.group_key from queue.fifo_group g
+                    where g.queue_id = v_queue.queue_id and g.group_id = u.group_id)
+            from unnest(v_groups) u(group_id)));
     end if;
-    perform queue.settle_groups(array(
-        select g.group_key from queue.fifo_group g
-        where g.visible_at = 'infinity' and g.group_key = any (array(
-            select (select e.group_key from queue.fifo_group e
-                    where e.queue_id = v_queue.queue_id and e.group_id = u.group_id)
-            from unnest(v_groups) u(group_id)))));
     perform queue.notify_watchers(v_queue.queue_id, p_arn);
 end $$;

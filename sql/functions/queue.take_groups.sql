@@ -15,6 +15,7 @@ declare
     v_groups bigint[];
     v_seen bigint[] := '{}';
     v_ids bigint[] := '{}';
+    v_places tid[] := '{}';     -- ids may be looked up through every entry of an index, if the table was small
     v_taken bigint[] := '{}';
     v_head record;
     v_room int;
@@ -26,7 +27,7 @@ begin
                 and g.group_key <> all (v_seen)
             order by g.visible_at, g.group_key limit v_limit for update skip locked);
         for v_head in
-            select u.group_key, h.ids, h.receive_count
+            select u.group_key, h.ids, h.places, h.receive_count
             from unnest(v_groups) with ordinality u(group_key, n)
             cross join lateral queue.ready_head(u.group_key, least(p_share, p_max), v_now) h order by u.n
         loop
@@ -35,7 +36,8 @@ begin
             if v_head.receive_count >= p_max_receive_count then
                 if queue.dead_letter_group(p_queue_id, v_head.group_key, v_now, p_max_receive_count, p_dead_letter_arn)
                 then
-                    v_head.ids := (select h.ids from queue.ready_head(v_head.group_key, v_room, v_now) h);
+                    select h.ids, h.places into v_head.ids, v_head.places
+                    from queue.ready_head(v_head.group_key, v_room, v_now) h;
                 else
                     v_head.ids := null;
                 end if;
@@ -44,6 +46,7 @@ begin
                 perform queue.settle_group(v_head.group_key);
             else
                 v_ids := v_ids || v_head.ids[:v_room];
+                v_places := v_places || v_head.places[:v_room];
                 v_taken := v_taken || v_head.group_key;
             end if;
         end loop;
@@ -59,7 +62,7 @@ begin
         update queue.fifo_message m
         set visible_at = v_now + p_visibility, receive_count = m.receive_count + 1,
             first_received_at = coalesce(m.first_received_at, v_now)
-        where m.id = any (v_ids)
+        where m.ctid = any (v_places)
         returning m.*)
     select null::text, null::int, p_queue_id, -2::smallint, 0::bigint, t.id, t.receive_count, t.message_id::text,
         queue.epoch_ms(t.sent_at), queue.epoch_ms(t.first_received_at), t.body, t.attributes::text,

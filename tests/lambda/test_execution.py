@@ -176,7 +176,7 @@ def test_maintain_answers_its_counts(direct: Functions, database: Database, driv
     with Functions(database.pooled_dsn, {"QUEUE_DATABASE_DRIVER": driver}) as functions:
         counts = functions.invoke("maintain", {"version": "0", "source": "aws.scheduler"})
     assert counts["queues"] == 2
-    assert set(counts) == {"queues", "messages", "rows", "analyzed"}
+    assert set(counts) == {"queues", "messages", "rows", "analyzed", "emptied"}
 
 
 def test_move_answers_its_counts(direct: Functions) -> None:

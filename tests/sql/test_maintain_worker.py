@@ -109,8 +109,9 @@ def test_only_queues_with_something_in_them_are_maintained(db: Connection) -> No
     for arn in (fifo, done_fifo):
         send(db, arn, "m", group="g")
     receive(db, taken)
-    for arn in (done, done_fifo, old):
+    for arn in (done, old):
         delete(db, receive(db, arn))
+    purge(db, done_fifo)  # leaves its group; a delete takes it along
     (old_id,) = ids(db, old)
     call(db, statements.MAINTAIN_QUEUE, old_id)
     found = call(db, statements.QUEUES_WITH_REMAINS, ids(db, *arns))

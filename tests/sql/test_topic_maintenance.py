@@ -97,15 +97,13 @@ def test_the_installation_is_maintained_as_a_whole(db: Connection, topic: int) -
     assert value(db, "select queue.maintain_installation(1000, 30)") == 3
 
 
-def test_a_topic_takes_all_of_it_along(db: Connection, topic: int) -> None:
-    db.execute(DEDUPLICATION, (topic, "1 minute", 1))
+def test_a_topic_takes_subscriptions_along_and_leaves_ids_to_maintenance(db: Connection, topic: int) -> None:
+    db.execute(DEDUPLICATION, (topic, "-1 second", 1))
     db.execute(SUBSCRIPTION, (topic, True, "1 minute"))
     db.execute(FORMER, (topic, "a", "1 minute"))
     db.execute("delete from queue.topic where topic_id = %s", (topic,))
-    assert [rows(db, table) for table in ("topic_deduplication", "subscription", "former_subscription")] == [
-        0,
-        0,
-        0,
-    ]
+    assert [rows(db, table) for table in ("subscription", "former_subscription")] == [0, 0]
+    assert value(db, "select queue.maintain_installation(1000, 30)") == 1
+    assert rows(db, "topic_deduplication") == 0
     with pytest.raises(psycopg.errors.ForeignKeyViolation):
         db.execute(FORMER, (topic, "a", "1 minute"))

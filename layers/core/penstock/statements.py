@@ -60,6 +60,7 @@ GONE_QUEUES = Statement("queue.gone_queues", ("text[]",))
 NEXT_QUEUES = Statement("queue.next_queues", ("text", "int4", "int4"))
 QUEUES_WITH_REMAINS = Statement("queue.queues_with_remains", ("int4[]",))
 REFRESH_STATISTICS = Statement("queue.refresh_statistics", ())
+GIVE_BACK_SPACE = Statement("queue.give_back_space", ())
 
 # --- tags, permissions, dead-letter queues ---------------------------------------------------------------------------
 TAG_QUEUE = Statement("queue.tag_queue", ("text", "jsonb", "int4"))

@@ -9,7 +9,7 @@ from typing import Any
 from penstock import pgarray
 from penstock.calls import call_of
 from penstock.effects import Effect, Operation, Pause, Row, Rows, Sql, Take, Wait, Wake, Woken
-from penstock.statements import RECEIVE_ATTEMPT
+from penstock.statements import RECEIVE_ATTEMPT, TRANSACT
 
 from .attendance import Stay
 from .batcher import Batcher
@@ -78,7 +78,9 @@ class Drive:
             return await self.rested(effect)
         statement, arguments = call_of(effect)
         started = perf_counter()
-        rows = await self.world.pool.call(statement, pgarray.encode_arguments(statement.types, arguments))
+        pool = self.world.pool
+        call = pool.flush if statement is TRANSACT else pool.call  # so long a text is worth preparing
+        rows = await call(statement, pgarray.encode_arguments(statement.types, arguments))
         self.world.meter.queues.observe(effect, rows, perf_counter() - started)
         if statement is RECEIVE_ATTEMPT:
             self.looked(str(arguments[0]), rows)

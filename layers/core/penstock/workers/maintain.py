@@ -1,5 +1,6 @@
 """Cleans: acknowledged messages, what is past its retention, deleted queues, old deduplication ids and history,
-old runs of schedules, old windows of metrics. Brings statistics up to date where autovacuum is late.
+old runs of schedules, old windows of metrics. Brings statistics up to date where autovacuum is late, and gives back the
+files of tables that are empty.
 
 All processes and functions share one round through the queues: each takes the next few, none takes the same. The next
 round begins QUEUE_MAINTAIN_INTERVAL_MS after the end of the last one, whoever ended it. A run is bounded in time and
@@ -13,6 +14,7 @@ from ..settings import Settings
 from ..statements import (
     CLEAN_METRICS,
     CLEAN_SCHEDULE_RUNS,
+    GIVE_BACK_SPACE,
     MAINTAIN_INSTALLATION,
     MAINTAIN_QUEUE,
     NEXT_QUEUES,
@@ -38,7 +40,7 @@ def run_once(settings: Settings, connection: "Calls") -> Counts:
     """One bounded run; each call is a transaction. Raises what calls raise; what was done before stays done."""
     deadline = monotonic() + LONGEST_RUN_SECONDS
     options = ("maintain", QUEUES_A_LOOK, settings.queue_maintain_interval_ms)
-    counts = {"queues": 0, "messages": 0, "rows": 0, "analyzed": 0}
+    counts = {"queues": 0, "messages": 0, "rows": 0, "analyzed": 0, "emptied": 0}
     while monotonic() < deadline and (due := connection.call(NEXT_QUEUES, options)):
         queue_ids = [queue_id for (queue_id,) in due]
         if INSTALLATION in queue_ids:
@@ -61,6 +63,7 @@ def _maintain_installation(settings: Settings, connection: "Calls", counts: dict
     )
     counts["rows"] += number(connection, CLEAN_METRICS, ROWS_A_TABLE, settings.queue_metrics_days)
     counts["analyzed"] += number(connection, REFRESH_STATISTICS)
+    counts["emptied"] += number(connection, GIVE_BACK_SPACE)
 
 
 def number(connection: "Calls", statement: Statement, *arguments: object) -> int:

@@ -1,0 +1,102 @@
+"""The disk space of what is gone: autovacuum comes for the last rows, indexes of empty tables are given back."""
+
+from __future__ import annotations
+
+import secrets
+
+import pytest
+
+from penstock import statements
+from tests.sql.calls import Connection, call, value
+from tests.sql.conftest import Connect
+
+# Their rows come and go: however many there were, the last of them are enough for autovacuum.
+SHRINKING = ("log", "lease", "side", "fifo_message", "fifo_group", "deduplication", "topic_deduplication")
+MESSAGES = """
+insert into queue.fifo_message
+    (id, group_key, visible_at, sent_at, message_id, queue_id, deduplication_id, body)
+select n, 1, now(), now(), gen_random_uuid(), 1, '', %s from generate_series(1, 400) n"""
+FILES = "pg_total_relation_size('queue.hole')"
+
+
+def fill_and_empty(db: Connection) -> None:
+    """A table that was large, whose rows are gone and not vacuumed yet."""
+    db.execute("alter table queue.hole set (autovacuum_enabled = off)")
+    db.execute("insert into queue.hole select 1, 0, n from generate_series(1, 20000) n")
+    db.execute("delete from queue.hole")
+
+
+def give_back(db: Connection) -> int:
+    return int(call(db, statements.GIVE_BACK_SPACE)[0][0])
+
+
+def test_files_of_an_empty_table_are_given_back_once(db: Connection) -> None:
+    fill_and_empty(db)
+    db.execute("vacuum queue.hole")
+    assert value(db, f"select {FILES} > 256 * 1024")
+    assert (give_back(db), give_back(db)) == (1, 0)
+    assert value(db, f"select {FILES} < 32 * 1024")
+    db.execute("insert into queue.hole values (1, 0, 1)")
+    assert value(db, "select count(*) from queue.hole where id = 1") == 1
+
+
+def test_a_table_with_a_row_is_left_alone(db: Connection) -> None:
+    fill_and_empty(db)
+    db.execute("insert into queue.hole values (1, 0, 1)")
+    db.execute("vacuum queue.hole")
+    assert give_back(db) == 0
+    assert value(db, "select count(*) from queue.hole") == 1
+
+
+def test_what_came_after_the_vacuum_stays(db: Connection) -> None:
+    """The catalog says that the table is empty, the file tells."""
+    fill_and_empty(db)
+    db.execute("vacuum queue.hole")
+    db.execute("insert into queue.hole values (1, 0, 1)")
+    assert give_back(db) == 0
+    assert value(db, "select count(*) from queue.hole") == 1
+
+
+def test_what_an_old_snapshot_sees_stays(db: Connection, connect: Connect) -> None:
+    fill_and_empty(db)
+    db.execute("insert into queue.hole select 1, 0, n from generate_series(1, 20000) n")
+    with connect() as reader:
+        reader.execute("begin isolation level repeatable read")
+        assert value(reader, "select 1") == 1  # its snapshot is from now
+        db.execute("delete from queue.hole")
+        db.execute("vacuum queue.hole")
+        assert give_back(db) == 0
+        assert value(reader, "select count(*) from queue.hole") == 20_000
+        reader.execute("rollback")
+    db.execute("vacuum queue.hole")
+    assert give_back(db) == 1
+
+
+def test_it_waits_for_nobody(db: Connection, connect: Connect) -> None:
+    fill_and_empty(db)
+    db.execute("vacuum queue.hole")
+    with connect() as other, other.transaction():
+        other.execute("select from queue.hole")
+        assert give_back(db) == 0
+    assert give_back(db) == 1
+
+
+@pytest.mark.parametrize("table", SHRINKING)
+def test_autovacuum_comes_for_the_last_row(db: Connection, table: str) -> None:
+    options = value(db, f"select reloptions from pg_class where oid = 'queue.{table}'::regclass")
+    assert {"autovacuum_vacuum_threshold=0", "vacuum_index_cleanup=on"} <= set(options)
+
+
+def test_a_few_dead_rows_do_not_keep_the_file(db: Connection) -> None:
+    """Fewer than a fiftieth of the pages: there vacuum leaves indexes alone if it may (VACUUM, INDEX_CLEANUP)."""
+    db.execute("alter table queue.fifo_message set (autovacuum_enabled = off)")
+    db.execute(MESSAGES.encode(), (secrets.token_hex(850),))  # a few to a page
+    for gone in ("id < 400", "true"):
+        db.execute(f"delete from queue.fifo_message where {gone}".encode())
+        db.execute("vacuum queue.fifo_message")
+    assert value(db, "select pg_relation_size('queue.fifo_message')") == 0
+
+
+def test_the_service_may_empty_tables_it_does_not_own(db: Connection) -> None:
+    definer = "select prosecdef from pg_proc where oid = 'queue.give_back_space()'::regprocedure"
+    assert value(db, definer) is True
