@@ -64,5 +64,5 @@ begin
             select (select e.group_key from queue.fifo_group e
                     where e.queue_id = v_queue.queue_id and e.group_id = u.group_id)
             from unnest(v_groups) u(group_id)))));
-    perform queue.notify_watchers(v_queue.queue_id, p_arn);
+    perform queue.notify_watchers(v_queue.queue_id, p_arn, true);
 end $$;

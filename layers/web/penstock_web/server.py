@@ -13,6 +13,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import psycopg
 import uvicorn
@@ -219,16 +220,18 @@ async def open_world(
     settings: Settings, metrics_folder: Path | None = None, tracing: "Tracing | None" = None
 ) -> AsyncIterator[World]:
     """Pool, batcher, hub and workers; at the end what is still under way has half a second."""
+    watcher = uuid4()
     pool = Pool(
         settings.database_url,
         settings.queue_max_connections,
         settings.queue_pool_timeout_ms / 1000,
         settings.direct_url,
+        watcher,
     )
     meter = Meter(settings, metrics_folder)
     linger_seconds = settings.queue_linger_ms / 1000
     batcher = Batcher(pool.flush, settings.queue_batch_limit, linger_seconds, meter.flushed)
-    hub = Hub(pool.call)
+    hub = Hub(pool.call, watcher)
     await pool.open()
     background = workers(settings, hub, meter, tracing)
     loop = asyncio.get_running_loop()
