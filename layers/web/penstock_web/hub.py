@@ -77,13 +77,15 @@ class Queue:
 class Hub:
     """The waiting requests of a process. `call` runs SQL functions; its failures only cost time.
 
-    `watcher`: under which it registers. `missed` counts what came when nobody was in line, of all queues.
+    `watcher`: under which it registers. `missed` counts what came when nobody was in line, of all queues. `hears`:
+    whether notifications arrive (`listener`).
     """
 
     def __init__(self, call: Call, watcher: UUID | None = None) -> None:
         self._call = call
         self._watcher = watcher or uuid4()
         self.missed = 0
+        self.hears = False
         self._queues: dict[str, Queue] = {}
         self._wanted: list[Queue] = []
         self._registrar: asyncio.Task[None] | None = None
