@@ -1368,7 +1368,7 @@ function queue.notify_endpoint(p_subscription queue.subscription, p_kind text, p
     returns void
     language sql;
 
-function queue.notify_watchers(p_queue_id integer, p_arn text)
+function queue.notify_watchers(p_queue_id integer, p_arn text, p_wakes_its_own boolean DEFAULT false)
     returns void
     language plpgsql;
 

@@ -12,7 +12,12 @@ begin
         (select w.due_at from queue.webhook w where w.state = 'pending' and not w.waiting order by w.due_at limit 1),
         (select l.next_at from queue.lane l where l.next_at < 'infinity' order by l.next_at limit 1));
     if p_watcher is not null and (v_next is null or v_next > v_now) then
-        insert into queue.watcher (queue_id, watcher) values (0, p_watcher) on conflict do nothing;
+        insert into queue.watcher (queue_id, watcher)
+        select 0, p_watcher
+        where not exists (      -- it is good for five seconds, and who looks less often than each two finds none here
+            select from queue.watcher r
+            where r.queue_id = 0 and r.watcher = p_watcher and r.registered_at > v_now - interval '2 seconds')
+        on conflict do nothing;
     end if;
     if v_next is not null then
         return query select least(3600000, greatest(0, ceil(extract(epoch from v_next - v_now) * 1000)))::int;

@@ -25,6 +25,7 @@ declare
     v_entries queue.publication[];
     v_error text;
 begin
+    perform set_config('queue.watcher', '', true);      -- who publishes does not know whom to wake
     select * into v_topic from queue.topic t where t.arn = p_topic;
     v_error := case
         when v_topic.topic_id is null then 'NotFound'

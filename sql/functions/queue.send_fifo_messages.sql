@@ -65,5 +65,5 @@ begin
                     where g.queue_id = v_queue.queue_id and g.group_id = u.group_id)
             from unnest(v_groups) u(group_id)));
     end if;
-    perform queue.notify_watchers(v_queue.queue_id, p_arn);
+    perform queue.notify_watchers(v_queue.queue_id, p_arn, true);
 end $$;

@@ -88,6 +88,6 @@ begin
                 from entry e)
             select e.n, queue.public_id(-1, e.id), null::text, null::bigint, null::text, null::text from entry e;
         end if;
-        perform queue.notify_watchers(v_queue.queue_id, v_arn);
+        perform queue.notify_watchers(v_queue.queue_id, v_arn, true);
     end loop;
 end $$;

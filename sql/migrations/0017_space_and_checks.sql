@@ -13,6 +13,6 @@ alter table queue.deduplication set (autovacuum_vacuum_threshold = 0, autovacuum
 alter table queue.topic_deduplication set (autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.05,
     autovacuum_vacuum_cost_delay = 0, vacuum_index_cleanup = on);
 
--- A message of a FIFO topic is no reason to ask whether its topic exists: who publishes has just read it. The check took a
--- twentieth of the database's time for a publication. What a deleted topic remembers ends by itself, within five minutes.
+-- A message of a FIFO topic is no reason to ask whether its topic exists: who publishes has just read it. The check was a
+-- query for each message. What a deleted topic remembers ends by itself, within five minutes.
 alter table queue.topic_deduplication drop constraint topic_deduplication_topic_id_fkey;

@@ -16,6 +16,8 @@ from tests.sql.conftest import Connect
 
 SETTINGS = Settings.read({"QUEUE_MAINTAIN_INTERVAL_MS": "3600000"})
 PAUSE_IS_OVER = "update queue.worker_position set ran_at = ran_at - interval '2 hours'"
+OVER = """insert into queue.deduplication (queue_id, scope, deduplication_id, message_id, id, expires_at)
+    values (1, '', 'd', gen_random_uuid(), 1, now() - interval '1 second') on conflict do nothing"""
 COUNTS = (
     "arrivals, deliveries, redeliveries, deletions, dead_lettered, purged, expired, moved, depth, waiting,"
     " received"
@@ -63,6 +65,22 @@ def test_what_belongs_to_no_queue_is_cleaned_without_any_queue(db: Connection) -
     db.execute("insert into queue.watcher values (1, now() - interval '1 hour', gen_random_uuid())")
     maintain.run_once(SETTINGS, Calls(db))
     assert value(db, "select count(*) from queue.watcher") == 0
+
+
+def test_a_process_cleans_what_belongs_to_no_queue_now_and_then(
+    db: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In each round while there is something to remove, else after a pause."""
+    seconds = 0.0
+    monkeypatch.setattr(maintain, "monotonic", lambda: seconds)
+    worker = maintain.Maintainer()
+    removed = []
+    for seconds in (0.0, 2.0, 4.0, 11.9, 12.0):
+        if seconds != 2.0:
+            db.execute(OVER)
+        db.execute(PAUSE_IS_OVER.encode())
+        removed.append(worker.run_once(SETTINGS, Calls(db))["rows"])
+    assert removed == [1, 0, 0, 0, 1]
 
 
 def test_old_windows_of_metrics_are_cleaned(db: Connection) -> None:

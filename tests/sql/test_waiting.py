@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Callable
 
@@ -22,6 +23,12 @@ from tests.sql.calls import (
 )
 from tests.sql.conftest import Connect
 
+TOPIC = "arn:aws:sns:us-east-1:000000000000:t"
+SUBSCRIBE = """select queue.add_subscription(
+    %s, gen_random_uuid(), '000000000000', 'sqs', %s, %s, null, null, null, 200, 10000)"""
+PUBLISH = """select queue.publish_messages(
+    array[gen_random_uuid()], array['{"*": {"raw": "m"}}'::jsonb], array[null::jsonb], array[0], array['{}'::jsonb],
+    array[null::jsonb], array[null::text], array[null::text], array[null::text], array[1], %s, %s)"""
 BOTH = pytest.mark.parametrize("name", ["q", "q.fifo"])
 
 
@@ -87,6 +94,38 @@ def test_a_watcher_is_good_for_five_seconds(db: Connection, heard: Callable[[], 
     db.execute("update queue.watcher set registered_at = registered_at - interval '6 seconds'")
     send(db, arn, "m")
     assert heard() == []
+
+
+@BOTH
+def test_a_sender_does_not_notify_its_own_process(
+    db: Connection, heard: Callable[[], list[str]], name: str
+) -> None:
+    """Which is named by a setting, and wakes by itself those who wait in it."""
+    arn, own = create(db, name), uuid.uuid4()
+    call(db, statements.WATCH_QUEUES, [arn], own)
+    db.execute("select set_config('queue.watcher', %s, false)", [str(own)])
+    send(db, arn, "1", group=group(name))
+    assert heard() == []
+    assert db.execute("select watcher from queue.watcher").fetchall() == [(own,)]
+    watch(db, arn)
+    send(db, arn, "2", group=group(name))
+    assert heard() == [arn]
+    assert db.execute("select watcher from queue.watcher").fetchall() == [(own,)]
+    change(db, receive(db, arn), 0)  # of what comes back, that process knows nothing
+    assert heard() == [arn]
+
+
+def test_a_publisher_notifies_its_own_process_too(db: Connection, heard: Callable[[], list[str]]) -> None:
+    arn, own = create(db), uuid.uuid4()
+    db.execute("select queue.create_topic('000000000000', 'us-east-1', 't', '{}', '{}')")
+    raw = json.dumps({"RawMessageDelivery": "true"})
+    db.execute(SUBSCRIBE, [TOPIC, arn, raw])
+    call(db, statements.WATCH_QUEUES, [arn], own)
+    db.execute("select set_config('queue.watcher', %s, false)", [str(own)])
+    db.execute(PUBLISH, [TOPIC, "1"])
+    assert heard() == [arn]
+    assert [message.body for message in receive(db, arn)] == ["m"]
+    assert db.execute("select current_setting('queue.watcher')").fetchall() == [(str(own),)]
 
 
 def test_a_message_made_visible_is_announced(db: Connection, heard: Callable[[], list[str]]) -> None:

@@ -120,6 +120,27 @@ def test_who_comes_while_others_wait_lines_up_unseen(arn: str, later_seconds: fl
     run(scenario())
 
 
+def test_who_looked_in_vain_while_a_message_came_looks_again() -> None:
+    def polling() -> Steps:
+        yield Take(RECEIVE_MESSAGES, ORDERS, 1, None)
+        return (yield Wait(ORDERS, 20))
+
+    async def scenario() -> None:
+        database = FakeDatabase(Queue(stored=0))
+        world = world_on(database)
+        await world.hub.wait(ORDERS, 0.1, world.hub.ticket())  # this process is registered
+        begun_at = asyncio.get_running_loop().time()
+        database.hold()
+        poll = asyncio.get_running_loop().create_task(drive(polling(), world))
+        await settle()
+        world.hub.wake(ORDERS, 1)
+        database.release()
+        assert await poll == Woken.FOR_ONE
+        assert asyncio.get_running_loop().time() == begun_at
+
+    run(scenario())
+
+
 def test_messages_that_came_for_a_request_that_has_just_ended_go_back() -> None:
     """The request is cancelled after its answer is there and before it goes on."""
 

@@ -67,6 +67,33 @@ def test_who_found_nothing_goes_back_to_the_front() -> None:
     run(scenario())
 
 
+def test_what_came_while_nobody_was_in_line_is_looked_for() -> None:
+    """Two receivers look in vain, one message comes meanwhile, and only then they begin to wait."""
+
+    async def scenario() -> None:
+        hub = Hub(Database().call)
+        hub.wait(ORDERS, 0.5, hub.ticket())
+        await asyncio.sleep(1)
+        missed = hub.missed
+        hub.wake(ORDERS, 1)
+        assert not hub.wait(BILLS, 20, hub.ticket(), missed).done()
+        assert [hub.wait(ORDERS, 20, hub.ticket(), missed).result() for _ in range(2)] == [Woken.FOR_ONE] * 2
+        assert not hub.wait(ORDERS, 20, hub.ticket(), hub.missed).done()
+
+    run(scenario())
+
+
+def test_a_guess_that_there_is_more_is_not_missed() -> None:
+    async def scenario() -> None:
+        hub = Hub(Database().call)
+        hub.wait(ORDERS, 20, hub.ticket())
+        missed = hub.missed
+        hub.wake(ORDERS, 2, Woken.FOR_MORE)
+        assert not hub.wait(ORDERS, 20, hub.ticket(), missed).done()
+
+    run(scenario())
+
+
 def test_the_time_is_over() -> None:
     async def scenario() -> None:
         hub = Hub(Database().call)

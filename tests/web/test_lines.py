@@ -4,15 +4,20 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from unittest.mock import AsyncMock
+from uuid import UUID, uuid4
 
 import psycopg
 import pytest
 
 from penstock import pgarray, statements
 from penstock.statements import Statement
+from penstock_web.hub import Hub
 from penstock_web.line import FORMS, Line
 from penstock_web.lines import Lines
+from penstock_web.listener import listen
 from penstock_web.pool import Lost, Pool, Undone
+from penstock_web.workers import longest_pause
 from tests.database import Database
 
 SERIES = Statement("generate_series", ("int4", "int4"))
@@ -58,6 +63,53 @@ async def test_through_a_pooler_none_is(database: Database) -> None:
     async with a_line(database.pooled_dsn) as line:
         assert await line.call(SERIES, [1, 1]) == [(1,)]
         assert await statements_of(line) == 0
+
+
+WATCHER = Statement("current_setting", ("text", "bool"))
+
+
+async def watcher_of(dsn: str, watcher: UUID) -> object:
+    lines = Lines(dsn, 1, watcher)
+    line = await taken(lines)
+    ((named,),) = await line.call(WATCHER, ["queue.watcher", True])
+    lines.give_back(line)
+    await lines.close()
+    return named
+
+
+async def test_a_line_names_who_waits_in_its_process(database: Database) -> None:
+    """Not through a pooler, which would tell it to the server for somebody else."""
+    watcher = uuid4()
+    assert await watcher_of(database.api_dsn, watcher) == str(watcher)
+    assert not await watcher_of(database.pooled_dsn, watcher)
+
+
+class Ear:
+    """Is told what a hub is told."""
+
+    def __init__(self) -> None:
+        self.hears = False
+        self.renewed = asyncio.Event()
+
+    def notified(self, queue_arn: str, /) -> None:
+        raise AssertionError(queue_arn)
+
+    def renew(self) -> None:
+        self.renewed.set()
+
+
+@pytest.mark.parametrize(("dsn", "hears"), [("api_dsn", True), ("pooled_dsn", False)])
+async def test_whether_notifications_arrive(database: Database, dsn: str, hears: bool) -> None:
+    """Of LISTEN through a pooler one hears nothing."""
+    ear, hub = Ear(), Hub(AsyncMock())
+    listening = asyncio.create_task(listen(getattr(database, dsn), ear))
+    await ear.renewed.wait()
+    assert ear.hears is hears
+    hub.hears = ear.hears
+    assert longest_pause(2.0, hub) == (10.0 if hears else 2.0)
+    listening.cancel()
+    await asyncio.wait([listening])
+    assert not ear.hears
 
 
 async def test_large_calls_and_answers(database: Database) -> None:

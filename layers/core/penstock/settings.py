@@ -98,7 +98,7 @@ SETTINGS: Final = (
     Setting("QUEUE_MAINTAIN_INTERVAL_MS", 2000, "ms", "Pause between two rounds of cleaning, which all "
             "processes and functions share.", 1),
     Setting("QUEUE_MOVE_INTERVAL_MS", 1000, "ms", "Pause between two looks of a process for message move tasks "
-            "to work on.", 1),
+            "to work on. Five times as long while there is none and LISTEN works: the start of one ends the pause.", 1),
     Setting("QUEUE_HTTP_DELIVERY_ENABLED", True, "", "Deliver webhooks: POST messages to subscribed HTTP(S) "
             "endpoints, see [webhooks.md](webhooks.md)."),
     Setting("QUEUE_HTTP_DELIVERY_POLL_MS", 1000, "ms", "Longest pause between two looks of a process for webhooks "
@@ -110,7 +110,8 @@ SETTINGS: Final = (
     Setting("QUEUE_SCHEDULE_ENABLED", True, "", "Fire schedules. Without it they are kept, and fired by processes and "
             "functions that have it."),
     Setting("QUEUE_SCHEDULE_POLL_MS", 1000, "ms", "Longest pause between two looks of a process for schedules to "
-            "fire. It sleeps until the next one is due, and is woken when a nearer one is written.", 1),
+            "fire. It sleeps until the next one is due, and is woken when a nearer one is written; where LISTEN works "
+            "the pause may be five times as long.", 1),
     Setting("QUEUE_SCHEDULE_BATCH_SIZE", 32, "schedules", "Most schedules that a process fires in one transaction.",
             1, 1000),
     Setting("QUEUE_SCHEDULE_PREVIEW_COUNT", 5, "times", "How many coming times the answers of `/v1/schedules` and "

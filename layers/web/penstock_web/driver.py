@@ -33,14 +33,18 @@ class World:
 
 
 class Drive:
-    """One operation under way. `ticket`: its place among those who wait, which it keeps after an empty look."""
+    """One operation under way. `ticket`: its place among those who wait, which it keeps after an empty look.
 
-    __slots__ = ("empty", "stay", "ticket", "world")
+    `missed`: the hub's, from before its last look.
+    """
+
+    __slots__ = ("empty", "missed", "stay", "ticket", "world")
 
     def __init__(self, world: World, stay: Stay | None) -> None:
         self.world = world
         self.stay = stay
         self.ticket: int | None = None
+        self.missed = 0
         self.empty: str | None = None
         """The queue that was looked at last, if nothing was there."""
 
@@ -77,6 +81,7 @@ class Drive:
         if isinstance(effect, Pause):
             return await self.rested(effect)
         statement, arguments = call_of(effect)
+        self.missed = self.world.hub.missed
         started = perf_counter()
         pool = self.world.pool
         call = pool.flush if statement is TRANSACT else pool.call  # so long a text is worth preparing
@@ -102,7 +107,10 @@ class Drive:
 
     def joins_a_line(self, effect: Rows | Take) -> bool:
         """Whether others wait for the queue and this newcomer lines up, without a look."""
-        if not isinstance(effect, Take) or not effect.may_wait or self.ticket is not None:
+        if not isinstance(effect, Take):
+            return False
+        self.missed = self.world.hub.missed
+        if not effect.may_wait or self.ticket is not None:
             return False
         if not self.world.hub.lines_up(effect.queue_arn):
             return False
@@ -124,7 +132,7 @@ class Drive:
         hub = self.world.hub
         if self.ticket is None:
             self.ticket = hub.ticket()
-        answer = hub.wait(effect.queue_arn, effect.seconds, self.ticket)
+        answer = hub.wait(effect.queue_arn, effect.seconds, self.ticket, self.missed)
         if self.stay is not None:
             self.stay.pause()
         try:

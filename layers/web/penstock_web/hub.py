@@ -6,8 +6,10 @@
 
 A sender notifies only queues that somebody registered for, because NOTIFY takes a database-wide lock at commit. So the
 hub registers before it waits, and looks once more after the registration is committed: a message that was sent
-between the empty look and the registration is found. One message of this process wakes one waiter. A notification
-and a look do not say how many there are: one is woken, and who finds messages wakes two others.
+between the empty look and the registration is found. One message of this process wakes one waiter, and nobody notifies
+the process of it, as long as it was sent on a connection that names this hub (`lines`): its registration stays. If it
+came while nobody was in line, whoever looked meanwhile looks again. A notification and a look do not say how many there
+are: one is woken, and who finds messages wakes two others.
 """
 
 import asyncio
@@ -17,7 +19,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from itertools import count
 from typing import Any, Protocol
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from penstock.effects import Row, Woken
 from penstock.errors import AwsError
@@ -55,10 +57,11 @@ class Queue:
     """A queue that requests wait for (or did a moment ago). `current`: registered, or about to be.
 
     `woken`: since then, a sender of this process woke somebody. `looked_at`: when somebody last began to wait because a
-    look was empty; `lines_up`: the next one who begins did not look.
+    look was empty; `lines_up`: the next one who begins did not look. `missed`: the number of the last message that came
+    when nobody was in line.
     """
 
-    __slots__ = ("arn", "current", "lines_up", "looked_at", "registered_at", "waiters", "woken")
+    __slots__ = ("arn", "current", "lines_up", "looked_at", "missed", "registered_at", "waiters", "woken")
 
     def __init__(self, arn: str) -> None:
         self.arn = arn
@@ -67,15 +70,22 @@ class Queue:
         self.registered_at = float("-inf")
         self.looked_at = float("-inf")
         self.lines_up = False
+        self.missed = 0
         self.woken = False
 
 
 class Hub:
-    """The waiting requests of a process. `call` runs SQL functions; its failures only cost time."""
+    """The waiting requests of a process. `call` runs SQL functions; its failures only cost time.
 
-    def __init__(self, call: Call) -> None:
+    `watcher`: under which it registers. `missed` counts what came when nobody was in line, of all queues. `hears`:
+    whether notifications arrive (`listener`).
+    """
+
+    def __init__(self, call: Call, watcher: UUID | None = None) -> None:
         self._call = call
-        self._watcher = uuid4()
+        self._watcher = watcher or uuid4()
+        self.missed = 0
+        self.hears = False
         self._queues: dict[str, Queue] = {}
         self._wanted: list[Queue] = []
         self._registrar: asyncio.Task[None] | None = None
@@ -108,8 +118,13 @@ class Hub:
         queue.lines_up = asyncio.get_running_loop().time() - queue.looked_at < FRESH_SECONDS
         return queue.lines_up
 
-    def wait(self, queue_arn: str, seconds: float, ticket: int) -> "asyncio.Future[Woken]":
-        """Why to look again. NOT: the time is over, or the process ends."""
+    def wait(
+        self, queue_arn: str, seconds: float, ticket: int, missed: int | None = None
+    ) -> "asyncio.Future[Woken]":
+        """Why to look again. NOT: the time is over, or the process ends.
+
+        `missed`: the hub's, from before the look that was empty. What came since then, that look may not have seen.
+        """
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Woken] = loop.create_future()
         if self._draining or seconds <= 0:
@@ -118,6 +133,9 @@ class Hub:
         queue = self._queues.get(queue_arn)
         if queue is None:
             queue = self._queues[queue_arn] = Queue(queue_arn)
+        if missed is not None and queue.missed > missed:
+            answer.set_result(Woken.FOR_ONE)
+            return answer
         if not queue.lines_up:
             queue.looked_at = loop.time()
         queue.lines_up = False
@@ -139,6 +157,9 @@ class Hub:
         while queue is not None and queue.waiters and number > 0:
             queue.woken = queue.woken or woken == Woken.FOR_ONE
             number -= _answer(queue.waiters.pop(0).answer, woken)
+        if queue is not None and number > 0 and woken == Woken.FOR_ONE:
+            self.missed += 1
+            queue.missed = self.missed
 
     def drain(self) -> None:
         """Everybody is sent home, and whoever comes from now on."""

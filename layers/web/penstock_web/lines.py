@@ -6,6 +6,7 @@ connections busy, which is what a pooler would make of many callers. Without a f
 
 import asyncio
 import logging
+from uuid import UUID
 
 import psycopg
 
@@ -20,10 +21,11 @@ _log = logging.getLogger(__name__)
 
 
 class Lines:
-    """At most `most` lines to the database at `url`."""
+    """At most `most` lines to the database at `url`. `watcher`: who waits in this process (`hub`)."""
 
-    def __init__(self, url: str, most: int) -> None:
+    def __init__(self, url: str, most: int, watcher: UUID | None = None) -> None:
         self._url = url
+        self._watcher = watcher
         self._most = most
         self._count = 0  # with those in use and the one that is being made
         self._free: list[Line] = []
@@ -72,7 +74,7 @@ class Lines:
 
     async def _make(self) -> None:
         try:
-            self._free.append(await new_line(self._url))
+            self._free.append(await new_line(self._url, self._watcher))
         except psycopg.Error as error:
             self._count -= 1
             self._retry_at = asyncio.get_running_loop().time() + RETRY_SECONDS
@@ -84,11 +86,17 @@ class Lines:
             self._making = None
 
 
-async def new_line(url: str) -> Line:
-    """A line to this database. Raises psycopg's errors."""
+async def new_line(url: str, watcher: UUID | None = None) -> Line:
+    """A line to this database. Raises psycopg's errors.
+
+    What is sent on it notifies others than `watcher`. A pooler would forget that setting: then everybody is notified.
+    """
     connection: Connection = await psycopg.AsyncConnection.connect(**connection_options(url))
     try:
-        return Line(connection, await is_direct(connection))
+        direct = await is_direct(connection)
+        if direct and watcher is not None:
+            await connection.execute("select set_config('queue.watcher', $1, false)", [str(watcher)])
+        return Line(connection, direct)
     except BaseException:
         await connection.close()
         raise

@@ -9,6 +9,7 @@ import psycopg
 from penstock.effects import Row
 
 from .connecting import connection_options
+from .lines import is_direct
 
 CHANNEL = "penstock"
 PAUSE_SECONDS = 1.0
@@ -17,7 +18,9 @@ _log = logging.getLogger(__name__)
 
 
 class Listener(Protocol):
-    """Who is told: the hub."""
+    """Who is told: the hub. `hears`: whether notifications arrive, as far as one can know."""
+
+    hears: bool
 
     def notified(self, queue_arn: str, /) -> None: ...
 
@@ -45,13 +48,22 @@ async def _listen_once(url: str, hub: Listener) -> None:
     # Of those that come together with an answer psycopg tells by itself.
     connection.add_notify_handler(lambda notify: hub.notified(notify.payload))
     async with connection:
+        direct = await is_direct(connection)
         await connection.execute(f"listen {CHANNEL}")
+        hub.hears = direct
         hub.renew()
-        while True:
-            await _readable(connection.fileno())
-            connection.pgconn.consume_input()
-            while (notification := connection.pgconn.notifies()) is not None:
-                hub.notified(notification.extra.decode())
+        try:
+            await _pass_on(connection, hub)
+        finally:
+            hub.hears = False
+
+
+async def _pass_on(connection: psycopg.AsyncConnection[Row], hub: Listener) -> None:
+    while True:
+        await _readable(connection.fileno())
+        connection.pgconn.consume_input()
+        while (notification := connection.pgconn.notifies()) is not None:
+            hub.notified(notification.extra.decode())
 
 
 async def _readable(descriptor: int) -> None:

@@ -14,6 +14,7 @@ does not mean that it was not carried out (platform facts: 41 of 200 cancelled i
 from collections.abc import Sequence
 from time import monotonic
 from typing import Any
+from uuid import UUID
 
 import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
@@ -52,13 +53,20 @@ class Pool:
     """Calls SQL functions on pooled connections. `timeout_seconds`: longest wait for a free one.
 
     `direct_url`: the database without a pooler between; up to four of the connections go there, at most half of them.
-    Empty: all are pooled.
+    Empty: all are pooled. `watcher`: who waits in this process, whom it wakes by itself for what it sends on these.
     """
 
-    def __init__(self, url: str, most_connections: int, timeout_seconds: float, direct_url: str = "") -> None:
+    def __init__(
+        self,
+        url: str,
+        most_connections: int,
+        timeout_seconds: float,
+        direct_url: str = "",
+        watcher: UUID | None = None,
+    ) -> None:
         most_lines = min(MOST_LINES, most_connections // 2) if direct_url else 0
         most_connections -= most_lines
-        self._lines = Lines(direct_url, most_lines)
+        self._lines = Lines(direct_url, most_lines, watcher)
         self._timeout_seconds = timeout_seconds
         self.timeouts = 0
         """Calls that got no connection in time."""

@@ -16,9 +16,10 @@ from penstock.trace_context import Tracer
 from penstock.webhooks import WEBHOOKS
 from penstock.webhooks.guard import read_networks
 from penstock.webhooks.request import read_secrets
-from penstock.workers import Counts, maintain, measure, move
+from penstock.workers import Counts, measure, move
 from penstock.workers.deliver import Deliverer
 from penstock.workers.fire import Firer
+from penstock.workers.maintain import Maintainer
 
 from .hub import Hub
 from .metrics.meter import Meter, WorkerObserver
@@ -33,6 +34,8 @@ LONGEST_FIRING_RUN_SECONDS = 3600.0
 # After a stop the deliverer writes the outcomes that it knows; then its query, if there is one, is cancelled.
 SETTLE_SECONDS = 0.4
 FAILURE_PAUSE_SECONDS = 1.0
+# A worker that is notified of what there is to do looks by itself so many times less often.
+NOTIFIED_TIMES = 5
 
 _log = logging.getLogger(__name__)
 
@@ -148,6 +151,7 @@ class FiringWorker(Worker):
         self._firer = Firer(LONGEST_FIRING_RUN_SECONDS, stays=False, observer=observer, tracer=tracer)
         pause_seconds = settings.queue_schedule_poll_ms / 1000
         super().__init__("fire", self._firer.run_once, settings, pause_seconds, meter)
+        self._hub = hub
         hub.on_wake(SCHEDULES, self.wake)
 
     def stop(self) -> None:
@@ -161,7 +165,31 @@ class FiringWorker(Worker):
 
     def _pause_now(self) -> float:
         wait_ms = self._firer.wait_ms
-        return self._pause_seconds if wait_ms is None else min(self._pause_seconds, wait_ms / 1000)
+        longest = longest_pause(self._pause_seconds, self._hub)
+        return longest if wait_ms is None else min(longest, wait_ms / 1000)
+
+
+class MovingWorker(Worker):
+    """The worker for message move tasks: the start of one, here or in another process, wakes it."""
+
+    def __init__(self, settings: Settings, hub: Hub, meter: Meter) -> None:
+        super().__init__("move", self._move, settings, settings.queue_move_interval_ms / 1000, meter)
+        self._hub = hub
+        self._found = False
+        hub.on_wake(move.MOVE_TASKS, self.wake)
+
+    def _move(self, settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
+        counts = move.run_once(settings, connection)
+        self._found = counts["steps"] > 0
+        return counts
+
+    def _pause_now(self) -> float:
+        return self._pause_seconds if self._found else longest_pause(self._pause_seconds, self._hub)
+
+
+def longest_pause(seconds: float, hub: Hub) -> float:
+    """Between two looks of a worker that NOTIFY wakes; `seconds` if none may arrive."""
+    return seconds * NOTIFIED_TIMES if hub.hears else seconds
 
 
 def check_webhook_settings(settings: Settings) -> None:
@@ -176,10 +204,6 @@ def check_webhook_settings(settings: Settings) -> None:
         raise SettingError(f"WEBHOOK_SIGNING_SECRET: {error}") from error
 
 
-def _maintain(settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
-    return maintain.run_once(settings, Calls(connection))
-
-
 def _measure(settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
     return measure.run_once(settings, Calls(connection))
 
@@ -189,13 +213,17 @@ def workers(settings: Settings, hub: Hub, meter: Meter, tracer: Tracer | None = 
     delivery = [DeliveryWorker(settings, hub, meter, tracer)] if settings.queue_http_delivery_enabled else []
     firing = [FiringWorker(settings, hub, meter, tracer)] if settings.queue_schedule_enabled else []
     maintain_seconds = settings.queue_maintain_interval_ms / 1000
-    move_seconds = settings.queue_move_interval_ms / 1000
+    maintainer = Maintainer()
+
+    def maintain(settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
+        return maintainer.run_once(settings, Calls(connection))
+
     # A round's pause is kept in the database; looking twice as often keeps rounds near it, whoever began the last.
     measure_seconds = settings.queue_metrics_interval_ms / 2000
     return [
         *delivery,
         *firing,
-        Worker("maintain", _maintain, settings, maintain_seconds, meter),
-        Worker("move", move.run_once, settings, move_seconds, meter),
+        Worker("maintain", maintain, settings, maintain_seconds, meter),
+        MovingWorker(settings, hub, meter),
         Worker("measure", _measure, settings, measure_seconds, meter),
     ]

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from ..drivers import Calls
 
 LONGEST_RUN_SECONDS = 1.5
+# So often a process sees to what belongs to no queue and can wait; in every round while there is something to remove.
+INSTALLATION_SECONDS = 10.0
 # What was taken is finished: a call for a queue ends soon after a second, most take 0.3 ms; empty queues get none. So a
 # run ends after some 20 s even if each queue has much to clean, and a function has 60.
 QUEUES_A_LOOK = 20
@@ -36,19 +38,39 @@ ROWS_A_TABLE = 10_000
 INSTALLATION = 0
 
 
+class Maintainer:
+    """The worker of one process, which runs often: not each round is for what belongs to no queue."""
+
+    def __init__(self) -> None:
+        self._installation_at = float("-inf")
+
+    def run_once(self, settings: Settings, connection: "Calls") -> Counts:
+        """One bounded run; each call is a transaction. Raises what calls raise; what was done before stays done."""
+        deadline = monotonic() + LONGEST_RUN_SECONDS
+        options = ("maintain", QUEUES_A_LOOK, settings.queue_maintain_interval_ms)
+        counts = {"queues": 0, "messages": 0, "rows": 0, "analyzed": 0, "emptied": 0}
+        while monotonic() < deadline and (due := connection.call(NEXT_QUEUES, options)):
+            queue_ids = [queue_id for (queue_id,) in due]
+            if INSTALLATION in queue_ids:
+                self._maintain_installation(settings, connection, counts)
+                queue_ids.remove(INSTALLATION)
+            counts["queues"] += len(queue_ids)
+            counts["messages"] += _maintain_queues(connection, queue_ids)
+        return counts
+
+    def _maintain_installation(self, settings: Settings, connection: "Calls", counts: dict[str, int]) -> None:
+        counts["analyzed"] += number(connection, REFRESH_STATISTICS)
+        now = monotonic()
+        if now >= self._installation_at:
+            rows = _clean_installation(settings, connection)
+            counts["rows"] += rows
+            counts["emptied"] += number(connection, GIVE_BACK_SPACE)
+            self._installation_at = now + (0 if rows else INSTALLATION_SECONDS)
+
+
 def run_once(settings: Settings, connection: "Calls") -> Counts:
-    """One bounded run; each call is a transaction. Raises what calls raise; what was done before stays done."""
-    deadline = monotonic() + LONGEST_RUN_SECONDS
-    options = ("maintain", QUEUES_A_LOOK, settings.queue_maintain_interval_ms)
-    counts = {"queues": 0, "messages": 0, "rows": 0, "analyzed": 0, "emptied": 0}
-    while monotonic() < deadline and (due := connection.call(NEXT_QUEUES, options)):
-        queue_ids = [queue_id for (queue_id,) in due]
-        if INSTALLATION in queue_ids:
-            _maintain_installation(settings, connection, counts)
-            queue_ids.remove(INSTALLATION)
-        counts["queues"] += len(queue_ids)
-        counts["messages"] += _maintain_queues(connection, queue_ids)
-    return counts
+    """One bounded run, for functions."""
+    return Maintainer().run_once(settings, connection)
 
 
 def _maintain_queues(connection: "Calls", queue_ids: list[int]) -> int:
@@ -56,14 +78,10 @@ def _maintain_queues(connection: "Calls", queue_ids: list[int]) -> int:
     return sum(number(connection, MAINTAIN_QUEUE, queue_id) for (queue_id,) in remains)
 
 
-def _maintain_installation(settings: Settings, connection: "Calls", counts: dict[str, int]) -> None:
-    counts["rows"] += number(connection, MAINTAIN_INSTALLATION, ROWS_A_TABLE, settings.queue_history_days)
-    counts["rows"] += number(
-        connection, CLEAN_SCHEDULE_RUNS, ROWS_A_TABLE, settings.queue_schedule_history_seconds
-    )
-    counts["rows"] += number(connection, CLEAN_METRICS, ROWS_A_TABLE, settings.queue_metrics_days)
-    counts["analyzed"] += number(connection, REFRESH_STATISTICS)
-    counts["emptied"] += number(connection, GIVE_BACK_SPACE)
+def _clean_installation(settings: Settings, connection: "Calls") -> int:
+    rows = number(connection, MAINTAIN_INSTALLATION, ROWS_A_TABLE, settings.queue_history_days)
+    rows += number(connection, CLEAN_SCHEDULE_RUNS, ROWS_A_TABLE, settings.queue_schedule_history_seconds)
+    return rows + number(connection, CLEAN_METRICS, ROWS_A_TABLE, settings.queue_metrics_days)
 
 
 def number(connection: "Calls", statement: Statement, *arguments: object) -> int:
