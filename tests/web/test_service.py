@@ -82,25 +82,6 @@ def test_the_shared_look_finds_messages_when_notifications_get_lost_in_a_pooler(
         assert [message["Body"] for message in answer.result()["Messages"]] == ["hello"]
 
 
-def test_the_start_of_a_move_task_wakes_a_worker_that_sleeps(database: Database) -> None:
-    with running_service(database.api_dsn, QUEUE_MOVE_INTERVAL_MS="3600000") as service:
-        until_row(
-            database.dsn, "select from pg_stat_activity where query ~ 'running_move_tasks' and state = 'idle'"
-        )
-        until_row(
-            database.dsn, "select from pg_stat_activity where query = 'listen penstock' and state = 'idle'"
-        )
-        sqs, arn = service.sqs(), "arn:aws:sqs:us-east-1:000000000000:dead"
-        dead = sqs.create_queue(QueueName="dead")["QueueUrl"]
-        policy = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 1})
-        sqs.create_queue(QueueName="orders", Attributes={"RedrivePolicy": policy})
-        other = sqs.create_queue(QueueName="other")["QueueUrl"]
-        sqs.send_message(QueueUrl=dead, MessageBody="hello")
-        sqs.start_message_move_task(SourceArn=arn, DestinationArn=arn.replace("dead", "other"))
-        answer = sqs.receive_message(QueueUrl=other, WaitTimeSeconds=20)
-        assert [message["Body"] for message in answer["Messages"]] == ["hello"]
-
-
 def test_a_commit_in_sql_wakes_a_long_poll(database: Database, service: Service) -> None:
     sqs = service.sqs()
     url = sqs.create_queue(QueueName="orders")["QueueUrl"]

@@ -98,7 +98,7 @@ SETTINGS: Final = (
     Setting("QUEUE_MAINTAIN_INTERVAL_MS", 2000, "ms", "Pause between two rounds of cleaning, which all "
             "processes and functions share.", 1),
     Setting("QUEUE_MOVE_INTERVAL_MS", 1000, "ms", "Pause between two looks of a process for message move tasks "
-            "to work on. Five times as long while there is none and LISTEN works: the start of one ends the pause.", 1),
+            "to work on.", 1),
     Setting("QUEUE_HTTP_DELIVERY_ENABLED", True, "", "Deliver webhooks: POST messages to subscribed HTTP(S) "
             "endpoints, see [webhooks.md](webhooks.md)."),
     Setting("QUEUE_HTTP_DELIVERY_POLL_MS", 1000, "ms", "Longest pause between two looks of a process for webhooks "

@@ -165,31 +165,8 @@ class FiringWorker(Worker):
 
     def _pause_now(self) -> float:
         wait_ms = self._firer.wait_ms
-        longest = longest_pause(self._pause_seconds, self._hub)
+        longest = self._pause_seconds * (NOTIFIED_TIMES if self._hub.hears else 1)
         return longest if wait_ms is None else min(longest, wait_ms / 1000)
-
-
-class MovingWorker(Worker):
-    """The worker for message move tasks: the start of one, here or in another process, wakes it."""
-
-    def __init__(self, settings: Settings, hub: Hub, meter: Meter) -> None:
-        super().__init__("move", self._move, settings, settings.queue_move_interval_ms / 1000, meter)
-        self._hub = hub
-        self._found = False
-        hub.on_wake(move.MOVE_TASKS, self.wake)
-
-    def _move(self, settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
-        counts = move.run_once(settings, connection)
-        self._found = counts["steps"] > 0
-        return counts
-
-    def _pause_now(self) -> float:
-        return self._pause_seconds if self._found else longest_pause(self._pause_seconds, self._hub)
-
-
-def longest_pause(seconds: float, hub: Hub) -> float:
-    """Between two looks of a worker that NOTIFY wakes; `seconds` if none may arrive."""
-    return seconds * NOTIFIED_TIMES if hub.hears else seconds
 
 
 def check_webhook_settings(settings: Settings) -> None:
@@ -213,6 +190,7 @@ def workers(settings: Settings, hub: Hub, meter: Meter, tracer: Tracer | None = 
     delivery = [DeliveryWorker(settings, hub, meter, tracer)] if settings.queue_http_delivery_enabled else []
     firing = [FiringWorker(settings, hub, meter, tracer)] if settings.queue_schedule_enabled else []
     maintain_seconds = settings.queue_maintain_interval_ms / 1000
+    move_seconds = settings.queue_move_interval_ms / 1000
     maintainer = Maintainer()
 
     def maintain(settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
@@ -224,6 +202,6 @@ def workers(settings: Settings, hub: Hub, meter: Meter, tracer: Tracer | None = 
         *delivery,
         *firing,
         Worker("maintain", maintain, settings, maintain_seconds, meter),
-        MovingWorker(settings, hub, meter),
+        Worker("move", move.run_once, settings, move_seconds, meter),
         Worker("measure", _measure, settings, measure_seconds, meter),
     ]
