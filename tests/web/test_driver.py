@@ -16,7 +16,7 @@ from penstock_web.metrics.meter import Meter
 from penstock_web.pool import Pool
 from tests.web.clock import run, settle
 from tests.web.fake_database import ECHO, FakeDatabase
-from tests.web.test_batcher import ORDERS, Queue
+from tests.web.fake_queue import ORDERS, Queue
 
 Steps = Generator[Effect, Any, Any]
 

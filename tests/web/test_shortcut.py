@@ -19,7 +19,7 @@ from penstock_web.hot_path import HotPath
 from penstock_web.shortcut import ShortcutProtocol
 from tests.web.clock import run, settle
 from tests.web.fake_database import FakeDatabase
-from tests.web.test_batcher import HEADER, message
+from tests.web.fake_queue import HEADER, message
 from tests.web.test_driver import world_on
 
 KEEP_ALIVE_SECONDS = 75

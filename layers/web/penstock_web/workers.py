@@ -165,8 +165,13 @@ class FiringWorker(Worker):
 
     def _pause_now(self) -> float:
         wait_ms = self._firer.wait_ms
-        longest = self._pause_seconds * (NOTIFIED_TIMES if self._hub.hears else 1)
+        longest = longest_pause(self._pause_seconds, self._hub)
         return longest if wait_ms is None else min(longest, wait_ms / 1000)
+
+
+def longest_pause(seconds: float, hub: Hub) -> float:
+    """Between two looks of a worker that NOTIFY wakes; `seconds` if none may arrive."""
+    return seconds * NOTIFIED_TIMES if hub.hears else seconds
 
 
 def check_webhook_settings(settings: Settings) -> None:

@@ -1,0 +1,64 @@
+"""Effects of one queue, and a database that answers them."""
+
+from typing import Any
+
+from penstock.effects import Row, Rows, Take
+from penstock.statements import CHANGE_VISIBILITIES, RECEIVE_MESSAGES, Statement
+from tests.web.fake_database import ECHO, integers
+
+ORDERS = "arn:aws:sqs:us-east-1:000000000000:orders"
+
+
+def entries(*values: int, options: tuple[object, ...] = (), lane: str = "") -> Rows:
+    return Rows(ECHO, (list(values), [0] * len(values)), options, lane)
+
+
+def take(count: int, arn: str = ORDERS, visibility_seconds: int | None = None) -> Take:
+    return Take(RECEIVE_MESSAGES, arn, count, visibility_seconds)
+
+
+def message(number: int) -> Row:
+    return (
+        None,
+        None,
+        1,
+        0,
+        number,
+        number,
+        1,
+        f"id-{number}",
+        0,
+        0,
+        f"body {number}",
+        None,
+        None,
+        number,
+        0,
+    )
+
+
+HEADER: Row = (None, 0, *[None] * 13)
+
+
+class Queue:
+    """Answers receives with messages 1, 2, 3, … as long as there are any."""
+
+    def __init__(self, stored: int) -> None:
+        self.stored = stored
+        self.taken = 0
+        self.given_back: list[int] = []
+
+    def __call__(self, statement: Statement, arguments: list[Any]) -> list[Row]:
+        if statement is CHANGE_VISIBILITIES:
+            assert set(integers(arguments[5])) == {0}
+            count = len(integers(arguments[5]))
+            self.given_back.append(count)
+            return [(n, "changed", 0) for n in range(1, count + 1)]
+        wanted = min(arguments[1], self.stored - self.taken)
+        rows = [message(self.taken + n + 1) for n in range(wanted)]
+        self.taken += wanted
+        return [HEADER, *rows]
+
+
+def bodies(rows: list[Row]) -> list[str]:
+    return [row[10] for row in rows[1:]]
