@@ -240,17 +240,21 @@ class Hub:
             self.wake(arn, 1, Woken.FOR_MORE)
 
     async def poll(self) -> None:
-        """The look that all share, once. Forgets queues that nobody waits for any more."""
+        """The look that all share, once, but for queues that register now, which is followed by a look of its own.
+
+        Forgets queues that nobody waits for any more.
+        """
         now = asyncio.get_running_loop().time()
+        waited: list[str] = []
         for queue in list(self._queues.values()):
             if now - queue.registered_at < RENEW_SECONDS and queue.current:
-                continue
-            if queue.waiters:
+                if queue.waiters:
+                    waited.append(queue.arn)
+            elif queue.waiters:
                 queue.current = False
                 self._want(queue)
             else:
                 del self._queues[queue.arn]
-        waited = [queue.arn for queue in self._queues.values() if queue.waiters]
         if waited:
             await self._look(waited)
 
