@@ -172,8 +172,9 @@ class Hub:
     def notified(self, queue_arn: str) -> None:
         """A notification came: it has used up the registration.
 
-        Most likely it is the echo of a sender of this process, who woke somebody by itself; if it is not, the look that
-        follows the next registration, within 20 ms, finds what came.
+        It comes from another process, or from here without a wake-up, such as of a publication. Nobody is woken twice:
+        where a sender of this process has woken somebody, the look that follows the next registration, within 20 ms,
+        finds what came.
         """
         if queue_arn in self._signals:
             self._signals[queue_arn]()
