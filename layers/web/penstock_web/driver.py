@@ -35,16 +35,18 @@ class World:
 class Drive:
     """One operation under way. `ticket`: its place among those who wait, which it keeps after an empty look.
 
-    `missed`: the hub's, from before its last look.
+    `missed`: the hub's, from before its last look. `look`: what it looked for, `handed`: what it got without a look.
     """
 
-    __slots__ = ("empty", "missed", "stay", "ticket", "world")
+    __slots__ = ("empty", "handed", "look", "missed", "stay", "ticket", "world")
 
     def __init__(self, world: World, stay: Stay | None) -> None:
         self.world = world
         self.stay = stay
         self.ticket: int | None = None
         self.missed = 0
+        self.look: Take | None = None
+        self.handed: list[Row] | None = None
         self.empty: str | None = None
         """The queue that was looked at last, if nothing was there."""
 
@@ -93,6 +95,10 @@ class Drive:
 
     async def merged(self, effect: Rows | Take) -> list[Row]:
         """The rows of an effect that may share its call, or need none."""
+        if self.handed is not None:
+            rows, self.handed = self.handed, None
+            self.arrived(effect, rows, 0.0)
+            return rows
         if self.joins_a_line(effect):
             return [EMPTY_LOOK]
         answer = self.world.batcher.submit(effect)
@@ -110,6 +116,7 @@ class Drive:
         if not isinstance(effect, Take):
             return False
         self.missed = self.world.hub.missed
+        self.look = effect
         if not effect.may_wait or self.ticket is not None:
             return False
         if not self.world.hub.lines_up(effect.queue_arn):
@@ -132,20 +139,29 @@ class Drive:
         hub = self.world.hub
         if self.ticket is None:
             self.ticket = hub.ticket()
-        answer = hub.wait(effect.queue_arn, effect.seconds, self.ticket, self.missed)
+        answer = hub.wait(effect.queue_arn, effect.seconds, self.ticket, self.missed, self.look)
         if self.stay is not None:
             self.stay.pause()
         try:
-            return await answer
+            woken = await answer
         except asyncio.CancelledError:
             if not answer.cancelled():
-                hub.wake(
-                    effect.queue_arn, 1, answer.result()
-                )  # it was this one's turn: the next one takes it
+                self._pass_on(effect.queue_arn, answer.result())
             raise
         finally:
             if self.stay is not None:
                 self.stay.resume()
+        if isinstance(woken, list):
+            self.handed = woken
+            return Woken.FOR_ONE
+        return woken
+
+    def _pass_on(self, queue_arn: str, woken: Woken | list[Row]) -> None:
+        """It was this one's turn, who has left: the next one takes it."""
+        if isinstance(woken, list):
+            self.world.batcher.give_back(queue_arn, woken[1:])
+        else:
+            self.world.hub.wake(queue_arn, 1, woken)
 
     async def rested(self, effect: Pause) -> bool:
         """Whether to go on: not when the process ends. Counted as little as a wait."""

@@ -1,6 +1,7 @@
 """Where long polls wait: no connection and no task each, only a future and a timer.
 
-    wait ──► first in line ──► wake: by a send in this process, at once
+    wait ──► first in line ──► claim: by a send in this process, which receives for those it claims (`arrivals`)
+                               wake: by whatever else happens in this process, at once
                                by NOTIFY from another one (one LISTEN connection a process)
                                by the look that all share each second: delayed and timed-out messages, a lost NOTIFY
 
@@ -21,7 +22,7 @@ from itertools import count
 from typing import Any, Protocol
 from uuid import UUID, uuid4
 
-from penstock.effects import Row, Woken
+from penstock.effects import Row, Take, Woken
 from penstock.errors import AwsError
 from penstock.statements import READY_QUEUES, WATCH_QUEUES, Statement
 
@@ -29,6 +30,8 @@ POLL_SECONDS = 1.0
 RENEW_SECONDS = 3.0  # a registration is good for five
 REGISTER_PAUSE_SECONDS = 0.02  # a busy queue registers at most 50 times a second
 FRESH_SECONDS = 0.02  # so long an empty look at a FIFO queue is good for newcomers, too
+
+Answer = asyncio.Future[Woken | list[Row]]
 
 _log = logging.getLogger(__name__)
 
@@ -40,14 +43,29 @@ class Call(Protocol):
 
 
 class Waiter:
-    """One request's wait. Tickets keep the order of arrival, also of those who come back from an empty look."""
+    """One request's wait. Tickets keep the order of arrival, also of those who come back from an empty look.
 
-    __slots__ = ("answer", "ticket", "timer")
+    `look`: what it asked for in vain, if it may be asked together with others.
+    """
 
-    def __init__(self, ticket: int, answer: "asyncio.Future[Woken]", timer: asyncio.TimerHandle) -> None:
+    __slots__ = ("answer", "look", "ticket", "timer")
+
+    def __init__(self, ticket: int, answer: Answer, timer: asyncio.TimerHandle, look: Take | None) -> None:
         self.ticket = ticket
         self.answer = answer
         self.timer = timer
+        self.look = look
+
+    def wake(self, woken: Woken = Woken.FOR_ONE) -> bool:
+        """Whether it could be told: it may just have left, or been served."""
+        if self.answer.done():
+            return False
+        self.answer.set_result(woken)
+        return True
+
+    def hand(self, rows: list[Row]) -> None:
+        """Gives it what it looked for: a header and messages."""
+        self.answer.set_result(rows)
 
     def __lt__(self, other: "Waiter") -> bool:
         return self.ticket < other.ticket
@@ -119,14 +137,14 @@ class Hub:
         return queue.lines_up
 
     def wait(
-        self, queue_arn: str, seconds: float, ticket: int, missed: int | None = None
-    ) -> "asyncio.Future[Woken]":
-        """Why to look again. NOT: the time is over, or the process ends.
+        self, queue_arn: str, seconds: float, ticket: int, missed: int | None = None, look: Take | None = None
+    ) -> Answer:
+        """Why to look again, or what another look would find. NOT: the time is over, or the process ends.
 
         `missed`: the hub's, from before the look that was empty. What came since then, that look may not have seen.
         """
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Woken] = loop.create_future()
+        answer: Answer = loop.create_future()
         if self._draining or seconds <= 0:
             answer.set_result(Woken.NOT)
             return answer
@@ -139,7 +157,7 @@ class Hub:
         if not queue.lines_up:
             queue.looked_at = loop.time()
         queue.lines_up = False
-        waiter = Waiter(ticket, answer, loop.call_later(seconds, _answer, answer, Woken.NOT))
+        waiter = Waiter(ticket, answer, loop.call_later(seconds, _answer, answer, Woken.NOT), look)
         answer.add_done_callback(partial(_leave, queue, waiter))
         insort(queue.waiters, waiter)
         self._want(queue)
@@ -156,17 +174,43 @@ class Hub:
         queue = self._queues.get(queue_arn)
         while queue is not None and queue.waiters and number > 0:
             queue.woken = queue.woken or woken == Woken.FOR_ONE
-            number -= _answer(queue.waiters.pop(0).answer, woken)
+            number -= queue.waiters.pop(0).wake(woken)
         if queue is not None and number > 0 and woken == Woken.FOR_ONE:
             self.missed += 1
             queue.missed = self.missed
+
+    def claim(self, queue_arn: str, messages: int) -> list[Waiter]:
+        """As many of those in line as so many messages are enough for, whose looks may share a call.
+
+        They are out of line, and nothing but their caller answers them. Nobody of a FIFO queue.
+        """
+        queue = self._queues.get(queue_arn)
+        if queue is None or not queue.waiters or queue_arn.endswith(".fifo"):
+            return []
+        claimed: list[Waiter] = []
+        first = queue.waiters[0].look
+        for waiter in queue.waiters:
+            look = waiter.look
+            if (
+                messages <= 0
+                or look is None
+                or first is None
+                or look.visibility_seconds != first.visibility_seconds
+            ):
+                break
+            waiter.timer.cancel()
+            claimed.append(waiter)
+            messages -= look.count
+        del queue.waiters[: len(claimed)]
+        queue.woken = queue.woken or bool(claimed)
+        return claimed
 
     def drain(self) -> None:
         """Everybody is sent home, and whoever comes from now on."""
         self._draining = True
         for queue in self._queues.values():
             for waiter in list(queue.waiters):
-                _answer(waiter.answer, Woken.NOT)
+                waiter.wake(Woken.NOT)
 
     # --- registering -------------------------------------------------------------------------------------------------
     def notified(self, queue_arn: str) -> None:
@@ -277,15 +321,12 @@ def still_wanted(queue: Queue) -> bool:
     return queue.current
 
 
-def _answer(answer: "asyncio.Future[Woken]", value: Woken) -> bool:
-    """Whether it could be answered: the waiter may just have left."""
-    if answer.done():
-        return False
-    answer.set_result(value)
-    return True
+def _answer(answer: Answer, value: Woken) -> None:
+    if not answer.done():
+        answer.set_result(value)
 
 
-def _leave(queue: Queue, waiter: Waiter, _answer: "asyncio.Future[Woken]") -> None:
+def _leave(queue: Queue, waiter: Waiter, _answer: Answer) -> None:
     """However the wait ended: the waiter is not in line any more."""
     waiter.timer.cancel()
     if waiter in queue.waiters:
