@@ -80,7 +80,7 @@ def chart(
     parts = [head(title), *x_marks(x), *y_marks(y)]
     for number, (name, curve) in enumerate(curves.items()):
         colour = COLOURS[number % len(COLOURS)]
-        parts += [line(x, y, sorted(curve), colour), legend(number, name, colour)]
+        parts += [line(x, y, sorted(curve), colour), legend(number, name, colour, max(map(len, curves)))]
     return "\n".join([*parts, "</svg>\n"])
 
 
@@ -133,8 +133,10 @@ def line(x: Axis, y: Axis, curve: Sequence[Point], colour: str) -> str:
     return f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>{dots}'
 
 
-def legend(number: int, name: str, colour: str) -> str:
-    x, y = LEFT + (number % 4) * 165, 38 + (number // 4) * 14
+def legend(number: int, name: str, colour: str, longest: int) -> str:
+    """`longest`: characters of the longest name; four columns when they are short, else fewer."""
+    columns = min(4, 660 // (7 * longest + 20) or 1)
+    x, y = LEFT + (number % columns) * (660 // columns), 38 + (number // columns) * 14
     box = f'<rect x="{x}" y="{y - 8}" width="10" height="8" fill="{colour}"/>'
     return f'{box}<text x="{x + 14}" y="{y}">{escape(name)}</text>'
 
