@@ -23,10 +23,12 @@ from uuid import UUID, uuid4
 
 from penstock.effects import Row, Woken
 from penstock.errors import AwsError
-from penstock.statements import READY_QUEUES, WATCH_QUEUES, Statement
+from penstock.statements import LOOK_AT_QUEUES, WATCH_QUEUES, Statement
 
 POLL_SECONDS = 1.0
-RENEW_SECONDS = 3.0  # a registration is good for five
+# A registration is good for five seconds. One that has not been used in three is followed by one for a minute.
+GOOD_SECONDS, RENEW_SECONDS = 5, 3.0
+QUIET_GOOD_SECONDS, QUIET_RENEW_SECONDS = 60, 50.0
 REGISTER_PAUSE_SECONDS = 0.02  # a busy queue registers at most 50 times a second
 FRESH_SECONDS = 0.02  # so long an empty look at a FIFO queue is good for newcomers, too
 
@@ -54,24 +56,45 @@ class Waiter:
 
 
 class Queue:
-    """A queue that requests wait for (or did a moment ago). `current`: registered, or about to be.
+    """A queue that requests wait for (or did a moment ago). `current`: registered, or about to be, until `renew_at`.
 
+    `quiet`: the registration before was not used up.
     `woken`: since then, a sender of this process woke somebody. `looked_at`: when somebody last began to wait because a
     look was empty; `lines_up`: the next one who begins did not look. `missed`: the number of the last message that came
     when nobody was in line.
     """
 
-    __slots__ = ("arn", "current", "lines_up", "looked_at", "missed", "registered_at", "waiters", "woken")
+    __slots__ = ("arn", "current", "lines_up", "looked_at", "missed", "quiet", "registered_at", "renew_at", "waiters", "woken")
 
     def __init__(self, arn: str) -> None:
         self.arn = arn
         self.waiters: list[Waiter] = []
         self.current = False
-        self.registered_at = float("-inf")
+        self.quiet = False
+        self.registered_at = self.renew_at = float("-inf")
         self.looked_at = float("-inf")
         self.lines_up = False
         self.missed = 0
         self.woken = False
+
+
+class Sight:
+    """What the shared look saw: nothing in these queues, nothing before `until` either unless something is committed."""
+
+    __slots__ = ("arns", "snapshot", "until")
+
+    def __init__(self) -> None:
+        self.arns: frozenset[str] = frozenset()
+        self.snapshot: str | None = None
+        self.until = float("-inf")
+
+    def covers(self, arns: list[str], now: float) -> bool:
+        """Whether a look at these queues would see the same, as long as nothing is committed."""
+        return now < self.until and self.arns.issuperset(arns)
+
+    def set(self, arns: list[str], snapshot: str, until: float) -> None:
+        """A look has seen this."""
+        self.arns, self.snapshot, self.until = frozenset(arns), snapshot, until
 
 
 class Hub:
@@ -91,6 +114,7 @@ class Hub:
         self._registrar: asyncio.Task[None] | None = None
         self._draining = False
         self._signals: dict[str, Callable[[], None]] = {}
+        self._sight = Sight()
         self.ticket: Callable[[], int] = count().__next__
 
     @property
@@ -180,7 +204,7 @@ class Hub:
             self._signals[queue_arn]()
         queue = self._queues.get(queue_arn)
         if queue is not None:
-            queue.current = False
+            queue.current = queue.quiet = False
             if not queue.woken:
                 self.wake(queue_arn, 1, Woken.FOR_MORE)
             if queue.waiters:
@@ -190,8 +214,9 @@ class Hub:
         """Notifications may have been missed: register afresh for every queue, and look. The workers look, too."""
         for signal in self._signals.values():
             signal()
+        self._sight = Sight()
         for queue in self._queues.values():
-            queue.current = False
+            queue.current = queue.quiet = False
             if queue.waiters:
                 self._want(queue)
 
@@ -224,11 +249,13 @@ class Hub:
         now = asyncio.get_running_loop().time()
         for queue in queues:
             queue.registered_at = now
+            queue.renew_at = now + (QUIET_RENEW_SECONDS if queue.quiet else RENEW_SECONDS)
             queue.woken = False
         arns = [queue.arn for queue in queues]
+        seconds = [QUIET_GOOD_SECONDS if queue.quiet else GOOD_SECONDS for queue in queues]
         try:
-            await self._call(WATCH_QUEUES, [arns, self._watcher])
-            await self._look(arns)
+            await self._call(WATCH_QUEUES, [arns, self._watcher, seconds])
+            self._found(await self._call(LOOK_AT_QUEUES, [arns, None]))
         except Exception as error:  # noqa: BLE001 - long polls live by the shared look until it works again
             if not isinstance(error, AwsError):
                 _log.exception("long polls could not register")
@@ -236,8 +263,18 @@ class Hub:
                 queue.current = False
 
     # --- looking -----------------------------------------------------------------------------------------------------
-    async def _look(self, arns: list[str]) -> None:
-        for (arn,) in await self._call(READY_QUEUES, [arns]):
+    async def _look(self, arns: list[str], now: float) -> None:
+        """Nobody is looked for while nothing was committed and nothing is due: a thirtieth of the work."""
+        sight = self._sight
+        seen = sight.snapshot if sight.covers(arns, now) else None
+        rows = await self._call(LOOK_AT_QUEUES, [arns, seen])
+        if rows:
+            _, snapshot, wait_ms = rows[-1]
+            sight.set(arns, snapshot, now + wait_ms / 1000)
+            self._found(rows)
+
+    def _found(self, rows: list[Row]) -> None:
+        for arn, *_ in rows[:-1]:
             self.wake(arn, 1, Woken.FOR_MORE)
 
     async def poll(self) -> None:
@@ -248,16 +285,16 @@ class Hub:
         now = asyncio.get_running_loop().time()
         waited: list[str] = []
         for queue in list(self._queues.values()):
-            if now - queue.registered_at < RENEW_SECONDS and queue.current:
+            if now < queue.renew_at and queue.current:
                 if queue.waiters:
                     waited.append(queue.arn)
             elif queue.waiters:
-                queue.current = False
+                queue.quiet, queue.current = queue.current, False
                 self._want(queue)
             else:
                 del self._queues[queue.arn]
         if waited:
-            await self._look(waited)
+            await self._look(waited, now)
 
     async def run(self) -> None:
         """Polls each second, until it is cancelled."""
