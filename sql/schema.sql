@@ -1244,6 +1244,10 @@ function queue.lock_readers_of(p_queue_id integer, p_public_ids bigint[])
     returns void
     language plpgsql;
 
+function queue.look_at_queues(p_arns text[], p_seen text DEFAULT NULL::text)
+    returns TABLE(arn text, snapshot text, wait_ms integer)
+    language plpgsql;
+
 function queue.lowered(p_text text)
     returns text
     language sql immutable;
@@ -1478,7 +1482,7 @@ function queue.put_schedule_group(p_account_id text, p_region text, p_name text,
 
 function queue.queues_with_remains(p_queue_ids integer[])
     returns TABLE(queue_id integer)
-    language sql;
+    language plpgsql;
 
 function queue.read_archive(p_arn text, p_after bigint, p_limit integer)
     returns TABLE(archive_id bigint, public_id bigint, message_id text, sent_at_ms bigint, archived_at_ms bigint, receive_count integer, body text, attributes text, system text)
@@ -1534,7 +1538,7 @@ function queue.ready_head(p_group_key bigint, p_limit integer, p_now timestamp w
 
 function queue.ready_queues(p_arns text[])
     returns TABLE(arn text)
-    language plpgsql;
+    language sql;
 
 function queue.receive(p_name text, p_vt integer DEFAULT NULL::integer, p_qty integer DEFAULT 1)
     returns TABLE(msg_id bigint, read_ct integer, enqueued_at timestamp with time zone, vt timestamp with time zone, message jsonb, headers jsonb)
@@ -1824,7 +1828,7 @@ function queue.watch_in_flight(p_queue_id integer, p_many boolean DEFAULT NULL::
     returns void
     language plpgsql;
 
-function queue.watch_queues(p_arns text[], p_watcher uuid)
+function queue.watch_queues(p_arns text[], p_watcher uuid, p_seconds integer[] DEFAULT NULL::integer[])
     returns TABLE(arn text)
     language sql;
 

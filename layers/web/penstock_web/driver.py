@@ -129,23 +129,29 @@ class Drive:
 
     async def waited(self, effect: Wait) -> Woken:
         """Whether to look again. Not counted as time of the request; ends when the client leaves."""
-        hub = self.world.hub
-        if self.ticket is None:
-            self.ticket = hub.ticket()
-        answer = hub.wait(effect.queue_arn, effect.seconds, self.ticket, self.missed)
+        answer = self.wait(effect)
         if self.stay is not None:
             self.stay.pause()
         try:
             return await answer
         except asyncio.CancelledError:
             if not answer.cancelled():
-                hub.wake(
-                    effect.queue_arn, 1, answer.result()
-                )  # it was this one's turn: the next one takes it
+                self.pass_on(effect, answer)
             raise
         finally:
             if self.stay is not None:
                 self.stay.resume()
+
+    def wait(self, effect: Wait) -> "asyncio.Future[Woken]":
+        """Whether to look again."""
+        hub = self.world.hub
+        if self.ticket is None:
+            self.ticket = hub.ticket()
+        return hub.wait(effect.queue_arn, effect.seconds, self.ticket, self.missed)
+
+    def pass_on(self, effect: Wait, answer: "asyncio.Future[Woken]") -> None:
+        """It was the turn of one who leaves: the next one takes it."""
+        self.world.hub.wake(effect.queue_arn, 1, answer.result())
 
     async def rested(self, effect: Pause) -> bool:
         """Whether to go on: not when the process ends. Counted as little as a wait."""

@@ -1,4 +1,4 @@
-"""Where long polls wait: no connection and no task each, only a future and a timer.
+"""Where long polls wait: no connection, no task and no timer each, only a future.
 
     wait ──► first in line ──► wake: by a send in this process, at once
                                by NOTIFY from another one (one LISTEN connection a process)
@@ -25,6 +25,9 @@ from penstock.effects import Row, Woken
 from penstock.errors import AwsError
 from penstock.statements import LOOK_AT_QUEUES, WATCH_QUEUES, Statement
 
+from .ends import Ends
+from .waiting import Queue, Sight, Waiter, tell
+
 POLL_SECONDS = 1.0
 # A registration is good for five seconds. One that has not been used in three is followed by one for a minute.
 GOOD_SECONDS, RENEW_SECONDS = 5, 3.0
@@ -39,62 +42,6 @@ class Call(Protocol):
     """Calls one SQL function."""
 
     def __call__(self, statement: Statement, arguments: list[Any], /) -> Awaitable[list[Row]]: ...
-
-
-class Waiter:
-    """One request's wait. Tickets keep the order of arrival, also of those who come back from an empty look."""
-
-    __slots__ = ("answer", "ticket", "timer")
-
-    def __init__(self, ticket: int, answer: "asyncio.Future[Woken]", timer: asyncio.TimerHandle) -> None:
-        self.ticket = ticket
-        self.answer = answer
-        self.timer = timer
-
-    def __lt__(self, other: "Waiter") -> bool:
-        return self.ticket < other.ticket
-
-
-class Queue:
-    """A queue that requests wait for (or did a moment ago). `current`: registered, or about to be, until `renew_at`.
-
-    `quiet`: the registration before was not used up.
-    `woken`: since then, a sender of this process woke somebody. `looked_at`: when somebody last began to wait because a
-    look was empty; `lines_up`: the next one who begins did not look. `missed`: the number of the last message that came
-    when nobody was in line.
-    """
-
-    __slots__ = ("arn", "current", "lines_up", "looked_at", "missed", "quiet", "registered_at", "renew_at", "waiters", "woken")
-
-    def __init__(self, arn: str) -> None:
-        self.arn = arn
-        self.waiters: list[Waiter] = []
-        self.current = False
-        self.quiet = False
-        self.registered_at = self.renew_at = float("-inf")
-        self.looked_at = float("-inf")
-        self.lines_up = False
-        self.missed = 0
-        self.woken = False
-
-
-class Sight:
-    """What the shared look saw: nothing in these queues, nothing before `until` either unless something is committed."""
-
-    __slots__ = ("arns", "snapshot", "until")
-
-    def __init__(self) -> None:
-        self.arns: frozenset[str] = frozenset()
-        self.snapshot: str | None = None
-        self.until = float("-inf")
-
-    def covers(self, arns: list[str], now: float) -> bool:
-        """Whether a look at these queues would see the same, as long as nothing is committed."""
-        return now < self.until and self.arns.issuperset(arns)
-
-    def set(self, arns: list[str], snapshot: str, until: float) -> None:
-        """A look has seen this."""
-        self.arns, self.snapshot, self.until = frozenset(arns), snapshot, until
 
 
 class Hub:
@@ -115,6 +62,7 @@ class Hub:
         self._draining = False
         self._signals: dict[str, Callable[[], None]] = {}
         self._sight = Sight()
+        self._ends = Ends()
         self.ticket: Callable[[], int] = count().__next__
 
     @property
@@ -163,11 +111,19 @@ class Hub:
         if not queue.lines_up:
             queue.looked_at = loop.time()
         queue.lines_up = False
-        waiter = Waiter(ticket, answer, loop.call_later(seconds, _answer, answer, Woken.NOT))
-        answer.add_done_callback(partial(_leave, queue, waiter))
+        waiter = Waiter(ticket, answer)
+        waiter.end = self._ends.add(seconds, waiter.over)
+        answer.add_done_callback(partial(self._leave, queue, waiter))
         insort(queue.waiters, waiter)
         self._want(queue)
         return answer
+
+    def _leave(self, queue: Queue, waiter: Waiter, _answer: "asyncio.Future[Woken]") -> None:
+        """However the wait ended: the waiter is not in line any more."""
+        if waiter.end is not None:
+            self._ends.remove(waiter.end, waiter.over)
+        if waiter in queue.waiters:
+            queue.waiters.remove(waiter)
 
     def on_wake(self, name: str, signal: Callable[[], None]) -> None:
         """`signal` is called whenever `name`, which is no queue, is woken or notified."""
@@ -180,7 +136,7 @@ class Hub:
         queue = self._queues.get(queue_arn)
         while queue is not None and queue.waiters and number > 0:
             queue.woken = queue.woken or woken == Woken.FOR_ONE
-            number -= _answer(queue.waiters.pop(0).answer, woken)
+            number -= tell(queue.waiters.pop(0).answer, woken)
         if queue is not None and number > 0 and woken == Woken.FOR_ONE:
             self.missed += 1
             queue.missed = self.missed
@@ -190,7 +146,7 @@ class Hub:
         self._draining = True
         for queue in self._queues.values():
             for waiter in list(queue.waiters):
-                _answer(waiter.answer, Woken.NOT)
+                tell(waiter.answer, Woken.NOT)
 
     # --- registering -------------------------------------------------------------------------------------------------
     def notified(self, queue_arn: str) -> None:
@@ -312,18 +268,3 @@ def still_wanted(queue: Queue) -> bool:
     """Somebody waits still; else the queue registers when the next one comes."""
     queue.current = bool(queue.waiters)
     return queue.current
-
-
-def _answer(answer: "asyncio.Future[Woken]", value: Woken) -> bool:
-    """Whether it could be answered: the waiter may just have left."""
-    if answer.done():
-        return False
-    answer.set_result(value)
-    return True
-
-
-def _leave(queue: Queue, waiter: Waiter, _answer: "asyncio.Future[Woken]") -> None:
-    """However the wait ended: the waiter is not in line any more."""
-    waiter.timer.cancel()
-    if waiter in queue.waiters:
-        queue.waiters.remove(waiter)

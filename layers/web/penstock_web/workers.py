@@ -208,7 +208,9 @@ class MaintainingWorker(Worker):
 
     def __init__(self, settings: Settings, meter: Meter) -> None:
         self._maintainer = Maintainer()
-        super().__init__("maintain", self._maintain, settings, settings.queue_maintain_interval_ms / 1000, meter)
+        super().__init__(
+            "maintain", self._maintain, settings, settings.queue_maintain_interval_ms / 1000, meter
+        )
 
     def _maintain(self, settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
         return self._maintainer.run_once(settings, Calls(connection))

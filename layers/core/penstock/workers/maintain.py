@@ -73,7 +73,6 @@ class Maintainer:
             counts["emptied"] += number(connection, GIVE_BACK_SPACE)
             self._installation_at = now + (0 if rows else INSTALLATION_SECONDS)
 
-
     def _maintain_queues(self, connection: "Calls", queue_ids: list[int]) -> int:
         remains = connection.call(QUEUES_WITH_REMAINS, (queue_ids,)) if queue_ids else []
         self.found_nothing = self.found_nothing and not remains
