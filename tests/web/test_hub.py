@@ -107,6 +107,28 @@ def test_a_guess_that_there_is_more_is_not_missed() -> None:
     run(scenario())
 
 
+def test_who_comes_back_from_a_wait_in_vain_does_not_look() -> None:
+    """Clients do so at once, all that wait for a queue at about the same time."""
+
+    async def scenario() -> None:
+        hub = Hub(Database().call)
+        assert await hub.wait(ORDERS, 2, hub.ticket()) == Woken.NOT
+        await settle()
+        assert not hub.lines_up(ORDERS)  # notifications do not arrive
+        hub.hears = True
+        for word in (lambda: hub.wake(ORDERS, 1), lambda: hub.notified(ORDERS), hub.renew, None):
+            assert await hub.wait(ORDERS, 2, hub.ticket()) == Woken.NOT
+            await settle()
+            assert hub.lines_up(ORDERS)
+            if word is not None:
+                word()
+            else:
+                await asyncio.sleep(1)
+            assert not hub.lines_up(ORDERS)
+
+    run(scenario())
+
+
 def test_the_time_is_over() -> None:
     async def scenario() -> None:
         hub = Hub(Database().call)

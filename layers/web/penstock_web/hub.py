@@ -33,6 +33,7 @@ POLL_SECONDS = 1.0
 GOOD_SECONDS, RENEW_SECONDS = 5, 3.0
 QUIET_GOOD_SECONDS, QUIET_RENEW_SECONDS = 60, 50.0
 REGISTER_PAUSE_SECONDS = 0.02  # a busy queue registers at most 50 times a second
+SILENT_SECONDS = 1.0  # as long as what time makes visible may stay unseen by those who wait
 FRESH_SECONDS = 0.02  # so long an empty look at a FIFO queue is good for newcomers, too
 
 _log = logging.getLogger(__name__)
@@ -77,17 +78,18 @@ class Hub:
         return queue is not None and bool(queue.waiters)
 
     def lines_up(self, queue_arn: str) -> bool:
-        """Whether a newcomer waits without a look, since others do already.
+        """Whether a newcomer waits without a look, since others do already, or did so a moment ago and in vain.
 
         On a FIFO queue only when the last look was a moment ago: a look passes over groups that others have locked, and
         of those that another process has set free nobody is told.
         """
         queue = self._queues.get(queue_arn)
-        if queue is None or not queue.waiters:
+        if queue is None:
             return False
+        now = asyncio.get_running_loop().time()
         if not queue_arn.endswith(".fifo"):
-            return True
-        queue.lines_up = asyncio.get_running_loop().time() - queue.looked_at < FRESH_SECONDS
+            return bool(queue.waiters) or now < queue.silent_until
+        queue.lines_up = bool(queue.waiters) and now - queue.looked_at < FRESH_SECONDS
         return queue.lines_up
 
     def wait(
@@ -118,12 +120,14 @@ class Hub:
         self._want(queue)
         return answer
 
-    def _leave(self, queue: Queue, waiter: Waiter, _answer: "asyncio.Future[Woken]") -> None:
+    def _leave(self, queue: Queue, waiter: Waiter, answer: "asyncio.Future[Woken]") -> None:
         """However the wait ended: the waiter is not in line any more."""
         if waiter.end is not None:
             self._ends.remove(waiter.end, waiter.over)
         if waiter in queue.waiters:
             queue.waiters.remove(waiter)
+        if queue.current and self.hears and not answer.cancelled() and not answer.result():
+            queue.silent_until = asyncio.get_running_loop().time() + SILENT_SECONDS
 
     def on_wake(self, name: str, signal: Callable[[], None]) -> None:
         """`signal` is called whenever `name`, which is no queue, is woken or notified."""
@@ -134,6 +138,8 @@ class Hub:
         if queue_arn in self._signals:
             self._signals[queue_arn]()
         queue = self._queues.get(queue_arn)
+        if queue is not None:
+            queue.silent_until = float("-inf")
         while queue is not None and queue.waiters and number > 0:
             queue.woken = queue.woken or woken == Woken.FOR_ONE
             number -= tell(queue.waiters.pop(0).answer, woken)
@@ -161,6 +167,7 @@ class Hub:
         queue = self._queues.get(queue_arn)
         if queue is not None:
             queue.current = queue.quiet = False
+            queue.silent_until = float("-inf")
             if not queue.woken:
                 self.wake(queue_arn, 1, Woken.FOR_MORE)
             if queue.waiters:
@@ -173,6 +180,7 @@ class Hub:
         self._sight = Sight()
         for queue in self._queues.values():
             queue.current = queue.quiet = False
+            queue.silent_until = float("-inf")
             if queue.waiters:
                 self._want(queue)
 

@@ -30,8 +30,8 @@ class Queue:
 
     `quiet`: the registration before was not used up.
     `woken`: since then, a sender of this process woke somebody. `looked_at`: when somebody last began to wait because a
-    look was empty; `lines_up`: the next one who begins did not look. `missed`: the number of the last message that came
-    when nobody was in line.
+    look was empty; `lines_up`: the next one who begins did not look. `missed`: number of the last message that came
+    when nobody was in line. `silent_until`: whoever comes by then need not look: somebody has just waited in vain.
     """
 
     __slots__ = (
@@ -43,6 +43,7 @@ class Queue:
         "quiet",
         "registered_at",
         "renew_at",
+        "silent_until",
         "waiters",
         "woken",
     )
@@ -53,7 +54,7 @@ class Queue:
         self.current = False
         self.quiet = False
         self.registered_at = self.renew_at = float("-inf")
-        self.looked_at = float("-inf")
+        self.looked_at = self.silent_until = float("-inf")
         self.lines_up = False
         self.missed = 0
         self.woken = False
