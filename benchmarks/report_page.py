@@ -15,7 +15,8 @@ from typing import Any, cast
 
 from .catalogue import STUDIES
 from .pictures import draw
-from .report import GOALS, RESULTS
+from .reference import CPU, REFERENCE
+from .report import CONNECTIONS, GOALS, RESULTS
 from .rows import Row, markdown
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
@@ -25,7 +26,12 @@ Written by `python -m benchmarks.report_page` from the newest file of each scena
 How it is measured: [benchmarks.md](benchmarks.md). CPU is user and system time of the whole server side (service,
 PostgreSQL, PgBouncer; of libraries: the library too) for 1,000 messages; the load generator is apart. A row that says
 "busy host" was measured while other programs used the machine: its rates and latencies are worse than they would be.
-The goals were set on another machine. What carries over is a message's CPU as a multiple of pgmq's in the same run.
+The goals were set on another machine: what carries over is in the second table.
+"""
+BESIDE_PEERS = """## The goals beside each peer
+
+What Penstock needs as a multiple of what a peer needs in the same run, and the multiple that the goal allows: the goal
+by the peer's figure on the machine for which the goal was set. Valid runs only, and peers that had a figure there.
 """
 Results = dict[str, Any]
 
@@ -46,6 +52,8 @@ def page(results: dict[str, Results]) -> str:
     parts = [HEAD]
     if table:
         parts.append(f"## The table of goals\n\n{markdown(table)}\n")
+    if beside := [row for document in known for row in rows_beside_peers(document)]:
+        parts.append(f"{BESIDE_PEERS}\n{markdown(beside)}\n")
     parts += [section(document) for document in known if document["scenario"] not in GOALS]
     return "\n".join(part for part in parts if part)
 
@@ -64,7 +72,6 @@ def table_rows(document: Results) -> Iterable[Row]:
             "msg/s": figures["messages_per_second"],
             "sent/s": figures["sent_per_second"] or None,
             "CPU s/1000": figures["server_cpu_seconds_per_1000"],
-            "CPU : pgmq's": beside_pgmq(document, system),
             "load CPU s/1000": figures["generator_cpu_seconds_per_1000"],
             "p50 ms": figures["p50_ms"],
             "p99 ms": figures["p99_ms"],
@@ -74,13 +81,31 @@ def table_rows(document: Results) -> Iterable[Row]:
         }
 
 
-def beside_pgmq(document: Results, system: Results) -> float | None:
-    """The CPU of a message, as a multiple of what it costs pgmq in the same run; None without pgmq."""
-    name = "server_cpu_seconds_per_1000"
-    for peer in systems_of(document):
-        if peer["system"] == "pgmq" and peer["connections"] == system["connections"] and peer["median"][name]:
-            return round(float(system["median"][name] / peer["median"][name]), 2)
-    return None
+def rows_beside_peers(document: Results) -> Iterable[Row]:
+    """Penstock's figure by each peer's, here, and the goal's by the peer's, there."""
+    figure, peers = REFERENCE.get(document["scenario"], ("", {}))
+    goal = GOALS.get(document["scenario"])
+    sound = {
+        system["system"]: float(system["median"][figure])
+        for system in systems_of(document)
+        if figure
+        if system["connections"] == CONNECTIONS
+        and not any(mark.startswith("INVALID") for mark in system["marks"])
+    }
+    if goal is None or "penstock" not in sound:
+        return
+    wanted = goal.cpu_seconds_per_1000 if figure == CPU else goal.p50_ms
+    for peer, there in peers.items():
+        if sound.get(peer):
+            multiple, allowed = sound["penstock"] / sound[peer], wanted / there
+            yield {
+                "scenario": document["scenario"],
+                "figure": "CPU" if figure == CPU else "p50",
+                "peer": peer,
+                "Penstock : peer": f"{multiple:.2f}",
+                "goal : peer": f"{allowed:.2f}",
+                "reached": "yes" if multiple <= allowed else "no",
+            }
 
 
 def goal_text(scenario: str) -> str:
@@ -88,9 +113,6 @@ def goal_text(scenario: str) -> str:
     parts = (
         f"{goal.messages_per_second:,.0f} msg/s" if goal.messages_per_second else "",
         f"{goal.cpu_seconds_per_1000:g} s" if goal.cpu_seconds_per_1000 else "",
-        f"{goal.cpu_seconds_per_1000 / pgmq:.2f} of pgmq's"
-        if (pgmq := goal.pgmq_cpu_seconds_per_1000)
-        else "",
         f"p50 {goal.p50_ms:g} ms, p99 {goal.p99_ms:g} ms" if goal.p50_ms else "",
     )
     return ", ".join(part for part in parts if part)

@@ -268,7 +268,7 @@ create table queue.measurement (
     noisy_groups integer not null,
     dead_lettered bigint not null,
     constraint measurement_pkey PRIMARY KEY (queue_id)
-) with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02);
+) with (autovacuum_vacuum_scale_factor=0.02, fillfactor=50, autovacuum_vacuum_threshold=2000, autovacuum_analyze_threshold=2000);
 
 create table queue.metrics_forecast (
     queue_id integer not null,
@@ -455,7 +455,7 @@ create table queue.reading (
     label text not null default ''::text,
     value double precision not null,
     constraint reading_pkey PRIMARY KEY (name, label)
-) with (fillfactor=50);
+) with (fillfactor=50, autovacuum_vacuum_threshold=2000, autovacuum_analyze_threshold=2000);
 
 create table queue.receive_attempt (
     queue_id integer not null,
@@ -664,7 +664,7 @@ create unlogged table queue.watcher (
     registered_at timestamp with time zone not null default clock_timestamp(),
     watcher uuid not null,
     constraint watcher_pkey PRIMARY KEY (queue_id, registered_at, watcher)
-) with (autovacuum_vacuum_scale_factor=0.02);
+) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=1000, autovacuum_analyze_threshold=1000);
 
 create table queue.webhook (
     webhook_id bigint not null generated always as identity,
@@ -714,7 +714,7 @@ create table queue.worker_position (
     "position" bigint not null,
     ran_at timestamp with time zone not null default clock_timestamp(),
     constraint worker_position_pkey PRIMARY KEY (worker)
-);
+) with (fillfactor=50, autovacuum_vacuum_threshold=2000, autovacuum_analyze_threshold=2000);
 
 function queue.ack(p_name text, p_msg_ids bigint[])
     returns void

@@ -31,6 +31,7 @@ class Shape:
     sends: bool
     receives: bool
     single: bool = False  # one caller, whatever the plan says
+    idle: bool = False  # one message now and then, to a consumer that waits
 
 
 SHAPES = {
@@ -39,6 +40,7 @@ SHAPES = {
     "warski": Shape(0, sends=True, receives=True),
     "receive_delete_1": Shape(1, sends=False, receives=True),
     "receive_delete_10": Shape(10, sends=False, receives=True),
+    "idle_latency": Shape(1, sends=True, receives=True, single=True, idle=True),
     "queue_add": Shape(1, sends=True, receives=False, single=True),
     "queue_add_bulk": Shape(50, sends=True, receives=False, single=True),
     "worker_generic": Shape(1, sends=False, receives=True, single=True),
@@ -56,6 +58,7 @@ class Driven:
 
     name: str
     library_counts = True
+    pushes = False  # to a consumer that waits, so that its latency can be told
     most_messages = EVERYTHING  # of a run; fewer for a library that takes minutes for more
     meter: Meter
     command: list[str]
@@ -68,7 +71,7 @@ class Driven:
         """Before the measured time."""
 
     def supports(self, scenario: Scenario) -> bool:
-        return scenario.name in SHAPES
+        return scenario.name in SHAPES and (self.pushes or not SHAPES[scenario.name].idle)
 
     def run(self, scenario: Scenario, plan: Plan, watch: Watch = unwatched) -> Outcome:
         """One run on a queue of its own."""
@@ -116,6 +119,7 @@ class Driven:
 
     def order_of(self, queue: str, shape: Shape, plan: Plan) -> dict[str, object]:
         callers = 1 if shape.single else plan.connections
+        messages = plan.idle_samples if shape.idle else plan.messages
         half = max(1, callers // 2) if shape.sends and shape.receives else callers
         return self.details() | {
             "queue": queue,
@@ -123,8 +127,9 @@ class Driven:
             "body": plan.body,
             "senders": half if shape.sends else 0,
             "receivers": half if shape.receives else 0,
-            "to_send": plan.messages if shape.sends else 0,
-            "to_receive": plan.messages if shape.receives else 0,
+            "to_send": messages if shape.sends else 0,
+            "to_receive": messages if shape.receives else 0,
+            "idle": shape.idle,
             "stall_seconds": 4 if plan.messages == EVERYTHING else 10,
         }
 

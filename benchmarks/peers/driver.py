@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from time import perf_counter, process_time
 from typing import Any
 
+PAUSE_SECONDS = (0.005, 0.025)  # as in `benchmarks.idle`
 LOOK_SECONDS = 0.005  # between two looks at what has come: cheaper than an event for each message
 Order = dict[str, Any]
 
@@ -56,6 +57,9 @@ class Driver:
 
     async def play(self) -> None:
         """Send all that there is to send, and receive at the same time, as the order says."""
+        if self.order["idle"]:
+            await self._alternate()
+            return
         expected = int(self.order["to_receive"])
         receiving = asyncio.create_task(self.receive(self.record.got)) if expected else None
         await asyncio.gather(*(self._send_all(n) for n in range(int(self.order["senders"]))))
@@ -68,6 +72,26 @@ class Driver:
             for error in results:
                 if isinstance(error, Exception):
                     raise error
+
+    async def _alternate(self) -> None:
+        """One message after the other, each for a consumer that waits; calls are not timed, but each message's way."""
+        came = asyncio.Event()
+        began = 0.0
+
+        def got(ids: list[str]) -> None:
+            self.record.got(ids)
+            self.record.call_seconds.append(self.record.received_until - began)
+            came.set()
+
+        receiving = asyncio.create_task(self.receive(got))
+        for _ in range(int(self.order["to_send"])):
+            await asyncio.sleep(random.uniform(*PAUSE_SECONDS))
+            came.clear()
+            began = perf_counter()
+            self.record.sent += await self.send(0, 1)
+            self.record.sent_until = perf_counter()
+            await came.wait()
+        receiving.cancel()
 
     def _over(self, receiving: "asyncio.Task[None]", expected: int) -> bool:
         return receiving.done() or len(self.record.received) >= expected or self._stalled()

@@ -37,6 +37,7 @@ class Rabbitmq(Driven):
     """The peers `rabbitmq-classic`, `rabbitmq-lazy` and `rabbitmq-quorum`: one broker each."""
 
     library_counts = False
+    pushes = True
 
     def __init__(self, kind: str) -> None:
         self.name = f"rabbitmq-{kind}"

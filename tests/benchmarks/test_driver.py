@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.outcome import Outcome, Plan
+from benchmarks.peers import driver as peers_driver
 from benchmarks.peers import packages
 from benchmarks.peers.driven import SHAPES, Driven
 from benchmarks.peers.driver import Driver, Order
@@ -46,7 +47,18 @@ class Leaking(Memory):
 
 
 def order(size: int, to_send: int, to_receive: int) -> Order:
-    return {"senders": 3, "size": size, "to_send": to_send, "to_receive": to_receive, "stall_seconds": 0.05}
+    return {
+        "senders": 3, "size": size, "to_send": to_send, "to_receive": to_receive, "stall_seconds": 0.05, "idle": False,
+    }  # fmt: skip
+
+
+async def test_an_idle_consumer_gets_one_message_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers_driver, "PAUSE_SECONDS", (0, 0))
+    driver = Memory(order(1, 5, 5) | {"senders": 1, "idle": True})
+    await driver.play()
+    assert driver.calls == [1] * 5
+    assert driver.record.received == driver.record.sent
+    assert len(driver.record.call_seconds) == 5
 
 
 @pytest.mark.parametrize(("size", "most"), [(1, 1), (10, 10), (0, 10)])

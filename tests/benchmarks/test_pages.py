@@ -10,6 +10,7 @@ from benchmarks import million, pictures, report_page
 from benchmarks.catalogue import GROUPS, STUDIES, chosen
 from benchmarks.options import arguments
 from benchmarks.peers.makers import PEERS
+from benchmarks.rows import markdown
 from benchmarks.svg import Axis, axis_of, chart, round_step, shown
 
 README = Path(__file__).parents[2] / "benchmarks" / "README.md"
@@ -125,6 +126,25 @@ def test_the_table_of_goals_says_what_was_to_be_reached(tmp_path: Path) -> None:
     text = report_page.page(report_page.newest(tmp_path))
     assert "15,000 msg/s, 0.06 s" in text
     assert "20,000" in text
+
+
+@pytest.mark.parametrize(
+    ("ours", "marks", "told"),
+    [
+        (0.078, [], ["| pgmq | 0.65 | 0.67 | yes |"]),  # 0.060 s are to be reached, and pgmq had 0.090 there
+        (0.09, [], ["| pgmq | 0.75 | 0.67 | no |"]),
+        (0.078, ["INVALID: lost"], []),
+    ],
+)
+def test_a_goal_beside_a_peer(ours: float, marks: list[str], told: list[str]) -> None:
+    cpu = {"penstock": ours, "pgmq": 0.12, "unknown": 0.01}
+    systems = [
+        {"system": name, "connections": 16, "median": {"server_cpu_seconds_per_1000": value},
+         "marks": marks if name == "pgmq" else []}
+        for name, value in cpu.items()
+    ]  # fmt: skip
+    rows = list(report_page.rows_beside_peers({"scenario": "send_1", "systems": systems}))
+    assert markdown(rows).splitlines()[2:] == [f"| send_1 | CPU {line}" for line in told]
 
 
 def test_the_page_in_the_repository_is_what_its_files_give(

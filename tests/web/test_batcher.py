@@ -461,3 +461,19 @@ def test_who_is_at_the_door_comes_along() -> None:
         assert database.values == [[1, 2, 3]]
 
     run(scenario())
+
+
+def test_after_a_while_without_a_call_the_first_goes_at_once() -> None:
+    async def scenario() -> None:
+        database = FakeDatabase()
+        batcher = Batcher(database.call, limit=10)
+        for _ in range(2):
+            await asyncio.sleep(1)
+            answers = []
+            for number in (1, 2, 3):
+                answers.append(batcher.submit(entries(number)))
+                await asyncio.sleep(0)
+            await asyncio.gather(*answers)
+        assert database.values == [[1], [2, 3]] * 2
+
+    run(scenario())

@@ -16,7 +16,7 @@ from penstock_web.metrics.meter import Meter
 from penstock_web.pool import Pool
 from tests.web.clock import run, settle
 from tests.web.fake_database import ECHO, FakeDatabase
-from tests.web.fake_queue import ORDERS, Queue
+from tests.web.fake_queue import HEADER, ORDERS, Queue, message
 
 Steps = Generator[Effect, Any, Any]
 
@@ -161,5 +161,44 @@ def test_messages_that_came_for_a_request_that_has_just_ended_go_back() -> None:
         assert request.cancelled()
         await world.batcher.drain()
         assert queue.given_back == [3]
+
+    run(scenario())
+
+
+def polling_twice() -> Steps:
+    look = Take(RECEIVE_MESSAGES, ORDERS, 3, None)
+    yield look
+    woken = yield Wait(ORDERS, 20)
+    return woken, (yield look)
+
+
+def test_what_is_handed_to_who_waits_answers_its_next_look() -> None:
+    async def scenario() -> None:
+        database = FakeDatabase(Queue(stored=0))
+        world = world_on(database)
+        request = asyncio.get_running_loop().create_task(drive(polling_twice(), world))
+        await settle()
+        (waiter,) = world.hub.claim(ORDERS, 3)
+        assert waiter.look == Take(RECEIVE_MESSAGES, ORDERS, 3, None)
+        waiter.hand([HEADER, message(1), message(2)])
+        assert await request == (Woken.FOR_ONE, [HEADER, message(1), message(2)])
+        assert len(database.calls) == 1
+
+    run(scenario())
+
+
+def test_what_is_handed_to_who_has_just_left_goes_back() -> None:
+    async def scenario() -> None:
+        queue = Queue(stored=0)
+        world = world_on(FakeDatabase(queue))
+        request = asyncio.get_running_loop().create_task(drive(polling_twice(), world))
+        await settle()
+        (waiter,) = world.hub.claim(ORDERS, 3)
+        waiter.hand([HEADER, message(1), message(2)])
+        request.cancel()
+        await asyncio.wait([request])
+        assert request.cancelled()
+        await world.batcher.drain()
+        assert queue.given_back == [2]
 
     run(scenario())

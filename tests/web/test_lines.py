@@ -128,6 +128,30 @@ async def test_an_error_leaves_a_line_that_works(database: Database) -> None:
         assert await line.call(SERIES, [1, 1]) == [(1,)]
 
 
+async def test_calls_together_are_one_transaction(database: Database) -> None:
+    number = Statement("txid_current", ())
+    async with a_line(database.dsn) as line:
+        first, second = await line.call_together([(number, []), (number, [])])
+        assert first == second
+        assert await line.call(number, []) > first
+
+
+@pytest.mark.parametrize("pooled", [True, False])
+async def test_of_calls_together_all_fail_with_one(database: Database, pooled: bool) -> None:
+    """Statements that were prepared before the error stay, those after it are prepared anew."""
+    made = Statement("queue.shared_secret", ("text", "bytea"))
+    count = Statement("(select count(*)::int as n from queue.secret) c --", ())
+    dsn = database.pooled_dsn if pooled else database.dsn
+    async with a_line(dsn) as line:
+        ((before,),) = await line.call(count, [])
+        for _ in range(2):
+            with pytest.raises(psycopg.errors.ProgramLimitExceeded):
+                await line.call_together(
+                    [(made, ["new", b"x"]), (REPEAT, ["x" * 1000, 2**31 - 1]), (SERIES, [1, 2])]
+                )
+        assert await line.call_together([(SERIES, [1, 2]), (count, [])]) == [[(1,), (2,)], [(before,)]]
+
+
 async def test_calls_go_through_the_pool_until_there_is_a_line(database: Database) -> None:
     pool = Pool(database.pooled_dsn, 4, 5, database.api_dsn)
     await pool.open()

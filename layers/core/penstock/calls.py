@@ -17,11 +17,12 @@ def call_of(effect: Sql | Rows | Take) -> tuple[Statement, list[Any]]:
     return effect.statement, list(effect.arguments)
 
 
-def take_arguments(take: Take, count: int, lease: int) -> list[Any]:
+def take_arguments(take: Take, count: int, lease: int, *, alone: bool = True) -> list[Any]:
     """The arguments of a receive of `count` messages, of which at most `lease` expire together.
 
     Of a FIFO queue a lease is each caller's share: no two get messages of one group, and all ask for equally many.
-    It is not waited for the disk: what is lost in a crash is that messages were received, and they are received again.
+    `alone` in its transaction, it is not waited for the disk: what is lost in a crash is that messages were received,
+    and they are received again.
     """
     lease = take.count if take.is_fifo else max(LEAST_LEASE, lease)
-    return [take.queue_arn, count, lease, take.visibility_seconds, take.in_flight_limit, True]
+    return [take.queue_arn, count, lease, take.visibility_seconds, take.in_flight_limit, alone]

@@ -27,6 +27,7 @@ from penstock.statements import (
     Statement,
 )
 
+from .arrivals import Arrivals
 from .merging import Mergeable, deal, give_back, merged_call, rows_of_each
 from .pool import Lost, Undone
 
@@ -40,6 +41,8 @@ FLIGHTS = 1
 
 # By weight. So much at the door is enough: with all of it in one call, nobody would work while that commits.
 CROWD = 60
+# After so long without a call nobody is at the door: who comes goes at once.
+ALONE_SECONDS = 0.003
 # Turns of the event loop that bring nobody, after which nobody else is at the door.
 QUIET_TURNS = 3
 
@@ -130,7 +133,7 @@ def lane_key(effect: Mergeable) -> Hashable:
 class Batcher:
     """All lanes of a process. `limit`: most entries that wait; `linger_seconds`: how long a send waits for others.
 
-    `flushed` is told how many messages a call has stored.
+    `flushed` is told how many messages a call has stored. `arrivals`: who stores messages and tells those who wait.
     """
 
     def __init__(
@@ -139,13 +142,16 @@ class Batcher:
         limit: int,
         linger_seconds: float = 0.0,
         flushed: Callable[[int], None] = lambda _: None,
+        arrivals: Arrivals | None = None,
     ) -> None:
         self._call = call
+        self._arrivals = arrivals
         self._flushed = flushed
         self._limit = limit
         self._linger_seconds = linger_seconds
         self._lanes: dict[Hashable, Lane] = {}
         self._waiting = 0
+        self._landed_at = 0.0  # when the last flight of all lanes ended
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None  # looked up once, not for each of thousands
 
@@ -169,7 +175,7 @@ class Batcher:
     def abandon(self, effect: Mergeable, answer: Answer) -> None:
         """The caller left. What was taken for it, when the answer had come already, goes back to the queue."""
         if isinstance(effect, Take) and answer.done() and not answer.cancelled() and not answer.exception():
-            self._give_back(effect.queue_arn, answer.result()[1:])
+            self.give_back(effect.queue_arn, answer.result()[1:])
 
     async def drain(self) -> None:
         """Returns when no flush is under way any more."""
@@ -182,15 +188,20 @@ class Batcher:
         task.add_done_callback(self._tasks.discard)
 
     async def _fly(self, key: Hashable, lane: Lane) -> None:
+        loop = asyncio.get_running_loop()
+        alone = loop.time() - self._landed_at > ALONE_SECONDS
         try:
             while lane.waiting:
-                await lane.gather()
+                if not alone:
+                    await lane.gather()
+                alone = False
                 before = len(lane.waiting)
                 entries = lane.board()
                 self._waiting -= before - len(lane.waiting)
                 if entries:
                     await self._flush(entries)
         finally:
+            self._landed_at = loop.time()
             lane.flights -= 1
             if not lane.flights:
                 del self._lanes[key]
@@ -198,7 +209,7 @@ class Batcher:
     async def _flush(self, entries: Sequence[Entry], *, again: bool = True) -> None:
         statement = entries[0].effect.statement
         try:
-            rows = await self._call(*merged_call([entry.effect for entry in entries]))
+            rows = await self._rows([entry.effect for entry in entries])
         except ServiceUnavailable as error:
             if again and (isinstance(error, Undone) or (isinstance(error, Lost) and statement in REPEATABLE)):
                 await self._flush(entries, again=False)
@@ -217,6 +228,11 @@ class Batcher:
                 self._flushed(len(rows))
             self._deliver(entries, rows)
 
+    async def _rows(self, effects: Sequence[Mergeable]) -> list[Row]:
+        if self._arrivals is not None and effects[0].statement is SEND_MESSAGES:
+            return await self._arrivals.send(cast("Sequence[Rows]", effects), self.give_back)
+        return await self._call(*merged_call(effects))
+
     def _deliver(self, entries: Sequence[Entry], rows: list[Row]) -> None:
         first = entries[0].effect
         effects = [entry.effect for entry in entries]
@@ -230,9 +246,10 @@ class Batcher:
             if not entry.answer.done():
                 entry.answer.set_result(answer)
         if isinstance(first, Take):
-            self._give_back(first.queue_arn, left_over)
+            self.give_back(first.queue_arn, left_over)
 
-    def _give_back(self, queue_arn: str, messages: Sequence[Row]) -> None:
+    def give_back(self, queue_arn: str, messages: Sequence[Row]) -> None:
+        """Messages that nobody is there to take are visible again, soon."""
         if messages:
             try:
                 self.submit(give_back(queue_arn, messages)).add_done_callback(_note_failure)

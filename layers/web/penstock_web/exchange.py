@@ -20,7 +20,8 @@ from penstock.gateway import Call, encode
 
 from .attendance import UNREAD as NOBODY_KNOWS
 from .attendance import Ended
-from .driver import EMPTY_LOOK, Drive
+from .driver import Drive
+from .waiting import Answer as WaitAnswer
 
 if TYPE_CHECKING:
     from .hot_path import HotPath
@@ -41,7 +42,7 @@ class Exchange:
         self._line = line
         self._paths = paths
         self._begun = perf_counter()
-        self._answer: Answer | asyncio.Future[Woken] | None = None
+        self._answer: Answer | WaitAnswer | None = None
         self._effect: Rows | Take | Wait
         self._task: asyncio.Task[Any] | None = None
         self._call: Call | None = None
@@ -85,8 +86,8 @@ class Exchange:
                     self._task = asyncio.get_running_loop().create_task(drive.run(operation, effect))
                     self._task.add_done_callback(self._driven)
                     return
-                elif drive.joins_a_line(effect):
-                    effect = operation.send([EMPTY_LOOK])
+                elif (at_once := drive.at_once(effect)) is not None:
+                    effect = operation.send(at_once)
                 else:
                     self._submit(effect)
                     return
@@ -108,13 +109,13 @@ class Exchange:
         answer = self._answer = self._drive.wait(effect)
         answer.add_done_callback(self._waited)
 
-    def _waited(self, answer: "asyncio.Future[Woken]") -> None:
+    def _waited(self, answer: WaitAnswer) -> None:
         self._answer = None
         self.resume()
         if answer.cancelled():
             self._cut_short()
         else:
-            self._step(answer.result())
+            self._step(self._drive.told(answer.result()))
 
     def _answered(self, answer: Answer) -> None:
         self._answer = None
@@ -203,13 +204,13 @@ class Exchange:
         """Answers 503: uvicorn knows no task to cancel."""
         self.end(Ended.STOPPED)
 
-    def _leave(self, answer: "Answer | asyncio.Future[Woken]", reason: Ended) -> None:
+    def _leave(self, answer: Answer | WaitAnswer, reason: Ended) -> None:
         effect = self._effect
         if not answer.done():
             if reason is not Ended.LEFT or not isinstance(effect, Rows):
                 answer.cancel()
         elif reason is Ended.LEFT:  # what is about to be written, or the turn to look, is for others
             if isinstance(effect, Wait):
-                self._drive.pass_on(effect, cast("asyncio.Future[Woken]", answer))
+                self._drive.pass_on(effect.queue_arn, cast("WaitAnswer", answer).result())
             else:
                 self._drive.world.batcher.abandon(effect, cast("Answer", answer))

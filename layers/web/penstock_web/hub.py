@@ -1,6 +1,7 @@
 """Where long polls wait: no connection, no task and no timer each, only a future.
 
-    wait ──► first in line ──► wake: by a send in this process, at once
+    wait ──► first in line ──► claim: by a send in this process, which receives for those it claims (`arrivals`)
+                               wake: by whatever else happens in this process, at once
                                by NOTIFY from another one (one LISTEN connection a process)
                                by the look that all share each second: delayed and timed-out messages, a lost NOTIFY
 
@@ -21,12 +22,12 @@ from itertools import count
 from typing import Any, Protocol
 from uuid import UUID, uuid4
 
-from penstock.effects import Row, Woken
+from penstock.effects import Row, Take, Woken
 from penstock.errors import AwsError
 from penstock.statements import LOOK_AT_QUEUES, WATCH_QUEUES, Statement
 
 from .ends import Ends
-from .waiting import Queue, Sight, Waiter, tell
+from .waiting import Answer, Queue, Sight, Waiter
 
 POLL_SECONDS = 1.0
 # A registration is good for five seconds. One that has not been used in three is followed by one for a minute.
@@ -93,14 +94,14 @@ class Hub:
         return queue.lines_up
 
     def wait(
-        self, queue_arn: str, seconds: float, ticket: int, missed: int | None = None
-    ) -> "asyncio.Future[Woken]":
-        """Why to look again. NOT: the time is over, or the process ends.
+        self, queue_arn: str, seconds: float, ticket: int, missed: int | None = None, look: Take | None = None
+    ) -> Answer:
+        """Why to look again, or what another look would find. NOT: the time is over, or the process ends.
 
         `missed`: the hub's, from before the look that was empty. What came since then, that look may not have seen.
         """
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[Woken] = loop.create_future()
+        answer: Answer = loop.create_future()
         if self._draining or seconds <= 0:
             answer.set_result(Woken.NOT)
             return answer
@@ -113,20 +114,20 @@ class Hub:
         if not queue.lines_up:
             queue.looked_at = loop.time()
         queue.lines_up = False
-        waiter = Waiter(ticket, answer)
+        waiter = Waiter(ticket, answer, look)
         waiter.end = self._ends.add(seconds, waiter.over)
         answer.add_done_callback(partial(self._leave, queue, waiter))
         insort(queue.waiters, waiter)
         self._want(queue)
         return answer
 
-    def _leave(self, queue: Queue, waiter: Waiter, answer: "asyncio.Future[Woken]") -> None:
+    def _leave(self, queue: Queue, waiter: Waiter, answer: Answer) -> None:
         """However the wait ended: the waiter is not in line any more."""
         if waiter.end is not None:
             self._ends.remove(waiter.end, waiter.over)
         if waiter in queue.waiters:
             queue.waiters.remove(waiter)
-        if queue.current and self.hears and not answer.cancelled() and not answer.result():
+        if queue.current and self.hears and not answer.cancelled() and answer.result() == Woken.NOT:
             queue.silent_until = asyncio.get_running_loop().time() + SILENT_SECONDS
 
     def on_wake(self, name: str, signal: Callable[[], None]) -> None:
@@ -142,17 +143,44 @@ class Hub:
             queue.silent_until = float("-inf")
         while queue is not None and queue.waiters and number > 0:
             queue.woken = queue.woken or woken == Woken.FOR_ONE
-            number -= tell(queue.waiters.pop(0).answer, woken)
+            number -= queue.waiters.pop(0).wake(woken)
         if queue is not None and number > 0 and woken == Woken.FOR_ONE:
             self.missed += 1
             queue.missed = self.missed
+
+    def claim(self, queue_arn: str, messages: int) -> list[Waiter]:
+        """As many of those in line as so many messages are enough for, whose looks may share a call.
+
+        They are out of line, and nothing but their caller answers them. Nobody of a FIFO queue.
+        """
+        queue = self._queues.get(queue_arn)
+        if queue is None or not queue.waiters or queue_arn.endswith(".fifo"):
+            return []
+        claimed: list[Waiter] = []
+        first = queue.waiters[0].look
+        for waiter in queue.waiters:
+            look = waiter.look
+            if (
+                messages <= 0
+                or look is None
+                or first is None
+                or look.visibility_seconds != first.visibility_seconds
+            ):
+                break
+            if waiter.end is not None:
+                self._ends.remove(waiter.end, waiter.over)
+            claimed.append(waiter)
+            messages -= look.count
+        del queue.waiters[: len(claimed)]
+        queue.woken = queue.woken or bool(claimed)
+        return claimed
 
     def drain(self) -> None:
         """Everybody is sent home, and whoever comes from now on."""
         self._draining = True
         for queue in self._queues.values():
             for waiter in list(queue.waiters):
-                tell(waiter.answer, Woken.NOT)
+                waiter.wake(Woken.NOT)
 
     # --- registering -------------------------------------------------------------------------------------------------
     def notified(self, queue_arn: str) -> None:

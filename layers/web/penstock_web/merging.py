@@ -12,12 +12,15 @@ from penstock.statements import CHANGE_VISIBILITIES, Statement
 Mergeable = Rows | Take
 
 
-def merged_call(effects: Sequence[Mergeable]) -> tuple[Statement, list[Any]]:
-    """The statement and arguments that serve all these effects, which are of one kind and one lane."""
+def merged_call(effects: Sequence[Mergeable], *, alone: bool = True) -> tuple[Statement, list[Any]]:
+    """The statement and arguments that serve all these effects, which are of one kind and one lane.
+
+    `alone`: the call is a transaction of its own.
+    """
     first = effects[0]
     if isinstance(first, Take):
         counts = [effect.count for effect in effects if isinstance(effect, Take)]
-        return first.statement, take_arguments(first, sum(counts), max(counts))
+        return first.statement, take_arguments(first, sum(counts), max(counts), alone=alone)
     arrays = pgarray.encode_columns(first.statement.types, _columns(effects))
     return first.statement, [*arrays, *first.options]
 

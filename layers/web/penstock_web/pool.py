@@ -24,7 +24,7 @@ from penstock.errors import ServiceUnavailable
 from penstock.statements import Statement
 
 from .connecting import connection_options, is_stale
-from .line import Connection, Line
+from .line import Call, Connection, Line
 from .lines import Lines
 
 LEAST_CONNECTIONS = 2
@@ -106,8 +106,17 @@ class Pool:
         line = self._lines.take()
         if line is None:
             return await self.call(statement, arguments)
+        (rows,) = await self._on(line, [(statement, arguments)])
+        return rows
+
+    async def flush_together(self, calls: Sequence[Call]) -> list[list[Row]] | None:
+        """The rows of each of these calls, which are one transaction. None: no line is free, and nothing was done."""
+        line = self._lines.take()
+        return None if line is None else await self._on(line, calls)
+
+    async def _on(self, line: Line, calls: Sequence[Call]) -> list[list[Row]]:
         try:
-            return await line.call(statement, arguments)
+            return await line.call_together(calls)
         except psycopg.Error as error:
             raise judged(error, line) from error
         finally:

@@ -27,6 +27,7 @@ from penstock.receipt import Receipts
 from penstock.settings import SettingError, Settings
 
 from .application import Application
+from .arrivals import Arrivals
 from .batcher import Batcher
 from .driver import World
 from .hub import Hub
@@ -241,8 +242,9 @@ async def open_world(
     )
     meter = Meter(settings, metrics_folder)
     linger_seconds = settings.queue_linger_ms / 1000
-    batcher = Batcher(pool.flush, settings.queue_batch_limit, linger_seconds, meter.flushed)
     hub = Hub(pool.call, watcher)
+    arrivals = Arrivals(pool, hub)
+    batcher = Batcher(pool.flush, settings.queue_batch_limit, linger_seconds, meter.flushed, arrivals)
     await pool.open()
     background = workers(settings, hub, meter, tracing)
     loop = asyncio.get_running_loop()

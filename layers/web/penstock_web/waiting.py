@@ -2,24 +2,42 @@
 
 import asyncio
 
-from penstock.effects import Woken
+from penstock.effects import Row, Take, Woken
 
 from .ends import End
 
+Answer = asyncio.Future[Woken | list[Row]]
+"""Why to look again, or what a look would find."""
+
 
 class Waiter:
-    """One request's wait. Tickets keep the order of arrival, also of those who come back from an empty look."""
+    """One request's wait. Tickets keep the order of arrival, also of those who come back from an empty look.
 
-    __slots__ = ("answer", "end", "ticket")
+    `look`: what it asked for in vain, if it may be asked together with others. `end`: when its time is over.
+    """
 
-    def __init__(self, ticket: int, answer: "asyncio.Future[Woken]") -> None:
+    __slots__ = ("answer", "end", "look", "ticket")
+
+    def __init__(self, ticket: int, answer: Answer, look: Take | None) -> None:
         self.ticket = ticket
         self.answer = answer
+        self.look = look
         self.end: End | None = None
+
+    def wake(self, woken: Woken = Woken.FOR_ONE) -> bool:
+        """Whether it could be told: it may just have left, or been served."""
+        if self.answer.done():
+            return False
+        self.answer.set_result(woken)
+        return True
+
+    def hand(self, rows: list[Row]) -> None:
+        """Gives it what it looked for: a header and messages."""
+        self.answer.set_result(rows)
 
     def over(self) -> None:
         """The time is over."""
-        tell(self.answer, Woken.NOT)
+        self.wake(Woken.NOT)
 
     def __lt__(self, other: "Waiter") -> bool:
         return self.ticket < other.ticket
@@ -77,11 +95,3 @@ class Sight:
     def set(self, arns: list[str], snapshot: str, until: float) -> None:
         """A look has seen this."""
         self.arns, self.snapshot, self.until = frozenset(arns), snapshot, until
-
-
-def tell(answer: "asyncio.Future[Woken]", value: Woken) -> bool:
-    """Whether it could be answered: the waiter may just have left."""
-    if answer.done():
-        return False
-    answer.set_result(value)
-    return True

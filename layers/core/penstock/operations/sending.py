@@ -11,7 +11,7 @@ import msgspec
 
 from .. import characters, digests, errors
 from ..context import Context
-from ..effects import Effect, Rows, Wake
+from ..effects import Effect, Rows
 from ..message_id import as_text, new_message_id
 from ..messages.sqs import (
     BatchResultErrorEntry,
@@ -117,7 +117,6 @@ def store(
         queue_arn=arn,
     )
     stored = sorted(Stored(*row) for row in rows) if len(rows) > 1 else [Stored(*row) for row in rows]
-    yield Wake(arn, len(messages))
     return stored
 
 

@@ -86,7 +86,8 @@ BLOCKS: Final[dict[str, Block]] = {
             Family(
                 "queue_message_receive_duration_seconds",
                 "histogram",
-                "A look for messages: its database call, waiting for a merged call included, long polls not.",
+                "A look for messages: its database call, waiting for a merged call included, long polls not; 0 for "
+                "what a send handed over.",
                 DATABASE_SECONDS,
             ),
             Family(

@@ -1,0 +1,263 @@
+"""What is sent while somebody waits: in one transaction with its receive, or as if nobody could be handed anything."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import psycopg
+import pytest
+
+from penstock.effects import Row, Rows, Take, Woken
+from penstock.errors import ServiceUnavailable
+from penstock.statements import RECEIVE_MESSAGES, SEND_MESSAGES, Statement
+from penstock_web.arrivals import MOST_PARTIES, Arrivals
+from penstock_web.hub import Hub
+from penstock_web.line import Call
+from penstock_web.waiting import Answer
+from tests.database import Database
+from tests.web.clock import run, settle
+from tests.web.fake_queue import HEADER, ORDERS, message, take
+from tests.web.service import running_service, until_row
+
+
+class Pool:
+    """Stores what it is told. A receive finds `found` messages; `lines`: whether calls can go together."""
+
+    def __init__(self, found: int = 0, *, lines: bool = True) -> None:
+        self.found = found
+        self.lines = lines
+        self.calls: list[list[str]] = []
+        self.asked: list[list[Any]] = []
+        self.during: Callable[[], object] = lambda: None
+        self.error: Exception | None = None
+
+    async def flush(self, statement: Statement, arguments: Sequence[Any], /) -> list[Row]:
+        (rows,) = self._answer([(statement, arguments)])
+        return rows
+
+    async def flush_together(self, calls: Sequence[Call]) -> list[list[Row]] | None:
+        return self._answer(calls) if self.lines else None
+
+    def _answer(self, calls: Sequence[Call]) -> list[list[Row]]:
+        self.calls.append([statement.name for statement, _ in calls])
+        self.during()
+        if self.error is not None:
+            raise self.error
+        return [self._rows(*call) for call in calls]
+
+    def _rows(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
+        if statement is SEND_MESSAGES:
+            return [(1, 1, None, None, None, None)]
+        self.asked.append(list(arguments))
+        number = min(self.found, int(arguments[1]))
+        self.found -= number
+        return [HEADER, *(message(n) for n in range(1, number + 1))]
+
+
+class Waiters:
+    """A hub whose queues nobody else looks at, and what was given back."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.hub = Hub(self._nothing)
+        self.arrivals = Arrivals(pool, self.hub)
+        self.given_back: list[tuple[str, int]] = []
+
+    async def _nothing(self, statement: Statement, arguments: list[Any], /) -> list[Row]:
+        return []
+
+    def wait(self, look: Take | None) -> Answer:
+        arn = ORDERS if look is None else look.queue_arn
+        return self.hub.wait(arn, 20, self.hub.ticket(), look=look)
+
+    def send(self, *numbers: int, arn: str = ORDERS) -> Awaitable[list[Row]]:
+        """A call for as many senders as there are numbers of messages."""
+        effects = [sent(arn, number) for number in numbers]
+        return self.arrivals.send(effects, self._give_back)
+
+    def _give_back(self, queue_arn: str, rows: Sequence[Row]) -> None:
+        if rows:
+            self.given_back.append((queue_arn, len(rows)))
+
+
+def sent(arn: str, number: int) -> Rows:
+    columns: list[list[Any]] = [[arn] * number, [bytes(16)] * number, [b"x"] * number, [1] * number]
+    return Rows(SEND_MESSAGES, (*columns, *([None] * number for _ in range(5))), (False,), queue_arn=arn)
+
+
+def messages_of(answer: Answer) -> int:
+    rows = answer.result()
+    assert isinstance(rows, list)
+    return len(rows) - 1
+
+
+WATCHED = "select from queue.watcher join queue.queues q using (queue_id)"
+TOGETHER = [SEND_MESSAGES.name, RECEIVE_MESSAGES.name]
+ALONE = [SEND_MESSAGES.name]
+
+
+def test_who_waits_is_handed_what_comes_in_the_same_call() -> None:
+    async def scenario() -> None:
+        pool = Pool(found=1)
+        waiters = Waiters(pool)
+        first, second = waiters.wait(take(1)), waiters.wait(take(1))
+        assert await waiters.send(1) == [(1, 1, None, None, None, None)]
+        assert pool.calls == [TOGETHER]
+        assert first.result() == [HEADER, message(1)]
+        assert not second.done()
+
+    run(scenario())
+
+
+def test_a_receive_beside_a_send_waits_for_the_disk() -> None:
+    async def scenario() -> None:
+        pool = Pool(found=1)
+        waiters = Waiters(pool)
+        waiters.wait(take(1, visibility_seconds=7))
+        await waiters.send(1)
+        (arguments,) = pool.asked
+        assert arguments == [ORDERS, 1, 10, 7, None, False]
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("asked", "messages", "got"),
+    [([1, 1, 1], 2, [1, 1, None]), ([10, 10], 4, [4, None]), ([2, 2], 3, [2, 1])],
+)
+def test_as_many_are_served_as_messages_are_enough_for(
+    asked: list[int], messages: int, got: list[int | None]
+) -> None:
+    async def scenario() -> None:
+        waiters = Waiters(Pool(found=messages))
+        answers = [waiters.wait(take(count)) for count in asked]
+        await waiters.send(*[1] * messages)
+        assert [messages_of(answer) if answer.done() else None for answer in answers] == got
+
+    run(scenario())
+
+
+def test_without_a_line_they_look_by_themselves() -> None:
+    async def scenario() -> None:
+        pool = Pool(found=1, lines=False)
+        waiters = Waiters(pool)
+        first, second = waiters.wait(take(1)), waiters.wait(take(1))
+        await waiters.send(1)
+        assert pool.calls == [ALONE]
+        assert first.result() == Woken.FOR_ONE
+        assert not second.done()
+
+    run(scenario())
+
+
+def test_who_finds_nothing_looks_by_itself() -> None:
+    """Others took it, or it is delayed."""
+
+    async def scenario() -> None:
+        waiters = Waiters(Pool(found=0))
+        first, second = waiters.wait(take(1)), waiters.wait(take(1))
+        await waiters.send(1)
+        assert first.result() == Woken.FOR_ONE
+        assert not second.done()
+
+    run(scenario())
+
+
+def test_an_error_is_the_senders_and_whoever_waited_looks() -> None:
+    async def scenario() -> None:
+        pool = Pool()
+        pool.error = ServiceUnavailable()
+        waiters = Waiters(pool)
+        waiting = waiters.wait(take(1))
+        with pytest.raises(ServiceUnavailable):
+            await waiters.send(1)
+        assert waiting.result() == Woken.FOR_ONE
+
+    run(scenario())
+
+
+def test_what_was_taken_for_somebody_who_left_goes_to_others_and_back() -> None:
+    async def scenario() -> None:
+        pool = Pool(found=3)
+        waiters = Waiters(pool)
+        leaves, stays = waiters.wait(take(1)), waiters.wait(take(2))
+        pool.during = leaves.cancel
+        await waiters.send(3)
+        assert messages_of(stays) == 2
+        assert waiters.given_back == [(ORDERS, 1)]
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("look", [None, take(1, f"{ORDERS}.fifo")])
+def test_looks_of_their_own_are_not_made_by_a_send(look: Take | None) -> None:
+    """Those of a FIFO queue keep messages of a group apart; one with an attempt id is remembered."""
+
+    async def scenario() -> None:
+        pool = Pool(found=1)
+        waiters = Waiters(pool)
+        waiting = waiters.wait(look)
+        await waiters.send(1, arn=ORDERS if look is None else look.queue_arn)
+        assert pool.calls == [ALONE]
+        assert waiting.result() == Woken.FOR_ONE
+
+    run(scenario())
+
+
+def test_another_visibility_timeout_is_another_look() -> None:
+    async def scenario() -> None:
+        waiters = Waiters(Pool(found=1))
+        first, second = waiters.wait(take(1)), waiters.wait(take(1, visibility_seconds=7))
+        await waiters.send(2)
+        assert messages_of(first) == 1
+        assert second.result() == Woken.FOR_ONE
+
+    run(scenario())
+
+
+def test_each_queue_has_a_receive_of_its_own_but_not_many() -> None:
+    async def scenario() -> None:
+        pool = Pool(found=10)
+        waiters = Waiters(pool)
+        arns = [f"{ORDERS}-{number}" for number in range(MOST_PARTIES + 1)]
+        answers = [waiters.wait(take(1, arn)) for arn in arns]
+        await waiters.arrivals.send([sent(arn, 1) for arn in arns], lambda *_: None)
+        assert pool.calls == [[SEND_MESSAGES.name, *[RECEIVE_MESSAGES.name] * MOST_PARTIES]]
+        assert [messages_of(answer) for answer in answers[:-1]] == [1] * MOST_PARTIES
+        assert answers[-1].result() == Woken.FOR_ONE
+
+    run(scenario())
+
+
+def test_the_time_of_who_is_being_served_does_not_end() -> None:
+    async def scenario() -> None:
+        pool = Pool(found=1)
+        waiters = Waiters(pool)
+        waiting = waiters.wait(take(1))
+        claimed = waiters.hub.claim(ORDERS, 1)
+        await asyncio.sleep(60)
+        await settle()
+        assert not waiting.done()
+        assert claimed[0].wake()
+
+    run(scenario())
+
+
+def test_message_and_lease_are_one_transaction(database: Database) -> None:
+    """Through the whole service, as soon as it has made a line: versions of rows tell which transaction made them."""
+    same = "select count(*) from queue.log l join queue.lease x on x.xmin = l.xmin where x.pos = l.id"
+    with (
+        running_service(database.api_dsn, database.dsn) as service,
+        psycopg.connect(database.dsn, autocommit=True) as connection,
+        ThreadPoolExecutor() as threads,
+    ):
+        sqs = service.sqs()
+        for number in range(20):
+            url = sqs.create_queue(QueueName=f"orders-{number}")["QueueUrl"]
+            answer = threads.submit(sqs.receive_message, QueueUrl=url, WaitTimeSeconds=20)
+            until_row(database.dsn, f"{WATCHED} where q.arn like '%:orders-{number}'")
+            sqs.send_message(QueueUrl=url, MessageBody="hello")
+            assert [message["Body"] for message in answer.result()["Messages"]] == ["hello"]
+            if connection.execute(same).fetchone() == (1,):
+                return
+    pytest.fail("never in one transaction")
