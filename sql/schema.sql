@@ -268,7 +268,7 @@ create table queue.measurement (
     noisy_groups integer not null,
     dead_lettered bigint not null,
     constraint measurement_pkey PRIMARY KEY (queue_id)
-) with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02);
+) with (autovacuum_vacuum_scale_factor=0.02, fillfactor=50, autovacuum_vacuum_threshold=2000, autovacuum_analyze_threshold=2000);
 
 create table queue.metrics_forecast (
     queue_id integer not null,
@@ -455,7 +455,7 @@ create table queue.reading (
     label text not null default ''::text,
     value double precision not null,
     constraint reading_pkey PRIMARY KEY (name, label)
-) with (fillfactor=50);
+) with (fillfactor=50, autovacuum_vacuum_threshold=2000, autovacuum_analyze_threshold=2000);
 
 create table queue.receive_attempt (
     queue_id integer not null,
@@ -664,7 +664,7 @@ create unlogged table queue.watcher (
     registered_at timestamp with time zone not null default clock_timestamp(),
     watcher uuid not null,
     constraint watcher_pkey PRIMARY KEY (queue_id, registered_at, watcher)
-) with (autovacuum_vacuum_scale_factor=0.02);
+) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=1000, autovacuum_analyze_threshold=1000);
 
 create table queue.webhook (
     webhook_id bigint not null generated always as identity,
@@ -714,7 +714,7 @@ create table queue.worker_position (
     "position" bigint not null,
     ran_at timestamp with time zone not null default clock_timestamp(),
     constraint worker_position_pkey PRIMARY KEY (worker)
-);
+) with (fillfactor=50, autovacuum_vacuum_threshold=2000, autovacuum_analyze_threshold=2000);
 
 function queue.ack(p_name text, p_msg_ids bigint[])
     returns void
@@ -1244,6 +1244,10 @@ function queue.lock_readers_of(p_queue_id integer, p_public_ids bigint[])
     returns void
     language plpgsql;
 
+function queue.look_at_queues(p_arns text[], p_seen text DEFAULT NULL::text)
+    returns TABLE(arn text, snapshot text, wait_ms integer)
+    language plpgsql;
+
 function queue.lowered(p_text text)
     returns text
     language sql immutable;
@@ -1478,7 +1482,7 @@ function queue.put_schedule_group(p_account_id text, p_region text, p_name text,
 
 function queue.queues_with_remains(p_queue_ids integer[])
     returns TABLE(queue_id integer)
-    language sql;
+    language plpgsql;
 
 function queue.read_archive(p_arn text, p_after bigint, p_limit integer)
     returns TABLE(archive_id bigint, public_id bigint, message_id text, sent_at_ms bigint, archived_at_ms bigint, receive_count integer, body text, attributes text, system text)
@@ -1534,7 +1538,7 @@ function queue.ready_head(p_group_key bigint, p_limit integer, p_now timestamp w
 
 function queue.ready_queues(p_arns text[])
     returns TABLE(arn text)
-    language plpgsql;
+    language sql;
 
 function queue.receive(p_name text, p_vt integer DEFAULT NULL::integer, p_qty integer DEFAULT 1)
     returns TABLE(msg_id bigint, read_ct integer, enqueued_at timestamp with time zone, vt timestamp with time zone, message jsonb, headers jsonb)
@@ -1824,7 +1828,7 @@ function queue.watch_in_flight(p_queue_id integer, p_many boolean DEFAULT NULL::
     returns void
     language plpgsql;
 
-function queue.watch_queues(p_arns text[], p_watcher uuid)
+function queue.watch_queues(p_arns text[], p_watcher uuid, p_seconds integer[] DEFAULT NULL::integer[])
     returns TABLE(arn text)
     language sql;
 

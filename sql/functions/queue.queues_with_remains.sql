@@ -4,7 +4,10 @@
 -- Index: lease_pkey, log_pkey, side_visible_at, fifo_group_queue_id_group_id_key, archive_queue, deferred_pkey.
 -- Called by: the worker `maintain`.
 create or replace function queue.queues_with_remains(p_queue_ids int[]) returns table (queue_id int)
-language sql as $$
+language plpgsql as $$       -- which keeps the plan: making it costs twice as much as the look
+#variable_conflict use_column
+begin
+return query
 select q.queue_id
 from unnest(p_queue_ids) with ordinality u(queue_id, n)
 join queue.queues q on q.queue_id = u.queue_id
@@ -22,5 +25,5 @@ where q.counts_in_flight
                 where cursor.pos <> cursor.low or exists (
                     select from queue.log l
                     where l.queue_id = q.queue_id and l.shard = s.shard and l.id > cursor.pos)) end
-order by u.n
-$$;
+order by u.n;
+end $$;

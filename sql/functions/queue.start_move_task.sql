@@ -33,6 +33,9 @@ begin
     from queue.count_messages(v_source.queue_id, v_source.fifo, v_source.shards) c
     on conflict (queue_id) where status = 'RUNNING' do nothing
     returning task_id into v_task_id;
+    if v_task_id is not null then
+        perform pg_notify('penstock', 'move-tasks');
+    end if;
     delete from queue.move_task t where t.task_id = any (array(
         select o.task_id from queue.move_task o where o.queue_id = v_source.queue_id
         order by o.started_at desc offset 10)) and t.status <> 'RUNNING';

@@ -1,10 +1,15 @@
--- queue.watch_queues(arns, watcher): this process waits for these queues: the next sender notifies the channel
--- `penstock` with the queue's ARN. Good for five seconds and one notification. Look at the queue again after this
--- has committed. Called by: the long-poll hub.
-create or replace function queue.watch_queues(p_arns text[], p_watcher uuid) returns table (arn text)
+-- queue.watch_queues(arns, watcher, seconds): this process waits for these queues: the next sender notifies the channel
+-- `penstock` with the queue's ARN. Good for one notification and so many seconds, at least five; null: five. Look at the
+-- queue again after this has committed. Called by: the long-poll hub.
+-- registered_at is five seconds before the end. A search for watchers begins there, above the dead entries of those that
+-- were used up: for long register only where nothing comes.
+drop function if exists queue.watch_queues(text[], uuid);
+create or replace function queue.watch_queues(p_arns text[], p_watcher uuid, p_seconds int[] default null)
+returns table (arn text)
 language sql as $$
-insert into queue.watcher (queue_id, watcher)
-select q.queue_id, p_watcher from queue.queues q where q.arn = any (p_arns)
+insert into queue.watcher (queue_id, watcher, registered_at)
+select q.queue_id, p_watcher, clock_timestamp() + greatest(0, coalesce(u.seconds, 5) - 5) * interval '1 second'
+from unnest(p_arns, p_seconds) u(arn, seconds) join queue.queues q on q.arn = u.arn
 on conflict do nothing
 returning (select q.arn from queue.queues q where q.queue_id = watcher.queue_id)
 $$;

@@ -99,13 +99,13 @@ class Clock:
     def is_called(self, function: str, since: Any) -> bool:
         """Whether the service called this SQL function after `since`, and nothing in its place since then.
 
-        A long poll that found nothing calls `queue.ready_queues` from time to time.
+        `function` is a regular expression.
         """
         return bool(
             self._value(
                 "select exists (select from pg_stat_activity where datname = current_database()"
-                " and pid <> pg_backend_pid() and query like %(start)s and query_start > %(t)s)",
-                start=f"select * from {function}(%",
+                " and pid <> pg_backend_pid() and query ~ %(start)s and query_start > %(t)s)",
+                start=rf"^select \* from {function}\(",
                 t=since,
             )
         )

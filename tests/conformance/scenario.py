@@ -24,6 +24,9 @@ _client = cache(make_client)
 
 Message = Mapping[str, Any]
 
+LOOK = "queue.(look_at|ready)_queues"
+"""What a long poll that found nothing calls from time to time: in the container, in a function."""
+
 
 class Refusal(NamedTuple):
     """An error as it came over the wire. `type` is JSON's `__type` without its namespace; Query has none."""
@@ -177,9 +180,7 @@ class Sqs:
         return read_refusal(self.protocol, answer.status, answer.headers, answer.body)
 
     # --- time --------------------------------------------------------------------------------------------------------
-    def while_waiting(
-        self, url: str, deed: Any, *, sign: str = "queue.ready_queues", **more: Any
-    ) -> list[dict[str, Any]]:
+    def while_waiting(self, url: str, deed: Any, *, sign: str = LOOK, **more: Any) -> list[dict[str, Any]]:
         """The messages of a long poll; `deed` is done once the poll has found nothing and waits.
 
         Without WaitTimeSeconds in `more`, the queue's own time holds. `sign`: the SQL function that is called then.

@@ -126,10 +126,18 @@ def test_the_delay_of_the_destination_holds(db: Connection) -> None:
 def test_the_destination_is_announced(db: Connection, suffix: str) -> None:
     dead, arn = dead_queue(db, suffix, "q")
     poison(db, arn, dead, "a1")
-    call(db, statements.WATCH_QUEUES, [arn], str(uuid.uuid4()))
+    call(db, statements.WATCH_QUEUES, [arn], str(uuid.uuid4()), None)
+    task = start(db, dead)
     db.execute("listen penstock")
-    run(db, start(db, dead))
+    run(db, task)
     assert [notice.payload for notice in db.notifies(timeout=10, stop_after=1)] == [arn]
+
+
+def test_a_start_wakes_the_workers(db: Connection) -> None:
+    dead, _ = dead_queue(db, "", "q")
+    db.execute("listen penstock")
+    start(db, dead)
+    assert [notice.payload for notice in db.notifies(timeout=10, stop_after=1)] == ["move-tasks"]
 
 
 def test_groups_keep_their_order_and_deduplication_is_not_applied(db: Connection) -> None:

@@ -37,7 +37,7 @@ def group(name: str) -> str | None:
 
 
 def watch(db: Connection, *arns: str) -> list[str]:
-    return sorted(row[0] for row in call(db, statements.WATCH_QUEUES, list(arns), uuid.uuid4()))
+    return sorted(row[0] for row in call(db, statements.WATCH_QUEUES, list(arns), uuid.uuid4(), None))
 
 
 @pytest.fixture
@@ -96,13 +96,28 @@ def test_a_watcher_is_good_for_five_seconds(db: Connection, heard: Callable[[], 
     assert heard() == []
 
 
+def test_a_watcher_may_be_good_for_longer(db: Connection, heard: Callable[[], list[str]]) -> None:
+    long, short = create(db, "long"), create(db, "short")
+    call(db, statements.WATCH_QUEUES, [long, short], uuid.uuid4(), [60, 1])
+    db.execute("update queue.watcher set registered_at = registered_at - interval '4 seconds'")
+    send(db, short, "m")
+    assert heard() == [short]
+    db.execute("update queue.watcher set registered_at = registered_at - interval '54 seconds'")
+    send(db, long, "m")
+    assert heard() == [long]
+    call(db, statements.WATCH_QUEUES, [long], uuid.uuid4(), [60])
+    db.execute("update queue.watcher set registered_at = registered_at - interval '61 seconds'")
+    send(db, long, "m")
+    assert heard() == []
+
+
 @BOTH
 def test_a_sender_does_not_notify_its_own_process(
     db: Connection, heard: Callable[[], list[str]], name: str
 ) -> None:
     """Which is named by a setting, and wakes by itself those who wait in it."""
     arn, own = create(db, name), uuid.uuid4()
-    call(db, statements.WATCH_QUEUES, [arn], own)
+    call(db, statements.WATCH_QUEUES, [arn], own, None)
     db.execute("select set_config('queue.watcher', %s, false)", [str(own)])
     send(db, arn, "1", group=group(name))
     assert heard() == []
@@ -120,7 +135,7 @@ def test_a_publisher_notifies_its_own_process_too(db: Connection, heard: Callabl
     db.execute("select queue.create_topic('000000000000', 'us-east-1', 't', '{}', '{}')")
     raw = json.dumps({"RawMessageDelivery": "true"})
     db.execute(SUBSCRIBE, [TOPIC, arn, raw])
-    call(db, statements.WATCH_QUEUES, [arn], own)
+    call(db, statements.WATCH_QUEUES, [arn], own, None)
     db.execute("select set_config('queue.watcher', %s, false)", [str(own)])
     db.execute(PUBLISH, [TOPIC, "1"])
     assert heard() == [arn]
@@ -178,6 +193,52 @@ def test_queues_that_are_ready(db: Connection) -> None:
     send(db, standard, "1", delay=100)
     assert ready() == set()
     assert call(db, statements.READY_QUEUES, []) == []
+
+
+def look(db: Connection, arns: list[str], seen: str | None = None) -> tuple[set[str], str | None, int | None]:
+    """What is ready, and the last row's snapshot and time."""
+    rows = call(db, statements.LOOK_AT_QUEUES, arns, seen)
+    return {row[0] for row in rows[:-1]}, *(rows[-1][1:] if rows else (None, None))
+
+
+def test_a_look_says_for_how_long_it_holds(db: Connection) -> None:
+    """The end of a lease, of a delay, of a group's wait: whichever is the first of all queues."""
+    standard, fifo, empty = create(db, "q", shards=3), create(db, "q.fifo"), create(db, "empty")
+    everything = [standard, fifo, empty]
+    ready, snapshot, wait_ms = look(db, everything)
+    assert (ready, wait_ms) == (set(), 3_600_000)
+    assert look(db, everything, snapshot) == (set(), None, None)
+    send(db, standard, "later", delay=800)
+    ready, snapshot, wait_ms = look(db, everything, snapshot)
+    assert not ready
+    assert wait_ms is not None
+    assert 790_000 < wait_ms <= 800_000
+    send(db, fifo, "1", group="g")
+    receive(db, fifo, visibility=600)
+    _, snapshot, wait_ms = look(db, everything, snapshot)
+    assert wait_ms is not None
+    assert 590_000 < wait_ms <= 600_000
+    send(db, standard, "1")
+    assert look(db, everything, snapshot)[::2] == ({standard}, 0)
+    receive(db, standard, visibility=400)
+    ready, snapshot, wait_ms = look(db, everything)
+    assert not ready
+    assert wait_ms is not None
+    assert 390_000 < wait_ms <= 400_000
+    assert look(db, [*everything, arn_of("none")])[::2] == ({arn_of("none")}, 0)
+    assert look(db, [empty])[2] == 3_600_000
+
+
+def test_a_look_is_repeated_when_somebody_else_commits(db: Connection, connect: Connect) -> None:
+    arn = create(db)
+    with connect() as application:
+        application.execute("begin")
+        send(application, arn, "m")
+        ready, snapshot, _ = look(db, [arn])
+        assert not ready
+        assert look(db, [arn], snapshot) == (set(), None, None)
+        application.execute("commit")
+    assert look(db, [arn], snapshot)[0] == {arn}
 
 
 @BOTH

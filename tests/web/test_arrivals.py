@@ -12,8 +12,9 @@ from penstock.effects import Row, Rows, Take, Woken
 from penstock.errors import ServiceUnavailable
 from penstock.statements import RECEIVE_MESSAGES, SEND_MESSAGES, Statement
 from penstock_web.arrivals import MOST_PARTIES, Arrivals
-from penstock_web.hub import Answer, Hub
+from penstock_web.hub import Hub
 from penstock_web.line import Call
+from penstock_web.waiting import Answer
 from tests.database import Database
 from tests.web.clock import run, settle
 from tests.web.fake_queue import HEADER, ORDERS, message, take

@@ -8,7 +8,7 @@ import pytest
 
 from penstock.effects import Row, Woken
 from penstock.errors import ServiceUnavailable
-from penstock.statements import READY_QUEUES, WATCH_QUEUES, Statement
+from penstock.statements import LOOK_AT_QUEUES, WATCH_QUEUES, Statement
 from penstock_web.hub import Hub
 from tests.web.clock import run, settle
 
@@ -17,12 +17,19 @@ BILLS = "arn:aws:sqs:us-east-1:000000000000:bills"
 
 
 class Database:
-    """Knows which queues are ready, and who asked for what, when."""
+    """Knows which queues are ready, and who asked for what, when. `commits`: how many there were.
+
+    `wait_ms`: until something becomes ready by time. `spared`: when a look was asked for and not necessary.
+    """
 
     def __init__(self) -> None:
         self.ready: set[str] = set()
         self.watched: list[tuple[float, list[str]]] = []
+        self.seconds: list[int] = []
         self.looked: list[tuple[float, list[str]]] = []
+        self.spared: list[float] = []
+        self.commits = 0
+        self.wait_ms = 3_600_000
         self.away = False
 
     async def call(self, statement: Statement, arguments: list[Any]) -> list[Row]:
@@ -31,10 +38,16 @@ class Database:
         now = asyncio.get_running_loop().time()
         if statement is WATCH_QUEUES:
             self.watched.append((now, arguments[0]))
+            self.seconds += arguments[2]
             return []
-        assert statement is READY_QUEUES
+        assert statement is LOOK_AT_QUEUES
+        if arguments[1] == str(self.commits):
+            self.spared.append(now)
+            return []
         self.looked.append((now, arguments[0]))
-        return [(arn,) for arn in arguments[0] if arn in self.ready]
+        ready = [arn for arn in arguments[0] if arn in self.ready]
+        wait_ms = 0 if ready else self.wait_ms
+        return [*((arn, None, None) for arn in ready), (None, str(self.commits), wait_ms)]
 
 
 def test_wake_answers_those_first_who_have_waited_longest() -> None:
@@ -90,6 +103,28 @@ def test_a_guess_that_there_is_more_is_not_missed() -> None:
         missed = hub.missed
         hub.wake(ORDERS, 2, Woken.FOR_MORE)
         assert not hub.wait(ORDERS, 20, hub.ticket(), missed).done()
+
+    run(scenario())
+
+
+def test_who_comes_back_from_a_wait_in_vain_does_not_look() -> None:
+    """Clients do so at once, all that wait for a queue at about the same time."""
+
+    async def scenario() -> None:
+        hub = Hub(Database().call)
+        assert await hub.wait(ORDERS, 2, hub.ticket()) == Woken.NOT
+        await settle()
+        assert not hub.lines_up(ORDERS)  # notifications do not arrive
+        hub.hears = True
+        for word in (lambda: hub.wake(ORDERS, 1), lambda: hub.notified(ORDERS), hub.renew, None):
+            assert await hub.wait(ORDERS, 2, hub.ticket()) == Woken.NOT
+            await settle()
+            assert hub.lines_up(ORDERS)
+            if word is not None:
+                word()
+            else:
+                await asyncio.sleep(1)
+            assert not hub.lines_up(ORDERS)
 
     run(scenario())
 
@@ -195,14 +230,24 @@ def test_a_busy_queue_registers_every_20_ms_at_most() -> None:
     run(scenario())
 
 
-def test_a_queue_is_registered_anew_before_its_five_seconds_are_over() -> None:
+def test_a_queue_is_registered_anew_before_its_time_is_over() -> None:
+    """Five seconds first, a minute when nothing came; after a notification five seconds again."""
+
     async def scenario() -> None:
         database = Database()
         hub = Hub(database.call)
         polling = asyncio.get_running_loop().create_task(hub.run())
-        await hub.wait(ORDERS, 20, 0)
+        for number in range(8):
+            await hub.wait(ORDERS, 20, number)
         times = [time for time, _ in database.watched]
-        assert max(b - a for a, b in zip(times, [*times[1:], 20.0], strict=True)) < 5.0
+        ends = [time + good for time, good in zip(times, database.seconds, strict=True)]
+        assert all(end > time for end, time in zip(ends, [*times[1:], 160.0], strict=True))
+        assert database.seconds == [5, 60, 60, 60, 60]
+        hub.wait(ORDERS, 20, 0)
+        hub.notified(ORDERS)
+        hub.wait(ORDERS, 20, 0)
+        await settle()
+        assert database.seconds[5:] == [5]
         polling.cancel()
 
     run(scenario())
@@ -215,11 +260,45 @@ def test_each_second_one_look_serves_all_queues_and_wakes_those_that_are_ready()
         polling = asyncio.get_running_loop().create_task(hub.run())
         orders, bills = hub.wait(ORDERS, 20, 0), hub.wait(BILLS, 20, 1)
         await asyncio.sleep(1.5)
-        database.ready = {BILLS}  # a delayed message became visible: no notification
+        database.ready = {BILLS}  # whose notification was lost
+        database.commits += 1
         assert await bills == Woken.FOR_MORE
         assert asyncio.get_running_loop().time() == pytest.approx(2.0)
         assert not orders.done()
         assert [sorted(arns) for _, arns in database.looked] == [[BILLS, ORDERS]] * 3
+        polling.cancel()
+
+    run(scenario())
+
+
+def test_nothing_is_looked_for_while_nothing_was_committed_and_nothing_is_due() -> None:
+    async def scenario() -> None:
+        database = Database()
+        database.wait_ms = 8_300
+        hub = Hub(database.call)
+        polling = asyncio.get_running_loop().create_task(hub.run())
+        answer = hub.wait(ORDERS, 20, 0)
+        await asyncio.sleep(9.2)
+        assert [time for time, _ in database.looked] == pytest.approx([0.0, 1.0, 3.0])
+        assert database.spared == pytest.approx([2.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0])
+        database.ready = {ORDERS}  # a delay is over: nobody commits anything
+        assert await answer == Woken.FOR_MORE
+        assert asyncio.get_running_loop().time() == pytest.approx(10.0)
+        polling.cancel()
+
+    run(scenario())
+
+
+def test_a_queue_that_the_last_look_left_out_is_looked_at() -> None:
+    async def scenario() -> None:
+        database = Database()
+        hub = Hub(database.call)
+        polling = asyncio.get_running_loop().create_task(hub.run())
+        hub.wait(ORDERS, 20, 0)
+        await asyncio.sleep(1.5)
+        hub.wait(BILLS, 20, 1)
+        await asyncio.sleep(1)
+        assert sorted(database.looked[-1][1]) == [BILLS, ORDERS]
         polling.cancel()
 
     run(scenario())

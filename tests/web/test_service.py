@@ -53,8 +53,9 @@ def test_a_send_wakes_a_long_poll_of_another_process(database: Database, service
     """By NOTIFY alone: the shared look finds nothing here."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute(
-            "create or replace function queue.ready_queues(p_arns text[]) returns table (arn text) language sql "
-            "as $$ select null::text where false $$"
+            "create or replace function queue.look_at_queues(p_arns text[], p_seen text default null) "
+            "returns table (arn text, snapshot text, wait_ms int) language sql "
+            "as $$ select null::text, null::text, 0 $$"
         )
     with running_service(database.api_dsn) as other, ThreadPoolExecutor() as threads:
         sqs = service.sqs()

@@ -96,13 +96,15 @@ SETTINGS: Final = (
             "AWS. Beyond it a standard queue answers `OverLimit` to short polls, a FIFO queue hands out nothing. 0: no "
             "limit. Below 100,000 they are counted in every receive.", 0, 2_147_483_647),
     Setting("QUEUE_MAINTAIN_INTERVAL_MS", 2000, "ms", "Pause between two rounds of cleaning, which all "
-            "processes and functions share.", 1),
+            "processes and functions share. A process that found nothing to clean looks again after five times as "
+            "long.", 1),
     Setting("QUEUE_MOVE_INTERVAL_MS", 1000, "ms", "Pause between two looks of a process for message move tasks "
-            "to work on.", 1),
+            "to work on. Five times as long while there is none and LISTEN works; work on a new one begins within "
+            "one pause.", 1),
     Setting("QUEUE_HTTP_DELIVERY_ENABLED", True, "", "Deliver webhooks: POST messages to subscribed HTTP(S) "
             "endpoints, see [webhooks.md](webhooks.md)."),
     Setting("QUEUE_HTTP_DELIVERY_POLL_MS", 1000, "ms", "Longest pause between two looks of a process for webhooks "
-            "that are due. A publish ends the pause.", 10),
+            "that are due. Five times as long while there are none and LISTEN works. A publish ends the pause.", 10),
     Setting("QUEUE_HTTP_DELIVERY_TIMEOUT_SECS", 5, "seconds", "How long the endpoint of an event may take to answer, "
             "connecting included. For subscriptions of SNS topics it is 15, as on AWS.", 1, 15),
     Setting("QUEUE_HTTP_DELIVERY_BATCH_SIZE", 50, "webhooks", "Most webhooks that a process claims at once, and so "

@@ -39,7 +39,8 @@ DROP_QUEUE = Statement("queue.drop_queue", ("text",))
 PURGE_MESSAGES = Statement("queue.purge_messages", ("text", "int4"))
 
 # --- long polling ----------------------------------------------------------------------------------------------------
-WATCH_QUEUES = Statement("queue.watch_queues", ("text[]", "uuid"))
+WATCH_QUEUES = Statement("queue.watch_queues", ("text[]", "uuid", "int4[]"))
+LOOK_AT_QUEUES = Statement("queue.look_at_queues", ("text[]", "text"))
 READY_QUEUES = Statement("queue.ready_queues", ("text[]",))
 
 # --- the native REST API ---------------------------------------------------------------------------------------------

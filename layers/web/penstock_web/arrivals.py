@@ -11,9 +11,10 @@ from typing import Any, Protocol
 from penstock.effects import Row, Rows
 from penstock.statements import Statement
 
-from .hub import Hub, Waiter
+from .hub import Hub
 from .line import Call
 from .merging import deal, merged_call
+from .waiting import Waiter
 
 # Queues of one flush whose waiters are served with it. Each adds a receive to a transaction that holds shards.
 MOST_PARTIES = 3

@@ -16,6 +16,7 @@ from .batcher import Batcher
 from .hub import Hub
 from .metrics.meter import Meter
 from .pool import Pool
+from .waiting import Answer as WaitAnswer
 
 # What `queue.receive_messages` answers when there is nothing, for somebody who says how long to wait.
 EMPTY_LOOK: Row = (None, 0)
@@ -95,12 +96,9 @@ class Drive:
 
     async def merged(self, effect: Rows | Take) -> list[Row]:
         """The rows of an effect that may share its call, or need none."""
-        if self.handed is not None:
-            rows, self.handed = self.handed, None
-            self.arrived(effect, rows, 0.0)
-            return rows
-        if self.joins_a_line(effect):
-            return [EMPTY_LOOK]
+        at_once = self.at_once(effect)
+        if at_once is not None:
+            return at_once
         answer = self.world.batcher.submit(effect)
         started = perf_counter()
         try:
@@ -136,32 +134,48 @@ class Drive:
 
     async def waited(self, effect: Wait) -> Woken:
         """Whether to look again. Not counted as time of the request; ends when the client leaves."""
-        hub = self.world.hub
-        if self.ticket is None:
-            self.ticket = hub.ticket()
-        answer = hub.wait(effect.queue_arn, effect.seconds, self.ticket, self.missed, self.look)
+        answer = self.wait(effect)
         if self.stay is not None:
             self.stay.pause()
         try:
             woken = await answer
         except asyncio.CancelledError:
             if not answer.cancelled():
-                self._pass_on(effect.queue_arn, answer.result())
+                self.pass_on(effect.queue_arn, answer.result())
             raise
         finally:
             if self.stay is not None:
                 self.stay.resume()
+        return self.told(woken)
+
+    def told(self, woken: Woken | list[Row]) -> Woken:
+        """What the operation is told of the end of its wait. What it was handed is what its next look finds."""
         if isinstance(woken, list):
             self.handed = woken
             return Woken.FOR_ONE
         return woken
 
-    def _pass_on(self, queue_arn: str, woken: Woken | list[Row]) -> None:
+    def at_once(self, effect: Rows | Take) -> list[Row] | None:
+        """The rows without a call: what it was handed in its wait, or nothing, since it joins a line. None: call."""
+        rows, self.handed = self.handed, None
+        if rows is not None:
+            self.arrived(effect, rows, 0.0)
+            return rows
+        return [EMPTY_LOOK] if self.joins_a_line(effect) else None
+
+    def pass_on(self, queue_arn: str, woken: Woken | list[Row]) -> None:
         """It was this one's turn, who has left: the next one takes it."""
         if isinstance(woken, list):
             self.world.batcher.give_back(queue_arn, woken[1:])
         else:
             self.world.hub.wake(queue_arn, 1, woken)
+
+    def wait(self, effect: Wait) -> WaitAnswer:
+        """Why to look again, or what a look would find."""
+        hub = self.world.hub
+        if self.ticket is None:
+            self.ticket = hub.ticket()
+        return hub.wait(effect.queue_arn, effect.seconds, self.ticket, self.missed, self.look)
 
     async def rested(self, effect: Pause) -> bool:
         """Whether to go on: not when the process ends. Counted as little as a wait."""

@@ -2,8 +2,8 @@
 
     ShortcutProtocol ─► Exchange.start ─► HotPath.begin ─► operation ─► Batcher ─► HotPath's answer ─► transport
 
-An operation that needs only effects which are merged goes on in the callback of their answer. Whatever else it asks
-for, such as a long poll, is awaited in a task. To uvicorn an exchange is the connection's current cycle, which it
+An operation that needs only effects which are merged, or waits for messages, goes on in the callback of their answer.
+Whatever else it asks for is awaited in a task. To uvicorn an exchange is the connection's current cycle, which it
 tells about a lost connection and about the end of the process; to those who measure time it is a stay.
 """
 
@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from penstock.actions import UNREAD
 from penstock.context import HttpResponse
-from penstock.effects import Operation, Row, Rows, Take, Wake
+from penstock.effects import Operation, Row, Rows, Take, Wait, Wake, Woken
 from penstock.errors import RequestTimeout, ServiceUnavailable
 from penstock.gateway import Call, encode
 
 from .attendance import UNREAD as NOBODY_KNOWS
 from .attendance import Ended
-from .driver import EMPTY_LOOK, Drive
+from .driver import Drive
+from .waiting import Answer as WaitAnswer
 
 if TYPE_CHECKING:
     from .hot_path import HotPath
@@ -41,7 +42,8 @@ class Exchange:
         self._line = line
         self._paths = paths
         self._begun = perf_counter()
-        self._answer: Answer | None = None
+        self._answer: Answer | WaitAnswer | None = None
+        self._effect: Rows | Take | Wait
         self._task: asyncio.Task[Any] | None = None
         self._call: Call | None = None
         self._ended: Ended | None = None
@@ -67,8 +69,8 @@ class Exchange:
         paths.deadlines.add(self)
         self._step(None)
 
-    def _step(self, rows: list[Row] | None) -> None:
-        """Goes on with these rows, as far as it goes without waiting."""
+    def _step(self, rows: list[Row] | Woken | None) -> None:
+        """Goes on with what it asked for, as far as it goes without waiting."""
         drive, operation = self._drive, self._operation
         try:
             effect = operation.send(rows)
@@ -76,24 +78,44 @@ class Exchange:
                 if isinstance(effect, Wake):
                     drive.wake(effect)
                     effect = operation.send(None)
+                elif isinstance(effect, Wait):
+                    self._wait(effect)
+                    return
                 elif not isinstance(effect, (Rows, Take)):
                     drive.stay = self  # only here: the collector would have to free each request
                     self._task = asyncio.get_running_loop().create_task(drive.run(operation, effect))
                     self._task.add_done_callback(self._driven)
                     return
-                elif drive.joins_a_line(effect):
-                    effect = operation.send([EMPTY_LOOK])
+                elif (at_once := drive.at_once(effect)) is not None:
+                    effect = operation.send(at_once)
                 else:
-                    self._effect = effect
-                    self._asked = perf_counter()
-                    self._answer = drive.world.batcher.submit(effect)
-                    self._answer.add_done_callback(self._answered)
+                    self._submit(effect)
                     return
         except StopIteration as end:
             drive.ended()
             self._conclude(end.value)
         except Exception as error:  # noqa: BLE001 - every error has an answer
             self._fail(error)
+
+    def _submit(self, effect: Rows | Take) -> None:
+        self._effect = effect
+        self._asked = perf_counter()
+        answer = self._answer = self._drive.world.batcher.submit(effect)
+        answer.add_done_callback(self._answered)
+
+    def _wait(self, effect: Wait) -> None:
+        self._effect = effect
+        self.pause()
+        answer = self._answer = self._drive.wait(effect)
+        answer.add_done_callback(self._waited)
+
+    def _waited(self, answer: WaitAnswer) -> None:
+        self._answer = None
+        self.resume()
+        if answer.cancelled():
+            self._cut_short()
+        else:
+            self._step(self._drive.told(answer.result()))
 
     def _answered(self, answer: Answer) -> None:
         self._answer = None
@@ -103,7 +125,7 @@ class Exchange:
             self._fail(error)
         else:
             rows = answer.result()
-            self._drive.arrived(self._effect, rows, perf_counter() - self._asked)
+            self._drive.arrived(cast("Rows | Take", self._effect), rows, perf_counter() - self._asked)
             self._step(rows)
 
     def _driven(self, task: "asyncio.Task[Any]") -> None:
@@ -182,9 +204,13 @@ class Exchange:
         """Answers 503: uvicorn knows no task to cancel."""
         self.end(Ended.STOPPED)
 
-    def _leave(self, answer: Answer, reason: Ended) -> None:
-        if answer.done():  # and about to be written
-            if reason is Ended.LEFT:
-                self._drive.world.batcher.abandon(self._effect, answer)
-        elif reason is not Ended.LEFT or isinstance(self._effect, Take):
-            answer.cancel()
+    def _leave(self, answer: Answer | WaitAnswer, reason: Ended) -> None:
+        effect = self._effect
+        if not answer.done():
+            if reason is not Ended.LEFT or not isinstance(effect, Rows):
+                answer.cancel()
+        elif reason is Ended.LEFT:  # what is about to be written, or the turn to look, is for others
+            if isinstance(effect, Wait):
+                self._drive.pass_on(effect.queue_arn, cast("WaitAnswer", answer).result())
+            else:
+                self._drive.world.batcher.abandon(effect, cast("Answer", answer))

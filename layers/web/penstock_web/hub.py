@@ -1,4 +1,4 @@
-"""Where long polls wait: no connection and no task each, only a future and a timer.
+"""Where long polls wait: no connection, no task and no timer each, only a future.
 
     wait ──► first in line ──► claim: by a send in this process, which receives for those it claims (`arrivals`)
                                wake: by whatever else happens in this process, at once
@@ -24,14 +24,18 @@ from uuid import UUID, uuid4
 
 from penstock.effects import Row, Take, Woken
 from penstock.errors import AwsError
-from penstock.statements import READY_QUEUES, WATCH_QUEUES, Statement
+from penstock.statements import LOOK_AT_QUEUES, WATCH_QUEUES, Statement
+
+from .ends import Ends
+from .waiting import Answer, Queue, Sight, Waiter
 
 POLL_SECONDS = 1.0
-RENEW_SECONDS = 3.0  # a registration is good for five
+# A registration is good for five seconds. One that has not been used in three is followed by one for a minute.
+GOOD_SECONDS, RENEW_SECONDS = 5, 3.0
+QUIET_GOOD_SECONDS, QUIET_RENEW_SECONDS = 60, 50.0
 REGISTER_PAUSE_SECONDS = 0.02  # a busy queue registers at most 50 times a second
+SILENT_SECONDS = 1.0  # as long as what time makes visible may stay unseen by those who wait
 FRESH_SECONDS = 0.02  # so long an empty look at a FIFO queue is good for newcomers, too
-
-Answer = asyncio.Future[Woken | list[Row]]
 
 _log = logging.getLogger(__name__)
 
@@ -40,56 +44,6 @@ class Call(Protocol):
     """Calls one SQL function."""
 
     def __call__(self, statement: Statement, arguments: list[Any], /) -> Awaitable[list[Row]]: ...
-
-
-class Waiter:
-    """One request's wait. Tickets keep the order of arrival, also of those who come back from an empty look.
-
-    `look`: what it asked for in vain, if it may be asked together with others.
-    """
-
-    __slots__ = ("answer", "look", "ticket", "timer")
-
-    def __init__(self, ticket: int, answer: Answer, timer: asyncio.TimerHandle, look: Take | None) -> None:
-        self.ticket = ticket
-        self.answer = answer
-        self.timer = timer
-        self.look = look
-
-    def wake(self, woken: Woken = Woken.FOR_ONE) -> bool:
-        """Whether it could be told: it may just have left, or been served."""
-        if self.answer.done():
-            return False
-        self.answer.set_result(woken)
-        return True
-
-    def hand(self, rows: list[Row]) -> None:
-        """Gives it what it looked for: a header and messages."""
-        self.answer.set_result(rows)
-
-    def __lt__(self, other: "Waiter") -> bool:
-        return self.ticket < other.ticket
-
-
-class Queue:
-    """A queue that requests wait for (or did a moment ago). `current`: registered, or about to be.
-
-    `woken`: since then, a sender of this process woke somebody. `looked_at`: when somebody last began to wait because a
-    look was empty; `lines_up`: the next one who begins did not look. `missed`: the number of the last message that came
-    when nobody was in line.
-    """
-
-    __slots__ = ("arn", "current", "lines_up", "looked_at", "missed", "registered_at", "waiters", "woken")
-
-    def __init__(self, arn: str) -> None:
-        self.arn = arn
-        self.waiters: list[Waiter] = []
-        self.current = False
-        self.registered_at = float("-inf")
-        self.looked_at = float("-inf")
-        self.lines_up = False
-        self.missed = 0
-        self.woken = False
 
 
 class Hub:
@@ -109,6 +63,8 @@ class Hub:
         self._registrar: asyncio.Task[None] | None = None
         self._draining = False
         self._signals: dict[str, Callable[[], None]] = {}
+        self._sight = Sight()
+        self._ends = Ends()
         self.ticket: Callable[[], int] = count().__next__
 
     @property
@@ -123,17 +79,18 @@ class Hub:
         return queue is not None and bool(queue.waiters)
 
     def lines_up(self, queue_arn: str) -> bool:
-        """Whether a newcomer waits without a look, since others do already.
+        """Whether a newcomer waits without a look, since others do already, or did so a moment ago and in vain.
 
         On a FIFO queue only when the last look was a moment ago: a look passes over groups that others have locked, and
         of those that another process has set free nobody is told.
         """
         queue = self._queues.get(queue_arn)
-        if queue is None or not queue.waiters:
+        if queue is None:
             return False
+        now = asyncio.get_running_loop().time()
         if not queue_arn.endswith(".fifo"):
-            return True
-        queue.lines_up = asyncio.get_running_loop().time() - queue.looked_at < FRESH_SECONDS
+            return bool(queue.waiters) or now < queue.silent_until
+        queue.lines_up = bool(queue.waiters) and now - queue.looked_at < FRESH_SECONDS
         return queue.lines_up
 
     def wait(
@@ -157,11 +114,21 @@ class Hub:
         if not queue.lines_up:
             queue.looked_at = loop.time()
         queue.lines_up = False
-        waiter = Waiter(ticket, answer, loop.call_later(seconds, _answer, answer, Woken.NOT), look)
-        answer.add_done_callback(partial(_leave, queue, waiter))
+        waiter = Waiter(ticket, answer, look)
+        waiter.end = self._ends.add(seconds, waiter.over)
+        answer.add_done_callback(partial(self._leave, queue, waiter))
         insort(queue.waiters, waiter)
         self._want(queue)
         return answer
+
+    def _leave(self, queue: Queue, waiter: Waiter, answer: Answer) -> None:
+        """However the wait ended: the waiter is not in line any more."""
+        if waiter.end is not None:
+            self._ends.remove(waiter.end, waiter.over)
+        if waiter in queue.waiters:
+            queue.waiters.remove(waiter)
+        if queue.current and self.hears and not answer.cancelled() and answer.result() == Woken.NOT:
+            queue.silent_until = asyncio.get_running_loop().time() + SILENT_SECONDS
 
     def on_wake(self, name: str, signal: Callable[[], None]) -> None:
         """`signal` is called whenever `name`, which is no queue, is woken or notified."""
@@ -172,6 +139,8 @@ class Hub:
         if queue_arn in self._signals:
             self._signals[queue_arn]()
         queue = self._queues.get(queue_arn)
+        if queue is not None:
+            queue.silent_until = float("-inf")
         while queue is not None and queue.waiters and number > 0:
             queue.woken = queue.woken or woken == Woken.FOR_ONE
             number -= queue.waiters.pop(0).wake(woken)
@@ -198,7 +167,8 @@ class Hub:
                 or look.visibility_seconds != first.visibility_seconds
             ):
                 break
-            waiter.timer.cancel()
+            if waiter.end is not None:
+                self._ends.remove(waiter.end, waiter.over)
             claimed.append(waiter)
             messages -= look.count
         del queue.waiters[: len(claimed)]
@@ -224,7 +194,8 @@ class Hub:
             self._signals[queue_arn]()
         queue = self._queues.get(queue_arn)
         if queue is not None:
-            queue.current = False
+            queue.current = queue.quiet = False
+            queue.silent_until = float("-inf")
             if not queue.woken:
                 self.wake(queue_arn, 1, Woken.FOR_MORE)
             if queue.waiters:
@@ -234,8 +205,10 @@ class Hub:
         """Notifications may have been missed: register afresh for every queue, and look. The workers look, too."""
         for signal in self._signals.values():
             signal()
+        self._sight = Sight()
         for queue in self._queues.values():
-            queue.current = False
+            queue.current = queue.quiet = False
+            queue.silent_until = float("-inf")
             if queue.waiters:
                 self._want(queue)
 
@@ -268,11 +241,13 @@ class Hub:
         now = asyncio.get_running_loop().time()
         for queue in queues:
             queue.registered_at = now
+            queue.renew_at = now + (QUIET_RENEW_SECONDS if queue.quiet else RENEW_SECONDS)
             queue.woken = False
         arns = [queue.arn for queue in queues]
+        seconds = [QUIET_GOOD_SECONDS if queue.quiet else GOOD_SECONDS for queue in queues]
         try:
-            await self._call(WATCH_QUEUES, [arns, self._watcher])
-            await self._look(arns)
+            await self._call(WATCH_QUEUES, [arns, self._watcher, seconds])
+            self._found(await self._call(LOOK_AT_QUEUES, [arns, None]))
         except Exception as error:  # noqa: BLE001 - long polls live by the shared look until it works again
             if not isinstance(error, AwsError):
                 _log.exception("long polls could not register")
@@ -280,8 +255,18 @@ class Hub:
                 queue.current = False
 
     # --- looking -----------------------------------------------------------------------------------------------------
-    async def _look(self, arns: list[str]) -> None:
-        for (arn,) in await self._call(READY_QUEUES, [arns]):
+    async def _look(self, arns: list[str], now: float) -> None:
+        """Nobody is looked for while nothing was committed and nothing is due: a thirtieth of the work."""
+        sight = self._sight
+        seen = sight.snapshot if sight.covers(arns, now) else None
+        rows = await self._call(LOOK_AT_QUEUES, [arns, seen])
+        if rows:
+            _, snapshot, wait_ms = rows[-1]
+            sight.set(arns, snapshot, now + wait_ms / 1000)
+            self._found(rows)
+
+    def _found(self, rows: list[Row]) -> None:
+        for arn, *_ in rows[:-1]:
             self.wake(arn, 1, Woken.FOR_MORE)
 
     async def poll(self) -> None:
@@ -292,16 +277,16 @@ class Hub:
         now = asyncio.get_running_loop().time()
         waited: list[str] = []
         for queue in list(self._queues.values()):
-            if now - queue.registered_at < RENEW_SECONDS and queue.current:
+            if now < queue.renew_at and queue.current:
                 if queue.waiters:
                     waited.append(queue.arn)
             elif queue.waiters:
-                queue.current = False
+                queue.quiet, queue.current = queue.current, False
                 self._want(queue)
             else:
                 del self._queues[queue.arn]
         if waited:
-            await self._look(waited)
+            await self._look(waited, now)
 
     async def run(self) -> None:
         """Polls each second, until it is cancelled."""
@@ -319,15 +304,3 @@ def still_wanted(queue: Queue) -> bool:
     """Somebody waits still; else the queue registers when the next one comes."""
     queue.current = bool(queue.waiters)
     return queue.current
-
-
-def _answer(answer: Answer, value: Woken) -> None:
-    if not answer.done():
-        answer.set_result(value)
-
-
-def _leave(queue: Queue, waiter: Waiter, _answer: Answer) -> None:
-    """However the wait ended: the waiter is not in line any more."""
-    waiter.timer.cancel()
-    if waiter in queue.waiters:
-        queue.waiters.remove(waiter)

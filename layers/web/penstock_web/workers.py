@@ -36,6 +36,8 @@ SETTLE_SECONDS = 0.4
 FAILURE_PAUSE_SECONDS = 1.0
 # A worker that is notified of what there is to do looks by itself so many times less often.
 NOTIFIED_TIMES = 5
+# After a round that found nothing to clean, the next one may come so many times later.
+NOTHING_TIMES = 5
 
 _log = logging.getLogger(__name__)
 
@@ -127,6 +129,8 @@ class DeliveryWorker(Worker):
         self._deliverer = Deliverer(uuid4(), LONGEST_DELIVERY_RUN_SECONDS, observer=observer, tracer=tracer)
         pause_seconds = settings.queue_http_delivery_poll_ms / 1000
         super().__init__("deliver", self._deliverer.run_once, settings, pause_seconds, meter)
+        self._hub = hub
+        self._quiet_looks = 0
         hub.on_wake(WEBHOOKS, self.wake)
 
     def stop(self) -> None:
@@ -138,7 +142,13 @@ class DeliveryWorker(Worker):
 
     def wake(self) -> None:
         super().wake()
+        self._quiet_looks = 0
         self._deliverer.wake()
+
+    def _pause_now(self) -> float:
+        """Long once it looked, in vain, while it was registered: the first look in vain registers it."""
+        self._quiet_looks += 1
+        return longest_pause(self._pause_seconds, self._hub) if self._quiet_looks > 2 else self._pause_seconds
 
 
 class FiringWorker(Worker):
@@ -169,6 +179,46 @@ class FiringWorker(Worker):
         return longest if wait_ms is None else min(longest, wait_ms / 1000)
 
 
+class MovingWorker(Worker):
+    """The worker for message move tasks. The start of one, here or in another process, wakes it a pause later.
+
+    Not at once: a small task would be over before its caller can list or cancel it.
+    """
+
+    def __init__(self, settings: Settings, hub: Hub, meter: Meter) -> None:
+        super().__init__("move", self._move, settings, settings.queue_move_interval_ms / 1000, meter)
+        self._hub = hub
+        self._found = False
+        hub.on_wake(move.MOVE_TASKS, self._wake_soon)
+
+    def _wake_soon(self) -> None:
+        asyncio.get_running_loop().call_later(self._pause_seconds, self.wake)
+
+    def _move(self, settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
+        counts = move.run_once(settings, connection)
+        self._found = counts["steps"] > 0
+        return counts
+
+    def _pause_now(self) -> float:
+        return self._pause_seconds if self._found else longest_pause(self._pause_seconds, self._hub)
+
+
+class MaintainingWorker(Worker):
+    """The worker that cleans. A round that finds nothing to clean is followed by a longer pause."""
+
+    def __init__(self, settings: Settings, meter: Meter) -> None:
+        self._maintainer = Maintainer()
+        super().__init__(
+            "maintain", self._maintain, settings, settings.queue_maintain_interval_ms / 1000, meter
+        )
+
+    def _maintain(self, settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
+        return self._maintainer.run_once(settings, Calls(connection))
+
+    def _pause_now(self) -> float:
+        return self._pause_seconds * (NOTHING_TIMES if self._maintainer.found_nothing else 1)
+
+
 def longest_pause(seconds: float, hub: Hub) -> float:
     """Between two looks of a worker that NOTIFY wakes; `seconds` if none may arrive."""
     return seconds * NOTIFIED_TIMES if hub.hears else seconds
@@ -194,19 +244,12 @@ def workers(settings: Settings, hub: Hub, meter: Meter, tracer: Tracer | None = 
     """Every worker of the container."""
     delivery = [DeliveryWorker(settings, hub, meter, tracer)] if settings.queue_http_delivery_enabled else []
     firing = [FiringWorker(settings, hub, meter, tracer)] if settings.queue_schedule_enabled else []
-    maintain_seconds = settings.queue_maintain_interval_ms / 1000
-    move_seconds = settings.queue_move_interval_ms / 1000
-    maintainer = Maintainer()
-
-    def maintain(settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
-        return maintainer.run_once(settings, Calls(connection))
-
     # A round's pause is kept in the database; looking twice as often keeps rounds near it, whoever began the last.
     measure_seconds = settings.queue_metrics_interval_ms / 2000
     return [
         *delivery,
         *firing,
-        Worker("maintain", maintain, settings, maintain_seconds, meter),
-        Worker("move", move.run_once, settings, move_seconds, meter),
+        MaintainingWorker(settings, meter),
+        MovingWorker(settings, hub, meter),
         Worker("measure", _measure, settings, measure_seconds, meter),
     ]

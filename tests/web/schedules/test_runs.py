@@ -52,7 +52,8 @@ def test_a_run_wakes_who_waits(http: httpx.Client, service: Service, database: D
     with ThreadPoolExecutor(1) as pool, service.http() as other:
         polling = pool.submit(receive, other, "orders", wait=20)
         until_row(
-            database.dsn, "select from pg_stat_activity where query like 'select * from queue.ready_queues%'"
+            database.dsn,
+            "select from pg_stat_activity where query like 'select * from queue.look_at_queues%'",
         )
         http.post("/v1/schedules/nightly/runs").raise_for_status()
         assert [message["message"] for message in polling.result()] == [{"do": "it"}]

@@ -39,23 +39,29 @@ INSTALLATION = 0
 
 
 class Maintainer:
-    """The worker of one process, which runs often: not each round is for what belongs to no queue."""
+    """The worker of one process, which runs often: not each round is for what belongs to no queue.
+
+    `found_nothing`: in the queues that the last run looked at, and of what belongs to none, nothing was left to clean.
+    """
 
     def __init__(self) -> None:
         self._installation_at = float("-inf")
+        self.found_nothing = False
 
     def run_once(self, settings: Settings, connection: "Calls") -> Counts:
         """One bounded run; each call is a transaction. Raises what calls raise; what was done before stays done."""
         deadline = monotonic() + LONGEST_RUN_SECONDS
         options = ("maintain", QUEUES_A_LOOK, settings.queue_maintain_interval_ms)
         counts = {"queues": 0, "messages": 0, "rows": 0, "analyzed": 0, "emptied": 0}
+        self.found_nothing = True
         while monotonic() < deadline and (due := connection.call(NEXT_QUEUES, options)):
             queue_ids = [queue_id for (queue_id,) in due]
             if INSTALLATION in queue_ids:
                 self._maintain_installation(settings, connection, counts)
                 queue_ids.remove(INSTALLATION)
             counts["queues"] += len(queue_ids)
-            counts["messages"] += _maintain_queues(connection, queue_ids)
+            counts["messages"] += self._maintain_queues(connection, queue_ids)
+        self.found_nothing = self.found_nothing and not counts["rows"]
         return counts
 
     def _maintain_installation(self, settings: Settings, connection: "Calls", counts: dict[str, int]) -> None:
@@ -67,15 +73,15 @@ class Maintainer:
             counts["emptied"] += number(connection, GIVE_BACK_SPACE)
             self._installation_at = now + (0 if rows else INSTALLATION_SECONDS)
 
+    def _maintain_queues(self, connection: "Calls", queue_ids: list[int]) -> int:
+        remains = connection.call(QUEUES_WITH_REMAINS, (queue_ids,)) if queue_ids else []
+        self.found_nothing = self.found_nothing and not remains
+        return sum(number(connection, MAINTAIN_QUEUE, queue_id) for (queue_id,) in remains)
+
 
 def run_once(settings: Settings, connection: "Calls") -> Counts:
     """One bounded run, for functions."""
     return Maintainer().run_once(settings, connection)
-
-
-def _maintain_queues(connection: "Calls", queue_ids: list[int]) -> int:
-    remains = connection.call(QUEUES_WITH_REMAINS, (queue_ids,)) if queue_ids else []
-    return sum(number(connection, MAINTAIN_QUEUE, queue_id) for (queue_id,) in remains)
 
 
 def _clean_installation(settings: Settings, connection: "Calls") -> int:

@@ -15,6 +15,8 @@ from ..statements import RUN_MOVE_TASK, RUNNING_MOVE_TASKS
 from . import Counts
 
 LONGEST_RUN_SECONDS = 1.5
+MOVE_TASKS = "move-tasks"
+"""What NOTIFY calls the tasks in place of a queue's ARN (see queue.start_move_task)."""
 MESSAGES_A_STEP = 100
 PAUSE_SECONDS = 0.1
 """When nothing can move right now: the rate of every task is used up, or others hold the messages."""
