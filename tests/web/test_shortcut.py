@@ -10,7 +10,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from penstock.context import Environment
-from penstock.effects import Row
+from penstock.effects import Row, Woken
 from penstock.receipt import Receipts
 from penstock.settings import Settings
 from penstock.statements import CHANGE_VISIBILITIES, RECEIVE_MESSAGES, Statement
@@ -19,7 +19,7 @@ from penstock_web.hot_path import HotPath
 from penstock_web.shortcut import ShortcutProtocol
 from tests.web.clock import run, settle
 from tests.web.fake_database import FakeDatabase
-from tests.web.fake_queue import HEADER, message
+from tests.web.fake_queue import HEADER, ORDERS, message
 from tests.web.test_driver import world_on
 
 KEEP_ALIVE_SECONDS = 75
@@ -275,10 +275,26 @@ def test_a_long_poll_ends_when_its_client_leaves() -> None:
     async def scenario(connection: Connection) -> None:
         await connection.say(request("ReceiveMessage", WaitTimeSeconds=20))
         hub = connection.application.world.hub
-        assert hub.is_waited_for("arn:aws:sqs:us-east-1:000000000000:orders")
+        assert hub.is_waited_for(ORDERS)
         connection.protocol.connection_lost(None)
         await settle()
-        assert not hub.is_waited_for("arn:aws:sqs:us-east-1:000000000000:orders")
+        assert not hub.is_waited_for(ORDERS)
+
+    on_a_connection(scenario, reply=lambda *_: [HEADER])
+
+
+def test_who_leaves_when_it_is_its_turn_does_not_look() -> None:
+    """The connection is lost after a message came and before the request goes on: it is for the next one."""
+
+    async def scenario(connection: Connection) -> None:
+        await connection.say(request("ReceiveMessage", WaitTimeSeconds=20))
+        hub = connection.application.world.hub
+        second = hub.wait(ORDERS, 20, hub.ticket())
+        hub.wake(ORDERS, 1)
+        connection.protocol.connection_lost(None)
+        await settle()
+        assert second.result() == Woken.FOR_ONE
+        assert connection.calls == [RECEIVE_MESSAGES]
 
     on_a_connection(scenario, reply=lambda *_: [HEADER])
 

@@ -112,7 +112,7 @@ class Exchange:
     def _waited(self, answer: WaitAnswer) -> None:
         self._answer = None
         self.resume()
-        if answer.cancelled():
+        if answer.cancelled() or self._ended is Ended.LEFT:  # nobody is there to look for
             self._cut_short()
         else:
             self._step(self._drive.told(answer.result()))
