@@ -1304,6 +1304,10 @@ function queue.metrics(p_name text)
     returns TABLE(queue_name text, queue_length bigint, visible bigint, in_flight bigint, delayed bigint, newest_msg_age_sec bigint, oldest_msg_age_sec bigint, total_messages bigint, scrape_time timestamp with time zone)
     language plpgsql stable;
 
+function queue.move_cursors()
+    returns integer
+    language plpgsql;
+
 function queue.move_group(p_queue_id integer, p_group_key bigint, p_group_id text, p_limit integer, p_destination text, p_target_arn text)
     returns integer
     language plpgsql;
