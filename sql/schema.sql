@@ -1032,6 +1032,10 @@ function queue.end_of_change(p_local timestamp without time zone, p_zone text)
     returns timestamp without time zone
     language plpgsql stable;
 
+function queue.end_of_leases(p_queue_id integer, p_shard integer, p_low bigint, p_most bigint)
+    returns bigint
+    language plpgsql stable;
+
 function queue.epoch_ms(p_at timestamp with time zone)
     returns bigint
     language sql stable;
@@ -1060,7 +1064,7 @@ function queue.failure_text(p_sqlstate text, p_message text)
     returns text
     language sql immutable;
 
-function queue.fan_out(p_topic queue.topic, p_entries queue.publication[])
+function queue.fan_out(p_topic queue.topic, p_entries queue.publication[], p_enveloped boolean)
     returns void
     language plpgsql;
 
@@ -1132,10 +1136,6 @@ function queue.groups_in_flight(p_queue_id integer, p_shards integer, p_now time
     returns TABLE(group_id text, messages bigint, seconds double precision)
     language sql stable;
 
-function queue.hand_out(p_queue_id integer, p_shard integer, p_ids bigint[], p_now timestamp with time zone, p_visibility interval)
-    returns SETOF queue.delivery
-    language sql;
-
 function queue.hide_message(p_queue_id integer, p_shard integer, p_pos bigint, p_id bigint, p_receive_count integer, p_visible_at timestamp with time zone)
     returns boolean
     language plpgsql;
@@ -1175,6 +1175,10 @@ function queue.key_passes(p_key jsonb, p_values jsonb)
 function queue.keys_cohere(p_keys jsonb, p_members integer[], p_depth integer, p_node jsonb)
     returns boolean
     language plpgsql immutable;
+
+function queue.lease_again(p_lease queue.lease, p_want integer, p_now timestamp with time zone, p_visibility interval)
+    returns SETOF queue.delivery
+    language plpgsql;
 
 function queue.like_any(p_text text, p_patterns jsonb)
     returns boolean
@@ -1303,6 +1307,10 @@ function queue.message_state(p_visible_at timestamp with time zone, p_receive_co
 function queue.metrics(p_name text)
     returns TABLE(queue_name text, queue_length bigint, visible bigint, in_flight bigint, delayed bigint, newest_msg_age_sec bigint, oldest_msg_age_sec bigint, total_messages bigint, scrape_time timestamp with time zone)
     language plpgsql stable;
+
+function queue.move_cursors()
+    returns integer
+    language plpgsql;
 
 function queue.move_group(p_queue_id integer, p_group_key bigint, p_group_id text, p_limit integer, p_destination text, p_target_arn text)
     returns integer
@@ -1744,7 +1752,7 @@ function queue.tag_topic(p_arn text, p_tags jsonb, p_limit integer)
     returns TABLE(error text)
     language plpgsql;
 
-function queue.take_deferred(p_queue_id integer, p_max integer, p_begun timestamp with time zone, p_visibility interval)
+function queue.take_deferred(p_queue_id integer, p_max integer, p_lease_size integer, p_begun timestamp with time zone, p_visibility interval)
     returns SETOF queue.delivery
     language plpgsql;
 
@@ -1760,7 +1768,7 @@ function queue.take_log(p_queue_id integer, p_shards integer, p_max integer, p_l
     returns SETOF queue.delivery
     language plpgsql;
 
-function queue.take_quiet(p_queue_id integer, p_shard integer, p_pos bigint, p_max integer, p_now timestamp with time zone, p_visibility interval, p_watermark timestamp with time zone, p_low bigint, p_noisy text[])
+function queue.take_quiet(p_queue_id integer, p_shard integer, p_pos bigint, p_max integer, p_lease_size integer, p_now timestamp with time zone, p_visibility interval, p_watermark timestamp with time zone, p_low bigint, p_noisy text[])
     returns SETOF queue.delivery
     language plpgsql;
 

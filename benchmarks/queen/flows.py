@@ -39,14 +39,19 @@ class Application:
 
 
 def produce(app: Application, owner: int) -> Flow:
-    """One writer for its sessions. A batch is due when its last message is; a late batch is sent at once."""
+    """A batch is due when its last message is; a late batch is sent at once.
+
+    Of FIFO groups each has one writer, which keeps its order; tenants of a fair queue are written for by all.
+    """
     profile, dice = app.profile, random.Random(owner)
-    ranks = range(1 + owner, profile.sessions + 1, profile.producers)
+    ordered = profile.groups == "fifo"
+    ranks = range(1 + owner if ordered else 1, profile.sessions + 1, profile.producers if ordered else 1)
     zipf, at = Zipf(ranks, profile.sessions, profile.skew), perf_counter()
+    share = zipf.share if ordered else 1 / profile.producers
     while app.pushing:
         letters: list[tuple[int, int, float]] = []
         for _ in range(BATCH):
-            at += dice.expovariate(app.rate * zipf.share)
+            at += dice.expovariate(app.rate * share)
             session = zipf.draw(dice)
             letters.append((session, app.ledger.number(session), at))
         bodies = [(s, letter_of(s, n, due, dice.randint(*profile.payload_bytes))) for s, n, due in letters]

@@ -1,5 +1,6 @@
 -- queue.clean_shard(queue, shard, low, pos): deletes everything of a shard above p_low that is done, up to the first
 -- message that is not, and records it in the history. Returns up to where the shard is clean now.
+-- Leases are cleaned whole. Those of one receive that passed noisy tenants over overlap, and go together (take_quiet).
 -- The caller is the shard's reader and writes the result into the cursor's `low`. The cursor's own row (p_pos) stays,
 -- also when its messages are cleaned: then `low` is p_pos, and the row goes with the next cleaning.
 -- At most 20,000 ids a call, or one lease when it covers more. Index: lease_pkey, log_pkey.
@@ -10,21 +11,14 @@ declare
     v_low bigint;
     v_open bigint;
 begin
-    select x.ids[1] - 1 into v_open from queue.lease x
-    where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > p_low and x.pos <= p_pos and x.ids <> '{}'
-    order by x.pos limit 1;
+    select min(o.id) - 1 into v_open from (     -- those that overlap the first open one are among the next 200
+        select x.ids[1] as id from queue.lease x
+        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > p_low and x.pos <= p_pos and x.ids <> '{}'
+        order by x.pos limit 200) o;
     if p_pos - v_open > 40000 / (select q.shards from queue.queues q where q.queue_id = p_queue_id) then
         perform queue.watch_in_flight(p_queue_id, true);
     end if;
-    -- Leases are disjoint ranges, so the lowest open one has the lowest open ids; only whole leases are cleaned.
-    v_open := coalesce(v_open, p_pos);
-    select coalesce(
-        (select max(x.pos) from queue.lease x
-         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > p_low
-            and x.pos <= least(v_open, p_low + 20000)),
-        (select min(x.pos) from queue.lease x
-         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > p_low and x.pos <= v_open))
-    into v_low;
+    v_low := queue.end_of_leases(p_queue_id, p_shard, p_low, coalesce(v_open, p_pos));
     if v_low is null then
         return p_low;
     end if;

@@ -7,7 +7,6 @@ returns bigint[]
 language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
-    v_ids bigint[];
     v_hit bigint[];
 begin
     update queue.lease x set ids = '{}', done_at = v_now
@@ -16,19 +15,16 @@ begin
     if found then                       -- the usual case: everything that was received together
         v_hit := p_ids;
     else
-        select x.ids into v_ids from queue.lease x
+        update queue.lease x
+        set ids = array(select i from unnest(x.ids) i where i <> all (p_ids)),
+            gone = x.gone || array(select i from unnest(x.ids) i where i = any (p_ids)),
+            gone_at = x.gone_at || array(select v_now from unnest(x.ids) i where i = any (p_ids)),
+            done_at = case when x.ids <@ p_ids then v_now end
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = p_pos and x.receive_count = p_receive_count
             and x.ids && p_ids          -- a lease that is done stays unlocked: the cleaning must not wait for it
-        for update;
-        v_hit := array(select i from unnest(v_ids) i where i = any (p_ids));
-        if v_hit <> '{}' then
-            v_ids := array(select i from unnest(v_ids) i where i <> all (v_hit));
-            update queue.lease x
-            set ids = v_ids, gone = x.gone || v_hit,
-                gone_at = x.gone_at || array_fill(v_now, array[cardinality(v_hit)]),
-                done_at = case when v_ids = '{}' then v_now end
-            where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = p_pos;
-        end if;
+        returning array(
+            select u.id from unnest(x.gone, x.gone_at) u(id, at) where u.at = v_now and u.id = any (p_ids)) into v_hit;
+        v_hit := coalesce(v_hit, '{}');
     end if;
     if p_archives and v_hit <> '{}' then
         insert into queue.archive (queue_id, public_id, message_id, sent_at, receive_count, body, attributes, system)

@@ -18,8 +18,10 @@ begin
         return false;
     end if;
     for v_look in 1 .. 3 loop       -- it may be received, and so change its lease, between the look and the lock
-        select x.pos, x.receive_count into v_lease from queue.lease x
-        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos >= p_id order by x.pos limit 1;
+        select n.pos, n.receive_count into v_lease from (
+            select x.pos, x.receive_count, x.ids from queue.lease x
+            where x.queue_id = p_queue_id and x.shard = p_shard and x.pos >= p_id order by x.pos limit 200) n
+        order by p_id = any (n.ids) desc, n.pos limit 1;        -- leases may overlap (take_quiet)
         if not found then
             return queue.pluck_fresh(p_queue_id, p_shard, p_id, null, p_archives, p_keeps_history);
         end if;

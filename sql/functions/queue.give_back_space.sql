@@ -1,12 +1,14 @@
 -- queue.give_back_space(): gives the files of one table's indexes and long values back that vacuum has emptied and cannot
 -- cut off: 256 KB or more of them, while the table itself has no page left. Nobody can see a row of such a table, however
 -- old a snapshot is: vacuum has removed them for all. Returns tables, 0 or 1. Runs as its owner, who owns the tables.
+-- Before that it makes room at the end of queue.lease (move_cursors).
 -- Locks: access exclusive on the table, never waited for, until commit: some milliseconds. Called by: the worker `maintain`.
 create or replace function queue.give_back_space() returns int
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     v_table regclass;
 begin
+    perform queue.move_cursors();
     select c.oid into v_table
     from pg_class c left join pg_class l on l.oid = c.reltoastrelid
     where c.relnamespace = 'queue'::regnamespace and c.relkind = 'r' and not c.relispartition and c.relpages = 0

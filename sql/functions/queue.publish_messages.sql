@@ -4,10 +4,11 @@
 --   header); message attributes as SQS keeps them and their size in bytes; what filter policies compare, of the
 --   attributes and of the body; group, deduplication id, subject; p_bytes: what all messages of its request have
 --   together, of messages and attributes, which the topic's MaximumMessageSize limits (262,144 by default; source:
---   PublishBatch, API reference). Then the topic's ARN and with which version the envelopes were signed.
+--   PublishBatch, API reference). Then the topic's ARN and with which version the envelopes were signed; `none`: contents
+--   have no envelope, which will do where all subscriptions are queues with raw delivery.
 -- Returns a row a message: n, message_id and sequence_number (FIFO; a duplicate's are the original's), error (NotFound,
 --   OtherSignatureVersion: these for all of them, and nothing is stored; MessageTooLong, DeduplicationIdRequired) and
---   detail.
+--   detail: what is wanted instead; of a message that was stored, `none` if no envelope was wanted.
 -- Locks: FIFO: the topic's, or its groups', until commit: subscribers get messages in the order of their numbers. Then
 --   those of send_messages, queue by queue in the order of their ARNs.
 -- Called by: Publish, PublishBatch (those of concurrent requests together).
@@ -24,11 +25,16 @@ declare
     v_most_bytes int;
     v_entries queue.publication[];
     v_error text;
+    v_bare boolean;     -- nobody wants an envelope
 begin
     perform set_config('queue.watcher', '', true);      -- who publishes does not know whom to wake
     select * into v_topic from queue.topic t where t.arn = p_topic;
+    v_bare := not exists (
+        select from queue.subscription s
+        where s.topic_id = v_topic.topic_id and s.confirmed and not (s.raw and s.protocol = 'sqs'));
     v_error := case
         when v_topic.topic_id is null then 'NotFound'
+        when p_signature_version = 'none' and v_bare then null
         when v_topic.signature_version <> p_signature_version then 'OtherSignatureVersion' end;
     if v_error is not null then
         return query
@@ -50,12 +56,14 @@ begin
         v_entries := queue.number_publications(v_topic, v_entries);
     end if;
     if exists (select from unnest(v_entries) e where e.error is not null) then
-        perform queue.fan_out(v_topic, array(select e from unnest(v_entries) e where e.error is null));
+        perform queue.fan_out(v_topic, array(select e from unnest(v_entries) e where e.error is null),
+            p_signature_version <> 'none');
     else
-        perform queue.fan_out(v_topic, v_entries);
+        perform queue.fan_out(v_topic, v_entries, p_signature_version <> 'none');
     end if;
     return query
-    select e.n, e.message_id::text, e.sequence_number, nullif(e.error, 'Duplicate'), null::text
+    select e.n, e.message_id::text, e.sequence_number, nullif(e.error, 'Duplicate'),
+        case when v_bare and p_signature_version <> 'none' then 'none' end
     from unnest(v_entries) e
     union all
     select u.n::int, null, null, 'MessageTooLong', v_most_bytes::text

@@ -48,11 +48,14 @@ begin
     if p_async_commit then
         set local synchronous_commit = off;
     end if;
-    if random() < 0.1 and exists (      -- a tenant that was passed over for long has every tenth receive, not none
+    -- A tenant that was passed over for long has every tenth receive, not none. With a timeout of 0, which would show
+    -- its messages to the rest of this receive, it is served last, as ever.
+    if random() < 0.1 and v_visibility > interval '0' and exists (
         select from queue.deferred d
         where d.queue_id = v_queue.queue_id and d.deferred_at < v_now - interval '10 seconds')
     then
-        return query select * from queue.take_deferred(v_queue.queue_id, v_want, v_now, v_visibility);
+        return query select * from queue.take_deferred(v_queue.queue_id, v_want, p_lease_size, v_now,
+            v_visibility);
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
     end if;
@@ -72,6 +75,7 @@ begin
         v_want := v_want - v_rows;
     end if;
     if v_want > 0 and exists (select from queue.deferred d where d.queue_id = v_queue.queue_id) then
-        return query select * from queue.take_deferred(v_queue.queue_id, v_want, v_now, v_visibility);
+        return query select * from queue.take_deferred(v_queue.queue_id, v_want, p_lease_size, v_now,
+            v_visibility);
     end if;
 end $$;

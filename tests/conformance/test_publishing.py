@@ -224,14 +224,21 @@ def test_a_fifo_queue_under_a_standard_topic(sns: Sns) -> None:
 
 
 # --- what cannot be delivered ----------------------------------------------------------------------------------------
-def test_a_queue_that_is_gone(sns: Sns) -> None:
-    """Others get the message; it goes to the subscription's dead-letter queue."""
+@pytest.mark.parametrize("raw", ["false", "true"])
+def test_a_queue_that_is_gone(sns: Sns, raw: str) -> None:
+    """Others get the messages; they go to the subscription's dead-letter queue."""
     topic, dead = sns.create(), sns.sqs.create()
-    gone, _ = sns.queue(topic, RedrivePolicy=json.dumps({"deadLetterTargetArn": sns.sqs.arn(dead)}))
-    there, _ = sns.queue(topic)
+    policy = json.dumps({"deadLetterTargetArn": sns.sqs.arn(dead)})
+    gone, _ = sns.queue(topic, RedrivePolicy=policy, RawMessageDelivery=raw)
+    there, _ = sns.queue(topic, RawMessageDelivery=raw)
     sns.sqs.client.delete_queue(QueueUrl=gone)
-    sns.publish(topic, "m")
-    assert sns.notification(there)["Message"] == sns.notification(dead)["Message"] == "m"
+    for text in ("first", "second"):
+        sns.publish(topic, text)
+    for url in (there, dead):
+        bodies = [message["Body"] for message in sns.sqs.receive(url, 2)]
+        if raw == "false":
+            bodies = [json.loads(body)["Message"] for body in bodies]
+        assert sorted(bodies) == ["first", "second"]
 
 
 def test_raw_with_more_than_ten_attributes(sns: Sns) -> None:

@@ -126,3 +126,55 @@ def test_the_certificate_may_be_said_to_be_at_a_host_of_aws(sns: Sns) -> None:
     assert (at.scheme, at.netloc) == ("https", "sns.us-east-1.amazonaws.com")
     verify({**message, "SigningCertURL": there.sqs.endpoint_url + at.path})
     assert message["UnsubscribeURL"].startswith(f"{there.sqs.endpoint_url}/?Action=Unsubscribe&")
+
+
+# --- where nobody wants a signature ----------------------------------------------------------------------------------
+def test_a_subscription_that_wants_envelopes_gets_signed_ones_at_once(sns: Sns) -> None:
+    """Raw delivery to queues has no envelope; a process that knows a topic as such learns what has changed."""
+    topic = sns.create(SignatureVersion="2")
+    url, arn = sns.queue(topic, RawMessageDelivery="true")
+    for _ in range(3):
+        sns.publish(topic, "raw")
+        assert sns.sqs.one(url)["Body"] == "raw"
+    for raw in ("false", "true", "false"):
+        sns.client.set_subscription_attributes(
+            SubscriptionArn=arn, AttributeName="RawMessageDelivery", AttributeValue=raw
+        )
+        sns.publish(topic, raw)
+        (found,) = sns.sqs.receive(url, 1)
+        sns.sqs.delete(url, found)
+        if raw == "true":
+            assert found["Body"] == raw
+        else:
+            verify(json.loads(found["Body"]))
+    another, _ = sns.queue(topic)
+    sns.publish(topic, "both")
+    verify(sns.notification(another))
+
+
+def test_raw_with_too_many_attributes_is_enveloped_where_nobody_else_is(sns: Sns) -> None:
+    """More than ten attributes cannot be delivered raw (SNS Developer Guide, "Raw message delivery")."""
+    topic, dead = sns.create(), sns.sqs.create()
+    policy = json.dumps({"deadLetterTargetArn": sns.sqs.arn(dead)})
+    url, _ = sns.queue(topic, RawMessageDelivery="true", RedrivePolicy=policy)
+    many = {f"a{n}": {"DataType": "String", "StringValue": "v"} for n in range(11)}
+    for _ in range(2):
+        sns.publish(topic, "raw")
+    sns.publish(topic, "m", MessageAttributes=many)
+    assert sns.sqs.counts(url) == (2, 0, 0)
+    verify(sns.notification(dead))
+
+
+def test_a_fifo_topic_of_raw_subscriptions_keeps_its_order_when_one_wants_envelopes(sns: Sns) -> None:
+    """What has to be published once more, with envelopes, is no duplicate of itself."""
+    topic = sns.create_fifo(ContentBasedDeduplication="true")
+    url, arn = sns.queue(topic, ".fifo", RawMessageDelivery="true")
+    for text in ("1", "2"):
+        sns.publish(topic, text, MessageGroupId="g")
+    sns.client.set_subscription_attributes(
+        SubscriptionArn=arn, AttributeName="RawMessageDelivery", AttributeValue="false"
+    )
+    third = sns.publish(topic, "3", MessageGroupId="g")
+    first, second, last = (message["Body"] for message in sns.sqs.receive(url, 3))
+    assert (first, second) == ("1", "2")
+    assert json.loads(last)["SequenceNumber"] == third["SequenceNumber"]

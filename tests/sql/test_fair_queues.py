@@ -5,9 +5,13 @@ What is expected is in the SQS Developer Guide, "How Amazon SQS fair queues work
 
 from __future__ import annotations
 
+import random
+from collections import Counter
+
 import pytest
 
 from penstock import statements
+from tests.sql.background import Background
 from tests.sql.calls import (
     Connection,
     Counts,
@@ -24,6 +28,7 @@ from tests.sql.calls import (
     history,
     maintain,
     purge,
+    queue_id,
     receive,
     redrive,
     rows_of,
@@ -164,6 +169,67 @@ def test_everything_is_cleaned_and_recorded_once(db: Connection) -> None:
     }  # fmt: skip
 
 
+def mixed(db: Connection, arn: str, dice: random.Random, count: int, start: int = 0) -> None:
+    """A sixth of the messages are a noisy tenant's, among those of a hundred others."""
+    for number in range(start, start + count):
+        send_as(db, arn, "noisy" if dice.random() < 1 / 6 else f"t{dice.randrange(100)}", 1, number)
+
+
+def test_who_is_no_noise_is_leased_together(db: Connection) -> None:
+    """What lies between is passed over; nothing is written a second time for it."""
+    arn, dice = create(db), random.Random(1)
+    crowd(db, arn, messages=41)
+    slow = rows_of(db, "side", arn)
+    mixed(db, arn, dice, 100)
+    quiet = receive(db, arn, 50, lease_size=10)
+    assert "noisy" not in tenants(quiet)
+    assert [int(body.split()[1]) for body in bodies(quiet)] == sorted(
+        int(body.split()[1]) for body in bodies(quiet)
+    )
+    assert len({d.pos for d in quiet}) == 5
+    assert rows_of(db, "side", arn) == slow
+    assert delete(db, quiet) == ["deleted"] * 50
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_leases_that_overlap_lose_and_double_nothing(db: Connection, seed: int) -> None:
+    """Each message is in one of the two views, once, whatever happens to its neighbours."""
+    arn, dice, sent = create(db), random.Random(seed), 260
+    crowd(db, arn, messages=sent)
+    held: list[Delivery] = []
+    deleted = 0
+    for step in range(40):
+        if step % 4 == 0:
+            mixed(db, arn, dice, 60, sent)
+            sent += 60
+        visibility = 0 if dice.random() < 0.3 else 600
+        taken = receive(
+            db, arn, dice.randint(1, 60), visibility=visibility, lease_size=dice.choice((1, 7, 1000))
+        )
+        held += taken
+        gone = [held.pop(dice.randrange(len(held))) for _ in range(len(held) // 2)]
+        deleted += delete(db, gone).count("deleted")
+        change(db, [d for d in held if dice.random() < 0.05], dice.choice((0, 600)))
+        if dice.random() < 0.4:
+            maintain(db, arn)
+        seen = Counter(db.execute(BECAME, {"queue": queue_id(db, arn)}).fetchall())
+        assert seen == {(False,): sent - deleted, (True,): deleted}
+    db.execute("update queue.side set visible_at = clock_timestamp() where visible_at < 'infinity'")
+    db.execute(
+        "update queue.lease set visible_at = clock_timestamp() where visible_at < 'infinity' and ids <> '{}'"
+    )
+    assert delete(db, drain(db, arn)).count("deleted") == sent - deleted
+    maintain(db, arn)
+    assert history(db, arn) == {"deleted": sent}
+    assert rows_of(db, "log", arn) == rows_of(db, "side", arn) == rows_of(db, "deferred", arn) == 0
+
+
+BECAME = """
+select finished_at is not null from queue.live_message where queue_id = %(queue)s
+union all
+select true from queue.finished_message where queue_id = %(queue)s"""
+
+
 def test_a_changed_visibility_brings_it_back(db: Connection) -> None:
     arn = create(db)
     crowd(db, arn)
@@ -196,9 +262,9 @@ def test_far_behind_the_cursor_it_stays_in_the_log(db: Connection) -> None:
     send_as(db, arn, "quiet", 1)
     for _ in range(4):
         receive(db, arn, 1)
-    assert rows_of(db, "side", arn) == 34  # handed out one by one: 30, the quiet one, 3
+    assert rows_of(db, "side", arn) == 0
     maintain(db, arn)
-    assert rows_of(db, "side", arn) == 44  # and the lease of the first ten, which are in flight
+    assert rows_of(db, "side", arn) == 43  # what is in flight far behind the cursor
 
 
 def test_a_move_task_takes_what_was_passed_over(db: Connection) -> None:
@@ -255,15 +321,18 @@ def starved_first(db: Connection) -> None:
 
 
 def test_receivers_side_by_side_share_what_was_passed_over(db: Connection, connect: Connect) -> None:
-    arn = create(db, shards=2)
+    """Of one shard one after the other, as everything in the log: the second one waits for the first."""
+    arn = create(db)
     crowd(db, arn, messages=1000)
     send_as(db, arn, "quiet", 1)
     receive(db, arn, 1)
     other = connect()
     other.execute("begin")
     theirs = receive(other, arn, 5)
-    ours = receive(db, arn, 5)
+    waiting = Background(db, lambda connection: receive(connection, arn, 5))
+    waiting.wait_until_blocked(other)
     other.execute("commit")
+    ours = waiting.result()
     assert len(theirs) == len(ours) == 5
     assert not {d.message_id for d in theirs} & {d.message_id for d in ours}
 

@@ -7,7 +7,7 @@ import secrets
 import pytest
 
 from penstock import statements
-from tests.sql.calls import Connection, call, value
+from tests.sql.calls import Connection, call, create, queue_id, receive, rows_of, send, value
 from tests.sql.conftest import Connect
 
 # Their rows come and go: however many there were, the last of them are enough for autovacuum.
@@ -75,6 +75,42 @@ def test_it_waits_for_nobody(db: Connection, connect: Connect) -> None:
         other.execute("select from queue.hole")
         assert give_back(db) == 0
     assert give_back(db) == 1
+
+
+LEASES = """
+insert into queue.lease (pos, first_id, visible_at, watermark, low, queue_id, receive_count, shard, ids)
+select n, n, '-infinity', '-infinity', case when n = 20000 then n else 0 end, %s, 1, 0, '{}'
+from generate_series(1, 20000) n"""
+
+
+def test_the_cursor_of_an_idle_queue_does_not_keep_the_file(db: Connection) -> None:
+    """It is the newest row of all, and the only one that is left."""
+    arn = create(db)
+    db.execute("alter table queue.lease set (autovacuum_enabled = off)")
+    db.execute(LEASES, (queue_id(db, arn),))
+    db.execute("delete from queue.lease where pos < 20000")
+    db.execute("vacuum queue.lease")
+    assert value(db, "select pg_relation_size('queue.lease') > 1024 * 1024")
+    give_back(db)
+    db.execute("vacuum queue.lease")
+    assert value(db, "select pg_relation_size('queue.lease') < 256 * 1024")
+    send(db, arn, "m")
+    (message,) = receive(db, arn)
+    assert (message.body, message.id) == ("m", 20001)
+
+
+def test_a_cursor_that_somebody_reads_stays_where_it_is(db: Connection, connect: Connect) -> None:
+    arn = create(db)
+    db.execute("alter table queue.lease set (autovacuum_enabled = off)")
+    db.execute(LEASES, (queue_id(db, arn),))
+    db.execute("delete from queue.lease where pos < 20000")
+    db.execute("vacuum queue.lease")
+    with connect() as other, other.transaction():
+        receive(other, arn)
+        other.execute("select pg_advisory_xact_lock(queue.lock_key(1, %s, 0))", (queue_id(db, arn),))
+        assert value(db, "select queue.move_cursors()") == 0
+    assert value(db, "select queue.move_cursors()") == 1
+    assert rows_of(db, "lease", arn) == 1
 
 
 @pytest.mark.parametrize("table", SHRINKING)

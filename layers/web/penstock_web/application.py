@@ -4,15 +4,18 @@
     /schedules, /schedule-groups, /tags ► hot_path: EventBridge Scheduler
     everything else                   ──► FastAPI: /v1 (native REST), /v1/openapi.json, /livez, /readyz, /metrics
 
-FastAPI's middleware and routing cost more than the whole hot path, so the SQS paths never reach them.
+FastAPI's middleware and routing cost more than the whole hot path, so the SQS paths never reach them. Nor do
+transactions, the one call of the native API that consumers make for each message: their route is called at once.
 """
 
 import asyncio
 import logging
-from collections.abc import MutableMapping
+from collections.abc import Awaitable, MutableMapping
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from penstock.context import Environment
@@ -25,11 +28,18 @@ from .driver import World, drive
 from .health import health_router
 from .hot_path import HotPath, Scope, Send
 from .metrics.page import metrics_router
+from .native import transactions
+from .native.calling import answered
 from .native.errors import error_response
 from .rest import RestApplication
 
 VISIT = "penstock.visit"
 PREFIX = "/v1"
+DIRECT = {
+    ("POST", PREFIX + route.path): route
+    for route in transactions.router.routes
+    if isinstance(route, APIRoute)
+}
 UNMATCHED = "(unmatched)"
 
 _log = logging.getLogger(__name__)
@@ -68,7 +78,11 @@ class Application(RestApplication):
         send = self._metered(scope, send)
         self._meter.entered()
         try:
-            await super().__call__(scope, limited(receive), send)
+            route = DIRECT.get((scope["method"], scope["path"]))
+            if route is None:
+                await super().__call__(scope, limited(receive), send)
+            else:
+                await self._directly(route, scope, limited(receive), send)
         except Exception as error:  # noqa: BLE001 - Starlette has answered 500 and raises it once more
             _log.debug("answered with 500", exc_info=error)
         except asyncio.CancelledError:
@@ -78,6 +92,18 @@ class Application(RestApplication):
         finally:
             self._meter.left()
             visit.close()
+
+    async def _directly(self, route: APIRoute, scope: Scope, receive: Receive, send: Send) -> None:
+        """A route without FastAPI's middleware, which does nothing for it, and with its errors."""
+        scope["app"], scope["route"] = self, route
+        request = Request(scope, receive)
+        try:
+            response = await answered(route, request)
+        except Exception as error:  # noqa: BLE001 - every error has an answer
+            kinds = self.exception_handlers
+            handler = next(kinds[kind] for kind in type(error).__mro__ if kind in kinds)
+            response = await cast("Awaitable[Response]", handler(request, error))
+        await response(scope, receive, send)
 
     def _metered(self, scope: Scope, send: Send) -> Send:
         """`send`, which counts the answer when its head goes out: by then the route is known."""

@@ -1,10 +1,11 @@
 """What is said to subscribers: envelopes and confirmations, signed with the installation's key.
 
-A process remembers for each topic the signature version that it was last told. It is checked against the database in
-the call that publishes, so a stale one costs a second call and nothing else.
+A process remembers for each topic what it was last told: the signature version, and whether any subscription wants
+envelopes at all (raw delivery to queues has none, and a signature is half of what a Publish costs). Both are checked
+against the database in the call that publishes, so a stale answer costs a second call and nothing else.
 """
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -26,9 +27,15 @@ MOST_TOPICS = 4096
 TRACE = "trace"
 """Where `queue.publish_messages` looks for the trace header, beside the protocols."""
 
+BARE = "none"
+"""What stands for the version when all subscriptions are queues with raw delivery: there is no envelope."""
+
+MOST_RAW_ATTRIBUTES = 10  # with more, raw delivery fails, and a dead-letter queue gets the envelope
+
 Attributes = Mapping[str, MessageAttributeValue]
 
 _versions: dict[str, str] = {}
+_bare: set[str] = set()
 
 
 # --- signature versions ----------------------------------------------------------------------------------------------
@@ -38,11 +45,26 @@ def signature_version(topic: str) -> str:
 
 
 def learn_signature_version(topic: str, version: str) -> str:
-    """Remembers the version that the database told."""
+    """Remembers the version that the database told: that envelopes are wanted."""
     if len(_versions) >= MOST_TOPICS:
         _versions.clear()
     _versions[topic] = version
+    _bare.discard(topic)
     return version
+
+
+def learn_bare(topic: str) -> None:
+    """Remembers that nobody wants envelopes."""
+    if len(_bare) >= MOST_TOPICS:
+        _bare.clear()
+    _bare.add(topic)
+
+
+def version_for(topic: str, messages: Iterable["Outgoing"]) -> str:
+    """How to publish these: the topic's signature version, or BARE, as far as this process knows."""
+    if topic in _bare and all(len(message.attributes) <= MOST_RAW_ATTRIBUTES for message in messages):
+        return BARE
+    return signature_version(topic)
 
 
 # --- texts -----------------------------------------------------------------------------------------------------------
@@ -61,14 +83,16 @@ def letterhead(version: str, context: Context) -> Generator[Effect, Any, notific
 def contents(
     topic: TopicArn, message: "Outgoing", version: str, context: Context
 ) -> Generator[Effect, Any, dict[str, Any]]:
-    """By protocol: the text itself, and its envelope in parts. Under `trace`: the trace header, if there is one."""
+    """By protocol: the text itself, and its envelope in parts, if there is one. Under `trace`: the trace header."""
+    found: dict[str, Any] = {} if context.trace_header is None else {TRACE: context.trace_header}
+    if version == BARE:
+        return found | {protocol: {"raw": text} for protocol, text in message.texts.items()}
     envelope: Callable[[str, str, str, str | None, str, Attributes], notification.Parts]
     if topic.fifo:
         envelope = partial(notification.numbered_notification, context.base_url)
     else:
         envelope = partial(notification.notification, (yield from letterhead(version, context)))
     message_id, at = as_text(message.message_id), notification.timestamp()
-    found: dict[str, Any] = {} if context.trace_header is None else {TRACE: context.trace_header}
     for protocol, text in message.texts.items():
         parts = envelope(str(topic), message_id, text, message.subject, at, message.attributes)
         found[protocol] = {"raw": text, **parts._asdict()}

@@ -102,7 +102,7 @@ def store(
     topic: TopicArn, messages: Sequence[Outgoing], size: int, context: Context
 ) -> Generator[Effect, Any, list[Published]]:
     """Signs and stores the messages. Raises NotFound. Once more when the topic is signed for in another way."""
-    version = announcements.signature_version(str(topic))
+    version = announcements.version_for(str(topic), messages)
     while True:
         columns = yield from as_columns(topic, messages, version, context)
         sizes = [size] * len(messages)
@@ -111,6 +111,8 @@ def store(
         if published[0].error == "NotFound":
             raise errors.NotFound
         if published[0].error != "OtherSignatureVersion":
+            if any(row.detail == announcements.BARE for row in published):
+                announcements.learn_bare(str(topic))
             return published
         version = announcements.learn_signature_version(str(topic), str(published[0].detail))
 

@@ -1,0 +1,33 @@
+-- queue.move_cursors(): writes cursors of idle shards anew, up to 200 in the last half of the file of queue.lease, when that
+-- has 64 pages or more and not one row a page. A file can be cut off only behind its last row, and the newest lease of a
+-- queue that came to rest stays there for good; vacuum has marked the pages at the front as the first to be filled.
+-- Returns how many. Locks: advisory, readers of the shards, never waited for. Called by: give_back_space.
+create or replace function queue.move_cursors() returns int
+language plpgsql as $$
+declare
+    v_cursor queue.lease;
+    v_half tid;
+    v_moved int := 0;
+begin
+    select format('(%s,0)', c.relpages / 2)::tid into v_half from pg_class c
+    where c.oid = 'queue.lease'::regclass and c.relpages >= 64 and c.reltuples >= 0 and c.reltuples < c.relpages;
+    if v_half is null then
+        return 0;
+    end if;
+    for v_cursor in
+        select * from queue.lease x where x.ctid >= v_half and x.ids = '{}' and x.low = x.pos limit 200
+    loop
+        continue when not pg_try_advisory_xact_lock(queue.lock_key(1, v_cursor.queue_id, v_cursor.shard));
+        delete from queue.lease x
+        where x.queue_id = v_cursor.queue_id and x.shard = v_cursor.shard and x.pos = v_cursor.pos
+            and x.ids = '{}' and x.low = x.pos and not exists (
+                select from queue.lease n
+                where n.queue_id = x.queue_id and n.shard = x.shard and n.pos > x.pos)
+        returning x.* into v_cursor;
+        if found then
+            insert into queue.lease select v_cursor.*;
+            v_moved := v_moved + 1;
+        end if;
+    end loop;
+    return v_moved;
+end $$;
