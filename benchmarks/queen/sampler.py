@@ -43,7 +43,7 @@ def sample(
         ledger.acknowledged,
         (first.completed, second.completed),
         (ledger.backlog(0), ledger.backlog(1)),
-        app.rate,
+        app.rate if app.pushing else 0.0,
         size / MEBIBYTE,
         memory,
         connections,
