@@ -14,6 +14,7 @@ from penstock.statements import RECEIVE_MESSAGES, SEND_MESSAGES, Statement
 from penstock_web.arrivals import MOST_PARTIES, Arrivals
 from penstock_web.hub import Hub
 from penstock_web.line import Call
+from penstock_web.merging import LARGEST_TAKE
 from penstock_web.waiting import Answer
 from tests.database import Database
 from tests.web.clock import run, settle
@@ -133,6 +134,22 @@ def test_as_many_are_served_as_messages_are_enough_for(
         answers = [waiters.wait(take(count)) for count in asked]
         await waiters.send(*[1] * messages)
         assert [messages_of(answer) if answer.done() else None for answer in answers] == got
+
+    run(scenario())
+
+
+def test_what_is_handed_over_in_one_call_is_bounded() -> None:
+    """By messages, as receives are: a queue may hold others, and larger ones, than those that come."""
+
+    async def scenario() -> None:
+        pool = Pool(found=LARGEST_TAKE + 20)
+        waiters = Waiters(pool)
+        answers = [waiters.wait(take(1)) for _ in range(LARGEST_TAKE + 20)]
+        await waiters.send(LARGEST_TAKE + 10)
+        (arguments,) = pool.asked
+        assert arguments[1] == LARGEST_TAKE
+        looking = [answer for answer in answers if answer.done() and answer.result() == Woken.FOR_ONE]
+        assert len(looking) == 10
 
     run(scenario())
 

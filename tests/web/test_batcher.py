@@ -18,8 +18,8 @@ from penstock.statements import (
     SEND_MESSAGES,
     Statement,
 )
-from penstock_web.batcher import LARGEST_FLUSH, LARGEST_TAKE, Batcher
-from penstock_web.merging import deal
+from penstock_web.batcher import LARGEST_FLUSH, Batcher
+from penstock_web.merging import LARGEST_TAKE, deal
 from penstock_web.pool import Lost, Undone
 from tests.web.clock import run, settle
 from tests.web.fake_database import FakeDatabase, integers

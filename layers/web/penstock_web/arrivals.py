@@ -13,7 +13,7 @@ from penstock.statements import Statement
 
 from .hub import Hub
 from .line import Call
-from .merging import deal, merged_call
+from .merging import LARGEST_TAKE, deal, merged_call
 from .waiting import Waiter
 
 # Queues of one flush whose waiters are served with it. Each adds a receive to a transaction that holds shards.
@@ -91,7 +91,9 @@ class Arrivals:
     def _parties(self, numbers: dict[str, int]) -> list[Party]:
         parties: list[Party] = []
         for queue_arn, number in numbers.items():
-            if len(parties) < MOST_PARTIES and (waiters := self._hub.claim(queue_arn, number)):
+            if len(parties) < MOST_PARTIES and (
+                waiters := self._hub.claim(queue_arn, min(number, LARGEST_TAKE))
+            ):
                 parties.append(Party(queue_arn, waiters))
         return parties
 

@@ -28,13 +28,11 @@ from penstock.statements import (
 )
 
 from .arrivals import Arrivals
-from .merging import Mergeable, deal, give_back, merged_call, rows_of_each
+from .merging import LARGEST_TAKE, Mergeable, deal, give_back, merged_call, rows_of_each
 from .pool import Lost, Undone
 
 # Entries; a send or publication counts one more for each 16 KiB, so that a flush stays below some 20 MB.
 LARGEST_FLUSH = 1000
-# Messages, whose size nobody knows beforehand: 1 MiB each at worst.
-LARGEST_TAKE = 250
 BYTES_AN_ENTRY = 16_384
 # Calls under way in one lane. With more, what gathers during one is spread over smaller flushes.
 FLIGHTS = 1

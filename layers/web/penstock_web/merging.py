@@ -9,6 +9,9 @@ from penstock.calls import take_arguments
 from penstock.effects import Row, Rows, Take
 from penstock.statements import CHANGE_VISIBILITIES, Statement
 
+# Messages of one call, whose size nobody knows beforehand: 1 MiB each at worst.
+LARGEST_TAKE = 250
+
 Mergeable = Rows | Take
 
 
