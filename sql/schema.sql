@@ -630,6 +630,14 @@ CREATE INDEX subscription_owner ON queue.subscription USING btree (owner, subscr
 CREATE INDEX subscription_pending ON queue.subscription USING btree (token_expires_at) WHERE (NOT confirmed);
 CREATE INDEX subscription_token ON queue.subscription USING btree (token);
 
+create table queue.sweep (
+    queue_id integer not null,
+    shard smallint not null,
+    pos bigint not null,
+    again_at bigint not null,
+    constraint sweep_pkey PRIMARY KEY (queue_id, shard)
+) with (fillfactor=50, autovacuum_vacuum_threshold=2000, autovacuum_analyze_threshold=2000);
+
 create table queue.topic (
     topic_id integer not null generated always as identity,
     account_id text not null,
@@ -846,6 +854,10 @@ function queue.clean_schedule_runs(p_limit integer, p_seconds integer)
 
 function queue.clean_shard(p_queue_id integer, p_shard integer, p_low bigint, p_pos bigint)
     returns bigint
+    language plpgsql;
+
+function queue.clear_range(p_queue_id integer, p_shard integer, p_after bigint, p_to bigint, p_cursor bigint)
+    returns void
     language plpgsql;
 
 function queue.compact_dead_letter_counts(p_limit integer)
@@ -1732,6 +1744,10 @@ function queue.subscription_refusal(p_topic queue.topic, p_protocol text, p_owne
     returns text
     language sql stable;
 
+function queue.sweep_shard(p_queue_id integer, p_shard integer, p_low bigint, p_pos bigint)
+    returns void
+    language plpgsql;
+
 function queue.sync_schedules(p_account_id text, p_region text, p_names text[], p_fields jsonb[], p_next_fire_at timestamp with time zone[], p_prune boolean)
     returns TABLE(n integer, schedule jsonb, created boolean)
     language plpgsql;
@@ -1832,7 +1848,7 @@ function queue.wake_webhooks()
     returns void
     language sql;
 
-function queue.watch_in_flight(p_queue_id integer, p_many boolean DEFAULT NULL::boolean)
+function queue.watch_in_flight(p_queue_id integer, p_suspected boolean DEFAULT false)
     returns void
     language plpgsql;
 

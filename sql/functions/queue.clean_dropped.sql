@@ -17,7 +17,7 @@ begin
     end if;
     foreach v_table in array
         array['log', 'lease', 'side', 'fifo_group', 'deduplication', 'archive', 'hole', 'watcher', 'move_task',
-            'deferred', 'noise', 'in_flight', 'receive_attempt']
+            'deferred', 'noise', 'sweep', 'in_flight', 'receive_attempt']
     loop
         execute format('delete from queue.%I where ctid = any (array(select ctid from queue.%I where queue_id = $1 limit $2 for update skip locked))',
             v_table, v_table) using p_queue_id, p_limit;

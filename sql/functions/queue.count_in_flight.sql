@@ -21,7 +21,7 @@ begin
         select coalesce(sum(cardinality(x.ids)), 0)
         from generate_series(0, p_shards - 1) s(shard)
         join queue.lease x on queue.time_key(x.queue_id, x.shard) = queue.time_key(p_queue_id, s.shard)
-            and x.visible_at > v_now and x.visible_at <> 'infinity')
+            and x.visible_at > v_now and x.visible_at < 'infinity')
         + (select count(*) from queue.side m
            where queue.time_key(m.queue_id, -1) = queue.time_key(p_queue_id, -1) and m.visible_at > v_now
                and m.receive_count > 0);

@@ -1,5 +1,5 @@
 -- queue.maintain_shard(queue, shard, before): what receives do only now and then: cleans what is done, and moves
--- stragglers to the slow lane: open leases far behind the cursor, which would hold up the cleaning, and those whose
+-- stragglers to the slow lane: leases far behind the cursor that have been open for 10 seconds, and those whose
 -- first message was sent before p_before, which the slow lane ends. Returns messages cleaned.
 -- Does nothing when the shard has a reader now. Locks: advisory, reader of the shard. Called by: maintain_queue.
 create or replace function queue.maintain_shard(p_queue_id int, p_shard int, p_before timestamptz)
@@ -10,6 +10,7 @@ declare
     v_lease record;
     v_low bigint;
     v_due boolean;
+    v_now timestamptz := clock_timestamp();
 begin
     if not pg_try_advisory_xact_lock(queue.lock_key(1, p_queue_id, p_shard)) then
         return 0;
@@ -28,7 +29,8 @@ begin
     for v_lease in
         select x.pos, x.receive_count, x.ids, x.visible_at from queue.lease x
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > v_cursor.low and x.ids <> '{}'
-            and ((x.pos < v_cursor.pos - 10000 and x.visible_at < 'infinity') or (v_due and exists (
+            and ((x.pos < v_cursor.pos - 10000 and x.visible_at < 'infinity'
+                    and coalesce(x.first_received_at, '-infinity') < v_now - interval '10 seconds') or (v_due and exists (
                 select from queue.log l
                 where l.queue_id = p_queue_id and l.shard = p_shard and l.id = x.ids[1] and l.sent_at < p_before)))
         order by x.pos limit 100 for update skip locked

@@ -1,17 +1,18 @@
--- queue.watch_in_flight(queue, many): whether receives count the queue's messages in flight from now on: there are many,
--- or (null: look) more than 20,000, long before the limit. FIFO queues and the slow lane cannot have so many while their
--- tables are small: a row has 100 bytes at least.
+-- queue.watch_in_flight(queue, suspected): whether receives count the queue's messages in flight from now on: there are
+-- more than 20,000, long before the limit. Counts when it does already, or p_suspected, or by the size of tables: FIFO
+-- queues and the slow lane cannot have so many while theirs are small, since a row has 100 bytes at least.
 -- Locks: the queue's row, to the end of the transaction, skipped when locked. The caller may not wait for a lock any
 -- more after this, or two of them could wait for each other. Called by: clean_shard, maintain_queue.
-create or replace function queue.watch_in_flight(p_queue_id int, p_many boolean default null) returns void
+drop function if exists queue.watch_in_flight(int, boolean);      -- its second parameter had another name
+create or replace function queue.watch_in_flight(p_queue_id int, p_suspected boolean default false) returns void
 language plpgsql as $$
 declare
     v_queue record;
-    v_many boolean := p_many;
+    v_many boolean;
 begin
     select q.fifo, q.shards, q.counts_in_flight into v_queue from queue.queues q where q.queue_id = p_queue_id;
-    if v_many is null and (v_queue.counts_in_flight or 2000000 < pg_relation_size(
-        case when v_queue.fifo then 'queue.fifo_message'::regclass else 'queue.side'::regclass end))
+    if p_suspected or v_queue.counts_in_flight or 2000000 < pg_relation_size(
+        case when v_queue.fifo then 'queue.fifo_message'::regclass else 'queue.side'::regclass end)
     then
         v_many := queue.count_in_flight(p_queue_id, v_queue.fifo, v_queue.shards) > 20000;
     end if;

@@ -5,6 +5,7 @@ What is expected is in the SQS Developer Guide, "How Amazon SQS fair queues work
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 
@@ -16,6 +17,7 @@ from tests.sql.calls import (
     Connection,
     Counts,
     Delivery,
+    Entry,
     bodies,
     call,
     change,
@@ -33,6 +35,7 @@ from tests.sql.calls import (
     redrive,
     rows_of,
     send,
+    send_entries,
     value,
 )
 from tests.sql.conftest import Connect
@@ -212,6 +215,8 @@ def test_leases_that_overlap_lose_and_double_nothing(db: Connection, seed: int) 
         change(db, [d for d in held if dice.random() < 0.05], dice.choice((0, 600)))
         if dice.random() < 0.4:
             maintain(db, arn)
+        elif dice.random() < 0.5:
+            db.execute(SWEEP, {"queue": queue_id(db, arn)})
         seen = Counter(db.execute(BECAME, {"queue": queue_id(db, arn)}).fetchall())
         assert seen == {(False,): sent - deleted, (True,): deleted}
     db.execute("update queue.side set visible_at = clock_timestamp() where visible_at < 'infinity'")
@@ -223,6 +228,12 @@ def test_leases_that_overlap_lose_and_double_nothing(db: Connection, seed: int) 
     assert history(db, arn) == {"deleted": sent}
     assert rows_of(db, "log", arn) == rows_of(db, "side", arn) == rows_of(db, "deferred", arn) == 0
 
+
+# What sweep_shard does with a shard of which thousands are done, up to the cursor.
+SWEEP = """
+select queue.clear_range(x.queue_id, 0, x.low, queue.end_of_leases(x.queue_id, 0, x.low, x.pos), x.pos)
+from (select * from queue.lease where queue_id = %(queue)s order by pos desc limit 1) x
+where queue.end_of_leases(x.queue_id, 0, x.low, x.pos) is not null"""
 
 BECAME = """
 select finished_at is not null from queue.live_message where queue_id = %(queue)s
@@ -262,9 +273,26 @@ def test_far_behind_the_cursor_it_stays_in_the_log(db: Connection) -> None:
     send_as(db, arn, "quiet", 1)
     for _ in range(4):
         receive(db, arn, 1)
-    assert rows_of(db, "side", arn) == 0
     maintain(db, arn)
-    assert rows_of(db, "side", arn) == 43  # what is in flight far behind the cursor
+    assert rows_of(db, "side", arn) == 0
+    db.execute("update queue.lease set first_received_at = first_received_at - interval '10 seconds'")
+    maintain(db, arn)
+    assert rows_of(db, "side", arn) == 43  # what is in flight far behind the cursor, and has been for long
+
+
+def test_a_backlog_that_was_passed_over_keeps_nothing_else(db: Connection) -> None:
+    """Quiet tenants' messages behind it are cleaned as they are done, though it stays where it is."""
+    arn = create(db)
+    crowd(db, arn, messages=300)
+    for number in range(12):
+        sent = [Entry("quiet", system=json.dumps({"MessageGroupId": f"t{i % 100}"})) for i in range(1000)]
+        send_entries(db, arn, sent)
+        send_as(db, arn, "noisy", 20, start=1000 * (number + 1))
+        while quiet := [d for d in receive(db, arn, 100) if d.body == "quiet"]:
+            delete(db, quiet)
+    maintain(db, arn)
+    assert rows_of(db, "side", arn) == 0
+    assert rows_of(db, "log", arn) <= 4_000 + 540  # those for which no sweep begins, and all of the noisy tenant
 
 
 def test_a_move_task_takes_what_was_passed_over(db: Connection) -> None:
