@@ -1188,7 +1188,7 @@ function queue.keys_cohere(p_keys jsonb, p_members integer[], p_depth integer, p
     returns boolean
     language plpgsql immutable;
 
-function queue.lease_again(p_lease queue.lease, p_want integer, p_now timestamp with time zone, p_visibility interval)
+function queue.lease_again(p_lease queue.lease, p_want integer, p_lease_size integer, p_now timestamp with time zone, p_visibility interval)
     returns SETOF queue.delivery
     language plpgsql;
 

@@ -10,12 +10,16 @@ language plpgsql as $$
 declare
     v_low bigint;
     v_open bigint;
+    v_in_flight boolean;
 begin
-    select min(o.id) - 1 into v_open from (     -- those that overlap the first open one are among the next 200
-        select x.ids[1] as id from queue.lease x
+    select min(o.id) - 1, bool_and(o.in_flight) into v_open, v_in_flight
+    from (      -- those that overlap the first open one are among the next 200
+        select x.ids[1] as id, x.visible_at < 'infinity' as in_flight from queue.lease x
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > p_low and x.pos <= p_pos and x.ids <> '{}'
         order by x.pos limit 200) o;
-    if p_pos - v_open > 40000 / (select q.shards from queue.queues q where q.queue_id = p_queue_id) then
+    if v_in_flight
+        and p_pos - v_open > 40000 / (select q.shards from queue.queues q where q.queue_id = p_queue_id)
+    then        -- where messages were passed over, maintain_queue sees to it
         perform queue.watch_in_flight(p_queue_id, true);
     end if;
     v_low := queue.end_of_leases(p_queue_id, p_shard, p_low, coalesce(v_open, p_pos));

@@ -12,6 +12,7 @@ declare
     v_messages bigint := 0;
     v_first int;
     v_shard int;
+    v_old int[];        -- shards with messages past their retention
 begin
     perform queue.require_read_committed();
     select * into v_queue from queue.queues q where q.queue_id = p_queue_id;
@@ -35,13 +36,14 @@ begin
         perform queue.watch_in_flight(p_queue_id);
         return v_messages;
     end if;
+    v_old := array(
+        select b.shard from queue.busy_shards(p_queue_id, v_queue.shards, v_now) b where b.since < v_before);
     v_first := floor(random() * v_queue.shards);
     for v_step in 0 .. v_queue.shards - 1 loop
         exit when clock_timestamp() > v_now + interval '1 second';
         v_shard := (v_first + v_step) % v_queue.shards;
         v_messages := v_messages + queue.maintain_shard(p_queue_id, v_shard, v_before);
-        if exists (select from queue.busy_shards(p_queue_id, v_queue.shards, v_now) b
-                   where b.shard = v_shard and b.since < v_before) then
+        if v_shard = any (v_old) then
             v_messages := v_messages + queue.purge_shard(p_queue_id, v_shard, v_before);
         end if;
     end loop;
@@ -50,6 +52,6 @@ begin
         select from queue.lease x
         where x.queue_id = d.queue_id and x.shard = d.shard and x.pos = d.pos and x.ids <> '{}');
     v_messages := v_messages + queue.purge_side(p_queue_id, v_before);
-    perform queue.watch_in_flight(p_queue_id);
+    perform queue.watch_in_flight(p_queue_id, exists (select from queue.deferred d where d.queue_id = p_queue_id));
     return v_messages;
 end $$;

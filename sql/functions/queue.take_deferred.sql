@@ -42,16 +42,15 @@ begin
             perform set_config('queue.reads', 'on', true);
             select greatest(v_now, c.watermark + interval '1 microsecond') into v_at from queue.lease c
             where c.queue_id = p_queue_id and c.shard = v_part.shard order by c.pos desc limit 1;
-            while v_want > 0 loop
-                select x.* into v_lease from queue.lease x
-                where x.queue_id = p_queue_id and x.shard = v_part.shard and x.pos = v_part.pos
-                    and x.visible_at = 'infinity' and x.ids <> '{}'
-                for update skip locked;
-                exit when not found;        -- handed out, deleted or purged since, or somebody acknowledges some of it now
-                v_rows := least(v_want, p_lease_size, cardinality(v_lease.ids));
-                return query select * from queue.lease_again(v_lease, v_rows, v_at, p_visibility);
+            select x.* into v_lease from queue.lease x
+            where x.queue_id = p_queue_id and x.shard = v_part.shard and x.pos = v_part.pos
+                and x.visible_at = 'infinity' and x.ids <> '{}'
+            for update skip locked;
+            if found then       -- else: handed out, deleted or purged since, or somebody acknowledges some of it now
+                return query select * from queue.lease_again(v_lease, v_want, p_lease_size, v_at, p_visibility);
+                get diagnostics v_rows = row_count;
                 v_want := v_want - v_rows;
-            end loop;
+            end if;
             delete from queue.deferred d
             where d.queue_id = p_queue_id and d.group_id = v_group and d.deferred_at = v_part.deferred_at
                 and d.shard = v_part.shard and d.pos = v_part.pos

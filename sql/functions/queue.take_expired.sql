@@ -23,7 +23,7 @@ begin
             and queue.dead_letter(p_queue_id, p_shard, v_lease, p_dead_letter_arn) then
             continue;
         end if;
-        return query select * from queue.lease_again(v_lease, v_want, p_now, p_visibility);
+        return query select * from queue.lease_again(v_lease, v_want, v_want, p_now, p_visibility);
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
     end loop;

@@ -292,7 +292,7 @@ def test_a_backlog_that_was_passed_over_keeps_nothing_else(db: Connection) -> No
             delete(db, quiet)
     maintain(db, arn)
     assert rows_of(db, "side", arn) == 0
-    assert rows_of(db, "log", arn) <= 4_000 + 540  # those for which no sweep begins, and all of the noisy tenant
+    assert rows_of(db, "log", arn) <= 4_000 + 540  # no sweep begins for so few, and the noisy tenant
 
 
 def test_a_move_task_takes_what_was_passed_over(db: Connection) -> None:
