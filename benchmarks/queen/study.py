@@ -12,6 +12,7 @@ from benchmarks.rows import Row, text
 from benchmarks.study import Bench, Document, Findings, Study
 
 from .application import Run, played
+from .gauge import beside_the_peer, cpu_of_a_send
 from .profile import Profile
 from .sampler import Sample, looked_up
 
@@ -35,19 +36,26 @@ def measure(groups: str, bench: Bench) -> Findings:
         first_rate=FIRST_RATES[groups],
         seconds=max(10.0, options.queen_seconds * options.scale),
     )
+    send_before = cpu_of_a_send(bench)
     penstock = bench.another_penstock()
     try:
         before = looked_up(penstock.dsn)[0] / MEBIBYTE
         run = uvloop.run(played(penstock, profile))
+        send_after = cpu_of_a_send(bench)
         after = returned(penstock, before, RETURN_SECONDS * min(1.0, options.scale))
         facts = penstock.facts() | {"pss_bytes": penstock.pss_bytes()}
     finally:
         penstock.stop()
-    row = row_of(run) | {
-        "database before MiB": round(before, 1),
-        "peak MiB": round(max(sample.database_mib for sample in run.samples), 1),
-        "after MiB": round(after, 1),
-    }
+    of_a_push = pushing_cores(run) / (pushing_rate(run) or 1) * 1000
+    row = (
+        row_of(run)
+        | beside_the_peer(send_before, send_after, of_a_push, GOAL_PUSHES_A_CORE)
+        | {
+            "database before MiB": round(before, 1),
+            "peak MiB": round(max(sample.database_mib for sample in run.samples), 1),
+            "after MiB": round(after, 1),
+        }
+    )
     print("\n".join(f"{name:>32}  {value}" for name, value in row.items()))
     print(text([{"group": n} | asdict(books) for n, books in enumerate(run.books)]), flush=True)
     return Findings([document_of(run, row, facts)], sound(run))
@@ -63,12 +71,21 @@ def returned(penstock: Penstock, before: float, seconds: float) -> float:
     return size
 
 
+def pushing_cores(run: Run) -> float:
+    """Of the whole server side, while pushing."""
+    begin, full, _ = (sum(reading.cpu_seconds.values()) for reading in run.readings)
+    return (full - begin) / run.push_seconds
+
+
+def pushing_rate(run: Run) -> float:
+    return run.app.ledger.acknowledged / run.push_seconds
+
+
 def row_of(run: Run) -> Row:
     app, ledger = run.app, run.app.ledger
-    begin, full, end = (sum(reading.cpu_seconds.values()) for reading in run.readings)
-    cores = (full - begin) / run.push_seconds
+    begin, _, end = (sum(reading.cpu_seconds.values()) for reading in run.readings)
+    cores, pushes = pushing_cores(run), pushing_rate(run)
     deliveries = sum(group.completed for group in ledger.groups)
-    pushes = ledger.acknowledged / run.push_seconds
     waits, completions, pushed = (latency_of(each) for each in (app.waits, app.completions, app.pushes))
     return {
         "pushed": ledger.acknowledged,

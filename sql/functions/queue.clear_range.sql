@@ -10,7 +10,6 @@ language plpgsql as $$
 declare
     v_done bigint[];
     v_kept bigint[];
-    v_gap record;
 begin
     with leases as materialized (
         select x.pos, x.ids, x.gone, x.gone_at from queue.lease x
@@ -41,13 +40,17 @@ begin
     end if;
     delete from queue.lease x
     where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = any (v_done) and x.pos < p_cursor;
-    for v_gap in        -- one by one: as a join, the planner might go through the log for each
-        select g.after, g.before
-        from (select k.id as after, lead(k.id) over (order by k.id) as before
-              from unnest(p_after || v_kept || (p_to + 1)) k(id)) g
-        where g.before > g.after + 1
-    loop
+    if v_kept is null then
         delete from queue.log l
-        where l.queue_id = p_queue_id and l.shard = p_shard and l.id > v_gap.after and l.id < v_gap.before;
-    end loop;
+        where l.queue_id = p_queue_id and l.shard = p_shard and l.id > p_after and l.id <= p_to;
+        return;
+    end if;
+    delete from queue.log l
+    where l.queue_id = p_queue_id and l.shard = p_shard and l.id > p_after and l.id <= p_to and l.id = any (array(
+        select e.id from (      -- without a join, for which the planner might go through the log for each that is kept
+            select k.id from queue.log k
+            where k.queue_id = p_queue_id and k.shard = p_shard and k.id > p_after and k.id <= p_to
+            union all
+            select unnest(v_kept)) e(id)
+        group by e.id having count(*) = 1));
 end $$;

@@ -1,0 +1,42 @@
+"""How fast the machine is at the time of a run: what a send costs a peer, measured just before and just after.
+
+The goal was set on another machine, and this one may change its speed within an hour. There, a push may cost so many
+times what a send cost the peer (reference.py); here it may cost as many times what it costs the peer now.
+"""
+
+from statistics import median
+from typing import Final
+
+from benchmarks.outcome import Plan
+from benchmarks.reference import REFERENCE
+from benchmarks.rows import Row
+from benchmarks.scenarios import SCENARIOS
+from benchmarks.study import Bench
+
+PEER: Final = "pgmq"
+SENDING: Final = "send_1"
+RUNS = 3
+
+
+def cpu_of_a_send(bench: Bench) -> float | None:
+    """CPU seconds of 1,000 sends of the peer at 16 connections, the median; None when it is not among the peers."""
+    if PEER not in bench.options.peers:
+        return None
+    scenario, options = SCENARIOS[SENDING], bench.options
+    plan = Plan(16, bench.scaled(options.messages, 1_000), options.body_bytes)
+    peers = [system for system in bench.able(scenario) if system.name == PEER]
+    costs = [peer.run(scenario, plan).server_cpu_seconds_per_1000 for peer in peers for _ in range(RUNS)]
+    return median(costs) if costs and all(costs) else None
+
+
+def beside_the_peer(before: float | None, after: float | None, of_a_push: float, pushes_a_core: float) -> Row:
+    """Lines of the table: `of_a_push` in CPU seconds of 1,000 pushes, `pushes_a_core` a second, the goal."""
+    if before is None or after is None:
+        return {}
+    multiple = of_a_push / ((before + after) / 2)
+    allowed = 1000 / pushes_a_core / REFERENCE[SENDING][1][PEER]
+    return {
+        f"CPU s/1000 sends of {PEER} before, after": f"{before:.4f}, {after:.4f}",
+        f"CPU of a push : of a send of {PEER}": round(multiple, 2),
+        f"the goal's push : {PEER}'s send there": f"{allowed:.2f}, {'reached' if multiple <= allowed else 'MISSED'}",
+    }
