@@ -18,23 +18,22 @@ declare
 begin
     for v_step in 1 .. 25 loop
         return query
-        with scanned as materialized (
-            select l.id, l.sent_at, l.message_id, l.body, l.attributes, l.system,
-                l.system ->> 'MessageGroupId' as group_id,
-                coalesce(l.system ->> 'MessageGroupId' <> all (p_noisy), true) as quiet
+        with scanned as materialized (      -- without bodies, which would be copied from step to step
+            select l.id, l.system ->> 'MessageGroupId' as group_id
             from queue.log l
             where l.queue_id = p_queue_id and l.shard = p_shard and l.id > v_pos
             order by l.id limit 200),
         chunk as materialized (     -- up to the last one that is wanted, and the noise behind it
-            select c.*, (c.number - 1) / p_lease_size as part from (
-                select s.*, count(*) filter (where s.quiet) over (order by s.id) as number from scanned s) c
+            select c.id, c.group_id, c.quiet, (c.number - 1) / p_lease_size as part from (
+                select s.*, count(*) filter (where s.quiet) over (order by s.id) as number from (
+                    select n.id, n.group_id, coalesce(n.group_id <> all (p_noisy), true) as quiet from scanned n) s) c
             where c.number <= v_want),
         lease as materialized (
-            select c.part, null as group_id, max(c.id) as pos, min(c.id) as first_id, p_now + p_visibility as visible_at,
-                p_now as received_at, 1 as receive_count, array_agg(c.id order by c.id) as ids
+            select max(c.id) as pos, min(c.id) as first_id, p_now + p_visibility as visible_at, p_now as received_at,
+                1 as receive_count, null as group_id, array_agg(c.id order by c.id) as ids
             from chunk c where c.quiet group by c.part
             union all
-            select null, c.group_id, max(c.id), min(c.id), 'infinity', null, 0, array_agg(c.id order by c.id)
+            select max(c.id), min(c.id), 'infinity', null, 0, c.group_id, array_agg(c.id order by c.id)
             from chunk c where not c.quiet group by c.group_id),
         leased as (
             insert into queue.lease (pos, first_id, visible_at, first_received_at, watermark, low, queue_id,
@@ -43,16 +42,16 @@ begin
                 p_shard, e.ids, o.gone, o.gone_at, true
             from lease e
             cross join lateral (
-                select array_agg(c.id) as gone, array_agg(null::timestamptz) as gone_at from chunk c
-                where c.id between e.first_id and e.pos and c.id <> all (e.ids)) o),
+                select array_agg(g.id) as gone, array_agg(null::timestamptz) as gone_at
+                from generate_series(e.first_id, e.pos) g(id) where g.id <> all (e.ids)) o),
         passed_over as (
             insert into queue.deferred (queue_id, group_id, deferred_at, shard, pos, ids)
             select p_queue_id, e.group_id, p_now, p_shard, e.pos, e.ids from lease e where e.receive_count = 0)
-        select null::text, null::int, p_queue_id, p_shard::smallint, e.pos, c.id, 1, c.message_id::text,
-            queue.epoch_ms(c.sent_at), queue.epoch_ms(p_now), c.body, c.attributes::text, c.system::text,
-            queue.public_id(p_shard, c.id), queue.epoch_ms(e.visible_at)
-        from chunk c join lease e on e.part = c.part
-        where c.quiet
+        select null::text, null::int, p_queue_id, p_shard::smallint, c.pos, c.id, 1, l.message_id::text,
+            queue.epoch_ms(l.sent_at), queue.epoch_ms(p_now), l.body, l.attributes::text, l.system::text,
+            queue.public_id(p_shard, c.id), queue.epoch_ms(p_now + p_visibility)
+        from (select k.id, max(k.id) over (partition by k.part) as pos from chunk k where k.quiet) c
+        join queue.log l on l.queue_id = p_queue_id and l.shard = p_shard and l.id = c.id
         order by c.id;
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
