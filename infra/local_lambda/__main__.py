@@ -132,7 +132,7 @@ def main() -> int:
             plan = Plan(HOST, options.port, ephemeral=options.ephemeral)
             settings = Settings.read(os.environ)
             is_own = not settings.database_url
-            settings = with_database(settings, plan, stack)
+            settings, _ = with_database(settings, plan, stack)
             if is_own:
                 settings = with_local_endpoints(settings, plan)
             deployed = read_stack(options.build, {}, passed_on(settings, os.environ))

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlencode
 
 import psycopg
 from psycopg import sql
@@ -67,6 +68,11 @@ class Postgres:
     def service_dsn(self, database: str = DATABASE) -> str:
         """For the service and for applications: TCP, with the password."""
         return _service_dsn(self.port, self.password, database)
+
+    def socket_dsn(self, database: str = DATABASE) -> str:
+        """For the service's own connections: a call through the socket costs both sides less than one through TCP."""
+        where = urlencode({"host": self.socket_directory, "port": self.port})
+        return f"postgresql://{ROLE}:{self.password}@/{database}?{where}"
 
     def superuser_dsn(self, database: str = "postgres") -> str:
         """For administration: the socket, whose folder only the server's user and root can enter."""

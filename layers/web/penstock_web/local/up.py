@@ -49,31 +49,32 @@ def up(settings: Settings, plan: Plan) -> int:
     with _signals_end_the_process(), ExitStack() as stack:
         stack.callback(_ignore_signals)
         is_own = not settings.database_url
-        settings = with_database(settings, plan, stack)
+        settings, shown = with_database(settings, plan, stack)
         if is_own:
             settings = with_local_endpoints(settings, plan)
-        # Our own database is new to its user; what stands in DATABASE_URL must not get into a log.
-        shown = settings.direct_url if is_own else without_password(settings.direct_url)
         _serve(settings, plan, lambda: _announce(settings, plan, shown))
     return 0
 
 
-def with_database(settings: Settings, plan: Plan, stack: ExitStack) -> Settings:
-    """The settings with the addresses of a database that is up and migrated."""
+def with_database(settings: Settings, plan: Plan, stack: ExitStack) -> tuple[Settings, str]:
+    """The settings with the addresses of a database that is up and migrated, and the one to tell the user."""
     if settings.database_url:
         if plan.migrate:
             migrate_or_explain(settings.direct_url, None)
-        return settings
+        return settings, without_password(settings.direct_url)  # which must not get into a log
     account = Account.choose()
     place = (
         stack.enter_context(ephemeral_state()) if plan.ephemeral else plan.state or default_state_directory()
     )
     state = stack.enter_context(held_state(place, account))
     server = stack.enter_context(running_postgres(state, account))
-    direct = server.service_dsn()
-    migrate_or_explain(direct, ROLE)
+    shown = server.service_dsn()
+    migrate_or_explain(shown, ROLE)
     pooled = _pooled(state, server, stack) if plan.pooler else None
-    return dataclasses.replace(settings, database_url=pooled or direct, database_direct_url=direct)
+    settings = dataclasses.replace(
+        settings, database_url=pooled or shown, database_direct_url=server.socket_dsn()
+    )
+    return settings, shown
 
 
 def with_local_endpoints(settings: Settings, plan: Plan) -> Settings:
