@@ -1,21 +1,22 @@
--- queue.move_cursors(): writes cursors of idle shards anew, up to 200 in the last half of the file of queue.lease, when that
+-- queue.move_cursors(): writes cursors of idle shards anew, up to 200, the last in the file of queue.lease first, when that
 -- has 64 pages or more and not one row a page. A file can be cut off only behind its last row, and the newest lease of a
--- queue that came to rest stays there for good; vacuum has marked the pages at the front as the first to be filled.
+-- queue that came to rest stays there for good; vacuum has marked the pages at the front as the first to be filled. And
+-- autovacuum comes for the versions that are left behind: nothing else may happen in a database that came to rest.
 -- Returns how many. Locks: advisory, readers of the shards, never waited for. Called by: give_back_space.
 create or replace function queue.move_cursors() returns int
 language plpgsql as $$
 declare
     v_cursor queue.lease;
-    v_half tid;
     v_moved int := 0;
 begin
-    select format('(%s,0)', c.relpages / 2)::tid into v_half from pg_class c
-    where c.oid = 'queue.lease'::regclass and c.relpages >= 64 and c.reltuples >= 0 and c.reltuples < c.relpages;
-    if v_half is null then
+    if not exists (
+        select from pg_class c
+        where c.oid = 'queue.lease'::regclass and c.relpages >= 64 and c.reltuples >= 0 and c.reltuples < c.relpages)
+    then
         return 0;
     end if;
     for v_cursor in
-        select * from queue.lease x where x.ctid >= v_half and x.ids = '{}' and x.low = x.pos limit 200
+        select * from queue.lease x where x.ids = '{}' and x.low = x.pos order by x.ctid desc limit 200
     loop
         continue when not pg_try_advisory_xact_lock(queue.lock_key(1, v_cursor.queue_id, v_cursor.shard));
         delete from queue.lease x

@@ -99,6 +99,18 @@ def test_the_cursor_of_an_idle_queue_does_not_keep_the_file(db: Connection) -> N
     assert (message.body, message.id) == ("m", 20001)
 
 
+def test_a_file_that_is_empty_behind_its_rows_is_vacuumed_again(db: Connection) -> None:
+    """Vacuum looked when there was still a row at the end. Rows are moved, since autovacuum comes for dead ones only."""
+    create(db)
+    db.execute("alter table queue.lease set (autovacuum_enabled = off)")
+    db.execute(LEASES, (0,))
+    db.execute("delete from queue.lease where queue_id = 0")
+    db.execute("vacuum (truncate off) queue.lease")
+    assert value(db, "select queue.move_cursors()") == 1
+    db.execute("vacuum queue.lease")
+    assert value(db, "select queue.move_cursors()") == 0
+
+
 def test_a_cursor_that_somebody_reads_stays_where_it_is(db: Connection, connect: Connect) -> None:
     arn = create(db)
     db.execute("alter table queue.lease set (autovacuum_enabled = off)")
