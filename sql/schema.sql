@@ -1400,10 +1400,6 @@ function queue.number_publications(p_topic queue.topic, p_entries queue.publicat
     returns queue.publication[]
     language plpgsql;
 
-function queue.own_shard(p_shards integer)
-    returns integer
-    language sql;
-
 function queue.parse_cron(p_expression text, OUT seconds integer[], OUT minutes integer[], OUT hours integer[], OUT months integer[], OUT years integer[], OUT of_month text, OUT of_week text, OUT aws boolean)
     returns record
     language plpgsql immutable;
@@ -1784,7 +1780,7 @@ function queue.take_groups(p_queue_id integer, p_max integer, p_share integer, p
     returns SETOF queue.delivery
     language plpgsql;
 
-function queue.take_log(p_queue_id integer, p_shards integer, p_max integer, p_lease_size integer, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text, p_fair boolean, p_sent boolean)
+function queue.take_log(p_queue_id integer, p_shards integer, p_max integer, p_lease_size integer, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text, p_fair boolean DEFAULT true)
     returns SETOF queue.delivery
     language plpgsql;
 

@@ -4,7 +4,7 @@
 create or replace function queue.claim_shard(p_queue_id int, p_shards int) returns int
 language plpgsql as $$
 declare
-    v_first int := queue.own_shard(p_shards);
+    v_first int := pg_backend_pid();
 begin
     if current_setting('transaction_isolation') <> 'read committed' then
         return -1;

@@ -22,7 +22,6 @@ declare
     v_visibility interval;
     v_rows int;
     v_full boolean := false;
-    v_sent boolean := pg_current_xact_id_if_assigned() is not null;
     v_now timestamptz := clock_timestamp();
 begin
     perform queue.require_read_committed();
@@ -71,7 +70,7 @@ begin
     end if;
     if v_want > 0 then
         return query select * from queue.take_log(v_queue.queue_id, v_queue.shards, v_want, p_lease_size,
-            v_visibility, v_queue.max_receive_count, v_queue.dead_letter_arn, true, v_sent);
+            v_visibility, v_queue.max_receive_count, v_queue.dead_letter_arn);
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
     end if;
