@@ -100,7 +100,7 @@ def test_the_cursor_of_an_idle_queue_does_not_keep_the_file(db: Connection) -> N
 
 
 def test_a_file_that_is_empty_behind_its_rows_is_vacuumed_again(db: Connection) -> None:
-    """Vacuum looked when there was still a row at the end. Rows are moved, since autovacuum comes for dead ones only."""
+    """Vacuum looked when there was still a row at the end. Rows move, since autovacuum comes for dead ones."""
     create(db)
     db.execute("alter table queue.lease set (autovacuum_enabled = off)")
     db.execute(LEASES, (0,))
