@@ -213,3 +213,12 @@ def forget_judgement(connection: Connection, arn: str) -> None:
     connection.execute(
         "update queue.noise set judged_at = '-infinity' where queue_id = %s", (queue_id(connection, arn),)
     )
+
+
+def received_seconds_ago(connection: Connection, seconds: int) -> None:
+    """As if everything that is leased had been received so long ago, whatever the test took."""
+    connection.execute(
+        "update queue.lease set first_received_at = clock_timestamp() - make_interval(secs => %s) "
+        "where first_received_at is not null",
+        (seconds,),
+    )

@@ -24,6 +24,7 @@ from tests.sql.calls import (
     purge,
     queue_id,
     receive,
+    received_seconds_ago,
     rows_of,
     send,
     value,
@@ -99,7 +100,7 @@ def straggle(db: Connection, arn: str) -> list[Delivery]:
 def test_a_straggler_does_not_hold_up_the_cleaning(db: Connection) -> None:
     arn = create(db)
     straggler = straggle(db, arn)
-    db.execute("update queue.lease set first_received_at = first_received_at - interval '10 seconds'")
+    received_seconds_ago(db, 10)
     maintain(db, arn)
     assert (rows_of(db, "log", arn), rows_of(db, "side", arn)) == (0, 1)
     assert counts(db, arn) == Counts(0, 1, 0)
@@ -111,6 +112,7 @@ def test_what_is_done_behind_an_open_lease_is_swept(db: Connection) -> None:
     """Without copying the message that is open, which is soon done too."""
     arn = create(db)
     straggler = straggle(db, arn)
+    received_seconds_ago(db, 0)
     maintain(db, arn)
     left = rows_of(db, "log", arn)
     assert left <= UNSWEPT
