@@ -273,9 +273,13 @@ def act(world: World, db: Connection, dead: str) -> None:
 def settle(db: Connection, world: World, dead: str) -> int:
     """Empties the dead-letter queue into the ledger, and lets maintenance finish. Returns messages moved."""
     moved = 0
-    while deliveries := calls.receive(db, dead, 1000, 3600):
+    while deliveries := calls.receive(
+        db, dead, 1000, 3600, lease_size=1000
+    ):  # a group's all, or the rest waits
         world.ledger.moved(calls.bodies(deliveries))
         moved += len(deliveries)
+    if calls.counts(db, dead).visible:
+        world.errors.append("messages are left in the dead-letter queue")
     while calls.maintain(db, world.arn):
         pass
     return moved
