@@ -273,9 +273,8 @@ def act(world: World, db: Connection, dead: str) -> None:
 def settle(db: Connection, world: World, dead: str) -> int:
     """Empties the dead-letter queue into the ledger, and lets maintenance finish. Returns messages moved."""
     moved = 0
-    while deliveries := calls.receive(
-        db, dead, 1000, 3600, lease_size=1000
-    ):  # a group's all, or the rest waits
+    # All of a group at once: while some of it is received, the rest cannot be.
+    while deliveries := calls.receive(db, dead, 1000, 3600, lease_size=1000):
         world.ledger.moved(calls.bodies(deliveries))
         moved += len(deliveries)
     if calls.counts(db, dead).visible:
