@@ -1,7 +1,8 @@
 -- queue.busy_shards(queue, shards, now): the shards that have something to hand out now, the longest waiting first, so that
 -- none starves and order is kept as far as a standard queue keeps it. Takes no lock: the caller looks again.
 -- The time is a parameter, since an index cannot be searched for a volatile one. STABLE, so that it becomes part of the calling statement: a new statement sees the newest rows.
--- Index: lease_pkey, log_pkey, lease_visible_at. Called by: take_log, ready_queues.
+-- Index: lease_pkey, log_pkey, lease_visible_at. Called by: take_log, ready_queues,
+-- maintain_queue.
 create or replace function queue.busy_shards(p_queue_id int, p_shards int, p_now timestamptz)
 returns table (shard int, since timestamptz)
 language sql stable as $$

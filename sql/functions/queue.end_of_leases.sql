@@ -1,6 +1,7 @@
 -- queue.end_of_leases(queue, shard, low, most): where the leases above p_low can be cut: the highest pos up to p_most that
 -- no later lease reaches below, at most 20,000 above p_low, or the first one if that is farther. Null: there is none.
--- Leases overlap within 200 messages only (take_quiet), so what overlaps one is among the next 200. Index: lease_pkey. Called by: clean_shard.
+-- Leases overlap within 200 messages only (take_quiet), so what overlaps one is among the next 200. Index: lease_pkey. Called by: clean_shard,
+-- sweep_shard.
 create or replace function queue.end_of_leases(p_queue_id int, p_shard int, p_low bigint, p_most bigint)
 returns bigint
 language plpgsql stable as $$

@@ -1,6 +1,6 @@
 -- queue.record_gone(queue, shard, lease): records the messages of a lease that were acknowledged before the others, which
 -- are about to be received again: they were not. Returns the lease's gone_at from now on: all null, they are recorded.
--- The caller holds the lease's row. Index: log_pkey. Called by: take_expired.
+-- The caller holds the lease's row. Index: log_pkey. Called by: lease_again.
 create or replace function queue.record_gone(p_queue_id int, p_shard int, p_lease queue.lease) returns timestamptz[]
 language plpgsql as $$
 begin

@@ -58,6 +58,15 @@ def test_starts_durable_and_private(state: Path, source: Source) -> None:
         psycopg.connect(dsn)
 
 
+def test_the_socket_is_found_in_a_folder_with_a_space(state: Path) -> None:
+    with running_postgres(state / "with a space", Account.choose()) as server:
+        assert (
+            ask(server.socket_dsn(), "select current_user || '@' || current_database()")
+            == "penstock@penstock"
+        )
+        assert ask(server.socket_dsn(), "select inet_client_addr() is null")
+
+
 def test_data_and_address_outlast_a_restart(state: Path) -> None:
     with running_postgres(state, Account.choose()) as server:
         with psycopg.connect(server.service_dsn()) as connection:

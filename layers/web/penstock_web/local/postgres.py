@@ -17,10 +17,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import psycopg
 from psycopg import sql
+from psycopg.conninfo import make_conninfo
 
 from .account import Account, LocalError
 from .binaries import Binaries, Source, find_binaries, reachable
@@ -71,12 +72,15 @@ class Postgres:
 
     def socket_dsn(self, database: str = DATABASE) -> str:
         """For the service's own connections: a call through the socket costs both sides less than one through TCP."""
-        where = urlencode({"host": self.socket_directory, "port": self.port})
+        # libpq does not read + as a space.
+        where = urlencode({"host": self.socket_directory, "port": self.port}, quote_via=quote)
         return f"postgresql://{ROLE}:{self.password}@/{database}?{where}"
 
     def superuser_dsn(self, database: str = "postgres") -> str:
         """For administration: the socket, whose folder only the server's user and root can enter."""
-        return f"host={self.socket_directory} port={self.port} user=postgres dbname={database}"
+        return make_conninfo(
+            host=str(self.socket_directory), port=self.port, user="postgres", dbname=database
+        )
 
 
 def service_dsn(state: Path) -> str | None:
