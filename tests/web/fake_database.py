@@ -12,8 +12,11 @@ ECHO = Statement("test.echo", ("int4[]", "int4[]"))
 
 
 def integers(array: bytes) -> list[int]:
-    """The elements of a binary int4 array (PostgreSQL, array_send): 20 bytes of header, then length and value."""
-    count = unpack_from(">i", array, 12)[0]
+    """The elements of a binary int4 array (PostgreSQL, array_send): 20 bytes of header, then length and value.
+
+    Of an empty one there are 12, which count its dimensions.
+    """
+    count = unpack_from(">i", array, 12)[0] if len(array) > 12 else 0
     return [unpack_from(">i", array, 24 + 8 * index)[0] for index in range(count)]
 
 

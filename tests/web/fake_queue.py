@@ -6,11 +6,12 @@ from penstock.effects import Row, Rows, Take
 from penstock.statements import CHANGE_VISIBILITIES, RECEIVE_MESSAGES, Statement
 from tests.web.fake_database import ECHO, integers
 
+ECHO_WITH_OPTION = Statement(ECHO.name, (*ECHO.types, "bool"))
 ORDERS = "arn:aws:sqs:us-east-1:000000000000:orders"
 
 
 def entries(*values: int, options: tuple[object, ...] = (), lane: str = "") -> Rows:
-    return Rows(ECHO, (list(values), [0] * len(values)), options, lane)
+    return Rows(ECHO_WITH_OPTION if options else ECHO, (list(values), [0] * len(values)), options, lane)
 
 
 def take(count: int, arn: str = ORDERS, visibility_seconds: int | None = None) -> Take:

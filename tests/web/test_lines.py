@@ -249,6 +249,7 @@ async def test_a_caller_that_is_cancelled_breaks_its_line(database: Database) ->
         statements.DELETE_MESSAGES,
         statements.CHANGE_VISIBILITIES,
         statements.READ_POLICIES,
+        statements.TRANSACT,
     ],
     ids=lambda statement: str(statement.name),
 )

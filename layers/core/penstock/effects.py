@@ -7,6 +7,8 @@ and in the container (`penstock_web.driver`), where effects of concurrent reques
     Sql     one call of one SQL function                       answer: its rows
     Rows    the same over a table of entries; equal calls of   answer: this caller's rows, first column `n` counted
             concurrent requests may be merged into one         from 1 within this caller's entries
+    Transact  acknowledges and sends, all or nothing; those    answer: this caller's rows of `queue.transact`
+            of concurrent requests may be merged into one
     Take    up to `count` messages of one queue; equal calls   answer: the header row, then at most `count` rows
             of concurrent requests may be merged into one
     Wait    until a queue may have a message                   answer: True or Woken, or False when the time is over
@@ -20,7 +22,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from .statements import Statement
+from .statements import DELETE_MESSAGES, Statement
 
 Row = tuple[Any, ...]
 
@@ -52,6 +54,30 @@ class Rows(Struct, frozen=True):
 
     def __len__(self) -> int:
         return len(self.columns[0])
+
+
+class Transact(Rows, frozen=True):
+    """Messages that are acknowledged and messages that are sent, all of it or nothing: `queue.transact`.
+
+    `columns`: those of the handles, then those of the messages, which are as many as they are. Transactions that are
+    merged are one transaction, and what one of them is refused for is not done for any: then they are made one by one.
+    `handles_of`: as of `Sql`.
+    """
+
+    handles_of: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.columns[0]) + len(self.messages[0])
+
+    @property
+    def handles(self) -> tuple[list[Any], ...]:
+        """The columns of what is acknowledged."""
+        return self.columns[: len(DELETE_MESSAGES.types)]
+
+    @property
+    def messages(self) -> tuple[list[Any], ...]:
+        """The columns of what is sent."""
+        return self.columns[len(DELETE_MESSAGES.types) :]
 
 
 class Take(Struct, frozen=True):

@@ -7,7 +7,8 @@ When nothing is under way an effect goes at once: nothing is added when idle, an
 flush. A flush is a task of its own, so a caller that is cancelled cannot cancel it. A lane is gone when it is idle.
 
 What goes wrong stays with whom it concerns: a flush whose data the database refuses is halved until the bad entry is
-alone; messages that were taken for a caller who left meanwhile go to the others of the flush or back to the queue.
+alone, as are transactions of which one is refused; messages that were taken for a caller who left meanwhile go to the
+others of the flush or back to the queue.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
 from typing import Any, cast
 
-from penstock.effects import Row, Rows, Take
+from penstock.effects import Row, Rows, Take, Transact
 from penstock.errors import AwsError, InternalFailure, ServiceUnavailable
 from penstock.statements import (
     CHANGE_VISIBILITIES,
@@ -28,7 +29,16 @@ from penstock.statements import (
 )
 
 from .arrivals import Arrivals
-from .merging import LARGEST_TAKE, Mergeable, deal, give_back, merged_call, rows_of_each
+from .merging import (
+    LARGEST_TAKE,
+    Mergeable,
+    check_distinct,
+    check_done,
+    deal,
+    give_back,
+    merged_call,
+    rows_of_each,
+)
 from .pool import Lost, Undone
 
 # Entries; a send or publication counts one more for each 16 KiB, so that a flush stays below some 20 MB.
@@ -111,6 +121,8 @@ def weight_of(effect: Mergeable) -> int:
     """How much of a flush an effect fills."""
     if isinstance(effect, Take):
         return effect.count
+    if isinstance(effect, Transact):
+        return len(effect) + int(sum(effect.messages[3])) // BYTES_AN_ENTRY
     if effect.statement is SEND_MESSAGES:
         return len(effect) + int(sum(effect.columns[3])) // BYTES_AN_ENTRY
     if effect.statement is PUBLISH_MESSAGES:
@@ -229,7 +241,12 @@ class Batcher:
     async def _rows(self, effects: Sequence[Mergeable]) -> list[Row]:
         if self._arrivals is not None and effects[0].statement is SEND_MESSAGES:
             return await self._arrivals.send(cast("Sequence[Rows]", effects), self.give_back)
-        return await self._call(*merged_call(effects))
+        if len(effects) == 1 or not isinstance(effects[0], Transact):
+            return await self._call(*merged_call(effects))
+        check_distinct(cast("Sequence[Transact]", effects))
+        rows = await self._call(*merged_call(effects))
+        check_done(rows)
+        return rows
 
     def _deliver(self, entries: Sequence[Entry], rows: list[Row]) -> None:
         first = entries[0].effect

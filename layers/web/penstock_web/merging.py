@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock import pgarray
 from penstock.calls import take_arguments
-from penstock.effects import Row, Rows, Take
+from penstock.effects import Row, Rows, Take, Transact
 from penstock.statements import CHANGE_VISIBILITIES, Statement
 
 # Messages of one call, whose size nobody knows beforehand: 1 MiB each at worst.
@@ -24,8 +24,9 @@ def merged_call(effects: Sequence[Mergeable], *, alone: bool = True) -> tuple[St
     if isinstance(first, Take):
         counts = [effect.count for effect in effects if isinstance(effect, Take)]
         return first.statement, take_arguments(first, sum(counts), max(counts), alone=alone)
-    arrays = pgarray.encode_columns(first.statement.types, _columns(effects))
-    return first.statement, [*arrays, *first.options]
+    return first.statement, pgarray.encode_arguments(
+        first.statement.types, [*_columns(effects), *first.options]
+    )
 
 
 def _columns(effects: Sequence[Mergeable]) -> list[list[Any]]:
@@ -35,19 +36,43 @@ def _columns(effects: Sequence[Mergeable]) -> list[list[Any]]:
     return [list(chain.from_iterable(parts)) for parts in zip(*tables, strict=True)]
 
 
+class Apart(Exception):  # noqa: N818 - nothing failed
+    """These transactions cannot be one; nothing was done."""
+
+
+def check_distinct(transactions: Sequence[Transact]) -> None:
+    """Raises Apart if two acknowledge the same message: only the first may, and one call would let both."""
+    seen: set[Row] = set()
+    for each in transactions:
+        handles = set(zip(*each.handles, strict=True))
+        if not seen.isdisjoint(handles):
+            raise Apart
+        seen |= handles
+
+
+def check_done(rows: Sequence[Row]) -> None:
+    """Raises Apart if merged transactions were refused, for what one of them asks."""
+    if rows and rows[0][4] is not None:
+        raise Apart
+
+
 def rows_of_each(effects: Sequence[Rows], rows: Sequence[Row]) -> list[list[Row]]:
-    """Each caller's rows, `n` (their first column) counted from 1 within the caller's own entries."""
+    """Each caller's rows, `n` counted from 1 within the caller's own entries.
+
+    It is their first column; of transactions, whose rows are about their messages, the second.
+    """
     if len(effects) == 1:
         return [list(rows)]
+    at = 1 if isinstance(effects[0], Transact) else 0
     owners: list[int] = []
     starts: list[int] = []
     for index, effect in enumerate(effects):
         starts.append(len(owners))
-        owners.extend([index] * len(effect))
+        owners.extend([index] * len(effect.messages[0] if isinstance(effect, Transact) else effect))
     answers: list[list[Row]] = [[] for _ in effects]
     for row in rows:
-        owner = owners[row[0] - 1]
-        answers[owner].append((row[0] - starts[owner], *row[1:]))
+        owner = owners[row[at] - 1]
+        answers[owner].append((*row[:at], row[at] - starts[owner], *row[at + 1 :]))
     return answers
 
 

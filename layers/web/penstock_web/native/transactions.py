@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 
 from penstock import errors
 from penstock.context import Context
-from penstock.effects import Effect, Row, Sql
+from penstock.effects import Effect, Row, Sql, Transact
 from penstock.operations import handles, refusals, sending
 from penstock.receipt import Handle
 from penstock.statements import TRANSACT
@@ -41,14 +41,14 @@ def run(wanted: Transaction, context: Context) -> Generator[Effect, Any, dict[st
         sending.outgoing(to_request(message), arn.endswith(".fifo"), trace)[:8] for arn, message in sends
     ]
     events = [publishing.as_columns(event.routing_key, event) for event in wanted.publish]
-    arrays = [
-        *columns(acks, 5),
-        [arn for arn, _ in sends],
-        *columns(outgoing, 8),
-    ]
-    caller = (context.account_id, context.region)
-    acked = tuple(arn_of(ack.queue, context) for ack in wanted.ack)
-    rows = yield Sql(TRANSACT, (*arrays, *caller, *columns(events, 6), trace), acked)
+    work = [*columns(acks, 5), [arn for arn, _ in sends], *columns(outgoing, 8)]
+    queues = [*(arn_of(ack.queue, context) for ack in wanted.ack), *(arn for arn, _ in sends)]
+    rest = (context.account_id, context.region, *map(tuple, columns(events, 6)), trace if events else None)
+    acked = tuple(queues[: len(acks)])
+    if events or any(arn.endswith(".fifo") for arn in queues):
+        rows = yield Sql(TRANSACT, (*work, *rest), acked)  # may wait for a lock: on its own
+    else:
+        rows = yield Transact(TRANSACT, tuple(work), rest, handles_of=acked)
     check(rows, wanted)
     yield from publishing.wake(dict.fromkeys(row[2] for row in rows))
     return done(rows, wanted)
