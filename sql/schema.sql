@@ -976,6 +976,10 @@ function queue.delete_leased(p_queue_id integer, p_shard integer, p_pos bigint, 
     returns bigint[]
     language plpgsql;
 
+function queue.delete_lost(p_queue_id integer, p_shard integer, p_receive_count integer, p_ids bigint[], p_archives boolean, p_keeps_history boolean)
+    returns bigint[]
+    language plpgsql;
+
 function queue.delete_messages(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[])
     returns TABLE(n integer, outcome text)
     language plpgsql;

@@ -3,7 +3,7 @@
 -- Returns a row a handle: n and outcome: deleted; gone (acknowledged before, or received again since); expired (FIFO:
 --   its visibility timeout is over, also when the message was received again since); no_queue.
 -- Locks: FIFO groups, then leases and messages shard by shard, the highest first, each in the order of their keys: calls
---   side by side wait, but never for each other. Called by: DeleteMessage, DeleteMessageBatch.
+--   side by side wait, but never for each other, except after a crash (delete_lost). Called by: DeleteMessage, DeleteMessageBatch.
 create or replace function queue.delete_messages(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[])
 returns table (n int, outcome text)
@@ -42,6 +42,11 @@ begin
             if v_deleted <> v_handles.ids then
                 v_deleted := v_deleted || queue.delete_side(v_queue.queue_id, v_handles.shard,
                     v_handles.receive_count, v_handles.ids, v_queue.archives, v_queue.keeps_history);
+            end if;
+            if cardinality(v_deleted) < cardinality(v_handles.ids) then
+                v_deleted := v_deleted || queue.delete_lost(v_queue.queue_id, v_handles.shard, v_handles.receive_count,
+                    array(select i from unnest(v_handles.ids) i where i <> all (v_deleted)), v_queue.archives,
+                    v_queue.keeps_history);
             end if;
             return query
             select u.n, case when u.id = any (v_deleted) then 'deleted' else 'gone' end

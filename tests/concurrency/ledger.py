@@ -7,11 +7,13 @@ seconds of one clock (`time.time`), taken before and after each call, so that no
     sending -> sent | withdrawn (rolled back)            deleting -> deleted | kept (not deleted by this call)
     delivered: handed out by a receive that began at `begun`, ended at `ended` and hides it for `seconds`
     released:  about to be made visible again, or deleted: from now on anybody may get it
+    forgotten: the database crashed, and may not know of receives that had begun by then
 """
 
 from __future__ import annotations
 
 import heapq
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -72,6 +74,7 @@ class Ledger:
     _resurrected: int = 0
     _overlapping: int = 0
     _out_of_order: int = 0
+    _forgotten: float = -math.inf
 
     def sending(self, bodies: Iterable[str], group: str | None = None) -> None:
         with self._lock:
@@ -100,7 +103,8 @@ class Ledger:
                 message.deliveries += 1
                 self._resurrected += message.deleted_at is not None and begun > message.deleted_at
                 # Whichever came first, the other one came before its end.
-                self._overlapping += ended < message.until and message.ended < begun + seconds
+                held = message.begun > self._forgotten and ended < message.until
+                self._overlapping += held and message.ended < begun + seconds
                 message.begun, message.ended, message.until = begun, ended, begun + seconds
             self._check_order(bodies)
 
@@ -115,6 +119,11 @@ class Ledger:
         with self._lock:
             for body in bodies:
                 self._messages[body].until = 0
+
+    def forgotten(self) -> None:
+        """What was received until now may be received again at once."""
+        with self._lock:
+            self._forgotten = self.clock()
 
     def held(self, bodies: Iterable[str], begun: float, seconds: float) -> None:
         """A change of visibility that began at `begun` was acknowledged."""

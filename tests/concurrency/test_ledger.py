@@ -116,6 +116,19 @@ def test_a_released_message_may_come_again(ledger: Ledger, clock: Clock) -> None
     assert ledger.findings().violations == {"overlapping": 1}
 
 
+@pytest.mark.parametrize(("begun", "found"), [(1, {}), (3, {"overlapping": 1})])
+def test_a_crash_excuses_receives_that_had_begun(
+    ledger: Ledger, clock: Clock, begun: float, found: dict[str, int]
+) -> None:
+    clock.now = 2
+    ledger.forgotten()
+    clock.now = 4
+    ledger.delivered(["c"], begun, 10)
+    ledger.delivered(["c"], 4, 10)
+    finish(ledger, "a", "b", "c")
+    assert ledger.findings().violations == found
+
+
 def test_a_group_is_served_in_order(ledger: Ledger) -> None:
     ledger.delivered(["b"], 0, 1)
     finish(ledger, "a", "b", "c")

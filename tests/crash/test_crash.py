@@ -38,10 +38,15 @@ def state() -> Iterator[Path]:
 
 
 def strike(disaster: Disaster, installation: Installation, traffic: Traffic) -> None:
-    """Kill and restart. `everything` is what happens when a machine stops."""
+    """Kill and restart. `everything` is what happens when a machine stops.
+
+    Receives of a standard queue do not wait for the disk (docs/how_it_works.md, "What is promised").
+    """
     traffic.open.clear()
     if disaster != "service":
         installation.kill_database()
+        if not traffic.fifo:
+            traffic.ledger.forgotten()
     if disaster == "database":
         installation.check_it_says_unavailable(traffic.url)
         installation.restart_database()
