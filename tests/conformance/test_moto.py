@@ -223,14 +223,21 @@ def outcome(client: Any, case: Case, name: str) -> str:
 
 
 @cache
-def outcome_of_moto(case: Case, service: str = "sqs") -> str:
-    """In a world of its own, in this process. Only sessions that are made after the import can be mocked."""
-    from moto import mock_aws
+def moto_client(service: str) -> Any:
+    """Only sessions that are made after the import of moto can be mocked."""
+    import moto  # noqa: F401
 
     keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
+    return botocore.session.Session().create_client(service, region_name="us-east-1", **keys)
+
+
+@cache
+def outcome_of_moto(case: Case, service: str = "sqs") -> str:
+    """In a world of its own, in this process."""
+    from moto import mock_aws
+
     with mock_aws():
-        client = botocore.session.Session().create_client(service, region_name="us-east-1", **keys)
-        return outcome(client, case, "name")
+        return outcome(moto_client(service), case, "name")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

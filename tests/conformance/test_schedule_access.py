@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import httpx
 import pytest
 
+from tests import without_tls
 from tests.conformance.access import OWNER, PARTNER, PRESENCE, SIGV4, allow
 from tests.conformance.scheduler import ROLE, Scheduler
 
@@ -60,7 +60,7 @@ def test_signatures_that_are_wrong(owner: Scheduler, scheduler: Scheduler) -> No
 def test_without_credentials(scheduler: Scheduler, settings: dict[str, str], method: str, path: str) -> None:
     """Whatever else is wrong with it: nobody learns that without credentials."""
     url = scheduler.sqs.with_settings(settings).endpoint_url
-    answer = httpx.request(method, url + path, content=b"not json")
+    answer = without_tls.request(method, url + path, content=b"not json")
     assert answer.status_code == 403
     assert answer.headers["x-amzn-errortype"] == "MissingAuthenticationTokenException"
 
@@ -77,7 +77,7 @@ def test_a_key_of_another_service(owner: Scheduler) -> None:
         "get_queue_url", Params={"QueueName": url.rpartition("/")[2]}
     )
     query = signed.partition("?")[2]
-    answer = httpx.get(f"{owner.sqs.endpoint_url}/schedules?{query}")
+    answer = without_tls.get(f"{owner.sqs.endpoint_url}/schedules?{query}")
     assert answer.headers["x-amzn-errortype"] == "InvalidSignatureException"
 
 

@@ -14,11 +14,11 @@ from urllib.parse import urlencode
 
 import botocore.serialize
 import botocore.session
-import httpx
 import pytest
 
 from infra.local_lambda.events import EVENT_FORMS, EventForm, Request, Response, event_of, response_of
 from penstock.actions import ACTIONS
+from tests import without_tls
 from tests.conformance.clock import Clock
 from tests.conformance.doors import Doors
 from tests.conformance.judge import checked
@@ -149,7 +149,7 @@ def scheduler(doors: Doors, clock: Clock) -> Scheduler:
 def door(request: pytest.FixtureRequest, scheduler: Scheduler, functions: Functions) -> Door:
     def container(_action: str, asked: Request) -> Response:
         url = scheduler.sqs.endpoint_url + asked.path + (f"?{asked.query}" if asked.query else "")
-        answer = httpx.request(asked.method, url, headers=dict(asked.headers), content=asked.body)
+        answer = without_tls.request(asked.method, url, headers=dict(asked.headers), content=asked.body)
         return Response(answer.status_code, list(answer.headers.items()), answer.content)
 
     def function(action: str, asked: Request) -> Response:

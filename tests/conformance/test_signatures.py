@@ -8,11 +8,10 @@ from __future__ import annotations
 import json
 from urllib.parse import urlsplit
 
-import httpx
 import pytest
 from cryptography.exceptions import InvalidSignature
 
-from tests import signed_messages
+from tests import signed_messages, without_tls
 from tests.conformance.access import PRESENCE, SIGV4
 from tests.conformance.topics import Sns
 from tests.signed_messages import SIGNED
@@ -21,7 +20,7 @@ CERTIFICATE_HOST = {"SNS_CERT_HOST": "sns.us-east-1.amazonaws.com"}
 
 
 def certificate_of(url: str) -> str:
-    answer = httpx.get(url)
+    answer = without_tls.get(url)
     assert answer.status_code == 200
     return answer.text
 
@@ -97,7 +96,7 @@ def test_one_certificate_everywhere(sns: Sns) -> None:
     other = sns.sqs.doors.endpoint_url("lambda" if sns.sqs.door == "container" else "container")
     for base in (sns.sqs.endpoint_url, other):
         for path in ("/SimpleNotificationService.pem", "/v1/cert", urlsplit(at).path):
-            answer = httpx.get(base + path)
+            answer = without_tls.get(base + path)
             assert (answer.status_code, answer.text) == (200, named)
             assert answer.headers["content-type"].partition(";")[0] == "application/x-pem-file"
 
@@ -105,7 +104,7 @@ def test_one_certificate_everywhere(sns: Sns) -> None:
 def test_an_unknown_certificate_is_404(sns: Sns) -> None:
     sns.publish(sns.create())  # so that there is one
     for name in ("0" * 32, "", "x", "F" * 32, "0" * 31, "0" * 33, "%00", "a" * 5000):
-        answer = httpx.get(f"{sns.sqs.endpoint_url}/SimpleNotificationService-{name}.pem")
+        answer = without_tls.get(f"{sns.sqs.endpoint_url}/SimpleNotificationService-{name}.pem")
         assert (answer.status_code, "BEGIN" in answer.text) == (404, False), name
 
 

@@ -8,9 +8,9 @@ import json
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import httpx
 import pytest
 
+from tests import without_tls
 from tests.conformance.test_signatures import verify
 from tests.conformance.topics import Sns
 
@@ -104,11 +104,11 @@ def test_a_visit_confirms_and_another_one_ends_it(sns: Sns) -> None:
     topic, to = sns.create(), endpoint(sns)
     arn = sns.subscribe(topic, to, "https")
     assert sns.subscription(arn)["PendingConfirmation"] == "true"
-    visit = httpx.get(confirmation(sns, to)["SubscribeURL"])
+    visit = without_tls.get(confirmation(sns, to)["SubscribeURL"])
     assert (visit.status_code, arn in visit.text) == (200, True)
     assert sns.subscription(arn)["PendingConfirmation"] == "false"
     base = sns.sqs.endpoint_url
-    assert httpx.get(f"{base}/?Action=Unsubscribe&SubscriptionArn={arn}").status_code == 200
+    assert without_tls.get(f"{base}/?Action=Unsubscribe&SubscriptionArn={arn}").status_code == 200
     assert sns.refusal("get_subscription_attributes", SubscriptionArn=arn)[:2] == ("NotFound", 404)
     verify_end = confirmation(sns, to, "UnsubscribeConfirmation")
     assert parse_qs(urlsplit(verify_end["SubscribeURL"]).query)["Token"] == [verify_end["Token"]]
@@ -120,7 +120,7 @@ def test_unsubscribing_may_ask_for_credentials(sns: Sns) -> None:
     arn = sns.subscribe(topic, to, "https")
     token = confirmation(sns, to)["Token"]
     sns.client.confirm_subscription(TopicArn=topic, Token=token, AuthenticateOnUnsubscribe="true")
-    anonymous = httpx.get(f"{sns.sqs.endpoint_url}/?Action=Unsubscribe&SubscriptionArn={arn}")
+    anonymous = without_tls.get(f"{sns.sqs.endpoint_url}/?Action=Unsubscribe&SubscriptionArn={arn}")
     assert (anonymous.status_code, "AuthorizationError" in anonymous.text) == (403, True)
     sns.client.unsubscribe(SubscriptionArn=arn)
     assert sns.refusal("get_subscription_attributes", SubscriptionArn=arn)[:2] == ("NotFound", 404)

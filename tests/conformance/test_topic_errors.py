@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
-import httpx
 import pytest
 from botocore.exceptions import ClientError
 
 from penstock.errors_sns import SNS_ERRORS
+from tests import without_tls
 from tests.conformance.scenario import Refusal, read_refusal
 from tests.conformance.topics import Sns
 
@@ -156,7 +156,7 @@ def test_sdks_raise_typed_exceptions(sns: Sns, row: Row) -> None:
 
 def test_a_missing_member(sns: Sns) -> None:
     """ "Common Errors": ValidationError. The text is that of other services of AWS."""
-    answer = httpx.get(f"{sns.sqs.endpoint_url}/?Action=Publish&Version=2010-03-31&TopicArn=a")
+    answer = without_tls.get(f"{sns.sqs.endpoint_url}/?Action=Publish&Version=2010-03-31&TopicArn=a")
     assert answer.status_code == 400
     told = read_refusal("query", answer.status_code, answer.headers, answer.content)
     assert (told.code, told.message) == (

@@ -7,9 +7,9 @@ from __future__ import annotations
 import json
 from concurrent.futures import ThreadPoolExecutor
 
-import httpx
 import pytest
 
+from tests import without_tls
 from tests.conformance.test_signatures import verify
 from tests.conformance.test_subscriptions import confirmation, endpoint
 from tests.conformance.topics import Sns
@@ -44,7 +44,7 @@ def test_the_endpoint_takes_it_back(sns: Sns) -> None:
     sns.publish(topic, '{"b": 1}')
     assert notifications(sns, to) == 0
     for _ in range(2):
-        visit = httpx.get(message["SubscribeURL"])
+        visit = without_tls.get(message["SubscribeURL"])
         assert (visit.status_code, arn in visit.text) == (200, True)
     assert sns.client.confirm_subscription(TopicArn=topic, Token=message["Token"])["SubscriptionArn"] == arn
     found = sns.subscription(arn)
@@ -61,7 +61,7 @@ def test_subscribed_anew_meanwhile(sns: Sns) -> None:
     message = ended(sns, confirmed(sns, topic, to), to)
     new = sns.subscribe(topic, to, "https")
     assert sns.subscription(new)["PendingConfirmation"] == "true"
-    assert httpx.get(message["SubscribeURL"]).status_code == 200
+    assert without_tls.get(message["SubscribeURL"]).status_code == 200
     assert sns.subscription(new)["PendingConfirmation"] == "false"
     assert len(sns.client.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"]) == 1
 
@@ -161,14 +161,14 @@ def test_asking_for_signatures_takes_one(sns: Sns) -> None:
     topic, to = sns.create(), endpoint(sns)
     arn = sns.subscribe(topic, to, "https")
     message = confirmation(sns, to)
-    visit = httpx.get(message["SubscribeURL"] + "&AuthenticateOnUnsubscribe=true")
+    visit = without_tls.get(message["SubscribeURL"] + "&AuthenticateOnUnsubscribe=true")
     assert (visit.status_code, "AuthorizationError" in visit.text) == (403, True)
     assert sns.subscription(arn)["PendingConfirmation"] == "true"
     sns.client.confirm_subscription(TopicArn=topic, Token=message["Token"], AuthenticateOnUnsubscribe="true")
     assert sns.subscription(arn)["ConfirmationWasAuthenticated"] == "true"
     # Nor does a later visit without a signature take the request back.
-    assert httpx.get(message["SubscribeURL"]).status_code == 200
-    anonymous = httpx.get(f"{sns.sqs.endpoint_url}/?Action=Unsubscribe&SubscriptionArn={arn}")
+    assert without_tls.get(message["SubscribeURL"]).status_code == 200
+    anonymous = without_tls.get(f"{sns.sqs.endpoint_url}/?Action=Unsubscribe&SubscriptionArn={arn}")
     assert anonymous.status_code == 403
 
 

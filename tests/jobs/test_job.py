@@ -38,6 +38,7 @@ TIMED = (
     " max_us, sketch_buckets, sketch_counts, negative_count"
 )
 Connection = psycopg.Connection[Any]
+OUTSIDE = datetime(2026, 3, 20, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
@@ -92,43 +93,42 @@ def check_against_sql(connection: Connection, span: Span) -> None:
         assert mine == [(*row[:3], *(pytest.approx(value, abs=1e-9) for value in row[3:])) for row in theirs]
 
 
-def test_it_says_what_plain_sql_says(spark: SparkSession, filled: Database) -> None:
-    shot(spark, filled, CHANGING_CLOCKS)
+@pytest.fixture(scope="module")
+def computed(spark: SparkSession, filled: Database) -> Iterator[Connection]:
+    """After a run over all days, which found wrong windows there, and some of a day that it does not cover."""
     with psycopg.connect(filled.dsn, autocommit=True) as connection:
-        check_against_sql(connection, CHANGING_CLOCKS)
-        days = connection.execute(
-            "select distinct ends_at - starts_at from queue.metrics_window where window_seconds = 86400 order by 1"
-        ).fetchall()
-        measures = connection.execute(
-            "select distinct measure from queue.metrics_latency order by 1"
-        ).fetchall()
-    assert days == [(timedelta(hours=23),), (timedelta(hours=24),)]
-    assert [name for (name,) in measures] == ["fire", "lag", "processing", "wait", "webhook"]
-
-
-def test_a_second_run_replaces_the_first_one(spark: SparkSession, filled: Database) -> None:
-    """What a run finds there, right or not, is gone; what it does not cover stays. It records what it did."""
-    outside = datetime(2026, 3, 20, tzinfo=UTC)
-    with psycopg.connect(filled.dsn, autocommit=True) as connection:
-        for at in (outside, CHANGING_CLOCKS.from_at):
+        for at in (OUTSIDE, CHANGING_CLOCKS.from_at):
             connection.execute(
                 "insert into queue.metrics_window (window_seconds, queue_id, group_id, starts_at, ends_at, arrivals,"
                 " deliveries, redeliveries, deletions, dead_lettered, purged, expired, moved, depth, waiting, received)"
                 " values (60, 99, '', %s, %s, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)",
                 (at, at + timedelta(minutes=1)),
             )
-    shot(spark, filled, CHANGING_CLOCKS)
-    with psycopg.connect(filled.dsn, autocommit=True) as connection:
-        left = connection.execute("select starts_at from queue.metrics_window where queue_id = 99").fetchall()
-        connection.execute("delete from queue.metrics_window where queue_id = 99")
-        check_against_sql(connection, CHANGING_CLOCKS)
-        run = connection.execute(
-            "select mode, from_at, to_at, rows_read, error, finished_at > started_at, rows_written ="
-            " (select count(*) from queue.metrics_window) + (select count(*) from queue.metrics_latency)"
-            " from queue.metrics_run order by run_id desc limit 1"
-        ).fetchone()
-    assert left == [(outside,)]
+        shot(spark, filled, CHANGING_CLOCKS)
+        yield connection
+
+
+def test_a_run_replaces_what_it_finds(computed: Connection) -> None:
+    """Right or not, it is gone; what the run does not cover stays. It records what it did."""
+    left = computed.execute("select starts_at from queue.metrics_window where queue_id = 99").fetchall()
+    run = computed.execute(
+        "select mode, from_at, to_at, rows_read, error, finished_at > started_at, rows_written + 1 ="
+        " (select count(*) from queue.metrics_window) + (select count(*) from queue.metrics_latency)"
+        " from queue.metrics_run order by run_id desc limit 1"
+    ).fetchone()
+    assert left == [(OUTSIDE,)]
     assert run == ("once", CHANGING_CLOCKS.from_at, CHANGING_CLOCKS.to_at, 3000, None, True, True)
+
+
+def test_it_says_what_plain_sql_says(computed: Connection) -> None:
+    computed.execute("delete from queue.metrics_window where queue_id = 99")
+    check_against_sql(computed, CHANGING_CLOCKS)
+    days = computed.execute(
+        "select distinct ends_at - starts_at from queue.metrics_window where window_seconds = 86400 order by 1"
+    ).fetchall()
+    measures = computed.execute("select distinct measure from queue.metrics_latency order by 1").fetchall()
+    assert days == [(timedelta(hours=23),), (timedelta(hours=24),)]
+    assert [name for (name,) in measures] == ["fire", "lag", "processing", "wait", "webhook"]
 
 
 @pytest.fixture

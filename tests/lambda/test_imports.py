@@ -10,6 +10,8 @@ import pytest
 
 from tests.lambda_door import FUNCTIONS
 
+pytestmark = pytest.mark.xdist_group("imports")  # one worker starts all these interpreters
+
 PACKAGES = {"fastapi", "starlette", "mangum", "pydantic", "uvicorn", "penstock_web"}
 LATER = {
     "croniter",

@@ -12,6 +12,7 @@ import pytest
 # Here and not first in a thread of the server: pydantic parses source, which Python 3.11 cannot do in two threads.
 import penstock_web.rest  # noqa: F401
 from infra.local_lambda.events import EVENT_FORMS, Request, event_of, response_of
+from tests import without_tls
 from tests.database import Database
 from tests.lambda_door import Functions, LambdaDoor, load_handler
 
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.parametrize("form", EVENT_FORMS)
 
 @pytest.fixture
 def http(door: LambdaDoor) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=door.endpoint_url) as http:
+    with without_tls.Client(base_url=door.endpoint_url) as http:
         yield http
 
 

@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from infra.local_lambda.events import EVENT_FORMS
+from tests import without_tls
 from tests.lambda_door import LambdaDoor
 
 pytestmark = pytest.mark.parametrize("form", EVENT_FORMS)
@@ -87,7 +88,7 @@ FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 @pytest.fixture
 def query(door: LambdaDoor) -> Iterator[Query]:
-    with httpx.Client() as http:
+    with without_tls.Client() as http:
         yield Query(http, door.endpoint_url)
 
 

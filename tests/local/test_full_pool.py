@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 
-import httpx
 import psycopg
 import pytest
 
@@ -14,6 +13,7 @@ from penstock_web.local.account import Account
 from penstock_web.local.pgbouncer import PgBouncer, running_pgbouncer
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres
 from penstock_web.local.state import ephemeral_state
+from tests import without_tls
 from tests.database import place
 from tests.lambda_door import LambdaDoor
 from tests.web.service import running_service
@@ -52,7 +52,7 @@ def test_callers_are_told_to_come_again(server: Postgres, pooler: PgBouncer, doo
             url = service.url
         else:
             url = stack.enter_context(LambdaDoor(pooler.dsn())).endpoint_url
-        http = stack.enter_context(httpx.Client(base_url=url, timeout=60, headers=HEADERS))
+        http = stack.enter_context(without_tls.Client(base_url=url, timeout=60, headers=HEADERS))
         assert http.post("/", content=b"{}").status_code == 200
         with ExitStack() as holding:
             taken(pooler, holding)

@@ -14,6 +14,7 @@ import pytest
 from penstock.effects import Row, Transact
 from penstock.statements import TRANSACT, Statement
 from penstock_web.batcher import Batcher
+from tests import without_tls
 from tests.database import TestServer
 from tests.web.clock import run, settle
 from tests.web.fake_database import FakeDatabase, integers
@@ -116,7 +117,7 @@ def at_once(service: Service, bodies: list[dict[str, Any]]) -> list[int]:
     """The statuses of these transactions, which are all asked for before any is answered."""
 
     async def ask() -> list[int]:
-        async with httpx.AsyncClient(base_url=service.url, timeout=30) as http:
+        async with without_tls.AsyncClient(base_url=service.url, timeout=30) as http:
             return [
                 answer.status_code
                 for answer in await asyncio.gather(*(http.post("/v1/transactions", json=b) for b in bodies))

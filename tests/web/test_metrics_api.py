@@ -15,6 +15,7 @@ import pytest
 import penstock_web.rest  # noqa: F401
 from infra.local_lambda.events import EVENT_FORMS
 from penstock.settings import DRIVERS
+from tests import without_tls
 from tests.database import Database, TestServer
 from tests.lambda_door import LambdaDoor
 from tests.metric_rows import add_forecast, add_latency, add_run, add_window, new_queue
@@ -69,7 +70,7 @@ def http(database: Database, request: pytest.FixtureRequest) -> Iterator[httpx.C
     variables = {"QUEUE_DATABASE_DRIVER": request.param}
     with (
         LambdaDoor(database.pooled_dsn, EVENT_FORMS[0], variables) as door,
-        httpx.Client(base_url=door.endpoint_url) as http,
+        without_tls.Client(base_url=door.endpoint_url) as http,
     ):
         yield http
 

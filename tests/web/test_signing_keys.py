@@ -16,7 +16,6 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 import boto3
-import httpx
 import psycopg
 import pytest
 
@@ -28,6 +27,7 @@ from penstock.operations import signing_keys
 from penstock.operations.signing_keys import KEEP_SECONDS, signer
 from penstock.signing_sns import KeptKey, new_key
 from penstock_web.cli import main
+from tests import without_tls
 from tests.database import Database
 from tests.lambda_door import LambdaDoor
 from tests.signed_messages import verify
@@ -85,7 +85,7 @@ def rows(database: Database, query: str) -> list[tuple[Any, ...]]:
 
 
 def served(url: str, path: str = "/SimpleNotificationService.pem") -> str:
-    answer = httpx.get(url + path)
+    answer = without_tls.get(url + path)
     assert answer.status_code == 200
     return answer.text
 
@@ -102,7 +102,9 @@ def test_who_publishes_first_at_the_same_time_makes_one_key(
     with running_service(database.api_dsn) as one, running_service(database.api_dsn) as two:
         doors = [one.url, two.url, function()]
         topic = Topic(one.url)
-        assert [httpx.get(f"{url}/SimpleNotificationService.pem").status_code for url in doors] == [404] * 3
+        assert [without_tls.get(f"{url}/SimpleNotificationService.pem").status_code for url in doors] == [
+            404
+        ] * 3
         start = Barrier(PUBLISHERS * len(doors))
 
         def publish(url: str) -> None:
@@ -289,7 +291,7 @@ def test_certificates_are_served_for_thirty_days(
                 (days,),
             )
             call(connection, statements.MAINTAIN_INSTALLATION, 1000, 30)
-        found = [httpx.get(url + path).status_code for path in paths]
+        found = [without_tls.get(url + path).status_code for path in paths]
         assert found == [404] * (3 - left) + [200] * left
 
 
@@ -310,6 +312,6 @@ def test_without_a_database_certificates_are_503(
             (database.name,),
         )
         for url in (service.url, function()):
-            answer = httpx.get(url + path, timeout=60)
+            answer = without_tls.get(url + path, timeout=60)
             assert (answer.status_code, int(answer.headers["retry-after"]) > 0) == (503, True)
         administrator.execute(f"alter database {database.name} allow_connections true".encode())
