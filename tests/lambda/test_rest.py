@@ -46,7 +46,15 @@ def test_events_and_transactions(http: httpx.Client) -> None:
     assert (match["pattern"], match["queue_name"]) == ("logs.#", "orders")
     done = http.post("/v1/transactions", json={"publish": [{"routing_key": "logs.a", "message": 1}]})
     assert done.status_code == 200, done.text
-    assert [each["message"] for each in http.get("/v1/queues/orders/messages").json()] == [1]
+    (first,) = http.get("/v1/queues/orders/messages").json()
+    assert first["message"] == 1
+    forward = {
+        "ack": [{"queue": "orders", "receipt": first["receipt"]}],
+        "send": [{"queue": "orders", "message": 2}],
+    }
+    assert http.post("/v1/transactions", json=forward).json()["acked"] == 1
+    assert http.post("/v1/transactions", json=forward).status_code == 409
+    assert [each["message"] for each in http.get("/v1/queues/orders/messages").json()] == [2]
 
 
 def test_errors_have_the_one_shape(http: httpx.Client) -> None:
