@@ -225,7 +225,7 @@ class Batcher:
                 await self._flush(entries, again=False)
             else:
                 fail(entries, ServiceUnavailable)
-        except Exception as error:  # noqa: BLE001 - psycopg's, or that of a value that has no binary form
+        except Exception as error:  # noqa: BLE001 - psycopg's, that of a value without a binary form, or Apart
             if len(entries) > 1 and is_about_data(error):
                 middle = len(entries) // 2
                 await self._flush(entries[:middle])
