@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from tests.database import Database, TestServer, running_test_server
+from tests.schedules.rows import Hour
 
 
 @pytest.fixture(scope="session")
@@ -28,3 +30,17 @@ def empty_database(postgres: TestServer) -> Iterator[Database]:
     """A fresh database in which nothing has been migrated."""
     with postgres.database(template="template0") as database:
         yield database
+
+
+@pytest.fixture
+def hour() -> Hour:
+    """Occurrences of an hourly schedule: `hour()` is half an hour ago, `hour(1)` in half an hour.
+
+    None comes while a test runs, whatever the clock says.
+    """
+    start = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=30)
+
+    def occurrence(hours: int = 0) -> datetime:
+        return start + timedelta(hours=hours)
+
+    return occurrence

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any, LiteralString
 
 import psycopg
@@ -14,6 +15,7 @@ from penstock.statements import Statement
 ACCOUNT, REGION, GROUP = "000000000000", "us-east-1", "default"
 Connection = psycopg.Connection[Any]
 Row = dict[str, Any]
+Hour = Callable[..., datetime]
 
 HOURLY: Row = {
     "door": "native",
@@ -60,8 +62,12 @@ def put(
     group: str = GROUP,
     **fields: Any,
 ) -> tuple[Row, bool, str | None]:
-    """Writes a schedule, hourly where `fields` say nothing else: its row, whether it was created, the error."""
-    given = fields if mode == "patch" else HOURLY | fields
+    """Writes a schedule: its row, whether it was created, the error.
+
+    Where `fields` say nothing else, it is hourly, at the minute of its next time.
+    """
+    minute = 0 if next_fire_at is None else next_fire_at.minute
+    given = fields if mode == "patch" else HOURLY | {"canonical": f"{minute} * * * *"} | fields
     ((row, created, error),) = call(
         db, statements.PUT_SCHEDULE, ACCOUNT, REGION, group, name, mode, given, next_fire_at
     )
@@ -77,11 +83,6 @@ def read(db: Connection, name: str, group: str = GROUP) -> Row | None:
 def as_time(key: str, found: Any) -> Any:
     """Times of JSON by their columns' names."""
     return datetime.fromisoformat(found).astimezone(UTC) if key.endswith("_at") and found else found
-
-
-def hour(db: Connection, hours: int = 0) -> datetime:
-    """The full hour, so many hours from now."""
-    return now(db).replace(minute=0, second=0, microsecond=0) + timedelta(hours=hours)
 
 
 def received(db: Connection, queue: str) -> list[tuple[Any, Row]]:

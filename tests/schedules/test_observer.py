@@ -13,7 +13,7 @@ from penstock.settings import Settings
 from penstock.workers.fire import Firer
 from penstock.workers.observer import Observer
 from tests.database import Database
-from tests.schedules.rows import hour, pass_time, put
+from tests.schedules.rows import Hour, pass_time, put
 from tests.sql.calls import Connection
 
 HOUR = timedelta(hours=1)
@@ -33,11 +33,13 @@ class Heard(Observer):
         self.counts.update(counts)
 
 
-def test_how_late_each_occurrence_fires_and_what_became_of_it(database: Database, db: Connection) -> None:
+def test_how_late_each_occurrence_fires_and_what_became_of_it(
+    database: Database, db: Connection, hour: Hour
+) -> None:
     """Not of those that may fire at any moment of a window: they are never late by it."""
     db.execute("select queue.create('jobs')")
-    put(db, "late", hour(db) - HOUR, catchup=True)
-    put(db, "any time", hour(db) - HOUR, catchup=True, jitter_seconds=30)
+    put(db, "late", hour() - HOUR, catchup=True)
+    put(db, "any time", hour() - HOUR, catchup=True, jitter_seconds=30)
     pass_time(db, 60)
     heard = Heard()
     with psycopg.connect(database.api_dsn, autocommit=True) as connection:

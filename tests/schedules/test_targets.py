@@ -15,7 +15,7 @@ import pytest
 
 from penstock import statements
 from tests.schedules.conftest import Fire
-from tests.schedules.rows import ACCOUNT, REGION, call, hour, pass_time, put, read, runs, value
+from tests.schedules.rows import ACCOUNT, REGION, Hour, call, pass_time, put, read, runs, value
 from tests.signed_messages import verify
 from tests.sql.calls import Connection
 
@@ -38,7 +38,7 @@ def invoke(db: Connection, at: datetime, arn: str = JOBS, text: str | None = "he
     target = {"Arn": arn, "RoleArn": "arn:aws:iam::000000000000:role/r", **members}
     if text is not None:
         target["Input"] = text
-    fields: dict[str, Any] = {"form": "aws_cron", "canonical": "cron(0 * * * ? *)"} | more
+    fields: dict[str, Any] = {"form": "aws_cron", "canonical": f"cron({at.minute} * * * ? *)"} | more
     put(db, "s", at, door="aws", target=target, **fields)
 
 
@@ -54,15 +54,15 @@ def write(at: datetime) -> str:
 
 
 # --- what is sent ----------------------------------------------------------------------------------------------------
-def test_a_queue_gets_the_input_as_it_is(db: Connection, fire: Fire) -> None:
-    invoke(db, hour(db), text="not JSON, <b>ü</b>")
+def test_a_queue_gets_the_input_as_it_is(db: Connection, fire: Fire, hour: Hour) -> None:
+    invoke(db, hour(), text="not JSON, <b>ü</b>")
     assert fire()["fired"] == 1
     assert bodies(db) == ["not JSON, <b>ü</b>"]
     assert value(db, "select attributes from queue.log") is None
 
 
-def test_context_attributes_are_replaced(db: Connection, fire: Fire) -> None:
-    at = hour(db)
+def test_context_attributes_are_replaced(db: Connection, fire: Fire, hour: Hour) -> None:
+    at = hour()
     text = "<aws.scheduler.schedule-arn> <aws.scheduler.scheduled-time> <aws.scheduler.attempt-number>"
     invoke(db, at, text=f"{text} <aws.scheduler.execution-id>")
     fire()
@@ -72,8 +72,8 @@ def test_context_attributes_are_replaced(db: Connection, fire: Fire) -> None:
     int(execution, 16)
 
 
-def test_without_input_there_is_a_notification(db: Connection, fire: Fire) -> None:
-    at = hour(db)
+def test_without_input_there_is_a_notification(db: Connection, fire: Fire, hour: Hour) -> None:
+    at = hour()
     invoke(db, at, text=None)
     fire()
     event = json.loads(bodies(db)[0])
@@ -81,18 +81,18 @@ def test_without_input_there_is_a_notification(db: Connection, fire: Fire) -> No
     assert (event["time"], event["resources"], event["account"]) == (write(at), [SCHEDULE], ACCOUNT)
 
 
-def test_a_fifo_queue_gets_the_message_group(db: Connection, fire: Fire) -> None:
+def test_a_fifo_queue_gets_the_message_group(db: Connection, fire: Fire, hour: Hour) -> None:
     db.execute("""select queue.create_fifo('lines.fifo', '{"ContentBasedDeduplication": "true"}')""")
-    invoke(db, hour(db), FIFO, SqsParameters={"MessageGroupId": "g"})
+    invoke(db, hour(), FIFO, SqsParameters={"MessageGroupId": "g"})
     assert fire()["fired"] == 1
     assert value(db, "select system ->> 'MessageGroupId' from queue.fifo_message") == "g"
 
 
-def test_a_topic_gets_signed_envelopes(db: Connection, fire: Fire) -> None:
+def test_a_topic_gets_signed_envelopes(db: Connection, fire: Fire, hour: Hour) -> None:
     """As Publish makes them, also when the topic's SignatureVersion is not the one that this process knew."""
     call(db, statements.CREATE_TOPIC, ACCOUNT, REGION, "news", {"SignatureVersion": "2"}, {})
     subscribe(db)
-    invoke(db, hour(db), NEWS)
+    invoke(db, hour(), NEWS)
     assert fire()["fired"] == 1
     envelope = json.loads(bodies(db)[0])
     assert (envelope["Message"], envelope["TopicArn"], envelope["SignatureVersion"]) == ("hello", NEWS, "2")
@@ -103,11 +103,11 @@ def subscribe(db: Connection) -> None:
     call(db, statements.ADD_SUBSCRIPTION, NEWS, uuid4(), ACCOUNT, "sqs", JOBS, {}, None, None, None, 0, 0)
 
 
-def test_a_topic_takes_no_more_than_its_maximum(db: Connection, fire: Fire) -> None:
+def test_a_topic_takes_no_more_than_its_maximum(db: Connection, fire: Fire, hour: Hour) -> None:
     """262,144 bytes unless it says otherwise, as from Publish."""
     call(db, statements.CREATE_TOPIC, ACCOUNT, REGION, "news", {}, {})
     subscribe(db)
-    invoke(db, hour(db), NEWS, "x" * 262_145, RetryPolicy={"MaximumRetryAttempts": 0})
+    invoke(db, hour(), NEWS, "x" * 262_145, RetryPolicy={"MaximumRetryAttempts": 0})
     assert fire()["fired"] == 0
     assert bodies(db) == []
     assert value(db, "select error from queue.schedule_run where error is not null") == (
@@ -119,10 +119,10 @@ def test_a_topic_takes_no_more_than_its_maximum(db: Connection, fire: Fire) -> N
 @pytest.mark.parametrize(("action", "stays"), [("NONE", True), ("DELETE", False), (None, True)])
 @pytest.mark.parametrize("form", ["at", "aws_cron"])
 def test_action_after_completion(
-    db: Connection, fire: Fire, form: str, action: str | None, stays: bool
+    db: Connection, fire: Fire, form: str, action: str | None, stays: bool, hour: Hour
 ) -> None:
-    at = hour(db)
-    canonical = f"at({at:%Y-%m-%dT%H:%M:%S})" if form == "at" else "cron(0 * * * ? *)"
+    at = hour()
+    canonical = f"at({at:%Y-%m-%dT%H:%M:%S})" if form == "at" else f"cron({at.minute} * * * ? *)"
     end = None if form == "at" else write(at)
     invoke(db, at, form=form, canonical=canonical, end_at=end, action_after_completion=action)
     assert fire()["fired"] == 1
@@ -133,17 +133,17 @@ def test_action_after_completion(
     assert fire()["fired"] == 0
 
 
-def test_missed_ones_fire_until_they_are_too_old(db: Connection, fire: Fire) -> None:
+def test_missed_ones_fire_until_they_are_too_old(db: Connection, fire: Fire, hour: Hour) -> None:
     """Our choice: after an outage, as long as MaximumEventAgeInSeconds allows."""
-    invoke(db, hour(db, -100), RetryPolicy={"MaximumEventAgeInSeconds": 3 * 3600})
+    invoke(db, hour(-100), RetryPolicy={"MaximumEventAgeInSeconds": 3 * 3600})
     assert fire()["fired"] == 3
     row = read(db, "s")
     assert row is not None
-    assert row["next_fire_at"] == hour(db, 1)
+    assert row["next_fire_at"] == hour(1)
 
 
-def test_a_flexible_window_spreads_the_firing(db: Connection) -> None:
-    at = hour(db, 1)
+def test_a_flexible_window_spreads_the_firing(db: Connection, hour: Hour) -> None:
+    at = hour(1)
     offsets = []
     for n in range(40):
         row, *_ = put(db, f"s{n}", at, window_minutes=15)
@@ -164,8 +164,10 @@ def dead_letters(db: Connection) -> list[tuple[str, dict[str, str]]]:
     ]
 
 
-def test_a_failed_invocation_is_tried_again_while_the_schedule_goes_on(db: Connection, fire: Fire) -> None:
-    at = hour(db)
+def test_a_failed_invocation_is_tried_again_while_the_schedule_goes_on(
+    db: Connection, fire: Fire, hour: Hour
+) -> None:
+    at = hour()
     invoke(db, at, MISSING)
     counts = fire()
     assert (counts["fired"], counts["failed"]) == (0, 1)
@@ -186,9 +188,9 @@ def test_a_failed_invocation_is_tried_again_while_the_schedule_goes_on(db: Conne
     assert value(db, "select count(*) from queue.schedule_retry") == 0
 
 
-def test_retries_wait_longer_each_time(db: Connection, fire: Fire) -> None:
+def test_retries_wait_longer_each_time(db: Connection, fire: Fire, hour: Hour) -> None:
     """Exponential back-off (RetryPolicy); its seconds are our choice."""
-    invoke(db, hour(db), MISSING)
+    invoke(db, hour(), MISSING)
     fire()
     put(db, "s", None, "patch", status="paused")
     for wait in (2, 4, 8, 16, 32, 64, 128, 256, 300, 300):
@@ -201,8 +203,10 @@ def test_retries_wait_longer_each_time(db: Connection, fire: Fire) -> None:
 
 
 @pytest.mark.parametrize("most", [0, 2])
-def test_used_up_retries_end_in_the_dead_letter_queue(db: Connection, fire: Fire, most: int) -> None:
-    at = hour(db)
+def test_used_up_retries_end_in_the_dead_letter_queue(
+    db: Connection, fire: Fire, most: int, hour: Hour
+) -> None:
+    at = hour()
     invoke(db, at, MISSING, "<aws.scheduler.attempt-number>", DeadLetterConfig={"Arn": DEAD},
            RetryPolicy={"MaximumRetryAttempts": most})  # fmt: skip
     fire()
@@ -227,9 +231,11 @@ def test_used_up_retries_end_in_the_dead_letter_queue(db: Connection, fire: Fire
     assert value(db, "select count(*) from queue.schedule_retry") == 0
 
 
-def test_an_invocation_that_is_too_old_ends_in_the_dead_letter_queue(db: Connection, fire: Fire) -> None:
+def test_an_invocation_that_is_too_old_ends_in_the_dead_letter_queue(
+    db: Connection, fire: Fire, hour: Hour
+) -> None:
     invoke(
-        db, hour(db), MISSING, DeadLetterConfig={"Arn": DEAD}, RetryPolicy={"MaximumEventAgeInSeconds": 7200}
+        db, hour(), MISSING, DeadLetterConfig={"Arn": DEAD}, RetryPolicy={"MaximumEventAgeInSeconds": 7200}
     )
     fire()
     pass_time(db, 7200)
@@ -238,14 +244,14 @@ def test_an_invocation_that_is_too_old_ends_in_the_dead_letter_queue(db: Connect
     assert attributes["EXHAUSTED_RETRY_CONDITION"] == "MaximumEventAgeInSeconds"
 
 
-def test_without_a_dead_letter_queue_it_is_dropped(db: Connection, fire: Fire) -> None:
-    invoke(db, hour(db), MISSING, RetryPolicy={"MaximumRetryAttempts": 0}, DeadLetterConfig={"Arn": MISSING})
+def test_without_a_dead_letter_queue_it_is_dropped(db: Connection, fire: Fire, hour: Hour) -> None:
+    invoke(db, hour(), MISSING, RetryPolicy={"MaximumRetryAttempts": 0}, DeadLetterConfig={"Arn": MISSING})
     assert fire()["failed"] == 1
     assert value(db, "select count(*) from queue.schedule_retry") == 0
 
 
-def test_a_topic_that_is_missing_is_tried_again_too(db: Connection, fire: Fire) -> None:
-    invoke(db, hour(db), NEWS)
+def test_a_topic_that_is_missing_is_tried_again_too(db: Connection, fire: Fire, hour: Hour) -> None:
+    invoke(db, hour(), NEWS)
     assert fire()["failed"] == 1
     call(db, statements.CREATE_TOPIC, ACCOUNT, REGION, "news", {}, {})
     subscribe(db)
@@ -254,8 +260,8 @@ def test_a_topic_that_is_missing_is_tried_again_too(db: Connection, fire: Fire) 
     assert json.loads(bodies(db)[0])["Message"] == "hello"
 
 
-def test_deleting_a_schedule_ends_its_retries(db: Connection, fire: Fire) -> None:
-    invoke(db, hour(db), MISSING)
+def test_deleting_a_schedule_ends_its_retries(db: Connection, fire: Fire, hour: Hour) -> None:
+    invoke(db, hour(), MISSING)
     fire()
     assert call(db, statements.DROP_SCHEDULE, ACCOUNT, REGION, "default", "s") == [(True,)]
     assert value(db, "select count(*) from queue.schedule_retry") == 0

@@ -13,12 +13,9 @@ from penstock.workers.fire import Firer
 from tests.database import Database
 from tests.lambda_door import Functions
 from tests.schedules.conftest import Fire
-from tests.schedules.rows import hour, now, put, read, received, value
+from tests.schedules.rows import Hour, now, put, read, received, value
 from tests.sql.calls import Connection
 from tests.web.service import running_service, until_row
-
-# An hourly schedule is due once more when the hour ends during a test.
-YEARLY = {"expression": "0 0 1 1 *", "canonical": "0 0 1 1 *"}
 
 
 @pytest.fixture(autouse=True)
@@ -64,8 +61,8 @@ def test_it_wakes_by_itself_when_the_next_one_is_due(db: Connection, database: D
     assert all(timedelta() <= lag < timedelta(seconds=5) for (lag,) in lags)
 
 
-def test_without_the_setting_nothing_fires(db: Connection, fire: Fire) -> None:
-    put(db, "s", hour(db), catchup=True)
+def test_without_the_setting_nothing_fires(db: Connection, fire: Fire, hour: Hour) -> None:
+    put(db, "s", hour(), catchup=True)
     assert not any(fire(queue_schedule_enabled=False).values())
     assert fire()["fired"] == 1
 
@@ -82,17 +79,17 @@ def test_a_run_stays_for_what_is_due_before_it_ends(db: Connection, database: Da
     assert value(db, "select fired_at >= scheduled_for from queue.schedule_run") is True
 
 
-def test_the_function_answers_its_counts(db: Connection, database: Database) -> None:
-    put(db, "s", hour(db), **YEARLY, catchup=True)
-    put(db, "failing", hour(db), catchup=True, failure_threshold=1, target={"queue": "missing", "message": 1})
+def test_the_function_answers_its_counts(db: Connection, database: Database, hour: Hour) -> None:
+    put(db, "s", hour(), catchup=True)
+    put(db, "failing", hour(), catchup=True, failure_threshold=1, target={"queue": "missing", "message": 1})
     with Functions(database.pooled_dsn) as functions:
         counts = functions.invoke("fire_schedules", {"version": "0", "source": "aws.scheduler"})
     assert counts == {"fired": 1, "skipped": 0, "failed": 1, "busy": 0, "exhausted": 0}
     assert read(db, "s") is not None
 
 
-def test_a_run_that_is_stopped_claims_nothing(db: Connection) -> None:
-    put(db, "s", hour(db), catchup=True)
+def test_a_run_that_is_stopped_claims_nothing(db: Connection, hour: Hour) -> None:
+    put(db, "s", hour(), catchup=True)
     firer = Firer()
     firer.stop()
     assert not any(firer.run_once(Settings.read({}), db).values())

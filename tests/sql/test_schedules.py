@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from penstock import statements
-from tests.schedules.rows import ACCOUNT, GROUP, HOURLY, REGION, call, hour, now, put, read, value
+from tests.schedules.rows import ACCOUNT, GROUP, HOURLY, REGION, Hour, call, now, put, read, value
 from tests.sql.calls import Connection
 from tests.sql.conftest import Connect
 
@@ -26,33 +26,33 @@ def names(db: Connection, **wanted: Any) -> list[str]:
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
-def test_a_name_is_created_once(db: Connection) -> None:
-    at = hour(db, 1)
+def test_a_name_is_created_once(db: Connection, hour: Hour) -> None:
+    at = hour(1)
     row, created, error = put(db, "s", at)
     assert (created, error, row["status"], row["fire_count"]) == (True, None, "active", 0)
-    row, created, error = put(db, "s", hour(db, 5), description="another")
+    row, created, error = put(db, "s", hour(5), description="another")
     assert (created, error, row["description"]) == (False, "ScheduleExists", None)
 
 
-def test_a_client_token_makes_creating_idempotent(db: Connection) -> None:
-    first, *_ = put(db, "s", hour(db, 1), client_token="a")
-    again, created, error = put(db, "s", hour(db, 2), client_token="a")
+def test_a_client_token_makes_creating_idempotent(db: Connection, hour: Hour) -> None:
+    first, *_ = put(db, "s", hour(1), client_token="a")
+    again, created, error = put(db, "s", hour(2), client_token="a")
     assert (again, created, error) == (first, False, None)
-    assert put(db, "s", hour(db, 2), client_token="b")[2] == "ScheduleExists"
-    assert put(db, "s", hour(db, 2))[2] == "ScheduleExists"
+    assert put(db, "s", hour(2), client_token="b")[2] == "ScheduleExists"
+    assert put(db, "s", hour(2))[2] == "ScheduleExists"
 
 
 @pytest.mark.parametrize("mode", ["update", "patch"])
-def test_what_is_not_there_cannot_be_changed(db: Connection, mode: str) -> None:
-    assert put(db, "s", hour(db, 1), mode)[2] == "ScheduleNotFound"
+def test_what_is_not_there_cannot_be_changed(db: Connection, mode: str, hour: Hour) -> None:
+    assert put(db, "s", hour(1), mode)[2] == "ScheduleNotFound"
     assert read(db, "s") is None
 
 
-def test_replacing_keeps_counts_and_the_next_time(db: Connection) -> None:
-    at = hour(db, 1)
+def test_replacing_keeps_counts_and_the_next_time(db: Connection, hour: Hour) -> None:
+    at = hour(1)
     put(db, "s", at, catchup=True, description="old")
     db.execute("update queue.schedule set fire_count = 7, consecutive_failures = 2, last_error = 'e'")
-    row, created, _ = put(db, "s", hour(db, 3), "replace")
+    row, created, _ = put(db, "s", hour(3), "replace")
     assert not created
     assert (row["fire_count"], row["consecutive_failures"], row["last_error"]) == (7, 0, None)
     assert (row["catchup"], row["description"]) == (False, None)
@@ -69,38 +69,38 @@ def test_replacing_keeps_counts_and_the_next_time(db: Connection) -> None:
     ],
 )
 def test_another_expression_zone_start_or_end_has_another_next_time(
-    db: Connection, change: dict[str, str]
+    db: Connection, change: dict[str, str], hour: Hour
 ) -> None:
-    put(db, "s", hour(db, 1))
-    row, *_ = put(db, "s", hour(db, 3), "replace", **change)
-    assert datetime.fromisoformat(row["next_fire_at"]) == hour(db, 3)
+    put(db, "s", hour(1))
+    row, *_ = put(db, "s", hour(3), "replace", **change)
+    assert datetime.fromisoformat(row["next_fire_at"]) == hour(3)
 
 
-def test_the_same_time_in_other_words_is_no_change(db: Connection) -> None:
-    at = hour(db, 1)
+def test_the_same_time_in_other_words_is_no_change(db: Connection, hour: Hour) -> None:
+    at = hour(1)
     put(db, "s", at)
-    row, *_ = put(db, "s", hour(db, 3), "replace", expression="0  *  * * *")
+    row, *_ = put(db, "s", hour(3), "replace", expression="0  *  * * *")
     assert (row["expression"], datetime.fromisoformat(row["next_fire_at"])) == ("0  *  * * *", at)
 
 
-def test_a_patch_changes_only_what_is_given(db: Connection) -> None:
-    put(db, "s", hour(db, 1), status="paused", catchup=True)
+def test_a_patch_changes_only_what_is_given(db: Connection, hour: Hour) -> None:
+    put(db, "s", hour(1), status="paused", catchup=True)
     before = read(db, "s")
-    put(db, "s", hour(db, 3), "patch", description="new")
+    put(db, "s", hour(3), "patch", description="new")
     after = read(db, "s")
     assert before is not None
     assert after is not None
     assert {name for name in before if before[name] != after[name]} == {"description", "updated_at"}
 
 
-def test_a_pause_that_ends_does_not_fire_what_passed(db: Connection) -> None:
+def test_a_pause_that_ends_does_not_fire_what_passed(db: Connection, hour: Hour) -> None:
     """Recurring or not, a caller gives the next time from now; it counts when the stored one has passed."""
-    for name, stored, expected in (("old", hour(db, -3), hour(db, 3)), ("new", hour(db, 2), hour(db, 2))):
+    for name, stored, expected in (("old", hour(-3), hour(3)), ("new", hour(2), hour(2))):
         put(db, name, stored, status="paused")
         db.execute(
             "update queue.schedule set consecutive_failures = 3, last_error = 'e' where name = %s", (name,)
         )
-        row, *_ = put(db, name, hour(db, 3), "patch", status="active")
+        row, *_ = put(db, name, hour(3), "patch", status="active")
         assert datetime.fromisoformat(row["next_fire_at"]) == expected
         assert (row["consecutive_failures"], row["last_error"]) == (0, None)
 
@@ -112,8 +112,8 @@ def test_a_native_schedule_without_a_future_is_paused(db: Connection) -> None:
     assert (row["status"], row["last_error"]) == ("active", None)
 
 
-def test_identity_and_counts_cannot_be_written(db: Connection) -> None:
-    put(db, "s", hour(db, 1))
+def test_identity_and_counts_cannot_be_written(db: Connection, hour: Hour) -> None:
+    put(db, "s", hour(1))
     fields = {
         "name": "t",
         "account_id": "1" * 12,
@@ -121,16 +121,16 @@ def test_identity_and_counts_cannot_be_written(db: Connection) -> None:
         "schedule_id": 77,
         "due_at": "2020-01-01T00:00:00Z",
     }
-    call(db, statements.PUT_SCHEDULE, ACCOUNT, REGION, GROUP, "s", "patch", fields, hour(db, 1))
+    call(db, statements.PUT_SCHEDULE, ACCOUNT, REGION, GROUP, "s", "patch", fields, hour(1))
     row = read(db, "s")
     assert row is not None
-    assert (row["account_id"], row["fire_count"], row["due_at"]) == (ACCOUNT, 0, hour(db, 1))
+    assert (row["account_id"], row["fire_count"], row["due_at"]) == (ACCOUNT, 0, hour(1))
     assert read(db, "t") is None
 
 
-def test_two_that_create_one_name_at_once(connect: Connect) -> None:
+def test_two_that_create_one_name_at_once(connect: Connect, hour: Hour) -> None:
     one, other = connect(), connect()
-    at = hour(one, 1)
+    at = hour(1)
     with one.transaction():
         put(one, "s", at)
         other.execute("set lock_timeout = '100ms'")
@@ -146,9 +146,9 @@ def test_reading_tells_the_time_of_the_database(db: Connection) -> None:
     assert abs(told - now(db)) < timedelta(seconds=10)
 
 
-def test_the_list_has_filters_and_pages(db: Connection) -> None:
+def test_the_list_has_filters_and_pages(db: Connection, hour: Hour) -> None:
     call(db, statements.PUT_SCHEDULE_GROUP, ACCOUNT, REGION, "alpha", {}, None)
-    at = hour(db, 1)
+    at = hour(1)
     topic = {"topic": "a.b", "message": 1}
     aws = {"Arn": "arn:aws:sns:us-east-1:000000000000:news"}
     put(db, "ab", at)
@@ -169,14 +169,14 @@ def test_the_list_has_filters_and_pages(db: Connection) -> None:
     assert paged == names(db)
 
 
-def test_deleting(db: Connection) -> None:
-    put(db, "s", hour(db, 1))
+def test_deleting(db: Connection, hour: Hour) -> None:
+    put(db, "s", hour(1))
     for expected in (True, False):
         assert call(db, statements.DROP_SCHEDULE, ACCOUNT, REGION, GROUP, "s") == [(expected,)]
 
 
-def test_synchronising_prunes_native_ones_only(db: Connection) -> None:
-    at = hour(db, 1)
+def test_synchronising_prunes_native_ones_only(db: Connection, hour: Hour) -> None:
+    at = hour(1)
     for name in ("keep", "go"):
         put(db, name, at)
     put(db, "theirs", at, door="aws", target={"Arn": "arn:aws:sqs:us-east-1:000000000000:jobs"})
@@ -205,8 +205,8 @@ def test_a_group_is_made_once_and_tells_its_tags(db: Connection) -> None:
     assert error == "GroupExists"
 
 
-def test_a_schedule_needs_its_group(db: Connection) -> None:
-    assert put(db, "s", hour(db, 1), group="unknown")[2] == "GroupNotFound"
+def test_a_schedule_needs_its_group(db: Connection, hour: Hour) -> None:
+    assert put(db, "s", hour(1), group="unknown")[2] == "GroupNotFound"
 
 
 def place(name: str) -> tuple[str, str, str, str, None]:
@@ -214,26 +214,26 @@ def place(name: str) -> tuple[str, str, str, str, None]:
     return ACCOUNT, REGION, name, "", None
 
 
-def test_deleting_a_group_deletes_its_schedules(db: Connection) -> None:
+def test_deleting_a_group_deletes_its_schedules(db: Connection, hour: Hour) -> None:
     call(db, statements.PUT_SCHEDULE_GROUP, ACCOUNT, REGION, "g", {}, None)
     for name in ("a", "b"):
-        put(db, name, hour(db, 1), group="g")
-    put(db, "a", hour(db, 1))
+        put(db, name, hour(1), group="g")
+    put(db, "a", hour(1))
     assert call(db, statements.DROP_SCHEDULE_ONCE, *place("g")) == [(True,)]
     assert names(db) == ["default/a"]
     for name in ("g", "default"):
         assert call(db, statements.DROP_SCHEDULE_ONCE, *place(name)) == [(False,)]
 
 
-def test_a_group_that_is_deleted_takes_no_schedule(connect: Connect) -> None:
+def test_a_group_that_is_deleted_takes_no_schedule(connect: Connect, hour: Hour) -> None:
     one, other = connect(), connect()
     call(one, statements.PUT_SCHEDULE_GROUP, ACCOUNT, REGION, "g", {}, None)
     with one.transaction():
         call(one, statements.DROP_SCHEDULE_ONCE, *place("g"))
         other.execute("set lock_timeout = '100ms'")
         with pytest.raises(psycopg.errors.LockNotAvailable):
-            put(other, "s", hour(other, 1), group="g")
-    assert put(other, "s", hour(other, 1), group="g")[2] == "GroupNotFound"
+            put(other, "s", hour(1), group="g")
+    assert put(other, "s", hour(1), group="g")[2] == "GroupNotFound"
 
 
 def test_the_default_group_is_always_there(db: Connection) -> None:
@@ -266,7 +266,7 @@ def test_tags_of_groups(db: Connection) -> None:
 
 
 # --- waking ----------------------------------------------------------------------------------------------------------
-def test_only_what_is_due_first_wakes_the_workers(connect: Connect) -> None:
+def test_only_what_is_due_first_wakes_the_workers(connect: Connect, hour: Hour) -> None:
     db, listener = connect(), connect()
     listener.execute("listen penstock")
 
@@ -274,11 +274,11 @@ def test_only_what_is_due_first_wakes_the_workers(connect: Connect) -> None:
         put(db, name, at, mode, **fields)
         return [found.payload for found in listener.notifies(timeout=0.2, stop_after=1)] == ["schedules"]
 
-    assert wakes("later", hour(db, 5))
-    assert wakes("sooner", hour(db, 3))
-    assert not wakes("between", hour(db, 4))
-    assert not wakes("paused", hour(db, 1), status="paused")
-    assert wakes("paused", hour(db, 1), "patch", status="active")
+    assert wakes("later", hour(5))
+    assert wakes("sooner", hour(3))
+    assert not wakes("between", hour(4))
+    assert not wakes("paused", hour(1), status="paused")
+    assert wakes("paused", hour(1), "patch", status="active")
 
 
 # --- the SQL interface -----------------------------------------------------------------------------------------------
@@ -296,6 +296,7 @@ def value_of(db: Connection, query: str, values: dict[str, Any]) -> Any:
 
 def test_an_application_makes_a_schedule_in_its_own_transaction(connect: Connect) -> None:
     db, other = connect(), connect()
+    before = now(db)
     with db.transaction(force_rollback=True):
         create(db, name="s", every="1h", queue="jobs", message='{"a": 1}')
         assert read(other, "s") is None
@@ -308,7 +309,8 @@ def test_an_application_makes_a_schedule_in_its_own_transaction(connect: Connect
     assert row is not None
     assert row["target"] == {"queue": "jobs", "message": {"a": 1}}
     assert (row["form"], row["expression"], row["canonical"]) == ("every", "1h", "0 * * * *")
-    assert row["next_fire_at"] == at == hour(db, 1)
+    assert row["next_fire_at"] == at == at.replace(minute=0, second=0, microsecond=0)
+    assert before < at <= now(db) + timedelta(hours=1)
     assert row["jitter_seconds"] == 5
     assert value(db, "select queue.delete_schedule('s')") is True
     assert value(db, "select queue.delete_schedule('s')") is False

@@ -19,7 +19,7 @@ from penstock.trace_context import CURRENT, TraceContext
 from penstock.workers.fire import Firer
 from penstock_web.tracing.tracing import Tracing
 from tests.database import Database
-from tests.schedules.rows import hour, put, value
+from tests.schedules.rows import Hour, put, value
 from tests.sql.calls import Connection
 from tests.tracing.collector import Collector, attributes
 from tests.tracing.conftest import PARENT, new_trace, traceparent
@@ -132,11 +132,11 @@ def headers_in(db: Connection, queue: str) -> set[str | None]:
     return {row[0] for row in rows.fetchall()}
 
 
-def test_what_fires_begins_a_trace(db: Connection) -> None:
+def test_what_fires_begins_a_trace(db: Connection, hour: Hour) -> None:
     """Each occurrence its own; of simple schedules, which fire together, and of others."""
     db.execute("select queue.create('jobs')")
-    put(db, "simple", hour(db), catchup=True)
-    put(db, "other", hour(db), catchup=True, overlap="skip")
+    put(db, "simple", hour(), catchup=True)
+    put(db, "other", hour(), catchup=True, overlap="skip")
     spans = fire(db, 1)
     assert [name for _, name, _ in spans] == ["fire schedule"] * 2
     assert headers_in(db, "jobs") == {header for header, _, _ in spans}
@@ -144,23 +144,23 @@ def test_what_fires_begins_a_trace(db: Connection) -> None:
     assert {found["penstock.schedule.id"] for _, _, found in spans} == ids
 
 
-def test_what_fires_into_events(db: Connection) -> None:
+def test_what_fires_into_events(db: Connection, hour: Hour) -> None:
     db.execute("select queue.create('jobs')")
     db.execute("select queue.subscribe('tick', 'jobs')")
-    put(db, "ticker", hour(db), catchup=True, target={"topic": "tick", "message": {}})
+    put(db, "ticker", hour(), catchup=True, target={"topic": "tick", "message": {}})
     ((header, _, _),) = fire(db, 1)
     assert headers_in(db, "jobs") == {header}
 
 
-def test_at_a_rate_of_0_nothing_is_recorded(db: Connection) -> None:
+def test_at_a_rate_of_0_nothing_is_recorded(db: Connection, hour: Hour) -> None:
     db.execute("select queue.create('jobs')")
-    put(db, "simple", hour(db), catchup=True)
+    put(db, "simple", hour(), catchup=True)
     assert fire(db, 0) == []
     assert headers_in(db, "jobs") == {None}
 
 
-def test_a_schedule_that_fails_is_an_error(db: Connection) -> None:
-    put(db, "lost", hour(db), catchup=True, target={"queue": "unknown", "message": {}})
+def test_a_schedule_that_fails_is_an_error(db: Connection, hour: Hour) -> None:
+    put(db, "lost", hour(), catchup=True, target={"queue": "unknown", "message": {}})
     ((_, _, found),) = fire(db, 1)
     assert found["error.type"] == "failed"
     assert value(db, "select count(*) from queue.schedule_run") == 1
