@@ -50,6 +50,7 @@ begin
         v_shard := queue.claim_shard(v_queue.queue_id, v_queue.shards);
         v_now := clock_timestamp();
         if v_shard >= 0 then
+            -- The numbers of the messages are sorted and kept, not the messages: a body is copied once, into its row.
             return query
             with head as materialized (
                 select greatest(c.pos,
@@ -61,30 +62,29 @@ begin
                 from (select c.pos from queue.lease c where c.queue_id = v_queue.queue_id and c.shard = v_shard
                       order by c.pos desc limit 1) c),
             entry as materialized (
-                select u.n::int as n, head.id + row_number() over (order by u.n) as id,
-                    u.message_id, u.body, u.attributes, u.system
-                from head, unnest(p_queues, p_message_ids, p_bodies, p_sizes, p_attributes, p_system, p_delays)
-                    with ordinality u(arn, message_id, body, size, attributes, system, delay, n)
-                where u.arn = v_arn and u.size <= v_queue.maximum_message_bytes
-                    and coalesce(u.delay, v_queue.delay_seconds) = 0),
+                select u.n, head.id + row_number() over (order by u.n) as id
+                from head, generate_series(1, cardinality(p_queues)) u(n)
+                where p_queues[u.n] = v_arn and p_sizes[u.n] <= v_queue.maximum_message_bytes
+                    and coalesce(p_delays[u.n], v_queue.delay_seconds) = 0),
             stored as (
                 insert into queue.log (id, sent_at, message_id, queue_id, shard, body, attributes, system)
-                select e.id, v_now, e.message_id, v_queue.queue_id, v_shard, e.body, e.attributes, e.system
+                select e.id, v_now, p_message_ids[e.n], v_queue.queue_id, v_shard, p_bodies[e.n], p_attributes[e.n],
+                    p_system[e.n]
                 from entry e)
             select e.n, queue.public_id(v_shard, e.id), null::text, null::bigint, null::text, null::text from entry e;
         end if;
         if v_shard < 0 or v_queue.delay_seconds > 0 or p_delays is not null then
             return query
             with entry as materialized (
-                select u.n::int as n, nextval('queue.side_id') as id, u.message_id, u.body, u.attributes, u.system,
-                    v_now + coalesce(u.delay, v_queue.delay_seconds) * interval '1 second' as visible_at
-                from unnest(p_queues, p_message_ids, p_bodies, p_sizes, p_attributes, p_system, p_delays)
-                    with ordinality u(arn, message_id, body, size, attributes, system, delay, n)
-                where u.arn = v_arn and u.size <= v_queue.maximum_message_bytes
-                    and (v_shard < 0 or coalesce(u.delay, v_queue.delay_seconds) > 0)),
+                select u.n, nextval('queue.side_id') as id,
+                    v_now + coalesce(p_delays[u.n], v_queue.delay_seconds) * interval '1 second' as visible_at
+                from generate_series(1, cardinality(p_queues)) u(n)
+                where p_queues[u.n] = v_arn and p_sizes[u.n] <= v_queue.maximum_message_bytes
+                    and (v_shard < 0 or coalesce(p_delays[u.n], v_queue.delay_seconds) > 0)),
             stored as (
                 insert into queue.side (id, visible_at, sent_at, message_id, queue_id, shard, body, attributes, system)
-                select e.id, e.visible_at, v_now, e.message_id, v_queue.queue_id, -1, e.body, e.attributes, e.system
+                select e.id, e.visible_at, v_now, p_message_ids[e.n], v_queue.queue_id, -1, p_bodies[e.n],
+                    p_attributes[e.n], p_system[e.n]
                 from entry e)
             select e.n, queue.public_id(-1, e.id), null::text, null::bigint, null::text, null::text from entry e;
         end if;

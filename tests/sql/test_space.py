@@ -7,7 +7,7 @@ import secrets
 import pytest
 
 from penstock import statements
-from tests.sql.calls import Connection, call, create, queue_id, receive, rows_of, send, value
+from tests.sql.calls import Connection, bodies, call, create, queue_id, receive, rows_of, send, value
 from tests.sql.conftest import Connect
 
 # Their rows come and go: however many there were, the last of them are enough for autovacuum.
@@ -16,6 +16,10 @@ MESSAGES = """
 insert into queue.fifo_message
     (id, group_key, visible_at, sent_at, message_id, queue_id, deduplication_id, body)
 select n, 1, now(), now(), gen_random_uuid(), 1, '', %s from generate_series(1, 400) n"""
+# A server that was built without lz4 has the other one.
+COMPRESSION = """
+select case when 'lz4' = any (enumvals) then 'lz4' else 'pglz' end
+from pg_settings where name = 'default_toast_compression'"""
 FILES = "pg_total_relation_size('queue.hole')"
 
 
@@ -144,3 +148,10 @@ def test_a_few_dead_rows_do_not_keep_the_file(db: Connection) -> None:
 def test_the_service_may_empty_tables_it_does_not_own(db: Connection) -> None:
     definer = "select prosecdef from pg_proc where oid = 'queue.give_back_space()'::regprocedure"
     assert value(db, definer) is True
+
+
+def test_long_texts_are_compressed_cheaply(db: Connection) -> None:
+    arn, body = create(db, "q"), "a text that comes again, " * 400
+    send(db, arn, body)
+    assert value(db, "select pg_column_compression(body) from queue.log") == value(db, COMPRESSION)
+    assert bodies(receive(db, arn)) == [body]

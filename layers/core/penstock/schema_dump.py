@@ -41,6 +41,7 @@ where c.relnamespace = 'queue'::regnamespace and c.relkind in ('r', 'p', 'v', 'c
 order by c.relname
 """
 
+# Not their compression, which depends on how the server was built (migration 0020).
 _COLUMNS: Final = """
 select format('    %I %s%s%s%s', a.attname, format_type(a.atttypid, a.atttypmod),
     case when a.attnotnull then ' not null' else '' end,
@@ -50,7 +51,6 @@ select format('    %I %s%s%s%s', a.attname, format_type(a.atttypid, a.atttypmod)
             case a.attgenerated when 's' then 'stored' else 'virtual' end)
         when d.adbin is not null then ' default ' || pg_get_expr(d.adbin, d.adrelid) else '' end)
     || case when a.attstorage <> t.typstorage then format(' storage %s', a.attstorage) else '' end
-    || case when a.attcompression <> '' then format(' compression %s', a.attcompression) else '' end
 from pg_attribute a join pg_type t on t.oid = a.atttypid
     left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
 where a.attrelid = :table and a.attnum > 0 and not a.attisdropped
