@@ -21,6 +21,7 @@ from .flows import Phase
 from .hostile import count as messages_of
 from .load import order_of, outcome_of
 from .outcome import Outcome, Plan
+from .peak import peak_of
 from .penstock import Penstock
 from .report import marks_of
 from .rows import Row, figures_of, text
@@ -178,7 +179,9 @@ def measure(name: str, bench: Bench) -> Findings:
     run(penstock, "warski", Plan(16, bench.scaled(MESSAGES, 500) // 5, 100))
     rows: list[Row] = []
     for size in sizes_of(name, bench):
-        rows.append(MEASURES[name](bench, penstock, size))
+        with peak_of(penstock.meter, "service") as peak:
+            row = MEASURES[name](bench, penstock, size)
+        rows.append(row | {"service at most MiB": round(peak[0] / 2**20) if peak else None})
         print(text([rows[-1]]), flush=True)
     facts = penstock.facts() | {"pss_bytes": penstock.pss_bytes()}
     penstock.stop()

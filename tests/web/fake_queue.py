@@ -18,7 +18,7 @@ def take(count: int, arn: str = ORDERS, visibility_seconds: int | None = None) -
     return Take(RECEIVE_MESSAGES, arn, count, visibility_seconds)
 
 
-def message(number: int) -> Row:
+def message(number: int, body: str | None = None) -> Row:
     return (
         None,
         None,
@@ -30,7 +30,7 @@ def message(number: int) -> Row:
         f"id-{number}",
         0,
         0,
-        f"body {number}",
+        f"body {number}" if body is None else body,
         None,
         None,
         number,
@@ -42,10 +42,11 @@ HEADER: Row = (None, 0, *[None] * 13)
 
 
 class Queue:
-    """Answers receives with messages 1, 2, 3, … as long as there are any."""
+    """Answers receives with messages 1, 2, 3, … as long as there are any. `body`: of each of them."""
 
-    def __init__(self, stored: int) -> None:
+    def __init__(self, stored: int, body: str | None = None) -> None:
         self.stored = stored
+        self.body = body
         self.taken = 0
         self.given_back: list[int] = []
 
@@ -56,7 +57,7 @@ class Queue:
             self.given_back.append(count)
             return [(n, "changed", 0) for n in range(1, count + 1)]
         wanted = min(arguments[1], self.stored - self.taken)
-        rows = [message(self.taken + n + 1) for n in range(wanted)]
+        rows = [message(self.taken + n + 1, self.body) for n in range(wanted)]
         self.taken += wanted
         return [HEADER, *rows]
 

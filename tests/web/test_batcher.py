@@ -130,14 +130,15 @@ def test_takes_of_a_fifo_queue_merge_when_they_are_equally_large() -> None:
 
     async def scenario() -> None:
         database = FakeDatabase(Queue(stored=0))
-        database.hold()
         batcher = Batcher(database.call, limit=100)
+        await empty(batcher, ORDERS + ".fifo")
+        database.hold()
         counts = (10, 1, 10, 10, 1)
         answers = [batcher.submit(take(count, ORDERS + ".fifo")) for count in counts]
         await settle()
         database.release()
         await asyncio.gather(*answers)
-        assert sorted(tuple(arguments[1:3]) for _, arguments in database.calls) == [(2, 1), (30, 10)]
+        assert sorted(tuple(arguments[1:3]) for _, arguments in database.calls[1:]) == [(2, 1), (30, 10)]
 
     run(scenario())
 
@@ -149,7 +150,7 @@ def publication(topic: str, version: str, count: int = 2, size: int = 100) -> Ro
 
 
 def test_publications_for_one_topic_go_together() -> None:
-    """Signed in the same way, and some 16 MiB a call: a message is there twice, as it is and in its envelope."""
+    """Signed in the same way, and some 4 MiB a call: a message is there twice, as it is and in its envelope."""
 
     async def scenario() -> None:
         database = FakeDatabase()
@@ -166,7 +167,8 @@ def test_publications_for_one_topic_go_together() -> None:
         await asyncio.gather(first, *others, *large)
         calls = [(len(integers(arguments[9])), *arguments[10:]) for _, arguments in database.calls]
         assert sorted(calls) == sorted([
-            (2, "a", "1"), (4, "a", "1"), (2, "a", "2"), (2, "b", "1"), (10, "c", "1"), (80, "c", "1"),
+            (2, "a", "1"), (4, "a", "1"), (2, "a", "2"), (2, "b", "1"), (30, "c", "1"), (30, "c", "1"),
+            (30, "c", "1"),
         ])  # fmt: skip
 
     run(scenario())
@@ -376,26 +378,67 @@ def test_a_flush_of_takes_is_bounded_by_messages() -> None:
     async def scenario() -> None:
         database = FakeDatabase(Queue(stored=0))
         batcher = Batcher(database.call, limit=10_000)
+        await empty(batcher, ORDERS)
         await asyncio.gather(*(batcher.submit(take(10)) for _ in range(30)))
-        assert [arguments[1] for _, arguments in database.calls] == [LARGEST_TAKE, 300 - LARGEST_TAKE]
+        assert [arguments[1] for _, arguments in database.calls[1:]] == [LARGEST_TAKE, 300 - LARGEST_TAKE]
+
+    run(scenario())
+
+
+async def empty(batcher: Batcher, arn: str) -> None:
+    """A receive that finds nothing: so the queue is not unknown."""
+    assert len(await batcher.submit(take(1, arn))) == 1
+
+
+def test_a_flush_of_takes_is_bounded_by_bytes() -> None:
+    """4 MiB and what the last caller asked for, as far as the queue is known: some 400,000 bytes a message before."""
+
+    async def scenario() -> None:
+        database = FakeDatabase(Queue(stored=1000, body="x" * 1_048_576))
+        batcher = Batcher(database.call, limit=10_000)
+        await asyncio.gather(*(batcher.submit(take(3)) for _ in range(20)))
+        taken = [arguments[1] for _, arguments in database.calls]
+        assert (taken[0], max(taken[1:]), sum(taken)) == (12, 6, 60)
+
+    run(scenario())
+
+
+def long_message() -> Rows:
+    columns: list[list[Any]] = [[ORDERS], [bytes(16)], ["body"], [1_048_576], *[[None]] * 5]
+    return Rows(SEND_MESSAGES, tuple(columns), (False,), queue_arn=ORDERS)
+
+
+def stored(arguments: list[Any]) -> list[Row]:
+    """The answer to a call that sends these."""
+    return [(n + 1, n, None, None, None, None) for n in range(len(integers(arguments[3])))]
+
+
+def test_what_is_sent_says_how_long_the_messages_are() -> None:
+    """Where the receives before found nothing, and none is expected to be long."""
+    queue = Queue(stored=0, body="x" * 1_048_576)
+
+    def reply(statement: Statement, arguments: list[Any]) -> list[Row]:
+        return stored(arguments) if statement is SEND_MESSAGES else queue(statement, arguments)
+
+    async def scenario() -> None:
+        database = FakeDatabase(reply)
+        batcher = Batcher(database.call, limit=10_000)
+        await empty(batcher, ORDERS)
+        await batcher.submit(long_message())
+        queue.stored = 1000
+        await asyncio.gather(*(batcher.submit(take(3)) for _ in range(20)))
+        assert [arguments[1] for _, arguments in database.calls[2:]] == [6] * 10
 
     run(scenario())
 
 
 def test_a_flush_of_sends_is_bounded_by_bytes() -> None:
-    def large() -> Rows:
-        columns: list[list[Any]] = [[ORDERS], [bytes(16)], ["body"], [1_048_576], *[[None]] * 5]
-        return Rows(SEND_MESSAGES, tuple(columns), (False,))
-
-    def reply(statement: Statement, arguments: list[Any]) -> list[Row]:
-        return [(n + 1, n, None, None, None, None) for n in range(len(integers(arguments[3])))]
-
     async def scenario() -> None:
-        database = FakeDatabase(reply)
+        database = FakeDatabase(lambda _, arguments: stored(arguments))
         batcher = Batcher(database.call, limit=1_000)
-        await asyncio.gather(*(batcher.submit(large()) for _ in range(40)))
-        largest = max(sum(integers(arguments[3])) for _, arguments in database.calls)
-        assert largest <= 20 * 1_048_576
+        await asyncio.gather(*(batcher.submit(long_message()) for _ in range(40)))
+        calls = [sum(integers(arguments[3])) // 1_048_576 for _, arguments in database.calls]
+        assert (sum(calls), max(calls)) == (40, 4)
 
     run(scenario())
 

@@ -11,7 +11,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from .arn import is_account_id, queue_arn
 from .errors import InvalidAddress, QueueDoesNotExist
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 
+LONG_BODY_BYTES = 65_536
+
+
 class HttpRequest(Struct, frozen=True):
     """A request as the server or API Gateway gave it. Header names are lower case; `query` is still encoded."""
 
@@ -32,6 +35,11 @@ class HttpRequest(Struct, frozen=True):
     query: bytes
     headers: Mapping[bytes, bytes]
     body: bytes
+
+    @property
+    def head(self) -> "HttpRequest":
+        """Without a long body: for as long as the request takes, who has read it needs it no more."""
+        return self if len(self.body) < LONG_BODY_BYTES else structs.replace(self, body=b"")
 
 
 class HttpResponse(Struct, frozen=True):

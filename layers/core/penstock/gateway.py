@@ -104,6 +104,8 @@ class GuardedCall(Call):
         """Action and request. Raises what is wrong with them."""
         found = self._read()
         self.action, self.request = found.action, found.request
+        self.context.http = self.context.http.head
+        del self._read
         return found
 
     def operation(self) -> Operation:
@@ -133,7 +135,7 @@ def decode(
         found, request, caller = read()
     except AwsError as error:
         raise Refusal(error, protocol, request_id, addressed(http)) from error
-    context = Context(caller.account_id, caller.region, request_id, environment, http)
+    context = Context(caller.account_id, caller.region, request_id, environment, http.head)
     return Call(found, request, context, protocol)
 
 

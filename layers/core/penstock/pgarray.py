@@ -101,25 +101,25 @@ def encode(type_name: str, values: Sequence[Any]) -> PgArray | None:
     if values.count(first) == count:  # the queue of a flush, what is left out: mostly one value
         if first is None:
             return None
-        elements = _element(to_bytes(first)) * count
+        elements: Iterable[bytes] = (_element(to_bytes(first)) * count,)
     elif None in values:
         nulls = 1
-        elements = b"".join([_NULL if value is None else _element(to_bytes(value)) for value in values])
+        elements = (_NULL if value is None else _element(to_bytes(value)) for value in values)
     else:
-        elements = _joined(list(map(to_bytes, values)), size)
-    return kind(_HEADER.pack(1, nulls, kind.element_oid, count, 1) + elements)
+        elements = _in_a_row(list(map(to_bytes, values)), size)
+    return kind(b"".join((_HEADER.pack(1, nulls, kind.element_oid, count, 1), *elements)))
 
 
 def _element(data: bytes) -> bytes:
     return _LENGTH(len(data)) + data
 
 
-def _joined(elements: list[bytes], size: int | None) -> bytes:
+def _in_a_row(elements: list[bytes], size: int | None) -> Iterable[bytes]:
     """The elements, each after its length, without a step of the interpreter for each."""
     if size is None:
-        return b"".join(chain.from_iterable(zip(map(_LENGTH, map(len, elements)), elements, strict=True)))
+        return chain.from_iterable(zip(map(_LENGTH, map(len, elements)), elements, strict=True))
     length = _LENGTH(size)
-    return length + length.join(elements)
+    return length, length.join(elements)
 
 
 def encode_columns(types: Iterable[str], columns: Iterable[Sequence[Any]]) -> list[PgArray | None]:

@@ -32,6 +32,7 @@ from .native import transactions
 from .native.calling import answered
 from .native.errors import error_response
 from .rest import RestApplication
+from .room import Guest, Room, room_for
 
 VISIT = "penstock.visit"
 PREFIX = "/v1"
@@ -55,6 +56,7 @@ class Application(RestApplication):
         self.hot_path = HotPath(environment, world, self._deadlines)
         self._meter = world.meter
         settings = environment.settings
+        self._room = Room(settings.queue_request_timeout_seconds / 2)  # 503 rather than 408: nothing was read
         self.include_router(health_router(world.pool.fetch, localstack=settings.queue_localstack_health))
         self.include_router(metrics_router(world.meter, world.pool, settings.queue_metrics_max_queues))
 
@@ -66,10 +68,18 @@ class Application(RestApplication):
         """One request (or uvicorn's lifespan)."""
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
-        elif self.hot_path.answers(scope["method"], scope["path"]):
-            await self.hot_path(scope, receive, send)
+        elif size := room_for(scope["headers"]):
+            guest = Guest(self._room, size, receive)
+            try:
+                await self._serve(scope, guest.receive, send)
+            finally:
+                guest.leave()
         else:
-            await self._rest(scope, receive, send)
+            await self._serve(scope, receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        serve = self.hot_path if self.hot_path.answers(scope["method"], scope["path"]) else self._rest
+        await serve(scope, receive, send)
 
     async def _rest(self, scope: Scope, receive: Receive, send: Send) -> None:
         """FastAPI, with the same limits as the hot path: no request takes forever, no body is endless."""
@@ -136,12 +146,18 @@ def template(scope: Scope) -> str:
 
 
 def limited(receive: Receive) -> Receive:
-    """`receive`, which raises 413 beyond 6 MiB. Starlette's own class, since FastAPI makes others a 400."""
+    """`receive`, which raises 413 beyond 6 MiB, and 503 where there is no room.
+
+    As Starlette's own class, since FastAPI makes others a 400.
+    """
     size = 0
 
     async def counted() -> MutableMapping[str, Any]:
         nonlocal size
-        message = await receive()
+        try:
+            message = await receive()
+        except ServiceUnavailable as error:
+            raise HTTPException(503, error.message, {"connection": "close", "retry-after": "1"}) from error
         size += len(message.get("body", b""))
         if size > MAXIMUM_BODY_BYTES:
             raise HTTPException(413, RequestEntityTooLarge.default_message, {"connection": "close"})

@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from enum import Enum
 from typing import Any, Protocol
 
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
 
 SWEEP_SECONDS = 0.25
 UNREAD = "(unread)"

@@ -29,8 +29,8 @@ from penstock.statements import (
 )
 
 from .arrivals import Arrivals
+from .lengths import Lengths
 from .merging import (
-    LARGEST_TAKE,
     Mergeable,
     check_distinct,
     check_done,
@@ -41,9 +41,10 @@ from .merging import (
 )
 from .pool import Lost, Undone
 
-# Entries; a send or publication counts one more for each 16 KiB, so that a flush stays below some 20 MB.
+# Entries; a send or publication counts one more for each 4 KiB. What a call carries is in memory several times, and
+# libpq keeps a buffer of the longest one that a connection has sent.
 LARGEST_FLUSH = 1000
-BYTES_AN_ENTRY = 16_384
+BYTES_AN_ENTRY = 4096
 # Calls under way in one lane. With more, what gathers during one is spread over smaller flushes.
 FLIGHTS = 1
 
@@ -77,13 +78,14 @@ class Entry:
 class Lane:
     """Effects that may share a call: those that wait, in order, and how many calls are under way."""
 
-    __slots__ = ("flights", "largest", "linger_seconds", "most_flights", "waiting")
+    __slots__ = ("_lengths", "_queue_arn", "flights", "linger_seconds", "most_flights", "waiting")
 
-    def __init__(self, effect: Mergeable, linger_seconds: float) -> None:
+    def __init__(self, effect: Mergeable, linger_seconds: float, lengths: Lengths) -> None:
         self.waiting: deque[Entry] = deque()
         self.flights = 0
         self.most_flights = FLIGHTS
-        self.largest = LARGEST_TAKE if isinstance(effect, Take) else LARGEST_FLUSH
+        self._lengths = lengths
+        self._queue_arn = effect.queue_arn if isinstance(effect, Take) else None
         self.linger_seconds = linger_seconds if effect.statement is SEND_MESSAGES else 0.0
 
     async def gather(self) -> None:
@@ -109,7 +111,8 @@ class Lane:
         """The entries of the next flush, without those whose caller is gone."""
         entries: list[Entry] = []
         weight = 0
-        while self.waiting and weight < self.largest:
+        largest = LARGEST_FLUSH if self._queue_arn is None else self._lengths.largest_take(self._queue_arn)
+        while self.waiting and weight < largest:
             entry = self.waiting.popleft()
             if not entry.answer.done():
                 entries.append(entry)
@@ -161,6 +164,7 @@ class Batcher:
         self._linger_seconds = linger_seconds
         self._lanes: dict[Hashable, Lane] = {}
         self._waiting = 0
+        self._lengths = Lengths()
         self._landed_at = 0.0  # when the last flight of all lanes ended
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None  # looked up once, not for each of thousands
@@ -172,10 +176,13 @@ class Batcher:
         key = lane_key(effect)
         lane = self._lanes.get(key)
         if lane is None:
-            lane = self._lanes[key] = Lane(effect, self._linger_seconds)
+            lane = self._lanes[key] = Lane(effect, self._linger_seconds, self._lengths)
         loop = self._loop = self._loop or asyncio.get_running_loop()
         answer: Answer = loop.create_future()
-        lane.waiting.append(Entry(effect, answer))
+        entry = Entry(effect, answer)
+        lane.waiting.append(entry)
+        if isinstance(effect, Rows) and effect.statement is SEND_MESSAGES and entry.weight > len(effect):
+            self._lengths.sent(effect.queue_arn, int(max(effect.columns[3])))
         self._waiting += 1
         if lane.flights < lane.most_flights:
             lane.flights += 1
@@ -253,6 +260,7 @@ class Batcher:
         effects = [entry.effect for entry in entries]
         left_over: list[Row] = []
         if isinstance(first, Take):
+            self._lengths.received(first.queue_arn, rows)
             present = [not entry.answer.done() for entry in entries]
             answers, left_over = deal(cast("list[Take]", effects), present, rows)
         else:

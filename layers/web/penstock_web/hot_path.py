@@ -92,6 +92,7 @@ class HotPath:
             self._meter.refused(error)
             return self._refusal(scope, error, close=True)
         call = self.begin(scope["method"], scope["path"], scope["query_string"], pairs, body)
+        del body  # maybe megabytes, of which the call has what it needs
         if isinstance(call, HttpResponse):
             return call
         try:

@@ -151,6 +151,7 @@ class Line:
         if status == ExecStatus.TUPLES_OK:
             self._transformer.set_pgresult(result)
             self._rows.append(self._transformer.load_rows(0, result.ntuples, cast("Any", tuple)))
+            self._transformer.set_pgresult(None)  # it would keep megabytes until the next one
         elif status == ExecStatus.COMMAND_OK:
             self._preparing.popleft()
         elif status == ExecStatus.FATAL_ERROR:

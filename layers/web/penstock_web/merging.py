@@ -9,7 +9,7 @@ from penstock.calls import take_arguments
 from penstock.effects import Row, Rows, Take, Transact
 from penstock.statements import CHANGE_VISIBILITIES, Statement
 
-# Messages of one call, whose size nobody knows beforehand: 1 MiB each at worst.
+# Messages of one call; fewer of long ones (`lengths`).
 LARGEST_TAKE = 250
 
 Mergeable = Rows | Take

@@ -1,8 +1,8 @@
 """The short way in: a request of SQS or SNS that arrived whole skips ASGI; everything else is left to uvicorn.
 
 Whole means that one read from the socket brought head and body, as it does for nearly all. Requests that are pipelined,
-chunked over several reads, expect 100-continue, speak HTTP/1.0 or want another protocol go the long way, which has all
-the rules. So does every request while traces are written.
+chunked over several reads, long, expect 100-continue, speak HTTP/1.0 or want another protocol go the long way, which
+has all the rules. So does every request while traces are written.
 """
 
 from typing import Any, cast
@@ -15,6 +15,7 @@ from penstock.context import HttpResponse
 from .exchange import Exchange
 from .hot_path import HotPath
 from .protocol import OneWriteProtocol
+from .room import SHORT_BODY_BYTES
 
 
 class CommonHeaders:
@@ -75,6 +76,11 @@ class ShortcutProtocol(OneWriteProtocol):
             super().on_message_complete()
             return
         body, self._body = self._body, None
+        if len(body) > SHORT_BODY_BYTES:
+            self._go_the_long_way()
+            super().on_body(body)
+            super().on_message_complete()
+            return
         exchange = Exchange(self, cast("HotPath", self._paths))
         self.cycle = cast("Any", exchange)
         exchange.start(self._method, self._path, self._query, self.headers, body)
@@ -112,8 +118,13 @@ class ShortcutProtocol(OneWriteProtocol):
             parts += (name, b": ", value, b"\r\n")
         if not keep_alive:
             parts.append(b"connection: close\r\n")
-        parts += (b"content-length: %d\r\n\r\n" % len(response.body), response.body)
-        self.corked.write_now(b"".join(parts))
+        parts.append(b"content-length: %d\r\n\r\n" % len(response.body))
+        if len(response.body) > SHORT_BODY_BYTES:  # not copied
+            self.corked.write_now(b"".join(parts))
+            self.corked.write_now(response.body)
+        else:
+            parts.append(response.body)
+            self.corked.write_now(b"".join(parts))
         if not keep_alive:
             self.transport.close()
         if self.flow.write_paused:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from .. import characters, digests, errors
-from ..context import Context
+from ..context import LONG_BODY_BYTES, Context
 from ..effects import Effect, Rows
 from ..message_id import as_text, new_message_id
 from ..messages.sqs import (
@@ -144,6 +144,8 @@ def outgoing(entry: Entry, fifo: bool, trace_header: str | None = None) -> Outgo
     """
     body = characters.check_message_body(entry.message_body)
     size = len(body)
+    if size > LONG_BODY_BYTES:
+        entry.message_body = ""  # of a megabyte that waits for others one is enough
     attributes = attributes_md5 = system = system_md5 = None
     if entry.message_attributes:
         characters.check_message_attributes(entry.message_attributes)

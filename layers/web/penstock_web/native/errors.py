@@ -116,7 +116,7 @@ TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
     AwsError: (400, "bad_request", None),
 }
 HTTP_CODES = {401: "unauthorized", 403: "unauthorized", 404: "not_found", 405: "method_not_allowed",
-              413: "payload_too_large", 429: "too_many_requests"}  # fmt: skip
+              413: "payload_too_large", 429: "too_many_requests", 503: "service_unavailable"}  # fmt: skip
 
 
 def body_of(code: str, message: str, hint: str | None = None) -> dict[str, dict[str, str]]:

@@ -1,0 +1,179 @@
+"""Long requests wait for room, in virtual time.
+
+Source: our choice (decision 14); 503 with Retry-After: architecture.md.
+"""
+
+import asyncio
+import json
+from collections.abc import MutableMapping, Sequence
+from typing import Any
+
+import pytest
+
+from penstock.context import Environment
+from penstock.effects import Row
+from penstock.errors import ServiceUnavailable
+from penstock.receipt import Receipts
+from penstock.settings import Settings
+from penstock.statements import Statement
+from penstock_web.application import Application
+from penstock_web.room import ROOM_BYTES, Room, room_for
+from tests.web.clock import run, settle
+from tests.web.fake_database import FakeDatabase, integers
+from tests.web.test_driver import world_on
+
+HALF = ROOM_BYTES // 2
+MIB = 1_048_576
+
+
+def test_who_fits_goes_in_at_once_and_the_others_in_their_order() -> None:
+    """Also a small one waits behind a large one, which else might wait forever."""
+
+    async def scenario() -> None:
+        room, inside = Room(10), list[str]()
+
+        async def enter(name: str, size: int) -> None:
+            await room.enter(size)
+            inside.append(name)
+
+        requests = [enter("a", HALF), enter("b", HALF), enter("c", ROOM_BYTES), enter("d", 1)]
+        tasks = [asyncio.create_task(request) for request in requests]
+        await settle()
+        assert inside == ["a", "b"]
+        room.leave(HALF)
+        await settle()
+        assert inside == ["a", "b"]
+        room.leave(HALF)
+        await settle()
+        assert inside == ["a", "b", "c"]
+        room.leave(ROOM_BYTES)
+        await asyncio.gather(*tasks)
+        assert inside == ["a", "b", "c", "d"]
+
+    run(scenario())
+
+
+def test_who_waits_too_long_makes_way() -> None:
+    async def scenario() -> None:
+        room = Room(10)
+        await room.enter(HALF + 1)
+        large = asyncio.create_task(room.enter(ROOM_BYTES))
+        await asyncio.sleep(5)
+        small = asyncio.create_task(room.enter(1))
+        with pytest.raises(ServiceUnavailable):
+            await large
+        assert asyncio.get_running_loop().time() == 10
+        await small
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("let_in", [False, True])
+def test_who_leaves_while_waiting_takes_no_room(let_in: bool) -> None:
+    """Also when there was room just then, and nobody told it yet."""
+
+    async def scenario() -> None:
+        room = Room(10)
+        await room.enter(ROOM_BYTES)
+        waiting = asyncio.create_task(room.enter(HALF))
+        await settle()
+        if let_in:
+            room.leave(ROOM_BYTES)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        if not let_in:
+            room.leave(ROOM_BYTES)
+        await room.enter(ROOM_BYTES)
+        assert asyncio.get_running_loop().time() == 0
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("headers", "size"),
+    [
+        ([], 0),
+        ([(b"content-length", b"65536")], 0),
+        ([(b"content-length", b"65537")], 65_537),
+        ([(b"content-length", b"99999999999")], 6 * MIB),
+        ([(b"transfer-encoding", b"chunked")], 6 * MIB),
+    ],
+)
+def test_only_long_bodies_need_room(headers: list[tuple[bytes, bytes]], size: int) -> None:
+    """Of one whose length nobody knows, as much as a body may have: 6 MiB."""
+    assert room_for(headers) == size
+
+
+# --- the application -------------------------------------------------------------------------------------------------
+class Database(FakeDatabase):
+    """One that the page of health can ask, too."""
+
+    async def fetch(self, text: str, arguments: Sequence[Any] = ()) -> list[Row]:
+        return []
+
+
+class Client:
+    """Asks an application without sockets."""
+
+    def __init__(self, database: Database) -> None:
+        environment = Environment(Settings.read({}, queue_request_timeout_seconds=20), Receipts(b"k" * 32))
+        self._application = Application(environment, world_on(database))
+        self.read = 0  # bodies
+
+    async def ask(self, path: str, body: bytes, **headers: str) -> tuple[int, dict[bytes, bytes], Any]:
+        """Status, headers and document of the answer."""
+        sent: list[MutableMapping[str, Any]] = []
+        given = {"content-length": str(len(body)), "content-type": "application/x-amz-json-1.0"} | headers
+        pairs = [(name.replace("_", "-").encode(), text.encode()) for name, text in given.items()]
+        left = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def receive() -> MutableMapping[str, Any]:
+            if not left:
+                await asyncio.Event().wait()
+            self.read += 1
+            return left.pop()
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            sent.append(message)
+
+        scope = {"type": "http", "method": "POST", "path": path, "raw_path": path.encode(), "query_string": b"",
+                 "headers": pairs, "root_path": "", "scheme": "http", "http_version": "1.1"}  # fmt: skip
+        await self._application(scope, receive, send)
+        text = b"".join(message.get("body", b"") for message in sent)
+        return sent[0]["status"], dict(sent[0]["headers"]), json.loads(text)
+
+    async def send_message(self, length: int) -> tuple[int, dict[bytes, bytes], Any]:
+        body = json.dumps({"QueueUrl": "http://h/000000000000/orders", "MessageBody": "x" * length})
+        return await self.ask("/", body.encode(), x_amz_target="AmazonSQS.SendMessage")
+
+
+def stored(_: Statement, arguments: list[Any]) -> list[Row]:
+    return [(n + 1, n, None, None, None, None) for n in range(len(integers(arguments[3])))]
+
+
+def test_without_room_long_requests_wait_and_then_are_503() -> None:
+    """They are not even read. Short ones pass; with room, the same ones are answered."""
+
+    async def scenario() -> None:
+        database = Database(stored)
+        database.hold()
+        client = Client(database)
+        inside = [asyncio.create_task(client.send_message(MIB - 1000)) for _ in range(8)]
+        await settle()
+        read = client.read
+        refused = await asyncio.gather(
+            client.send_message(100_000), client.ask("/v1/queues/orders/messages", b" " * 100_000)
+        )
+        assert (asyncio.get_running_loop().time(), client.read) == (10, read)
+        for status, headers, _ in refused:
+            assert (status, headers[b"retry-after"], headers[b"connection"]) == (503, b"1", b"close")
+        aws, native = (document for _, _, document in refused)
+        assert aws["__type"].endswith("#ServiceUnavailable")
+        assert native["error"]["code"] == "service_unavailable"
+        short = asyncio.create_task(client.send_message(100))
+        await settle()
+        database.release()
+        assert [status for status, _, _ in await asyncio.gather(*inside, short)] == [200] * 9
+        assert (await client.send_message(100_000))[0] == 200
+
+    run(scenario())
