@@ -17,12 +17,12 @@ from penstock.receipt import Receipts
 from penstock.settings import Settings
 from penstock.statements import Statement
 from penstock_web.application import Application
-from penstock_web.room import ROOM_BYTES, Room, room_for
+from penstock_web.room import READ_BYTES, WORKED_ON_BYTES, Guest, Room, room_for
 from tests.web.clock import run, settle
 from tests.web.fake_database import FakeDatabase, integers
 from tests.web.test_driver import world_on
 
-HALF = ROOM_BYTES // 2
+WHOLE, HALF = 1000, 500
 MIB = 1_048_576
 
 
@@ -30,13 +30,13 @@ def test_who_fits_goes_in_at_once_and_the_others_in_their_order() -> None:
     """Also a small one waits behind a large one, which else might wait forever."""
 
     async def scenario() -> None:
-        room, inside = Room(10), list[str]()
+        room, inside = Room(WHOLE, 10), list[str]()
 
         async def enter(name: str, size: int) -> None:
             await room.enter(size)
             inside.append(name)
 
-        requests = [enter("a", HALF), enter("b", HALF), enter("c", ROOM_BYTES), enter("d", 1)]
+        requests = [enter("a", HALF), enter("b", HALF), enter("c", WHOLE), enter("d", 1)]
         tasks = [asyncio.create_task(request) for request in requests]
         await settle()
         assert inside == ["a", "b"]
@@ -46,7 +46,7 @@ def test_who_fits_goes_in_at_once_and_the_others_in_their_order() -> None:
         room.leave(HALF)
         await settle()
         assert inside == ["a", "b", "c"]
-        room.leave(ROOM_BYTES)
+        room.leave(WHOLE)
         await asyncio.gather(*tasks)
         assert inside == ["a", "b", "c", "d"]
 
@@ -55,9 +55,9 @@ def test_who_fits_goes_in_at_once_and_the_others_in_their_order() -> None:
 
 def test_who_waits_too_long_makes_way() -> None:
     async def scenario() -> None:
-        room = Room(10)
+        room = Room(WHOLE, 10)
         await room.enter(HALF + 1)
-        large = asyncio.create_task(room.enter(ROOM_BYTES))
+        large = asyncio.create_task(room.enter(WHOLE))
         await asyncio.sleep(5)
         small = asyncio.create_task(room.enter(1))
         with pytest.raises(ServiceUnavailable):
@@ -73,17 +73,17 @@ def test_who_leaves_while_waiting_takes_no_room(let_in: bool) -> None:
     """Also when there was room just then, and nobody told it yet."""
 
     async def scenario() -> None:
-        room = Room(10)
-        await room.enter(ROOM_BYTES)
+        room = Room(WHOLE, 10)
+        await room.enter(WHOLE)
         waiting = asyncio.create_task(room.enter(HALF))
         await settle()
         if let_in:
-            room.leave(ROOM_BYTES)
+            room.leave(WHOLE)
         waiting.cancel()
         await asyncio.wait([waiting])
         if not let_in:
-            room.leave(ROOM_BYTES)
-        await room.enter(ROOM_BYTES)
+            room.leave(WHOLE)
+        await room.enter(WHOLE)
         assert asyncio.get_running_loop().time() == 0
 
     run(scenario())
@@ -104,6 +104,35 @@ def test_only_long_bodies_need_room(headers: list[tuple[bytes, bytes]], size: in
     assert room_for(headers) == size
 
 
+def test_who_sends_slowly_keeps_nobody_from_being_worked_on() -> None:
+    """Only who is there whole takes room where the work is done."""
+
+    async def scenario() -> None:
+        reading, working, rest = Room(3 * WHOLE, 10), Room(WHOLE, 10), asyncio.Event()
+
+        async def slow() -> MutableMapping[str, Any]:
+            await rest.wait()
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def whole() -> MutableMapping[str, Any]:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        slow_ones = [Guest(reading, working, WHOLE, slow) for _ in range(2)]
+        tasks = [asyncio.create_task(guest.receive()) for guest in slow_ones]
+        await settle()
+        for _ in range(3):
+            guest = Guest(reading, working, WHOLE, whole)
+            await guest.receive()
+            guest.leave()
+        rest.set()
+        await tasks[0]
+        slow_ones[0].leave()
+        await tasks[1]
+        assert asyncio.get_running_loop().time() == 0
+
+    run(scenario())
+
+
 # --- the application -------------------------------------------------------------------------------------------------
 class Database(FakeDatabase):
     """One that the page of health can ask, too."""
@@ -116,7 +145,7 @@ class Client:
     """Asks an application without sockets."""
 
     def __init__(self, database: Database) -> None:
-        environment = Environment(Settings.read({}, queue_request_timeout_seconds=20), Receipts(b"k" * 32))
+        environment = Environment(Settings.read({}, queue_request_timeout_seconds=30), Receipts(b"k" * 32))
         self._application = Application(environment, world_on(database))
         self.read = 0  # bodies
 
@@ -152,28 +181,29 @@ def stored(_: Statement, arguments: list[Any]) -> list[Row]:
 
 
 def test_without_room_long_requests_wait_and_then_are_503() -> None:
-    """They are not even read. Short ones pass; with room, the same ones are answered."""
+    """10 s to be read, and 10 s to be worked on. Short ones pass; with room, the same are answered."""
 
     async def scenario() -> None:
         database = Database(stored)
         database.hold()
         client = Client(database)
-        inside = [asyncio.create_task(client.send_message(MIB - 1000)) for _ in range(8)]
+        inside = [asyncio.create_task(client.send_message(MIB - 1000)) for _ in range(WORKED_ON_BYTES // MIB)]
         await settle()
-        read = client.read
-        refused = await asyncio.gather(
-            client.send_message(100_000), client.ask("/v1/queues/orders/messages", b" " * 100_000)
-        )
-        assert (asyncio.get_running_loop().time(), client.read) == (10, read)
+        read = [asyncio.create_task(client.send_message(MIB - 1000)) for _ in range(READ_BYTES // MIB - 6)]
+        await asyncio.sleep(1)
+        assert client.read == READ_BYTES // MIB
+        unread = [client.send_message(100_000), client.ask("/v1/queues/orders/messages", b" " * 100_000)]
+        refused = [*await asyncio.gather(*read, *unread)]
+        assert asyncio.get_running_loop().time() == 20  # these were read after 10
         for status, headers, _ in refused:
             assert (status, headers[b"retry-after"], headers[b"connection"]) == (503, b"1", b"close")
-        aws, native = (document for _, _, document in refused)
-        assert aws["__type"].endswith("#ServiceUnavailable")
+        *aws, native = (document for _, _, document in refused)
+        assert all(document["__type"].endswith("#ServiceUnavailable") for document in aws)
         assert native["error"]["code"] == "service_unavailable"
         short = asyncio.create_task(client.send_message(100))
         await settle()
         database.release()
-        assert [status for status, _, _ in await asyncio.gather(*inside, short)] == [200] * 9
+        assert [status for status, _, _ in await asyncio.gather(*inside, short)] == [200] * 7
         assert (await client.send_message(100_000))[0] == 200
 
     run(scenario())

@@ -32,7 +32,7 @@ from .native import transactions
 from .native.calling import answered
 from .native.errors import error_response
 from .rest import RestApplication
-from .room import Guest, Room, room_for
+from .room import READ_BYTES, WORKED_ON_BYTES, Guest, Room, room_for
 
 VISIT = "penstock.visit"
 PREFIX = "/v1"
@@ -56,7 +56,8 @@ class Application(RestApplication):
         self.hot_path = HotPath(environment, world, self._deadlines)
         self._meter = world.meter
         settings = environment.settings
-        self._room = Room(settings.queue_request_timeout_seconds / 2)  # 503 rather than 408: nothing was read
+        patience = settings.queue_request_timeout_seconds / 3  # 503 after two waits rather than 408
+        self._reading, self._working = Room(READ_BYTES, patience), Room(WORKED_ON_BYTES, patience)
         self.include_router(health_router(world.pool.fetch, localstack=settings.queue_localstack_health))
         self.include_router(metrics_router(world.meter, world.pool, settings.queue_metrics_max_queues))
 
@@ -69,7 +70,7 @@ class Application(RestApplication):
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
         elif size := room_for(scope["headers"]):
-            guest = Guest(self._room, size, receive)
+            guest = Guest(self._reading, self._working, size, receive)
             try:
                 await self._serve(scope, guest.receive, send)
             finally:

@@ -1,7 +1,10 @@
 """How much of long requests may be in memory at once: what comes beyond waits in its socket.
 
-A request of a MiB is there up to four times while it is read, checked, merged and written to the database. A hundred at
-once would be half a GB; so they are read one after another, in the order in which they came, as far as there is room.
+    socket ─► 32 MiB that are read ─► 6 MiB that are worked on ─► answer
+
+A request of a MiB is there up to four times while it is checked, merged and written to the database; a hundred at once
+would be half a GB. So they are worked on in the order in which they came whole, as far as there is room, and nobody who
+sends slowly takes room from those. Who is being read is there once.
 """
 
 import asyncio
@@ -16,15 +19,16 @@ from .attendance import Receive
 
 # uvicorn reads so much before anybody asks for it.
 SHORT_BODY_BYTES = 65_536
-ROOM_BYTES = 8 * 1_048_576
+READ_BYTES = 32 * 1_048_576
+WORKED_ON_BYTES = MAXIMUM_BODY_BYTES  # or the longest would wait forever
 
 
 class Room:
-    """At most `ROOM_BYTES`. Who waits for longer than `timeout_seconds` gets ServiceUnavailable."""
+    """At most `most_bytes`. Who waits for longer than `timeout_seconds` gets ServiceUnavailable."""
 
-    def __init__(self, timeout_seconds: float) -> None:
+    def __init__(self, most_bytes: int, timeout_seconds: float) -> None:
         self._timeout_seconds = timeout_seconds
-        self._free = ROOM_BYTES
+        self._free = most_bytes
         self._line: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     async def enter(self, size: int) -> None:
@@ -62,26 +66,32 @@ class Room:
 
 
 class Guest:
-    """A request with a long body, which is read once there is room for it."""
+    """A request with a long body, which is read, and then worked on, once there is room for it."""
 
-    def __init__(self, room: Room, size: int, receive: Receive) -> None:
-        self._room = room
+    def __init__(self, reading: Room, working: Room, size: int, receive: Receive) -> None:
+        self._reading = reading
+        self._working = working
         self._size = size
         self._receive = receive
-        self._inside = False
+        self._inside: list[Room] = []
 
     async def receive(self) -> Part:
         """ASGI's. Raises ServiceUnavailable when there is no room for too long."""
-        if not self._inside:
-            await self._room.enter(self._size)
-            self._inside = True
-        return await self._receive()
+        await self._enter(self._reading)
+        part = await self._receive()
+        if not part.get("more_body", False):
+            await self._enter(self._working)
+        return part
 
     def leave(self) -> None:
         """The request has been answered."""
-        if self._inside:
-            self._inside = False
-            self._room.leave(self._size)
+        while self._inside:
+            self._inside.pop().leave(self._size)
+
+    async def _enter(self, room: Room) -> None:
+        if room not in self._inside:
+            await room.enter(self._size)
+            self._inside.append(room)
 
 
 def room_for(headers: Iterable[tuple[bytes, bytes]]) -> int:
