@@ -68,8 +68,8 @@ def test_who_waits_too_long_makes_way() -> None:
     run(scenario())
 
 
-@pytest.mark.parametrize("let_in", [False, True])
-def test_who_leaves_while_waiting_takes_no_room(let_in: bool) -> None:
+@pytest.mark.parametrize("steps", ["leave cancel wait", "cancel leave wait", "cancel wait leave"])
+def test_who_leaves_while_waiting_takes_no_room_and_gives_none(steps: str) -> None:
     """Also when there was room just then, and nobody told it yet."""
 
     async def scenario() -> None:
@@ -77,14 +77,18 @@ def test_who_leaves_while_waiting_takes_no_room(let_in: bool) -> None:
         await room.enter(WHOLE)
         waiting = asyncio.create_task(room.enter(HALF))
         await settle()
-        if let_in:
-            room.leave(WHOLE)
-        waiting.cancel()
-        await asyncio.wait([waiting])
-        if not let_in:
-            room.leave(WHOLE)
+        for step in steps.split():
+            if step == "leave":
+                room.leave(WHOLE)
+            elif step == "cancel":
+                waiting.cancel()
+            else:
+                await asyncio.wait([waiting])
+        assert waiting.cancelled()
         await room.enter(WHOLE)
         assert asyncio.get_running_loop().time() == 0
+        with pytest.raises(ServiceUnavailable):
+            await room.enter(1)
 
     run(scenario())
 

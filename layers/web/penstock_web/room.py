@@ -36,17 +36,16 @@ class Room:
         if not self._line and size <= self._free:
             self._free -= size
             return
-        place = (size, asyncio.get_running_loop().create_future())
-        self._line.append(place)
+        place = asyncio.get_running_loop().create_future()
+        self._line.append((size, place))
         try:
             async with asyncio.timeout(self._timeout_seconds):
-                await place[1]
+                await place
         except BaseException as error:
-            if place in self._line:
-                self._line.remove(place)
-                self._admit()
-            else:  # it had just been let in
-                self.leave(size)
+            if place.cancelled():
+                self._admit()  # maybe it was the first, and the next is smaller
+            else:
+                self.leave(size)  # it had just been let in
             if isinstance(error, TimeoutError):
                 raise ServiceUnavailable from error
             raise
@@ -57,12 +56,14 @@ class Room:
         self._admit()
 
     def _admit(self) -> None:
-        while self._line and self._line[0][0] <= self._free:
-            size, place = self._line.popleft()
-            if place.cancelled():
-                continue
-            self._free -= size
-            place.set_result(None)
+        while self._line:
+            size, place = self._line[0]
+            if not place.cancelled():
+                if size > self._free:
+                    break
+                self._free -= size
+                place.set_result(None)
+            self._line.popleft()
 
 
 class Guest:
@@ -79,7 +80,7 @@ class Guest:
         """ASGI's. Raises ServiceUnavailable when there is no room for too long."""
         await self._enter(self._reading)
         part = await self._receive()
-        if not part.get("more_body", False):
+        if part["type"] == "http.request" and not part.get("more_body", False):
             await self._enter(self._working)
         return part
 
