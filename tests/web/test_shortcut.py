@@ -175,6 +175,7 @@ def test_so_does_one_whose_head_came_in_two_parts() -> None:
         pytest.param((request("SendMessage", "expect: 100-continue"),), id="expects 100-continue"),
         pytest.param((request("SendMessage", path="/%30"),), id="escaped path"),
         pytest.param((request("SendMessage", path="/v1/queues"),), id="other door"),
+        pytest.param((request("SendMessage", MessageBody="x" * 65_536),), id="long"),
     ],
 )
 def test_everything_else_goes_the_long_way(parts: tuple[bytes, ...]) -> None:
@@ -187,6 +188,21 @@ def test_everything_else_goes_the_long_way(parts: tuple[bytes, ...]) -> None:
         assert not connection.calls
 
     on_a_connection(scenario)
+
+
+def test_a_long_answer_is_written_whole() -> None:
+    """Head and body apart, so that megabytes are not copied."""
+    body = "x" * 100_000
+
+    def reply(statement: Statement, arguments: list[Any]) -> list[Row]:
+        return [HEADER, message(1, body)]
+
+    async def scenario(connection: Connection) -> None:
+        head, _, document = (await connection.say(RECEIVE)).partition(b"\r\n\r\n")
+        assert f"content-length: {len(document)}".encode() in head
+        assert json.loads(document)["Messages"][0]["Body"] == body
+
+    on_a_connection(scenario, reply=reply)
 
 
 def test_chunks_of_one_read_are_one_body() -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .settings import Settings
 
 
+# Longer bodies are not kept for longer than they are needed. uvicorn reads as much before anybody asks for it.
 LONG_BODY_BYTES = 65_536
 
 
@@ -39,7 +40,7 @@ class HttpRequest(Struct, frozen=True):
     @property
     def head(self) -> "HttpRequest":
         """Without a long body: for as long as the request takes, who has read it needs it no more."""
-        return self if len(self.body) < LONG_BODY_BYTES else structs.replace(self, body=b"")
+        return self if len(self.body) <= LONG_BODY_BYTES else structs.replace(self, body=b"")
 
 
 class HttpResponse(Struct, frozen=True):

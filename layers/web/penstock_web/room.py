@@ -11,14 +11,13 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable
 
+from penstock.context import LONG_BODY_BYTES
 from penstock.errors import ServiceUnavailable
 from penstock.gateway import MAXIMUM_BODY_BYTES
 
 from .attendance import Message as Part
 from .attendance import Receive
 
-# uvicorn reads so much before anybody asks for it.
-SHORT_BODY_BYTES = 65_536
 READ_BYTES = 32 * 1_048_576
 WORKED_ON_BYTES = MAXIMUM_BODY_BYTES  # or the longest would wait forever
 
@@ -101,4 +100,4 @@ def room_for(headers: Iterable[tuple[bytes, bytes]]) -> int:
     if b"transfer-encoding" in given:
         return MAXIMUM_BODY_BYTES
     size = min(int(given.get(b"content-length", b"0")), MAXIMUM_BODY_BYTES)
-    return 0 if size <= SHORT_BODY_BYTES else size
+    return 0 if size <= LONG_BODY_BYTES else size

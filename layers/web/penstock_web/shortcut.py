@@ -10,12 +10,11 @@ from typing import Any, cast
 from httptools import parse_url
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from penstock.context import HttpResponse
+from penstock.context import LONG_BODY_BYTES, HttpResponse
 
 from .exchange import Exchange
 from .hot_path import HotPath
 from .protocol import OneWriteProtocol
-from .room import SHORT_BODY_BYTES
 
 
 class CommonHeaders:
@@ -76,7 +75,7 @@ class ShortcutProtocol(OneWriteProtocol):
             super().on_message_complete()
             return
         body, self._body = self._body, None
-        if len(body) > SHORT_BODY_BYTES:
+        if len(body) > LONG_BODY_BYTES:
             self._go_the_long_way()
             super().on_body(body)
             super().on_message_complete()
@@ -119,7 +118,7 @@ class ShortcutProtocol(OneWriteProtocol):
         if not keep_alive:
             parts.append(b"connection: close\r\n")
         parts.append(b"content-length: %d\r\n\r\n" % len(response.body))
-        if len(response.body) > SHORT_BODY_BYTES:  # not copied
+        if len(response.body) > LONG_BODY_BYTES:  # not copied
             self.corked.write_now(b"".join(parts))
             self.corked.write_now(response.body)
         else:
