@@ -12,6 +12,7 @@ import pytest
 
 from penstock.migrations import migrate, sql_directory
 from tests.database import Database
+from tests.waiting import until
 
 Connection = psycopg.Connection[Any]
 BEFORE = """
@@ -64,7 +65,7 @@ def test_a_history_from_before_is_read_as_one_of_now(db: Connection) -> None:
     below = (
         "select bool_and(transaction < pg_snapshot_xmin(pg_current_snapshot())) from queue.finished_message"
     )
-    assert one(db, below) is True
+    until(lambda: one(db, below) is True)  # autovacuum may have a transaction, in any database of the server
 
 
 def test_partitions_made_from_now_on_have_the_index(db: Connection) -> None:
