@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from hashlib import md5
 
 import httpx
 import psycopg
@@ -139,6 +141,29 @@ def test_a_repeated_target_does_not_hide_behind_the_signed_one(service: Service,
         assert http.post("/", content=b"{}", headers=headers).status_code == 200
         answer = http.post("/", content=b"{}", headers=[*headers, ("X-Amz-Target", "AmazonSQS.PurgeQueue")])
     assert answer.status_code in {400, 403}
+
+
+def test_a_long_body_is_verified_and_stored(service: Service, keys: CommandLine) -> None:
+    """It is let go once it has been read, so the signature comes first. An altered one is refused."""
+    key_id, secret = (line.partition("=")[2] for line in keys("create")[:2])
+
+    def send(text: str, altered: bytes = b"") -> httpx.Response:
+        body = json.dumps({"QueueUrl": "http://x/000000000000/orders", "MessageBody": text}).encode()
+        headers = {"X-Amz-Target": "AmazonSQS.SendMessage", "Content-Type": "application/x-amz-json-1.0"}
+        signed = AWSRequest("POST", f"{service.url}/", headers=headers, data=body)
+        SigV4Auth(Credentials(key_id, secret), "sqs", "us-east-1").add_auth(signed)
+        return http.post("/", content=altered or body, headers=list(signed.headers.items()))
+
+    with service.http() as http:
+        new = http.post("/v1/queues", json={"name": "orders"}, headers={"authorization": bearer(keys)})
+        assert new.status_code == 201
+        text = "x" * 900_000
+        answer = send(text)
+        assert (answer.status_code, answer.json()["MD5OfMessageBody"]) == (
+            200,
+            md5(text.encode()).hexdigest(),
+        )
+        assert send(text, b"{" + b" " * 900_000 + b"}").status_code == 403
 
 
 def test_repeated_headers_are_joined() -> None:
