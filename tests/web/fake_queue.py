@@ -4,6 +4,7 @@ from typing import Any
 
 from penstock.effects import Row, Rows, Take
 from penstock.statements import CHANGE_VISIBILITIES, RECEIVE_MESSAGES, Statement
+from penstock_web.batcher import Batcher
 from tests.web.fake_database import ECHO, integers
 
 ECHO_WITH_OPTION = Statement(ECHO.name, (*ECHO.types, "bool"))
@@ -64,3 +65,13 @@ class Queue:
 
 def bodies(rows: list[Row]) -> list[str]:
     return [row[10] for row in rows[1:]]
+
+
+def stored(_: Statement, arguments: list[Any]) -> list[Row]:
+    """A database that stores whatever is sent."""
+    return [(n + 1, n, None, None, None, None) for n in range(len(integers(arguments[3])))]
+
+
+async def empty(batcher: Batcher, arn: str) -> None:
+    """A receive that finds nothing: so the queue is not unknown."""
+    assert len(await batcher.submit(take(1, arn))) == 1

@@ -18,12 +18,12 @@ from penstock.statements import (
     SEND_MESSAGES,
     Statement,
 )
-from penstock_web.batcher import LARGEST_FLUSH, Batcher
-from penstock_web.merging import LARGEST_TAKE, deal
+from penstock_web.batcher import Batcher
+from penstock_web.merging import deal
 from penstock_web.pool import Lost, Undone
 from tests.web.clock import run, settle
 from tests.web.fake_database import FakeDatabase, integers
-from tests.web.fake_queue import HEADER, ORDERS, Queue, bodies, entries, message, take
+from tests.web.fake_queue import HEADER, ORDERS, Queue, bodies, empty, entries, message, stored, take
 
 
 def test_an_idle_lane_adds_nothing() -> None:
@@ -364,85 +364,6 @@ def test_too_many_waiting_entries_are_refused() -> None:
     run(scenario())
 
 
-def test_a_flush_is_bounded() -> None:
-    async def scenario() -> None:
-        database = FakeDatabase()
-        batcher = Batcher(database.call, limit=10_000)
-        await asyncio.gather(*(batcher.submit(entries(n)) for n in range(2 * LARGEST_FLUSH + 1)))
-        assert [len(values) for values in database.values] == [LARGEST_FLUSH, LARGEST_FLUSH, 1]
-
-    run(scenario())
-
-
-def test_a_flush_of_takes_is_bounded_by_messages() -> None:
-    async def scenario() -> None:
-        database = FakeDatabase(Queue(stored=0))
-        batcher = Batcher(database.call, limit=10_000)
-        await empty(batcher, ORDERS)
-        await asyncio.gather(*(batcher.submit(take(10)) for _ in range(30)))
-        assert [arguments[1] for _, arguments in database.calls[1:]] == [LARGEST_TAKE, 300 - LARGEST_TAKE]
-
-    run(scenario())
-
-
-async def empty(batcher: Batcher, arn: str) -> None:
-    """A receive that finds nothing: so the queue is not unknown."""
-    assert len(await batcher.submit(take(1, arn))) == 1
-
-
-def test_a_flush_of_takes_is_bounded_by_bytes() -> None:
-    """4 MiB and what the last caller asked for, as far as the queue is known: some 400,000 bytes a message before."""
-
-    async def scenario() -> None:
-        database = FakeDatabase(Queue(stored=1000, body="x" * 1_048_576))
-        batcher = Batcher(database.call, limit=10_000)
-        await asyncio.gather(*(batcher.submit(take(3)) for _ in range(20)))
-        taken = [arguments[1] for _, arguments in database.calls]
-        assert (taken[0], max(taken[1:]), sum(taken)) == (12, 6, 60)
-
-    run(scenario())
-
-
-def long_message() -> Rows:
-    columns: list[list[Any]] = [[ORDERS], [bytes(16)], ["body"], [1_048_576], *[[None]] * 5]
-    return Rows(SEND_MESSAGES, tuple(columns), (False,), queue_arn=ORDERS)
-
-
-def stored(arguments: list[Any]) -> list[Row]:
-    """The answer to a call that sends these."""
-    return [(n + 1, n, None, None, None, None) for n in range(len(integers(arguments[3])))]
-
-
-def test_what_is_sent_says_how_long_the_messages_are() -> None:
-    """Where the receives before found nothing, and none is expected to be long."""
-    queue = Queue(stored=0, body="x" * 1_048_576)
-
-    def reply(statement: Statement, arguments: list[Any]) -> list[Row]:
-        return stored(arguments) if statement is SEND_MESSAGES else queue(statement, arguments)
-
-    async def scenario() -> None:
-        database = FakeDatabase(reply)
-        batcher = Batcher(database.call, limit=10_000)
-        await empty(batcher, ORDERS)
-        await batcher.submit(long_message())
-        queue.stored = 1000
-        await asyncio.gather(*(batcher.submit(take(3)) for _ in range(20)))
-        assert [arguments[1] for _, arguments in database.calls[2:]] == [6] * 10
-
-    run(scenario())
-
-
-def test_a_flush_of_sends_is_bounded_by_bytes() -> None:
-    async def scenario() -> None:
-        database = FakeDatabase(lambda _, arguments: stored(arguments))
-        batcher = Batcher(database.call, limit=1_000)
-        await asyncio.gather(*(batcher.submit(long_message()) for _ in range(40)))
-        calls = [sum(integers(arguments[3])) // 1_048_576 for _, arguments in database.calls]
-        assert (sum(calls), max(calls)) == (40, 4)
-
-    run(scenario())
-
-
 def test_lanes_are_gone_when_idle() -> None:
     async def scenario() -> None:
         batcher = Batcher(FakeDatabase(Queue(stored=0)).call, limit=10_000)
@@ -454,12 +375,9 @@ def test_lanes_are_gone_when_idle() -> None:
 
 
 def test_linger_adds_a_timer_to_sends_alone() -> None:
-    def reply(statement: Statement, arguments: list[Any]) -> list[Row]:
-        return [(n + 1, n, None, None, None, None) for n in range(len(integers(arguments[3])))]
-
     async def scenario() -> None:
         loop = asyncio.get_running_loop()
-        database = FakeDatabase(reply)
+        database = FakeDatabase(stored)
         batcher = Batcher(database.call, limit=100, linger_seconds=0.005)
         first = batcher.submit(send())
         await asyncio.sleep(0.004)

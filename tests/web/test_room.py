@@ -15,11 +15,11 @@ from penstock.effects import Row
 from penstock.errors import ServiceUnavailable
 from penstock.receipt import Receipts
 from penstock.settings import Settings
-from penstock.statements import Statement
 from penstock_web.application import Application
 from penstock_web.room import READ_BYTES, WORKED_ON_BYTES, Guest, Room, room_for
 from tests.web.clock import run, settle
-from tests.web.fake_database import FakeDatabase, integers
+from tests.web.fake_database import FakeDatabase
+from tests.web.fake_queue import stored
 from tests.web.test_driver import world_on
 
 WHOLE, HALF = 1000, 500
@@ -178,10 +178,6 @@ class Client:
     async def send_message(self, length: int) -> tuple[int, dict[bytes, bytes], Any]:
         body = json.dumps({"QueueUrl": "http://h/000000000000/orders", "MessageBody": "x" * length})
         return await self.ask("/", body.encode(), x_amz_target="AmazonSQS.SendMessage")
-
-
-def stored(_: Statement, arguments: list[Any]) -> list[Row]:
-    return [(n + 1, n, None, None, None, None) for n in range(len(integers(arguments[3])))]
 
 
 def test_without_room_long_requests_wait_and_then_are_503() -> None:
