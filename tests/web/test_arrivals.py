@@ -15,11 +15,13 @@ from penstock_web.arrivals import MOST_PARTIES, Arrivals
 from penstock_web.hub import Hub
 from penstock_web.line import Call
 from penstock_web.merging import LARGEST_TAKE
+from penstock_web.unread import Unread
 from penstock_web.waiting import Answer
 from tests.database import Database
 from tests.web.clock import run, settle
 from tests.web.fake_queue import HEADER, ORDERS, message, take
 from tests.web.service import running_service, until_row
+from tests.web.slow_client import SlowClient
 
 
 class Pool:
@@ -61,7 +63,8 @@ class Waiters:
 
     def __init__(self, pool: Pool) -> None:
         self.hub = Hub(self._nothing)
-        self.arrivals = Arrivals(pool, self.hub)
+        self.unread = Unread()
+        self.arrivals = Arrivals(pool, self.hub, self.unread)
         self.given_back: list[tuple[str, int]] = []
 
     async def _nothing(self, statement: Statement, arguments: list[Any], /) -> list[Row]:
@@ -150,6 +153,19 @@ def test_what_is_handed_over_in_one_call_is_bounded() -> None:
         assert arguments[1] == LARGEST_TAKE
         looking = [answer for answer in answers if answer.done() and answer.result() == Woken.FOR_ONE]
         assert len(looking) == 10
+
+    run(scenario())
+
+
+def test_while_much_is_unread_they_look_by_themselves() -> None:
+    """So that a look for long messages waits."""
+
+    async def scenario() -> None:
+        waiters = Waiters(Pool(found=1))
+        waiters.unread.add(SlowClient(20_000_000))
+        answer = waiters.wait(take(1))
+        await waiters.send(1)
+        assert answer.result() == Woken.FOR_ONE
 
     run(scenario())
 

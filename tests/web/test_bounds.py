@@ -3,13 +3,20 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from penstock.effects import Row, Rows
 from penstock.statements import SEND_MESSAGES, Statement
-from penstock_web.batcher import LARGEST_FLUSH, Batcher
+from penstock_web.batcher import Batcher
+from penstock_web.lane import LARGEST_FLUSH
 from penstock_web.merging import LARGEST_TAKE
+from penstock_web.unread import PATIENCE_SECONDS, Unread
 from tests.web.clock import run
 from tests.web.fake_database import FakeDatabase, integers
-from tests.web.fake_queue import ORDERS, Queue, empty, entries, stored, take
+from tests.web.fake_queue import ORDERS, Queue, bodies, empty, entries, stored, take
+from tests.web.slow_client import SlowClient
+
+SHORT = ORDERS + "-short"
 
 
 def test_a_flush_is_bounded() -> None:
@@ -34,14 +41,51 @@ def test_a_flush_of_takes_is_bounded_by_messages() -> None:
 
 
 def test_a_flush_of_takes_is_bounded_by_bytes() -> None:
-    """4 MiB and what the last caller asked for, as far as the queue is known: some 400,000 bytes a message before."""
+    """A MiB and what the last caller asked for, as far as the queue is known: some 400,000 bytes a message before."""
 
     async def scenario() -> None:
-        database = FakeDatabase(Queue(stored=1000, body="x" * 1_048_576))
+        database = FakeDatabase(Queue(stored=1000, body="x" * 262_144))
         batcher = Batcher(database.call, limit=10_000)
-        await asyncio.gather(*(batcher.submit(take(3)) for _ in range(20)))
+        await asyncio.gather(*(batcher.submit(take(2)) for _ in range(30)))
         taken = [arguments[1] for _, arguments in database.calls]
-        assert (taken[0], max(taken[1:]), sum(taken)) == (12, 6, 60)
+        assert (taken[0], max(taken[1:]), sum(taken)) == (4, 4, 60)
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("arn", [ORDERS, ORDERS + ".fifo"])
+@pytest.mark.parametrize(("length", "messages"), [(16_384, 10), (400_000, 10), (524_288, 8), (1_048_576, 4)])
+def test_one_caller_is_given_as_many_as_4_mib_have(arn: str, length: int, messages: int) -> None:
+    """As far as the queue is known. ReceiveMessage, MaxNumberOfMessages: "fewer messages might be returned"."""
+
+    async def scenario() -> None:
+        database = FakeDatabase(Queue(stored=1000, body="x" * length))
+        batcher = Batcher(database.call, limit=10_000)
+        answers = [await batcher.submit(take(10, arn)) for _ in range(3)]
+        assert [len(bodies(rows)) for rows in answers] == [10, messages, messages]
+
+    run(scenario())
+
+
+def test_a_receive_of_long_messages_waits_while_much_is_unread() -> None:
+    """For half a second. So does one of an unknown queue; not one of a queue whose messages are known to be short."""
+    queues = {ORDERS: Queue(stored=10, body="x" * 100_000), SHORT: Queue(stored=10)}
+
+    async def scenario() -> None:
+        loop, unread, client = asyncio.get_running_loop(), Unread(), SlowClient(20_000_000)
+        unread.add(client)
+        database = FakeDatabase(lambda statement, arguments: queues[arguments[0]](statement, arguments))
+        batcher = Batcher(database.call, limit=10_000, unread=unread)
+        times = []
+        for arn in (SHORT, SHORT, ORDERS, ORDERS):
+            await batcher.submit(take(1, arn))
+            times.append(loop.time() / PATIENCE_SECONDS)
+        assert times == [1, 1, 2, 3]
+        unread.remove(client)
+        await batcher.submit(take(1))
+        assert loop.time() == 3 * PATIENCE_SECONDS
+
+    run(scenario())
 
     run(scenario())
 
@@ -65,7 +109,7 @@ def test_what_is_sent_says_how_long_the_messages_are() -> None:
         await batcher.submit(long_message())
         queue.stored = 1000
         await asyncio.gather(*(batcher.submit(take(3)) for _ in range(20)))
-        assert [arguments[1] for _, arguments in database.calls[2:]] == [6] * 10
+        assert [arguments[1] for _, arguments in database.calls[2:]] == [3] * 20
 
     run(scenario())
 
@@ -76,6 +120,6 @@ def test_a_flush_of_sends_is_bounded_by_bytes() -> None:
         batcher = Batcher(database.call, limit=1_000)
         await asyncio.gather(*(batcher.submit(long_message()) for _ in range(40)))
         calls = [sum(integers(arguments[3])) // 1_048_576 for _, arguments in database.calls]
-        assert (sum(calls), max(calls)) == (40, 4)
+        assert calls == [1] * 40
 
     run(scenario())

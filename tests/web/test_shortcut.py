@@ -17,6 +17,7 @@ from penstock.statements import CHANGE_VISIBILITIES, RECEIVE_MESSAGES, Statement
 from penstock_web.attendance import Deadlines
 from penstock_web.hot_path import HotPath
 from penstock_web.shortcut import ShortcutProtocol
+from penstock_web.unread import MOST_BYTES, STALLED_SECONDS, Unread
 from tests.web.clock import run, settle
 from tests.web.fake_database import FakeDatabase
 from tests.web.fake_queue import HEADER, ORDERS, message
@@ -32,14 +33,21 @@ class Transport(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.written = b""
-        self.closed = False
+        self.closed = self.aborted = False
         self.reading = True
+        self.unread = 0
 
     def write(self, data: Any) -> None:
         self.written += data
 
     def close(self) -> None:
         self.closed = True
+
+    def abort(self) -> None:
+        self.aborted = True
+
+    def get_write_buffer_size(self) -> int:
+        return self.unread
 
     def is_closing(self) -> bool:
         return self.closed
@@ -94,7 +102,10 @@ class Connection:
             ws="none",
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
         )
-        self.protocol = ShortcutProtocol(config, ServerState(), {}, asyncio.get_running_loop())
+        self.unread = Unread()
+        self.protocol = ShortcutProtocol(
+            config, ServerState(), {}, asyncio.get_running_loop(), unread=self.unread
+        )
         self.transport = Transport()
         self.protocol.connection_made(self.transport)
 
@@ -351,5 +362,27 @@ def test_a_slow_reader_gets_the_next_answer_when_it_has_read_this_one() -> None:
         connection.protocol.resume_writing()
         await settle()
         assert connection.transport.reading
+
+    on_a_connection(scenario)
+
+
+def test_what_a_slow_reader_has_not_read_is_known_until_it_is_read_or_the_reader_has_left() -> None:
+    async def scenario(connection: Connection) -> None:
+        connection.transport.unread = MOST_BYTES + 1
+        for end in (connection.protocol.resume_writing, lambda: connection.protocol.connection_lost(None)):
+            connection.protocol.pause_writing()
+            assert connection.unread.is_much
+            end()
+            assert not connection.unread.is_much
+
+    on_a_connection(scenario)
+
+
+def test_who_reads_nothing_for_a_minute_is_hung_up_on() -> None:
+    async def scenario(connection: Connection) -> None:
+        connection.transport.unread = 100_000
+        connection.protocol.pause_writing()
+        await asyncio.sleep(STALLED_SECONDS)
+        assert connection.transport.aborted
 
     on_a_connection(scenario)

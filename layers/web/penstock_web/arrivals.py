@@ -14,6 +14,7 @@ from penstock.statements import Statement
 from .hub import Hub
 from .line import Call
 from .merging import LARGEST_TAKE, deal, merged_call
+from .unread import Unread
 from .waiting import Waiter
 
 # Queues of one flush whose waiters are served with it. Each adds a receive to a transaction that holds shards.
@@ -59,11 +60,12 @@ class Party:
 
 
 class Arrivals:
-    """Stores messages and tells the `hub`'s waiters."""
+    """Stores messages and tells the `hub`'s waiters, who look by themselves while much is `unread`."""
 
-    def __init__(self, database: Database, hub: Hub) -> None:
+    def __init__(self, database: Database, hub: Hub, unread: Unread) -> None:
         self._database = database
         self._hub = hub
+        self._unread = unread
 
     async def send(self, effects: Sequence[Rows], give_back: GiveBack) -> list[Row]:
         """The rows of one call that stores all of these. Raises what the pool raises: then nobody got any."""
@@ -90,6 +92,8 @@ class Arrivals:
 
     def _parties(self, numbers: dict[str, int]) -> list[Party]:
         parties: list[Party] = []
+        if self._unread.is_much:
+            return parties
         for queue_arn, number in numbers.items():
             if len(parties) < MOST_PARTIES and (
                 waiters := self._hub.claim(queue_arn, min(number, LARGEST_TAKE))

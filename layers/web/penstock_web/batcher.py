@@ -13,7 +13,6 @@ others of the flush or back to the queue.
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
 from typing import Any, cast
 
@@ -22,13 +21,13 @@ from penstock.errors import AwsError, InternalFailure, ServiceUnavailable
 from penstock.statements import (
     CHANGE_VISIBILITIES,
     DELETE_MESSAGES,
-    PUBLISH_MESSAGES,
     READ_POLICIES,
     SEND_MESSAGES,
     Statement,
 )
 
 from .arrivals import Arrivals
+from .lane import Answer, Entry, Lane, lane_key
 from .lengths import Lengths
 from .merging import (
     Mergeable,
@@ -40,113 +39,23 @@ from .merging import (
     rows_of_each,
 )
 from .pool import Lost, Undone
+from .unread import Unread
 
-# Entries; a send or publication counts one more for each 4 KiB. What a call carries is in memory several times, and
-# libpq keeps a buffer of the longest one that a connection has sent.
-LARGEST_FLUSH = 1000
-BYTES_AN_ENTRY = 4096
-# Calls under way in one lane. With more, what gathers during one is spread over smaller flushes.
-FLIGHTS = 1
-
-# By weight. So much at the door is enough: with all of it in one call, nobody would work while that commits.
-CROWD = 60
 # After so long without a call nobody is at the door: who comes goes at once.
 ALONE_SECONDS = 0.003
-# Turns of the event loop that bring nobody, after which nobody else is at the door.
-QUIET_TURNS = 3
-
 # Made again once when the outcome is unknown: done twice they change nothing. A send would be stored twice.
 REPEATABLE = frozenset((DELETE_MESSAGES, CHANGE_VISIBILITIES, READ_POLICIES))
 
 Call = Callable[[Statement, list[Any]], Awaitable[list[Row]]]
-Answer = asyncio.Future[list[Row]]
 
 _log = logging.getLogger(__name__)
-
-
-class Entry:
-    """One caller's effect and the answer that it waits for."""
-
-    __slots__ = ("answer", "effect", "weight")
-
-    def __init__(self, effect: Mergeable, answer: Answer) -> None:
-        self.effect = effect
-        self.answer = answer
-        self.weight = weight_of(effect)
-
-
-class Lane:
-    """Effects that may share a call: those that wait, in order, and how many calls are under way."""
-
-    __slots__ = ("_lengths", "_queue_arn", "flights", "linger_seconds", "most_flights", "waiting")
-
-    def __init__(self, effect: Mergeable, linger_seconds: float, lengths: Lengths) -> None:
-        self.waiting: deque[Entry] = deque()
-        self.flights = 0
-        self.most_flights = FLIGHTS
-        self._lengths = lengths
-        self._queue_arn = effect.queue_arn if isinstance(effect, Take) else None
-        self.linger_seconds = linger_seconds if effect.statement is SEND_MESSAGES else 0.0
-
-    async def gather(self) -> None:
-        """Waits for those who are at the door already: until a few turns of the event loop bring nobody.
-
-        Requests that came together are read one by one, and the first of them would go alone. A turn that finds
-        nobody costs 10 µs, a call several hundred.
-        """
-        if self.linger_seconds:
-            await asyncio.sleep(self.linger_seconds)
-        quiet = 0
-        while quiet < QUIET_TURNS and self.weight < CROWD and self.most_flights == 1:
-            present = len(self.waiting)
-            await asyncio.sleep(0)
-            quiet = quiet + 1 if len(self.waiting) == present else 0
-
-    @property
-    def weight(self) -> int:
-        """Of all who wait."""
-        return sum(entry.weight for entry in self.waiting)
-
-    def board(self) -> list[Entry]:
-        """The entries of the next flush, without those whose caller is gone."""
-        entries: list[Entry] = []
-        weight = 0
-        largest = LARGEST_FLUSH if self._queue_arn is None else self._lengths.largest_take(self._queue_arn)
-        while self.waiting and weight < largest:
-            entry = self.waiting.popleft()
-            if not entry.answer.done():
-                entries.append(entry)
-                weight += entry.weight
-        return entries
-
-
-def weight_of(effect: Mergeable) -> int:
-    """How much of a flush an effect fills."""
-    if isinstance(effect, Take):
-        return effect.count
-    if isinstance(effect, Transact):
-        return len(effect) + int(sum(effect.messages[3])) // BYTES_AN_ENTRY
-    if effect.statement is SEND_MESSAGES:
-        return len(effect) + int(sum(effect.columns[3])) // BYTES_AN_ENTRY
-    if effect.statement is PUBLISH_MESSAGES:
-        # Each message is there twice, as it is and in its envelope; its row has the size of the whole request.
-        return len(effect) + 2 * int(effect.columns[9][0]) // BYTES_AN_ENTRY
-    return len(effect)
-
-
-def lane_key(effect: Mergeable) -> Hashable:
-    """Effects with equal keys may share a call."""
-    if isinstance(effect, Take):
-        # Of a FIFO queue SQL keeps the shares of callers apart, which must then be equally large.
-        share = effect.count if effect.is_fifo else None
-        return effect.statement, effect.queue_arn, effect.visibility_seconds, share
-    return effect.statement, effect.options, effect.lane
 
 
 class Batcher:
     """All lanes of a process. `limit`: most entries that wait; `linger_seconds`: how long a send waits for others.
 
     `flushed` is told how many messages a call has stored. `arrivals`: who stores messages and tells those who wait.
+    `unread`: what receives of long messages wait for.
     """
 
     def __init__(
@@ -156,8 +65,10 @@ class Batcher:
         linger_seconds: float = 0.0,
         flushed: Callable[[int], None] = lambda _: None,
         arrivals: Arrivals | None = None,
+        unread: Unread | None = None,
     ) -> None:
         self._call = call
+        self._unread = unread or Unread()
         self._arrivals = arrivals
         self._flushed = flushed
         self._limit = limit
@@ -212,6 +123,8 @@ class Batcher:
                 if not alone:
                     await lane.gather()
                 alone = False
+                if lane.is_long:
+                    await self._unread.wait()
                 before = len(lane.waiting)
                 entries = lane.board()
                 self._waiting -= before - len(lane.waiting)

@@ -10,7 +10,9 @@ from penstock.effects import Row
 
 from .merging import LARGEST_TAKE
 
-# What a receive for many brings at most, beyond what its last caller asked for.
+# What a receive for many brings at most, beyond what its last caller gets.
+MERGED_BYTES = 1_048_576
+# What one caller gets: ten messages of 400 KB, four of a MiB. ReceiveMessage may return fewer than asked for.
 LARGEST_ANSWER_BYTES = 4 * 1_048_576
 UNKNOWN_BYTES = 400_000
 MOST_QUEUES = 10_000
@@ -25,8 +27,11 @@ class Lengths:
 
     def largest_take(self, queue_arn: str) -> int:
         """How many messages one receive should bring."""
-        length = self._bytes.get(queue_arn, UNKNOWN_BYTES)
-        return min(LARGEST_TAKE, 1 + LARGEST_ANSWER_BYTES // (length + 1))
+        return min(LARGEST_TAKE, 1 + MERGED_BYTES // (self._length(queue_arn) + 1))
+
+    def most_for_one(self, queue_arn: str) -> int:
+        """How many messages one caller should get. At least one."""
+        return 1 + LARGEST_ANSWER_BYTES // (self._length(queue_arn) + 1)
 
     def received(self, queue_arn: str, rows: Sequence[Row]) -> None:
         """The rows of a receive: a header, then messages. Of an empty queue nothing is expected."""
@@ -40,6 +45,9 @@ class Lengths:
         """A message so long will be received."""
         if length > self._bytes.get(queue_arn, 0):
             self._note(queue_arn, length)
+
+    def _length(self, queue_arn: str) -> int:
+        return self._bytes.get(queue_arn, UNKNOWN_BYTES)
 
     def _note(self, queue_arn: str, length: int) -> None:
         if len(self._bytes) >= MOST_QUEUES:

@@ -12,6 +12,8 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from penstock.context import HttpResponse
 
+from .unread import Unread
+
 LARGE_BYTES = (
     65_536  # beyond this joining costs more than a system call, and flow control should see it at once
 )
@@ -78,6 +80,10 @@ class OneWriteProtocol(HttpToolsProtocol):
     idle_since: float | None = None  # by the loop's clock; None: a request is being read or answered
     idle_timer: asyncio.TimerHandle | None = None
 
+    def __init__(self, *given: Any, unread: Unread | None = None, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._unread = unread or Unread()
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.corked = Corked(transport, self.loop)
         super().connection_made(cast("asyncio.Transport", self.corked))
@@ -85,7 +91,16 @@ class OneWriteProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if self.idle_timer is not None:
             self.idle_timer.cancel()
+        self._unread.remove(self.corked)
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        self._unread.add(self.corked)
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        self._unread.remove(self.corked)
+        super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
         self.idle_since = None

@@ -1,6 +1,6 @@
 """How much of long requests may be in memory at once: what comes beyond waits in its socket.
 
-    socket ─► 32 MiB that are read ─► 6 MiB that are worked on ─► answer
+    socket ─► 20 MiB that are read ─► 6 MiB that are worked on ─► answer
 
 A request of a MiB is there up to four times while it is checked, merged and written to the database; a hundred at once
 would be half a GB. So they are worked on in the order in which they came whole, as far as there is room, and nobody who
@@ -18,7 +18,7 @@ from penstock.gateway import MAXIMUM_BODY_BYTES
 from .attendance import Message as Part
 from .attendance import Receive
 
-READ_BYTES = 32 * 1_048_576
+READ_BYTES = 20 * 1_048_576
 WORKED_ON_BYTES = MAXIMUM_BODY_BYTES  # or the longest would wait forever
 
 

@@ -11,8 +11,9 @@ import signal
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
 import psycopg
@@ -37,6 +38,7 @@ from .metrics.meter import Meter
 from .metrics.page import tend
 from .pool import Pool
 from .shortcut import ShortcutProtocol
+from .unread import Unread
 from .workers import Worker, check_webhook_settings, workers
 
 if TYPE_CHECKING:
@@ -112,9 +114,10 @@ async def run(
 ) -> None:
     """The whole life of the service, in a running event loop."""
     settings = environment.settings
+    unread = Unread()
     async with (
         open_traces(settings) as tracing,
-        open_world(settings, metrics_folder, tracing) as world,
+        open_world(settings, unread, metrics_folder, tracing) as world,
     ):
         application = Application(environment, world)
         config = uvicorn.Config(
@@ -122,7 +125,7 @@ async def run(
             interface="asgi3",
             lifespan="off",
             loop="none",
-            http=ShortcutProtocol,
+            http=cast("type[asyncio.Protocol]", partial(ShortcutProtocol, unread=unread)),
             ws="none",
             log_config=None,
             log_level="warning",
@@ -229,7 +232,10 @@ def traced(application: Application, tracing: "Tracing | None") -> Any:
 
 @contextlib.asynccontextmanager
 async def open_world(
-    settings: Settings, metrics_folder: Path | None = None, tracing: "Tracing | None" = None
+    settings: Settings,
+    unread: Unread,
+    metrics_folder: Path | None = None,
+    tracing: "Tracing | None" = None,
 ) -> AsyncIterator[World]:
     """Pool, batcher, hub and workers; at the end what is still under way has half a second."""
     watcher = uuid4()
@@ -243,8 +249,8 @@ async def open_world(
     meter = Meter(settings, metrics_folder)
     linger_seconds = settings.queue_linger_ms / 1000
     hub = Hub(pool.call, watcher)
-    arrivals = Arrivals(pool, hub)
-    batcher = Batcher(pool.flush, settings.queue_batch_limit, linger_seconds, meter.flushed, arrivals)
+    arrivals = Arrivals(pool, hub, unread)
+    batcher = Batcher(pool.flush, settings.queue_batch_limit, linger_seconds, meter.flushed, arrivals, unread)
     await pool.open()
     background = workers(settings, hub, meter, tracing)
     loop = asyncio.get_running_loop()
