@@ -88,6 +88,7 @@ class Batcher:
         lane = self._lanes.get(key)
         if lane is None:
             lane = self._lanes[key] = Lane(effect, self._linger_seconds, self._lengths)
+            self._start(self._fly(key, lane))
         loop = self._loop = self._loop or asyncio.get_running_loop()
         answer: Answer = loop.create_future()
         entry = Entry(effect, answer)
@@ -95,9 +96,6 @@ class Batcher:
         if isinstance(effect, Rows) and effect.statement is SEND_MESSAGES and entry.weight > len(effect):
             self._lengths.sent(effect.queue_arn, int(max(effect.columns[3])))
         self._waiting += 1
-        if lane.flights < lane.most_flights:
-            lane.flights += 1
-            self._start(self._fly(key, lane))
         return answer
 
     def abandon(self, effect: Mergeable, answer: Answer) -> None:
@@ -132,9 +130,7 @@ class Batcher:
                     await self._flush(entries)
         finally:
             self._landed_at = loop.time()
-            lane.flights -= 1
-            if not lane.flights:
-                del self._lanes[key]
+            del self._lanes[key]
 
     async def _flush(self, entries: Sequence[Entry], *, again: bool = True) -> None:
         statement = entries[0].effect.statement

@@ -1,4 +1,4 @@
-"""A lane of the batcher: those who wait for a call that they may share, and how many of them one call takes.
+"""A lane of the batcher: those who wait for a call that they may share, and how much one call takes.
 
 Its bounds are entries, messages and bytes: many short messages pay by sharing a call, long ones do not.
 """
@@ -19,9 +19,6 @@ from .merging import LARGEST_TAKE, Mergeable
 # in memory several times, and libpq keeps a buffer of the longest one that a connection has sent.
 LARGEST_FLUSH = 1000
 BYTES_AN_ENTRY = 1024
-# Calls under way in one lane. With more, what gathers during one is spread over smaller flushes.
-FLIGHTS = 1
-
 # By weight. So much at the door is enough: with all of it in one call, nobody would work while that commits.
 CROWD = 60
 # Turns of the event loop that bring nobody, after which nobody else is at the door.
@@ -48,14 +45,12 @@ class Entry:
 
 
 class Lane:
-    """Effects that may share a call: those that wait, in order, and how many calls are under way."""
+    """Effects that may share a call, and wait for the one that is under way: with two, each would carry fewer."""
 
-    __slots__ = ("_lengths", "_queue_arn", "flights", "linger_seconds", "most_flights", "waiting")
+    __slots__ = ("_lengths", "_queue_arn", "linger_seconds", "waiting")
 
     def __init__(self, effect: Mergeable, linger_seconds: float, lengths: Lengths) -> None:
         self.waiting: deque[Entry] = deque()
-        self.flights = 0
-        self.most_flights = FLIGHTS
         self._lengths = lengths
         self._queue_arn = effect.queue_arn if isinstance(effect, Take) else None
         self.linger_seconds = linger_seconds if effect.statement is SEND_MESSAGES else 0.0
@@ -69,7 +64,7 @@ class Lane:
         if self.linger_seconds:
             await asyncio.sleep(self.linger_seconds)
         quiet = 0
-        while quiet < QUIET_TURNS and self.weight < CROWD and self.most_flights == 1:
+        while quiet < QUIET_TURNS and self.weight < CROWD:
             present = len(self.waiting)
             await asyncio.sleep(0)
             quiet = quiet + 1 if len(self.waiting) == present else 0

@@ -27,11 +27,11 @@ class Lengths:
 
     def largest_take(self, queue_arn: str) -> int:
         """How many messages one receive should bring."""
-        return min(LARGEST_TAKE, 1 + MERGED_BYTES // (self._length(queue_arn) + 1))
+        return min(LARGEST_TAKE, 1 + MERGED_BYTES // (self._bytes.get(queue_arn, UNKNOWN_BYTES) + 1))
 
     def most_for_one(self, queue_arn: str) -> int:
-        """How many messages one caller should get. At least one."""
-        return 1 + LARGEST_ANSWER_BYTES // (self._length(queue_arn) + 1)
+        """How many messages one caller should get: at least one, and of an unknown queue as many as it asks for."""
+        return 1 + LARGEST_ANSWER_BYTES // (self._bytes.get(queue_arn, 0) + 1)
 
     def received(self, queue_arn: str, rows: Sequence[Row]) -> None:
         """The rows of a receive: a header, then messages. Of an empty queue nothing is expected."""
@@ -45,9 +45,6 @@ class Lengths:
         """A message so long will be received."""
         if length > self._bytes.get(queue_arn, 0):
             self._note(queue_arn, length)
-
-    def _length(self, queue_arn: str) -> int:
-        return self._bytes.get(queue_arn, UNKNOWN_BYTES)
 
     def _note(self, queue_arn: str, length: int) -> None:
         if len(self._bytes) >= MOST_QUEUES:
