@@ -1,7 +1,7 @@
 """How long the messages of each queue are, so that one receive for many callers does not bring 250 of a MiB each.
 
 Nobody knows it beforehand. Those that were received last tell, and those that are sent here. A queue that nobody has
-used yet is taken for one of long messages: its first receive is for few callers.
+used yet is taken for one of long messages: its first receive is for few callers, who get what they ask for.
 """
 
 from collections.abc import Sequence
