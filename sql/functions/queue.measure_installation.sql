@@ -1,6 +1,7 @@
 -- queue.measure_installation(): measures what belongs to no queue into queue.reading, and forgets queues that are gone:
 --   dead_rows, live_rows   of each table of this schema, partitions under their parent's name
---   oldest_xmin            transactions since the oldest snapshot, prepared transaction or replication slot
+--   oldest_xmin            transactions since the oldest snapshot, prepared transaction or replication slot that holds
+--                          back vacuum in this database
 --   oldest_transaction     seconds since the oldest transaction of this database began
 --   schedules_overdue      seconds since the schedule that waits longest was due
 --   webhooks_pending, webhooks_overdue    deliveries that wait; seconds since the first of them was due
@@ -20,9 +21,11 @@ begin
         left join pg_class p on p.oid = i.inhparent
         where s.schemaname = 'queue' group by 1),
     held as (
+        -- Snapshots of other databases keep nothing of this one; a standby's (feedback) belongs to none, and does.
         select age(a.backend_xmin) as transactions from pg_stat_activity a
+            where coalesce(a.datname, current_database()) = current_database()
         union all select age(s.xmin) from pg_replication_slots s
-        union all select age(p.transaction) from pg_prepared_xacts p),
+        union all select age(p.transaction) from pg_prepared_xacts p where p.database = current_database()),
     found as (
         select 'dead_rows' as name, r.label, r.dead::double precision as value from row_counts r
         union all select 'live_rows', r.label, r.live from row_counts r

@@ -57,15 +57,20 @@ def test_a_listener_is_found(database: Database) -> None:
         assert [row[0] for row in connection.execute(query.encode())] == [listener.info.backend_pid]
 
 
-def test_an_old_snapshot_is_found(database: Database) -> None:
+def test_an_old_snapshot_is_found(database: Database, empty_database: Database) -> None:
+    """Of this database: vacuum does not wait for the snapshots of others."""
     query = next(q for q in QUERIES if "backend_xmin is not null" in q)
     with (
         psycopg.connect(database.dsn, autocommit=True) as connection,
         psycopg.connect(database.dsn) as application,
+        psycopg.connect(empty_database.dsn) as stranger,
     ):
-        application.execute("set transaction isolation level repeatable read")
-        application.execute("select 1")
-        assert application.info.backend_pid in [row[0] for row in connection.execute(query.encode())]
+        for holder in (stranger, application):
+            holder.execute("set transaction isolation level repeatable read")
+            holder.execute("select 1")
+        found = [row[0] for row in connection.execute(query.encode())]
+        assert application.info.backend_pid in found
+        assert stranger.info.backend_pid not in found
 
 
 def anchors() -> set[str]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import psycopg
 import pytest
 
 from penstock.link_psycopg import Calls
 from penstock.settings import Settings
 from penstock.statements import GONE_QUEUES, READ_INSTALLATION, READ_MEASUREMENTS
 from penstock.workers import measure
+from tests.database import Database
 from tests.sql.calls import Connection, arn_of, call, create, queue_id, receive, redrive, send, value
 from tests.sql.conftest import Connect
 
@@ -127,6 +129,26 @@ def test_an_open_transaction_is_seen(db: Connection, connect: Connect) -> None:
     measured(db)
     assert reading(db, "oldest_transaction")[""] > first > 0
     other.execute("rollback")
+
+
+def test_the_oldest_snapshot_is_of_this_database(
+    db: Connection, connect: Connect, empty_database: Database
+) -> None:
+    """As vacuum sees it (ComputeXidHorizons): a snapshot of another database keeps no row of this one."""
+    burn = "do $$ begin for i in 1..2000 loop perform pg_current_xact_id(); commit; end loop; end $$"
+
+    def held_for() -> float:
+        db.execute(burn.encode())
+        measured(db)
+        return reading(db, "oldest_xmin")[""]
+
+    with psycopg.connect(empty_database.dsn) as stranger, connect() as holder:
+        stranger.execute("set transaction isolation level repeatable read")
+        stranger.execute("select 1")
+        assert held_for() < 2000
+        holder.execute("begin isolation level repeatable read")
+        holder.execute("select 1")
+        assert held_for() >= 2000
 
 
 def test_an_overdue_schedule_is_seen(db: Connection) -> None:
