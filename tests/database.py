@@ -36,6 +36,25 @@ class Database:
     pooled_dsn: str  # the service's role, through a real PgBouncer: prepare_threshold=None
 
 
+def end_sessions(administrator: psycopg.Connection[Any], database: str | None = None) -> int:
+    """Ends the sessions of all other clients of a database, of its own if None, and waits until they are gone.
+
+    How many there were. Vacuum and whatever else the server does by itself go on.
+    """
+    ended = [
+        pid
+        for (pid, _) in administrator.execute(
+            "select pid, pg_terminate_backend(pid, 60000) from pg_stat_activity where pid <> pg_backend_pid()"
+            " and backend_type = 'client backend' and datname = coalesce(%s, current_database())",
+            (database,),
+        ).fetchall()
+    ]
+    administrator.execute("select pg_stat_clear_snapshot()")  # a transaction would be told the same again
+    left = administrator.execute("select pid from pg_stat_activity where pid = any (%s)", (ended,)).fetchall()
+    assert not left
+    return len(ended)
+
+
 @dataclass
 class TestServer:
     """PostgreSQL and PgBouncer of one test process."""

@@ -23,7 +23,7 @@ from penstock_web.local.account import Account
 from penstock_web.local.pgbouncer import running_pgbouncer
 from penstock_web.local.postgres import running_postgres
 from penstock_web.local.state import ephemeral_state
-from tests.database import Database, place
+from tests.database import Database, end_sessions, place
 
 RECORD = Statement("test_record", ("text",))
 ENDING = Statement("test_ending", ("text",))
@@ -70,14 +70,6 @@ def kept(database: Database, owner: psycopg.Connection[Any], driver: str) -> Ite
 
 def notes(owner: psycopg.Connection[Any]) -> list[str]:
     return [note for (note,) in owner.execute("select note from test_log order by number")]
-
-
-def end_sessions(owner: psycopg.Connection[Any]) -> None:
-    """Ends every other session, and waits until they are gone."""
-    owner.execute(
-        "select pg_terminate_backend(pid, 60000) from pg_stat_activity"
-        " where datname = current_database() and pid <> pg_backend_pid()"
-    )
 
 
 # --- values ----------------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from penstock import drivers, scheduled
 from penstock.errors import InternalFailure
 from penstock.execution import ExecutionEnvironment
 from penstock.settings import DRIVERS, Settings
-from tests.database import Database
+from tests.database import Database, end_sessions
 from tests.lambda_calls import QUEUE_URL, call, invoke, json_request
 from tests.lambda_door import FUNCTIONS, Functions
 
@@ -32,14 +32,8 @@ def direct(database: Database) -> Iterator[Functions]:
 
 
 def end_connections(database: Database) -> int:
-    """Ends every other session of the database and waits until they are gone; how many there were."""
-    with psycopg.connect(database.dsn) as administrator:
-        rows = administrator.execute(
-            "select pg_terminate_backend(pid, 60000) from pg_stat_activity"
-            " where datname = current_database() and pid <> pg_backend_pid()"
-        ).fetchall()
-    assert all(ended for (ended,) in rows)
-    return len(rows)
+    with psycopg.connect(database.dsn, autocommit=True) as administrator:
+        return end_sessions(administrator)
 
 
 def sessions(database: Database) -> list[tuple[int, str]]:

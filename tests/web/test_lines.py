@@ -18,7 +18,7 @@ from penstock_web.lines import Lines
 from penstock_web.listener import listen
 from penstock_web.pool import Lost, Pool, Undone
 from penstock_web.workers import longest_pause
-from tests.database import Database
+from tests.database import Database, end_sessions
 
 SERIES = Statement("generate_series", ("int4", "int4"))
 REPEAT = Statement("repeat", ("text", "int4"))
@@ -183,10 +183,7 @@ async def pool_with_a_line(database: Database) -> Pool:
 def ended(database: Database) -> None:
     """The server closes every connection of the service."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
-        connection.execute(
-            "select pg_terminate_backend(pid, 5000) from pg_stat_activity "
-            "where datname = current_database() and pid <> pg_backend_pid()"
-        )
+        end_sessions(connection)
 
 
 async def test_a_line_that_broke_while_idle_is_not_used(database: Database) -> None:

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.database import Database
+from tests.database import Database, end_sessions
 from tests.web.service import Service, running_service, until_row
 
 WAITS = "select from queue.watcher where queue_id > 0"  # 0: the worker that delivers webhooks
@@ -266,13 +266,6 @@ def set_read_only(connection: "psycopg.Connection[tuple[object, ...]]", name: st
     """For the sessions that begin from now on; the others are ended."""
     connection.execute(f"alter database {name} set default_transaction_read_only = {value}".encode())
     end_sessions(connection)
-
-
-def end_sessions(connection: "psycopg.Connection[tuple[object, ...]]") -> None:
-    connection.execute(
-        "select pg_terminate_backend(pid, 5000) from pg_stat_activity "
-        "where datname = current_database() and pid <> pg_backend_pid()"
-    )
 
 
 def test_broken_connections_are_replaced_before_anybody_notices(database: Database, service: Service) -> None:

@@ -28,7 +28,7 @@ from penstock.operations.signing_keys import KEEP_SECONDS, signer
 from penstock.signing_sns import KeptKey, new_key
 from penstock_web.cli import main
 from tests import without_tls
-from tests.database import Database
+from tests.database import Database, end_sessions
 from tests.lambda_door import LambdaDoor
 from tests.signed_messages import verify
 from tests.sql.background import Background
@@ -307,10 +307,7 @@ def test_without_a_database_certificates_are_503(
         for url in (service.url, function()):
             assert served(url, path)
         administrator.execute(f"alter database {database.name} allow_connections false".encode())
-        administrator.execute(
-            "select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = %s",
-            (database.name,),
-        )
+        end_sessions(administrator, database.name)
         for url in (service.url, function()):
             answer = without_tls.get(url + path, timeout=60)
             assert (answer.status_code, int(answer.headers["retry-after"]) > 0) == (503, True)
