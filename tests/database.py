@@ -70,7 +70,9 @@ class TestServer:
     def database(self, template: str = TEMPLATE) -> Iterator[Database]:
         """A copy of `template`; dropped at the end, whoever is still connected."""
         name = f"test_{next(self._numbers)}"
-        self.administration.execute(f"create database {name} template {template} owner {ROLE}".encode())
+        # Copied as files: 26 ms where copying through the log, the default, takes 200 (both measured, on 15 and 18).
+        create = f"create database {name} template {template} strategy file_copy owner {ROLE}"
+        self.administration.execute(create.encode())
         try:
             yield Database(
                 name,
@@ -83,7 +85,7 @@ class TestServer:
 
 
 def place() -> Path | None:
-    """Memory, where there is enough: a copy of the template takes 14 ms there and 35-300 ms on a disk."""
+    """Memory, where there is enough; on a disk a copy of the template takes several times as long."""
     memory = Path("/dev/shm")
     return memory if memory.is_dir() and shutil.disk_usage(memory).free > 2**31 else None
 
