@@ -50,16 +50,17 @@ class Clock:
         Table by table, each locked at once and as a whole: a transaction that holds nothing else cannot deadlock with
         the worker of a container that has just started.
         """
-        for table, columns in _TIMES.items():
-            name = sql.Identifier("queue", table)
-            moves = [
-                sql.SQL("{0} = {0} - make_interval(secs => %(by)s)").format(sql.Identifier(c))
-                for c in columns
-            ]
-            with self.connection.transaction():
-                self.connection.execute(sql.SQL("lock table {} in exclusive mode").format(name))
-                update = sql.SQL("update {} set {}").format(name, sql.SQL(", ").join(moves))
-                self.connection.execute(update, {"by": seconds})
+        moves = sql.SQL("").join(
+            sql.SQL("lock table {0} in exclusive mode; update {0} set {1}; commit; ").format(
+                sql.Identifier("queue", table),
+                sql.SQL(", ").join(
+                    sql.SQL("{0} = {0} - make_interval(secs => {1})").format(sql.Identifier(column), seconds)
+                    for column in columns
+                ),
+            )
+            for table, columns in _TIMES.items()
+        )
+        self.connection.execute(sql.SQL("do $$ begin {} end $$").format(moves))
         self.connection.execute(_FIRST_RECEIVED, {"by": seconds})
 
     def maintain(self, arn: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 import botocore.session
@@ -66,6 +67,7 @@ def test_numbers_of_any_size(raw: Raw, number: int) -> None:
     )
 
 
+@cache
 def required() -> list[tuple[str, str]]:
     """(action, member) of botocore's model."""
     model = botocore.session.get_session().get_service_model("sqs")
