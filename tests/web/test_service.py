@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.database import Database, end_sessions
+from tests.database import Database, TestServer, end_sessions
 from tests.web.service import Service, running_service, until_row
 
 WAITS = "select from queue.watcher where queue_id > 0"  # 0: the worker that delivers webhooks
@@ -22,6 +22,13 @@ BLOCKED = "select from pg_locks where not granted"
 @pytest.fixture
 def service(database: Database) -> Iterator[Service]:
     with running_service(database.api_dsn) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def shared(postgres: TestServer) -> Iterator[Service]:
+    """For tests that change nothing of it."""
+    with postgres.database() as database, running_service(database.api_dsn) as service:
         yield service
 
 
@@ -130,15 +137,15 @@ def test_a_client_that_leaves_during_a_long_poll_takes_no_message(
 
 
 @pytest.mark.parametrize("start", [b"GET / HTTP/1.1\r\nx-y: ", b"GET /"])
-def test_a_head_without_an_end_is_refused(service: Service, start: bytes) -> None:
+def test_a_head_without_an_end_is_refused(shared: Service, start: bytes) -> None:
     """RFC 6585: 431. The service reads no further, and goes on."""
-    address = urlsplit(service.url)
+    address = urlsplit(shared.url)
     with socket.create_connection((address.hostname, address.port), timeout=20) as connection:
         with contextlib.suppress(ConnectionError):  # hung up while we were still talking
             connection.sendall(start + b"a" * 2**22)
         with contextlib.suppress(ConnectionError):
             assert connection.recv(64).startswith(b"HTTP/1.1 431 ")
-    with service.http() as http:
+    with shared.http() as http:
         assert http.get("/livez").status_code == 200
 
 
@@ -217,14 +224,14 @@ def test_an_exhausted_pool_is_503_with_retry_after(database: Database) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/v1/queues", "/v1/queues/orders/messages"])
-def test_a_body_beyond_6_mib_is_413(service: Service, path: str) -> None:
-    with service.http() as http:
+def test_a_body_beyond_6_mib_is_413(shared: Service, path: str) -> None:
+    with shared.http() as http:
         assert http.post(path, content=b"x" * (6 * 1_048_576 + 1)).status_code == 413
 
 
 @pytest.mark.parametrize("path", ["/", "/v1/queues", "/v1/queues/orders/messages"])
-def test_a_chunked_body_beyond_6_mib_is_413(service: Service, path: str) -> None:
-    with service.http() as http:
+def test_a_chunked_body_beyond_6_mib_is_413(shared: Service, path: str) -> None:
+    with shared.http() as http:
         answer = http.post(path, content=(b"x" * 65_536 for _ in range(97)))
         assert answer.status_code == 413
 
@@ -292,10 +299,10 @@ def test_a_connection_lost_during_a_send_is_503(database: Database, service: Ser
 
 
 # --- routing ---------------------------------------------------------------------------------------------------------
-def test_the_query_protocol_on_a_queue_path(service: Service) -> None:
-    with service.http() as http:
-        assert http.post("/", data={"Action": "CreateQueue", "QueueName": "orders"}).status_code == 200
-        answer = http.get("/000000000000/orders", params={"Action": "SendMessage", "MessageBody": "hello"})
+def test_the_query_protocol_on_a_queue_path(shared: Service) -> None:
+    with shared.http() as http:
+        assert http.post("/", data={"Action": "CreateQueue", "QueueName": "invoices"}).status_code == 200
+        answer = http.get("/000000000000/invoices", params={"Action": "SendMessage", "MessageBody": "hello"})
         assert answer.status_code == 200
         assert "<MessageId>" in answer.text
         assert answer.headers["content-type"] == "text/xml"
@@ -311,23 +318,23 @@ def test_the_query_protocol_on_a_queue_path(service: Service) -> None:
     ],
 )
 def test_whatever_is_not_sqs_is_answered_in_the_native_shape(
-    service: Service, method: str, path: str, status: int, code: str
+    shared: Service, method: str, path: str, status: int, code: str
 ) -> None:
-    with service.http() as http:
+    with shared.http() as http:
         answer = http.request(method, path)
         assert answer.status_code == status
         assert answer.json()["error"]["code"] == code
 
 
-def test_openapi_describes_the_native_api(service: Service) -> None:
-    with service.http() as http:
+def test_openapi_describes_the_native_api(shared: Service) -> None:
+    with shared.http() as http:
         document = http.get("/v1/openapi.json").json()
     assert document["openapi"].startswith("3.1")
     assert "/v1/queues/{name}/messages" in document["paths"]
 
 
-def test_headers_appear_once(service: Service) -> None:
-    with service.http() as http:
+def test_headers_appear_once(shared: Service) -> None:
+    with shared.http() as http:
         answer: httpx.Response = http.get("/livez")
     names = [name.lower() for name, _ in answer.headers.multi_items()]
     assert len(names) == len(set(names))
