@@ -212,7 +212,11 @@ READINGS: Final[dict[str, tuple[Family, str]]] = {
     "dead_rows": (Family("db_dead_tuples", "gauge", "Dead rows of tables, as PostgreSQL estimates them."), "table"),
     "live_rows": (Family("db_live_tuples", "gauge", "Rows of tables, as PostgreSQL estimates them."), "table"),
     "oldest_xmin": (
-        Family("db_oldest_xmin_age_transactions", "gauge", "Transactions since the oldest snapshot that holds back vacuum here."),
+        Family(
+            "db_oldest_xmin_age_transactions",
+            "gauge",
+            "Transactions since the oldest snapshot that holds back vacuum here.",
+        ),
         "",
     ),
     "oldest_transaction": (
