@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import subprocess
-import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ PREVIOUS = "4b2c2667b4ca32ce3fcfbe5201faa963544a8630"
 def unpack(folder: Path) -> Path:
     """Its files, in `folder`. Fails where the history does not reach back to it: a proof that was not made is none."""
     archive = subprocess.run(
-        ["git", "archive", PREVIOUS, "layers", "sql", "infra/pgbouncer"],
+        ["git", "archive", "--format=zip", PREVIOUS, "layers", "sql", "infra/pgbouncer"],
         cwd=ROOT,
         capture_output=True,
         check=False,
@@ -29,8 +29,8 @@ def unpack(folder: Path) -> Path:
         pytest.fail(
             f"the previous release {PREVIOUS[:7]} is not in the history: git fetch --unshallow ({reason})"
         )
-    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
-        files.extractall(folder, filter="data")
+    with zipfile.ZipFile(io.BytesIO(archive.stdout)) as files:
+        files.extractall(folder)
     return folder
 
 
