@@ -44,7 +44,7 @@ where n.nspname = 'queue' order by 2
 
 def check_files(directory: Path) -> Iterator[str]:
     """Findings about the texts in sql/functions and sql/former."""
-    for path in sorted([*directory.glob("functions/*.sql"), *directory.glob("former/*.sql")]):
+    for path in sorted([*directory.glob("functions/**/*.sql"), *directory.glob("former/*.sql")]):
         name, text = path.stem, path.read_text()
         defined = _DEFINED.findall(text)
         if defined != [name]:
