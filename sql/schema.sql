@@ -776,17 +776,13 @@ function queue.bind(p_account_id text, p_region text, p_pattern text, p_protocol
     returns TABLE(binding_id bigint, pattern text, protocol text, endpoint text, envelope boolean, filter_policy text, created_at_ms bigint, created boolean)
     language plpgsql;
 
-function queue.branch_coheres(p_keys jsonb, p_facts jsonb, p_document jsonb)
+function queue.body_facts(p_message jsonb)
+    returns jsonb
+    language sql immutable;
+
+function queue.branch_matches_together(p_keys jsonb, p_facts jsonb, p_document jsonb)
     returns boolean
     language plpgsql immutable;
-
-function queue.bury_schedule_retry(p_retry queue.schedule_retry, p_condition text)
-    returns void
-    language plpgsql;
-
-function queue.busy_shards(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
-    returns TABLE(shard integer, since timestamp with time zone)
-    language sql stable;
 
 function queue.cancel_move_task(p_task_id uuid, p_source text)
     returns TABLE(moved bigint, error text, detail text)
@@ -808,7 +804,7 @@ function queue.change_visibility_by_id(p_arn text, p_public_id bigint, p_seconds
     returns TABLE(visible_at_ms bigint)
     language plpgsql;
 
-function queue.check_key(p_text text, p_pattern boolean DEFAULT false)
+function queue.check_routing_key(p_text text, p_pattern boolean DEFAULT false)
     returns void
     language plpgsql immutable;
 
@@ -820,7 +816,7 @@ function queue.check_timezone(p_timezone text)
     returns void
     language plpgsql stable;
 
-function queue.claim_lane(p_lane queue.lane, p_limit integer, p_until timestamp with time zone)
+function queue.claim_endpoint_webhooks(p_lane queue.lane, p_limit integer, p_until timestamp with time zone)
     returns bigint[]
     language plpgsql;
 
@@ -840,7 +836,7 @@ function queue.claim_webhooks(p_limit integer, p_lease uuid, p_lease_ms integer,
     returns TABLE(webhook_id bigint, lane text, endpoint text, kind text, message_id uuid, topic_arn text, subscription_arn text, raw boolean, subscription_policy text, topic_policy text, attempts integer, body text)
     language plpgsql;
 
-function queue.clean_dropped(p_queue_id integer, p_limit integer)
+function queue.clean_deleted_queue(p_queue_id integer, p_limit integer)
     returns bigint
     language plpgsql;
 
@@ -865,10 +861,6 @@ function queue.compact_dead_letter_counts(p_limit integer)
     language plpgsql;
 
 function queue.compares(p_comparisons jsonb, p_number numeric)
-    returns boolean
-    language sql immutable;
-
-function queue.concerns_all(p_sqlstate text)
     returns boolean
     language sql immutable;
 
@@ -940,6 +932,10 @@ function queue.dead_letter_group(p_queue_id integer, p_group_key bigint, p_now t
     returns boolean
     language plpgsql;
 
+function queue.dead_letter_schedule_retry(p_retry queue.schedule_retry, p_condition text)
+    returns void
+    language plpgsql;
+
 function queue.dead_letter_side(p_queue_id integer, p_max integer, p_now timestamp with time zone, p_max_receive_count integer, p_target integer, p_target_arn text)
     returns void
     language plpgsql;
@@ -1000,6 +996,10 @@ function queue.delete_side(p_queue_id integer, p_shard integer, p_receive_count 
     returns bigint[]
     language plpgsql;
 
+function queue.deleted_queues(p_arns text[])
+    returns TABLE(arn text)
+    language sql stable;
+
 function queue.describe_queue(p_arn text, p_with_counts boolean)
     returns TABLE(name text, fifo boolean, attributes text, tags text, created_at_ms bigint, modified_at_ms bigint, visible bigint, in_flight bigint, delayed bigint, oldest_age_seconds bigint, newest_age_seconds bigint, total_messages bigint)
     language plpgsql stable;
@@ -1044,12 +1044,8 @@ function queue.drop_topic(p_arn text)
     returns TABLE(dropped boolean)
     language plpgsql;
 
-function queue.end_of_change(p_local timestamp without time zone, p_zone text)
+function queue.end_of_clock_change(p_local timestamp without time zone, p_zone text)
     returns timestamp without time zone
-    language plpgsql stable;
-
-function queue.end_of_leases(p_queue_id integer, p_shard integer, p_low bigint, p_most bigint)
-    returns bigint
     language plpgsql stable;
 
 function queue.epoch_ms(p_at timestamp with time zone)
@@ -1066,10 +1062,6 @@ function queue.expire_webhooks(p_limit integer)
 
 function queue.fact_passes(p_test jsonb, p_fact jsonb, p_kind text)
     returns boolean
-    language sql immutable;
-
-function queue.facts_of(p_message jsonb)
-    returns jsonb
     language sql immutable;
 
 function queue.fail_schedule(p_schedule queue.schedule, p_at timestamp with time zone, p_error text)
@@ -1104,8 +1096,16 @@ function queue.find_certificate(p_key_id text)
     returns TABLE(certificate text)
     language sql stable;
 
+function queue.find_noisy_groups(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
+    returns text[]
+    language sql stable;
+
 function queue.fire_occurrence(p_schedule queue.schedule, p_at timestamp with time zone, p_letter jsonb)
     returns text
+    language plpgsql;
+
+function queue.fire_schedule_batch(p_schedule_ids bigint[], p_next_fire_at timestamp with time zone[], p_at timestamp with time zone[], p_letters jsonb[])
+    returns bigint[]
     language plpgsql;
 
 function queue.fire_schedule_retries(p_retry_ids bigint[], p_letters jsonb[])
@@ -1120,12 +1120,12 @@ function queue.fire_schedules(p_schedule_ids bigint[], p_next_fire_at timestamp 
     returns TABLE(schedule_id bigint, outcome text, fired integer, skipped integer, failed integer, detail text)
     language plpgsql;
 
-function queue.fire_together(p_schedule_ids bigint[], p_next_fire_at timestamp with time zone[], p_at timestamp with time zone[], p_letters jsonb[])
-    returns bigint[]
-    language plpgsql;
-
 function queue.first_instant(p_local timestamp without time zone, p_zone text)
     returns timestamp with time zone
+    language sql stable;
+
+function queue.first_ready_messages(p_group_key bigint, p_limit integer, p_now timestamp with time zone)
+    returns TABLE(ids bigint[], places tid[], receive_count integer)
     language sql stable;
 
 function queue.first_received_at(p_queue_id integer, p_shard integer, p_pos bigint, p_id bigint, p_receive_count integer)
@@ -1138,7 +1138,11 @@ function queue.former_policy_matches(p_policy jsonb, p_facts jsonb)
 
 function queue.give_back_space()
     returns integer
-    language plpgsql security definer set search_path=pg_catalog, pg_temp;
+    language sql;
+
+function queue.give_up_schedule_retry(p_retry queue.schedule_retry)
+    returns boolean
+    language plpgsql;
 
 function queue.give_up_webhooks(p_ids bigint[])
     returns integer
@@ -1156,7 +1160,7 @@ function queue.hide_message(p_queue_id integer, p_shard integer, p_pos bigint, p
     returns boolean
     language plpgsql;
 
-function queue.in_flight_room(p_queue_id integer, p_want integer, p_limit integer)
+function queue.in_flight_capacity(p_queue_id integer, p_want integer, p_limit integer)
     returns integer
     language plpgsql;
 
@@ -1164,37 +1168,25 @@ function queue.in_network(p_text text, p_network text)
     returns boolean
     language plpgsql immutable;
 
-function queue.invoke_queue(p_schedule queue.schedule, p_at timestamp with time zone, p_attempt integer, p_trace text DEFAULT NULL::text)
-    returns jsonb
-    language sql;
-
-function queue.invoke_topic(p_target jsonb, p_letter jsonb)
-    returns jsonb
-    language plpgsql;
-
-function queue.judge_groups(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
-    returns text[]
-    language sql stable;
-
-function queue.judge_lanes(p_ids bigint[], p_lanes text[], p_healths integer[])
-    returns void
-    language plpgsql;
-
-function queue.key_matches(p_pattern text[], p_key text[])
+function queue.is_server_error(p_sqlstate text)
     returns boolean
-    language plpgsql immutable;
+    language sql immutable;
 
 function queue.key_passes(p_key jsonb, p_values jsonb)
     returns boolean
     language plpgsql immutable;
 
-function queue.keys_cohere(p_keys jsonb, p_members integer[], p_depth integer, p_node jsonb)
+function queue.keys_match_together(p_keys jsonb, p_members integer[], p_depth integer, p_node jsonb)
     returns boolean
     language plpgsql immutable;
 
 function queue.lease_again(p_lease queue.lease, p_want integer, p_lease_size integer, p_now timestamp with time zone, p_visibility interval)
     returns SETOF queue.delivery
     language plpgsql;
+
+function queue.lease_boundary(p_queue_id integer, p_shard integer, p_low bigint, p_most bigint)
+    returns bigint
+    language plpgsql stable;
 
 function queue.like_any(p_text text, p_patterns jsonb)
     returns boolean
@@ -1252,7 +1244,7 @@ function queue.lock_groups(p_queue_id integer, p_groups text[], p_delay interval
     returns void
     language plpgsql;
 
-function queue.lock_groups_of(p_ids bigint[])
+function queue.lock_groups_of_messages(p_ids bigint[])
     returns void
     language plpgsql;
 
@@ -1260,15 +1252,15 @@ function queue.lock_key(p_kind integer, p_queue_id integer, p_shard integer)
     returns bigint
     language sql immutable;
 
-function queue.lock_readers_of(p_queue_id integer, p_public_ids bigint[])
+function queue.lock_readers_of_messages(p_queue_id integer, p_public_ids bigint[])
     returns void
     language plpgsql;
 
 function queue.look_at_queues(p_arns text[], p_seen text DEFAULT NULL::text)
     returns TABLE(arn text, snapshot text, wait_ms integer)
-    language plpgsql;
+    language sql;
 
-function queue.lowered(p_text text)
+function queue.lower_case(p_text text)
     returns text
     language sql immutable;
 
@@ -1428,13 +1420,13 @@ function queue.peek_messages(p_arn text, p_state text, p_after bigint, p_limit i
     returns TABLE(public_id bigint, receive_count integer, message_id text, sent_at_ms bigint, visible_at_ms bigint, body text, attributes text, system text, group_id text)
     language sql stable;
 
-function queue.pluck_fresh(p_queue_id integer, p_shard integer, p_id bigint, p_visible_at timestamp with time zone, p_archives boolean, p_keeps_history boolean)
-    returns boolean
-    language plpgsql;
-
 function queue.policy_matches(p_policy jsonb, p_facts jsonb)
     returns boolean
     language plpgsql immutable;
+
+function queue.poll_queues(p_arns text[], p_seen text DEFAULT NULL::text)
+    returns TABLE(arn text, snapshot text, wait_ms integer)
+    language plpgsql;
 
 function queue.pop(p_name text, p_qty integer DEFAULT 1)
     returns TABLE(msg_id bigint, read_ct integer, enqueued_at timestamp with time zone, vt timestamp with time zone, message jsonb, headers jsonb)
@@ -1467,6 +1459,10 @@ function queue.publish_messages(p_message_ids uuid[], p_contents jsonb[], p_attr
 function queue.publish_messages(p_topic text, p_signature_version text, p_message_ids uuid[], p_contents jsonb[], p_attributes jsonb[], p_attribute_bytes integer[], p_attribute_facts jsonb[], p_body_facts jsonb[], p_groups text[], p_deduplication_ids text[], p_subjects text[])
     returns TABLE(n integer, message_id text, sequence_number bigint, error text, detail text)
     language sql;
+
+function queue.publish_schedule_to_topic(p_target jsonb, p_letter jsonb)
+    returns jsonb
+    language plpgsql;
 
 function queue.publish_to_endpoint(p_topic queue.topic, p_subscription queue.subscription, p_entries queue.publication[])
     returns void
@@ -1504,9 +1500,13 @@ function queue.put_schedule_group(p_account_id text, p_region text, p_name text,
     returns TABLE(schedule_group jsonb, created boolean, error text)
     language plpgsql;
 
-function queue.queues_with_remains(p_queue_ids integer[])
+function queue.queues_with_leftover_rows(p_queue_ids integer[])
     returns TABLE(queue_id integer)
     language plpgsql;
+
+function queue.queues_with_remains(p_queue_ids integer[])
+    returns TABLE(queue_id integer)
+    language sql;
 
 function queue.read_archive(p_arn text, p_after bigint, p_limit integer)
     returns TABLE(archive_id bigint, public_id bigint, message_id text, sent_at_ms bigint, archived_at_ms bigint, receive_count integer, body text, attributes text, system text)
@@ -1556,20 +1556,16 @@ function queue.read_topic_policies(p_arns text[])
     returns TABLE(n integer, policy text, owner text)
     language sql stable;
 
-function queue.ready_head(p_group_key bigint, p_limit integer, p_now timestamp with time zone)
-    returns TABLE(ids bigint[], places tid[], receive_count integer)
-    language sql stable;
-
 function queue.ready_queues(p_arns text[])
     returns TABLE(arn text)
     language sql;
 
+function queue.ready_shards(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
+    returns TABLE(shard integer, since timestamp with time zone)
+    language sql stable;
+
 function queue.receive(p_name text, p_vt integer DEFAULT NULL::integer, p_qty integer DEFAULT 1)
     returns TABLE(msg_id bigint, read_ct integer, enqueued_at timestamp with time zone, vt timestamp with time zone, message jsonb, headers jsonb)
-    language plpgsql;
-
-function queue.receive_again(p_queue_id integer, p_attempt_id text, p_visibility interval, p_wait_seconds integer)
-    returns SETOF queue.delivery
     language plpgsql;
 
 function queue.receive_attempt(p_queue text, p_attempt_id text, p_max integer, p_visibility_seconds integer, p_in_flight_limit integer)
@@ -1584,8 +1580,16 @@ function queue.receive_messages(p_queue text, p_max integer, p_lease_size intege
     returns SETOF queue.delivery
     language plpgsql;
 
-function queue.record_gone(p_queue_id integer, p_shard integer, p_lease queue.lease)
+function queue.reclaim_space()
+    returns integer
+    language plpgsql security definer set search_path=pg_catalog, pg_temp;
+
+function queue.record_acknowledged(p_queue_id integer, p_shard integer, p_lease queue.lease)
     returns timestamp with time zone[]
+    language plpgsql;
+
+function queue.record_endpoint_health(p_ids bigint[], p_lanes text[], p_healths integer[])
+    returns void
     language plpgsql;
 
 function queue.refresh_statistics()
@@ -1594,6 +1598,10 @@ function queue.refresh_statistics()
 
 function queue.release_deferred(p_queue_id integer, p_shards integer)
     returns void
+    language plpgsql;
+
+function queue.repeat_receive(p_queue_id integer, p_attempt_id text, p_visibility interval, p_wait_seconds integer)
+    returns SETOF queue.delivery
     language plpgsql;
 
 function queue.replace_policy(p_arn text, p_old text, p_new text)
@@ -1619,6 +1627,10 @@ function queue.retry_webhook(p_account_id text, p_webhook_id bigint)
 function queue.revoke_key(p_key_id text)
     returns TABLE(revoked boolean)
     language plpgsql;
+
+function queue.routing_key_matches(p_pattern text[], p_key text[])
+    returns boolean
+    language plpgsql immutable;
 
 function queue.run_move_task(p_task_id uuid, p_limit integer)
     returns TABLE(moved integer, status text)
@@ -1688,6 +1700,10 @@ function queue.send_moved(p_targets text[], p_bodies text[], p_attributes jsonb[
     returns void
     language plpgsql;
 
+function queue.send_schedule_to_queue(p_schedule queue.schedule, p_at timestamp with time zone, p_attempt integer, p_trace text DEFAULT NULL::text)
+    returns jsonb
+    language sql;
+
 function queue.send_scheduled(p_arn text, p_body text, p_attributes jsonb, p_group text, p_deduplication_id text, p_trace text DEFAULT NULL::text)
     returns jsonb
     language plpgsql;
@@ -1711,18 +1727,6 @@ function queue.set_subscription_attributes(p_arn text, p_known jsonb, p_attribut
 function queue.set_topic_attributes(p_arn text, p_attributes jsonb)
     returns TABLE(found boolean)
     language sql;
-
-function queue.settle_group(p_group_key bigint)
-    returns void
-    language plpgsql;
-
-function queue.settle_groups(p_group_keys bigint[])
-    returns void
-    language plpgsql;
-
-function queue.settle_schedule_retry(p_retry queue.schedule_retry)
-    returns boolean
-    language plpgsql;
 
 function queue.settle_webhooks(p_ids bigint[], p_leases uuid[], p_lanes text[], p_statuses integer[], p_errors text[], p_delays_ms integer[], p_healths integer[])
     returns TABLE(delivered integer, retried integer, exhausted integer, dead_lettered integer, lost integer)
@@ -1756,7 +1760,7 @@ function queue.sync_schedules(p_account_id text, p_region text, p_names text[], 
     returns TABLE(n integer, schedule jsonb, created boolean)
     language plpgsql;
 
-function queue.system_of(p_group text, p_trace text)
+function queue.system_attributes(p_group text, p_trace text)
     returns jsonb
     language sql immutable;
 
@@ -1780,15 +1784,15 @@ function queue.take_expired(p_queue_id integer, p_shard integer, p_after timesta
     returns SETOF queue.delivery
     language plpgsql;
 
+function queue.take_fair(p_queue_id integer, p_shard integer, p_pos bigint, p_max integer, p_lease_size integer, p_now timestamp with time zone, p_visibility interval, p_watermark timestamp with time zone, p_low bigint, p_noisy text[])
+    returns SETOF queue.delivery
+    language plpgsql;
+
 function queue.take_groups(p_queue_id integer, p_max integer, p_share integer, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text)
     returns SETOF queue.delivery
     language plpgsql;
 
 function queue.take_log(p_queue_id integer, p_shards integer, p_max integer, p_lease_size integer, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text, p_fair boolean DEFAULT true)
-    returns SETOF queue.delivery
-    language plpgsql;
-
-function queue.take_quiet(p_queue_id integer, p_shard integer, p_pos bigint, p_max integer, p_lease_size integer, p_now timestamp with time zone, p_visibility interval, p_watermark timestamp with time zone, p_low bigint, p_noisy text[])
     returns SETOF queue.delivery
     language plpgsql;
 
@@ -1798,6 +1802,10 @@ function queue.take_shard(p_queue_id integer, p_shard integer, p_max integer, p_
 
 function queue.take_side(p_queue_id integer, p_max integer, p_now timestamp with time zone, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text)
     returns SETOF queue.delivery
+    language plpgsql;
+
+function queue.take_unreceived(p_queue_id integer, p_shard integer, p_id bigint, p_visible_at timestamp with time zone, p_archives boolean, p_keeps_history boolean)
+    returns boolean
     language plpgsql;
 
 function queue.test_passes(p_test jsonb, p_value jsonb)
@@ -1844,6 +1852,18 @@ function queue.untag_topic(p_arn text, p_keys text[])
     returns TABLE(error text)
     language plpgsql;
 
+function queue.update_group_visibility(p_group_key bigint)
+    returns void
+    language plpgsql;
+
+function queue.update_in_flight_counting(p_queue_id integer, p_suspected boolean DEFAULT false)
+    returns void
+    language plpgsql;
+
+function queue.update_or_remove_groups(p_group_keys bigint[])
+    returns void
+    language plpgsql;
+
 function queue.wake_schedules(p_due_at timestamp with time zone)
     returns void
     language plpgsql;
@@ -1851,10 +1871,6 @@ function queue.wake_schedules(p_due_at timestamp with time zone)
 function queue.wake_webhooks()
     returns void
     language sql;
-
-function queue.watch_in_flight(p_queue_id integer, p_suspected boolean DEFAULT false)
-    returns void
-    language plpgsql;
 
 function queue.watch_queues(p_arns text[], p_watcher uuid, p_seconds integer[] DEFAULT NULL::integer[])
     returns TABLE(arn text)

@@ -9,7 +9,7 @@ import pytest
 
 from penstock.link_psycopg import Calls
 from penstock.settings import Settings
-from penstock.statements import GONE_QUEUES, READ_INSTALLATION, READ_MEASUREMENTS
+from penstock.statements import DELETED_QUEUES, READ_INSTALLATION, READ_MEASUREMENTS
 from penstock.workers import measure
 from tests.database import Database
 from tests.sql.calls import Connection, arn_of, call, create, queue_id, receive, redrive, send, value
@@ -100,7 +100,7 @@ def test_a_queue_that_is_gone_is_forgotten(db: Connection) -> None:
         )
         == 0
     )
-    assert call(db, GONE_QUEUES, [arn, arn_of("b"), create(db, "c")]) == [(arn,), (arn_of("b"),)]
+    assert call(db, DELETED_QUEUES, [arn, arn_of("b"), create(db, "c")]) == [(arn,), (arn_of("b"),)]
 
 
 def test_the_installation(db: Connection, connect: Connect) -> None:

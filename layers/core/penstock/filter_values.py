@@ -21,7 +21,7 @@ def plain(text: str) -> str:
 
 
 def lowered(text: str) -> str:
-    """The text in lower case, character by character: `queue.lowered` does the same, and no length changes."""
+    """The text in lower case, character by character: `queue.lower_case` does the same, and no length changes."""
     return text.lower() if text.isascii() else "".join(map(_lower, text))
 
 

@@ -13,6 +13,6 @@ begin
     return query
     select split_part(e.arn, ':', 6), e.id
     from queue.publish_events('000000000000', 'us-east-1', p_routing_key, p_message::text,
-        queue.as_attributes(p_headers), p_headers, queue.facts_of(p_message), p_delay) e
+        queue.as_attributes(p_headers), p_headers, queue.body_facts(p_message), p_delay) e
     where e.arn is not null and e.error is null;
 end $$;

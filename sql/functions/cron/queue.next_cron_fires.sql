@@ -19,7 +19,7 @@ begin
             v_left := v_left - 1;
             return next v_found;
         else
-            v_local := greatest(v_local, queue.end_of_change(v_local, p_zone));
+            v_local := greatest(v_local, queue.end_of_clock_change(v_local, p_zone));
         end if;
     end loop;
 end $$;

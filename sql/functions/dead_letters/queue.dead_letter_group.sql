@@ -44,7 +44,7 @@ begin
         m.attributes, queue.dead_letter_system(p_queue_id, m.system, m.receive_count, null)
     from (select * from moved order by id) m;
     insert into queue.dead_letter_count (queue_id, messages) values (p_queue_id, cardinality(v_ids));
-    perform queue.settle_group(v_target_key);
+    perform queue.update_group_visibility(v_target_key);
     perform queue.notify_watchers(v_target, p_dead_letter_arn);
     return cardinality(v_ids) < 100;
 end $$;

@@ -1,6 +1,6 @@
 -- queue.delete_fifo: deletes FIFO messages under the handles of one receive count (null: whatever it is, in flight or
 -- not) and lets their groups go on. Returns a row a handle, as delete_messages.
--- The caller holds the groups' rows (lock_groups_of). Index: fifo_message_pkey. Called by: delete_messages, delete_one.
+-- The caller holds the groups' rows (lock_groups_of_messages). Index: fifo_message_pkey. Called by: delete_messages, delete_one.
 create or replace function queue.delete_fifo(
     p_queue_id int, p_receive_count int, p_ids bigint[], p_numbers int[], p_archives boolean, p_keeps_history boolean)
 returns table (n int, outcome text)
@@ -42,7 +42,7 @@ begin
         from deleted d cross join lateral (select d.system ->> 'MessageGroupId' as name) g
         where p_keeps_history group by d.receive_count, d.first_received_at)
     select array_agg(d.id) into v_hit from deleted d;
-    perform queue.settle_groups(v_groups);
+    perform queue.update_or_remove_groups(v_groups);
     return query
     select u.n, case when u.id = any (v_hit) then 'deleted' when u.id = any (v_expired) then 'expired' else 'gone' end
     from unnest(p_numbers, p_ids) u(n, id);

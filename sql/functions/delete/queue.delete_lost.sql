@@ -18,7 +18,7 @@ begin
         if not found and exists (
             select from queue.log l where l.queue_id = p_queue_id and l.shard = p_shard and l.id = v_id)
         then
-            select n.receive_count into v_count from (      -- leases may overlap (take_quiet)
+            select n.receive_count into v_count from (      -- leases may overlap (take_fair)
                 select x.receive_count, x.ids from queue.lease x
                 where x.queue_id = p_queue_id and x.shard = p_shard and x.pos >= v_id order by x.pos limit 200) n
             where v_id = any (n.ids) limit 1;

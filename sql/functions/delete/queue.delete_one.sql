@@ -21,9 +21,9 @@ begin
         select n.pos, n.receive_count into v_lease from (
             select x.pos, x.receive_count, x.ids from queue.lease x
             where x.queue_id = p_queue_id and x.shard = p_shard and x.pos >= p_id order by x.pos limit 200) n
-        order by p_id = any (n.ids) desc, n.pos limit 1;        -- leases may overlap (take_quiet)
+        order by p_id = any (n.ids) desc, n.pos limit 1;        -- leases may overlap (take_fair)
         if not found then
-            return queue.pluck_fresh(p_queue_id, p_shard, p_id, null, p_archives, p_keeps_history);
+            return queue.take_unreceived(p_queue_id, p_shard, p_id, null, p_archives, p_keeps_history);
         end if;
         if queue.delete_leased(p_queue_id, p_shard, v_lease.pos, v_lease.receive_count, array[p_id], p_archives) <> '{}'
             or queue.delete_side(p_queue_id, p_shard, null, array[p_id], p_archives, p_keeps_history) <> '{}'

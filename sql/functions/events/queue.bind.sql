@@ -9,7 +9,7 @@ returns table (binding_id bigint, pattern text, protocol text, endpoint text, en
 language plpgsql as $$
 #variable_conflict use_column
 begin
-    perform queue.check_key(p_pattern, true);
+    perform queue.check_routing_key(p_pattern, true);
     return query
     with made as (
         insert into queue.binding as b (account_id, region, pattern, protocol, endpoint, envelope, filter_policy, filter)

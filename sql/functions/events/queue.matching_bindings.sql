@@ -13,6 +13,6 @@ union all
 select b.* from queue.binding b
 where b.account_id = p_account_id and b.region = p_region and not b.literal
     and b.segments[1] in ('*', '#', split_part(p_routing_key, '.', 1))
-    and queue.key_matches(b.segments, string_to_array(p_routing_key, '.'))
+    and queue.routing_key_matches(b.segments, string_to_array(p_routing_key, '.'))
     and (b.filter is null or p_facts is null or queue.policy_matches(b.filter, p_facts))
 $$;

@@ -18,7 +18,7 @@ declare
     v_size int := octet_length(p_body) + coalesce((select sum(octet_length(a.key) + octet_length(a.value ->> 'DataType')
         + octet_length(a.value ->> 'StringValue')) from jsonb_each(p_attributes) a), 0);
 begin
-    perform queue.check_key(p_routing_key);
+    perform queue.check_routing_key(p_routing_key);
     for v_queue in
         select distinct b.endpoint from queue.matching_bindings(p_account_id, p_region, p_routing_key,
             coalesce(p_facts, '{}')) b
@@ -27,7 +27,7 @@ begin
         return query
         select v_queue, s.id, s.error
         from queue.send_messages(array[v_queue], array[gen_random_uuid()], array[p_body], array[v_size],
-            array[p_attributes], array[queue.system_of(null, p_trace)], case when p_delay is not null and right(v_queue, 5) <> '.fifo'
+            array[p_attributes], array[queue.system_attributes(null, p_trace)], case when p_delay is not null and right(v_queue, 5) <> '.fifo'
                 then array[p_delay] end,
             case when right(v_queue, 5) = '.fifo' then array[p_routing_key] end,
             case when right(v_queue, 5) = '.fifo' then array[gen_random_uuid()::text] end) s;

@@ -22,7 +22,7 @@ begin
     end if;
     perform from queue.noise n where n.queue_id = p_queue_id for update skip locked;
     if found then
-        v_noise.noisy := queue.judge_groups(p_queue_id, p_shards, p_now);
+        v_noise.noisy := queue.find_noisy_groups(p_queue_id, p_shards, p_now);
         update queue.noise n set noisy = v_noise.noisy, judged_at = p_now where n.queue_id = p_queue_id;
     end if;
     return v_noise.noisy;

@@ -29,7 +29,7 @@ begin
         for v_head in
             select u.group_key, h.ids, h.places, h.receive_count
             from unnest(v_groups) with ordinality u(group_key, n)
-            cross join lateral queue.ready_head(u.group_key, least(p_share, p_max), v_now) h order by u.n
+            cross join lateral queue.first_ready_messages(u.group_key, least(p_share, p_max), v_now) h order by u.n
         loop
             v_room := least(p_share - cardinality(v_ids) % p_share, p_max - cardinality(v_ids));
             exit when v_room <= 0;
@@ -37,13 +37,13 @@ begin
                 if queue.dead_letter_group(p_queue_id, v_head.group_key, v_now, p_max_receive_count, p_dead_letter_arn)
                 then
                     select h.ids, h.places into v_head.ids, v_head.places
-                    from queue.ready_head(v_head.group_key, v_room, v_now) h;
+                    from queue.first_ready_messages(v_head.group_key, v_room, v_now) h;
                 else
                     v_head.ids := null;
                 end if;
             end if;
             if v_head.ids is null then
-                perform queue.settle_group(v_head.group_key);
+                perform queue.update_group_visibility(v_head.group_key);
             else
                 v_ids := v_ids || v_head.ids[:v_room];
                 v_places := v_places || v_head.places[:v_room];

@@ -11,9 +11,9 @@ select case p_test ->> 0
         and (p_fact > p_test -> 1 or (p_fact = p_test -> 1 and (p_test -> 2)::boolean))
         and (p_fact < p_test -> 3 or (p_fact = p_test -> 3 and (p_test -> 4)::boolean))
     when 'ci' then p_kind = 'string' and length(p_fact #>> '{}') <= (p_test -> 2)::int
-        and p_test -> 1 ? queue.lowered(p_fact #>> '{}')
+        and p_test -> 1 ? queue.lower_case(p_fact #>> '{}')
     when 'not-ci' then p_kind <> 'string' or length(p_fact #>> '{}') > (p_test -> 2)::int
-        or not p_test -> 1 ? queue.lowered(p_fact #>> '{}')
+        or not p_test -> 1 ? queue.lower_case(p_fact #>> '{}')
     when 'unlike' then p_kind <> 'string' or not queue.like_any(p_fact #>> '{}', p_test -> 1)
     when 'cidr' then p_kind = 'string' and queue.in_network(p_fact #>> '{}', p_test ->> 1)
 end

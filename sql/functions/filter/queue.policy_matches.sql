@@ -1,6 +1,6 @@
 -- queue.policy_matches(policy, facts): whether a message with these facts (filter_facts.py) matches a compiled filter policy
 -- (filter_policy.py): one of the policy's alternatives holds, and so each of its keys. Facts are null or empty where
--- nothing can match. Keys whose values stand in arrays of objects must also hold together, see keys_cohere.
+-- nothing can match. Keys whose values stand in arrays of objects must also hold together, see keys_match_together.
 -- Called by: fan_out, matching_bindings.
 create or replace function queue.policy_matches(p_policy jsonb, p_facts jsonb) returns boolean
 language plpgsql immutable parallel safe as $$
@@ -29,7 +29,7 @@ begin
             end if;
             exit when not v_passes;
         end loop;
-        if v_passes and (v_document is null or queue.branch_coheres(v_branch, p_facts, v_document)) then
+        if v_passes and (v_document is null or queue.branch_matches_together(v_branch, p_facts, v_document)) then
             return true;
         end if;
     end loop;

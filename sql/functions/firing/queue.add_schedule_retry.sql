@@ -14,5 +14,5 @@ begin
             + coalesce((p_schedule.target -> 'RetryPolicy' ->> 'MaximumEventAgeInSeconds')::int, 86400)),
         clock_timestamp() + interval '1 second', p_code, p_error)
     returning * into v_retry;
-    perform queue.settle_schedule_retry(v_retry);
+    perform queue.give_up_schedule_retry(v_retry);
 end $$;

@@ -24,7 +24,7 @@ begin
         begin
             v_ids := queue.dispatch_schedule(p_schedule, p_at, false, 1, p_letter);
         exception when others then
-            if p_schedule.door = 'native' or sqlstate in ('QU007', '55P03') or queue.concerns_all(sqlstate) then
+            if p_schedule.door = 'native' or sqlstate in ('QU007', '55P03') or queue.is_server_error(sqlstate) then
                 raise;
             end if;
             get stacked diagnostics v_code = pg_exception_detail;

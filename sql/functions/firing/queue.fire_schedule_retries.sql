@@ -30,7 +30,7 @@ begin
                 outcome := 'fired';
                 delete from queue.schedule_retry r where r.retry_id = v_retry.retry_id;
             when others then
-                if queue.concerns_all(sqlstate) then
+                if queue.is_server_error(sqlstate) then
                     raise;
                 end if;
                 get stacked diagnostics v_code = pg_exception_detail;
@@ -44,7 +44,7 @@ begin
                 set attempts = u.attempts + 1, error = v_error, recorded_at = clock_timestamp()
                 where u.schedule_id = v_retry.schedule_id and u.scheduled_for = v_retry.scheduled_for
                     and not u.out_of_band;
-                outcome := case when queue.settle_schedule_retry(v_retry) then 'exhausted' else 'failed' end;
+                outcome := case when queue.give_up_schedule_retry(v_retry) then 'exhausted' else 'failed' end;
         end;
         return next;
     end loop;

@@ -21,10 +21,10 @@ declare
 begin
     begin
         if 1 = all (p_counts) and coalesce(cardinality(array_remove(p_notes, null)), 0) = 0 then
-            v_together := queue.fire_together(p_schedule_ids, p_next_fire_at, p_at, p_letters);
+            v_together := queue.fire_schedule_batch(p_schedule_ids, p_next_fire_at, p_at, p_letters);
         end if;
     exception when others then
-        if queue.concerns_all(sqlstate) then
+        if queue.is_server_error(sqlstate) then
             raise;
         end if;
     end;
@@ -59,7 +59,7 @@ begin
                 update queue.schedule s set due_at = clock_timestamp() + interval '1 second'
                 where s.schedule_id = v_schedule.schedule_id;
             when others then
-                if queue.concerns_all(sqlstate) then
+                if queue.is_server_error(sqlstate) then
                     raise;
                 end if;
                 outcome := 'failed';

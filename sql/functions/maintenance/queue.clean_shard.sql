@@ -1,6 +1,6 @@
 -- queue.clean_shard(queue, shard, low, pos): deletes everything of a shard above p_low that is done, up to the first
 -- message that is not, and records it in the history. Returns up to where the shard is clean now.
--- Leases are cleaned whole. Those of one receive that passed noisy tenants over overlap, and go together (take_quiet).
+-- Leases are cleaned whole. Those of one receive that passed noisy tenants over overlap, and go together (take_fair).
 -- The caller is the shard's reader and writes the result into the cursor's `low`. When that is p_pos, the cursor's own row
 -- stays, and goes with the next cleaning. What is done behind the first open lease is swept (sweep_shard).
 -- At most 20,000 ids a call, or one lease when it covers more, and as many swept. Index: lease_pkey.
@@ -20,9 +20,9 @@ begin
     if v_in_flight
         and p_pos - v_open > 40000 / (select q.shards from queue.queues q where q.queue_id = p_queue_id)
     then        -- where messages were passed over, maintain_queue sees to it
-        perform queue.watch_in_flight(p_queue_id, true);
+        perform queue.update_in_flight_counting(p_queue_id, true);
     end if;
-    v_low := queue.end_of_leases(p_queue_id, p_shard, p_low, coalesce(v_open, p_pos));
+    v_low := queue.lease_boundary(p_queue_id, p_shard, p_low, coalesce(v_open, p_pos));
     if v_low is not null then
         perform queue.clear_range(p_queue_id, p_shard, p_low, v_low, p_pos);
         delete from queue.hole h

@@ -1,5 +1,5 @@
 -- queue.clear_range(queue, shard, after, up to, cursor): deletes what is done among a shard's messages above p_after up to
--- p_to, where no lease reaches across (end_of_leases), and records it in the history. What belongs to an open lease stays:
+-- p_to, where no lease reaches across (lease_boundary), and records it in the history. What belongs to an open lease stays:
 -- its messages, and those that were acknowledged before the others, since they are recorded with it.
 -- What is open is read once, with what it keeps: a lease that is acknowledged meanwhile stays for another time.
 -- The cursor's own row stays too, and goes with what is cleaned next, which begins at it.

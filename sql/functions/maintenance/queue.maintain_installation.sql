@@ -34,7 +34,7 @@ begin
     v_removed := v_removed + queue.maintain_topics(p_limit);
     for v_dropped in select d.queue_id, d.dropped_at from queue.dropped_queue d order by random() loop
         exit when v_removed >= p_limit;      -- any one first: none waits behind those that have nothing left
-        v_rows := queue.clean_dropped(v_dropped.queue_id, p_limit);
+        v_rows := queue.clean_deleted_queue(v_dropped.queue_id, p_limit);
         v_removed := v_removed + v_rows;
         if v_rows = 0 and v_dropped.dropped_at < v_now - interval '10 minutes' then
             delete from queue.dropped_queue d where d.queue_id = v_dropped.queue_id;

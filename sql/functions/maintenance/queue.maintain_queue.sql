@@ -33,11 +33,11 @@ begin
             where queue.time_key(e.queue_id, -2) = queue.time_key(p_queue_id, -2) and e.visible_at = 'infinity'
                 and not exists (select from queue.fifo_message m where m.group_key = e.group_key)
             limit 1000 for update skip locked));
-        perform queue.watch_in_flight(p_queue_id);
+        perform queue.update_in_flight_counting(p_queue_id);
         return v_messages;
     end if;
     v_old := array(
-        select b.shard from queue.busy_shards(p_queue_id, v_queue.shards, v_now) b where b.since < v_before);
+        select b.shard from queue.ready_shards(p_queue_id, v_queue.shards, v_now) b where b.since < v_before);
     v_first := floor(random() * v_queue.shards);
     for v_step in 0 .. v_queue.shards - 1 loop
         exit when clock_timestamp() > v_now + interval '1 second';
@@ -52,6 +52,6 @@ begin
         select from queue.lease x
         where x.queue_id = d.queue_id and x.shard = d.shard and x.pos = d.pos and x.ids <> '{}');
     v_messages := v_messages + queue.purge_side(p_queue_id, v_before);
-    perform queue.watch_in_flight(p_queue_id, exists (select from queue.deferred d where d.queue_id = p_queue_id));
+    perform queue.update_in_flight_counting(p_queue_id, exists (select from queue.deferred d where d.queue_id = p_queue_id));
     return v_messages;
 end $$;

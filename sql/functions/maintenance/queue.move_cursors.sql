@@ -2,7 +2,7 @@
 -- has 64 pages or more and not one row a page. A file can be cut off only behind its last row, and the newest lease of a
 -- queue that came to rest stays there for good; vacuum has marked the pages at the front as the first to be filled. And
 -- autovacuum comes for the versions that are left behind: nothing else may happen in a database that came to rest.
--- Returns how many. Locks: advisory, readers of the shards, never waited for. Called by: give_back_space.
+-- Returns how many. Locks: advisory, readers of the shards, never waited for. Called by: reclaim_space.
 create or replace function queue.move_cursors() returns int
 language plpgsql as $$
 declare

@@ -18,7 +18,7 @@ begin
     if p_pos - v_sweep.pos < 4000 then
         return;
     end if;
-    v_to := queue.end_of_leases(p_queue_id, p_shard, v_sweep.pos, p_pos - 2000);
+    v_to := queue.lease_boundary(p_queue_id, p_shard, v_sweep.pos, p_pos - 2000);
     if v_to is not null then
         perform queue.clear_range(p_queue_id, p_shard, v_sweep.pos, v_to, p_pos);
         insert into queue.sweep (queue_id, shard, pos, again_at) values (p_queue_id, p_shard, v_to, v_sweep.again_at)

@@ -37,8 +37,8 @@ begin
     select nextval('queue.fifo_id'), v_key, v_now + v_target.delay_seconds * interval '1 second', v_now,
         gen_random_uuid(), v_target.queue_id, m.deduplication_id, m.body, m.attributes, queue.move_system(m.system)
     from (select * from gone order by id) m;
-    perform queue.settle_group(v_key);
-    perform queue.settle_group(p_group_key);
+    perform queue.update_group_visibility(v_key);
+    perform queue.update_group_visibility(p_group_key);
     perform queue.notify_watchers(v_target.queue_id, p_target_arn);
     return cardinality(v_ids);
 end $$;

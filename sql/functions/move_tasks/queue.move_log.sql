@@ -11,7 +11,7 @@ declare
     v_taken queue.delivery[];
 begin
     moved := 0;
-    if p_limit = 0 or not exists (select from queue.busy_shards(p_queue_id, p_shards, v_now)) then
+    if p_limit = 0 or not exists (select from queue.ready_shards(p_queue_id, p_shards, v_now)) then
         return;
     end if;
     failure := case when p_destination is null then 'CouldNotDetermineMessageSource'

@@ -44,7 +44,7 @@ begin
         else
             if v_bodies is null then
                 select array_agg(k.body order by k.n), array_agg(octet_length(k.body) + k.attribute_bytes order by k.n),
-                    array_agg(k.attributes order by k.n), array_agg(queue.system_of(k.tenant, k.trace) order by k.n)
+                    array_agg(k.attributes order by k.n), array_agg(queue.system_attributes(k.tenant, k.trace) order by k.n)
                 into v_bodies, v_sizes, v_attributes, v_system
                 from (
                     select e.n, coalesce(e.contents #>> '{sqs,raw}', e.contents #>> '{*,raw}') as body,

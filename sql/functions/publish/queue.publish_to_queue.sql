@@ -20,7 +20,7 @@ declare
     v_failed int[];
 begin
     select array_agg(k.n), array_agg(k.body), array_agg(octet_length(k.body) + k.bytes), array_agg(k.attributes),
-        array_agg(queue.system_of(k.tenant, k.trace)), array_agg(k.group_id), array_agg(k.deduplication_id)
+        array_agg(queue.system_attributes(k.tenant, k.trace)), array_agg(k.group_id), array_agg(k.deduplication_id)
     into v_numbers, v_bodies, v_sizes, v_attributes, v_system, v_groups, v_deduplication_ids
     from (
         select e.n,

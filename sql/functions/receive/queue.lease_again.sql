@@ -17,7 +17,7 @@ declare
     v_first_received_at timestamptz := coalesce(p_lease.first_received_at, p_now);
 begin
     if array_remove(p_lease.gone_at, null) <> '{}' then
-        v_gone_at := queue.record_gone(p_lease.queue_id, p_lease.shard, p_lease);
+        v_gone_at := queue.record_acknowledged(p_lease.queue_id, p_lease.shard, p_lease);
     end if;
     if v_all then
         v_split := (v_split - 1) / p_lease_size * p_lease_size;

@@ -1,8 +1,8 @@
 -- queue.receive_attempt: receive_messages under a ReceiveRequestAttemptId. Who asks a FIFO queue again with the same id
--- within five minutes gets the same messages under the same handles, as receive_again says. A standard queue has no
+-- within five minutes gets the same messages under the same handles, as repeat_receive says. A standard queue has no
 -- use for the id. Parameters: the queue's ARN, the id; the others as receive_messages.
 -- Returns: as receive_messages; error ReceiveAttemptOver when the messages were changed since.
--- Locks: advisory, the attempt, to the end of the transaction; then as receive_again and receive_messages.
+-- Locks: advisory, the attempt, to the end of the transaction; then as repeat_receive and receive_messages.
 -- Raises QU004 (not under READ COMMITTED). Called by: ReceiveMessage.
 create or replace function queue.receive_attempt(
     p_queue text, p_attempt_id text, p_max int, p_visibility_seconds int, p_in_flight_limit int)
@@ -17,7 +17,7 @@ begin
     from queue.queues q where q.arn = p_queue and q.fifo;
     if v_queue.queue_id is not null then
         perform pg_advisory_xact_lock(queue.lock_key(3, v_queue.queue_id, hashtext(p_attempt_id) & 255));
-        return query select * from queue.receive_again(v_queue.queue_id, p_attempt_id,
+        return query select * from queue.repeat_receive(v_queue.queue_id, p_attempt_id,
             coalesce(p_visibility_seconds, v_queue.visibility_timeout_seconds) * interval '1 second',
             v_queue.wait_seconds);
         if found then

@@ -29,7 +29,7 @@ begin
         q.dead_letter_arn, q.counts_in_flight
     into v_queue from queue.queues q where q.arn = p_queue;
     if v_queue.counts_in_flight or p_in_flight_limit < 100000 then
-        v_want := queue.in_flight_room(v_queue.queue_id, p_max, p_in_flight_limit);
+        v_want := queue.in_flight_capacity(v_queue.queue_id, p_max, p_in_flight_limit);
         v_full := v_want = 0 and p_max > 0;
     end if;
     v_header.wait_seconds := v_queue.wait_seconds;

@@ -22,7 +22,7 @@ begin
     if p_shards = 1 then
         v_shards := array[0];
     else
-        v_shards := array(select b.shard from queue.busy_shards(p_queue_id, p_shards, v_now) b);
+        v_shards := array(select b.shard from queue.ready_shards(p_queue_id, p_shards, v_now) b);
     end if;
     foreach v_shard in array v_shards loop
         exit when v_want <= 0;

@@ -41,7 +41,7 @@ begin
         v_noisy := queue.noisy_groups(p_queue_id, p_shards, p_shard, v_cursor.pos, v_want, v_now);
     end if;
     if v_noisy is not null then
-        return query select * from queue.take_quiet(p_queue_id, p_shard, v_cursor.pos, v_want, p_lease_size, v_now,
+        return query select * from queue.take_fair(p_queue_id, p_shard, v_cursor.pos, v_want, p_lease_size, v_now,
             p_visibility, v_watermark, v_low, v_noisy);
     else
         return query

@@ -10,7 +10,7 @@ begin
     elsif jsonb_typeof(p_headers) <> 'object' or p_headers ? '_schedule' then
         raise exception 'headers are a JSON object without _schedule' using errcode = 'QU003';
     elsif p_topic is not null then
-        perform queue.check_key(p_topic);
+        perform queue.check_routing_key(p_topic);
     end if;
     select k into v_unknown from jsonb_object_keys(p_options) k
     where k not in ('jitter_seconds', 'catchup', 'catchup_limit', 'failure_threshold', 'overlap', 'start_at', 'end_at')

@@ -14,8 +14,8 @@ declare
     v_message record;
 begin
     if v_target ? 'Arn' then
-        return case when v_target ->> 'Arn' like 'arn:%:sns:%' then queue.invoke_topic(v_target, p_letter)
-            else queue.invoke_queue(p_schedule, p_at, p_attempt, p_letter ->> 'trace') end;
+        return case when v_target ->> 'Arn' like 'arn:%:sns:%' then queue.publish_schedule_to_topic(v_target, p_letter)
+            else queue.send_schedule_to_queue(p_schedule, p_at, p_attempt, p_letter ->> 'trace') end;
     end if;
     select * into v_message from queue.schedule_message(p_schedule, p_at, p_out_of_band);
     if v_target ? 'topic' then
@@ -24,7 +24,7 @@ begin
             from queue.publish_events((p_schedule).account_id, (p_schedule).region, v_target ->> 'topic',
                 v_message.body, v_message.attributes, queue.as_headers(v_message.attributes),
                 case when v_target ? 'body' then nullif(v_target -> 'facts', 'null')
-                    else queue.facts_of(v_target -> 'message') end, null, p_letter ->> 'trace') e
+                    else queue.body_facts(v_target -> 'message') end, null, p_letter ->> 'trace') e
             where e.arn is not null and e.error is null);
     end if;
     return queue.send_scheduled(

@@ -1,6 +1,6 @@
 -- queue.send_scheduled(arn, body, attributes, group, deduplication id, trace header): sends one message; the group of a standard queue
 -- is its tenant (fair queues), and its deduplication id does not count. Returns [{"queue_name", "msg_id"}].
--- Raises QU006 (detail: the error's code). Locks: those of send_messages. Called by: dispatch_schedule, invoke_queue.
+-- Raises QU006 (detail: the error's code). Locks: those of send_messages. Called by: dispatch_schedule, send_schedule_to_queue.
 drop function if exists queue.send_scheduled(text, text, jsonb, text, text);
 create or replace function queue.send_scheduled(
     p_arn text, p_body text, p_attributes jsonb, p_group text, p_deduplication_id text,
@@ -14,7 +14,7 @@ begin
     select s.id, s.error, s.detail into v_sent
     from queue.send_messages(array[p_arn], array[gen_random_uuid()], array[p_body],
         array[queue.message_size(p_body, p_attributes)], array[p_attributes],
-        array[queue.system_of(case when not v_fifo then p_group end, p_trace)], null,
+        array[queue.system_attributes(case when not v_fifo then p_group end, p_trace)], null,
         case when v_fifo then array[p_group] end,
         case when v_fifo and p_deduplication_id is not null then array[p_deduplication_id] end) s;
     if v_sent.error is not null then

@@ -17,7 +17,7 @@ declare
     v_first timestamptz;
 begin
     if -2 = any (p_shards) then
-        perform queue.lock_groups_of(array(
+        perform queue.lock_groups_of_messages(array(
             select h.id from unnest(p_shards, p_ids) h(shard, id) where h.shard = -2));
     end if;
     for v_handle in

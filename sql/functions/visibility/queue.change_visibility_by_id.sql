@@ -13,7 +13,7 @@ declare
     v_count int;
 begin
     select * into v_queue from queue.queues q where q.arn = p_arn;
-    perform queue.lock_readers_of(v_queue.queue_id, array[p_public_id]);
+    perform queue.lock_readers_of_messages(v_queue.queue_id, array[p_public_id]);
     for v_look in 1 .. 3 loop       -- it may be received, and so change its handle, between the look and the lock
         select x.pos, x.receive_count into v_pos, v_count from queue.lease x
         where v_shard >= 0 and x.queue_id = v_queue.queue_id and x.shard = v_shard and x.pos >= v_id
@@ -27,7 +27,7 @@ begin
                  where s.queue_id = v_queue.queue_id and s.shard = v_shard and s.id = v_id));
         end if;
         if queue.hide_message(v_queue.queue_id, v_shard, coalesce(v_pos, 0), v_id, v_count, v_visible_at)
-            or (v_shard >= 0 and queue.pluck_fresh(v_queue.queue_id, v_shard, v_id, v_visible_at, false, false))
+            or (v_shard >= 0 and queue.take_unreceived(v_queue.queue_id, v_shard, v_id, v_visible_at, false, false))
         then
             if p_seconds = 0 then
                 perform queue.notify_watchers(v_queue.queue_id, p_arn);

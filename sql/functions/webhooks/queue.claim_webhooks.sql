@@ -58,7 +58,7 @@ begin
             - coalesce((select b.busy from unnest(p_lanes, p_busy) b(lane, busy) where b.lane = v_lane.lane), 0)
             - (select count(*) from queue.webhook w where w.webhook_id = any (v_ids) and w.lane = v_lane.lane));
         if v_room > 0 then
-            v_more := queue.claim_lane(v_lane, v_room, v_until);
+            v_more := queue.claim_endpoint_webhooks(v_lane, v_room, v_until);
             v_ids := v_ids || v_more;
         end if;
     end loop;

@@ -1,7 +1,7 @@
 -- queue.settle_webhooks(ids, leases, lanes, statuses, errors, delays_ms, healths): writes the outcomes of attempts, one
 -- array element a webhook. Only the holder of a webhook's lease may: an outcome that comes after another
 -- claim changes nothing. No error: delivered, and deleted. Else: again after delay_ms, or, when that is null, given up.
--- healths: 1 the endpoint answers, -1 it fails, 0 neither; see queue.judge_lanes. Delivered ones are recorded in the history.
+-- healths: 1 the endpoint answers, -1 it fails, 0 neither; see queue.record_endpoint_health. Delivered ones are recorded in the history.
 -- Returns one row: how many were delivered, will be tried again, were given up (exhausted), went to a dead-letter queue,
 -- and how many were not this worker's any more (lost).
 -- Locks: notices, then webhooks, then lanes, each in order. Index: webhook_pkey, webhook_notice.
@@ -48,6 +48,6 @@ begin
     delete from queue.notice n
     where n.notice_id = any (v_notices)
         and not exists (select from queue.webhook w where w.notice_id = n.notice_id);
-    perform queue.judge_lanes(p_ids, p_lanes, p_healths);
+    perform queue.record_endpoint_health(p_ids, p_lanes, p_healths);
     return next;
 end $$;
