@@ -468,6 +468,15 @@ create table queue.receive_attempt (
 );
 CREATE INDEX receive_attempt_received_at ON queue.receive_attempt USING btree (received_at);
 
+create type queue.received_message as (
+    msg_id bigint,
+    read_ct integer,
+    enqueued_at timestamp with time zone,
+    vt timestamp with time zone,
+    message jsonb,
+    headers jsonb
+);
+
 create table queue.schedule (
     schedule_id bigint not null default nextval('queue.schedule_id'::regclass),
     account_id text not null,
@@ -724,7 +733,7 @@ create table queue.worker_position (
     constraint worker_position_pkey PRIMARY KEY (worker)
 ) with (fillfactor=50, autovacuum_vacuum_threshold=2000, autovacuum_analyze_threshold=2000);
 
-function queue.ack(p_name text, p_msg_ids bigint[])
+function queue.ack(name text, ids bigint[])
     returns void
     language plpgsql;
 
@@ -756,7 +765,7 @@ function queue.advance_schedule(p_schedule_id bigint, p_next_fire_at timestamp w
     returns void
     language plpgsql;
 
-function queue.archive(p_name text, p_id bigint)
+function queue.archive(name text, id bigint)
     returns boolean
     language plpgsql;
 
@@ -796,7 +805,7 @@ function queue.change_visibilities(p_queue_ids integer[], p_shards smallint[], p
     returns TABLE(n integer, outcome text, visible_at_ms bigint)
     language plpgsql;
 
-function queue.change_visibility(p_name text, p_id bigint, p_vt integer)
+function queue.change_visibility(name text, id bigint, vt integer)
     returns timestamp with time zone
     language plpgsql;
 
@@ -816,7 +825,7 @@ function queue.check_timezone(p_timezone text)
     returns void
     language plpgsql stable;
 
-function queue.claim_endpoint_webhooks(p_lane queue.lane, p_limit integer, p_until timestamp with time zone)
+function queue.claim_endpoint_webhooks(p_endpoint queue.lane, p_limit integer, p_until timestamp with time zone)
     returns bigint[]
     language plpgsql;
 
@@ -832,7 +841,7 @@ function queue.claim_shard(p_queue_id integer, p_shards integer)
     returns integer
     language plpgsql;
 
-function queue.claim_webhooks(p_limit integer, p_lease uuid, p_lease_ms integer, p_lanes text[], p_busy integer[], p_per_lane integer)
+function queue.claim_webhooks(p_limit integer, p_lease uuid, p_lease_ms integer, p_endpoints text[], p_busy integer[], p_per_endpoint integer)
     returns TABLE(webhook_id bigint, lane text, endpoint text, kind text, message_id uuid, topic_arn text, subscription_arn text, raw boolean, subscription_policy text, topic_policy text, attempts integer, body text)
     language plpgsql;
 
@@ -876,11 +885,11 @@ function queue.count_messages(p_queue_id integer, p_fifo boolean, p_shards integ
     returns record
     language plpgsql stable;
 
-function queue."create"(p_name text, p_attributes jsonb DEFAULT '{}'::jsonb)
+function queue."create"(name text, attributes jsonb DEFAULT '{}'::jsonb)
     returns text
     language plpgsql;
 
-function queue.create_fifo(p_name text, p_attributes jsonb DEFAULT '{}'::jsonb)
+function queue.create_fifo(name text, attributes jsonb DEFAULT '{}'::jsonb)
     returns text
     language plpgsql;
 
@@ -892,7 +901,7 @@ function queue.create_queue(p_account_id text, p_region text, p_name text, p_sup
     returns TABLE(arn text, created boolean, error text, detail text)
     language plpgsql;
 
-function queue.create_schedule(p_name text, p_cron text DEFAULT NULL::text, p_every text DEFAULT NULL::text, p_fire_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_queue text DEFAULT NULL::text, p_topic text DEFAULT NULL::text, p_message jsonb DEFAULT NULL::jsonb, p_headers jsonb DEFAULT NULL::jsonb, p_timezone text DEFAULT 'UTC'::text, p_options jsonb DEFAULT '{}'::jsonb)
+function queue.create_schedule(name text, cron text DEFAULT NULL::text, every text DEFAULT NULL::text, fire_at timestamp with time zone DEFAULT NULL::timestamp with time zone, queue text DEFAULT NULL::text, topic text DEFAULT NULL::text, message jsonb DEFAULT NULL::jsonb, headers jsonb DEFAULT NULL::jsonb, timezone text DEFAULT 'UTC'::text, options jsonb DEFAULT '{}'::jsonb)
     returns timestamp with time zone
     language plpgsql;
 
@@ -956,7 +965,7 @@ function queue.delay_groups(p_queue_id integer, p_delay_seconds integer)
     returns void
     language plpgsql;
 
-function queue.delete(p_name text, p_id bigint)
+function queue.delete(name text, id bigint)
     returns boolean
     language plpgsql;
 
@@ -984,11 +993,11 @@ function queue.delete_one(p_queue_id integer, p_shard integer, p_id bigint, p_ar
     returns boolean
     language plpgsql;
 
-function queue.delete_queue(p_name text)
+function queue.delete_queue(name text)
     returns boolean
     language plpgsql;
 
-function queue.delete_schedule(p_name text)
+function queue.delete_schedule(name text)
     returns boolean
     language sql;
 
@@ -1012,7 +1021,7 @@ function queue.describe_topic(p_arn text)
     returns TABLE(attributes text, tags text, confirmed bigint, pending bigint)
     language sql stable;
 
-function queue.dispatch_schedule(p_schedule queue.schedule, p_at timestamp with time zone, p_out_of_band boolean, p_attempt integer, p_letter jsonb)
+function queue.dispatch_schedule(p_schedule queue.schedule, p_at timestamp with time zone, p_out_of_band boolean, p_attempt integer, p_topic_message jsonb)
     returns jsonb
     language plpgsql;
 
@@ -1100,23 +1109,23 @@ function queue.find_noisy_groups(p_queue_id integer, p_shards integer, p_now tim
     returns text[]
     language sql stable;
 
-function queue.fire_occurrence(p_schedule queue.schedule, p_at timestamp with time zone, p_letter jsonb)
+function queue.fire_occurrence(p_schedule queue.schedule, p_at timestamp with time zone, p_topic_message jsonb)
     returns text
     language plpgsql;
 
-function queue.fire_schedule_batch(p_schedule_ids bigint[], p_next_fire_at timestamp with time zone[], p_at timestamp with time zone[], p_letters jsonb[])
+function queue.fire_schedule_batch(p_schedule_ids bigint[], p_next_fire_at timestamp with time zone[], p_at timestamp with time zone[], p_topic_messages jsonb[])
     returns bigint[]
     language plpgsql;
 
-function queue.fire_schedule_retries(p_retry_ids bigint[], p_letters jsonb[])
+function queue.fire_schedule_retries(p_retry_ids bigint[], p_topic_messages jsonb[])
     returns TABLE(retry_id bigint, outcome text, detail text)
     language plpgsql;
 
-function queue.fire_schedule_retry(p_retry queue.schedule_retry, p_letter jsonb)
+function queue.fire_schedule_retry(p_retry queue.schedule_retry, p_topic_message jsonb)
     returns void
     language plpgsql;
 
-function queue.fire_schedules(p_schedule_ids bigint[], p_next_fire_at timestamp with time zone[], p_notes text[], p_counts integer[], p_at timestamp with time zone[], p_letters jsonb[])
+function queue.fire_schedules(p_schedule_ids bigint[], p_next_fire_at timestamp with time zone[], p_notes text[], p_counts integer[], p_at timestamp with time zone[], p_topic_messages jsonb[])
     returns TABLE(schedule_id bigint, outcome text, fired integer, skipped integer, failed integer, detail text)
     language plpgsql;
 
@@ -1312,7 +1321,7 @@ function queue.message_state(p_visible_at timestamp with time zone, p_receive_co
     returns text
     language sql;
 
-function queue.metrics(p_name text)
+function queue.metrics(name text)
     returns TABLE(queue_name text, queue_length bigint, visible bigint, in_flight bigint, delayed bigint, newest_msg_age_sec bigint, oldest_msg_age_sec bigint, total_messages bigint, scrape_time timestamp with time zone)
     language plpgsql stable;
 
@@ -1352,7 +1361,7 @@ function queue.next_cron_fires(p_canonical text, p_zone text, p_after timestamp 
     returns SETOF timestamp with time zone
     language plpgsql stable;
 
-function queue.next_fires(p_canonical text, p_timezone text DEFAULT 'UTC'::text, p_after timestamp with time zone DEFAULT clock_timestamp(), p_count integer DEFAULT 5, p_anchor timestamp with time zone DEFAULT NULL::timestamp with time zone)
+function queue.next_fires(canonical text, timezone text DEFAULT 'UTC'::text, after timestamp with time zone DEFAULT clock_timestamp(), count integer DEFAULT 5, anchor timestamp with time zone DEFAULT NULL::timestamp with time zone)
     returns SETOF timestamp with time zone
     language plpgsql stable;
 
@@ -1412,7 +1421,7 @@ function queue.parse_rate(p_expression text)
     returns bigint
     language plpgsql immutable;
 
-function queue.parse_schedule(p_form text, p_expression text, p_timezone text DEFAULT 'UTC'::text)
+function queue.parse_schedule(form text, expression text, timezone text DEFAULT 'UTC'::text)
     returns text
     language plpgsql stable;
 
@@ -1428,11 +1437,11 @@ function queue.poll_queues(p_arns text[], p_seen text DEFAULT NULL::text)
     returns TABLE(arn text, snapshot text, wait_ms integer)
     language plpgsql;
 
-function queue.pop(p_name text, p_qty integer DEFAULT 1)
-    returns TABLE(msg_id bigint, read_ct integer, enqueued_at timestamp with time zone, vt timestamp with time zone, message jsonb, headers jsonb)
+function queue.pop(name text, qty integer DEFAULT 1)
+    returns SETOF queue.received_message
     language plpgsql;
 
-function queue.preview_schedule(p_cron text DEFAULT NULL::text, p_every text DEFAULT NULL::text, p_fire_at text DEFAULT NULL::text, p_expression text DEFAULT NULL::text, p_timezone text DEFAULT 'UTC'::text, p_count integer DEFAULT 5)
+function queue.preview_schedule(cron text DEFAULT NULL::text, every text DEFAULT NULL::text, fire_at text DEFAULT NULL::text, expression text DEFAULT NULL::text, timezone text DEFAULT 'UTC'::text, count integer DEFAULT 5)
     returns TABLE(canonical text, next_fires timestamp with time zone[])
     language plpgsql stable;
 
@@ -1444,7 +1453,7 @@ function queue.publication_text(p_entry queue.publication, p_subscription queue.
     returns text
     language plpgsql immutable;
 
-function queue.publish_event(p_routing_key text, p_message jsonb, p_headers jsonb DEFAULT NULL::jsonb, p_delay integer DEFAULT NULL::integer)
+function queue.publish_event(routing_key text, message jsonb, headers jsonb DEFAULT NULL::jsonb, delay integer DEFAULT NULL::integer)
     returns TABLE(queue_name text, msg_id bigint)
     language plpgsql;
 
@@ -1460,7 +1469,7 @@ function queue.publish_messages(p_topic text, p_signature_version text, p_messag
     returns TABLE(n integer, message_id text, sequence_number bigint, error text, detail text)
     language sql;
 
-function queue.publish_schedule_to_topic(p_target jsonb, p_letter jsonb)
+function queue.publish_schedule_to_topic(p_target jsonb, p_topic_message jsonb)
     returns jsonb
     language plpgsql;
 
@@ -1480,7 +1489,7 @@ function queue.purge_messages(p_arn text, p_interval_seconds integer)
     returns TABLE(purged bigint, error text, detail text)
     language plpgsql;
 
-function queue.purge_queue(p_name text)
+function queue.purge_queue(name text)
     returns bigint
     language plpgsql;
 
@@ -1564,16 +1573,16 @@ function queue.ready_shards(p_queue_id integer, p_shards integer, p_now timestam
     returns TABLE(shard integer, since timestamp with time zone)
     language sql stable;
 
-function queue.receive(p_name text, p_vt integer DEFAULT NULL::integer, p_qty integer DEFAULT 1)
-    returns TABLE(msg_id bigint, read_ct integer, enqueued_at timestamp with time zone, vt timestamp with time zone, message jsonb, headers jsonb)
+function queue.receive(name text, vt integer DEFAULT NULL::integer, qty integer DEFAULT 1)
+    returns SETOF queue.received_message
     language plpgsql;
 
 function queue.receive_attempt(p_queue text, p_attempt_id text, p_max integer, p_visibility_seconds integer, p_in_flight_limit integer)
     returns SETOF queue.delivery
     language plpgsql;
 
-function queue.receive_fifo(p_name text, p_vt integer DEFAULT NULL::integer, p_qty integer DEFAULT 1)
-    returns TABLE(msg_id bigint, read_ct integer, enqueued_at timestamp with time zone, vt timestamp with time zone, message jsonb, headers jsonb)
+function queue.receive_fifo(name text, vt integer DEFAULT NULL::integer, qty integer DEFAULT 1)
+    returns SETOF queue.received_message
     language plpgsql;
 
 function queue.receive_messages(p_queue text, p_max integer, p_lease_size integer DEFAULT 1000, p_visibility_seconds integer DEFAULT NULL::integer, p_in_flight_limit integer DEFAULT NULL::integer, p_async_commit boolean DEFAULT false)
@@ -1588,7 +1597,7 @@ function queue.record_acknowledged(p_queue_id integer, p_shard integer, p_lease 
     returns timestamp with time zone[]
     language plpgsql;
 
-function queue.record_endpoint_health(p_ids bigint[], p_lanes text[], p_healths integer[])
+function queue.record_endpoint_health(p_ids bigint[], p_endpoints text[], p_healths integer[])
     returns void
     language plpgsql;
 
@@ -1676,15 +1685,15 @@ function queue.schedule_window(p_schedule queue.schedule)
     returns integer
     language sql immutable;
 
-function queue.send(p_name text, p_message jsonb, p_headers jsonb DEFAULT NULL::jsonb, p_delay integer DEFAULT NULL::integer)
+function queue.send(name text, message jsonb, headers jsonb DEFAULT NULL::jsonb, delay integer DEFAULT NULL::integer)
     returns bigint
     language plpgsql;
 
-function queue.send_batch(p_name text, p_messages jsonb[], p_headers jsonb[] DEFAULT NULL::jsonb[], p_delay integer DEFAULT NULL::integer, p_group text DEFAULT NULL::text, p_deduplication_ids text[] DEFAULT NULL::text[])
+function queue.send_batch(name text, messages jsonb[], headers jsonb[] DEFAULT NULL::jsonb[], delay integer DEFAULT NULL::integer, group_id text DEFAULT NULL::text, deduplication_ids text[] DEFAULT NULL::text[])
     returns SETOF bigint
     language plpgsql;
 
-function queue.send_fifo(p_name text, p_message jsonb, p_group text, p_deduplication_id text DEFAULT NULL::text, p_headers jsonb DEFAULT NULL::jsonb)
+function queue.send_fifo(name text, message jsonb, group_id text, deduplication_id text DEFAULT NULL::text, headers jsonb DEFAULT NULL::jsonb)
     returns bigint
     language plpgsql;
 
@@ -1708,7 +1717,7 @@ function queue.send_scheduled(p_arn text, p_body text, p_attributes jsonb, p_gro
     returns jsonb
     language plpgsql;
 
-function queue.send_topic(p_routing_key text, p_message jsonb, p_headers jsonb DEFAULT NULL::jsonb, p_delay integer DEFAULT NULL::integer)
+function queue.send_topic(routing_key text, message jsonb, headers jsonb DEFAULT NULL::jsonb, delay integer DEFAULT NULL::integer)
     returns integer
     language sql;
 
@@ -1728,7 +1737,7 @@ function queue.set_topic_attributes(p_arn text, p_attributes jsonb)
     returns TABLE(found boolean)
     language sql;
 
-function queue.settle_webhooks(p_ids bigint[], p_leases uuid[], p_lanes text[], p_statuses integer[], p_errors text[], p_delays_ms integer[], p_healths integer[])
+function queue.settle_webhooks(p_ids bigint[], p_leases uuid[], p_endpoints text[], p_statuses integer[], p_errors text[], p_delays_ms integer[], p_healths integer[])
     returns TABLE(delivered integer, retried integer, exhausted integer, dead_lettered integer, lost integer)
     language plpgsql;
 
@@ -1744,7 +1753,7 @@ function queue.store_measurements(p_limit integer, p_pause_ms integer)
     returns TABLE(queues integer)
     language plpgsql;
 
-function queue.subscribe(p_pattern text, p_queue_name text)
+function queue.subscribe(pattern text, name text)
     returns bigint
     language sql;
 
@@ -1836,7 +1845,7 @@ function queue.unlease_messages(p_queue_id integer, p_shard integer, p_pos bigin
     returns boolean
     language plpgsql;
 
-function queue.unsubscribe(p_pattern text, p_queue_name text)
+function queue.unsubscribe(pattern text, name text)
     returns boolean
     language plpgsql;
 

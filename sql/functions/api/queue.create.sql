@@ -1,17 +1,25 @@
--- queue.create(name, attributes): makes a standard queue; an existing one of that name is fine. Returns its ARN.
--- Attributes as in CreateQueue, values as text. Raises QU002 when the existing queue differs. SQL interface.
-create or replace function queue.create(p_name text, p_attributes jsonb default '{}') returns text
+-- queue.create(name, attributes): makes a standard queue, or finds the existing one of that name. Returns its ARN.
+-- The attributes are those of CreateQueue, with texts as values. Raises QU002 when the existing queue has others.
+-- SQL interface.
+do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
+    if 'p_name' = any ((
+        select proargnames from pg_proc where oid = to_regprocedure('queue.create(text, jsonb)'))::text[])
+    then
+        drop function queue.create(text, jsonb);
+    end if;
+end $$;
+create or replace function queue.create(name text, attributes jsonb default '{}') returns text
 language plpgsql as $$
 declare
     v_made record;
 begin
-    if p_name !~ '^[A-Za-z0-9_-]{1,75}(\.fifo|[A-Za-z0-9_-]{0,5})$' then
-        raise exception 'queue name "%" is not 1 to 80 of A-Z a-z 0-9 _ -', p_name using errcode = 'QU003';
+    if name !~ '^[A-Za-z0-9_-]{1,75}(\.fifo|[A-Za-z0-9_-]{0,5})$' then
+        raise exception 'queue name "%" is not 1 to 80 of A-Z a-z 0-9 _ -', name using errcode = 'QU003';
     end if;
-    select * into v_made from queue.create_queue('000000000000', 'us-east-1', p_name, p_attributes,
-        queue.default_attributes(right(p_name, 5) = '.fifo'), '{}', 4, 0);
+    select * into v_made from queue.create_queue('000000000000', 'us-east-1', name, attributes,
+        queue.default_attributes(right(name, 5) = '.fifo'), '{}', 4, 0);
     if v_made.error is not null then
-        raise exception 'queue "%" exists with another %', p_name, v_made.detail using errcode = 'QU002';
+        raise exception 'queue "%" exists with another %', name, v_made.detail using errcode = 'QU002';
     end if;
     return v_made.arn;
 end $$;

@@ -1,7 +1,14 @@
--- queue.delete_queue(name): deletes a queue and its messages; false when there is none. SQL interface.
-create or replace function queue.delete_queue(p_name text) returns boolean
+-- queue.delete_queue(name): deletes a queue and its messages. Returns false when there is no such queue. SQL interface.
+do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
+    if 'p_name' = any ((
+        select proargnames from pg_proc where oid = to_regprocedure('queue.delete_queue(text)'))::text[])
+    then
+        drop function queue.delete_queue(text);
+    end if;
+end $$;
+create or replace function queue.delete_queue(name text) returns boolean
 language plpgsql as $$
 begin
     return (select d.error is null from queue.drop_queue(
-        case when p_name like 'arn:%' then p_name else 'arn:aws:sqs:us-east-1:000000000000:' || p_name end) d);
+        case when name like 'arn:%' then name else 'arn:aws:sqs:us-east-1:000000000000:' || name end) d);
 end $$;

@@ -18,7 +18,7 @@ declare
     v_places tid[] := '{}';     -- ids may be looked up through every entry of an index, if the table was small
     v_taken bigint[] := '{}';
     v_head record;
-    v_room int;
+    v_capacity int;
 begin
     loop        -- few groups first, since what is locked and not taken is lost on others meanwhile
         v_groups := array(
@@ -31,13 +31,13 @@ begin
             from unnest(v_groups) with ordinality u(group_key, n)
             cross join lateral queue.first_ready_messages(u.group_key, least(p_share, p_max), v_now) h order by u.n
         loop
-            v_room := least(p_share - cardinality(v_ids) % p_share, p_max - cardinality(v_ids));
-            exit when v_room <= 0;
+            v_capacity := least(p_share - cardinality(v_ids) % p_share, p_max - cardinality(v_ids));
+            exit when v_capacity <= 0;
             if v_head.receive_count >= p_max_receive_count then
                 if queue.dead_letter_group(p_queue_id, v_head.group_key, v_now, p_max_receive_count, p_dead_letter_arn)
                 then
                     select h.ids, h.places into v_head.ids, v_head.places
-                    from queue.first_ready_messages(v_head.group_key, v_room, v_now) h;
+                    from queue.first_ready_messages(v_head.group_key, v_capacity, v_now) h;
                 else
                     v_head.ids := null;
                 end if;
@@ -45,8 +45,8 @@ begin
             if v_head.ids is null then
                 perform queue.update_group_visibility(v_head.group_key);
             else
-                v_ids := v_ids || v_head.ids[:v_room];
-                v_places := v_places || v_head.places[:v_room];
+                v_ids := v_ids || v_head.ids[:v_capacity];
+                v_places := v_places || v_head.places[:v_capacity];
                 v_taken := v_taken || v_head.group_key;
             end if;
         end loop;

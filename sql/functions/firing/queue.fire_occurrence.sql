@@ -3,7 +3,14 @@
 -- Returns fired, skipped (overlap, or it had fired before), failed (EventBridge Scheduler's: it is tried again).
 -- Raises as dispatch_schedule, but QU006 for native schedules only. Locks: those of dispatch_schedule.
 -- Index: schedule_run_once. Called by: fire_schedules.
-create or replace function queue.fire_occurrence(p_schedule queue.schedule, p_at timestamptz, p_letter jsonb)
+do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
+    if 'p_letter' = any ((
+        select proargnames from pg_proc where oid = to_regprocedure('queue.fire_occurrence(queue.schedule, timestamptz, jsonb)'))::text[])
+    then
+        drop function queue.fire_occurrence(queue.schedule, timestamptz, jsonb);
+    end if;
+end $$;
+create or replace function queue.fire_occurrence(p_schedule queue.schedule, p_at timestamptz, p_topic_message jsonb)
 returns text
 language plpgsql as $$
 declare
@@ -22,7 +29,7 @@ begin
         v_error := 'skipped: what an earlier run sent is still there';
     else
         begin
-            v_ids := queue.dispatch_schedule(p_schedule, p_at, false, 1, p_letter);
+            v_ids := queue.dispatch_schedule(p_schedule, p_at, false, 1, p_topic_message);
         exception when others then
             if p_schedule.door = 'native' or sqlstate in ('QU007', '55P03') or queue.is_server_error(sqlstate) then
                 raise;

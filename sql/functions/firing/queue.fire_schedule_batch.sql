@@ -5,7 +5,7 @@
 -- Locks: those of send_messages. Called by: fire_schedules.
 drop function if exists queue.fire_together(bigint[], timestamptz[], timestamptz[], jsonb[]);
 create or replace function queue.fire_schedule_batch(
-    p_schedule_ids bigint[], p_next_fire_at timestamptz[], p_at timestamptz[], p_letters jsonb[]) returns bigint[]
+    p_schedule_ids bigint[], p_next_fire_at timestamptz[], p_at timestamptz[], p_topic_messages jsonb[]) returns bigint[]
 language plpgsql as $$
 declare
     v_fired bigint[];
@@ -15,7 +15,7 @@ begin
         select row_number() over (order by u.n) as n, s.schedule_id, u.at, m.body, m.attributes, m.size,
             s.target ->> 'queue' as name, queue.system_attributes(null, u.letter ->> 'trace') as system,
             format('arn:aws:sqs:%s:%s:%s', s.region, s.account_id, s.target ->> 'queue') as arn
-        from unnest(p_schedule_ids, p_next_fire_at, p_at, p_letters)
+        from unnest(p_schedule_ids, p_next_fire_at, p_at, p_topic_messages)
             with ordinality u(schedule_id, next_fire_at, at, letter, n)
         join queue.schedule s on s.schedule_id = u.schedule_id
         cross join lateral queue.schedule_message(s, u.at, false) m

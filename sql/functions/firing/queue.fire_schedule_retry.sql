@@ -1,11 +1,18 @@
 -- queue.fire_schedule_retry(retry, letter): invokes the target once more; when it takes it, the retry goes and the run
 -- has fired. Raises as dispatch_schedule; QU008 when the run had fired before. Index: schedule_run_once.
 -- Called by: fire_schedule_retries.
-create or replace function queue.fire_schedule_retry(p_retry queue.schedule_retry, p_letter jsonb) returns void
+do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
+    if 'p_letter' = any ((
+        select proargnames from pg_proc where oid = to_regprocedure('queue.fire_schedule_retry(queue.schedule_retry, jsonb)'))::text[])
+    then
+        drop function queue.fire_schedule_retry(queue.schedule_retry, jsonb);
+    end if;
+end $$;
+create or replace function queue.fire_schedule_retry(p_retry queue.schedule_retry, p_topic_message jsonb) returns void
 language plpgsql as $$
 declare
     v_ids jsonb := queue.dispatch_schedule(jsonb_populate_record(null::queue.schedule, to_jsonb(p_retry)),
-        p_retry.scheduled_for, false, p_retry.retries + 2, p_letter);
+        p_retry.scheduled_for, false, p_retry.retries + 2, p_topic_message);
 begin
     insert into queue.schedule_run as r (schedule_id, scheduled_for, attempts, fired_at, message_ids)
     values (p_retry.schedule_id, p_retry.scheduled_for, p_retry.retries + 2, clock_timestamp(), v_ids)

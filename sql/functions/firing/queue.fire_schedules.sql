@@ -7,9 +7,16 @@
 --   second; "unsigned": nothing happened, its letters have to be signed with the version that detail says.
 -- An error of the whole server (out of space, a deadlock, a shutdown) is raised: then nothing has happened.
 -- Locks: those of dispatch_schedule. Called by: the worker `fire`.
+do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
+    if 'p_letters' = any ((
+        select proargnames from pg_proc where oid = to_regprocedure('queue.fire_schedules(bigint[], timestamptz[], text[], int[], timestamptz[], jsonb[])'))::text[])
+    then
+        drop function queue.fire_schedules(bigint[], timestamptz[], text[], int[], timestamptz[], jsonb[]);
+    end if;
+end $$;
 create or replace function queue.fire_schedules(
     p_schedule_ids bigint[], p_next_fire_at timestamptz[], p_notes text[], p_counts int[], p_at timestamptz[],
-    p_letters jsonb[])
+    p_topic_messages jsonb[])
 returns table (schedule_id bigint, outcome text, fired int, skipped int, failed int, detail text)
 language plpgsql as $$
 #variable_conflict use_column
@@ -21,7 +28,7 @@ declare
 begin
     begin
         if 1 = all (p_counts) and coalesce(cardinality(array_remove(p_notes, null)), 0) = 0 then
-            v_together := queue.fire_schedule_batch(p_schedule_ids, p_next_fire_at, p_at, p_letters);
+            v_together := queue.fire_schedule_batch(p_schedule_ids, p_next_fire_at, p_at, p_topic_messages);
         end if;
     exception when others then
         if queue.is_server_error(sqlstate) then
@@ -44,7 +51,7 @@ begin
         select * into v_schedule from queue.schedule s where s.schedule_id = p_schedule_ids[v_n];
         begin
             for v_m in v_position + 1 .. v_position + p_counts[v_n] loop
-                v_became := queue.fire_occurrence(v_schedule, p_at[v_m], p_letters[v_m]);
+                v_became := queue.fire_occurrence(v_schedule, p_at[v_m], p_topic_messages[v_m]);
                 fired := fired + (v_became = 'fired')::int;
                 skipped := skipped + (v_became = 'skipped')::int;
                 failed := failed + (v_became = 'failed')::int;

@@ -1,12 +1,19 @@
 -- queue.dispatch_schedule(schedule, occurrence, out of band, attempt, letter): sends what a schedule says, to its queue
--- or topic, in this transaction. p_attempt: 1, 2, …; p_letter: for a topic of SNS, what schedules/letters.py made of the
+-- or topic, in this transaction. p_attempt: 1, 2, …; p_topic_message: for a topic of SNS, what schedules/topic_messages.py made of the
 -- message: {version, message_id, contents, bytes, facts}; for any target, with "trace": the trace header.
 -- Returns [{"queue_name", "msg_id"}], a member a message; of a topic of SNS without ids.
 -- Raises QU006 (the target did not take it; detail: the error's code as AWS names it), QU007 (detail: the version that
 -- the letter has to be signed with). Locks: those of send_messages, publish_events, publish_messages.
 -- Called by: fire_occurrence, fire_schedule_retries, run_schedule.
+do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
+    if 'p_letter' = any ((
+        select proargnames from pg_proc where oid = to_regprocedure('queue.dispatch_schedule(queue.schedule, timestamptz, boolean, int, jsonb)'))::text[])
+    then
+        drop function queue.dispatch_schedule(queue.schedule, timestamptz, boolean, int, jsonb);
+    end if;
+end $$;
 create or replace function queue.dispatch_schedule(
-    p_schedule queue.schedule, p_at timestamptz, p_out_of_band boolean, p_attempt int, p_letter jsonb)
+    p_schedule queue.schedule, p_at timestamptz, p_out_of_band boolean, p_attempt int, p_topic_message jsonb)
 returns jsonb
 language plpgsql as $$
 declare
@@ -14,8 +21,8 @@ declare
     v_message record;
 begin
     if v_target ? 'Arn' then
-        return case when v_target ->> 'Arn' like 'arn:%:sns:%' then queue.publish_schedule_to_topic(v_target, p_letter)
-            else queue.send_schedule_to_queue(p_schedule, p_at, p_attempt, p_letter ->> 'trace') end;
+        return case when v_target ->> 'Arn' like 'arn:%:sns:%' then queue.publish_schedule_to_topic(v_target, p_topic_message)
+            else queue.send_schedule_to_queue(p_schedule, p_at, p_attempt, p_topic_message ->> 'trace') end;
     end if;
     select * into v_message from queue.schedule_message(p_schedule, p_at, p_out_of_band);
     if v_target ? 'topic' then
@@ -24,7 +31,7 @@ begin
             from queue.publish_events((p_schedule).account_id, (p_schedule).region, v_target ->> 'topic',
                 v_message.body, v_message.attributes, queue.as_headers(v_message.attributes),
                 case when v_target ? 'body' then nullif(v_target -> 'facts', 'null')
-                    else queue.body_facts(v_target -> 'message') end, null, p_letter ->> 'trace') e
+                    else queue.body_facts(v_target -> 'message') end, null, p_topic_message ->> 'trace') e
             where e.arn is not null and e.error is null);
     end if;
     return queue.send_scheduled(
@@ -32,5 +39,5 @@ begin
         v_message.body, v_message.attributes, case when v_target ->> 'queue' like '%.fifo' then (p_schedule).name end,
         case when p_out_of_band then gen_random_uuid()::text
             else format('%s-%s', (p_schedule).schedule_id, extract(epoch from p_at)::bigint) end,
-        p_letter ->> 'trace');
+        p_topic_message ->> 'trace');
 end $$;

@@ -1,9 +1,9 @@
 -- queue.publish_schedule_to_topic(target, letter): publishes to the topic of SNS that a schedule's target names by ARN, as Publish
--- does. p_letter: {version, message_id, contents, bytes, facts, trace}, of schedules/letters.py.
+-- does. p_topic_message: {version, message_id, contents, bytes, facts, trace}, of schedules/topic_messages.py.
 -- Returns [{"queue_name": null, "msg_id": null, "message_id"}]. Raises QU006, QU007 as dispatch_schedule says.
 -- Locks: those of publish_messages. Called by: dispatch_schedule.
 drop function if exists queue.invoke_topic(jsonb, jsonb);
-create or replace function queue.publish_schedule_to_topic(p_target jsonb, p_letter jsonb) returns jsonb
+create or replace function queue.publish_schedule_to_topic(p_target jsonb, p_topic_message jsonb) returns jsonb
 language plpgsql as $$
 declare
     v_topic text := p_target ->> 'Arn';
@@ -15,11 +15,11 @@ begin
             using errcode = 'QU006', detail = 'InvalidParameter';
     end if;
     select p.message_id, p.error, p.detail into v_row
-    from queue.publish_messages(array[(p_letter ->> 'message_id')::uuid],
-        array[(p_letter -> 'contents') || jsonb_strip_nulls(jsonb_build_object('trace', p_letter -> 'trace'))],
-        array[null::jsonb], array[0], array['{}'::jsonb], array[nullif(p_letter -> 'facts', 'null')], array[v_group],
-        array[null::text], array[null::text], array[coalesce((p_letter ->> 'bytes')::int, 0)], v_topic,
-        coalesce(p_letter ->> 'version', '')) p;
+    from queue.publish_messages(array[(p_topic_message ->> 'message_id')::uuid],
+        array[(p_topic_message -> 'contents') || jsonb_strip_nulls(jsonb_build_object('trace', p_topic_message -> 'trace'))],
+        array[null::jsonb], array[0], array['{}'::jsonb], array[nullif(p_topic_message -> 'facts', 'null')], array[v_group],
+        array[null::text], array[null::text], array[coalesce((p_topic_message ->> 'bytes')::int, 0)], v_topic,
+        coalesce(p_topic_message ->> 'version', '')) p;
     if v_row.error = 'OtherSignatureVersion' then
         raise exception 'signed in another way' using errcode = 'QU007', detail = v_row.detail;
     elsif v_row.error is not null then

@@ -4,23 +4,23 @@
 -- The caller holds the lane's row and leases the webhooks. Returns their ids; {} when there are none.
 -- Locks: webhooks, skipped when somebody has them. Index: webhook_waiting. Called by: queue.claim_webhooks.
 drop function if exists queue.claim_lane(queue.lane, int, timestamptz);
-create or replace function queue.claim_endpoint_webhooks(p_lane queue.lane, p_limit int, p_until timestamptz) returns bigint[]
+create or replace function queue.claim_endpoint_webhooks(p_endpoint queue.lane, p_limit int, p_until timestamptz) returns bigint[]
 language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
     v_rate int;
     v_limit int := greatest(0, p_limit);
-    v_paced_at timestamptz := p_lane.paced_at;
-    v_paused_until timestamptz := p_lane.paused_until;
+    v_paced_at timestamptz := p_endpoint.paced_at;
+    v_paused_until timestamptz := p_endpoint.paused_until;
     v_ids bigint[];
     v_next timestamptz;
 begin
     if v_paused_until > v_now then
-        update queue.lane l set next_at = v_paused_until where l.lane = p_lane.lane;
+        update queue.lane l set next_at = v_paused_until where l.lane = p_endpoint.lane;
         return '{}';
     end if;
     select queue.webhook_rate(w.subscription_policy, w.topic_policy) into v_rate from queue.webhook w
-    where w.lane = p_lane.lane and w.state = 'pending' and w.waiting order by w.due_at limit 1;
+    where w.lane = p_endpoint.lane and w.state = 'pending' and w.waiting order by w.due_at limit 1;
     if v_rate is not null then
         v_paced_at := greatest(v_paced_at, v_now - greatest(1, v_rate / 10) * interval '1 second' / v_rate);
         v_limit := least(v_limit, floor(extract(epoch from v_now - v_paced_at) * v_rate + 0.001)::int);
@@ -30,7 +30,7 @@ begin
     end if;
     v_ids := array(
         select w.webhook_id from queue.webhook w
-        where w.lane = p_lane.lane and w.state = 'pending' and w.waiting and w.due_at <= v_now
+        where w.lane = p_endpoint.lane and w.state = 'pending' and w.waiting and w.due_at <= v_now
         order by w.due_at, w.webhook_id limit v_limit for update skip locked);
     if v_rate is not null then
         v_paced_at := v_paced_at + cardinality(v_ids) * interval '1 second' / v_rate;
@@ -39,10 +39,10 @@ begin
         v_paused_until := p_until;      -- should the one that tries get lost, the next one tries then
     end if;
     select w.due_at into v_next from queue.webhook w
-    where w.lane = p_lane.lane and w.state = 'pending' and w.waiting and w.webhook_id <> all (v_ids)
+    where w.lane = p_endpoint.lane and w.state = 'pending' and w.waiting and w.webhook_id <> all (v_ids)
     order by w.due_at limit 1;
-    if v_next is null and (v_ids = '{}' or (v_rate is null and p_lane.failures = 0)) then
-        delete from queue.lane l where l.lane = p_lane.lane;    -- nothing special about it (any more)
+    if v_next is null and (v_ids = '{}' or (v_rate is null and p_endpoint.failures = 0)) then
+        delete from queue.lane l where l.lane = p_endpoint.lane;    -- nothing special about it (any more)
         return v_ids;
     end if;
     update queue.lane l
@@ -51,6 +51,6 @@ begin
         paused_until = v_paused_until,
         probe = case when v_paused_until is null then null else coalesce(v_ids[1], l.probe) end,
         paced_at = v_paced_at
-    where l.lane = p_lane.lane;
+    where l.lane = p_endpoint.lane;
     return v_ids;
 end $$;

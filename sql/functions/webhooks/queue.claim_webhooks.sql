@@ -1,13 +1,20 @@
 -- queue.claim_webhooks(limit, lease, lease_ms, lanes, busy, per_lane): leases up to p_limit webhooks that are due; until
--- p_lease_ms from now nobody else gets them, and only the holder of the lease may write their outcome. p_lanes and
--- p_busy: lanes in which this process has requests under way, and how many; it gets at most p_per_lane of a lane, those
--- included. Webhooks that are due but may not go now (their endpoint is paused or throttled, or p_per_lane are under way)
+-- p_lease_ms from now nobody else gets them, and only the holder of the lease may write their outcome. p_endpoints and
+-- p_busy: lanes in which this process has requests under way, and how many; it gets at most p_per_endpoint of a lane, those
+-- included. Webhooks that are due but may not go now (their endpoint is paused or throttled, or p_per_endpoint are under way)
 -- are set aside in their lane, where they stand in nobody's way. Half of p_limit is for lanes that have something due.
 -- Returns a row a webhook, in the order of penstock.webhooks.request.Delivery.
 -- Locks: webhooks and lanes, skipped when another worker has them; rows of lanes are made in the order of their names.
 -- Index: webhook_due, webhook_waiting, lane_next_at. Called by: the worker `deliver`.
+do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
+    if 'p_lanes' = any ((
+        select proargnames from pg_proc where oid = to_regprocedure('queue.claim_webhooks(int, uuid, int, text[], int[], int)'))::text[])
+    then
+        drop function queue.claim_webhooks(int, uuid, int, text[], int[], int);
+    end if;
+end $$;
 create or replace function queue.claim_webhooks(
-    p_limit int, p_lease uuid, p_lease_ms int, p_lanes text[], p_busy int[], p_per_lane int)
+    p_limit int, p_lease uuid, p_lease_ms int, p_endpoints text[], p_busy int[], p_per_endpoint int)
 returns table (
     webhook_id bigint, lane text, endpoint text, kind text, message_id uuid, topic_arn text, subscription_arn text,
     raw boolean, subscription_policy text, topic_policy text, attempts int, body text)
@@ -16,9 +23,9 @@ language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
     v_until timestamptz := v_now + p_lease_ms * interval '1 millisecond';
-    v_lane queue.lane;
+    v_endpoint queue.lane;
     v_free int := p_limit;
-    v_room int;
+    v_capacity int;
     v_ids bigint[] := '{}';
     v_more bigint[];
 begin
@@ -32,33 +39,33 @@ begin
         from queue.webhook w
         where w.state = 'pending' and not w.waiting and w.due_at <= v_now
         order by w.due_at, w.webhook_id limit p_limit * 4 for update skip locked),
-    judged as materialized (
+    sorted as materialized (
         select d.webhook_id, d.lane, d.throttled
             or exists (select from queue.lane l where l.lane = d.lane and l.paused_until is not null)
             or row_number() over (partition by d.lane order by d.webhook_id)
-                + coalesce((select b.busy from unnest(p_lanes, p_busy) b(lane, busy) where b.lane = d.lane), 0)
-                > p_per_lane as aside
+                + coalesce((select b.busy from unnest(p_endpoints, p_busy) b(lane, busy) where b.lane = d.lane), 0)
+                > p_per_endpoint as aside
         from due d),
     taken as materialized (
-        select j.webhook_id from judged j where not j.aside order by j.webhook_id limit v_free),
+        select j.webhook_id from sorted j where not j.aside order by j.webhook_id limit v_free),
     parked as (
         update queue.webhook w set waiting = true
-        from judged j where w.webhook_id = j.webhook_id and j.aside
+        from sorted j where w.webhook_id = j.webhook_id and j.aside
         returning w.lane),
-    lanes as (
+    endpoints as (
         insert into queue.lane (lane, next_at)
         select p.lane, v_now from (select distinct lane from parked) p order by p.lane
         on conflict (lane) do update
         set next_at = least(queue.lane.next_at, greatest(excluded.next_at, queue.lane.paused_until)))
     select coalesce(array_agg(t.webhook_id), '{}') into v_ids from taken t;
-    for v_lane in
+    for v_endpoint in
         select * from queue.lane l where l.next_at <= v_now order by l.next_at limit p_limit for update skip locked
     loop
-        v_room := least(p_limit - cardinality(v_ids), p_per_lane
-            - coalesce((select b.busy from unnest(p_lanes, p_busy) b(lane, busy) where b.lane = v_lane.lane), 0)
-            - (select count(*) from queue.webhook w where w.webhook_id = any (v_ids) and w.lane = v_lane.lane));
-        if v_room > 0 then
-            v_more := queue.claim_endpoint_webhooks(v_lane, v_room, v_until);
+        v_capacity := least(p_limit - cardinality(v_ids), p_per_endpoint
+            - coalesce((select b.busy from unnest(p_endpoints, p_busy) b(lane, busy) where b.lane = v_endpoint.lane), 0)
+            - (select count(*) from queue.webhook w where w.webhook_id = any (v_ids) and w.lane = v_endpoint.lane));
+        if v_capacity > 0 then
+            v_more := queue.claim_endpoint_webhooks(v_endpoint, v_capacity, v_until);
             v_ids := v_ids || v_more;
         end if;
     end loop;

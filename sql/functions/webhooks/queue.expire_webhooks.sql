@@ -5,17 +5,17 @@ create or replace function queue.expire_webhooks(p_limit int) returns table (exh
 language plpgsql as $$
 #variable_conflict use_column
 declare
-    v_lane text;
+    v_endpoint text;
     v_ids bigint[];
     v_notices bigint[];
     v_moved int;
 begin
     exhausted := 0;
     dead_lettered := 0;
-    for v_lane in select l.lane from queue.lane l where l.paused_until is not null order by l.lane loop
+    for v_endpoint in select l.lane from queue.lane l where l.paused_until is not null order by l.lane loop
         v_ids := array(
             select w.webhook_id from queue.webhook w
-            where w.lane = v_lane and w.state = 'pending' and w.waiting
+            where w.lane = v_endpoint and w.state = 'pending' and w.waiting
                 and w.due_at <= clock_timestamp() - interval '1 hour'
             order by w.due_at, w.webhook_id limit p_limit for update skip locked);
         continue when v_ids = '{}';

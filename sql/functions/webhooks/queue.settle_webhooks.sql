@@ -6,8 +6,15 @@
 -- and how many were not this worker's any more (lost).
 -- Locks: notices, then webhooks, then lanes, each in order. Index: webhook_pkey, webhook_notice.
 -- Called by: the worker `deliver`.
+do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
+    if 'p_lanes' = any ((
+        select proargnames from pg_proc where oid = to_regprocedure('queue.settle_webhooks(bigint[], uuid[], text[], int[], text[], int[], int[])'))::text[])
+    then
+        drop function queue.settle_webhooks(bigint[], uuid[], text[], int[], text[], int[], int[]);
+    end if;
+end $$;
 create or replace function queue.settle_webhooks(
-    p_ids bigint[], p_leases uuid[], p_lanes text[], p_statuses int[], p_errors text[], p_delays_ms int[],
+    p_ids bigint[], p_leases uuid[], p_endpoints text[], p_statuses int[], p_errors text[], p_delays_ms int[],
     p_healths int[])
 returns table (delivered int, retried int, exhausted int, dead_lettered int, lost int)
 language plpgsql as $$
@@ -48,6 +55,6 @@ begin
     delete from queue.notice n
     where n.notice_id = any (v_notices)
         and not exists (select from queue.webhook w where w.notice_id = n.notice_id);
-    perform queue.record_endpoint_health(p_ids, p_lanes, p_healths);
+    perform queue.record_endpoint_health(p_ids, p_endpoints, p_healths);
     return next;
 end $$;
