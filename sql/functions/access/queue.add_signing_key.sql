@@ -1,6 +1,6 @@
--- queue.add_signing_key: stores a key if there is none that signs yet, or, with p_rotate, in the place of that one. A
--- replaced key loses its private part at once: nobody needs it any more, and its certificate stays.
--- Returns the key that signs now. Locks: advisory, one caller at a time. Called by: whoever signs first;
+-- queue.add_signing_key: stores a key when there is none that signs yet, or, with p_rotate, in the place of that one. The
+-- private part of a replaced key is deleted at once, since nothing signs with it any more; its certificate stays.
+-- Returns the key that signs now. Locks: advisory, one caller at a time. Called by: the first process that signs;
 -- penstock keys rotate-signing.
 create or replace function queue.add_signing_key(
     p_key_id text, p_sealed boolean, p_private_key bytea, p_certificate text, p_rotate boolean)

@@ -1,5 +1,5 @@
 -- queue.compact_dead_letter_counts(limit): adds up rows of queue.dead_letter_count, a row a queue, when there are over
--- 1,000: where no process of the container measures (functions only), nobody else does. At most p_limit rows a call.
+-- 1,000: in an installation of functions only, no container adds them up while it measures. At most p_limit rows a call.
 -- Locks: the rows, skipped when locked. Called by: maintain_installation.
 create or replace function queue.compact_dead_letter_counts(p_limit int) returns void
 language plpgsql as $$

@@ -13,7 +13,7 @@ declare
     v_hit bigint[];
     v_expired bigint[];
 begin
-    -- One by one, since an array alone may be a filter of all messages. The groups are locked: nobody moves these rows.
+    -- One by one, since an array alone may be a filter of all messages. The groups are locked: no transaction moves these rows.
     select array_agg(f.place) filter (where f.alive), array_agg(f.id) filter (where not f.alive),
         array_agg(distinct f.group_key)
     into v_rows, v_expired, v_groups

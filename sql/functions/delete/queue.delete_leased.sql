@@ -1,5 +1,5 @@
 -- queue.delete_leased: takes the messages p_ids (ascending) out of a lease and returns those that were in it.
--- Their rows in the log are deleted later, with their neighbours, by clean_shard.
+-- clean_shard deletes their rows in the log later, together with the rows beside them.
 -- Locks: the lease's row. Index: lease_pkey. Called by: delete_messages, delete_by_id.
 create or replace function queue.delete_leased(
     p_queue_id int, p_shard int, p_pos bigint, p_receive_count int, p_ids bigint[], p_archives boolean)

@@ -1,4 +1,4 @@
--- queue.delete_side: deletes messages of the slow lane and returns their ids. p_receive_count null: whatever it is.
+-- queue.delete_side: deletes messages of the slow path (queue.side) and returns their ids. p_receive_count null: any.
 -- Locks: the messages' rows. Index: side_pkey. Called by: delete_messages, delete_by_id.
 create or replace function queue.delete_side(
     p_queue_id int, p_shard int, p_receive_count int, p_ids bigint[], p_archives boolean, p_keeps_history boolean)

@@ -1,6 +1,6 @@
--- queue.purge_shard(queue, shard, before): ends every lease of a shard and moves its cursor past what nobody received.
--- With p_before only what was sent before then is passed, as expired, leases are left alone (maintain_shard sees to
--- them), and nothing is done when the shard has a reader now. Returns messages.
+-- queue.purge_shard(queue, shard, before): ends every lease of a shard and moves its cursor past the messages that were
+-- never received. With p_before only messages sent before then are passed, as expired, leases are left alone
+-- (maintain_shard ends them), and nothing is done when the shard has a reader now. Returns messages.
 -- Locks: advisory, reader of the shard; the leases' rows. Called by: purge_messages, maintain_queue.
 create or replace function queue.purge_shard(p_queue_id int, p_shard int, p_before timestamptz default null)
 returns bigint

@@ -1,4 +1,4 @@
--- queue.purge_side(queue, before): deletes the messages of the slow lane and records them; with p_before those sent
+-- queue.purge_side(queue, before): deletes the messages of the slow path and records them; with p_before those sent
 -- before then, as expired, at most 1,000 a call. Returns messages.
 -- Locks: the messages' rows (with p_before skipped when locked). Index: side_visible_at, side_sent_at.
 -- Called by: purge_messages, maintain_queue.

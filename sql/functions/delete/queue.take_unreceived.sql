@@ -1,6 +1,6 @@
--- queue.take_unreceived: takes a message that nobody has received yet out of the log: deletes it (p_visible_at null) or
--- moves it to the slow lane, to become visible then. False when it is not there. Leaves a hole, for exact counts.
--- Locks: advisory, reader of the shard. Called by: delete_one, change_visibility_by_id.
+-- queue.take_unreceived: takes a message that was never received out of the log: deletes it (p_visible_at null) or moves
+-- it to the slow path, to become visible then. False when it is not there. It notes the gap in queue.hole, so that
+-- counts stay exact. Locks: advisory, reader of the shard. Called by: delete_one, change_visibility_by_id.
 drop function if exists queue.pluck_fresh(int, int, bigint, timestamptz, boolean, boolean);
 create or replace function queue.take_unreceived(
     p_queue_id int, p_shard int, p_id bigint, p_visible_at timestamptz, p_archives boolean, p_keeps_history boolean)

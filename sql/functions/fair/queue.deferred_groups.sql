@@ -1,4 +1,4 @@
--- queue.deferred_groups(queue): the tenants whose messages were passed over and still wait.
+-- queue.deferred_groups(queue): the tenants whose messages were skipped and still wait.
 -- Index: deferred_pkey, one probe a tenant. Called by: find_noisy_groups, take_deferred.
 create or replace function queue.deferred_groups(p_queue_id int) returns table (group_id text)
 language sql stable as $$

@@ -1,6 +1,6 @@
 -- queue.groups_in_flight(queue, shards, now): tenants of a standard queue with messages in flight: how many, and how
 -- long these are being worked on, together. Messages without a group are one row with a null. A sample: the
--- 400 leases that end last, spread over the shards, of the slow lane 300 messages.
+-- 400 leases that end last, spread over the shards, of the slow path 300 messages.
 -- Index: lease_visible_at, log_pkey, side_visible_at. Called by: find_noisy_groups.
 create or replace function queue.groups_in_flight(p_queue_id int, p_shards int, p_now timestamptz)
 returns table (group_id text, messages bigint, seconds double precision)

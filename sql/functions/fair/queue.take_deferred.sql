@@ -1,10 +1,10 @@
--- queue.take_deferred: hands out messages of noisy tenants that were passed over before, tenant by tenant, the one
--- with the fewest messages in flight first (source: SQS Developer Guide, "How Amazon SQS fair queues work"): the lease
--- that was nobody's is the receiver's, or the first messages of it are. A shard that another receiver reads is passed
--- over; as take_log, it waits for one only while this transaction holds nothing that a reader could wait for.
+-- queue.take_deferred: hands out messages of noisy tenants that were skipped before, tenant by tenant, first the one with
+-- the fewest messages in flight (source: SQS Developer Guide, "How Amazon SQS fair queues work"): the receiver gets the
+-- lease without a receiver, or its first messages. A shard that another receiver reads is skipped; as take_log, it waits
+-- for one only while this transaction holds nothing that a reader could wait for.
 -- Locks: advisory, readers of the shards; rows of leases, skipped when locked.
 -- Index: deferred_pkey, lease_pkey.
--- It hands out later than the receive began, whatever the clock does (take_side). Called by: receive_messages.
+-- It hands out at a time later than the receive began, whatever the clock does (take_side). Called by: receive_messages.
 drop function if exists queue.take_deferred(int, int, interval);
 drop function if exists queue.take_deferred(int, int, timestamptz, interval);
 drop function if exists queue.hand_out(int, int, bigint[], timestamptz, interval);
@@ -46,7 +46,7 @@ begin
             where x.queue_id = p_queue_id and x.shard = v_part.shard and x.pos = v_part.pos
                 and x.visible_at = 'infinity' and x.ids <> '{}'
             for update skip locked;
-            if found then       -- else: handed out, deleted or purged since, or somebody acknowledges some of it now
+            if found then       -- else: handed out, deleted or purged since, or locked by a consumer that acknowledges
                 return query select * from queue.lease_again(v_lease, v_want, p_lease_size, v_at, p_visibility);
                 get diagnostics v_rows = row_count;
                 v_want := v_want - v_rows;

@@ -1,8 +1,8 @@
--- queue.take_fair: hands out messages of a shard that nobody has had yet, but passes over those of noisy tenants.
--- It looks at up to 5,000 messages, 200 at a time. What it passed over stays in the log: for each tenant in a lease that
--- is nobody's and ends at 'infinity', listed in queue.deferred; take_deferred hands it out. The others are leased as
--- ever, at most p_lease_size together. The ranges of these leases overlap, so each names what lies in its range and is not
--- its own in `gone`, without a time: it is recorded with its own lease.
+-- queue.take_fair: hands out messages of a shard that were never handed out, but skips those of noisy tenants.
+-- It reads up to 5,000 messages, 200 at a time. Skipped messages stay in the log: for each tenant in a lease without a
+-- receiver that ends at 'infinity', listed in queue.deferred; take_deferred hands it out. The others are leased as usual,
+-- at most p_lease_size together. The ranges of these leases overlap, so each lists the ids in its range that are not its
+-- own in `gone`, without a time: they are recorded with their own lease.
 -- The caller is the shard's reader. Index: log_pkey. Called by: take_shard.
 drop function if exists queue.take_quiet(int, int, bigint, int, int, timestamptz, interval, timestamptz, bigint, text[]);
 create or replace function queue.take_fair(

@@ -1,6 +1,7 @@
--- queue.lock_groups(queue, groups, delay): locks the rows of message groups to the end of the transaction, for somebody who
--- appends messages to each that are visible after the delay. Makes missing ones; they, and empty ones, are ready by then.
--- Existing groups in the order of their keys, then new ones in the order of their names: no two senders deadlock.
+-- queue.lock_groups(queue, groups, delay): locks the rows of message groups to the end of the transaction, for a caller
+-- that appends to each of them messages that become visible after the delay. It makes missing groups. New and empty
+-- groups become ready when their messages do.
+-- It locks existing groups in the order of their keys, then new ones in the order of their names: no two senders deadlock.
 -- Index: fifo_group_queue_id_group_id_key, fifo_group_pkey. Called by: send_fifo_messages.
 drop function if exists queue.lock_groups(int, text[]);
 create or replace function queue.lock_groups(p_queue_id int, p_groups text[], p_delay interval) returns void
@@ -28,7 +29,7 @@ begin
     from unnest(p_groups) m(group_id)
     where coalesce(m.group_id <> all (v_found), true)
     order by m.group_id
-    on conflict (queue_id, group_id) do update      -- somebody else has just made it
+    on conflict (queue_id, group_id) do update      -- a concurrent sender has just made it
     set visible_at = case when queue.fifo_group.visible_at = 'infinity' then excluded.visible_at
                      else queue.fifo_group.visible_at end;
 end $$;

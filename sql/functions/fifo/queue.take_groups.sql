@@ -1,7 +1,7 @@
--- queue.take_groups: hands out messages of a FIFO queue, group after group, the longest ready first. Of a group only
--- the messages before the first one that is still invisible: nothing overtakes a message in flight.
--- p_share: rows 1 to p_share are for one receiver, the next ones for the next: no two get messages of one group, since
--- a group gives messages once a call, and to one of them.
+-- queue.take_groups: hands out messages of a FIFO queue, group after group, the longest ready first. Of a group it takes
+-- only the messages before the first invisible one: no message overtakes one in flight.
+-- p_share: rows 1 to p_share are for one receiver, the next ones for the next. No two receivers get messages of one
+-- group, since a group gives messages once a call, and to one of them.
 -- Locks: the groups' rows, skipped when locked. Index: fifo_group_visible_at, fifo_message_group.
 -- Called by: receive_messages.
 drop function if exists queue.take_groups(int, int, interval, int, text);

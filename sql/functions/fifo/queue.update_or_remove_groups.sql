@@ -1,5 +1,5 @@
--- queue.update_or_remove_groups(groups): update_group_visibility for several; removes those that are empty, since the next sender makes a group
--- with fewer entries in indexes than it takes to change one twice.
+-- queue.update_or_remove_groups(groups): update_group_visibility for several groups. It removes empty groups: for the next
+-- sender making a group changes fewer index entries than changing one twice.
 -- The caller holds the groups' rows. Index: fifo_group_pkey, fifo_message_group.
 -- Called by: send_fifo_messages, delete_fifo.
 drop function if exists queue.settle_groups(bigint[]);

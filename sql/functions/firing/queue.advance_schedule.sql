@@ -1,6 +1,7 @@
--- queue.advance_schedule(schedule, next occurrence, note, fired, failed): moves a schedule on after its occurrences were
--- dealt with. Without a next one: a native one-shot goes, other native ones are paused; those of EventBridge Scheduler go
--- with ActionAfterCompletion DELETE, else they stay. Locks: the schedule. Called by: fire_schedules.
+-- queue.advance_schedule(schedule, next occurrence, note, fired, failed): moves a schedule on after its occurrences have
+-- been fired. Without a next occurrence a native one-shot is deleted and another native schedule is paused; a schedule of
+-- EventBridge Scheduler is deleted when its ActionAfterCompletion is DELETE, otherwise it stays.
+-- Locks: the schedule. Called by: fire_schedules.
 create or replace function queue.advance_schedule(
     p_schedule_id bigint, p_next_fire_at timestamptz, p_note text, p_fired int, p_failed int) returns void
 language plpgsql as $$

@@ -1,6 +1,6 @@
--- queue.fire_occurrence(schedule, occurrence, letter): sends what a schedule says at one of its times, unless that has
--- been done: the run is unique, so a second one cannot be stored, and its messages would go with it.
--- Returns fired, skipped (overlap, or it had fired before), failed (EventBridge Scheduler's: it is tried again).
+-- queue.fire_occurrence(schedule, occurrence, topic message): sends a schedule's message for one of its times, once: the
+-- run is unique, so a second one cannot be stored, and the error undoes its messages too.
+-- Returns fired, skipped (overlap, or it had fired before), failed (EventBridge Scheduler's: it is retried).
 -- Raises as dispatch_schedule, but QU006 for native schedules only. Locks: those of dispatch_schedule.
 -- Index: schedule_run_once. Called by: fire_schedules.
 do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it

@@ -1,6 +1,7 @@
--- queue.fire_schedule_batch(schedules, next occurrences, occurrences, letters): fires all those that have one occurrence and are simple,
--- by one statement each for their messages, runs and rows: native schedules for standard queues, without overlap rules,
--- that go on, or are one-shots and go. Two fifths of what one by one costs (docs/decisions/0006-firing-together.md).
+-- queue.fire_schedule_batch(schedules, next occurrences, occurrences, topic messages): fires all simple schedules with one
+-- occurrence, by one statement each for their messages, runs and rows. Simple are native schedules for standard queues,
+-- without overlap rules, that have a next occurrence or are one-shots, which are deleted. That takes two fifths of the
+-- time that firing one by one takes (docs/decisions/0006-firing-together.md).
 -- Returns the ids of those that fired. Raises QU006 or QU008 when one of them could not: then none has.
 -- Locks: those of send_messages. Called by: fire_schedules.
 drop function if exists queue.fire_together(bigint[], timestamptz[], timestamptz[], jsonb[]);

@@ -1,10 +1,12 @@
 -- queue.fire_schedules: fires the schedules that claim_schedules locked in this transaction, and moves them on: the simple
--- ones all together, the others, and all when that fails, each in a savepoint of its own.
--- Parameters, one array element a schedule: id; the next occurrence (null: none); what is to be noted as last_error;
---   how many occurrences fire now. Then one an occurrence, in the same order: its time; its letter, as dispatch_schedule has it.
--- Returns a row a schedule: outcome "done" with how many fired, were skipped (overlap) or failed; "failed": a native one,
---   which is tried again, or paused at its failure_threshold; "busy": somebody else holds what it needs, again in a
---   second; "unsigned": nothing happened, its letters have to be signed with the version that detail says.
+-- ones in one batch, the others, and all when the batch fails, each in a savepoint of its own.
+-- Parameters, one array element a schedule: id; the next occurrence (null: none); what is written to last_error;
+--   how many occurrences fire now. Then one element an occurrence, in the same order: its time; its topic message, as
+--   dispatch_schedule describes it.
+-- Returns a row a schedule: outcome "done" with how many fired, were skipped (overlap) or failed; "failed": a native
+--   schedule, which is retried, or paused at its failure_threshold; "busy": another transaction holds a lock that it
+--   needs, and it is due again in a second; "unsigned": nothing happened, its topic messages have to be signed with the
+--   version that detail names.
 -- An error of the whole server (out of space, a deadlock, a shutdown) is raised: then nothing has happened.
 -- Locks: those of dispatch_schedule. Called by: the worker `fire`.
 do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it

@@ -1,4 +1,4 @@
--- queue.is_server_error(sqlstate): whether an error says nothing of the statement, but of the server or the transaction:
+-- queue.is_server_error(sqlstate): whether an error comes from the server or the transaction and not from the statement:
 -- deadlocks and failed serializations (40), no resources (53), shutdowns (57), the system (58), bugs (XX).
 -- Called by: fire_schedules, fire_occurrence, fire_schedule_retries.
 drop function if exists queue.concerns_all(text);

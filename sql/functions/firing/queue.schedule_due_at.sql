@@ -1,5 +1,6 @@
--- queue.schedule_due_at(schedule, occurrence, seconds): when an occurrence is fired that may be fired so many seconds
--- later: the same moment whoever asks, spread evenly, to the millisecond. Called by: put_schedule, fire_schedules.
+-- queue.schedule_due_at(schedule, occurrence, seconds): when an occurrence fires that may fire up to so many seconds
+-- later: always the same moment for an occurrence, and the moments of many are spread evenly, to the millisecond.
+-- Called by: put_schedule, fire_schedules.
 create or replace function queue.schedule_due_at(p_schedule_id bigint, p_at timestamptz, p_seconds int)
 returns timestamptz
 language sql immutable parallel safe

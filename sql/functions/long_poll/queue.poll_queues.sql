@@ -1,11 +1,11 @@
--- queue.poll_queues(arns, seen): which of these queues have something to hand out now, or do not exist (any more), a row
--- each. A last row, without arn, says for how long the same look would find the same: for wait_ms (0: not at all, at most
--- an hour), as long as nobody commits anything. `snapshot` is what to give as p_seen next time: where no transaction has
--- ended since, there is nothing to look for, and no row at all.
--- A lease that ends, a delay that is over, change nothing but with time: the first of them is the end of wait_ms. It may
--- be one that has no messages any more; a look too many is cheaper than a search among thousands of them.
+-- queue.poll_queues(arns, seen): which of these queues have a message to hand out now, or do not exist, a row each. A last
+-- row, without arn, says how long the result stays the same unless a transaction commits: wait_ms (0: not at all, at most
+-- an hour). The next call passes `snapshot` of that row as p_seen: when no transaction has ended since, nothing can have
+-- changed, and the function returns no row at all without reading any queue.
+-- Leases and delays end without a commit: the earliest such end is the end of wait_ms. It may belong to a lease without
+-- messages; a superfluous poll is cheaper than a search among thousands of leases.
 -- Index: side_visible_at, deferred_pkey, fifo_group_visible_at, lease_visible_at and those of ready_shards.
--- Called by: ready_queues, the long-poll hub, each second.
+-- Called by: ready_queues, the long polls of a container, each second.
 create or replace function queue.poll_queues(p_arns text[], p_seen text default null)
 returns table (arn text, snapshot text, wait_ms int)
 language plpgsql as $$

@@ -1,4 +1,4 @@
--- queue.ready_queues(arns): which of these queues have something to hand out now, or do not exist (any more).
+-- queue.ready_queues(arns): which of these queues have a message to hand out now, or do not exist.
 -- Index: as poll_queues. Called by: long polls of functions.
 create or replace function queue.ready_queues(p_arns text[]) returns table (arn text)
 language sql as $$

@@ -1,8 +1,8 @@
--- queue.clear_range(queue, shard, after, up to, cursor): deletes what is done among a shard's messages above p_after up to
--- p_to, where no lease reaches across (lease_boundary), and records it in the history. What belongs to an open lease stays:
--- its messages, and those that were acknowledged before the others, since they are recorded with it.
--- What is open is read once, with what it keeps: a lease that is acknowledged meanwhile stays for another time.
--- The cursor's own row stays too, and goes with what is cleaned next, which begins at it.
+-- queue.clear_range(queue, shard, after, up to, cursor): deletes the finished messages of a shard above p_after up to p_to,
+-- where no lease crosses the ends (lease_boundary), and records them in the history. What belongs to an open lease stays:
+-- its messages, and those of it that were acknowledged, since all are recorded together.
+-- The open leases are read once: a lease that is acknowledged meanwhile stays for the next call.
+-- The cursor's own row stays too, and is deleted by the next cleaning, which begins at it.
 -- The caller is the shard's reader. Index: lease_pkey, log_pkey. Called by: clean_shard, sweep_shard.
 create or replace function queue.clear_range(p_queue_id int, p_shard int, p_after bigint, p_to bigint, p_cursor bigint)
 returns void
@@ -34,7 +34,7 @@ begin
                         as finished_at
                 from queue.log l
                 where l.queue_id = p_queue_id and l.shard = p_shard and l.id >= x.first_id and l.id <= x.pos) f
-            where f.finished_at is not null     -- null: it left for the slow lane, which records it
+            where f.finished_at is not null     -- null: it moved to queue.side, where it is recorded
             group by f.outcome) m
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = any (v_done);
     end if;

@@ -1,6 +1,7 @@
 -- queue.drop_history_days(days): drops the partitions of both histories of days (UTC) longer ago than p_days.
--- A drop locks the whole history: one that does not get it in a moment is left to the next run, since all that wait
--- for the same lock queue up behind it. Runs as its owner, who owns the table. Called by: maintain_installation.
+-- A drop locks the whole history. A drop that does not get that lock in a moment is left to the next run, since every
+-- statement on the history would wait behind it. Runs as its owner, which owns the table.
+-- Called by: maintain_installation.
 create or replace function queue.drop_history_days(p_days int) returns void
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
 declare

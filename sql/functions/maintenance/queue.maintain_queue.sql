@@ -1,5 +1,5 @@
--- queue.maintain_queue(queue): cleans a queue, ends what is past its retention, forgets empty groups, says whether
--- receives count messages in flight.
+-- queue.maintain_queue(queue): cleans a queue, deletes messages past their retention, removes empty groups, and decides
+-- whether receives count messages in flight.
 -- Also removes up to 10,000 archived messages that are past the queue's `archive_seconds` (14 days).
 -- Bounded: a call begins at any shard and ends after the one in which a second is over; the next one goes on.
 -- Returns messages cleaned or expired. Index: archive_queue. Called by: the worker `maintain`.

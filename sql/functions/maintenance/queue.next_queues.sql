@@ -1,6 +1,6 @@
--- queue.next_queues(worker, limit, pause ms): the queues that a worker should look at next, at most p_limit; a round
--- begins with 0, which stands for what belongs to no queue. After the last queue no row, once, and then, p_pause_ms
--- later at the earliest, from the beginning: all processes of an installation share the round and its pause.
+-- queue.next_queues(worker, limit, pause ms): the queues that a worker should work on next, at most p_limit; a round
+-- begins with 0, which stands for what belongs to no queue. After the last queue it returns no row, once, and then,
+-- p_pause_ms later at the earliest, begins again: all processes of an installation share the round and its pause.
 -- Locks: the worker's row. Called by: workers that go through all queues in bounded runs.
 drop function if exists queue.next_queues(text, int);
 create or replace function queue.next_queues(p_worker text, p_limit int, p_pause_ms int default 0)

@@ -1,7 +1,7 @@
--- queue.reclaim_space(): gives the files of one table's indexes and long values back that vacuum has emptied and cannot
--- cut off: 256 KB or more of them, while the table itself has no page left. Nobody can see a row of such a table, however
--- old a snapshot is: vacuum has removed them for all. Returns tables, 0 or 1. Runs as its owner, who owns the tables.
--- Before that it makes room at the end of queue.lease (move_cursors).
+-- queue.reclaim_space(): truncates one table whose indexes and long values still have files (256 KB or more) that vacuum
+-- has emptied and cannot shorten, while the table itself has no page left. No transaction can see a row of such a table,
+-- however old its snapshot is: vacuum has removed them for all. Returns tables, 0 or 1. Runs as its owner, which owns the
+-- tables. Before that it empties the end of the file of queue.lease (move_cursors).
 -- Locks: access exclusive on the table, never waited for, until commit: some milliseconds. Called by: the worker `maintain`.
 create or replace function queue.reclaim_space() returns int
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -16,7 +16,7 @@ begin
             select coalesce(sum(f.relpages), 0) from pg_index i join pg_class f on f.oid = i.indexrelid
             where i.indrelid = c.oid)
         and not exists (select from pg_constraint k where k.contype = 'f' and k.confrelid = c.oid)
-    order by random() limit 1;      -- none waits behind one that is always locked
+    order by random() limit 1;      -- so that a table that is always locked blocks no other
     if v_table is null then
         return 0;
     end if;
@@ -25,7 +25,7 @@ begin
     exception when lock_not_available then
         return 0;
     end;
-    if pg_relation_size(v_table) > 0 then       -- somebody was here first
+    if pg_relation_size(v_table) > 0 then       -- rows were inserted meanwhile
         return 0;
     end if;
     execute format('truncate %s', v_table);

@@ -1,8 +1,8 @@
 -- queue.refresh_statistics(): analyzes the table of this schema whose statistics are most out of date, when autovacuum
--- is late: it acts at a tenth of a table changed, this at three tenths. None that was analyzed within a minute, none that
--- somebody else has locked. One table a call, a sample of fixed size: bounded however large the table is.
--- Returns tables analyzed, 0 or 1. Runs as its owner, who owns the tables.
--- Locks: share update exclusive on the table, which stops nobody but vacuum. Called by: the worker `maintain`.
+-- is late: autovacuum acts when a tenth of a table has changed, this function at three tenths. It leaves out tables that
+-- were analyzed within a minute, and locked ones. One table a call, a sample of fixed size: bounded for any table.
+-- Returns tables analyzed, 0 or 1. Runs as its owner, which owns the tables.
+-- Locks: share update exclusive on the table, which blocks only vacuum. Called by: the worker `maintain`.
 create or replace function queue.refresh_statistics() returns int
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
 declare

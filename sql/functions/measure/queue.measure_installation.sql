@@ -5,7 +5,7 @@
 --   oldest_transaction     seconds since the oldest transaction of this database began
 --   schedules_overdue      seconds since the schedule that waits longest was due
 --   webhooks_pending, webhooks_overdue    deliveries that wait; seconds since the first of them was due
--- Sessions of other roles are seen with pg_monitor only. Cost: 3 ms and a look at each pending webhook.
+-- Sessions of other roles are seen with pg_monitor only. Cost: 3 ms and a read of each pending webhook.
 -- Called by: store_measurements.
 create or replace function queue.measure_installation() returns void
 language plpgsql as $$

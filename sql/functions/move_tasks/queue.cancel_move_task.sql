@@ -1,7 +1,7 @@
--- queue.cancel_move_task(task, source): ends a task that runs, after the step that is under way. What it has moved
--- stays moved. Returns one row: moved (messages), or error ResourceNotFoundException and detail: SourceArn (no such
--- queue) or TaskHandle (no such task of this queue, or it has ended).
--- Locks: the task's row, for which it waits: a step waits for nobody. Called by: CancelMessageMoveTask.
+-- queue.cancel_move_task(task, source): ends a running task after its current step. What the task has moved stays moved.
+-- Returns one row: moved (messages), or error ResourceNotFoundException and detail: SourceArn (no such queue) or
+-- TaskHandle (no such task of this queue, or it has ended).
+-- Locks: the task's row, for which it waits, briefly: a step waits for no lock. Called by: CancelMessageMoveTask.
 create or replace function queue.cancel_move_task(p_task_id uuid, p_source text)
 returns table (moved bigint, error text, detail text)
 language plpgsql as $$

@@ -1,5 +1,5 @@
--- queue.move_log(queue, shards, limit, destination): moves messages that were sent to a dead-letter queue itself: they
--- are received and their leases ended at once. They came from no other queue, so without a destination none can move.
+-- queue.move_log(queue, shards, limit, destination): moves messages that were sent to a dead-letter queue directly: it
+-- receives them and ends their leases at once. They came from no other queue, so without a destination none can move.
 -- Returns one row: messages moved, and why they could not be (as move_target).
 -- Locks: advisory, readers of shards, never waited for (the setting queue.reads says that this transaction reads one).
 -- Called by: run_move_task.

@@ -25,9 +25,9 @@ declare
     v_most_bytes int;
     v_entries queue.publication[];
     v_error text;
-    v_bare boolean;     -- nobody wants an envelope
+    v_bare boolean;     -- no subscription needs an envelope
 begin
-    perform set_config('queue.watcher', '', true);      -- who publishes does not know whom to wake
+    perform set_config('queue.watcher', '', true);      -- a publisher has no long polls of its own to wake
     select * into v_topic from queue.topic t where t.arn = p_topic;
     v_bare := not exists (
         select from queue.subscription s

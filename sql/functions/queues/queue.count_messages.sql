@@ -1,6 +1,6 @@
 -- queue.count_messages(queue, fifo, shards): messages that can be received now, in flight, and delayed; when the
--- oldest and the newest were sent. Cost: two index probes a shard, the open leases and the slow lane; FIFO: every
--- message. total: ids given out so far by the log and messages in the slow lane (FIFO: messages now).
+-- oldest and the newest were sent. Cost: two index probes a shard, the open leases and the slow path; FIFO: every
+-- message. total: ids given out so far by the log and messages in the slow path (FIFO: messages now).
 -- Called by: describe_queue.
 create or replace function queue.count_messages(
     p_queue_id int, p_fifo boolean, p_shards int, out visible bigint, out in_flight bigint, out delayed bigint,

@@ -1,5 +1,6 @@
--- queue.drop_queue(arn): deletes a queue; its messages are gone at once and cleaned away later, piece by piece.
--- Returns a row with error QueueDoesNotExist, or null. Called by: DeleteQueue, queue.delete_queue.
+-- queue.drop_queue(arn): deletes a queue. Its messages can be received no more, and maintain_installation removes their
+-- rows later, piece by piece. Returns a row with error QueueDoesNotExist, or null.
+-- Called by: DeleteQueue, queue.delete_queue.
 create or replace function queue.drop_queue(p_arn text) returns table (error text)
 language plpgsql as $$
 declare

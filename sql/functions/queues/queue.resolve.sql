@@ -1,5 +1,5 @@
 -- queue.resolve(name): the ARN of a queue named by applications: an ARN, or a plain name in the default account and
--- region. Raises QU001 (undefined queue). Called by: the SQL interface below.
+-- region. Raises QU001 (undefined queue). Called by: the functions of api/.
 create or replace function queue.resolve(p_name text) returns text
 language plpgsql stable as $$
 declare

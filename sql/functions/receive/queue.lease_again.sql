@@ -1,6 +1,6 @@
--- queue.lease_again(lease, want, lease size, now, visibility): hands out the first p_want messages that are left in a lease,
--- at most p_lease_size together: what is more is split off, each part keyed by its own last id. What was acknowledged before
--- the others is recorded.
+-- queue.lease_again(lease, want, lease size, now, visibility): hands out the first p_want messages that are left in a
+-- lease, at most p_lease_size together: the rest is split off into leases of their own, each keyed by its last id. It
+-- records messages that were acknowledged before the others.
 -- The caller is the shard's reader and holds the lease's row; p_now is above the shard's watermark.
 -- Index: lease_pkey, log_pkey. Called by: take_expired, take_deferred.
 drop function if exists queue.lease_again(queue.lease, int, timestamptz, interval);

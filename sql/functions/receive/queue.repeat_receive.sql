@@ -1,9 +1,9 @@
 -- queue.repeat_receive: repeats a receive of a FIFO queue by its ReceiveRequestAttemptId. While all its messages are
--- invisible and as they were handed out, they are handed out again, under the same handles, and their visibility
--- timeout starts anew. The five minutes do not: they count from the receive that is repeated.
--- Returns: as receive_messages, with error ReceiveAttemptOver when messages were changed since: deleted, hidden or
---   shown, received by somebody. No row at all when there is nothing to repeat: no such receive in the last five
---   minutes, or its timeout is over and nobody touched the messages.
+-- invisible and unchanged since they were handed out, it hands them out again, under the same handles, and their
+-- visibility timeout starts anew. The five minutes do not: they count from the receive that is repeated.
+-- Returns: as receive_messages, with error ReceiveAttemptOver when messages were changed since: deleted, their
+--   visibility changed, or received again. No row at all when there is nothing to repeat: no such receive in the last
+--   five minutes, or its timeout is over and the messages are unchanged.
 -- The caller has the attempt's advisory lock. Locks: the groups' rows. Index: receive_attempt_pkey, fifo_message_pkey.
 -- Called by: receive_attempt.
 drop function if exists queue.receive_again(int, text, interval, int);

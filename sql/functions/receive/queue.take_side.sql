@@ -1,7 +1,7 @@
--- queue.take_side: hands out messages of the slow lane; those received p_max_receive_count times go to the dead-letter
--- queue instead, when it exists. p_now: when the receive began. What this same receive has handed out already, with a
--- timeout of 0, became visible later, so it is not seen. Locks: the messages' rows, skipped when locked.
--- Index: side_visible_at. Called by: receive_messages.
+-- queue.take_side: hands out messages of the slow path (queue.side). Those received p_max_receive_count times go to the
+-- dead-letter queue instead, when it exists. p_now: when the receive began. Messages that this same receive has handed
+-- out already, with a timeout of 0, became visible later, so it does not see them.
+-- Locks: the messages' rows, skipped when locked. Index: side_visible_at. Called by: receive_messages.
 drop function if exists queue.take_side(int, int, interval, int, text);
 create or replace function queue.take_side(
     p_queue_id int, p_max int, p_now timestamptz, p_visibility interval, p_max_receive_count int,

@@ -1,8 +1,9 @@
--- queue.update_in_flight_counting(queue, suspected): whether receives count the queue's messages in flight from now on: there are
--- more than 20,000, long before the limit. Counts when it does already, or p_suspected, or by the size of tables: FIFO
--- queues and the slow lane cannot have so many while theirs are small, since a row has 100 bytes at least.
+-- queue.update_in_flight_counting(queue, suspected): decides whether receives count the queue's messages in flight from
+-- now on: they do when more than 20,000 are in flight, long before the limit. It counts when receives count already, when
+-- p_suspected, or when the tables are large enough: FIFO queues and the slow path cannot have so many messages while
+-- their tables are small, since a row has 100 bytes at least.
 -- Locks: the queue's row, to the end of the transaction, skipped when locked. The caller may not wait for a lock any
--- more after this, or two of them could wait for each other. Called by: clean_shard, maintain_queue.
+-- more after this, or two callers could wait for each other. Called by: clean_shard, maintain_queue.
 drop function if exists queue.watch_in_flight(int, boolean);
 create or replace function queue.update_in_flight_counting(p_queue_id int, p_suspected boolean default false) returns void
 language plpgsql as $$

@@ -1,4 +1,4 @@
--- queue.drop_schedule(account, region, group, name): deletes a schedule, and what it would still have tried again.
+-- queue.drop_schedule(account, region, group, name): deletes a schedule and its pending retries.
 -- Returns one row: whether there was one. Locks: the schedule. Called by: drop_schedule_once,
 -- DELETE /v1/schedules/{name}, delete_schedule.
 create or replace function queue.drop_schedule(p_account_id text, p_region text, p_group text, p_name text)

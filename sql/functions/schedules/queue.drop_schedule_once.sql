@@ -1,5 +1,5 @@
--- queue.drop_schedule_once(account, region, group, name, client token): drop_schedule, or for an empty name
--- drop_schedule_group; with a token, once: the same again is done already, also when there is a new one of that name.
+-- queue.drop_schedule_once(account, region, group, name, client token): calls drop_schedule, or drop_schedule_group for an
+-- empty name. A repeated call with the same client token changes nothing, even when there is a new schedule of that name.
 -- Returns one row: whether there was one, or had been. Locks: those of the two. Index: schedule_deletion_pkey.
 -- Called by: DeleteSchedule, DeleteScheduleGroup.
 create or replace function queue.drop_schedule_once(
@@ -24,7 +24,7 @@ begin
             insert into queue.schedule_deletion (account_id, region, group_name, name, client_token)
             values (p_account_id, p_region, p_group, p_name, p_client_token);
         end if;
-        -- Somebody may have done the same meanwhile: whoever waited for the row finds the deletion only now.
+        -- A concurrent call may have deleted the same: this one waited for the row and sees the deletion only now.
         if v_dropped or p_client_token is null then
             return query select v_dropped;
             return;

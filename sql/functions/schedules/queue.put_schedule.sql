@@ -8,7 +8,8 @@
 --   else the stored one stays. No next occurrence pauses a native schedule.
 -- Failures are forgotten, except by a patch that changes neither expression nor status.
 -- Returns one row: the schedule as JSON by column, created, error (ScheduleExists, ScheduleNotFound, GroupNotFound).
--- Locks: the schedule, and its group against deletion. Called by: the doors, sync_schedules, create_schedule.
+-- Locks: the schedule, and its group against deletion. Called by: the REST API, the actions of EventBridge
+-- Scheduler, sync_schedules, create_schedule.
 create or replace function queue.put_schedule(
     p_account_id text, p_region text, p_group text, p_name text, p_mode text, p_fields jsonb,
     p_next_fire_at timestamptz)
@@ -89,7 +90,7 @@ begin
         perform queue.wake_schedules(v_new.due_at);
     end if;
     return query select to_jsonb(v_new), v_old.schedule_id is null, null::text;
-exception when unique_violation then    -- somebody else made one of that name at this moment; now it can be seen
+exception when unique_violation then    -- a concurrent call made one of that name; now it can be seen
     return query select * from queue.put_schedule(p_account_id, p_region, p_group, p_name, p_mode, p_fields,
         p_next_fire_at);
 end $$;

@@ -21,7 +21,7 @@ declare
     v_published jsonb := '[]';
     v_number text;
 begin
-    perform set_config('queue.watcher', '', true);      -- who asks for this does not know whom to wake
+    perform set_config('queue.watcher', '', true);      -- the caller has no long polls of its own to wake
     begin
         select min(d.n) as n into v_bad
         from queue.delete_messages(p_queue_ids, p_shards, p_positions, p_ids, p_receive_counts) d

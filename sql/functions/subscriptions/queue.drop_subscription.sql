@@ -1,6 +1,6 @@
--- queue.drop_subscription(arn, anonymous, text): deletes a subscription; p_confirmation tells an http(s) endpoint of it, and
--- by its token the endpoint may restore the subscription within two days.
--- p_anonymous: the caller has not shown who it is, which is enough unless the subscription asks for more.
+-- queue.drop_subscription(arn, anonymous, text): deletes a subscription. p_confirmation is the text that tells an http(s)
+-- endpoint of it; by the token in it the endpoint may restore the subscription within two days.
+-- p_anonymous: the request was not signed, which is enough unless the subscription asks for more.
 -- Returns one row: error (NotFound, AuthorizationError) or null.
 -- Locks: shares the topic's key before the subscription's row, as DeleteTopic takes them. Called by: Unsubscribe.
 create or replace function queue.drop_subscription(p_arn text, p_anonymous boolean, p_confirmation text)

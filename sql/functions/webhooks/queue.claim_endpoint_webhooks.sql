@@ -1,8 +1,9 @@
--- queue.claim_endpoint_webhooks(lane, limit, until): chooses up to p_limit waiting webhooks of one lane that may be sent now, and notes
--- in the lane when to look again. A paused lane gives none; when its pause is over, one that tries, until p_until.
--- Throttled: a tenth of a second's worth at once, at least one, then as many as time has passed.
--- The caller holds the lane's row and leases the webhooks. Returns their ids; {} when there are none.
--- Locks: webhooks, skipped when somebody has them. Index: webhook_waiting. Called by: queue.claim_webhooks.
+-- queue.claim_endpoint_webhooks(endpoint, limit, until): chooses up to p_limit waiting webhooks of one endpoint that may be
+-- sent now, and stores when the endpoint is to be claimed again. A paused endpoint gives none; when its pause is over, it
+-- gives one webhook that tries, until p_until. A throttled endpoint gives a tenth of a second's worth at once, at least
+-- one, then as many as time has passed.
+-- The caller holds the endpoint's row (queue.lane) and leases the webhooks. Returns their ids; {} when there are none.
+-- Locks: webhooks, skipped when locked. Index: webhook_waiting. Called by: queue.claim_webhooks.
 drop function if exists queue.claim_lane(queue.lane, int, timestamptz);
 create or replace function queue.claim_endpoint_webhooks(p_endpoint queue.lane, p_limit int, p_until timestamptz) returns bigint[]
 language plpgsql as $$
@@ -36,13 +37,13 @@ begin
         v_paced_at := v_paced_at + cardinality(v_ids) * interval '1 second' / v_rate;
     end if;
     if v_paused_until is not null and cardinality(v_ids) > 0 then
-        v_paused_until := p_until;      -- should the one that tries get lost, the next one tries then
+        v_paused_until := p_until;      -- if the worker of the webhook that tries dies, the next one tries then
     end if;
     select w.due_at into v_next from queue.webhook w
     where w.lane = p_endpoint.lane and w.state = 'pending' and w.waiting and w.webhook_id <> all (v_ids)
     order by w.due_at limit 1;
     if v_next is null and (v_ids = '{}' or (v_rate is null and p_endpoint.failures = 0)) then
-        delete from queue.lane l where l.lane = p_endpoint.lane;    -- nothing special about it (any more)
+        delete from queue.lane l where l.lane = p_endpoint.lane;    -- it needs no row any more
         return v_ids;
     end if;
     update queue.lane l

@@ -1,11 +1,12 @@
--- queue.claim_webhooks(limit, lease, lease_ms, lanes, busy, per_lane): leases up to p_limit webhooks that are due; until
--- p_lease_ms from now nobody else gets them, and only the holder of the lease may write their outcome. p_endpoints and
--- p_busy: lanes in which this process has requests under way, and how many; it gets at most p_per_endpoint of a lane, those
--- included. Webhooks that are due but may not go now (their endpoint is paused or throttled, or p_per_endpoint are under way)
--- are set aside in their lane, where they stand in nobody's way. Half of p_limit is for lanes that have something due.
+-- queue.claim_webhooks(limit, lease, lease_ms, endpoints, busy, per_endpoint): leases up to p_limit webhooks that are due:
+-- until p_lease_ms from now no other worker gets them, and only the holder of the lease may write their outcome.
+-- p_endpoints and p_busy: endpoints to which this process has requests under way, and how many; it gets at most
+-- p_per_endpoint webhooks of an endpoint, those included. Webhooks that are due but may not be sent now (their endpoint is
+-- paused or throttled, or p_per_endpoint are under way) are set aside with their endpoint (queue.lane), so that later
+-- claims do not read them. Half of p_limit is for endpoints that have something due.
 -- Returns a row a webhook, in the order of penstock.webhooks.request.Delivery.
--- Locks: webhooks and lanes, skipped when another worker has them; rows of lanes are made in the order of their names.
--- Index: webhook_due, webhook_waiting, lane_next_at. Called by: the worker `deliver`.
+-- Locks: webhooks and rows of queue.lane, skipped when another worker has them; new rows of queue.lane are made in the
+-- order of their names. Index: webhook_due, webhook_waiting, lane_next_at. Called by: the worker `deliver`.
 do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
     if 'p_lanes' = any ((
         select proargnames from pg_proc where oid = to_regprocedure('queue.claim_webhooks(int, uuid, int, text[], int[], int)'))::text[])

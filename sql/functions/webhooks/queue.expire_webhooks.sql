@@ -1,6 +1,6 @@
--- queue.expire_webhooks(limit): gives up webhooks that have waited for a paused endpoint since they were due, an hour ago
--- or more (as long as SNS tries at most): up to p_limit a lane. Returns one row: exhausted, dead_lettered.
--- Locks: webhooks, skipped when somebody has them, then notices. Index: webhook_waiting. Called by: the worker `deliver`.
+-- queue.expire_webhooks(limit): gives up webhooks that have waited for a paused endpoint for an hour or more since they
+-- were due (as long as SNS tries at most): up to p_limit an endpoint. Returns one row: exhausted, dead_lettered.
+-- Locks: webhooks, skipped when locked, then notices. Index: webhook_waiting. Called by: the worker `deliver`.
 create or replace function queue.expire_webhooks(p_limit int) returns table (exhausted int, dead_lettered int)
 language plpgsql as $$
 #variable_conflict use_column

@@ -16,7 +16,7 @@ begin
         array_agg(b.body order by w.webhook_id) as bodies,
         array_agg(octet_length(b.body) + coalesce(octet_length(b.attributes::text), 0) order by w.webhook_id) as sizes,
         array_agg(b.attributes order by w.webhook_id) as attributes,
-        -- A FIFO queue takes them too: each in a group of its own, so that nobody waits for anybody.
+        -- A FIFO queue takes them too: each in a group of its own, so that none waits for another.
         array_agg(w.webhook_id::text order by w.webhook_id) as groups
     into v_dead
     from queue.webhook w join queue.notice n on n.notice_id = w.notice_id

@@ -1,10 +1,11 @@
--- queue.settle_webhooks(ids, leases, lanes, statuses, errors, delays_ms, healths): writes the outcomes of attempts, one
--- array element a webhook. Only the holder of a webhook's lease may: an outcome that comes after another
--- claim changes nothing. No error: delivered, and deleted. Else: again after delay_ms, or, when that is null, given up.
--- healths: 1 the endpoint answers, -1 it fails, 0 neither; see queue.record_endpoint_health. Delivered ones are recorded in the history.
--- Returns one row: how many were delivered, will be tried again, were given up (exhausted), went to a dead-letter queue,
--- and how many were not this worker's any more (lost).
--- Locks: notices, then webhooks, then lanes, each in order. Index: webhook_pkey, webhook_notice.
+-- queue.settle_webhooks(ids, leases, endpoints, statuses, errors, delays_ms, healths): writes the outcomes of attempts, one
+-- array element a webhook. Only the holder of a webhook's lease may: an outcome that comes after another worker has
+-- claimed the webhook changes nothing. Without an error the webhook was delivered, and is deleted and recorded in the
+-- history. Else it is retried after delay_ms, or, when that is null, given up.
+-- healths: 1 the endpoint answers, -1 it fails, 0 neither; see queue.record_endpoint_health.
+-- Returns one row: how many were delivered, will be retried, were given up (exhausted), went to a dead-letter queue,
+-- and how many belonged to another worker by then (lost).
+-- Locks: notices, then webhooks, then rows of queue.lane, each in order. Index: webhook_pkey, webhook_notice.
 -- Called by: the worker `deliver`.
 do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
     if 'p_lanes' = any ((
