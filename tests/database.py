@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import psycopg
 
-from penstock.migrations import migrate
+from penstock.postgres.migrations import migrate
 from penstock_web.local.account import Account
 from penstock_web.local.binaries import Source
 from penstock_web.local.pgbouncer import PgBouncer, running_pgbouncer

@@ -10,7 +10,7 @@ from typing import cast
 import psycopg
 import pytest
 
-from penstock.migrations import migrate
+from penstock.postgres.migrations import migrate
 from penstock_web.local.account import Account
 from penstock_web.local.binaries import Source
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres, start

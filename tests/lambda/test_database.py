@@ -14,11 +14,11 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from penstock.database import Database as Kept
-from penstock.database import LinkError
 from penstock.errors import InternalFailure, ServiceUnavailable
+from penstock.postgres.database import Database as Kept
+from penstock.postgres.database import LinkError
+from penstock.postgres.statements import Statement
 from penstock.settings import DRIVERS
-from penstock.statements import Statement
 from penstock_web.local.account import Account
 from penstock_web.local.pgbouncer import running_pgbouncer
 from penstock_web.local.postgres import running_postgres

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import psycopg
 import pytest
 
-from penstock.migrations import migrate
+from penstock.postgres.migrations import migrate
 from penstock_web.local.account import Account
 from penstock_web.local.pgbouncer import PgBouncer, running_pgbouncer
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres, start

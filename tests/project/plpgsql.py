@@ -22,7 +22,7 @@ from typing import Any, cast
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from penstock.migrations import MigrationError, migrate, read_functions, sql_directory
+from penstock.postgres.migrations import MigrationError, migrate, read_functions, sql_directory
 from penstock_web.local.account import Account
 from penstock_web.local.binaries import Source
 from penstock_web.local.postgres import running_postgres

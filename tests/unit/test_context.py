@@ -2,7 +2,7 @@
 
 import pytest
 
-from penstock.arn import is_queue_name, parse_queue_arn, queue_arn
+from penstock.aws.arn import is_queue_name, parse_queue_arn, queue_arn
 from penstock.context import Context, Environment, HttpRequest
 from penstock.errors import InvalidAddress, QueueDoesNotExist
 from penstock.settings import Settings

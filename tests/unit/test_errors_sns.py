@@ -3,8 +3,9 @@
 import botocore.session
 import pytest
 
-from penstock import errors, errors_sns
-from penstock.errors_sns import SNS_ERRORS
+from penstock import errors
+from penstock.sns import errors as errors_sns
+from penstock.sns.errors import SNS_ERRORS
 
 # Query code and status: the behaviour page's row "SNS".
 TABLE = [

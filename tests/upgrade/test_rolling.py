@@ -20,7 +20,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock.migrations import read_migrations, sql_directory
+from penstock.postgres.migrations import read_migrations, sql_directory
 from penstock_web.local.account import Account
 from penstock_web.local.pgbouncer import running_pgbouncer
 from penstock_web.local.postgres import Postgres, free_port, running_postgres

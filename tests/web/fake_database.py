@@ -6,7 +6,7 @@ from struct import unpack_from
 from typing import Any
 
 from penstock.effects import Row
-from penstock.statements import Statement
+from penstock.postgres.statements import Statement
 
 ECHO = Statement("test.echo", ("int4[]", "int4[]"))
 

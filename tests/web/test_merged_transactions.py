@@ -12,8 +12,8 @@ import httpx
 import pytest
 
 from penstock.effects import Row, Transact
-from penstock.statements import TRANSACT, Statement
-from penstock_web.batcher import Batcher
+from penstock.postgres.statements import TRANSACT, Statement
+from penstock_web.batching.batcher import Batcher
 from tests import without_tls
 from tests.database import TestServer
 from tests.web.clock import run, settle

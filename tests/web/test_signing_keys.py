@@ -19,13 +19,13 @@ import boto3
 import psycopg
 import pytest
 
-from penstock import statements
 from penstock.context import Context
 from penstock.effects import Sql
 from penstock.errors import InternalFailure
-from penstock.operations import signing_keys
-from penstock.operations.signing_keys import KEEP_SECONDS, signer
-from penstock.signing_sns import KeptKey, new_key
+from penstock.postgres import statements
+from penstock.sns import signing_keys
+from penstock.sns.signatures import KeptKey, new_key
+from penstock.sns.signing_keys import KEEP_SECONDS, signer
 from penstock_web.cli import main
 from tests import without_tls
 from tests.database import Database, end_sessions

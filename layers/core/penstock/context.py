@@ -13,14 +13,16 @@ from uuid import uuid4
 
 from msgspec import Struct, structs
 
-from .arn import is_account_id, queue_arn
+from penstock.aws.arn import is_account_id, queue_arn
+from penstock.sns.signatures import KeptKey
+
 from .errors import InvalidAddress, QueueDoesNotExist
-from .signing_sns import KeptKey
 from .trace_context import message_header
 
 if TYPE_CHECKING:
-    from .access import Access
-    from .receipt import Receipts
+    from penstock.access.authentication import Access
+
+    from .receipt_handle import Receipts
     from .settings import Settings
 
 
@@ -83,7 +85,7 @@ class Environment:
 def _access_of(settings: "Settings") -> "Access | None":
     if settings.queue_access == "off":
         return None
-    from .access import access_of  # noqa: PLC0415 - 15 ms, for those who want it
+    from penstock.access.authentication import access_of  # noqa: PLC0415 - 15 ms, for those who want it
 
     return access_of(settings)
 

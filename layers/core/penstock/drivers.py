@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from .calls import call_of
+from penstock.postgres.calls import call_of
+from penstock.postgres.statements import READY_QUEUES, Statement
+
 from .effects import Effect, Operation, Pause, Row, Sql, Wait, Wake
-from .statements import READY_QUEUES, Statement
 
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0

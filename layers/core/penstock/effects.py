@@ -22,7 +22,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from .statements import DELETE_MESSAGES, Statement
+from penstock.postgres.statements import DELETE_MESSAGES, Statement
 
 Row = tuple[Any, ...]
 

@@ -18,19 +18,20 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
+from penstock.access.sigv4 import query_pairs
+from penstock.aws.arn import is_account_id
+from penstock.aws.codec import json, query, query_json, rest_json, xml
+from penstock.aws.codec.protocol import Protocol, resource, spoken
+from penstock.scheduler.errors import UnknownOperationException
+from penstock.sns.errors import ValidationError, in_the_words_of_sns
+
 from .actions import BY_NAME, BY_ROUTE, BY_TARGET, PEEK, SERVICES, UNREAD, Action
-from .arn import is_account_id
 from .context import Context, Environment, HttpRequest, HttpResponse
 from .effects import Operation
 from .errors import AwsError, InvalidAction, MissingAction, MissingParameter, RequestEntityTooLarge
-from .errors_scheduler import UnknownOperationException
-from .errors_sns import ValidationError, in_the_words_of_sns
-from .signing_v4 import query_pairs
-from .wire import json, query, query_json, rest_json, xml
-from .wire.protocol import Protocol, resource, spoken
 
 if TYPE_CHECKING:
-    from .access import Guard
+    from penstock.access.authentication import Guard
 
 MAXIMUM_BODY_BYTES = 6 * 1_048_576  # a batch of 1 MiB with every character escaped as \uXXXX
 

@@ -8,13 +8,14 @@ from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from ..metrics import Depth
-from ..settings import Settings
-from ..statements import MEASURE_QUEUES
+from penstock.lambda_runtime.metrics import Depth
+from penstock.postgres.statements import MEASURE_QUEUES
+from penstock.settings import Settings
+
 from . import Counts
 
 if TYPE_CHECKING:
-    from ..drivers import Calls
+    from penstock.drivers import Calls
 
 LONGEST_RUN_SECONDS = 10.0
 QUEUES_A_PAGE = 100

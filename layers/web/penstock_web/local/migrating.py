@@ -9,14 +9,14 @@ from .account import LocalError
 if TYPE_CHECKING:
     import psycopg
 
-    from penstock.migrations import Applied
+    from penstock.postgres.migrations import Applied
 
 
 def migrate_or_explain(dsn: str, role: str | None) -> Applied:
     """Bring the database up to date. Raises LocalError for what its owner can put right."""
     import psycopg  # noqa: PLC0415 - not for `penstock --help`
 
-    from penstock.migrations import MigrationError, migrate  # noqa: PLC0415
+    from penstock.postgres.migrations import MigrationError, migrate  # noqa: PLC0415
 
     without_password(dsn)
     try:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from penstock.effects import Row, Rows, Sql, Take
-from penstock.statements import (
+from penstock.lambda_runtime.usage import added
+from penstock.postgres.statements import (
     DELETE_BY_ID,
     DELETE_MESSAGES,
     PUBLISH_EVENTS,
@@ -19,7 +20,6 @@ from penstock.statements import (
     TRANSACT,
     Statement,
 )
-from penstock.usage import added
 
 from .families import AGE_SECONDS, DATABASE_SECONDS
 from .memory import Memory
