@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock.migrations import migrate, sql_directory
+from penstock.postgres.migrations import migrate, sql_directory
 from tests.database import Database
 from tests.waiting import until
 

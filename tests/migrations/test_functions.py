@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psycopg
 
-from penstock.migrations import read_functions, sql_directory
+from penstock.postgres.migrations import read_functions, sql_directory
 from tests.database import Database
 
 FUNCTIONS = sql_directory() / "functions"

@@ -9,7 +9,7 @@ from typing import Any, LiteralString
 import psycopg
 import pytest
 
-from penstock.migrations import sql_directory
+from penstock.postgres.migrations import sql_directory
 from tests.database import Database
 
 PAGE = (Path(__file__).parents[2] / "docs/sql.md").read_text()

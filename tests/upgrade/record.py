@@ -15,7 +15,7 @@ from typing import Any
 
 import psycopg
 
-from penstock.migrations import migrate
+from penstock.postgres.migrations import migrate
 from tests.database import running_test_server
 from tests.upgrade import release
 

@@ -1,4 +1,4 @@
--- queue.body_facts(message): what filter policies compare, of a JSON object, as filter_facts.body_facts makes it: the
+-- queue.body_facts(message): what filter policies compare, of a JSON object, as sns/filter_policy/facts.py makes it: the
 -- values of each path, and with arrays of objects, or of arrays, the message itself; null for anything else, and for more
 -- than 32 arrays in each other. Called by: publish_event, dispatch_schedule.
 drop function if exists queue.facts_of(jsonb);

@@ -1,7 +1,7 @@
--- queue.policy_matches(policy, facts): whether a message with these facts (filter_facts.py) matches a compiled filter policy
--- (filter_policy.py): one of the policy's alternatives holds, and so each of its keys. Facts are null or empty where
--- nothing can match. Keys whose values stand in arrays of objects must also hold together, see keys_match_together.
--- Called by: fan_out, matching_bindings.
+-- queue.policy_matches(policy, facts): whether a message with these facts (sns/filter_policy/facts.py) matches a compiled
+-- filter policy (sns/filter_policy/compile.py): one of the policy's alternatives holds, and so each of its keys. Facts are
+-- null or empty where nothing can match. Keys whose values stand in arrays of objects must also hold together, see
+-- keys_match_together. Called by: fan_out, matching_bindings.
 create or replace function queue.policy_matches(p_policy jsonb, p_facts jsonb) returns boolean
 language plpgsql immutable parallel safe as $$
 declare

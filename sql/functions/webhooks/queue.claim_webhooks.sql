@@ -4,7 +4,7 @@
 -- p_per_endpoint webhooks of an endpoint, those included. Webhooks that are due but may not be sent now (their endpoint is
 -- paused or throttled, or p_per_endpoint are under way) are set aside with their endpoint (queue.lane), so that later
 -- claims do not read them. Half of p_limit is for endpoints that have something due.
--- Returns a row a webhook, in the order of penstock.webhooks.request.Delivery.
+-- Returns a row a webhook, in the order of penstock.delivery.webhooks.request.Delivery.
 -- Locks: webhooks and rows of queue.lane, skipped when another worker has them; new rows of queue.lane are made in the
 -- order of their names. Index: webhook_due, webhook_waiting, lane_next_at. Called by: the worker `deliver`.
 do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it

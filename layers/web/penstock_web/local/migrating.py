@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .account import LocalError
+from penstock_web.system_account import LocalError
 
 if TYPE_CHECKING:
     import psycopg
 
-    from penstock.migrations import Applied
+    from penstock.postgres.migrations import Applied
 
 
 def migrate_or_explain(dsn: str, role: str | None) -> Applied:
     """Bring the database up to date. Raises LocalError for what its owner can put right."""
     import psycopg  # noqa: PLC0415 - not for `penstock --help`
 
-    from penstock.migrations import MigrationError, migrate  # noqa: PLC0415
+    from penstock.postgres.migrations import MigrationError, migrate  # noqa: PLC0415
 
     without_password(dsn)
     try:
