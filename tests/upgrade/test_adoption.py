@@ -126,8 +126,8 @@ def test_the_old_release_changes_nothing_afterwards(old: Database, release: Path
         "put its text back and write a new migration instead\n"
     )
     assert (rows(old, RECORDS), schema_dump(old.api_dsn)) == before
-    addresses = {"DATABASE_URL": old.api_dsn, "PYTHONPATH": environment_of(release)["PYTHONPATH"]}
-    with running("--no-migrate", **addresses) as up:
+    old_code = environment_of(release)["PYTHONPATH"]
+    with running("--no-migrate", DATABASE_URL=old.api_dsn, PYTHONPATH=old_code) as up:
         assert b'"version":"0.1.0"' in answer(up, "/livez")
         with client(up) as sqs:
             url = sqs.get_queue_url(QueueName="kept")["QueueUrl"]
