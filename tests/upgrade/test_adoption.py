@@ -44,12 +44,20 @@ def migrate_as_old(release: Path, dsn: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.fixture
-def old(empty_database: Database, release: Path) -> Database:
+@pytest.fixture(scope="module")
+def template(postgres: TestServer, release: Path) -> Iterator[str]:
     """A database of release 0.0.1, with a message."""
-    migrate_as_old(release, empty_database.api_dsn)
-    send(empty_database)
-    return empty_database
+    with postgres.database(template="template0") as database:
+        migrate_as_old(release, database.api_dsn)
+        send(database)
+        yield database.name
+
+
+@pytest.fixture
+def old(postgres: TestServer, template: str) -> Iterator[Database]:
+    """A copy of it."""
+    with postgres.database(template=template) as database:
+        yield database
 
 
 def send(database: Database) -> None:
