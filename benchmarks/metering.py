@@ -8,8 +8,8 @@ from time import perf_counter, process_time
 from timeit import repeat
 
 from penstock.effects import Row, Rows, Take
+from penstock.postgres.statements import DELETE_MESSAGES, RECEIVE_MESSAGES, SEND_MESSAGES
 from penstock.settings import Settings
-from penstock.statements import DELETE_MESSAGES, RECEIVE_MESSAGES, SEND_MESSAGES
 from penstock_web.metrics.meter import Meter
 from penstock_web.metrics.page import texts
 

@@ -7,8 +7,8 @@ import argparse
 from collections.abc import Sequence
 
 from benchmarks.signatures import cost_us
-from penstock.notification import Letterhead, notification
-from penstock.signing_sns import Signer, new_key
+from penstock.sns.notification import Letterhead, notification
+from penstock.sns.signatures import Signer, new_key
 
 TOPIC = "arn:aws:sns:us-east-1:000000000000:orders"
 MESSAGE_ID = "22b80b92-fdea-4c2c-8f9d-bdfb0c7bf324"

@@ -25,8 +25,8 @@ from statistics import median
 
 import psycopg
 
-from penstock.migrations import migrate
-from penstock_web.local.account import Account
+from penstock.postgres.migrations import migrate
+from penstock_web.system_account import Account
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres
 from penstock_web.local.state import ephemeral_state
 from tests.jobs import history_generator, oracle

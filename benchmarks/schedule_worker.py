@@ -4,13 +4,12 @@ import asyncio
 import sys
 from typing import Any
 
-from penstock.effects import Row
+from penstock.effects import Row, Statement
 from penstock.settings import Settings
-from penstock.statements import Statement
-from penstock_web.hub import Hub
-from penstock_web.listener import listen
+from penstock_web.background import FiringWorker
+from penstock_web.database.listener import listen
+from penstock_web.long_poll.dispatcher import Hub
 from penstock_web.metrics.meter import Meter
-from penstock_web.workers import FiringWorker
 
 
 async def main(dsn: str) -> None:

@@ -12,8 +12,8 @@ from botocore.auth import SigV4Auth, SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from penstock.context import HttpRequest
-from penstock.signing_v4 import parse, verify
+from penstock.access.sigv4 import parse, verify
+from penstock.http import HttpRequest
 
 URL = "http://queues.example:9324"
 KEY_ID, SECRET = "PSTKAAAAAAAAAAAAAAAA", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"

@@ -1,5 +1,5 @@
 """Every action, for requests that name theirs only in the body or the query string (Query protocol, SNS)."""
 
-from penstock.lambda_handler import gateway_handler
+from penstock.lambda_runtime.handler import gateway_handler
 
 handler = gateway_handler()

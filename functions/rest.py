@@ -1,5 +1,5 @@
 """The native REST API, below /v1."""
 
-from penstock_web.rest import rest_handler
+from penstock_web.native.application import rest_handler
 
 handler = rest_handler()

@@ -12,7 +12,7 @@ from itertools import cycle
 from random import Random
 from urllib.parse import quote
 
-from penstock.receipt import Receipts
+from penstock.receipt_handle import Receipts
 
 Forge = Callable[[Random, list[str], list[str]], str]
 

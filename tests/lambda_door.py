@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 
 from infra.local_lambda.events import Event, EventForm, Request, Response, event_of, response_of
 from penstock.actions import BY_ROUTE, BY_TARGET
-from penstock.wire.protocol import resource
+from penstock.aws.codec.protocol import resource
 
 ROOT = Path(__file__).resolve().parents[1]
 FUNCTIONS = ROOT / "functions"

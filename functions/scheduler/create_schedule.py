@@ -1,5 +1,5 @@
 """EventBridge Scheduler CreateSchedule."""
 
-from penstock.lambda_handler import lambda_handler
+from penstock.lambda_runtime.handler import lambda_handler
 
 handler = lambda_handler("scheduler", "CreateSchedule")

@@ -1,5 +1,5 @@
 """EventBridge Scheduler ListSchedules."""
 
-from penstock.lambda_handler import lambda_handler
+from penstock.lambda_runtime.handler import lambda_handler
 
 handler = lambda_handler("scheduler", "ListSchedules")

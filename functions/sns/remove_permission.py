@@ -1,5 +1,5 @@
 """SNS RemovePermission."""
 
-from penstock.lambda_handler import lambda_handler
+from penstock.lambda_runtime.handler import lambda_handler
 
 handler = lambda_handler("sns", "RemovePermission")

@@ -1,7 +1,7 @@
 """HTTP requests as the events that AWS makes of them, and answers of functions as the HTTP that AWS makes of those.
 
 Sources: the payload pages of the API Gateway and Lambda developer guides and of the Application Load Balancer guide,
-which are named in `penstock.lambda_events`.
+which are named in `penstock.lambda_runtime.events`.
 """
 
 from __future__ import annotations

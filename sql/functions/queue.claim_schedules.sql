@@ -1,7 +1,7 @@
 -- queue.claim_schedules(limit): locks up to p_limit schedules that are due, until the caller's transaction ends: it
 -- computes what fires, calls fire_schedules and commits. Whoever else claims passes them over. If the caller goes away,
 -- the transaction ends after 10 seconds, and nothing has happened.
--- Returns a row a schedule, in the order of penstock.schedules.firing.Due; now is the database's time, the only one that
+-- Returns a row a schedule, in the order of penstock.scheduler.firing.plan.Due; now is the database's time, the only one that
 -- counts; topic: the ARN, when the target is a topic of SNS, whose messages are signed before they are sent.
 -- Locks: the schedules, skipped when another worker has them. Further locks are waited for 250 ms (FIFO groups).
 -- Index: schedule_due. Called by: the worker `fire`.

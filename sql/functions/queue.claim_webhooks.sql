@@ -3,7 +3,7 @@
 -- p_busy: lanes in which this process has requests under way, and how many; it gets at most p_per_lane of a lane, those
 -- included. Webhooks that are due but may not go now (their endpoint is paused or throttled, or p_per_lane are under way)
 -- are set aside in their lane, where they stand in nobody's way. Half of p_limit is for lanes that have something due.
--- Returns a row a webhook, in the order of penstock.webhooks.request.Delivery.
+-- Returns a row a webhook, in the order of penstock.delivery.webhooks.request.Delivery.
 -- Locks: webhooks and lanes, skipped when another worker has them; rows of lanes are made in the order of their names.
 -- Index: webhook_due, webhook_waiting, lane_next_at. Called by: the worker `deliver`.
 create or replace function queue.claim_webhooks(

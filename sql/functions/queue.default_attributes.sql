@@ -1,4 +1,4 @@
--- queue.default_attributes(fifo): attributes of a queue that is created without any, as in penstock/attributes.py (a
+-- queue.default_attributes(fifo): attributes of a queue that is created without any, as in penstock/sqs/attributes.py (a
 -- test keeps the two equal). Called by: queue.create.
 create or replace function queue.default_attributes(p_fifo boolean) returns jsonb
 language sql immutable

@@ -1,5 +1,5 @@
 -- All tables of Penstock, by subject. It makes exactly what the 20 migrations of release 0.0.1 made, down to the order of
--- the columns; a database that has these is given this file's record instead (penstock/adoption.py). What changes from
+-- the columns; a database that has these is given this file's record instead (penstock/postgres/adoption.py). What changes from
 -- now on comes in a migration of its own. Why the tables look like this: docs/how_it_works.md.
 --
 --   queues · standard queues · fair queues · FIFO queues · limits · dead letters · history and archive

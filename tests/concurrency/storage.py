@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from penstock import statements
+from penstock.postgres import statements
 from tests.concurrency.ledger import Findings, Ledger
 from tests.sql import calls
 from tests.sql.calls import Connection, Counts, Delivery, Entry

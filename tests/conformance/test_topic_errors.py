@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from botocore.exceptions import ClientError
 
-from penstock.errors_sns import SNS_ERRORS
+from penstock.sns.errors import SNS_ERRORS
 from tests import without_tls
 from tests.conformance.scenario import Refusal, read_refusal
 from tests.conformance.topics import Sns

@@ -14,9 +14,10 @@ from types import SimpleNamespace
 import psycopg
 import pytest
 
-from penstock import drivers, scheduled
+from penstock import drivers
 from penstock.errors import InternalFailure
-from penstock.execution import ExecutionEnvironment
+from penstock.lambda_runtime import scheduled
+from penstock.lambda_runtime.environment import ExecutionEnvironment
 from penstock.settings import DRIVERS, Settings
 from tests.database import Database, end_sessions
 from tests.lambda_calls import QUEUE_URL, call, invoke, json_request

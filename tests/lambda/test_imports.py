@@ -66,18 +66,23 @@ def test_a_function_of_an_action_has_no_other_operations(modules: dict[str, set[
     own = {name: found for name, found in modules.items() if name.startswith(f"{service}.")}
     assert own
     for name, found in own.items():
-        assert not {"xml.etree.ElementTree", "penstock.access"} & found, name
+        assert not {"xml.etree.ElementTree", "penstock.access.authentication"} & found, name
         if service == "sqs":
-            others = ("penstock.operations.sub", "penstock.operations.pub", "penstock.operations.topic")
+            others = ("penstock.sns.subscriptions", "penstock.sns.publish", "penstock.sns.topics")
             assert not [
-                m for m in found if m.startswith(("penstock.schedules", "penstock.filter", *others))
+                m
+                for m in found
+                if m.startswith(("penstock.scheduler.expressions", "penstock.sns.filter_policy", *others))
             ], name
         if service == "sns":
-            assert not [m for m in found if m.startswith("penstock.schedules")], name
+            assert not [m for m in found if m.startswith("penstock.scheduler.expressions")], name
 
 
 def test_the_gateway_has_every_operation(modules: dict[str, set[str]]) -> None:
-    own = {m for found in modules.values() for m in found if m.startswith("penstock.operations.")}
+    services = ("sqs.", "sns.", "scheduler.")
+    actions = [found for name, found in modules.items() if name.startswith(services)]
+    own = {m for found in actions for m in found if m.startswith(tuple(f"penstock.{s}" for s in services))}
+    assert own
     assert own <= modules["gateway"]
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from penstock.metrics import Depth, Metrics, Value
-from penstock.usage import QueueUsage
+from penstock.lambda_runtime.metrics import Metrics, Value
+from penstock.lambda_runtime.usage import QueueUsage
 from penstock.workers import collect
+from penstock.workers.collect import Depth
 from tests.lambda_calls import QUEUE_URL, call, invoke, json_request
 from tests.lambda_door import Functions
 
@@ -94,7 +95,7 @@ def test_a_run_that_is_cut_short_goes_on(
     functions: Functions, database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Pages of two, and a clock that ends the run after each: three runs for five queues, none twice."""
-    from penstock.database import Database
+    from penstock.postgres.database import Database
 
     for number in range(5):
         call(functions, "CreateQueue", QueueName=f"q{number}")

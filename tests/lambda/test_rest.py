@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 # Here and not first in a thread of the server: pydantic parses source, which Python 3.11 cannot do in two threads.
-import penstock_web.rest  # noqa: F401
+import penstock_web.native.application  # noqa: F401
 from infra.local_lambda.events import EVENT_FORMS, Request, event_of, response_of
 from tests import without_tls
 from tests.database import Database

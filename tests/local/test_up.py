@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from penstock.migrations import read_migrations, sql_directory
+from penstock.postgres.migrations import read_migrations, sql_directory
 from penstock_web.local.postgres import free_port
 from penstock_web.local.state import ephemeral_state
 from tests.database import Database, place

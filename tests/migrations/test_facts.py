@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock.migrations import migrate
+from penstock.postgres.migrations import migrate
 from tests.database import Database
 from tests.upgrade.release import some_migrations, unpack
 from tests.waiting import until

@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from penstock.migrations import RELEASE, ROLE_SETTINGS, MigrationError, migrate
+from penstock.postgres.migrations import RELEASE, ROLE_SETTINGS, MigrationError, migrate
 from tests.database import Database, TestServer
 from tests.waiting import until
 
@@ -121,11 +121,11 @@ def test_functions_are_replaced_by_those_of_a_newer_release_alone(
     replaced: bool,
 ) -> None:
     """Also when both releases have the same migrations."""
-    monkeypatch.setattr("penstock.migrations.RELEASE", first)
+    monkeypatch.setattr("penstock.postgres.migrations.RELEASE", first)
     migrate(empty_database.api_dsn, directory)
     two = FUNCTIONS["queue.b.sql"].replace("1", "2")
     write(directory / "functions", {"queue.b.sql": two})
-    monkeypatch.setattr("penstock.migrations.RELEASE", then)
+    monkeypatch.setattr("penstock.postgres.migrations.RELEASE", then)
     second = migrate(empty_database.api_dsn, directory)
     said = (
         ""
@@ -178,8 +178,8 @@ def test_a_second_runner_waits_for_the_first(empty_database: Database, directory
 def test_a_lock_that_never_comes_is_an_error_and_nothing_is_applied(
     empty_database: Database, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("penstock.migrations._LOCK_TIMEOUT_MS", 10)
-    monkeypatch.setattr("penstock.migrations._LOCK_ATTEMPTS", 2)
+    monkeypatch.setattr("penstock.postgres.migrations._LOCK_TIMEOUT_MS", 10)
+    monkeypatch.setattr("penstock.postgres.migrations._LOCK_ATTEMPTS", 2)
     migrate(empty_database.api_dsn, directory)
     write(directory / "migrations", {"0003_slow.sql": "alter table queue.first add column name text;"})
     with psycopg.connect(empty_database.dsn) as blocker:

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 from botocore.config import Config
 
-from penstock.migrations import migrate
+from penstock.postgres.migrations import migrate
 from penstock.settings import Settings
 from penstock_web.keys import KeyRing
 from tests.database import Database, TestServer

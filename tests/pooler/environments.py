@@ -24,9 +24,9 @@ from itertools import count
 from typing import Any
 
 from infra.local_lambda.events import event_of
-from penstock.execution import ExecutionEnvironment
-from penstock.lambda_handler import Handler
-from penstock.link_psycopg import connect
+from penstock.lambda_runtime.environment import ExecutionEnvironment
+from penstock.lambda_runtime.handler import Handler
+from penstock.postgres.psycopg_link import connect
 from tests.concurrency.crash import HIDDEN_SECONDS, drain
 from tests.concurrency.ledger import Ledger
 from tests.lambda_calls import json_request

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 from msgspec.structs import fields
 
+from penstock.access.authorization import ARN_MEMBERS, RULES, TOPIC_MEMBERS, invoked, queues_of
 from penstock.actions import ACTIONS, Action
-from penstock.authorization import ARN_MEMBERS, RULES, TOPIC_MEMBERS, invoked, queues_of
 
 MEMBERS = {"queue_url", "queue_owner_aws_account_id", "task_handle", *ARN_MEMBERS, *TOPIC_MEMBERS}
 

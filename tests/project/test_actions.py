@@ -14,8 +14,8 @@ import yaml
 from infra.local_lambda.balancer import CloudFormationLoader, read_balancer
 from infra.local_lambda.values import Values, expanded
 from penstock.actions import ACTIONS, BY_ROUTE, Later
-from penstock.lambda_handler import Handler
-from penstock.scheduled import LONGEST_INVOCATION_SECONDS
+from penstock.lambda_runtime.handler import Handler
+from penstock.lambda_runtime.scheduled import LONGEST_INVOCATION_SECONDS
 from tests.lambda_door import FUNCTIONS, file_name, load_handler
 
 TEMPLATE = FUNCTIONS.parent / "template.yaml"

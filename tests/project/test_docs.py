@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock import errors, errors_sns
+from penstock import errors
+from penstock.sns import errors as errors_sns
 
 ROOT = Path(__file__).parents[2]
 

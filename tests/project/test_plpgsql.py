@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.migrations import sql_directory
+from penstock.postgres.migrations import sql_directory
 from tests.database import Database
 from tests.project.plpgsql import check_files, check_server
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from msgspec.structs import fields
 
-from penstock import errors_scheduler
 from penstock.actions import ACTIONS
-from penstock.errors_scheduler import COMMON, SchedulerError
-from penstock_web.native.schedule_documents import NewSchedule, ShownSchedule
-from penstock_web.native.schedules import router
+from penstock.scheduler import errors as errors_scheduler
+from penstock.scheduler.errors import COMMON, SchedulerError
+from penstock_web.native.schedules.documents import NewSchedule, ShownSchedule
+from penstock_web.native.schedules.routes import router
 
 PAGE = (Path(__file__).parents[2] / "docs/schedules.md").read_text()
 REST, _, AWS = PAGE.partition("\n## REST API\n")[2].partition("\n## EventBridge Scheduler\n")

@@ -55,7 +55,7 @@ def test_the_wheel_holds_every_file(installed: Path) -> None:
 def test_what_is_installed_finds_its_own_files(installed: Path) -> None:
     """Not those of a checkout beside it: the wheel is first on the path here."""
     code = (
-        "from penstock import migrations; from penstock_web.local import pgbouncer\n"
+        "from penstock.postgres import migrations; from penstock_web.local import pgbouncer\n"
         "print(migrations.sql_directory(), *(pgbouncer._beside(n) for n in ('auth_query.sql', 'pgbouncer.ini.tmpl')))"
     )
     done = subprocess.run(

@@ -9,8 +9,8 @@ from typing import Any, LiteralString
 
 import psycopg
 
-from penstock import pgarray, statements
-from penstock.statements import Statement
+from penstock.effects import Statement
+from penstock.postgres import binary_array, statements
 
 ACCOUNT, REGION, GROUP = "000000000000", "us-east-1", "default"
 Connection = psycopg.Connection[Any]
@@ -31,7 +31,7 @@ def call(db: Connection, statement: Statement, *arguments: Any) -> list[tuple[An
     """The rows of one call."""
     typed = zip(statement.types, arguments, strict=True)
     values = [
-        pgarray.encode(kind, value)
+        binary_array.encode(kind, value)
         if kind.endswith("[]")
         else json.dumps(value)
         if kind == "jsonb" and value is not None

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from penstock import statements
+from penstock.postgres import statements
 from tests.schedules.conftest import Fire
 from tests.schedules.rows import (
     ACCOUNT,

@@ -9,9 +9,9 @@ from datetime import timedelta
 import psycopg
 import pytest
 
+from penstock.observer import Observer
 from penstock.settings import Settings
 from penstock.workers.fire import Firer
-from penstock.workers.observer import Observer
 from tests.database import Database
 from tests.schedules.rows import Hour, pass_time, put
 from tests.sql.calls import Connection

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import pytest
 
-from penstock import statements
+from penstock.postgres import statements
 from tests.schedules.conftest import Fire
 from tests.schedules.rows import ACCOUNT, REGION, Hour, call, pass_time, put, read, runs, value
 from tests.signed_messages import verify

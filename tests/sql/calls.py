@@ -13,9 +13,9 @@ from typing import Any, Literal, NamedTuple
 
 import psycopg
 
-from penstock import pgarray, statements
-from penstock.operations.sending import Stored
-from penstock.statements import Statement
+from penstock.effects import Statement
+from penstock.postgres import binary_array, statements
+from penstock.sqs.send import Stored
 
 ACCOUNT, REGION = "000000000000", "us-east-1"
 Connection = psycopg.Connection[Any]
@@ -69,7 +69,7 @@ def arn_of(name: str) -> str:
 def call(connection: Connection, statement: Statement, *arguments: object) -> list[tuple[Any, ...]]:
     """The rows of one function; lists become arrays as the service writes them."""
     values = [
-        pgarray.encode(kind, value) if kind.endswith("[]") and isinstance(value, list) else value
+        binary_array.encode(kind, value) if kind.endswith("[]") and isinstance(value, list) else value
         for kind, value in zip(statement.types, arguments, strict=True)
     ]
     with psycopg.RawCursor(connection) as cursor:

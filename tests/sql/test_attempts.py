@@ -5,7 +5,7 @@ What a retry gets is in tests/conformance/test_receive_attempts.py.
 
 from __future__ import annotations
 
-from penstock import statements
+from penstock.postgres import statements
 from tests.sql.background import Background
 from tests.sql.calls import (
     Connection,

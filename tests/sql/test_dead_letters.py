@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from penstock import statements
+from penstock.postgres import statements
 from tests.sql.calls import (
     Connection,
     Counts,

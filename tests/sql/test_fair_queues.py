@@ -11,7 +11,7 @@ from collections import Counter
 
 import pytest
 
-from penstock import statements
+from penstock.postgres import statements
 from tests.sql.background import Background
 from tests.sql.calls import (
     Connection,

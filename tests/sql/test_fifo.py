@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock import statements
+from penstock.postgres import statements
 from tests.sql.calls import (
     Connection,
     Counts,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock import statements
+from penstock.postgres import statements
 from tests.sql.calls import (
     Connection,
     Counts,

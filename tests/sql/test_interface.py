@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from penstock import statements
+from penstock.postgres import statements
 from tests.sql.calls import Connection, Counts, arn_of, call, counts, send, value
 
 

@@ -6,8 +6,8 @@ from itertools import count
 
 import pytest
 
-from penstock import statements
-from penstock.link_psycopg import Calls
+from penstock.postgres import statements
+from penstock.postgres.psycopg_link import Calls
 from penstock.settings import Settings
 from penstock.workers import maintain
 from tests.sql.background import Background

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock import statements
+from penstock.postgres import statements
 from tests.sql.background import Background
 from tests.sql.calls import (
     Connection,

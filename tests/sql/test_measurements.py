@@ -7,9 +7,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock.link_psycopg import Calls
+from penstock.postgres.psycopg_link import Calls
+from penstock.postgres.statements import GONE_QUEUES, READ_INSTALLATION, READ_MEASUREMENTS
 from penstock.settings import Settings
-from penstock.statements import GONE_QUEUES, READ_INSTALLATION, READ_MEASUREMENTS
 from penstock.workers import measure
 from tests.database import Database
 from tests.sql.calls import Connection, arn_of, call, create, queue_id, receive, redrive, send, value

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from penstock import statements
+from penstock.postgres import statements
 from tests.sql.calls import (
     Connection,
     call,

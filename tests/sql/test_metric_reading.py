@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock import statements
+from penstock.postgres import statements
 from tests.database import Database, TestServer
 from tests.metric_rows import add_forecast, add_latency, add_run, add_window, nearest_rank, new_queue
 from tests.sql.calls import ACCOUNT, REGION, Connection, call

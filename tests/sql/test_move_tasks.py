@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 
-from penstock import statements
+from penstock.postgres import statements
 from tests.sql.background import Background
 from tests.sql.calls import (
     Connection,

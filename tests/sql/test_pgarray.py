@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock import pgarray
+from penstock.postgres import binary_array
 from tests.database import TestServer
 from tests.sql.calls import Connection
 
@@ -44,18 +44,18 @@ def test_an_array_arrives_as_it_was_given(connection: Connection, kind: str, sha
     values = SHAPES[shape](ELEMENTS[kind])
     cursor = connection.execute(
         f"select %s::text[]::{kind} = %s::{kind}",
-        [[as_text(value) for value in values], pgarray.encode(kind, values)],
+        [[as_text(value) for value in values], binary_array.encode(kind, values)],
     )
     assert cursor.fetchone() == (True,)
 
 
 @pytest.mark.parametrize("kind", ELEMENTS)
 def test_nothing_but_nulls_is_null(kind: str) -> None:
-    assert pgarray.encode(kind, [None, None]) is None
+    assert binary_array.encode(kind, [None, None]) is None
 
 
 def test_bytes_of_a_text_are_its_utf8() -> None:
-    assert pgarray.encode("text[]", ["ä", b"b"]) == pgarray.encode("text[]", ["ä".encode(), "b"])
+    assert binary_array.encode("text[]", ["ä", b"b"]) == binary_array.encode("text[]", ["ä".encode(), "b"])
 
 
 def as_text(value: Any) -> str | None:

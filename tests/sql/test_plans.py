@@ -11,7 +11,7 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
-from penstock.statements import RECEIVE_ATTEMPT
+from penstock.postgres.statements import RECEIVE_ATTEMPT
 from tests.database import Database
 from tests.sql.calls import (
     Connection,

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.errors_sns import InvalidParameter
-from penstock.filter_facts import attribute_facts, body_facts
-from penstock.filter_policy import compile_policy
-from penstock.filter_values import lowered
-from penstock.messages.sqs import MessageAttributeValue
+from penstock.sns.errors import InvalidParameter
+from penstock.sns.filter_policy.compile import compile_policy
+from penstock.sns.filter_policy.facts import attribute_facts, body_facts
+from penstock.sns.filter_policy.values import lowered
+from penstock.sqs.types import MessageAttributeValue
 from tests import filter_oracle
 from tests import filter_strategies as strategies
 from tests.filter_examples import Attributes, Case, cases

@@ -7,7 +7,7 @@ import uuid
 import psycopg
 import pytest
 
-from penstock import statements
+from penstock.postgres import statements
 from tests.sql.calls import Connection, Counts, bodies, call, counts, create, receive
 
 TOPIC = "arn:aws:sns:us-east-1:000000000000:t"

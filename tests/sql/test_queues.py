@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from penstock import attributes, statements
+from penstock.postgres import statements
 from penstock.settings import Settings
+from penstock.sqs import attributes
 from tests.sql.calls import ACCOUNT, REGION, Connection, arn_of, call, create, send, value
 from tests.sql.conftest import Connect
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from penstock import statements
+from penstock.postgres import statements
 from tests.sql.calls import (
     Connection,
     Counts,

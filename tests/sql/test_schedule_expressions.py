@@ -1,4 +1,4 @@
-"""queue.parse_schedule, next_fires and preview_schedule: against the tables of edges, and against penstock.schedules.
+"""queue.parse_schedule, next_fires and preview_schedule: against tables of edges and penstock.scheduler.expressions.
 
 The two were written apart, in plpgsql and in Python: each is the judge of the other.
 """
@@ -12,7 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.schedules.expression import Expression, ScheduleInvalid, occurrences, parse, parse_aws
+from penstock.scheduler.expressions.expression import (
+    Expression,
+    ScheduleInvalid,
+    occurrences,
+    parse,
+    parse_aws,
+)
 from tests.sql.calls import Connection, value
 from tests.unit.schedules.edges import AWS_DAYS, CALENDAR, CLOCKS, RATES
 from tests.unit.schedules.minute_walk import ZONES

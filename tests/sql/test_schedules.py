@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock import statements
+from penstock.postgres import statements
 from tests.schedules.rows import ACCOUNT, GROUP, HOURLY, REGION, Hour, call, now, put, read, value
 from tests.sql.calls import Connection
 from tests.sql.conftest import Connect

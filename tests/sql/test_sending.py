@@ -7,7 +7,7 @@ import json
 import psycopg
 import pytest
 
-from penstock import statements
+from penstock.postgres import statements
 from tests.sql.calls import (
     Connection,
     Counts,

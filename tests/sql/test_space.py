@@ -6,7 +6,7 @@ import secrets
 
 import pytest
 
-from penstock import statements
+from penstock.postgres import statements
 from tests.sql.calls import Connection, bodies, call, create, queue_id, receive, rows_of, send, value
 from tests.sql.conftest import Connect
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock import statements
+from penstock.postgres import statements
 from tests.sql.calls import (
     Connection,
     arn_of,

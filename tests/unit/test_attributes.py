@@ -5,10 +5,10 @@ import json
 import botocore.session
 import pytest
 
-from penstock import attributes
-from penstock.attributes import check_queue_attributes
 from penstock.errors import AwsError, InvalidAttributeName, InvalidAttributeValue, InvalidParameterValue
 from penstock.settings import Settings
+from penstock.sqs import attributes
+from penstock.sqs.attributes import check_queue_attributes
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:dead"
 POLICY = json.dumps({"deadLetterTargetArn": ARN, "maxReceiveCount": 3})

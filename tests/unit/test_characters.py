@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock import characters, errors
-from penstock.messages.sqs import MessageAttributeValue
+from penstock import errors
+from penstock.sqs import validation
+from penstock.sqs.types import MessageAttributeValue
 
 
 def allowed(character: str) -> bool:
@@ -37,16 +38,16 @@ EDGES = (
 def test_edges_of_the_character_set(character: str) -> None:
     body = f"a{character}b"
     if allowed(character):
-        assert characters.check_message_body(body) == body.encode()
+        assert validation.check_message_body(body) == body.encode()
     else:
         with pytest.raises(errors.InvalidMessageContents):
-            characters.check_message_body(body)
+            validation.check_message_body(body)
 
 
 @given(st.text(st.characters(exclude_categories=[]) | st.sampled_from("\n\t\r\x01\ufffe"), min_size=1))
 def test_any_body(body: str) -> None:
     try:
-        data = characters.check_message_body(body)
+        data = validation.check_message_body(body)
     except errors.InvalidMessageContents:
         assert not all(map(allowed, body))
     else:
@@ -56,7 +57,7 @@ def test_any_body(body: str) -> None:
 
 def test_the_text_about_a_refused_character() -> None:
     with pytest.raises(errors.InvalidMessageContents) as caught:
-        characters.check_message_body("a\x07")
+        validation.check_message_body("a\x07")
     assert caught.value.message == (
         "Invalid binary character '#x7' was found in the message body, the set of allowed characters is "
         "#x9 | #xA | #xD | [#x20-#xD7FF] | [#xE000-#xFFFD] | [#x10000-#x10FFFF]."
@@ -65,21 +66,21 @@ def test_the_text_about_a_refused_character() -> None:
 
 def test_an_empty_body_is_a_missing_parameter() -> None:
     with pytest.raises(errors.MissingParameter) as caught:
-        characters.check_message_body("")
+        validation.check_message_body("")
     assert caught.value.message == "The request must contain the parameter MessageBody."
 
 
 def test_sizes_of_messages_and_batches() -> None:
-    characters.check_message_size(1_048_576)
-    characters.check_message_size(1_024, 1_024)
-    characters.check_batch_size(1_048_576)
+    validation.check_message_size(1_048_576)
+    validation.check_message_size(1_024, 1_024)
+    validation.check_batch_size(1_048_576)
     with pytest.raises(errors.InvalidParameterValue) as caught:
-        characters.check_message_size(1_025, 1_024)
+        validation.check_message_size(1_025, 1_024)
     assert caught.value.message == (
         "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes."
     )
     with pytest.raises(errors.BatchRequestTooLong) as too_long:
-        characters.check_batch_size(1_048_577)
+        validation.check_batch_size(1_048_577)
     assert too_long.value.message == (
         "Batch requests cannot be longer than 1048576 bytes. You have sent 1048577 bytes."
     )
@@ -88,7 +89,7 @@ def test_sizes_of_messages_and_batches() -> None:
 # --- attributes ------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["a", "A-b_c.9", "x" * 256, "a.b.c", "awsome", "amazonian", "-", "AW.S"])
 def test_names_of_attributes(name: str) -> None:
-    characters.check_message_attributes({name: text("v")})
+    validation.check_message_attributes({name: text("v")})
 
 
 @pytest.mark.parametrize(
@@ -112,12 +113,12 @@ def test_names_of_attributes(name: str) -> None:
 )
 def test_names_that_are_no_attribute_names(name: str) -> None:
     with pytest.raises(errors.InvalidParameterValue):
-        characters.check_message_attributes({name: text("v")})
+        validation.check_message_attributes({name: text("v")})
 
 
 @pytest.mark.parametrize("data_type", ["String", "String.custom", "String.ä b", "String." + "x" * 249])
 def test_types_of_attributes(data_type: str) -> None:
-    characters.check_message_attributes({"a": text("v", data_type)})
+    validation.check_message_attributes({"a": text("v", data_type)})
 
 
 @pytest.mark.parametrize(
@@ -136,7 +137,7 @@ def test_types_of_attributes(data_type: str) -> None:
 )
 def test_types_that_are_none(data_type: str) -> None:
     with pytest.raises(errors.InvalidParameterValue):
-        characters.check_message_attributes({"a": text("v", data_type)})
+        validation.check_message_attributes({"a": text("v", data_type)})
 
 
 @pytest.mark.parametrize(
@@ -157,7 +158,7 @@ def test_types_that_are_none(data_type: str) -> None:
     ],
 )
 def test_numbers(number: str) -> None:
-    characters.check_message_attributes({"a": text(number, "Number"), "b": text(number, "Number.int")})
+    validation.check_message_attributes({"a": text(number, "Number"), "b": text(number, "Number.int")})
 
 
 @pytest.mark.parametrize(
@@ -183,7 +184,7 @@ def test_numbers(number: str) -> None:
 )
 def test_texts_that_are_no_numbers(number: str) -> None:
     with pytest.raises(errors.InvalidParameterValue):
-        characters.check_message_attributes({"a": text(number, "Number")})
+        validation.check_message_attributes({"a": text(number, "Number")})
 
 
 @pytest.mark.parametrize(
@@ -215,20 +216,20 @@ def test_texts_that_are_no_numbers(number: str) -> None:
 )
 def test_values_that_are_refused(value: MessageAttributeValue, error: type[errors.AwsError]) -> None:
     with pytest.raises(error):
-        characters.check_message_attributes({"a": value})
+        validation.check_message_attributes({"a": value})
 
 
 def test_binary_values() -> None:
     value = base64.b64encode(b"\x00\xff").decode()
-    characters.check_message_attributes(
+    validation.check_message_attributes(
         {"a": MessageAttributeValue(data_type="Binary.x", binary_value=value)}
     )
 
 
 def test_ten_attributes_and_no_more() -> None:
-    characters.check_message_attributes({f"a{n}": text("v") for n in range(10)})
+    validation.check_message_attributes({f"a{n}": text("v") for n in range(10)})
     with pytest.raises(errors.InvalidParameterValue) as caught:
-        characters.check_message_attributes({f"a{n}": text("v") for n in range(11)})
+        validation.check_message_attributes({f"a{n}": text("v") for n in range(11)})
     assert caught.value.message == "Number of message attributes [11] exceeds the allowed maximum [10]."
 
 
@@ -247,12 +248,12 @@ def test_texts_about_attributes_as_aws_answered_them() -> None:
     ]
     for value, message in expected:
         with pytest.raises(errors.InvalidParameterValue) as caught:
-            characters.check_message_attributes({"piyo": value})
+            validation.check_message_attributes({"piyo": value})
         assert caught.value.message == message
 
 
 def test_the_only_system_attribute_is_the_trace_header() -> None:
-    characters.check_system_attributes({"AWSTraceHeader": text("Root=1")})
+    validation.check_system_attributes({"AWSTraceHeader": text("Root=1")})
     for name, value in (
         ("AWSTraceHeader", text("1", "Number")),
         ("AWSTraceHeader", text("")),
@@ -261,7 +262,7 @@ def test_the_only_system_attribute_is_the_trace_header() -> None:
         ("awstraceheader", text("x")),
     ):
         with pytest.raises(errors.InvalidParameterValue):
-            characters.check_system_attributes({name: value})
+            validation.check_system_attributes({name: value})
 
 
 # --- ids, names, ranges ----------------------------------------------------------------------------------------------
@@ -270,20 +271,20 @@ PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"  # as the SendMessage referen
 
 @pytest.mark.parametrize("value", ["a", "A0" + PUNCTUATION, "x" * 128])
 def test_group_and_deduplication_ids(value: str) -> None:
-    characters.check_group_id(value)
-    characters.check_deduplication_id(value)
+    validation.check_group_id(value)
+    validation.check_deduplication_id(value)
 
 
 @pytest.mark.parametrize("value", ["", "x" * 129, "a b", "é", "a\n", "\x00", "\x7f"])
 def test_texts_that_are_no_group_ids(value: str) -> None:
     with pytest.raises(errors.InvalidParameterValue) as caught:
-        characters.check_group_id(value)
+        validation.check_group_id(value)
     assert caught.value.message == (
         f"Value {value} for parameter MessageGroupId is invalid. Reason: MessageGroupId can only include "
         "alphanumeric and punctuation characters. 1 to 128 in length."
     )
     with pytest.raises(errors.InvalidParameterValue, match="MessageDeduplicationId"):
-        characters.check_deduplication_id(value)
+        validation.check_deduplication_id(value)
 
 
 @pytest.mark.parametrize(
@@ -291,9 +292,9 @@ def test_texts_that_are_no_group_ids(value: str) -> None:
     [("q", False), ("A-b_9", False), ("x" * 80, False), ("q.fifo", True), ("x" * 75 + ".fifo", True)],
 )
 def test_names_of_queues(name: str, fifo: bool) -> None:
-    characters.check_queue_name(name, fifo=fifo)
+    validation.check_queue_name(name, fifo=fifo)
     with pytest.raises(errors.InvalidParameterValue):
-        characters.check_queue_name(name, fifo=not fifo)
+        validation.check_queue_name(name, fifo=not fifo)
 
 
 @pytest.mark.parametrize(
@@ -302,7 +303,7 @@ def test_names_of_queues(name: str, fifo: bool) -> None:
 def test_texts_that_are_no_queue_names(name: str) -> None:
     for fifo in (False, True):
         with pytest.raises(errors.InvalidParameterValue):
-            characters.check_queue_name(name, fifo=fifo)
+            validation.check_queue_name(name, fifo=fifo)
 
 
 @pytest.mark.parametrize(
@@ -317,30 +318,30 @@ def test_texts_that_are_no_queue_names(name: str) -> None:
 )
 def test_ranges(parameter: str, low: int, high: int) -> None:
     for value in (None, low, high):
-        characters.check_range(parameter, value)
+        validation.check_range(parameter, value)
     for value in (low - 1, high + 1, 10**30):
         with pytest.raises(
             errors.InvalidParameterValue, match=f"^Value {value} for parameter {parameter} is invalid"
         ):
-            characters.check_range(parameter, value)
+            validation.check_range(parameter, value)
 
 
 def test_texts_about_ranges_as_aws_answered_them() -> None:
     # Recorded answers: amazon-sqs-dlq-replay-backoff issue 8, aws-sdk-java issue 197.
     with pytest.raises(errors.InvalidParameterValue) as delay:
-        characters.check_range("DelaySeconds", 54524)
+        validation.check_range("DelaySeconds", 54524)
     assert delay.value.message == (
         "Value 54524 for parameter DelaySeconds is invalid. Reason: DelaySeconds must be >= 0 and <= 900."
     )
     with pytest.raises(errors.InvalidParameterValue) as count:
-        characters.check_range("MaxNumberOfMessages", 1000)
+        validation.check_range("MaxNumberOfMessages", 1000)
     assert count.value.message == (
         "Value 1000 for parameter MaxNumberOfMessages is invalid. Reason: Must be between 1 and 10, if provided."
     )
 
 
 def test_tags() -> None:
-    characters.check_tags({"k" * 128: "v" * 256, "é": ""} | {f"k{n}": "v" for n in range(48)})
+    validation.check_tags({"k" * 128: "v" * 256, "é": ""} | {f"k{n}": "v" for n in range(48)})
     for tags in (
         {f"k{n}": "v" for n in range(51)},
         {"": "v"},
@@ -349,7 +350,7 @@ def test_tags() -> None:
         {"k": "\x00"},
     ):
         with pytest.raises(errors.InvalidParameterValue):
-            characters.check_tags(tags)
+            validation.check_tags(tags)
 
 
 # --- batches ---------------------------------------------------------------------------------------------------------
@@ -359,9 +360,9 @@ class Entry:
 
 
 def test_batches() -> None:
-    characters.check_batch([Entry("a")])
-    characters.check_batch([Entry(f"A-z_{n}") for n in range(10)])
-    characters.check_batch([Entry("x" * 80)])
+    validation.check_batch([Entry("a")])
+    validation.check_batch([Entry(f"A-z_{n}") for n in range(10)])
+    validation.check_batch([Entry("x" * 80)])
 
 
 @pytest.mark.parametrize(
@@ -393,5 +394,5 @@ def test_batches() -> None:
 )
 def test_batches_that_are_refused(ids: list[str], error: type[errors.AwsError], message: str) -> None:
     with pytest.raises(error) as caught:
-        characters.check_batch([Entry(i) for i in ids], "SendMessageBatchRequestEntry")
+        validation.check_batch([Entry(i) for i in ids], "SendMessageBatchRequestEntry")
     assert caught.value.message == message

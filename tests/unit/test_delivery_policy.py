@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock.delivery_policy import (
+from penstock.sns.delivery_policy import (
     DEFAULT_RETRY,
     check_delivery_policy,
     check_topic_policy,
@@ -15,7 +15,7 @@ from penstock.delivery_policy import (
     effective_topic_policy,
     retry_delays,
 )
-from penstock.errors_sns import InvalidParameter
+from penstock.sns.errors import InvalidParameter
 
 
 def policy(**retry: Any) -> str:

@@ -7,8 +7,8 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.digests import md5_of_attributes, md5_of_text, size_of_attributes, value_bytes
-from penstock.messages.sqs import MessageAttributeValue
+from penstock.sqs.digests import md5_of_attributes, md5_of_text, size_of_attributes, value_bytes
+from penstock.sqs.types import MessageAttributeValue
 
 
 def text(value: str, data_type: str = "String") -> MessageAttributeValue:

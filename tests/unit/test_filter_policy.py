@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from penstock.errors_sns import InvalidParameter
-from penstock.filter_facts import attribute_facts, body_facts
-from penstock.filter_policy import compile_policy
-from penstock.messages.sqs import MessageAttributeValue
+from penstock.sns.errors import InvalidParameter
+from penstock.sns.filter_policy.compile import compile_policy
+from penstock.sns.filter_policy.facts import attribute_facts, body_facts
+from penstock.sqs.types import MessageAttributeValue
 from tests.filter_examples import NESTED_OR_POLICY, OR_POLICY
 
 

@@ -2,7 +2,7 @@
 
 from uuid import RFC_4122, UUID
 
-from penstock.message_id import as_text, new_message_id
+from penstock.aws.message_id import as_text, new_message_id
 
 
 def test_they_are_random_uuids_of_version_4() -> None:

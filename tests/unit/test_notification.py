@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock import notification
-from penstock.messages.sqs import MessageAttributeValue
-from penstock.notification import Letterhead, Parts
+from penstock.sns import notification
+from penstock.sns.notification import Letterhead, Parts
+from penstock.sqs.types import MessageAttributeValue
 
 TOPIC = "arn:aws:sns:us-west-2:123456789012:MyTopic"
 SUBSCRIPTION = f"{TOPIC}:2bcfbf39-05c3-41de-beaa-fcfcc21c8f55"

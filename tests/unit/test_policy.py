@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.policy import Verdict, evaluate, matches
+from penstock.access.policy import Verdict, evaluate, matches
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:orders"
 PARTNER = "111122223333"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.receipt import Handle, Receipts
+from penstock.receipt_handle import Handle, Receipts
 from tests.forgeries import forgeries, handles_of
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:orders"

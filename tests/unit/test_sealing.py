@@ -8,7 +8,7 @@ from base64 import b64encode
 
 import pytest
 
-from penstock.sealing import Sealer, Unsealable
+from penstock.access.secret_encryption import Sealer, Unsealable
 from penstock.settings import SettingError
 
 KEY, OTHER = b64encode(bytes(range(32))).decode(), b64encode(bytes(32)).decode()

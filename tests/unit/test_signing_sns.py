@@ -13,9 +13,9 @@ import pytest
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 
-from penstock import notification
-from penstock.notification import Letterhead
-from penstock.signing_sns import NewKey, Signer, certificate_path, new_key
+from penstock.sns import notification
+from penstock.sns.notification import Letterhead
+from penstock.sns.signatures import NewKey, Signer, certificate_path, new_key
 from tests.signed_messages import SIGNED, flipped, public_key, verify, verify_bytes
 
 TOPIC = "arn:aws:sns:us-east-1:000000000000:orders"

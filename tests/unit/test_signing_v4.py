@@ -15,7 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from penstock.context import HttpRequest
+from penstock.access.sigv4 import LONGEST_EXPIRES_SECONDS, parse, query_pairs, signing_key, verify
 from penstock.errors import (
     AwsError,
     IncompleteSignature,
@@ -23,7 +23,7 @@ from penstock.errors import (
     MissingAuthenticationToken,
     SignatureDoesNotMatch,
 )
-from penstock.signing_v4 import LONGEST_EXPIRES_SECONDS, parse, query_pairs, signing_key, verify
+from penstock.http import HttpRequest
 
 KEY_ID, SECRET = "PSTKAAAAAAAAAAAAAAAA", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 HOST = "queues.example:9324"

@@ -16,8 +16,8 @@ import psycopg
 import pytest
 
 from penstock import __version__
-from penstock.migrations import MigrationError, migrate, sql_directory
-from penstock.schema_dump import schema_dump
+from penstock.postgres.migrations import MigrationError, migrate, sql_directory
+from penstock.postgres.schema_dump import schema_dump
 from penstock_web.local.state import ephemeral_state
 from tests.database import Database, TestServer, place
 from tests.sql.calls import create

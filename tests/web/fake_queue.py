@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from penstock.effects import Row, Rows, Take
-from penstock.statements import CHANGE_VISIBILITIES, RECEIVE_MESSAGES, Statement
-from penstock_web.batcher import Batcher
+from penstock.effects import Row, Rows, Statement, Take
+from penstock.postgres.statements import CHANGE_VISIBILITIES, RECEIVE_MESSAGES
+from penstock_web.batching.batcher import Batcher
 from tests.web.fake_database import ECHO, integers
 
 ECHO_WITH_OPTION = Statement(ECHO.name, (*ECHO.types, "bool"))

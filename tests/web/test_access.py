@@ -15,9 +15,9 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from penstock.migrations import sql_directory
+from penstock.postgres.migrations import sql_directory
 from penstock_web.cli import main
-from penstock_web.hot_path import joined
+from penstock_web.http.aws_protocols import joined
 from tests.database import Database, TestServer
 from tests.web.service import Service, free_port, running_service
 

@@ -8,15 +8,15 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock.effects import Row, Rows, Take, Woken
+from penstock.effects import Row, Rows, Statement, Take, Woken
 from penstock.errors import ServiceUnavailable
-from penstock.statements import RECEIVE_MESSAGES, SEND_MESSAGES, Statement
-from penstock_web.arrivals import MOST_PARTIES, Arrivals
-from penstock_web.hub import Hub
-from penstock_web.line import Call
-from penstock_web.merging import LARGEST_TAKE
-from penstock_web.unread import Unread
-from penstock_web.waiting import Answer
+from penstock.postgres.statements import RECEIVE_MESSAGES, SEND_MESSAGES
+from penstock_web.batching.direct_handoff import MOST_PARTIES, Arrivals
+from penstock_web.batching.merge import LARGEST_TAKE
+from penstock_web.batching.write_backpressure import Unread
+from penstock_web.database.pipeline_connection import Call
+from penstock_web.long_poll.dispatcher import Hub
+from penstock_web.long_poll.waiters import Answer
 from tests.database import Database
 from tests.web.clock import run, settle
 from tests.web.fake_queue import HEADER, ORDERS, message, take

@@ -9,18 +9,12 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock.effects import Row, Rows, Take
+from penstock.effects import Row, Rows, Statement, Take
 from penstock.errors import InternalFailure, ServiceUnavailable
-from penstock.statements import (
-    DELETE_MESSAGES,
-    PUBLISH_MESSAGES,
-    RECEIVE_MESSAGES,
-    SEND_MESSAGES,
-    Statement,
-)
-from penstock_web.batcher import Batcher
-from penstock_web.merging import deal
-from penstock_web.pool import Lost, Undone
+from penstock.postgres.statements import DELETE_MESSAGES, PUBLISH_MESSAGES, RECEIVE_MESSAGES, SEND_MESSAGES
+from penstock_web.batching.batcher import Batcher
+from penstock_web.batching.merge import deal
+from penstock_web.database.pool import Lost, Undone
 from tests.web.clock import run, settle
 from tests.web.fake_database import FakeDatabase, integers
 from tests.web.fake_queue import HEADER, ORDERS, Queue, bodies, empty, entries, message, stored, take

@@ -6,14 +6,14 @@ from typing import Any, cast
 
 import pytest
 
-from penstock.effects import Effect, Pause, Row, Rows, Take, Wait, Wake, Woken
+from penstock.effects import Effect, Pause, Row, Rows, Statement, Take, Wait, Wake, Woken
+from penstock.postgres.statements import RECEIVE_MESSAGES
 from penstock.settings import Settings
-from penstock.statements import RECEIVE_MESSAGES, Statement
-from penstock_web.batcher import Batcher
+from penstock_web.batching.batcher import Batcher
+from penstock_web.database.pool import Pool
 from penstock_web.driver import World, drive
-from penstock_web.hub import Hub
+from penstock_web.long_poll.dispatcher import Hub
 from penstock_web.metrics.meter import Meter
-from penstock_web.pool import Pool
 from tests.web.clock import run, settle
 from tests.web.fake_database import ECHO, FakeDatabase
 from tests.web.fake_queue import HEADER, ORDERS, Queue, message

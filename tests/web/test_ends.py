@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from penstock_web.ends import GRAINS, Ends
+from penstock_web.long_poll.timers import GRAINS, Ends
 from tests.web.clock import run
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from penstock.effects import Row, Woken
+from penstock.effects import Row, Statement, Woken
 from penstock.errors import ServiceUnavailable
-from penstock.statements import LOOK_AT_QUEUES, WATCH_QUEUES, Statement
-from penstock_web.hub import Hub
+from penstock.postgres.statements import LOOK_AT_QUEUES, WATCH_QUEUES
+from penstock_web.long_poll.dispatcher import Hub
 from tests.web.clock import run, settle
 
 ORDERS = "arn:aws:sqs:us-east-1:000000000000:orders"

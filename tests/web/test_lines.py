@@ -10,14 +10,14 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
-from penstock import pgarray, statements
-from penstock.statements import Statement
-from penstock_web.hub import Hub
-from penstock_web.line import FORMS, Line
-from penstock_web.lines import Lines
-from penstock_web.listener import listen
-from penstock_web.pool import Lost, Pool, Undone
-from penstock_web.workers import longest_pause
+from penstock.effects import Statement
+from penstock.postgres import binary_array, statements
+from penstock_web.background import longest_pause
+from penstock_web.database.listener import listen
+from penstock_web.database.pipeline_connection import FORMS, Line
+from penstock_web.database.pipeline_pool import Lines
+from penstock_web.database.pool import Lost, Pool, Undone
+from penstock_web.long_poll.dispatcher import Hub
 from tests.database import Database, end_sessions
 
 SERIES = Statement("generate_series", ("int4", "int4"))
@@ -116,7 +116,7 @@ async def test_large_calls_and_answers(database: Database) -> None:
     """More than a socket takes at once, in both directions."""
     texts = ["x" * 1_000_000] * 20
     async with a_line(database.api_dsn) as line:
-        rows = await line.call(UNNEST, [pgarray.encode("text[]", texts)])
+        rows = await line.call(UNNEST, [binary_array.encode("text[]", texts)])
         assert [row[0] for row in rows] == texts
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from penstock.effects import Rows
-from penstock.statements import SEND_MESSAGES
+from penstock.postgres.statements import SEND_MESSAGES
 from penstock_web.metrics.exposition import labels, number, of_family
 from penstock_web.metrics.families import BLOCKS, Family
 from penstock_web.metrics.memory import Full, Memory

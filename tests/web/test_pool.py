@@ -3,9 +3,9 @@
 import psycopg
 import pytest
 
+from penstock.effects import Statement
 from penstock.errors import ServiceUnavailable
-from penstock.statements import Statement
-from penstock_web.pool import Lost, Pool, Undone, sort_error
+from penstock_web.database.pool import Lost, Pool, Undone, sort_error
 from tests.database import Database
 
 

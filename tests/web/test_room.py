@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from penstock.context import Environment
 from penstock.effects import Row
+from penstock.environment import Environment
 from penstock.errors import ServiceUnavailable
-from penstock.receipt import Receipts
+from penstock.receipt_handle import Receipts
 from penstock.settings import Settings
 from penstock_web.application import Application
-from penstock_web.room import READ_BYTES, WORKED_ON_BYTES, Guest, Room, room_for
+from penstock_web.http.request_memory import READ_BYTES, WORKED_ON_BYTES, Guest, Room, room_for
 from tests.web.clock import run, settle
 from tests.web.fake_database import FakeDatabase
 from tests.web.fake_queue import stored

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import psycopg
 import pytest
 
+from penstock.delivery.webhooks import run as run_module
 from penstock.settings import Settings, Value
-from penstock.webhooks import run as run_module
 from penstock.workers import Counts
 from penstock.workers.deliver import Deliverer
 from tests.database import Database

@@ -15,13 +15,13 @@ from typing import Any
 import psycopg
 import pytest
 
+from penstock.delivery.webhooks import run
+from penstock.delivery.webhooks.outcome import answered
+from penstock.delivery.webhooks.store import Finished, Store
+from penstock.observer import Observer
 from penstock.settings import Settings
-from penstock.webhooks import run
-from penstock.webhooks.outcome import answered
-from penstock.webhooks.store import Finished, Store
 from penstock.workers import deliver as worker
 from penstock.workers.deliver import Deliverer
-from penstock.workers.observer import Observer
 from tests.database import Database
 from tests.sql import calls
 from tests.sql.calls import Connection, bodies, create, receive

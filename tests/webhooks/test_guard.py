@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from penstock.webhooks.endpoint import Address, EndpointInvalid, EndpointRefused, parse_endpoint
-from penstock.webhooks.guard import Guard, read_networks
-from penstock.webhooks.sender import Sender
+from penstock.delivery.webhooks.endpoint import Address, EndpointInvalid, EndpointRefused, parse_endpoint
+from penstock.delivery.webhooks.guard import Guard, read_networks
+from penstock.delivery.webhooks.sender import Sender
 
 # Addresses that must not be reached, with the registry's or the cloud's reason.
 FORBIDDEN_4 = [
@@ -183,7 +183,7 @@ async def test_no_system_resolver_sees_the_name_again(
 
 
 async def test_the_system_resolver_finds_loopback(dialled: Dialled) -> None:
-    from penstock.webhooks.resolver import resolve
+    from penstock.delivery.webhooks.resolver import resolve
 
     assert await post("http://localhost/", resolve) == "EndpointRefused"
     assert dialled == []

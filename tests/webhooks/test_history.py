@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from penstock import statements
-from penstock.webhooks.outcome import answered
-from penstock.webhooks.store import Finished, Store
+from penstock.delivery.webhooks.outcome import answered
+from penstock.delivery.webhooks.store import Finished, Store
+from penstock.postgres import statements
 from tests.sql.calls import Connection, call, create
 from tests.webhooks.rows import number, pass_time, publish
 

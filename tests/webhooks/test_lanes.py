@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.webhooks.outcome import answered
-from penstock.webhooks.store import Claimed, Finished, Store
+from penstock.delivery.webhooks.outcome import answered
+from penstock.delivery.webhooks.store import Claimed, Finished, Store
 from tests.sql.calls import Connection, bodies, create, receive
 from tests.webhooks.rows import number, pass_time, publish, webhooks
 

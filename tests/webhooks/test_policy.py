@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from penstock.delivery_policy import (
+from penstock.sns.delivery_policy import (
     check_delivery_policy,
     check_topic_policy,
     effective_policy,
     effective_topic_policy,
     retry_delays,
 )
-from penstock.errors_sns import InvalidParameter
+from penstock.sns.errors import InvalidParameter
 
 CURVES = ("linear", "arithmetic", "geometric", "exponential")
 # The example of the page: 3 at once, 2 one second apart, 10 with exponential backoff from 1 to 60 s, 35 60 s apart.

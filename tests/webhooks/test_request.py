@@ -99,7 +99,7 @@ def test_a_notification_has_no_such_signature(db: Connection, deliver: Deliver, 
     "secret", ["abc", "whsec_", "whsec_???", "whsec_" + base64.b64encode(b"short").decode()]
 )
 def test_a_bad_secret_is_refused(secret: str) -> None:
-    from penstock.webhooks.request import read_secrets
+    from penstock.delivery.webhooks.request import read_secrets
 
     with pytest.raises(ValueError, match="whsec_"):
         read_secrets(secret)

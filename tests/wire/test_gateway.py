@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.actions import Action
-from penstock.context import Environment, HttpRequest
+from penstock.aws.codec.protocol import Protocol
 from penstock.effects import Operation, Wake
+from penstock.environment import Environment
 from penstock.errors import (
     AwsError,
     InvalidAction,
@@ -22,11 +23,11 @@ from penstock.errors import (
     SerializationException,
     ServiceUnavailable,
 )
-from penstock.errors_sns import ValidationError
 from penstock.gateway import Call, Refusal, decode, encode, encode_error
-from penstock.messages import sqs
+from penstock.http import HttpRequest
 from penstock.settings import Settings
-from penstock.wire.protocol import Protocol
+from penstock.sns.errors import ValidationError
+from penstock.sqs import types as sqs
 
 ENVIRONMENT = Environment(Settings.read({}), None)  # type: ignore[arg-type] # no request here has a receipt
 SEND = b'{"QueueUrl":"http://h/000000000000/q","MessageBody":"b"}'

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.actions import ACTIONS, BY_NAME, Action
+from penstock.aws.codec import json
 from penstock.errors import AwsError, MissingParameter, QueueDoesNotExist, SerializationException
-from penstock.messages import sqs
-from penstock.wire import json
+from penstock.sqs import types as sqs
 
 MODEL = botocore.session.get_session().get_service_model("sqs")
 SERIALIZER = botocore.serialize.create_serializer("json")

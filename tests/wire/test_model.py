@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from penstock.actions import ACTIONS, BY_NAME, BY_ROUTE, BY_TARGET, SERVICES, Action
-from penstock.wire.shapes import List, Map, Scalar, Shape, Structure, structure
+from penstock.aws.codec.schema import List, Map, Scalar, Shape, Structure, structure
 
 FIRST_ISSUE = {
     "ChangeMessageVisibility",

@@ -6,11 +6,11 @@ from typing import Any
 import botocore.session
 import pytest
 
-from penstock import errors_scheduler
 from penstock.actions import ACTIONS, BY_ROUTE, SERVICES, Action
-from penstock.errors_scheduler import SchedulerError, UnknownOperationException
-from penstock.messages.scheduler import Target
-from penstock.wire.shapes import Limits, List, Member, Scalar, Shape, Structure, structure
+from penstock.aws.codec.schema import Limits, List, Member, Scalar, Shape, Structure, structure
+from penstock.scheduler import errors as errors_scheduler
+from penstock.scheduler.errors import SchedulerError, UnknownOperationException
+from penstock.scheduler.types import Target
 
 SCALARS = {"string": str, "integer": int, "timestamp": float}
 # Parameters of targets that are not served: nobody looks into them.

@@ -6,10 +6,10 @@ from typing import Any
 import botocore.session
 import pytest
 
-from penstock import errors_sns
 from penstock.actions import ACTIONS, SERVICES, Action
-from penstock.errors_sns import SnsError
-from penstock.wire.shapes import List, Map, Scalar, Shape, Structure, structure
+from penstock.aws.codec.schema import List, Map, Scalar, Shape, Structure, structure
+from penstock.sns import errors as errors_sns
+from penstock.sns.errors import SnsError
 
 CORE = {
     "CreateTopic", "DeleteTopic", "ListTopics", "GetTopicAttributes", "SetTopicAttributes", "Subscribe",

@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.actions import ACTIONS, BY_NAME, Action
+from penstock.aws.codec import query
+from penstock.aws.codec.names import wrapped_map
 from penstock.errors import (
     AwsError,
     InvalidParameterValue,
@@ -16,9 +18,7 @@ from penstock.errors import (
     MissingParameter,
     RequestEntityTooLarge,
 )
-from penstock.messages import sqs
-from penstock.messages.naming import wrapped_map
-from penstock.wire import query
+from penstock.sqs import types as sqs
 
 URL = "https://sqs.us-east-2.amazonaws.com/123456789012/MyQueue/"
 

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from penstock.aws.codec import query_json, xml
+from penstock.aws.codec.protocol import Protocol, prefers_json, spoken
 from penstock.errors import InternalFailure, QueueDoesNotExist
-from penstock.messages import sqs
-from penstock.wire import query_json, xml
-from penstock.wire.protocol import Protocol, prefers_json, spoken
+from penstock.sqs import types as sqs
 
 ID = "b6633655-283d-45b4-aee4-4e84e0ae6afa"
 METADATA = {"RequestId": ID}

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.aws.codec import xml
 from penstock.errors import InternalFailure, InvalidParameterValue, QueueDoesNotExist
-from penstock.messages import sqs
-from penstock.wire import xml
+from penstock.sqs import types as sqs
 
 NAMESPACE = "http://queue.amazonaws.com/doc/2012-11-05/"
 ID = "b6633655-283d-45b4-aee4-4e84e0ae6afa"

@@ -13,13 +13,15 @@ from msgspec.structs import force_setattr
 
 from .context import Context
 from .effects import Effect
-from .messages import scheduler, sns, sqs
+from .scheduler import types as scheduler
+from .sns import types as sns
+from .sqs import types as sqs
 
 Operation = Callable[[Any, Context], Generator[Effect, Any, Any]]
 
 
 class Operations:
-    """A module of `operations`, imported with the first call: a function of one action needs none of the others."""
+    """A module of a service, imported with the first call: a function of one action needs none of the others."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -44,26 +46,26 @@ class Later:
     def load(self) -> Operation:
         """The operation itself. Processes that serve every action load them when they start."""
         if self._found is None:
-            self._found = getattr(import_module(f"{__package__}.operations.{self._module}"), self._name)
+            self._found = getattr(import_module(f"{__package__}.{self._module}"), self._name)
         return self._found
 
 
-dead_letters = Operations("dead_letters")
-deleting = Operations("deleting")
-move_tasks = Operations("move_tasks")
-peeking = Operations("peeking")
-permissions = Operations("permissions")
-publishing = Operations("publishing")
-queues = Operations("queues")
-receiving = Operations("receiving")
-scheduler_groups = Operations("scheduler_groups")
-scheduler_schedules = Operations("scheduler_schedules")
-sending = Operations("sending")
-subscriptions = Operations("subscriptions")
-tags = Operations("tags")
-topic_permissions = Operations("topic_permissions")
-topics = Operations("topics")
-visibility = Operations("visibility")
+dead_letters = Operations("sqs.dead_letter_sources")
+deleting = Operations("sqs.delete")
+move_tasks = Operations("sqs.move_tasks")
+peeking = Operations("sqs.peek")
+permissions = Operations("sqs.permissions")
+publishing = Operations("sns.publish")
+queues = Operations("sqs.queues")
+receiving = Operations("sqs.receive")
+scheduler_groups = Operations("scheduler.groups")
+scheduler_schedules = Operations("scheduler.schedules")
+sending = Operations("sqs.send")
+subscriptions = Operations("sns.subscriptions")
+tags = Operations("sqs.tags")
+topic_permissions = Operations("sns.permissions")
+topics = Operations("sns.topics")
+visibility = Operations("sqs.visibility")
 
 
 class Service(Struct, frozen=True):

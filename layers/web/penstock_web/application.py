@@ -18,21 +18,21 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from penstock.context import Environment
 from penstock.effects import Operation
+from penstock.environment import Environment
 from penstock.errors import AwsError, RequestEntityTooLarge, RequestTimeout, ServiceUnavailable
 from penstock.gateway import MAXIMUM_BODY_BYTES
+from penstock_web.http.aws_protocols import HotPath, Scope, Send
+from penstock_web.http.health import health_router
+from penstock_web.http.request_memory import READ_BYTES, WORKED_ON_BYTES, Guest, Room, room_for
+from penstock_web.metrics.page import metrics_router
+from penstock_web.native.application import RestApplication
+from penstock_web.native.calling import answered
+from penstock_web.native.errors import error_response
 
-from .attendance import Deadlines, Ended, Receive, Visit
+from .deadlines import Deadlines, Ended, Receive, Visit
 from .driver import World, drive
-from .health import health_router
-from .hot_path import HotPath, Scope, Send
-from .metrics.page import metrics_router
 from .native import transactions
-from .native.calling import answered
-from .native.errors import error_response
-from .rest import RestApplication
-from .room import READ_BYTES, WORKED_ON_BYTES, Guest, Room, room_for
 
 VISIT = "penstock.visit"
 PREFIX = "/v1"

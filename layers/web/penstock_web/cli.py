@@ -14,9 +14,9 @@ from pathlib import Path
 
 from penstock import __version__
 from penstock.settings import SETTINGS, SettingError, Settings, as_markdown
+from penstock_web.report.command import add_metrics
 
-from .local.account import LocalError
-from .report.command import add_metrics
+from .system_account import LocalError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,7 +36,7 @@ class CommandError(Exception):
 
 
 def _up(options: argparse.Namespace) -> int:
-    from .local.up import Plan, up
+    from penstock_web.local.up import Plan, up
 
     settings = Settings.read(os.environ)
     host, port = settings.host_and_port if os.environ.get("QUEUE_ADDRESS") else ("127.0.0.1", 9324)
@@ -53,16 +53,15 @@ def _up(options: argparse.Namespace) -> int:
 
 
 def _worker(options: argparse.Namespace) -> int:
-    from .local.workers import Place, run_worker
+    from penstock_web.local.workers import Place, run_worker
 
     place = Place(options.host, options.port, options.metrics_folder)
     return run_worker(Settings.read(os.environ), place, options.ready_fd)
 
 
 def _migrate(options: argparse.Namespace) -> int:
-    from penstock.schema_dump import schema_dump
-
-    from .local.migrating import migrate_or_explain
+    from penstock.postgres.schema_dump import schema_dump
+    from penstock_web.local.migrating import migrate_or_explain
 
     with _database(options.ephemeral) as dsn:
         applied = migrate_or_explain(dsn, options.tune_role)
@@ -79,9 +78,10 @@ def _migrate(options: argparse.Namespace) -> int:
 @contextmanager
 def _database(ephemeral: bool) -> Iterator[str]:
     """The database to migrate: that of the settings, or one that is removed afterwards."""
-    from .local.account import Account
-    from .local.postgres import running_postgres
-    from .local.state import ephemeral_state
+    from penstock_web.local.postgres import running_postgres
+    from penstock_web.local.state import ephemeral_state
+
+    from .system_account import Account
 
     if ephemeral:
         with ephemeral_state() as state, running_postgres(state, Account.choose()) as server:

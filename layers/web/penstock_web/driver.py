@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from penstock import pgarray
-from penstock.calls import call_of
 from penstock.effects import Effect, Operation, Pause, Row, Rows, Sql, Take, Wait, Wake, Woken
-from penstock.statements import RECEIVE_ATTEMPT, TRANSACT
+from penstock.postgres import binary_array
+from penstock.postgres.calls import call_of
+from penstock.postgres.statements import RECEIVE_ATTEMPT, TRANSACT
+from penstock_web.batching.batcher import Batcher
+from penstock_web.database.pool import Pool
+from penstock_web.long_poll.dispatcher import Hub
+from penstock_web.long_poll.waiters import Answer as WaitAnswer
+from penstock_web.metrics.meter import Meter
 
-from .attendance import Stay
-from .batcher import Batcher
-from .hub import Hub
-from .metrics.meter import Meter
-from .pool import Pool
-from .waiting import Answer as WaitAnswer
+from .deadlines import Stay
 
 # What `queue.receive_messages` answers when there is nothing, for somebody who says how long to wait.
 EMPTY_LOOK: Row = (None, 0)
@@ -88,7 +88,7 @@ class Drive:
         started = perf_counter()
         pool = self.world.pool
         call = pool.flush if statement is TRANSACT else pool.call  # so long a text is worth preparing
-        rows = await call(statement, pgarray.encode_arguments(statement.types, arguments))
+        rows = await call(statement, binary_array.encode_arguments(statement.types, arguments))
         self.world.meter.queues.observe(effect, rows, perf_counter() - started)
         if statement is RECEIVE_ATTEMPT:
             self.looked(str(arguments[0]), rows)

@@ -21,28 +21,28 @@ import uvicorn
 import uvloop
 
 from penstock.actions import load_operations
-from penstock.context import Environment
 from penstock.effects import Operation
-from penstock.link_psycopg import Calls, connect
-from penstock.receipt import Receipts
+from penstock.environment import Environment
+from penstock.postgres.psycopg_link import Calls, connect
+from penstock.receipt_handle import Receipts
 from penstock.settings import SettingError, Settings
+from penstock_web.batching.batcher import Batcher
+from penstock_web.batching.direct_handoff import Arrivals
+from penstock_web.batching.write_backpressure import Unread
+from penstock_web.database.listener import listen
+from penstock_web.database.pool import Pool
+from penstock_web.http.dispatch import ShortcutProtocol
+from penstock_web.long_poll.dispatcher import Hub
+from penstock_web.metrics.meter import Meter
+from penstock_web.metrics.page import tend
 
 from .application import Application
-from .arrivals import Arrivals
-from .batcher import Batcher
+from .background import Worker, check_webhook_settings, workers
 from .driver import World
-from .hub import Hub
-from .listener import listen
-from .local.account import LocalError
-from .metrics.meter import Meter
-from .metrics.page import tend
-from .pool import Pool
-from .shortcut import ShortcutProtocol
-from .unread import Unread
-from .workers import Worker, check_webhook_settings, workers
+from .system_account import LocalError
 
 if TYPE_CHECKING:
-    from .tracing.tracing import Tracing
+    from penstock_web.tracing.tracing import Tracing
 
 BACKLOG = 2048
 # Longer than the idle time of load balancers (60 s on an ALB), which must be the ones that close.
@@ -210,7 +210,7 @@ async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
         yield None
         return
     try:
-        from .tracing.tracing import open_tracing  # noqa: PLC0415
+        from penstock_web.tracing.tracing import open_tracing  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise SettingError(f"OTLP_ENABLED needs the packages of the extra `tracing`: {error}") from error
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # the outbox says what was lost
@@ -225,7 +225,7 @@ def traced(application: Application, tracing: "Tracing | None") -> Any:
     """The application itself, or with a span around each request."""
     if tracing is None:
         return application
-    from .tracing.requests import TracedApplication  # noqa: PLC0415
+    from penstock_web.tracing.requests import TracedApplication  # noqa: PLC0415
 
     return TracedApplication(application, tracing)
 
@@ -273,7 +273,7 @@ def observer(tracing: "Tracing | None") -> "Callable[[Operation], Operation] | N
     """What records operations; None: nothing does."""
     if tracing is None:
         return None
-    from .tracing.operations import Observer  # noqa: PLC0415
+    from penstock_web.tracing.operations import Observer  # noqa: PLC0415
 
     return Observer(tracing)
 

@@ -1,4 +1,4 @@
-"""What cron expressions mean, written from their definitions and without croniter: the judge of penstock.schedules.
+"""What cron expressions mean, written from their definitions without croniter: judges penstock.scheduler.expressions.
 
 crontab (POSIX): five fields of `*`, numbers, ranges, lists; with both days restricted, either counts. Steps as in Vixie
 cron. L, W and # as AWS describes them ("Cron expressions", EventBridge User Guide). Slow and simple: every minute that

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from penstock.schedules.expression import ScheduleInvalid, occurrences, parse_aws
+from penstock.scheduler.expressions.expression import ScheduleInvalid, occurrences, parse_aws
 
 MONDAY = datetime(2022, 1, 3, 0, 0, tzinfo=UTC)
 

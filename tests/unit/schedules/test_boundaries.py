@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from penstock.schedules.expression import Expression, occurrences, parse, parse_aws
+from penstock.scheduler.expressions.expression import Expression, occurrences, parse, parse_aws
 from tests.unit.schedules.edges import AWS_DAYS, CALENDAR, CLOCKS, RATES
 
 

@@ -4,7 +4,7 @@ import locale
 
 import pytest
 
-from penstock.schedules.expression import parse, parse_aws, stored
+from penstock.scheduler.expressions.expression import parse, parse_aws, stored
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from penstock.schedules.expression import parse, parse_aws
+from penstock.scheduler.expressions.expression import parse, parse_aws
 
 ROW = re.compile(r"\| `?([A-Za-z_ ]+?)`? \| `([^`]+)` \| `([^`]+)` \| (.+) \|")
 

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from penstock.schedules.expression import occurrences, parse
+from penstock.scheduler.expressions.expression import occurrences, parse
 from tests.unit.schedules.minute_walk import YEARS, ZONES, changes, matcher, minutes_of
 
 EXPRESSIONS = (

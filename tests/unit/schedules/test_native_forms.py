@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from penstock.schedules.expression import ScheduleInvalid, parse, stored
-from penstock.schedules.invalid import LONGEST
+from penstock.scheduler.expressions.expression import ScheduleInvalid, parse, stored
+from penstock.scheduler.expressions.invalid import LONGEST
 
 
 def refused(**form: str) -> ScheduleInvalid:

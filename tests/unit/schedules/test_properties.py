@@ -6,7 +6,14 @@ from zoneinfo import ZoneInfo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.schedules.expression import Expression, ScheduleInvalid, occurrences, parse, parse_aws, stored
+from penstock.scheduler.expressions.expression import (
+    Expression,
+    ScheduleInvalid,
+    occurrences,
+    parse,
+    parse_aws,
+    stored,
+)
 from tests.unit.schedules.minute_walk import DAY, ZONES, matcher, names_day, names_weekday, values
 from tests.unit.schedules.texts import crons, days, fields, instants, instants_of_years, texts, years
 

@@ -17,15 +17,16 @@ from uuid import UUID
 
 import psycopg
 
-from ..settings import Settings
-from ..trace_context import Tracer
-from ..webhooks.guard import Guard, read_networks
-from ..webhooks.resolver import resolve
-from ..webhooks.run import STAY_MS, Run
-from ..webhooks.sender import Resolver, Sender
-from ..webhooks.store import SETTLED, Finished, Store
+from penstock.delivery.webhooks.guard import Guard, read_networks
+from penstock.delivery.webhooks.resolver import resolve
+from penstock.delivery.webhooks.run import STAY_MS, Run
+from penstock.delivery.webhooks.sender import Resolver, Sender
+from penstock.delivery.webhooks.store import SETTLED, Finished, Store
+from penstock.observer import NOBODY, Observer
+from penstock.settings import Settings
+from penstock.trace_context import Tracer
+
 from . import Counts
-from .observer import NOBODY, Observer
 
 LONGEST_RUN_SECONDS = 20.0
 """After that nothing is claimed; what is under way ends within 15 seconds."""

@@ -11,13 +11,14 @@ from typing import Any, Final
 
 import psycopg
 
-from ..context import Environment
-from ..schedules.letters import environment_of
-from ..schedules.store import Store, Waits
-from ..settings import Settings
-from ..trace_context import Tracer
+from penstock.environment import Environment
+from penstock.observer import NOBODY, Observer
+from penstock.scheduler.firing.store import Store, Waits
+from penstock.scheduler.firing.topic_messages import environment_of
+from penstock.settings import Settings
+from penstock.trace_context import Tracer
+
 from . import Counts
-from .observer import NOBODY, Observer
 
 LONGEST_RUN_SECONDS = 58.0
 """A function is invoked every minute, and stays for what is due before the next one comes."""

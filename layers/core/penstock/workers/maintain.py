@@ -10,8 +10,8 @@ goes on, next time, where it stopped.
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from ..settings import Settings
-from ..statements import (
+from penstock.effects import Statement
+from penstock.postgres.statements import (
     CLEAN_METRICS,
     CLEAN_SCHEDULE_RUNS,
     GIVE_BACK_SPACE,
@@ -20,12 +20,13 @@ from ..statements import (
     NEXT_QUEUES,
     QUEUES_WITH_REMAINS,
     REFRESH_STATISTICS,
-    Statement,
 )
+from penstock.settings import Settings
+
 from . import Counts
 
 if TYPE_CHECKING:
-    from ..drivers import Calls
+    from penstock.drivers import Calls
 
 LONGEST_RUN_SECONDS = 1.5
 # So often a process sees to what belongs to no queue and can wait; in every round while there is something to remove.

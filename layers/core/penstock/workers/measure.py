@@ -8,12 +8,13 @@ round of its own.
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from ..settings import Settings
-from ..statements import STORE_MEASUREMENTS
+from penstock.postgres.statements import STORE_MEASUREMENTS
+from penstock.settings import Settings
+
 from . import Counts
 
 if TYPE_CHECKING:
-    from ..drivers import Calls
+    from penstock.drivers import Calls
 
 LONGEST_RUN_SECONDS = 5.0
 QUEUES_A_PAGE = 100

@@ -10,8 +10,9 @@ from uuid import UUID
 
 import psycopg
 
-from ..settings import Settings
-from ..statements import RUN_MOVE_TASK, RUNNING_MOVE_TASKS
+from penstock.postgres.statements import RUN_MOVE_TASK, RUNNING_MOVE_TASKS
+from penstock.settings import Settings
+
 from . import Counts
 
 LONGEST_RUN_SECONDS = 1.5

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from .account import LocalError
+from penstock_web.system_account import LocalError
 
 if TYPE_CHECKING:
     import psycopg
 
-    from penstock.migrations import Applied
+    from penstock.postgres.migrations import Applied
 
 
 def migrate_or_explain(dsn: str, role: str | None) -> Applied:
@@ -20,7 +20,7 @@ def migrate_or_explain(dsn: str, role: str | None) -> Applied:
     """
     import psycopg  # noqa: PLC0415 - not for `penstock --help`
 
-    from penstock.migrations import MigrationError, migrate  # noqa: PLC0415
+    from penstock.postgres.migrations import MigrationError, migrate  # noqa: PLC0415
 
     without_password(dsn)
     try:

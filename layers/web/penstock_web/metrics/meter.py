@@ -9,8 +9,8 @@ from typing import Final
 
 from penstock import __version__
 from penstock.errors import AwsError
+from penstock.observer import Observer
 from penstock.settings import Settings
-from penstock.workers.observer import Observer
 
 from .families import (
     ATTEMPT_SECONDS,

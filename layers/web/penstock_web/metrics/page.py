@@ -11,9 +11,9 @@ from fastapi import APIRouter
 from fastapi.responses import PlainTextResponse
 
 from penstock.errors import AwsError
-from penstock.statements import GONE_QUEUES
+from penstock.postgres.statements import GONE_QUEUES
+from penstock_web.database.pool import Pool
 
-from ..pool import Pool
 from .exposition import CONTENT_TYPE, of_blocks
 from .meter import Meter
 from .readings import Reading, Readings, of_reading

@@ -8,8 +8,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from penstock.effects import Row, Rows, Sql, Take
-from penstock.statements import (
+from penstock.effects import Row, Rows, Sql, Statement, Take
+from penstock.lambda_runtime.usage import added
+from penstock.postgres.statements import (
     DELETE_BY_ID,
     DELETE_MESSAGES,
     PUBLISH_EVENTS,
@@ -17,9 +18,7 @@ from penstock.statements import (
     RECEIVE_MESSAGES,
     SEND_MESSAGES,
     TRANSACT,
-    Statement,
 )
-from penstock.usage import added
 
 from .families import AGE_SECONDS, DATABASE_SECONDS
 from .memory import Memory

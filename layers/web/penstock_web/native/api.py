@@ -11,12 +11,15 @@ from typing import Any
 from fastapi import Depends, FastAPI
 from fastapi.security import HTTPBearer
 
-from penstock.context import Environment
 from penstock.effects import Operation
+from penstock.environment import Environment
 
-from . import deliveries, events, messages, metrics, queues, schedules, transactions
+from . import deliveries, messages, queues, transactions
 from .calling import Native
 from .errors import add_error_handlers
+from .events import routes as events
+from .metrics import routes as metrics
+from .schedules import routes as schedules
 from .shapes import ErrorAnswer
 
 # For the OpenAPI document alone; `NativeRoute` is what checks.

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query
 
 from penstock.context import Context
+from penstock.delivery.webhooks import WEBHOOKS
 from penstock.effects import Effect, Sql, Wake
-from penstock.statements import LIST_WEBHOOKS, RETRY_WEBHOOK
-from penstock.webhooks import WEBHOOKS
+from penstock.postgres.statements import LIST_WEBHOOKS, RETRY_WEBHOOK
 
 from .calling import Call, NativeRoute
 from .documents import timestamp

@@ -10,8 +10,9 @@ from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
 
-from penstock import characters, errors
-from penstock.messages.sqs import MessageAttributeValue, SendMessageRequest
+from penstock import errors
+from penstock.sqs import validation
+from penstock.sqs.types import MessageAttributeValue, SendMessageRequest
 
 MOST_MESSAGES = 1_000
 SHORT_BYTES = 262_144  # of a body that may be read at once: at most 40 ms, whatever it is
@@ -146,7 +147,7 @@ def read_as(decoder: "msgspec.json.Decoder[T]", body: bytes) -> T:
 
 def body_of(raw: msgspec.Raw) -> str:
     """The body of a message: its JSON without blanks. Raises RequestEntityTooLarge."""
-    longest = characters.MAXIMUM_MESSAGE_BYTES
+    longest = validation.MAXIMUM_MESSAGE_BYTES
     body = "" if memoryview(raw).nbytes > MOST_BLANK * longest else compact(raw)
     if not 0 < len(body) <= longest:
         raise errors.RequestEntityTooLarge(f"A message is longer than {longest} bytes")
@@ -155,7 +156,7 @@ def body_of(raw: msgspec.Raw) -> str:
 
 def to_request(message: NewMessage) -> SendMessageRequest:
     """The same message as an SQS request (without its queue). Raises InvalidParameterValue, RequestEntityTooLarge."""
-    characters.check_number_of_attributes(len(message.headers))
+    validation.check_number_of_attributes(len(message.headers))
     return SendMessageRequest(
         queue_url="",
         message_body=body_of(message.message),

@@ -9,12 +9,11 @@ from typing import Any
 
 import msgspec
 
-from penstock import attributes, characters, errors
-from penstock.arn import queue_arn
+from penstock import errors
+from penstock.aws.arn import queue_arn
 from penstock.context import Context
 from penstock.effects import Effect, Sql, Wake
-from penstock.operations import deleting, handles, queues, receiving, refusals, sending
-from penstock.statements import (
+from penstock.postgres.statements import (
     CHANGE_VISIBILITY_BY_ID,
     DELETE_BY_ID,
     DESCRIBE_QUEUE,
@@ -22,6 +21,10 @@ from penstock.statements import (
     PEEK_MESSAGES,
     READ_ARCHIVE,
 )
+from penstock.sqs import attributes, handles, queues, refusals, validation
+from penstock.sqs import delete as deleting
+from penstock.sqs import receive as receiving
+from penstock.sqs import send as sending
 
 from .documents import NewMessage, StoredMessage, as_json, group_of, timestamp, to_headers, to_request
 from .errors import MessageNotFound
@@ -37,12 +40,12 @@ def create_queue(new: NewQueue, context: Context) -> Generator[Effect, Any, str]
     """The name of the queue that was made. Raises QueueNameExists, whatever the existing queue is like."""
     fifo = new.fifo or new.name.endswith(".fifo")
     name = f"{new.name}.fifo" if fifo and not new.name.endswith(".fifo") else new.name
-    characters.check_queue_name(name, fifo=fifo)
+    validation.check_queue_name(name, fifo=fifo)
     supplied = as_texts(new.attributes)
     if fifo:
         supplied["FifoQueue"] = "true"
     checked = attributes.check_queue_attributes(supplied, fifo, creating=True, native=True)
-    characters.check_tags(new.tags)
+    validation.check_tags(new.tags)
     if not (yield from queues.make_queue(name, checked, new.tags, context)):
         raise errors.QueueNameExists(f"Queue '{name}' exists already")
     return name

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from penstock.messages.sqs import DeleteQueueRequest
-from penstock.operations import queues
+from penstock.sqs import queues
+from penstock.sqs.types import DeleteQueueRequest
 
 from . import operations
 from .calling import Call, NativeRoute

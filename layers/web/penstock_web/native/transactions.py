@@ -8,14 +8,15 @@ from fastapi import APIRouter, Request, Response
 from penstock import errors
 from penstock.context import Context
 from penstock.effects import Effect, Row, Sql, Transact
-from penstock.operations import handles, refusals, sending
-from penstock.receipt import Handle
-from penstock.statements import TRANSACT
+from penstock.postgres.statements import TRANSACT
+from penstock.receipt_handle import Handle
+from penstock.sqs import handles, refusals
+from penstock.sqs import send as sending
 
-from . import publishing
 from .calling import Call, NativeRoute, body_of_type, json_response
 from .documents import Transaction, read_transaction, to_request
 from .errors import StaleReceipt
+from .events import operations as publishing
 from .operations import arn_of
 
 router = APIRouter(tags=["transactions"], route_class=NativeRoute)

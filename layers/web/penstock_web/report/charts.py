@@ -11,7 +11,19 @@ from datetime import datetime, timedelta
 from itertools import accumulate
 from typing import NamedTuple
 
-from .svg import Scale, area, count_ticks, element, joined, label, line, paths, picture, time_ticks, tooltip
+from .svg import (
+    Scale,
+    area,
+    count_ticks,
+    element,
+    joined,
+    label,
+    line,
+    paths,
+    picture,
+    time_ticks,
+    tooltip,
+)
 from .words import count, duration, moment, share
 
 Series = Sequence[tuple[datetime, float]]

@@ -10,8 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from penstock.settings import SettingError, Settings
-
-from ..local.account import LocalError
+from penstock_web.system_account import LocalError
 
 
 def add_metrics(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +27,7 @@ def add_metrics(parser: argparse.ArgumentParser) -> None:
 
 
 def _moment(text: str) -> datetime:
-    from ..native.documents import instant
+    from penstock_web.native.documents import instant
 
     if (found := instant(text)) is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 2030-01-31T09:00:00Z")
@@ -37,8 +36,8 @@ def _moment(text: str) -> datetime:
 
 def _report(options: argparse.Namespace) -> int:
     """Raises SettingError, LocalError."""
-    from penstock.database import Database
     from penstock.errors import AwsError, QueueDoesNotExist
+    from penstock.postgres.database import Database
 
     from .page import page
     from .read import Reader, span_of_report

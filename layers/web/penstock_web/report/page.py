@@ -6,9 +6,9 @@ from html import escape
 from importlib.resources import files
 
 from penstock.errors import QueueDoesNotExist
+from penstock_web.native.metrics.documents import Latency, QueueLag, QueueMetrics
+from penstock_web.native.metrics.operations import Span
 
-from ..native.measuring import Span
-from ..native.metric_documents import Latency, QueueLag, QueueMetrics
 from .charts import Period, count_chart, duration_chart, heat_map, pareto, shade_legend, spark
 from .read import MOST_GROUPS, MOST_QUEUES, HeatMap, HotGroups, Reader
 from .svg import element

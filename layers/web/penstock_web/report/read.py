@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from penstock import errors
-from penstock.arn import queue_arn
-from penstock.database import Database
+from penstock.aws.arn import queue_arn
 from penstock.drivers import run
+from penstock.postgres.database import Database
+from penstock.postgres.statements import READ_BUSIEST_QUEUES, READ_HOT_GROUPS, READ_LAG, READ_LAG_HEAT
 from penstock.settings import Settings
-from penstock.statements import READ_BUSIEST_QUEUES, READ_HOT_GROUPS, READ_LAG, READ_LAG_HEAT
+from penstock_web.native.metrics.documents import LagPage, QueueMetrics, lag_page_of, utc
+from penstock_web.native.metrics.operations import MOST_WINDOWS, WINDOW_SECONDS, Span, queue_windows
 
-from ..native.measuring import MOST_WINDOWS, WINDOW_SECONDS, Span, queue_windows
-from ..native.metric_documents import LagPage, QueueMetrics, lag_page_of, utc
 from .charts import Bar, Cell
 
 MOST_QUEUES = 12

@@ -11,8 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from penstock.effects import Effect, Operation, Pause, Row, Rows, Sql, Take, Wait, Wake
-from penstock.operations.receiving import Delivery
-from penstock.statements import (
+from penstock.postgres.statements import (
     CHANGE_VISIBILITIES,
     CHANGE_VISIBILITY_BY_ID,
     DELETE_BY_ID,
@@ -22,9 +21,10 @@ from penstock.statements import (
     RECEIVE_ATTEMPT,
     SEND_MESSAGES,
 )
+from penstock.sqs.receive import Delivery
 from penstock.trace_context import parse_trace_header
+from penstock_web.driver import EMPTY_LOOK
 
-from ..driver import EMPTY_LOOK
 from .requests import SPAN
 from .tracing import Recorded, Tracing, span_context
 

@@ -1,0 +1,1 @@
+"""Who may call what: signatures, keys and policies."""

@@ -1,0 +1,164 @@
+"""Whom a policy lets do what: the rest of QUEUE_ACCESS=sigv4, once the caller's account is known.
+
+An account may do everything with its own queues and topics that their policies do not deny, and always look at these
+policies and mend them. Another account needs an Allow; what does not exist is denied to it like what says nothing.
+A schedule sends to what its maker may send to when it is set: AWS has a role for that, and asks when it fires.
+"""
+
+from base64 import b64decode
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import msgspec
+
+from penstock.aws.arn import is_account_id, parse_queue_arn, queue_arn
+from penstock.aws.topic_arn import parse_topic_arn, topic_of_subscription
+from penstock.effects import Effect, Rows, Statement
+from penstock.errors import AccessDenied
+from penstock.http import HttpRequest
+from penstock.postgres.statements import READ_POLICIES, READ_TOPIC_POLICIES
+
+from .policy import OWNER_ACTIONS, Verdict, evaluate
+
+LONGEST_TASK_HANDLE = 1_024
+# Members that name a queue, or a topic, by its ARN.
+ARN_MEMBERS = ("source_arn", "destination_arn")
+TOPIC_MEMBERS = ("topic_arn", "target_arn", "resource_arn", "subscription_arn")
+
+
+class Caller(Protocol):
+    """Who makes a request, and how that request addresses a queue: `penstock.context.Context`."""
+
+    account_id: str
+    region: str
+    http: HttpRequest
+
+    def queue_arn(self, queue_url: str, /) -> str:
+        """The ARN of the queue at an address. Raises InvalidAddress or QueueDoesNotExist."""
+
+
+Targets = Callable[[Any, Caller], list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What a service says of access. Actions by name.
+
+    `of_the_account`: about the caller's account, not about something that exists. `shared`: what an owner can permit to
+    others; everything else is the owner's alone, so a new action is until it is named. `never_denied`: what no policy
+    denies to the owner's account (on AWS the root user can, "AWS actions for project owners").
+    """
+
+    of_the_account: frozenset[str]
+    shared: frozenset[str]
+    never_denied: frozenset[str]
+    targets: Targets
+    policies: Statement
+
+
+def authorize(service: str, action: str, request: Any, context: Caller) -> Generator[Effect, Any, None]:
+    """Raises AccessDenied (which SNS calls AuthorizationError) unless the caller's account may do this.
+
+    Policies are read anew for each call, those of concurrent calls together.
+    """
+    if service == "scheduler":
+        for arn in invoked(request):
+            yield from authorize_one(*INVOKES[arn.split(":")[2]], arn, context)
+        return
+    rules = RULES[service]
+    if action not in rules.of_the_account:
+        for arn in rules.targets(request, context):
+            yield from authorize_one(service, action, arn, context)
+
+
+def authorize_one(service: str, action: str, arn: str, context: Caller) -> Generator[Effect, Any, None]:
+    """Raises AccessDenied unless the caller's account may do this with the queue or topic."""
+    rules = RULES[service]
+    rows = yield Rows(rules.policies, ([arn],))
+    policy, owner = (rows[0][1], rows[0][2]) if rows else (None, arn.split(":")[4])
+    foreign = context.account_id not in (owner, arn.split(":")[4])
+    if not foreign and action in rules.never_denied:
+        return
+    verdict = evaluate(policy, context.account_id, f"{service}:{action.removesuffix('Batch')}", arn)
+    allowed = action in rules.shared and verdict is Verdict.ALLOWED
+    if verdict is Verdict.DENIED or (foreign and not allowed):
+        raise AccessDenied(f"Access to the resource {arn} is denied.")
+
+
+def queues_of(request: Any, context: Caller) -> list[str]:
+    """ARNs of the queues that a request is about. Raises AccessDenied for a request that names none."""
+    queue_url = getattr(request, "queue_url", None)
+    if queue_url is not None:
+        return [context.queue_arn(queue_url)]
+    arns = [arn for member in ARN_MEMBERS if (arn := getattr(request, member, None))]
+    task_handle = getattr(request, "task_handle", None)
+    if task_handle is not None:
+        arns = [source_of(task_handle)]
+    if arns:
+        # What is no ARN of a queue is for the operation to refuse.
+        return [str(parsed) for arn in arns if (parsed := parse_queue_arn(arn)) is not None]
+    if not hasattr(request, "queue_owner_aws_account_id"):
+        raise AccessDenied
+    owner = request.queue_owner_aws_account_id or context.account_id
+    arn = queue_arn(context.region, owner, request.queue_name) if is_account_id(owner) else None
+    return [] if arn is None else [arn]  # a name that no queue can have is for the operation to refuse
+
+
+def source_of(task_handle: str) -> str:
+    """The queue of a message move task, which its handle names (base64 of JSON); else an empty text."""
+    try:
+        document = msgspec.json.decode(b64decode(task_handle[:LONGEST_TASK_HANDLE], validate=True))
+    except (ValueError, msgspec.DecodeError, RecursionError):
+        return ""
+    return str(document.get("sourceArn", "")) if isinstance(document, dict) else ""
+
+
+def topics_of(request: Any, context: Caller) -> list[str]:  # noqa: ARG001 - as the queues' one
+    """ARNs of the topic, or the subscription, that a request is about. What is none is for the operation to refuse."""
+    for member in TOPIC_MEMBERS:
+        arn = getattr(request, member, None)
+        if arn:
+            known = parse_topic_arn(arn) if member != "subscription_arn" else topic_of_subscription(arn)
+            return [arn] if known is not None else []
+    return []
+
+
+# What a schedule of EventBridge Scheduler does with its target and its dead-letter queue. Schedules and groups
+# themselves are always the caller's own, and have no policies.
+INVOKES = {"sqs": ("sqs", "SendMessage"), "sns": ("sns", "Publish")}
+
+
+def invoked(request: Any) -> list[str]:
+    """ARNs of the queues and topics that a schedule would be sent to. What is none is for the operation to refuse."""
+    target = getattr(request, "target", None)
+    if target is None:
+        return []
+    dead_letters = None if target.dead_letter_config is None else target.dead_letter_config.arn
+    return [
+        arn
+        for arn in (target.arn, dead_letters)
+        if arn is not None and (parse_queue_arn(arn) is not None or parse_topic_arn(arn) is not None)
+    ]
+
+
+RULES = {
+    "sqs": Rules(
+        of_the_account=frozenset(("CreateQueue", "ListQueues")),
+        shared=frozenset((
+            "ChangeMessageVisibility", "ChangeMessageVisibilityBatch", "DeleteMessage", "DeleteMessageBatch",
+            "GetQueueAttributes", "GetQueueUrl", "ListDeadLetterSourceQueues", "PurgeQueue", "ReceiveMessage",
+            "SendMessage", "SendMessageBatch",
+        )),  # "Overview of managing access", SQS Developer Guide
+        never_denied=frozenset(("GetQueueAttributes", "SetQueueAttributes")),
+        targets=queues_of,
+        policies=READ_POLICIES,
+    ),
+    "sns": Rules(
+        of_the_account=frozenset(("CreateTopic", "ListTopics", "ListSubscriptions")),
+        shared=frozenset((*OWNER_ACTIONS, "PublishBatch")),
+        never_denied=frozenset(("GetTopicAttributes", "SetTopicAttributes")),
+        targets=topics_of,
+        policies=READ_TOPIC_POLICIES,
+    ),
+}  # fmt: skip

@@ -1,0 +1,62 @@
+"""Secrets of access keys at rest: AES-256-GCM under QUEUE_ENCRYPTION_KEY, which is never in the database.
+
+A sealed secret is: version 1, 12 random bytes, ciphertext with its tag. Key id and account are authenticated with it,
+so a row cannot be given another row's secret. `cryptography` is imported here only, when a sealer is made.
+"""
+
+import os
+from base64 import b64decode
+from binascii import Error as Base64Error
+
+from penstock.settings import SettingError
+
+KEY_BYTES = 32
+_VERSION = b"\x01"
+_NONCE_BYTES = 12
+
+
+class Unsealable(ValueError):  # noqa: N818 - said of the text, not of a failure
+    """The secret was sealed under another key or for another row, or is damaged."""
+
+
+class Sealer:
+    """Seals and opens secrets under one key: 32 bytes in base64. Raises SettingError for anything else."""
+
+    __slots__ = ("_cipher",)
+
+    def __init__(self, encryption_key: str) -> None:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
+
+        self._cipher = AESGCM(read_key(encryption_key))
+
+    def seal(self, secret: str, key_id: str, account_id: str) -> bytes:
+        """The bytes to store."""
+        nonce = os.urandom(_NONCE_BYTES)
+        return _VERSION + nonce + self._cipher.encrypt(nonce, secret.encode(), _about(key_id, account_id))
+
+    def open(self, sealed: bytes, key_id: str, account_id: str) -> str:
+        """The secret. Raises Unsealable."""
+        from cryptography.exceptions import InvalidTag  # noqa: PLC0415
+
+        nonce, text = sealed[1 : 1 + _NONCE_BYTES], sealed[1 + _NONCE_BYTES :]
+        if sealed[:1] != _VERSION or len(nonce) != _NONCE_BYTES:
+            raise Unsealable
+        try:
+            return self._cipher.decrypt(nonce, text, _about(key_id, account_id)).decode()
+        except (InvalidTag, ValueError) as error:
+            raise Unsealable from error
+
+
+def read_key(text: str) -> bytes:
+    """The 32 bytes. Raises SettingError, which does not show the text."""
+    try:
+        key = b64decode(text, validate=True)
+    except (Base64Error, ValueError):
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise SettingError("QUEUE_ENCRYPTION_KEY must be 32 bytes in base64 (openssl rand -base64 32)")
+    return key
+
+
+def _about(key_id: str, account_id: str) -> bytes:
+    return f"{key_id}\0{account_id}".encode()

@@ -1,0 +1,328 @@
+"""Signature Version 4: whether a request was signed with a secret, by header or by query string.
+
+    signed = parse(http)                        # what the request says of its signature, or a typed error
+    verify(http, signed, secret, time())        # raises SignatureDoesNotMatch
+
+Pure: no clock, no keys of its own. Sources: "Create a signed AWS API request" and "Troubleshoot signed requests" (IAM
+User Guide), "Common Query parameters" (SQS API reference). Stricter than AWS where a lenient reading could give one
+signature two meanings: a name may occur once in the query string, and every `x-amz-*` header must be signed (but
+those that a CloudFront in front adds). UNSIGNED-PAYLOAD and chunked payloads are for S3 alone and refused.
+"""
+
+import hmac
+import re
+from datetime import UTC, datetime
+from functools import lru_cache
+from hashlib import sha256
+from itertools import pairwise
+from typing import NamedTuple
+from urllib.parse import quote_from_bytes, unquote_to_bytes
+
+from penstock.errors import (
+    IncompleteSignature,
+    InvalidClientTokenId,
+    MissingAuthenticationToken,
+    SignatureDoesNotMatch,
+)
+from penstock.http import HttpRequest
+
+ALGORITHM = "AWS4-HMAC-SHA256"
+CLOCK_SECONDS = 15 * 60
+LONGEST_EXPIRES_SECONDS = 604_800
+# Characters of a header or a part of one; no client's is longer. What is remembered must not be without bounds.
+LONGEST_REMEMBERED = 2048
+# The one list that stands in a query string: UntagResource of EventBridge Scheduler. Its order means nothing.
+SET_MEMBER = b"TagKeys"
+
+_TIMESTAMP = re.compile(r"[0-9]{8}T[0-9]{6}Z", re.ASCII).fullmatch
+_REGION = re.compile(r"[a-z0-9-]{1,32}").fullmatch
+_SIGNATURE = re.compile(r"[0-9a-f]{64}").fullmatch
+_EXPIRES = re.compile(r"[0-9]{1,7}").fullmatch
+_PARTS = ("Credential", "SignedHeaders", "Signature")
+_QUERY_PARTS = ("Algorithm", "Credential", "Date", "Expires", "SignedHeaders", "Signature")
+
+Pairs = list[tuple[bytes, bytes]]
+
+
+class Signed(NamedTuple):
+    """What a request says of its own signature. `expires_seconds`: of a presigned address, else None.
+
+    `pairs` are the parameters of the query string, which are part of what is signed.
+    """
+
+    access_key_id: str
+    date: str
+    region: str
+    service: str
+    timestamp: str
+    signed_headers: str
+    signature: str
+    expires_seconds: int | None
+    pairs: Pairs
+
+    @property
+    def scope(self) -> str:
+        """What the signing key is good for."""
+        return f"{self.date}/{self.region}/{self.service}/aws4_request"
+
+
+# --- what the request says -------------------------------------------------------------------------------------------
+def parse(http: HttpRequest) -> Signed:
+    """The signature of a request.
+
+    Raises MissingAuthenticationToken when there is none, IncompleteSignature for one that is not whole or is given
+    twice, InvalidClientTokenId for a session token (we issue none), SignatureDoesNotMatch for an impossible scope.
+    """
+    header = http.headers.get(b"authorization")
+    pairs = query_pairs(http.query) if http.query else []
+    presigned = any(name.startswith(b"X-Amz-") for name, _ in pairs)
+    if header is not None and presigned:
+        raise IncompleteSignature("Only one of Authorization header and X-Amz-… query parameters is allowed.")
+    if header is not None:
+        return _from_header(header.decode("latin-1"), http, pairs)
+    if presigned:
+        return _from_query(pairs)
+    raise MissingAuthenticationToken
+
+
+def _from_header(header: str, http: HttpRequest, pairs: Pairs) -> Signed:
+    # All but the signature is the same for many requests of a client, so it is read once.
+    before, _, signature = header.rpartition("Signature=")
+    if "," in signature or " " in signature or len(header) > LONGEST_REMEMBERED:
+        parts = _read_parts(header)
+        signature = parts.get("Signature", "")
+    else:
+        parts = _remembered_parts(f"{before}Signature=?")
+    for name, given in (*((name, parts.get(name)) for name in _PARTS[:2]), ("Signature", signature)):
+        if not given:
+            raise IncompleteSignature(f"Authorization header requires '{name}' parameter.")
+    _refuse_session(http.headers.get(b"x-amz-security-token"))
+    timestamp = http.headers.get(b"x-amz-date") or http.headers.get(b"date") or b""
+    shown = timestamp.decode("latin-1")
+    return _signed(parts["Credential"], shown, parts["SignedHeaders"], signature, None, pairs)
+
+
+def _read_parts(header: str) -> dict[str, str]:
+    algorithm, _, rest = header.strip().partition(" ")
+    if algorithm != ALGORITHM:
+        raise IncompleteSignature(f"Authorization must begin with '{ALGORITHM}'.")
+    parts: dict[str, str] = {}
+    for part in rest.split(","):
+        name, equals, value = part.strip().partition("=")
+        if not equals or name in parts or name not in _PARTS:
+            raise IncompleteSignature("Authorization is not Credential=…, SignedHeaders=…, Signature=….")
+        parts[name] = value
+    return parts
+
+
+_remembered_parts = lru_cache(maxsize=1024)(_read_parts)
+
+
+def _from_query(pairs: Pairs) -> Signed:
+    given = _single(pairs)
+    for name in _QUERY_PARTS:
+        if not given.get(f"X-Amz-{name}"):
+            raise IncompleteSignature(f"AWS query-string parameters must include 'X-Amz-{name}'.")
+    if given["X-Amz-Algorithm"] != ALGORITHM:
+        raise IncompleteSignature(f"X-Amz-Algorithm must be '{ALGORITHM}'.")
+    _refuse_session(given.get("X-Amz-Security-Token"))
+    expires = given["X-Amz-Expires"]
+    if not _EXPIRES(expires) or not 1 <= int(expires) <= LONGEST_EXPIRES_SECONDS:
+        raise IncompleteSignature(f"X-Amz-Expires must be 1 to {LONGEST_EXPIRES_SECONDS} seconds.")
+    return _signed(
+        given["X-Amz-Credential"],
+        given["X-Amz-Date"],
+        given["X-Amz-SignedHeaders"],
+        given["X-Amz-Signature"],
+        int(expires),
+        pairs,
+    )
+
+
+def _signed(
+    credential: str, timestamp: str, signed_headers: str, signature: str, expires: int | None, pairs: Pairs
+) -> Signed:
+    key, date, region, service = _scope(credential)
+    if not _TIMESTAMP(timestamp):
+        raise IncompleteSignature("The request needs X-Amz-Date in the form 20250101T000000Z.")
+    if not _SIGNATURE(signature):
+        raise IncompleteSignature("Signature must be 64 hexadecimal digits.")
+    if date != timestamp[:8]:
+        raise _bad_scope()
+    return Signed(key, date, region, service, timestamp, signed_headers, signature, expires, pairs)
+
+
+@lru_cache(maxsize=1024)
+def _scope(credential: str) -> tuple[str, str, str, str]:
+    """Key id, date, region and service."""
+    parts = credential.split("/")
+    if len(parts) != 5 or len(credential) > LONGEST_REMEMBERED:
+        raise IncompleteSignature("Credential must be <key id>/<date>/<region>/<service>/aws4_request.")
+    key, date, region, service, end = parts
+    if end != "aws4_request" or not _REGION(region):
+        raise _bad_scope()
+    return key, date, region, service
+
+
+def _bad_scope() -> SignatureDoesNotMatch:
+    return SignatureDoesNotMatch("Credential should be scoped to the day of X-Amz-Date and a valid region.")
+
+
+def _refuse_session(token: bytes | str | None) -> None:
+    if token is not None:
+        raise InvalidClientTokenId
+
+
+# --- whether it is true ----------------------------------------------------------------------------------------------
+def verify(http: HttpRequest, signed: Signed, secret: str, now: float) -> None:
+    """Raises SignatureDoesNotMatch unless the request was signed with `secret` and `now` (Unix time) is near enough.
+
+    A header is good for 15 minutes before and after its date; an address from 15 minutes before until it expires.
+    """
+    check_time(signed, now)
+    key = signing_key(secret, signed.date, signed.region, signed.service)
+    expected = hmac.digest(key, string_to_sign(http, signed).encode(), "sha256").hex()
+    if not hmac.compare_digest(expected, signed.signature):
+        raise SignatureDoesNotMatch
+
+
+def check_time(signed: Signed, now: float) -> None:
+    """Raises SignatureDoesNotMatch when the signature is from the future or has expired, in AWS's words."""
+    at = _seconds(signed.timestamp)
+    last = CLOCK_SECONDS if signed.expires_seconds is None else signed.expires_seconds
+    if now > at + last:
+        limit = _text(now - last)
+        raise SignatureDoesNotMatch(f"Signature expired: {signed.timestamp} is now earlier than {limit}")
+    if at > now + CLOCK_SECONDS:
+        limit = _text(now + CLOCK_SECONDS)
+        raise SignatureDoesNotMatch(
+            f"Signature not yet current: {signed.timestamp} is still later than {limit}"
+        )
+
+
+@lru_cache(maxsize=128)
+def _seconds(timestamp: str) -> float:
+    try:
+        year, month, day = int(timestamp[:4]), int(timestamp[4:6]), int(timestamp[6:8])
+        hour, minute, second = int(timestamp[9:11]), int(timestamp[11:13]), int(timestamp[13:15])
+        return datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp()
+    except ValueError:
+        raise IncompleteSignature("X-Amz-Date is no date.") from None
+
+
+def _text(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y%m%dT%H%M%SZ")
+
+
+@lru_cache(maxsize=1024)
+def signing_key(secret: str, date: str, region: str, service: str) -> bytes:
+    """The key of a day, region and service; cached, since it takes four of the five HMACs of a verification."""
+    key = f"AWS4{secret}".encode()
+    for part in (date, region, service, "aws4_request"):
+        key = hmac.digest(key, part.encode(), "sha256")
+    return key
+
+
+def string_to_sign(http: HttpRequest, signed: Signed) -> str:
+    """Algorithm, time, scope and the hash of the canonical request."""
+    digest = sha256(canonical_request(http, signed)).hexdigest()
+    return f"{ALGORITHM}\n{signed.timestamp}\n{signed.scope}\n{digest}"
+
+
+def canonical_request(http: HttpRequest, signed: Signed) -> bytes:
+    """Method, path, query, headers, their names and the payload's hash. Raises SignatureDoesNotMatch."""
+    return b"\n".join(
+        (
+            http.method.encode(),
+            canonical_path(http.path),
+            canonical_query(signed.pairs),
+            canonical_headers(http, signed.signed_headers),
+            signed.signed_headers.encode("latin-1"),
+            payload_hash(http),
+        )
+    )
+
+
+def canonical_path(path: str) -> bytes:
+    """The path without dot segments and empty ones, encoded twice: `path` comes decoded from the server.
+
+    An ARN in a path is one segment, whose slash the client has encoded.
+    """
+    if path == "/":
+        return b"/"
+    if path.startswith("/tags/"):
+        once = quote_from_bytes(unquote_to_bytes(path[6:].encode("utf-8", "surrogatepass")), safe="~")
+        return b"/tags/" + quote_from_bytes(once.encode(), safe="~").encode()
+    if not path.startswith("/"):
+        raise SignatureDoesNotMatch
+    kept: list[str] = []
+    for part in path.split("/"):
+        if part == "..":
+            del kept[-1:]
+        elif part not in {"", "."}:
+            kept.append(part)
+    end = "/" if path.endswith("/") and kept else ""
+    once = quote_from_bytes(f"/{'/'.join(kept)}{end}".encode("utf-8", "surrogatepass"), safe="/~")
+    return quote_from_bytes(once.encode(), safe="/~").encode()
+
+
+def query_pairs(query: bytes) -> Pairs:
+    """Names and values, decoded. A plus sign is a space, as it is for the parser of the Query protocol."""
+    pairs = [part.partition(b"=") for part in query.replace(b"+", b"%20").split(b"&") if part]
+    return [(unquote_to_bytes(name), unquote_to_bytes(value)) for name, _, value in pairs]
+
+
+def canonical_query(pairs: Pairs) -> bytes:
+    """Encoded and sorted, without the signature itself."""
+    if not pairs:
+        return b""
+    _single(pairs)
+    encoded = sorted(
+        (quote_from_bytes(name, safe="~"), quote_from_bytes(value, safe="~"))
+        for name, value in pairs
+        if name != b"X-Amz-Signature"
+    )
+    return "&".join(f"{name}={value}" for name, value in encoded).encode()
+
+
+def _single(pairs: Pairs) -> dict[str, str]:
+    """By name. The canonical form forgets the order, which decides what a repeated name means, but for a set."""
+    single = [(name, value) for name, value in pairs if name != SET_MEMBER]
+    given = {name.decode("latin-1"): value.decode("latin-1") for name, value in single}
+    if len(given) != len(single):
+        raise SignatureDoesNotMatch("A parameter of the query string is given twice.")
+    return given
+
+
+def canonical_headers(http: HttpRequest, signed_headers: str) -> bytes:
+    """A line for each signed header, trimmed. Raises SignatureDoesNotMatch when one is missing or must be signed."""
+    names = _names(signed_headers)
+    for name in http.headers:
+        if name.startswith(b"x-amz-") and name not in names and not name.startswith(b"x-amz-cf-"):
+            shown = name.decode("latin-1")
+            raise SignatureDoesNotMatch(f"'{shown}' must be a 'SignedHeader' in the AWS Authorization.")
+    try:
+        lines = [b"%b:%b\n" % (name, b" ".join(http.headers[name].split())) for name in names]
+    except KeyError as missing:
+        shown = missing.args[0].decode("latin-1")
+        raise SignatureDoesNotMatch(f"The signed header '{shown}' is missing.") from None
+    return b"".join(lines)
+
+
+@lru_cache(maxsize=1024)
+def _names(signed_headers: str) -> dict[bytes, None]:
+    """SignedHeaders in their order, for looking up as well. Raises SignatureDoesNotMatch."""
+    names = signed_headers.encode("latin-1").split(b";")
+    if len(signed_headers) > LONGEST_REMEMBERED or any(first >= second for first, second in pairwise(names)):
+        raise SignatureDoesNotMatch("SignedHeaders must be sorted, each of them once.")
+    if b"host" not in names:
+        raise SignatureDoesNotMatch("'Host' must be a 'SignedHeader' in the AWS Authorization.")
+    return dict.fromkeys(names)
+
+
+def payload_hash(http: HttpRequest) -> bytes:
+    """The hash of the body, in hexadecimal; X-Amz-Content-Sha256, when it is there, must say the same."""
+    digest = sha256(http.body).hexdigest().encode()
+    if http.headers.get(b"x-amz-content-sha256", digest) != digest:
+        raise SignatureDoesNotMatch("X-Amz-Content-Sha256 is not the SHA-256 of the body.")
+    return digest

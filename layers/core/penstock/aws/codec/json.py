@@ -1,0 +1,123 @@
+"""AWS JSON 1.0: bodies to requests, results to bodies.
+
+msgspec does the work in one pass. Only when it refuses a body is the body walked a second time along the shape of the
+type, to find out what AWS would say: not JSON or a value of a wrong type is SerializationException, an absent
+required member MissingParameter. A member that is null counts as absent, a member that no one knows is ignored.
+Source of the texts: recorded answers of the AWS JSON services.
+
+A long body may hold long texts and not many of them: a million small members take 0.3 s of whoever reads them. Their
+quotes are counted beforehand; and a body of much else is not walked a second time.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from penstock.errors import AwsError, MissingParameter, SerializationException
+
+from .schema import List, Map, Scalar, Shape, Structure, build, query_name, structure
+
+CONTENT_TYPE = b"application/x-amz-json-1.0"
+
+SHORT_BYTES = 524_288  # at most 25 ms, whatever it is
+MAXIMUM_TEXTS = 5_000  # twice 700 is the most that a valid request has
+MAXIMUM_MARKS = 50_000  # brackets, braces and commas of a body that is to be explained
+
+_REFUSALS = (msgspec.MsgspecError, ValueError, RecursionError)  # UnicodeDecodeError is a ValueError
+_encode = msgspec.json.Encoder().encode
+
+
+@cache
+def decoder(request: type[msgspec.Struct]) -> Callable[[bytes], Any]:
+    """A function from a body to a request of this type. It raises SerializationException or MissingParameter."""
+    decode = msgspec.json.Decoder(request).decode
+
+    def decode_body(body: bytes) -> Any:
+        if len(body) > SHORT_BYTES and has_many_texts(body):
+            raise SerializationException(f"The request has more than {MAXIMUM_TEXTS} names and texts.")
+        try:
+            if not body.isascii():
+                body.decode()  # msgspec does not look into members that it skips
+            return decode(body)
+        except _REFUSALS:
+            return _second_look(body, structure(request))
+
+    return decode_body
+
+
+def has_many_texts(body: bytes) -> bool:
+    """Whether a body has more than 5,000 names and texts. Quotes inside of a text are escaped, and do not count."""
+    quotes = body.count(b'"')
+    return quotes > 2 * MAXIMUM_TEXTS and quotes - body.count(b'\\"') > 2 * MAXIMUM_TEXTS
+
+
+def encode_result(result: msgspec.Struct | None) -> bytes:
+    """The body of an answer: empty for an action without a result, as AWS answers these."""
+    return b"" if result is None else _encode(result)
+
+
+def encode_error(error: AwsError) -> bytes:
+    """`{"__type": …, "message": …}`; the Query code travels in the header `x-amzn-query-error`."""
+    return _encode({"__type": f"{error.namespace}#{error.json_type}", "message": error.message})
+
+
+def _second_look(body: bytes, shape: Structure) -> Any:
+    if len(body) > SHORT_BYTES and sum(body.count(mark) for mark in (b"[", b"{", b",")) > MAXIMUM_MARKS:
+        raise SerializationException
+    try:
+        value = msgspec.json.decode(body or b"{}")
+    except _REFUSALS:
+        raise SerializationException from None
+    return _value(shape, value, "")
+
+
+def _value(shape: Shape, value: Any, path: str) -> Any:
+    match shape:
+        case Scalar(kind):
+            return _scalar(kind, value)
+        case List(item):
+            _expect(list, value)
+            return [_value(item, entry, f"{path}.{n}") for n, entry in enumerate(value, 1)]
+        case Map(item):
+            _expect(dict, value)
+            return {k: _value(item, v, f"{path}.{k}") for k, v in value.items() if v is not None}
+        case Structure():
+            _expect(dict, value)
+            return build(shape, dict(_members(shape, value, f"{path}." if path else "")))
+
+
+def _members(shape: Structure, value: dict[str, Any], prefix: str) -> list[tuple[str, Any]]:
+    found = []
+    for member in shape.members:
+        given = value.get(member.name)
+        if given is not None:
+            found.append((member.attribute, _value(member.shape, given, prefix + query_name(member))))
+        elif member.required:
+            raise MissingParameter.named(prefix + member.name)
+    return found
+
+
+_TOKENS: dict[type, str] = {str: "STRING_VALUE", int: "NUMBER_VALUE", float: "NUMBER_VALUE"}
+_TARGETS: dict[type, str] = {str: "a String", int: "an Integer", bool: "a Boolean"}
+
+
+def _scalar(kind: type, value: Any) -> Any:
+    if type(value) is kind:
+        return value
+    if isinstance(value, list | dict):
+        raise SerializationException(UNEXPECTED[type(value)])
+    token = _TOKENS.get(type(value), f"{value}_VALUE".upper())
+    raise SerializationException(f"{token} can not be converted to {_TARGETS[kind]}")
+
+
+UNEXPECTED: dict[type, str] = {
+    list: "Start of list found where not expected",
+    dict: "Start of structure or map found where not expected.",
+}
+
+
+def _expect(kind: type, value: Any) -> None:
+    if type(value) is not kind:
+        raise SerializationException(UNEXPECTED.get(type(value), "Unexpected field type"))

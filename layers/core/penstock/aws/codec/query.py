@@ -1,0 +1,192 @@
+"""The Query protocol: form bodies and query strings to requests.
+
+    Action=SendMessage&MessageBody=hi&MessageAttribute.1.Name=a&MessageAttribute.1.Value.DataType=String…
+
+The names are split at their dots into a tree first, which costs no more than the text is long: an index is a key like
+any other (`Attribute.999999999` is one entry, not an array), depth and number of parameters are bounded. Then the tree
+is read along the shape of the request type. Sources: the Query serializer's traits of the models (names), the SQS API
+reference's examples, which also leave the index out (`AttributeName=All`, `Attribute.Name=…`).
+"""
+
+import re
+from binascii import a2b_qp
+from collections.abc import Callable
+from functools import cache
+from typing import Any, cast
+from urllib.parse import unquote_to_bytes
+
+import msgspec
+
+from penstock.errors import (
+    InvalidParameterValue,
+    MalformedQueryString,
+    MissingParameter,
+    RequestEntityTooLarge,
+)
+
+from .names import Naming
+from .schema import List, Map, Member, Scalar, Shape, Structure, build, query_name, structure
+
+MAXIMUM_PARAMETERS = 5_000
+MAXIMUM_DEPTH = 8
+MAXIMUM_DECODED_BYTES = 1_048_576 + 262_144  # a batch of 1 MiB, and the names and ids around it
+FEW_ESCAPES = 4_096
+
+Tree = dict[str, Any]  # a leaf is a str, a branch is a Tree
+
+_INTEGER = re.compile(r"-?[0-9]{1,10}").fullmatch
+_INDEX = re.compile(r"[0-9]{1,10}").fullmatch
+_BOOLEANS = {"true": True, "false": False}
+
+
+# --- text to tree ----------------------------------------------------------------------------------------------------
+def parse(*texts: bytes) -> Tree:
+    """The parameters of the query string and the form body; a later one replaces an earlier one of its name.
+
+    Raises MalformedQueryString when there are too many, a name is too deep or is both a value and a prefix, or
+    something is not UTF-8; RequestEntityTooLarge when it is longer than any valid request, escapes not counted.
+    """
+    tree: Tree = {}
+    if sum(len(text) - 2 * min(text.count(b"%"), len(text) // 3) for text in texts) > MAXIMUM_DECODED_BYTES:
+        raise RequestEntityTooLarge
+    pairs = [pair for text in texts if text for pair in text.split(b"&", MAXIMUM_PARAMETERS) if pair]
+    if len(pairs) > MAXIMUM_PARAMETERS:
+        raise MalformedQueryString(f"The request has more than {MAXIMUM_PARAMETERS} parameters.")
+    for pair in pairs:
+        name, _, value = pair.partition(b"=")
+        _insert(tree, _unquoted(name), _unquoted(value))
+    return tree
+
+
+def _unquoted(text: bytes) -> str:
+    if b"+" in text:
+        text = text.replace(b"+", b" ")
+    if b"%" in text:
+        text = unescaped(text)
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        raise MalformedQueryString("The request contains characters that are not UTF-8.") from None
+
+
+def unescaped(text: bytes) -> bytes:
+    """`%41` becomes `A`; a percent sign that begins no escape stays, as with browsers.
+
+    Python's own function takes 0.3 µs an escape, 0.6 s for a body of nothing else. Many are therefore left to the
+    decoder of quoted-printable, which reads `=41` and is written in C: 3 ns. Raises MalformedQueryString when one of so
+    many is no escape.
+    """
+    escapes = text.count(b"%")
+    if escapes <= FEW_ESCAPES:
+        return unquote_to_bytes(text)
+    if 3 * escapes <= len(text):
+        # Exact because each = is then the beginning of an escape: a good one makes the text two shorter, a bad one does
+        # not, and only a line break could make it shorter otherwise.
+        marked = text.replace(b"=", b"%3D").replace(b"%", b"=")
+        decoded = a2b_qp(marked)
+        if len(marked) - len(decoded) == 2 * marked.count(b"=") and not _SOFT_BREAK(marked):
+            return decoded
+    raise MalformedQueryString("The request contains a percent sign that begins no escape.")
+
+
+_SOFT_BREAK = re.compile(rb"=[\r\n]").search
+
+
+def _insert(tree: Tree, name: str, value: str) -> None:
+    *path, last = name.split(".", MAXIMUM_DEPTH)
+    if len(path) == MAXIMUM_DEPTH:
+        raise MalformedQueryString("A parameter name has too many parts.")
+    for part in path:
+        tree = tree.setdefault(part, {})
+        if isinstance(tree, str):
+            raise _conflict(name)
+    if isinstance(tree.get(last), dict):
+        raise _conflict(name)
+    tree[last] = value
+
+
+def _conflict(name: str) -> MalformedQueryString:
+    return MalformedQueryString(f"The parameter {name[:256]} is both a value and a part of other names.")
+
+
+# --- tree to request -------------------------------------------------------------------------------------------------
+@cache
+def decoder(request: type[msgspec.Struct]) -> Callable[[Tree], Any]:
+    """A function from parameters to a request of this type. It raises MissingParameter or InvalidParameterValue."""
+    shape = structure(request)
+    return lambda tree: _structure(shape, tree, "")
+
+
+def _structure(shape: Structure, node: str | Tree, prefix: str) -> Any:
+    if isinstance(node, str):
+        raise InvalidParameterValue(f"Value for parameter {prefix.rstrip('.')} is invalid.")
+    values = {}
+    for member in shape.members:
+        given = _given(member, node)
+        if given is not None:
+            values[member.attribute] = _value(member.shape, given, prefix + query_name(member))
+        elif member.required:
+            values[member.attribute] = _absent(member, prefix)
+    return build(shape, values)
+
+
+def _given(member: Member, node: Tree) -> str | Tree | None:
+    """What stands under the member's name; flattened members answer to both of their names."""
+    name = query_name(member)
+    given: str | Tree | None = node.get(name)
+    return node.get(member.name) if given is None and name != member.name else given
+
+
+def _absent(member: Member, prefix: str) -> Any:
+    """An empty list cannot be written in this protocol, so an absent one is empty."""
+    if isinstance(member.shape, List):
+        return []
+    raise MissingParameter.named(prefix + member.name)
+
+
+def _value(shape: Shape, node: str | Tree, path: str) -> Any:
+    match shape:
+        case Scalar(kind):
+            return _scalar(kind, node, path)
+        case List(item):
+            return [_value(item, entry, f"{path}.{index}") for index, entry in _entries(node)]
+        case Map(item, naming):
+            return dict(_pair(item, naming, entry, f"{path}.{index}") for index, entry in _entries(node))
+        case Structure():
+            return _structure(shape, node, f"{path}.")
+
+
+def _entries(node: str | Tree) -> list[tuple[str, str | Tree]]:
+    """Entries in the order of their indexes; gaps are closed. Without any index the node is the only entry.
+
+    An empty text is an empty list: botocore writes it so.
+    """
+    if isinstance(node, dict) and len(node) == 1:
+        node = cast("str | Tree", node.get("member", node.get("entry", node)))
+    if isinstance(node, str) or not any(map(_INDEX, node)):
+        return [("1", node)] if node else []
+    return sorted(((key, node[key]) for key in node if _INDEX(key)), key=lambda entry: int(entry[0]))
+
+
+def _pair(shape: Shape, naming: Naming, node: str | Tree, path: str) -> tuple[str, Any]:
+    if isinstance(node, str):
+        raise InvalidParameterValue(f"Value for parameter {path} is invalid.")
+    key, value = node.get(naming.key), node.get(naming.value)
+    if value is None and isinstance(shape, Structure):
+        value = {}  # its own check says what is missing
+    if value is None or not isinstance(key, str):
+        raise MissingParameter.named(f"{path}.{naming.value if isinstance(key, str) else naming.key}")
+    return key, _value(shape, value, f"{path}.{naming.value}")
+
+
+def _scalar(kind: type, node: str | Tree, path: str) -> Any:
+    if isinstance(node, dict):
+        raise InvalidParameterValue(f"Value for parameter {path} is invalid.")
+    if kind is str:
+        return node
+    if kind is bool and node in _BOOLEANS:
+        return _BOOLEANS[node]
+    if kind is int and _INTEGER(node) is not None:
+        return int(node)
+    reason = "Must be an integer." if kind is int else "Must be true or false."
+    raise InvalidParameterValue(f"Value {node[:256]} for parameter {path} is invalid. Reason: {reason}")

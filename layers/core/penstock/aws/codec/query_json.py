@@ -1,0 +1,115 @@
+"""The JSON answers of the Query protocol, for clients that send `Accept: application/json`.
+
+    {"SendMessageResponse": {"SendMessageResult": {"MessageId": …, "SequenceNumber": null},
+                             "ResponseMetadata": {"RequestId": …}}}
+    {"Error": {"Type": "Sender", "Code": …, "Message": …}, "RequestId": …}
+
+What AWS answers, which no page of its documentation describes: members have their names of the model (but
+`messages` and `queueUrls`), lists are lists without a wrapper, maps are lists of pairs as in XML (`[{"Name": …,
+"Value": …}]`), and a member that is absent is null. Sources: the outputs that AWS's own samples of API Gateway
+in front of SQS show (github.com/aws-samples/serverless-patterns), and a ListQueues that was recorded.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from penstock.errors import AwsError
+
+from .schema import List, Map, Member, Scalar, Shape, Structure, structure
+
+if TYPE_CHECKING:
+    from xml.etree import ElementTree as ET
+
+CONTENT_TYPE = b"application/json"
+
+Plain = Callable[[Any], Any]
+
+_encode = msgspec.json.Encoder().encode
+
+
+def encode_result(action: str, result: msgspec.Struct | None, request_id: str) -> bytes:
+    """The whole answer of an action; one without a result has no Result member."""
+    answer: dict[str, Any] = {"ResponseMetadata": {"RequestId": request_id}}
+    if result is not None:
+        answer = {f"{action}Result": plain(type(result))(result), **answer}
+    return _encode({f"{action}Response": answer})
+
+
+def encode_error(error: AwsError, request_id: str) -> bytes:
+    """Type, code and message as in XML."""
+    told = {"Type": error.fault, "Code": error.query_code, "Message": error.query_message}
+    return _encode({"Error": told, "RequestId": request_id})
+
+
+@cache
+def plain(message: type[msgspec.Struct]) -> Plain:
+    """A function from a result of this type to what is written of it."""
+    return _structure(structure(message))
+
+
+def _structure(shape: Structure) -> Plain:
+    members = [
+        (_name(member), attrgetter(member.attribute), _value(member.shape)) for member in shape.members
+    ]
+
+    def write(value: Any) -> dict[str, Any]:
+        given = ((name, read(value), write_member) for name, read, write_member in members)
+        return {
+            name: None if found in _ABSENT else write_member(found) for name, found, write_member in given
+        }
+
+    return write
+
+
+_ABSENT: tuple[Any, ...] = (None, [], {})
+
+
+def _name(member: Member) -> str:
+    match member.shape:
+        case List(naming=naming) if naming.json:
+            return naming.json
+        case _:
+            return member.name
+
+
+def _value(shape: Shape) -> Plain:
+    match shape:
+        case Scalar():
+            return lambda value: value
+        case List(item):
+            write = _value(item)
+            return lambda value: [write(entry) for entry in value]
+        case Map(item, naming):
+            write, key, name = _value(item), naming.key, naming.value
+            return lambda value: [{key: k, name: write(v)} for k, v in value.items()]
+        case Structure():
+            return _structure(shape)
+
+
+# --- transcribed XML -------------------------------------------------------------------------------------------------
+def transcribed(document: bytes) -> bytes:
+    """An XML answer of ours as JSON, as a reader makes it that knows no model: LocalStack's form, for peeking.
+
+    An element that repeats is a list, one that stands alone is its content, an empty one is null.
+    """
+    from xml.etree import ElementTree as ET  # noqa: PLC0415 - for this protocol alone
+
+    root = ET.fromstring(document)  # noqa: S314 - our own document, not a client's
+    return _encode({_tag(root): _transcribed(root)})
+
+
+def _transcribed(element: "ET.Element") -> Any:
+    if not len(element):
+        return element.text
+    found: dict[str, Any] = {}
+    for child in element:
+        found.setdefault(_tag(child), []).append(_transcribed(child))
+    return {tag: values[0] if len(values) == 1 else values for tag, values in found.items()}
+
+
+def _tag(element: "ET.Element") -> str:
+    return element.tag.rpartition("}")[2]

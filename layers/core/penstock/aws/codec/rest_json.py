@@ -1,0 +1,216 @@
+"""REST-JSON: method and path name the action; members come in the path, the query string and a JSON body.
+
+A request is walked along the shape of its type. A value of a wrong type ends the walk with SerializationException; all
+that limits forbid is collected and told in one ValidationException, as AWS does: `2 validation errors detected: Value
+'' at 'name' failed to satisfy constraint: …; Value null at 'target.arn' …`. A member that is null counts as absent, a
+member that no one knows is ignored. Sources: "Smithy: AWS restJson1 protocol"; answers quoted in public issues
+(aws-sdk-net 2495, aws-sdk-js-v3 3714).
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+import msgspec
+
+from penstock.errors import AwsError, SerializationException
+
+from . import json
+from .schema import Limits, List, Map, Member, Scalar, Shape, Structure, build, structure
+
+CONTENT_TYPE = b"application/json"
+ERROR_HEADER = b"x-amzn-errortype"
+
+LATEST = 253_402_300_799  # the end of the year 9999, in seconds since 1970
+MOST_QUOTED = 512  # characters of a value that a text of ours repeats
+MOST_PROBLEMS = 20
+
+Problems = list[str]
+Parameters = dict[str, list[str]]
+
+_INTEGER = re.compile(r"-?[0-9]{1,18}", re.ASCII).fullmatch
+_encode = msgspec.json.Encoder().encode
+
+
+class ConstraintViolation(Exception):  # noqa: N818 - AWS's word
+    """Members of a request break their constraints; `problems` says which, in AWS's words."""
+
+    def __init__(self, problems: Problems) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
+
+
+# --- requests --------------------------------------------------------------------------------------------------------
+@cache
+def decoder(request: type[msgspec.Struct]) -> Callable[[str | None, bytes, bytes], Any]:
+    """A function from label, query string and body to a request of this type; the label is the path's last part.
+
+    It raises SerializationException and ConstraintViolation.
+    """
+    shape = structure(request)
+    has_body = any(member.place is None for member in shape.members)
+
+    def decode(label: str | None, query: bytes, body: bytes) -> Any:
+        document = _document(body) if has_body else {}
+        parameters = _parameters(query)
+        problems: Problems = []
+        found = {
+            member.attribute: _member(member, _placed(member, label, parameters, document), "", problems)
+            for member in shape.members
+        }
+        if problems:
+            raise ConstraintViolation(problems[:MOST_PROBLEMS])
+        return build(shape, {name: value for name, value in found.items() if value is not None})
+
+    return decode
+
+
+def _document(body: bytes) -> dict[str, Any]:
+    if len(body) > json.SHORT_BYTES and json.has_many_texts(body):
+        raise SerializationException(f"The request has more than {json.MAXIMUM_TEXTS} names and texts.")
+    try:
+        value = msgspec.json.decode(body.decode() or "{}")
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise SerializationException from None
+    if type(value) is not dict:
+        raise SerializationException("The request body is not a JSON object.")
+    return value
+
+
+def _parameters(query: bytes) -> Parameters:
+    """Names and values of the query string; those of a signature are among them, and nobody asks for them."""
+    found: Parameters = {}
+    for part in query.split(b"&") if query else ():
+        name, _, value = (unquote_to_bytes(piece.replace(b"+", b" ")) for piece in part.partition(b"="))
+        found.setdefault(_text(name), []).append(_text(value))
+    return found
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise SerializationException("The query string is not UTF-8.") from None
+
+
+def _placed(member: Member, label: str | None, parameters: Parameters, document: dict[str, Any]) -> Any:
+    """What the request has for this member; texts of the query string have no type of their own."""
+    if member.place is None:
+        return document.get(member.name)
+    if member.place.where == "path":
+        return label
+    given = parameters.get(member.place.name)
+    if given is None or isinstance(member.shape, List):
+        return given
+    if isinstance(member.shape, Scalar) and member.shape.kind is int:
+        return _integer(given[0])
+    return given[0]
+
+
+def _integer(text: str) -> int:
+    if _INTEGER(text) is None:
+        raise SerializationException("STRING_VALUE can not be converted to an Integer")
+    return int(text)
+
+
+# --- values ----------------------------------------------------------------------------------------------------------
+def _member(member: Member, value: Any, prefix: str, problems: Problems) -> Any:
+    path = prefix + member.name[:1].lower() + member.name[1:]
+    if value is not None:
+        return _value(member.shape, value, path, problems)
+    if member.required:
+        problems.append(_problem("null", path, "Member must not be null"))
+    return None
+
+
+def _value(shape: Shape, value: Any, path: str, problems: Problems) -> Any:
+    match shape:
+        case Scalar(kind, limits):
+            return _scalar(kind, limits, value, path, problems)
+        case List(item, limits=limits):
+            _expect(list, value)
+            problems.extend(_problem("[…]", path, reason) for reason in _size(limits, len(value), "length"))
+            entries = enumerate(value[: limits.most], 1)
+            return [_value(item, entry, f"{path}.{n}.member", problems) for n, entry in entries]
+        case Map(item):
+            _expect(dict, value)
+            return {key: _value(item, entry, f"{path}.{key}", problems) for key, entry in value.items()}
+        case Structure():
+            _expect(dict, value)
+            return _structure(shape, value, f"{path}.", problems)
+
+
+def _structure(shape: Structure, value: dict[str, Any], prefix: str, problems: Problems) -> Any:
+    before = len(problems)
+    members = {
+        member.attribute: _member(member, value.get(member.name), prefix, problems)
+        for member in shape.members
+    }
+    if len(problems) > before:
+        return None
+    return build(shape, {name: found for name, found in members.items() if found is not None})
+
+
+def _scalar(kind: type, limits: Limits, value: Any, path: str, problems: Problems) -> Any:
+    if kind is object:
+        return value
+    if kind is float:
+        return _time(value, path, problems)
+    _expect(kind, value)
+    reasons = _text_problems(limits, value) if kind is str else _size(limits, value, "value")
+    problems.extend(_problem(f"'{str(value)[:MOST_QUOTED]}'", path, reason) for reason in reasons)
+    return value
+
+
+def _time(value: Any, path: str, problems: Problems) -> float:
+    """Every number of the service is a time."""
+    if type(value) not in {int, float}:
+        raise SerializationException(json.UNEXPECTED.get(type(value), "Unexpected field type"))
+    if not 0 <= value <= LATEST:
+        problems.append(_problem(f"'{str(value)[:MOST_QUOTED]}'", path, f"Member must be 0 to {LATEST}"))
+        return 0.0
+    return float(value)
+
+
+def _text_problems(limits: Limits, value: str) -> Iterable[str]:
+    yield from _size(limits, len(value), "length")
+    if limits.pattern is not None and not _pattern(limits.pattern)(value):
+        yield f"Member must satisfy regular expression pattern: {limits.pattern}"
+    if limits.values and value not in limits.values:
+        yield f"Member must satisfy enum value set: [{', '.join(limits.values)}]"
+    if "\0" in value:  # our choice: PostgreSQL has no text with it
+        yield "Member must not contain the character U+0000"
+
+
+@cache
+def _pattern(text: str) -> Callable[[str], Any]:
+    return re.compile(text, re.ASCII).fullmatch
+
+
+def _size(limits: Limits, size: int, of: str) -> Iterable[str]:
+    if limits.least is not None and size < limits.least:
+        yield f"Member must have {of} greater than or equal to {limits.least}"
+    if limits.most is not None and size > limits.most:
+        yield f"Member must have {of} less than or equal to {limits.most}"
+
+
+def _problem(shown: str, path: str, reason: str) -> str:
+    return f"Value {shown} at '{path}' failed to satisfy constraint: {reason}"
+
+
+def _expect(kind: type, value: Any) -> None:
+    if type(value) is not kind:
+        raise SerializationException(json.UNEXPECTED.get(type(value), "Unexpected field type"))
+
+
+# --- answers ---------------------------------------------------------------------------------------------------------
+def encode_result(result: msgspec.Struct | None) -> bytes:
+    """The body of an answer: empty for an action without a result, as the API reference has it."""
+    return b"" if result is None else _encode(result)
+
+
+def encode_error(error: AwsError, kind: str) -> tuple[bytes, bytes]:
+    """The value of the header `x-amzn-errortype`, which is `kind`, and the body."""
+    return kind.encode(), _encode({"Message": error.message})

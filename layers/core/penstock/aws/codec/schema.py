@@ -1,0 +1,133 @@
+"""The shape of a message type, read once from its annotations, for the codecs that cannot leave it to msgspec.
+
+Scalar      text, number or truth value; `object` is a document that nobody looks into
+List, Map   of one shape, with the names that Query and XML give them
+Structure   a message type and its members
+
+Limits of texts, numbers and lists are there where a type states them (`msgspec.Meta`): of EventBridge Scheduler.
+"""
+
+from functools import cache
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+
+from .names import WRAPPED_LIST, WRAPPED_MAP, Naming, Place
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """`least` and `most`: of a number's value, a text's length, a list's size. `values`: of an enumeration."""
+
+    least: int | None = None
+    most: int | None = None
+    pattern: str | None = None
+    values: tuple[str, ...] = ()
+
+
+NO_LIMITS = Limits()
+
+
+class Scalar(msgspec.Struct, frozen=True):
+    """`kind` is str, int, float, bool or object."""
+
+    kind: type
+    limits: Limits = NO_LIMITS
+
+
+class List(msgspec.Struct, frozen=True):
+    item: "Shape"
+    naming: Naming
+    limits: Limits = NO_LIMITS
+
+
+class Map(msgspec.Struct, frozen=True):
+    value: "Shape"
+    naming: Naming
+
+
+class Member(msgspec.Struct, frozen=True):
+    """`name` is AWS's, `attribute` ours."""
+
+    name: str
+    attribute: str
+    shape: "Shape"
+    required: bool
+    place: Place | None = None
+
+
+class Structure(msgspec.Struct, frozen=True):
+    type: type[msgspec.Struct]
+    members: tuple[Member, ...]
+
+
+Shape = Scalar | List | Map | Structure
+
+
+@cache
+def structure(message: type[msgspec.Struct]) -> Structure:
+    """The shape of a request or result type."""
+    shape = _shape(inspect.type_info(message), None)
+    if not isinstance(shape, Structure):
+        raise TypeError(f"{message} is no structure")
+    return shape
+
+
+_SCALARS: dict[type[inspect.Type], type] = {
+    inspect.StrType: str,
+    inspect.IntType: int,
+    inspect.FloatType: float,
+    inspect.BoolType: bool,
+    inspect.AnyType: object,
+    inspect.LiteralType: str,
+}
+
+
+def _shape(info: inspect.Type, naming: Naming | None) -> Shape:
+    match info:
+        case inspect.Metadata():
+            return _shape(info.type, (info.extra or {}).get("naming", naming))
+        case inspect.UnionType():
+            return _shape(next(t for t in info.types if not isinstance(t, inspect.NoneType)), naming)
+        case inspect.ListType():
+            return List(_shape(info.item_type, None), naming or WRAPPED_LIST, _limits(info))
+        case inspect.DictType():
+            return Map(_shape(info.value_type, None), naming or WRAPPED_MAP)
+        case inspect.StructType():
+            return Structure(info.cls, tuple(_member(field) for field in info.fields))
+        case _:
+            return Scalar(_SCALARS[type(info)], _limits(info))
+
+
+def _limits(info: inspect.Type) -> Limits:
+    match info:
+        case inspect.StrType(min_length=least, max_length=most, pattern=pattern):
+            return Limits(least, most, pattern)
+        case inspect.ListType(min_length=least, max_length=most):
+            return Limits(least, most)
+        case inspect.IntType(ge=least, le=most):
+            return Limits(least, most)
+        case inspect.LiteralType(values=values):
+            return Limits(values=tuple(map(str, values)))
+        case _:
+            return NO_LIMITS
+
+
+def _member(field: inspect.Field) -> Member:
+    extra = (field.type.extra or {}) if isinstance(field.type, inspect.Metadata) else {}
+    shape = _shape(field.type, None)
+    return Member(field.encode_name, field.name, shape, field.required, extra.get("place"))
+
+
+def query_name(member: Member) -> str:
+    """The member's name in a Query request and in SQS's texts about missing parameters."""
+    match member.shape:
+        case List(naming=naming) | Map(naming=naming) if naming.flat:
+            return naming.tag
+        case _:
+            return member.name
+
+
+def build(shape: Structure, values: dict[str, Any]) -> Any:
+    """An instance from values by attribute name; absent members take their defaults."""
+    return shape.type(**values)

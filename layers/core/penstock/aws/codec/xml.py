@@ -1,0 +1,162 @@
+"""The answers of the Query protocol: results and errors to XML, by writers compiled once per type.
+
+    <SendMessageResponse xmlns="…"><SendMessageResult>…</SendMessageResult><ResponseMetadata><RequestId>…
+
+Flattened lists and maps repeat their element, the others are wrapped in one (`messages.naming`). A member that is
+None, or empty and flattened, is left out; an action without a result has no Result element. Written by joining strings:
+five times faster than building a tree.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+
+from penstock.errors import AwsError
+
+from .schema import List, Map, Member, Scalar, Shape, Structure, structure
+
+CONTENT_TYPE = b"text/xml"
+
+Write = Callable[[Any, list[str]], None]
+
+_HEAD = '<?xml version="1.0"?>'
+_REPLACED = bytes(byte if byte in b"\t\n\r" or byte >= 32 else ord("?") for byte in range(256))
+
+
+def escaped(text: str) -> str:
+    """Character data. A carriage return is written as a reference, since a parser would read it as a line feed.
+
+    In this form, which SQS has and which alone the parser of @aws-sdk/client-sqs before 3.447 knows.
+    """
+    if len(text) < 64 and text.isalnum():  # digits, digests, most names
+        return text
+    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return text.replace('"', "&quot;").replace("\r", "&#xD;")
+
+
+def document(text: str) -> bytes:
+    """The document in UTF-8. Characters that XML 1.0 cannot hold in any form become question marks.
+
+    SQS refuses to store these, but SQL can be called around it. Looked for once in the whole document: 1 µs a KB.
+    """
+    data = text.encode("utf-8", "replace").translate(_REPLACED)
+    if text.isascii():
+        return data
+    return data.replace("\ufffe".encode(), b"?").replace("\uffff".encode(), b"?")
+
+
+def encode_result(action: str, namespace: str, result: msgspec.Struct | None, request_id: str) -> bytes:
+    """The whole answer of an action, in UTF-8."""
+    out = [f'{_HEAD}<{action}Response xmlns="{namespace}">']
+    if result is not None:
+        out.append(f"<{action}Result>")
+        writer(type(result))(result, out)
+        out.append(f"</{action}Result>")
+    out.append(f"<ResponseMetadata><RequestId>{request_id}</RequestId></ResponseMetadata></{action}Response>")
+    return document("".join(out))
+
+
+def encode_error(namespace: str, error: AwsError, request_id: str) -> bytes:
+    """`<ErrorResponse>` with type, code and message; SQS alone writes an empty detail."""
+    detail = "<Detail/>" if "queue.amazonaws.com" in namespace else ""
+    return document(
+        f'{_HEAD}<ErrorResponse xmlns="{namespace}"><Error><Type>{error.fault}</Type>'
+        f"<Code>{escaped(error.query_code)}</Code><Message>{escaped(error.query_message)}</Message>{detail}</Error>"
+        f"<RequestId>{request_id}</RequestId></ErrorResponse>"
+    )
+
+
+# --- writers ---------------------------------------------------------------------------------------------------------
+@cache
+def writer(message: type[msgspec.Struct]) -> Write:
+    """A function that appends the members of a result to a list of strings."""
+    return _structure(structure(message))
+
+
+def _structure(shape: Structure) -> Write:
+    members = [(attrgetter(member.attribute), _member(member)) for member in shape.members]
+
+    def write(value: Any, out: list[str]) -> None:
+        for read, write_member in members:
+            given = read(value)
+            if given is not None:
+                write_member(given, out)
+
+    return write
+
+
+def _member(member: Member) -> Write:
+    match member.shape:
+        case List(item, naming):
+            return _wrapped(member.name, naming.flat, _list(naming.tag, item))
+        case Map(value, naming):
+            return _wrapped(member.name, naming.flat, _map(naming.tag, naming.key, naming.value, value))
+        case shape:
+            return _element(member.name, shape)
+
+
+def _wrapped(name: str, flat: bool, content: Write) -> Write:
+    if flat:
+        return content
+
+    def write(value: Any, out: list[str]) -> None:
+        out.append(f"<{name}>")
+        content(value, out)
+        out.append(f"</{name}>")
+
+    return write
+
+
+def _list(tag: str, item: Shape) -> Write:
+    element = _element(tag, item)
+
+    def write(value: list[Any], out: list[str]) -> None:
+        for entry in value:
+            element(entry, out)
+
+    return write
+
+
+def _map(tag: str, key: str, value_name: str, shape: Shape) -> Write:
+    head, middle, tail = f"<{tag}><{key}>", f"</{key}>", f"</{tag}>"
+    if isinstance(shape, Scalar):
+        between, end, text = f"</{key}><{value_name}>", f"</{value_name}></{tag}>", _TEXTS[shape.kind]
+        return lambda value, out: out.extend(
+            f"{head}{escaped(name)}{between}{text(entry)}{end}" for name, entry in value.items()
+        )
+    element = _element(value_name, shape)
+
+    def write(value: dict[str, Any], out: list[str]) -> None:
+        for name, entry in value.items():
+            out.append(f"{head}{escaped(name)}{middle}")
+            element(entry, out)
+            out.append(tail)
+
+    return write
+
+
+def _element(name: str, shape: Shape) -> Write:
+    head, tail = f"<{name}>", f"</{name}>"
+    if isinstance(shape, Scalar):
+        text = _TEXTS[shape.kind]
+        return lambda value, out: out.append(f"{head}{text(value)}{tail}")
+    if not isinstance(shape, Structure):
+        raise TypeError(f"{name}: a list or map inside a list or map has no name in this protocol")
+    content = _structure(shape)
+
+    def write(value: Any, out: list[str]) -> None:
+        out.append(head)
+        content(value, out)
+        out.append(tail)
+
+    return write
+
+
+def _boolean(value: bool) -> str:
+    return "true" if value else "false"
+
+
+_TEXTS: dict[type, Callable[[Any], str]] = {str: escaped, int: str, bool: _boolean}

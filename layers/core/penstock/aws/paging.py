@@ -1,0 +1,17 @@
+"""Opaque tokens of lists: the next page begins after what the token names. Services raise their own errors."""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+
+
+def make_token(last: str) -> str:
+    """The token of the page that begins after `last`."""
+    return urlsafe_b64encode(last.encode()).decode("ascii")
+
+
+def read_name(token: str) -> str | None:
+    """What a token names; None for a text that `make_token` cannot have made."""
+    try:
+        named = urlsafe_b64decode(token.encode("ascii")).decode("ascii")
+    except ValueError:  # of base64 and of both encodings
+        return None
+    return named if named.isprintable() and make_token(named) == token else None

@@ -1,0 +1,1 @@
+"""How messages leave for endpoints outside."""

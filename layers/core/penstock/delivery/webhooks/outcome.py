@@ -1,0 +1,55 @@
+"""What an attempt means for its delivery: delivered, again in so many seconds, or given up.
+
+SNS ("Fanout Amazon SNS notifications to HTTPS endpoints"): 5xx and 429 are tried again by the delivery policy, all
+other statuses are permanent failures; no answer is a failed attempt. Events of our own (the specification): whatever
+is not 2xx is tried again after 10, 30, 60 and 300 seconds.
+"""
+
+from typing import Final, NamedTuple
+
+from penstock.sns.delivery_policy import retry_delays
+
+from .endpoint import EndpointInvalid, EndpointRefused
+from .request import EVENT, Delivery
+
+EVENT_DELAYS: Final = (10.0, 30.0, 60.0, 300.0)
+MOST_ERROR_CHARACTERS: Final = 200
+
+
+class Outcome(NamedTuple):
+    """What is written to the row. `error`: None when it was delivered.
+
+    `delay_ms`: until the next attempt, None: there is none. `health`: what it says about the endpoint: 1 it answers,
+    -1 it fails, 0 nothing.
+    """
+
+    status: int | None
+    error: str | None
+    delay_ms: int | None
+    health: int
+
+
+def answered(delivery: Delivery, status: int) -> Outcome:
+    """The endpoint answered."""
+    if 200 <= status < 300:
+        return Outcome(status, None, None, 1)
+    failing = status >= 500 or status == 429
+    delay = next_delay_ms(delivery) if failing or delivery.kind == EVENT else None
+    return Outcome(status, f"HTTP status {status}", delay, -1 if failing else 1)
+
+
+def unanswered(delivery: Delivery, error: Exception) -> Outcome:
+    """No answer came: refused by the guard, no connection, hung up, out of time."""
+    delay = None if isinstance(error, EndpointInvalid) else next_delay_ms(delivery)
+    text = (str(error) or type(error).__name__)[:MOST_ERROR_CHARACTERS]
+    return Outcome(None, text, delay, 0 if isinstance(error, EndpointRefused) else -1)
+
+
+def next_delay_ms(delivery: Delivery) -> int | None:
+    """Milliseconds until the attempt after the one that just failed; None when it was the last."""
+    delays = (
+        EVENT_DELAYS
+        if delivery.kind == EVENT
+        else retry_delays((delivery.policy or {}).get("healthyRetryPolicy") or {})
+    )
+    return round(delays[delivery.attempts] * 1000) if delivery.attempts < len(delays) else None

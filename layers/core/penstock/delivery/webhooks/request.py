@@ -1,0 +1,131 @@
+"""A delivery and its request: what goes over the wire.
+
+SNS: the headers of "HTTP/HTTPS headers" in its developer guide, and `x-amz-sns-rawdelivery` for raw messages. Events
+of our own: JSON, and with WEBHOOK_SIGNING_SECRET the three headers of the Standard Webhooks specification 1.0.
+`Accept-Encoding: identity`: nobody decodes an answer.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from penstock import __version__
+from penstock.sns.delivery_policy import CONTENT_TYPE, effective_policy
+from penstock.trace_context import CURRENT, as_traceparent
+
+from .endpoint import Endpoint
+
+EVENT: Final = "event"
+"""`kind` of our own events; every other kind is a message type of SNS."""
+SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - of the specification
+
+_SNS_AGENT: Final = "Amazon Simple Notification Service Agent"
+_AGENT: Final = f"Penstock/{__version__}"
+
+
+class Delivery(NamedTuple):
+    """A row of queue.claim_webhooks: one webhook, leased. `attempts`: those whose outcome is known."""
+
+    webhook_id: int
+    lane: str
+    endpoint: str
+    kind: str
+    message_id: UUID
+    topic_arn: str | None
+    subscription_arn: str | None
+    raw: bool
+    policy: Mapping[str, Any] | None
+    attempts: int
+    body: str
+
+
+def request_bytes(
+    delivery: Delivery, endpoint: Endpoint, secrets: Sequence[bytes], now_seconds: int
+) -> bytes:
+    """The whole HTTP/1.1 request. `secrets`: keys for the signature of events; none, no signature.
+
+    What belongs to a trace says so, as W3C Trace Context has it.
+    """
+    body = delivery.body.encode()
+    if delivery.kind == EVENT:
+        headers = event_headers(delivery.message_id, body, secrets, now_seconds)
+    else:
+        headers = sns_headers(delivery)
+    lines = [
+        f"POST {endpoint.target} HTTP/1.1",
+        f"Host: {endpoint.host_header}",
+        *(f"{name}: {value}" for name, value in headers.items()),
+        "Accept-Encoding: identity",
+        "Connection: keep-alive",
+        f"Content-Length: {len(body)}",
+    ]
+    traced = CURRENT.get()
+    if traced is not None:
+        lines.append(f"traceparent: {as_traceparent(traced)}")
+    return "\r\n".join([*lines, "", ""]).encode("ascii") + body
+
+
+def sns_headers(delivery: Delivery) -> dict[str, str]:
+    """As SNS sends them; a subscription that is still to be confirmed has no ARN to show."""
+    headers = {
+        "x-amz-sns-message-type": delivery.kind,
+        "x-amz-sns-message-id": str(delivery.message_id),
+        "x-amz-sns-topic-arn": delivery.topic_arn or "",
+    }
+    if delivery.subscription_arn is not None and delivery.kind != "SubscriptionConfirmation":
+        headers["x-amz-sns-subscription-arn"] = delivery.subscription_arn
+    if delivery.raw:
+        headers["x-amz-sns-rawdelivery"] = "true"
+    request = (delivery.policy or {}).get("requestPolicy") or {}
+    content_type = request.get("headerContentType") or CONTENT_TYPE
+    return {
+        **headers,
+        "Content-Type": CONTENT_TYPE if content_type == "text/plain" else content_type,
+        "User-Agent": _SNS_AGENT,
+    }
+
+
+def event_headers(
+    message_id: UUID, body: bytes, secrets: Sequence[bytes], now_seconds: int
+) -> dict[str, str]:
+    """JSON, and a signature with each secret; the id is the same in every attempt, the time is the attempt's."""
+    headers = {"Content-Type": "application/json", "User-Agent": _AGENT}
+    if not secrets:
+        return headers
+    signed = f"{message_id}.{now_seconds}.".encode() + body
+    digests = (hmac.new(secret, signed, hashlib.sha256).digest() for secret in secrets)
+    return {
+        **headers,
+        "webhook-id": str(message_id),
+        "webhook-timestamp": str(now_seconds),
+        "webhook-signature": " ".join(f"v1,{base64.b64encode(digest).decode()}" for digest in digests),
+    }
+
+
+def read_secrets(text: str) -> tuple[bytes, ...]:
+    """The keys of WEBHOOK_SIGNING_SECRET: `whsec_` and base64, several separated by blanks. Raises ValueError."""
+    secrets = []
+    for part in text.split():
+        try:
+            secrets.append(base64.b64decode(part.removeprefix(SECRET_PREFIX), validate=True))
+        except binascii.Error as error:
+            raise ValueError("not base64 after whsec_") from error
+        if not part.startswith(SECRET_PREFIX) or not 24 <= len(secrets[-1]) <= 64:
+            raise ValueError("a secret is whsec_ and the base64 text of 24 to 64 bytes")
+    return tuple(secrets)
+
+
+_POLICY: Final = Delivery._fields.index("policy")
+_effective = lru_cache(1_000)(effective_policy)
+
+
+def read_delivery(row: Sequence[Any]) -> Delivery:
+    """A delivery from a row, which has the policies of subscription and topic as texts."""
+    own, topic, *rest = row[_POLICY:]
+    policy = None if own is None and topic is None else _effective(own, topic)
+    return Delivery._make((*row[:_POLICY], policy, *rest))

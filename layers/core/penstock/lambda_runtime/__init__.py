@@ -1,0 +1,1 @@
+"""What a function of AWS Lambda needs: handlers, events, the execution environment, metrics."""

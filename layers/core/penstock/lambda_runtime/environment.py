@@ -1,0 +1,102 @@
+"""What a function of Lambda keeps between its invocations: settings, one connection, the key of receipt handles."""
+
+import os
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from penstock.drivers import run
+from penstock.environment import Environment, RequestIds
+from penstock.postgres.database import Database, prepare
+from penstock.receipt_handle import Receipts
+from penstock.settings import SettingError, Settings
+from penstock.telemetry import lambda_logger, traced
+
+from .metrics import Metrics
+
+if TYPE_CHECKING:
+    import psycopg
+    from aws_lambda_powertools import Logger
+
+    from penstock.effects import Operation
+    from penstock.postgres.psycopg_link import PsycopgLink
+
+T = TypeVar("T")
+
+
+class ExecutionEnvironment:
+    """What a function keeps between invocations. Made at the first one, since an import must not fail or wait."""
+
+    def __init__(self, variables: Mapping[str, str] = os.environ) -> None:
+        self.variables = variables
+        self.request_ids = RequestIds()
+        prepare(variables.get("QUEUE_DATABASE_DRIVER", ""))
+
+    @cached_property
+    def settings(self) -> Settings:
+        """From the environment variables. Raises SettingError, also when there is no DATABASE_URL."""
+        settings = Settings.read(self.variables)
+        if not settings.database_url:
+            raise SettingError("DATABASE_URL is not set")
+        return settings
+
+    @cached_property
+    def database(self) -> Database:
+        """The one connection, which repairs itself."""
+        return Database(self.settings.database_url, self.settings.queue_database_driver)
+
+    @cached_property
+    def environment(self) -> Environment:
+        """Settings and the key of receipt handles. Raises ServiceUnavailable or InternalFailure; then not kept."""
+        return Environment(self.settings, Receipts.load(self.database), self.request_ids)
+
+    @cached_property
+    def logger(self) -> "Logger":
+        """Imported when there is something to say, which keeps powertools out of a cold start."""
+        try:
+            return lambda_logger(self.settings.log_level)
+        except SettingError:  # which is then what there is to log
+            return lambda_logger("info")
+
+    @cached_property
+    def metrics(self) -> Metrics:
+        """Where counts and gauges go."""
+        return Metrics(self.settings.queue_account_id, self.settings.queue_region)
+
+    def run(self, operation: "Operation") -> Any:
+        """The operation's result; with QUEUE_USAGE_METRICS, what it did to queues becomes metrics."""
+        if not self.settings.queue_usage_metrics:
+            return run(operation, self.database)
+        from .usage import Usage  # noqa: PLC0415 - most functions do without
+
+        usage = Usage()
+        try:
+            return run(operation, self.database, usage.observe)
+        finally:
+            self.metrics.used(usage.queues)
+
+    def psycopg_connection(self) -> "psycopg.Connection[Any]":
+        """For workers that need more than calls, whichever driver calls are made with. Raises ServiceUnavailable."""
+        return cast("PsycopgLink", self._psycopg.link()).connection
+
+    def traced(self, work: Callable[[], T], lambda_context: object) -> T:
+        """What `work` answers; a segment of X-Ray, where the function has tracing."""
+        return traced(work, lambda_context) if self._is_traced else work()
+
+    def close(self) -> None:
+        """Gives the connection back (tests; Lambda ends the process)."""
+        for database in ("database", "_psycopg"):
+            if database in self.__dict__:
+                self.__dict__[database].close()
+
+    @cached_property
+    def _is_traced(self) -> bool:
+        try:
+            return self.settings.queue_tracing
+        except SettingError:  # the work says it
+            return False
+
+    @cached_property
+    def _psycopg(self) -> Database:
+        is_psycopg = self.settings.queue_database_driver == "psycopg"
+        return self.database if is_psycopg else Database(self.settings.database_url)

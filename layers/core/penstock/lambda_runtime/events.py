@@ -1,0 +1,101 @@
+"""The forms in which an HTTP request reaches a function, and in which its answer leaves.
+
+    form            told by                     headers               query                            answer
+    HTTP API 2.0,   requestContext.http         joined by the API     text, still encoded              headers
+    function URL
+    REST API 1.0    httpMethod                  multiValueHeaders     parsed and decoded               headers
+    load balancer   requestContext.elb          headers or            parsed, not decoded              headers or
+                                                multiValueHeaders                                      multiValueHeaders
+
+Sources: "Working with AWS Lambda proxy integrations for HTTP APIs", "Set up Lambda proxy integrations" (API Gateway
+Developer Guide), "Lambda functions as targets" (Application Load Balancers), "Function URL payloads" (Lambda).
+"""
+
+from base64 import b64decode
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from penstock.http import HttpRequest, HttpResponse
+
+Event = Mapping[str, Any]
+
+
+class UnknownEvent(ValueError):  # noqa: N818 - said of an event, not of a failure
+    """The function was invoked with something that is no HTTP request."""
+
+
+# --- requests --------------------------------------------------------------------------------------------------------
+def read(event: Event) -> HttpRequest:
+    """The request in an event. Raises UnknownEvent; ValueError for a body that is not base64 though it says so."""
+    context = event.get("requestContext") or {}
+    if "http" in context:
+        return _read_2(event, context)
+    if "httpMethod" in event:
+        return _read_1(event, by_load_balancer="elb" in context)
+    raise UnknownEvent("the event is neither of API Gateway, a load balancer nor a function URL")
+
+
+def _read_2(event: Event, context: Event) -> HttpRequest:
+    path = _without_stage(event["rawPath"], f"/{context.get('stage')}")
+    headers = (event.get("headers") or {}).items()
+    query = _bytes(event.get("rawQueryString") or "")
+    return HttpRequest(context["http"]["method"], path, query, _headers(headers), _body(event))
+
+
+def _without_stage(path: str, stage: str) -> str:
+    """The path as the client wrote it, which only the stage `$default` leaves so."""
+    return path[len(stage) :] or "/" if path == stage or path.startswith(stage + "/") else path
+
+
+def _read_1(event: Event, *, by_load_balancer: bool) -> HttpRequest:
+    headers = _pairs(event, "headers", "multiValueHeaders")
+    parameters = _pairs(event, "queryStringParameters", "multiValueQueryStringParameters")
+    # A load balancer passes names and values on as they were sent.
+    query = "&".join(map("=".join, parameters)) if by_load_balancer else urlencode(parameters)
+    return HttpRequest(
+        event["httpMethod"], event.get("path") or "/", _bytes(query), _headers(headers), _body(event)
+    )
+
+
+def _pairs(event: Event, single: str, multiple: str) -> list[tuple[str, str]]:
+    """Names and values, repeated ones each, where the event has them."""
+    lists = event.get(multiple)
+    if lists is not None:
+        return [(name, value) for name, values in lists.items() for value in values]
+    return list((event.get(single) or {}).items())
+
+
+def _headers(pairs: Iterable[tuple[str, str]]) -> dict[bytes, bytes]:
+    """By lower-case name; repeated ones are one list (RFC 9110, 5.3)."""
+    headers: dict[bytes, bytes] = {}
+    for name, value in pairs:
+        key, given = _bytes(name.lower()), _bytes(value)
+        headers[key] = headers[key] + b", " + given if key in headers else given
+    return headers
+
+
+def _body(event: Event) -> bytes:
+    body = event.get("body") or ""
+    return b64decode(body, validate=True) if event.get("isBase64Encoded") else _bytes(body)
+
+
+def _bytes(text: str) -> bytes:
+    # A lone surrogate, which JSON can write, is for the wire codecs to refuse.
+    return text.encode("utf-8", "surrogatepass")
+
+
+# --- answers ---------------------------------------------------------------------------------------------------------
+def answer(event: Event, response: HttpResponse) -> dict[str, Any]:
+    """The answer in the form that whoever made the event expects. Every body of ours is text."""
+    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers]
+    result: dict[str, Any] = {
+        "statusCode": response.status,
+        "body": response.body.decode(),
+        "isBase64Encoded": False,
+    }
+    if "elb" in (event.get("requestContext") or {}) and "multiValueHeaders" in event:
+        result["multiValueHeaders"] = {name: [value] for name, value in headers}
+    else:
+        result["headers"] = dict(headers)
+    return result

@@ -1,0 +1,109 @@
+"""Functions that a schedule invokes: each runs one worker, and reports what was done as metrics.
+
+handler = scheduled_handler(deliver)                # functions/deliver_webhooks.py
+handler = calling_handler(maintain)                 # functions/maintain.py
+"""
+
+from collections.abc import Callable
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Protocol
+
+from penstock.settings import Settings
+from penstock.workers import Counts
+from penstock.workers.collect import Depth
+
+from .environment import ExecutionEnvironment
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+    from penstock.drivers import Calls
+
+LONGEST_INVOCATION_SECONDS = 45
+"""A schedule comes every minute; the function's own timeout is 60 seconds."""
+
+Run = Callable[[ExecutionEnvironment], Counts]
+
+
+class Worker(Protocol):
+    """A module of `penstock.workers` that needs a connection of psycopg: for transactions of several calls."""
+
+    LONGEST_RUN_SECONDS: float
+
+    def run_once(self, settings: Settings, connection: "Connection[Any]") -> Counts: ...
+
+
+class Caller(Protocol):
+    """A module of `penstock.workers` that makes calls, with whichever driver."""
+
+    LONGEST_RUN_SECONDS: float
+
+    def run_once(self, settings: Settings, connection: "Calls") -> Counts: ...
+
+
+class Reporter(Protocol):
+    """A module of `penstock.workers` that makes calls and reports gauges."""
+
+    LONGEST_RUN_SECONDS: float
+
+    def run_once(
+        self, settings: Settings, connection: "Calls", report: Callable[[Depth], None]
+    ) -> Counts: ...
+
+
+class ScheduledHandler:
+    """Runs a worker, and again while its runs are cut short by their own limit of time."""
+
+    def __init__(self, name: str, run: Run, longest_run_seconds: float, world: ExecutionEnvironment) -> None:
+        self.name = name
+        self.run = run
+        self.longest_run_seconds = longest_run_seconds
+        self.world = world
+
+    def __call__(self, event: object, lambda_context: object) -> dict[str, int]:  # noqa: ARG002 - Lambda's form
+        """The counts of all runs, added up. Raises what a run raises, so that the invocation counts as failed."""
+        return self.world.traced(self._work, lambda_context)
+
+    def _work(self) -> dict[str, int]:
+        deadline = monotonic() + LONGEST_INVOCATION_SECONDS
+        totals: dict[str, int] = {}
+        finished = False
+        while not finished and monotonic() < deadline:
+            started = monotonic()
+            counts = self.run(self.world)
+            finished = monotonic() - started < self.longest_run_seconds
+            totals = {name: totals.get(name, 0) + count for name, count in counts.items()}
+        self.world.metrics.count({"Worker": self.name}, totals)
+        return totals
+
+
+def scheduled_handler(worker: Worker) -> ScheduledHandler:
+    """The handler of a worker, given as its module, that needs a connection of psycopg, whatever the setting says."""
+
+    def run(world: ExecutionEnvironment) -> Counts:
+        return worker.run_once(world.settings, world.psycopg_connection())
+
+    return ScheduledHandler(name_of(worker), run, worker.LONGEST_RUN_SECONDS, ExecutionEnvironment())
+
+
+def calling_handler(worker: Caller) -> ScheduledHandler:
+    """The handler of a worker, given as its module, that only makes calls."""
+
+    def run(world: ExecutionEnvironment) -> Counts:
+        return worker.run_once(world.settings, world.database)
+
+    return ScheduledHandler(name_of(worker), run, worker.LONGEST_RUN_SECONDS, ExecutionEnvironment())
+
+
+def reporting_handler(worker: Reporter) -> ScheduledHandler:
+    """The handler of a worker, given as its module, whose gauges become metrics."""
+
+    def run(world: ExecutionEnvironment) -> Counts:
+        return worker.run_once(world.settings, world.database, world.metrics.depth)
+
+    return ScheduledHandler(name_of(worker), run, worker.LONGEST_RUN_SECONDS, ExecutionEnvironment())
+
+
+def name_of(worker: object) -> str:
+    """maintain, of penstock.workers.maintain."""
+    return getattr(worker, "__name__", type(worker).__name__).rpartition(".")[2]

@@ -1,0 +1,66 @@
+"""What a request did to queues, as Amazon SQS counts it: told by the effects of its operation and their answers.
+
+Source: Amazon SQS Developer Guide, "Available CloudWatch metrics for Amazon SQS".
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct, field
+
+from penstock.effects import Effect, Row, Rows, Sql, Take
+from penstock.postgres.statements import DELETE_MESSAGES, RECEIVE_ATTEMPT, SEND_MESSAGES
+
+_SIZES = 3
+"""The column of `queue.send_messages` that has a message's size."""
+
+
+def added(rows: Sequence[Row]) -> int:
+    """Messages that were added to a queue, of the rows of `queue.send_messages`: a duplicate is not."""
+    return sum(is_added(row) for row in rows)
+
+
+def is_added(row: Row) -> bool:
+    """No error, and not the id of an earlier message."""
+    return row[4] is None and row[2] is None
+
+
+class QueueUsage(Struct):
+    """Of one queue. `sizes`: bytes of each message that was added. `empty`: the last look found nothing."""
+
+    sizes: list[int] = field(default_factory=list)
+    received: int = 0
+    deleted: int = 0
+    empty: bool = False
+
+
+class Usage:
+    """Of one request, by the queue's ARN."""
+
+    def __init__(self) -> None:
+        self.queues: dict[str, QueueUsage] = {}
+
+    def observe(self, effect: Effect, answer: Any) -> None:
+        """An effect and what answered it."""
+        if isinstance(effect, Take):
+            self._looked(effect.queue_arn, answer)
+        elif isinstance(effect, Sql) and effect.statement is RECEIVE_ATTEMPT:
+            self._looked(str(effect.arguments[0]), answer)
+        elif isinstance(effect, Rows) and effect.statement is SEND_MESSAGES:
+            sizes = effect.columns[_SIZES]
+            new = [sizes[row[0] - 1] for row in answer if is_added(row)]
+            if new:
+                self._of(effect.queue_arn).sizes += new
+        elif isinstance(effect, Rows) and effect.statement is DELETE_MESSAGES:
+            deleted = sum(row[1] == "deleted" for row in answer)
+            if deleted:
+                self._of(effect.queue_arn).deleted += deleted
+
+    def _looked(self, arn: str, rows: Sequence[Row]) -> None:
+        if rows[0][0] is None:
+            queue = self._of(arn)
+            queue.received += len(rows) - 1
+            queue.empty = len(rows) == 1
+
+    def _of(self, arn: str) -> QueueUsage:
+        return self.queues.setdefault(arn, QueueUsage())

@@ -1,1 +1,0 @@
-"""Typed requests and results of every action, one module for each service."""

@@ -1,1 +1,0 @@
-"""The rules of the service: one generator an action. They yield effects (`penstock.effects`) and return a result."""

@@ -1,0 +1,1 @@
+"""PostgreSQL: the SQL functions that are called, connections, binary parameters, migrations."""

@@ -1,0 +1,27 @@
+"""What an effect asks of the database: a statement and its arguments, as no driver has them yet."""
+
+from typing import Any
+
+from penstock.effects import Rows, Sql, Statement, Take
+
+LEAST_LEASE = 10
+
+
+def call_of(effect: Sql | Rows | Take) -> tuple[Statement, list[Any]]:
+    """The statement and its arguments for one effect on its own; arrays are lists."""
+    if isinstance(effect, Rows):
+        return effect.statement, [*effect.columns, *effect.options]
+    if isinstance(effect, Take):
+        return effect.statement, take_arguments(effect, effect.count, effect.count)
+    return effect.statement, list(effect.arguments)
+
+
+def take_arguments(take: Take, count: int, lease: int, *, alone: bool = True) -> list[Any]:
+    """The arguments of a receive of `count` messages, of which at most `lease` expire together.
+
+    Of a FIFO queue a lease is each caller's share: no two get messages of one group, and all ask for equally many.
+    `alone` in its transaction, it is not waited for the disk: what is lost in a crash is that messages were received,
+    and they are received again.
+    """
+    lease = take.count if take.is_fifo else max(LEAST_LEASE, lease)
+    return [take.queue_arn, count, lease, take.visibility_seconds, take.in_flight_limit, alone]

@@ -1,0 +1,285 @@
+"""Brings a database to the schema of this release: tables by numbered migrations, functions whole.
+
+    sql/migrations/NNNN_name.sql   once each, in order, one transaction each; never edited after a release
+    sql/functions/*.sql            all of them again, in one transaction, whenever one of them has changed
+    sql/former/*.sql               with the functions: those that only the previous release still calls
+    sql/views/*.sql                with the functions, after them: what readers of the tables see
+    sql/grants.sql                 with the functions
+
+Every runner takes one advisory lock, so any number may start at once: the first works, the others wait and find
+nothing to do. A migration inserts its number first, in its own transaction: it is either applied and recorded or
+neither. Table locks are waited for briefly and asked for again, so that a migration never queues up the service's
+own statements behind it. The connection must be direct: a pooler in transaction mode does not keep the lock.
+
+The record of the functions names the release that they are of. An older release leaves the functions of a newer one
+alone and says so, for example a task of the old image that starts in the middle of a rollout: its code can call them.
+
+A database of release 0.0.1 has 20 migrations that 0001_baseline.sql replaces: adoption.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+from packaging.version import Version
+from psycopg import sql
+
+from penstock import __version__
+
+from . import adoption
+
+Connection = psycopg.Connection[Any]
+
+# Any fixed number will do; it only has to be the same in every release. Bytes of "penstock".
+_LOCK_KEY: Final = 0x70656E73746F636B
+_LOCK_TIMEOUT_MS: Final = 2000
+_LOCK_ATTEMPTS: Final = 30
+_FILE_NAME: Final = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
+# The row of queue.migration that stands for functions and grants, and names the release that they are of.
+_FUNCTIONS: Final = 0
+_RECORD: Final = "functions "
+RELEASE: Final = __version__
+
+_BOOTSTRAP: Final = """
+create schema if not exists queue;
+create table if not exists queue.migration (
+    number int primary key,
+    name text not null,
+    checksum text not null,
+    applied_at timestamptz not null default clock_timestamp()
+);
+comment on table queue.migration is 'Migrations applied, and as number 0 the functions and grants.';
+"""
+
+# The service's role prefers index scans at any price (see tune_role); a migration wants the planner's own choice.
+_SESSION: Final = """
+set client_min_messages = warning; set plan_cache_mode = auto; set enable_seqscan = on; set enable_bitmapscan = on;
+set enable_hashjoin = on; set enable_mergejoin = on; set statement_timeout = 0
+"""
+
+# Measured: with the default planner settings a generic plan of the array-shaped statements fell to a tenth of the
+# speed once statistics were stale. docs/how_it_works.md.
+ROLE_SETTINGS: Final = {
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+}
+
+
+class MigrationError(Exception):
+    """A migration cannot be applied; the text names the file and the cause."""
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """One SQL file. Migrations have a number from 1 up, functions and grants have 0."""
+
+    number: int
+    name: str
+    text: bytes
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of the text, in hexadecimal."""
+        return hashlib.sha256(self.text).hexdigest()
+
+
+@dataclass(slots=True)
+class Applied:
+    """What a run did: names of the migrations applied, and whether functions and grants were."""
+
+    migrations: list[str] = field(default_factory=list)
+    functions: bool = False
+    adopted: str = (
+        ""  # the baseline whose record the database was given instead of those of the migrations before it
+    )
+    warning: str = ""  # why the functions of this release were not applied, though they are others
+
+
+def sql_directory() -> Path:
+    """The folder sql/: inside the installed package, or at the root of the checkout."""
+    installed = Path(__file__).parents[1] / "sql"
+    return installed if installed.is_dir() else Path(__file__).parents[4] / "sql"
+
+
+def migrate(dsn: str, directory: Path | None = None, role: str | None = None) -> Applied:
+    """Apply what is missing and, with `role`, give that role its planner settings. Raises MigrationError."""
+    directory = directory or sql_directory()
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        _check_encoding(connection)
+        connection.execute("select pg_advisory_lock(%s)", (_LOCK_KEY,))
+        connection.execute(_SESSION.encode())
+        connection.execute(_BOOTSTRAP.encode())
+        applied = _apply_missing(connection, directory)
+        if role:
+            tune_role(connection, role)
+    return applied
+
+
+def _check_encoding(connection: Connection) -> None:
+    """Any other encoding refuses some messages; SQL_ASCII hands out texts as bytes."""
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise MigrationError(
+            f"the database's encoding is {encoding}, it must be UTF8: "
+            "create database … encoding 'UTF8' template template0"
+        )
+
+
+def tune_role(connection: Connection, role: str) -> None:
+    """Give a login role the planner settings the service needs; they hold through a pooler too.
+
+    A role may do this for itself; for another role it takes CREATEROLE. Not meant for a role that other
+    applications use.
+    """
+    for name, value in ROLE_SETTINGS.items():
+        statement = "alter role {} set {} = {}"
+        connection.execute(
+            sql.SQL(statement).format(sql.Identifier(role), sql.Identifier(name), sql.Literal(value))
+        )
+
+
+def _apply_missing(connection: Connection, directory: Path) -> Applied:
+    migrations = read_migrations(directory)
+    applied = Applied(adopted=_adopt_baseline(connection, directory, migrations))
+    recorded = _recorded(connection)
+    _check_unchanged(migrations, recorded)
+    for script in migrations:
+        if script.number not in recorded:
+            _patiently(connection, script, lambda script=script: _apply_migration(connection, script))  # type: ignore[misc]
+            applied.migrations.append(script.name)
+    has_older_tables = max(recorded, default=0) > len(migrations)
+    _apply_changed_functions(connection, directory, recorded.get(_FUNCTIONS), has_older_tables, applied)
+    return applied
+
+
+def _adopt_baseline(connection: Connection, directory: Path, migrations: list[Script]) -> str:
+    """The baseline's name, where the database had the migrations that it replaces and now has its record."""
+    replaced = adoption.read_replaced(directory)
+    recorded = {number: checksum for number, checksum in _recorded(connection).items() if number > 0}
+    if not replaced or not recorded or recorded.get(1) == migrations[0].checksum:
+        return ""
+    baseline = migrations[0]
+    if reason := adoption.refusal(recorded, replaced):
+        raise MigrationError(reason)
+
+    def adopt() -> None:
+        if reason := adoption.obstacle(connection, _BOOTSTRAP.encode() + baseline.text):
+            raise MigrationError(reason)
+        adoption.record_baseline(connection, baseline.name, baseline.checksum)
+
+    _patiently(connection, baseline, adopt)
+    return baseline.name
+
+
+def _newer_functions(connection: Connection, has_older_tables: bool) -> str:
+    """Why the functions in the database are those of a newer release; "" when they are not."""
+    row = connection.execute("select name from queue.migration where number = %s", (_FUNCTIONS,)).fetchone()
+    release = row[0].removeprefix(_RECORD) if row else RELEASE
+    if Version(release) > Version(RELEASE):
+        return f"the database keeps the functions of release {release}: this is the older release {RELEASE}"
+    if has_older_tables:
+        return (
+            f"the database keeps its functions: it has migrations that this release {RELEASE} does not know"
+        )
+    return ""
+
+
+def read_migrations(directory: Path) -> list[Script]:
+    """The migrations of a folder in order. Raises MigrationError for a bad name, a gap or a number used twice."""
+    scripts = []
+    for path in sorted((directory / "migrations").glob("*.sql")):
+        match = _FILE_NAME.fullmatch(path.name)
+        if match is None:
+            raise MigrationError(f"{path.name}: migrations are named NNNN_name.sql, in lower case")
+        scripts.append(Script(int(match[1]), path.name, path.read_bytes()))
+    if [s.number for s in scripts] != list(range(1, len(scripts) + 1)):
+        raise MigrationError(
+            f"migrations must be numbered from 0001 without gaps: {[s.name for s in scripts]}"
+        )
+    return scripts
+
+
+def read_functions(directory: Path) -> list[Script]:
+    """All functions by file name, then those of the previous release, then views, then the grants."""
+    folders = [sorted((directory / name).glob("*.sql")) for name in ("functions", "former", "views")]
+    paths = [*chain.from_iterable(folders), directory / "grants.sql"]
+    return [Script(_FUNCTIONS, path.name, path.read_bytes()) for path in paths if path.exists()]
+
+
+def _recorded(connection: Connection) -> dict[int, str]:
+    return dict(connection.execute("select number, checksum from queue.migration").fetchall())
+
+
+def _check_unchanged(migrations: list[Script], recorded: dict[int, str]) -> None:
+    for script in migrations:
+        if recorded.get(script.number, script.checksum) != script.checksum:
+            raise MigrationError(
+                f"{script.name} was changed after it had been applied here; "
+                "put its text back and write a new migration instead"
+            )
+
+
+def _apply_migration(connection: Connection, script: Script) -> None:
+    insert = "insert into queue.migration (number, name, checksum) values (%s, %s, %s)"
+    connection.execute(insert, (script.number, script.name, script.checksum))
+    connection.execute(script.text)
+
+
+def _apply_changed_functions(
+    connection: Connection, directory: Path, recorded: str | None, has_older_tables: bool, applied: Applied
+) -> None:
+    scripts = read_functions(directory)
+    text = b"".join(s.name.encode() + b"\0" + s.text + b"\0" for s in scripts)
+    whole = Script(_FUNCTIONS, "functions", text)
+    if not scripts or recorded == whole.checksum:
+        return
+    applied.warning = _newer_functions(connection, has_older_tables)
+    if not applied.warning:
+        _patiently(connection, whole, lambda: _apply_functions(connection, scripts, whole.checksum))
+        applied.functions = True
+
+
+def _apply_functions(connection: Connection, scripts: list[Script], checksum: str) -> None:
+    connection.execute(
+        "insert into queue.migration (number, name, checksum) values (%s, %s, %s) on conflict (number) do update "
+        "set name = excluded.name, checksum = excluded.checksum, applied_at = clock_timestamp()",
+        (_FUNCTIONS, f"{_RECORD}{RELEASE}", checksum),
+    )
+    # Files are in the order of their names, and a function may call a later one: the first pass makes them all,
+    # the second one checks their bodies.
+    for checked in ("off", "on"):
+        connection.execute(sql.SQL("set local check_function_bodies = {}").format(sql.Literal(checked)))
+        for script in scripts:
+            try:
+                connection.execute(script.text)
+            except psycopg.errors.LockNotAvailable:
+                raise
+            except psycopg.Error as error:
+                raise MigrationError(f"{script.name}: {error}") from error
+
+
+def _patiently(connection: Connection, script: Script, work: Callable[[], None]) -> None:
+    """Run `work` in a transaction that gives up soon on a lock, and try again a moment later."""
+    for attempt in range(1, _LOCK_ATTEMPTS + 1):
+        try:
+            with connection.transaction():
+                connection.execute(sql.SQL("set local lock_timeout = {}").format(_LOCK_TIMEOUT_MS))
+                work()
+            return
+        except psycopg.errors.LockNotAvailable as error:
+            if attempt == _LOCK_ATTEMPTS:
+                raise MigrationError(f"{script.name}: no lock after {attempt} attempts: {error}") from error
+            time.sleep(min(0.1 * attempt, 2))
+        except psycopg.Error as error:
+            raise MigrationError(f"{script.name}: {error}") from error

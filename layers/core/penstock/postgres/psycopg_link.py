@@ -1,0 +1,65 @@
+"""Connections of psycopg, for the functions and for workers.
+
+Autocommit, and no prepared statements: PgBouncer before 1.21 cannot keep them apart (platform facts, measured).
+"""
+
+import select
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+
+from penstock.effects import Row, Statement
+
+from . import binary_array
+from .database import CONNECT_SECONDS, LinkError
+
+
+def connect(url: str) -> "psycopg.Connection[Row]":
+    """A connection as the service needs it. Raises psycopg.OperationalError."""
+    return psycopg.connect(url, autocommit=True, prepare_threshold=None, connect_timeout=CONNECT_SECONDS)
+
+
+class Calls:
+    """Makes calls on a connection of somebody else. Raises psycopg.Error."""
+
+    def __init__(self, connection: "psycopg.Connection[Any]") -> None:
+        self.connection = connection
+
+    def call(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
+        """The rows of one call; arrays are lists."""
+        with psycopg.RawCursor(self.connection) as cursor:
+            encoded = binary_array.encode_arguments(statement.types, arguments)
+            return cursor.execute(statement.text, encoded).fetchall()
+
+
+class PsycopgLink(Calls):
+    """A `database.Link`."""
+
+    def call(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
+        """The rows of one call, which is a transaction of its own. Raises LinkError."""
+        try:
+            return super().call(statement, arguments)
+        except psycopg.Error as error:
+            if self.connection.closed:
+                raise LinkError(str(error), None) from error
+            raise LinkError(str(error), error.sqlstate or "XX000") from error
+
+    def is_lost(self) -> bool:
+        """Closed, or the server hung up while nobody looked: an idle connection has nothing to say but goodbye."""
+        if self.connection.closed:
+            return True
+        readable, _, _ = select.select([self.connection.fileno()], [], [], 0)
+        return bool(readable)
+
+    def close(self) -> None:
+        """Gives the connection up."""
+        self.connection.close()
+
+
+def open_link(url: str) -> PsycopgLink:
+    """A new connection. Raises LinkError."""
+    try:
+        return PsycopgLink(connect(url))
+    except psycopg.OperationalError as error:
+        raise LinkError(str(error), None, undone=True) from error

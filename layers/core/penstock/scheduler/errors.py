@@ -1,0 +1,97 @@
+"""The errors of EventBridge Scheduler. Names and statuses: botocore's model `scheduler/2021-06-30`; the names of what
+any service answers: "Common Errors" (EventBridge Scheduler API reference).
+
+They travel in the header `x-amzn-errortype`, with `{"Message": …}` as the body.
+"""
+
+# ruff: noqa: N818 - the classes are called as AWS calls the errors
+
+from collections.abc import Mapping, Sequence
+
+from penstock import errors
+from penstock.errors import AwsError
+
+
+class SchedulerError(AwsError):
+    """What all errors of EventBridge Scheduler share."""
+
+    namespace = "com.amazonaws.scheduler"
+
+
+class ValidationException(SchedulerError):
+    json_type = query_code = "ValidationException"
+
+    @classmethod
+    def of(cls, problems: Sequence[str]) -> "ValidationException":
+        """Everything that is wrong with the members of a request, in one text."""
+        number = len(problems)
+        return cls(f"{number} validation error{'s' if number > 1 else ''} detected: {'; '.join(problems)}")
+
+    @classmethod
+    def expression(cls, written: str) -> "ValidationException":
+        """In AWS's words (LocalStack issue 9284 quotes it)."""
+        return cls(f"Invalid Schedule Expression {written}.")
+
+
+class ConflictException(SchedulerError):
+    json_type = query_code = "ConflictException"
+    status = 409
+
+    @classmethod
+    def exists(cls, what: str) -> "ConflictException":
+        """`Schedule nightly`, or `Schedule group batch`, is there already."""
+        return cls(f"{what} already exists.")
+
+
+class ResourceNotFoundException(SchedulerError):
+    json_type = query_code = "ResourceNotFoundException"
+    status = 404
+
+    @classmethod
+    def missing(cls, what: str) -> "ResourceNotFoundException":
+        """`Schedule nightly`, or `Schedule group batch`, is not there (the text: aws-sdk-js-v3 issue 5720)."""
+        return cls(f"{what} does not exist.")
+
+
+class ServiceQuotaExceededException(SchedulerError):
+    json_type = query_code = "ServiceQuotaExceededException"
+    status = 402
+
+
+class ThrottlingException(SchedulerError):
+    json_type = query_code = "ThrottlingException"
+    status = 429
+
+
+class InternalServerException(SchedulerError):
+    json_type = query_code = "InternalServerException"
+    status = 500
+    sender_fault = False
+
+
+class UnknownOperationException(SchedulerError):
+    """No action has this method and path."""
+
+    json_type = query_code = "UnknownOperationException"
+    status = 404
+    default_message = "No operation of this service has this method and path."
+
+
+# What SQS calls by other names.
+COMMON: Mapping[type[AwsError], str] = {
+    errors.AccessDenied: "AccessDeniedException",
+    errors.ExpiredToken: "ExpiredTokenException",
+    errors.IncompleteSignature: "IncompleteSignatureException",
+    errors.InternalFailure: InternalServerException.json_type,
+    errors.InvalidClientTokenId: "UnrecognizedClientException",
+    errors.MissingAuthenticationToken: "MissingAuthenticationTokenException",
+    errors.RequestEntityTooLarge: "RequestEntityTooLargeException",
+    errors.RequestTimeout: "RequestTimeoutException",
+    errors.ServiceUnavailable: "ServiceUnavailableException",
+    errors.SignatureDoesNotMatch: "InvalidSignatureException",
+}
+
+
+def rest_type(error: AwsError) -> str:
+    """The error's name in `x-amzn-errortype`."""
+    return COMMON.get(type(error), error.json_type)

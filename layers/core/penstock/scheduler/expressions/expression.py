@@ -1,0 +1,183 @@
+"""Schedule expressions of every form: parsed, stored, evaluated, described.
+
+    form       written                    canonical, as stored
+    cron       0 9 * * mon-fri            0 9 * * MON-FRI; seconds are the first of six fields
+    every      5m                         */5 * * * *
+    when       every weekday at 9am       0 9 * * 1-5
+    fire_at    2027-01-31T09:00:00+01:00  2027-01-31T08:00:00Z
+    aws_cron   cron(0 12 * * ? *)         cron(0 12 * * ? *)
+    rate       rate(5 minutes)            rate(5 minutes)
+    at         at(2027-01-31T09:00:00)    at(2027-01-31T09:00:00)
+
+A local time that does not exist is skipped, one that occurs twice fires once (zones.py). Nothing fires after 2199.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
+
+from . import cron as crons
+from . import every as everies
+from . import moments, rate, when
+from .description import describe_cron, describe_moment, describe_rate
+from .invalid import ScheduleInvalid, checked
+from .next_time import LATEST, walk_of
+from .zones import zone_named
+
+__all__ = ["Expression", "ScheduleInvalid", "occurrences", "parse", "parse_aws", "stored"]
+
+_ONE_SHOTS = ("fire_at", "at")
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """When a schedule fires. The fields are as in the table above; `timezone` is an IANA name."""
+
+    form: str
+    written: str
+    canonical: str
+    timezone: str
+
+    def next_after(self, instant: datetime, anchor: datetime | None = None) -> datetime | None:
+        """The first time strictly after `instant`, in UTC and whole seconds; None when there is none.
+
+        Both times are aware. Raises ScheduleInvalid for a row that holds no expression, or a zone that is not known.
+        `anchor`: where a rate counts from, and its first time: StartDate, or when the schedule was made. Its fraction
+        of a second is dropped. Without one a rate counts from `instant`. Other forms do not need it.
+        """
+        found = self._next_after(instant.astimezone(UTC), anchor)
+        return found if found is not None and found <= _LATEST else None
+
+    def _next_after(self, instant: datetime, anchor: datetime | None) -> datetime | None:
+        if self.form == "rate":
+            start = (anchor or instant).astimezone(UTC).replace(microsecond=0)
+            return rate.next_of_rate(_seconds_of(self.canonical), instant, start)
+        if self.is_one_shot:
+            moment = _moment(self.canonical, self.timezone)
+            return moment if moment > instant else None
+        return walk_of(self.canonical).next_after(instant, zone_named(self.timezone))
+
+    def description(self) -> str:
+        """The text for people, in English."""
+        if self.form == "rate":
+            return describe_rate(self.canonical)
+        if self.is_one_shot:
+            moment = _moment(self.canonical, self.timezone)
+            return describe_moment(moment, zone_named(self.timezone), self.timezone)
+        return _describe_cron(self.canonical, self.timezone)
+
+    @property
+    def is_one_shot(self) -> bool:
+        """True for the forms of one moment."""
+        return self.form in _ONE_SHOTS
+
+
+def parse(
+    *,
+    cron: str | None = None,
+    every: str | None = None,
+    when: str | None = None,
+    fire_at: str | None = None,
+    timezone: str = "UTC",
+) -> Expression:
+    """The expression of a native schedule, of which exactly one is given. Raises ScheduleInvalid."""
+    forms = {"cron": cron, "every": every, "when": when, "fire_at": fire_at}
+    given = [(form, text) for form, text in forms.items() if text is not None]
+    if len(given) != 1:
+        names = ", ".join(form for form, _ in given) or "none"
+        raise ScheduleInvalid(f"exactly one of cron, every, when and fire_at is given, not {names}")
+    form, text = given[0]
+    return Expression(form, text, _READERS[form](text, zone_named(timezone)), timezone)
+
+
+def parse_aws(expression: str, timezone: str = "UTC") -> Expression:
+    """The expression of EventBridge Scheduler. Raises ScheduleInvalid, its message starting with AWS's text."""
+    zone = zone_named(timezone)
+    form = next((form for start, form in _AWS_FORMS.items() if expression.startswith(start)), "aws_cron")
+    try:
+        return Expression(form, expression, _READERS[form](expression, zone), timezone)
+    except ScheduleInvalid as error:
+        message = f"Invalid Schedule Expression {expression}. Reason: {error.message}"
+        raise ScheduleInvalid(message, error.position, error.suggestion, error.examples) from None
+
+
+@lru_cache(maxsize=8192)
+def stored(form: str, written: str, canonical: str, timezone: str) -> Expression:
+    """The expression of a row, as it was written: what is wrong with it is found by what evaluates it."""
+    return Expression(form, written, canonical, timezone)
+
+
+def occurrences(
+    expression: Expression, after: datetime, count: int, anchor: datetime | None = None
+) -> list[datetime]:
+    """The next `count` times, fewer when there are no more."""
+    found: list[datetime] = []
+    anchor = anchor or after
+    while len(found) < count and (following := expression.next_after(after, anchor)) is not None:
+        found.append(after := following)
+    return found
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+def _read_cron(text: str, _zone: tzinfo) -> str:
+    checked(text, crons.read_native, crons.EXAMPLES)
+    return crons.canonical_native(text)
+
+
+def _read_aws_cron(text: str, _zone: tzinfo) -> str:
+    checked(text, crons.read_aws, crons.AWS_EXAMPLES)
+    return crons.canonical_aws(text)
+
+
+def _read_every(text: str, _zone: tzinfo) -> str:
+    return checked(text, everies.cron_of_every, everies.EXAMPLES)
+
+
+def _read_when(text: str, _zone: tzinfo) -> str:
+    return checked(text, when.cron_of_when, when.EXAMPLES)
+
+
+def _read_fire_at(text: str, zone: tzinfo) -> str:
+    instant = checked(text, lambda written: moments.read_fire_at(written, zone), moments.EXAMPLES)
+    return moments.canonical_moment(instant)
+
+
+def _read_at(text: str, zone: tzinfo) -> str:
+    checked(text, lambda written: moments.read_at(written, zone), moments.AWS_EXAMPLES)
+    return text
+
+
+def _read_rate(text: str, _zone: tzinfo) -> str:
+    return checked(text, rate.canonical_rate, rate.EXAMPLES)
+
+
+_READERS: dict[str, Callable[[str, tzinfo], str]] = {
+    "cron": _read_cron,
+    "every": _read_every,
+    "when": _read_when,
+    "fire_at": _read_fire_at,
+    "aws_cron": _read_aws_cron,
+    "rate": _read_rate,
+    "at": _read_at,
+}
+_AWS_FORMS = {"rate(": "rate", "at(": "at"}
+_LATEST = LATEST.replace(tzinfo=UTC)
+
+
+# --- evaluating ------------------------------------------------------------------------------------------------------
+@lru_cache(maxsize=1024)
+def _seconds_of(canonical: str) -> int:
+    return checked(canonical, rate.seconds_of, rate.EXAMPLES)
+
+
+@lru_cache(maxsize=1024)
+def _moment(canonical: str, timezone: str) -> datetime:
+    zone = zone_named(timezone)
+    read = moments.read_at if canonical.startswith("at(") else moments.read_fire_at
+    return checked(canonical, lambda text: read(text, zone), moments.EXAMPLES)
+
+
+@lru_cache(maxsize=1024)
+def _describe_cron(canonical: str, timezone: str) -> str:
+    return describe_cron(canonical, timezone)

@@ -1,0 +1,1 @@
+"""How schedules fire, for the worker `penstock.workers.fire`."""

@@ -1,0 +1,106 @@
+"""Which occurrences of a schedule that is due fire now, and which one is the next.
+
+    catchup false           those that are at most QUEUE_SCHEDULE_MISFIRE_GRACE_SECONDS late; the others are skipped
+    catchup true            every missed one in order, at most catchup_limit; the others are skipped and counted
+    EventBridge Scheduler   those that are younger than MaximumEventAgeInSeconds
+    one-shots               however late (EventBridge Scheduler's: as above)
+
+Jitter and flexible windows let an occurrence wait for up to `window_seconds`: it is late from then on. Nothing here
+looks at a clock: `now` is the database's.
+"""
+
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from penstock.scheduler.expressions.expression import stored
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MOST_AT_ONCE: Final = 100
+"""Occurrences of one schedule in one transaction, but for a larger catchup_limit: the rest follows in the next one."""
+MOST_COUNTED: Final = 10_000
+"""Skipped occurrences are counted so far; each costs a few microseconds of a transaction."""
+
+
+class Due(NamedTuple):
+    """A row of `queue.claim_schedules`: a schedule, locked, whose `next_fire_at` is to be fired."""
+
+    now: datetime
+    schedule_id: int
+    door: str
+    form: str
+    canonical: str
+    timezone: str
+    anchor_at: datetime | None
+    end_at: datetime | None
+    window_seconds: int
+    catchup: bool
+    catchup_limit: int
+    max_age_seconds: int
+    next_fire_at: datetime
+    topic: str | None
+
+
+class Plan(NamedTuple):
+    """What is to be done with it; `note` becomes its last_error."""
+
+    times: list[datetime]
+    next_fire_at: datetime | None
+    note: str | None = None
+
+
+class Next(Protocol):
+    """The occurrence after an instant."""
+
+    def __call__(self, instant: datetime, /) -> datetime | None: ...
+
+
+def plan(due: Due, grace_seconds: int) -> Plan:
+    """What fires now. What is up to `window_seconds` old is not due for certain: it is looked at again."""
+    following = next_of(due)
+    over = due.now - timedelta(seconds=due.window_seconds)
+    if due.door == "native" and due.form == "fire_at":
+        return Plan([due.next_fire_at], None)
+    if due.door == "native" and due.catchup:
+        return catch_up(due, following, over)
+    late = due.max_age_seconds if due.door == "aws" else grace_seconds
+    return take_recent(due, following, over, over - timedelta(seconds=late))
+
+
+def next_of(due: Due) -> Next:
+    """The occurrences of a schedule, up to its end."""
+    expression = stored(due.form, due.canonical, due.canonical, due.timezone)
+
+    def following(instant: datetime) -> datetime | None:
+        found = expression.next_after(instant, due.anchor_at)
+        return None if found is None or (due.end_at is not None and found > due.end_at) else found
+
+    return following
+
+
+def catch_up(due: Due, following: Next, over: datetime) -> Plan:
+    """The oldest ones first, up to the limit; then the next one in the future."""
+    rest = missed(due.next_fire_at, following, over)
+    times = [due.next_fire_at, *islice(rest, max(0, due.catchup_limit - 1))]
+    skipped = list(islice(rest, MOST_COUNTED))
+    if not skipped:
+        return Plan(times, following(times[-1]))
+    number = f"{len(skipped)}" if len(skipped) < MOST_COUNTED else f"at least {MOST_COUNTED}"
+    return Plan(times, following(max(over, skipped[-1])), f"catchup_limit_exceeded: {number} fires skipped")
+
+
+def take_recent(due: Due, following: Next, over: datetime, oldest: datetime) -> Plan:
+    """Those that are not too late, some at a time."""
+    if due.next_fire_at < oldest:
+        return Plan([], following(oldest))
+    times = [due.next_fire_at, *islice(missed(due.next_fire_at, following, over), MOST_AT_ONCE - 1)]
+    return Plan(times, following(times[-1]))
+
+
+def missed(after: datetime, following: Next, over: datetime) -> "Iterator[datetime]":
+    """The occurrences after one, as long as they are due for certain."""
+    while (found := following(after)) is not None and found <= over:
+        yield found
+        after = found

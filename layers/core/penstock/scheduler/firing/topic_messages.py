@@ -1,0 +1,73 @@
+"""What schedules say to topics of SNS: the same signed envelopes that Publish makes, before one SQL call sends them."""
+
+from collections.abc import Generator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from penstock.aws.message_id import as_text, new_message_id
+from penstock.aws.topic_arn import TopicArn, parse_topic_arn
+from penstock.context import Context
+from penstock.effects import Effect
+from penstock.environment import Environment
+from penstock.http import HttpRequest
+from penstock.receipt_handle import Receipts
+from penstock.settings import Settings
+from penstock.sns import envelopes
+from penstock.sns.filter_policy.facts import body_facts
+from penstock.sns.publish import EVERY, Outgoing
+
+EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
+
+_json = msgspec.json.Encoder()
+
+
+class Draft(NamedTuple):
+    """A message to a topic, given by its ARN."""
+
+    topic: str
+    text: str
+
+
+def environment_of(settings: Settings) -> Environment:
+    """For a worker, which hands out no receipt handles."""
+    return Environment(settings, Receipts(b""))
+
+
+def sign(
+    drafts: Sequence[Draft | None], environment: Environment
+) -> Generator[Effect, Any, list[bytes | None]]:
+    """The letters that `queue.fire_schedules` takes, as JSON; None where nothing is signed."""
+    letters: list[bytes | None] = []
+    for draft in drafts:
+        topic = None if draft is None else parse_topic_arn(draft.topic)
+        if (
+            draft is None or topic is None
+        ):  # SQL says what is wrong with such an ARN: there is no topic of that name
+            letters.append(None)
+        else:
+            letters.append((yield from letter(topic, draft.text, environment)))
+    return letters
+
+
+def letter(topic: TopicArn, text: str, environment: Environment) -> Generator[Effect, Any, bytes]:
+    """One message, signed as the topic wants it as far as this process knows (QU007 tells otherwise)."""
+    version = environment.cache(envelopes.TopicCache).signature_version(str(topic))
+    size = len(text.encode())
+    message = Outgoing(new_message_id(), {EVERY: text}, {}, 0, size, None, None, None)
+    contents = yield from envelopes.contents(topic, message, version, context_of(topic, environment))
+    return _json.encode({
+        "version": version,
+        "message_id": as_text(message.message_id),
+        "contents": contents,
+        "bytes": size,
+        "facts": body_facts(text),
+    })  # fmt: skip
+
+
+def context_of(topic: TopicArn, environment: Environment) -> Context:
+    """A publisher in the topic's account. Links lead to QUEUE_BASE_URL; without it, to where this process listens."""
+    host, port = environment.settings.host_and_port
+    authority = f"{'localhost' if host in EVERYWHERE else host}:{port}"
+    request = HttpRequest("POST", "/", b"", {b"host": authority.encode()}, b"")
+    return Context(topic.account_id, topic.region, "", environment, request)

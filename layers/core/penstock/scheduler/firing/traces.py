@@ -1,0 +1,66 @@
+"""What fires as spans: each occurrence begins a trace, which its messages and webhooks go on with."""
+
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
+
+import msgspec
+
+from penstock.trace_context import Span, Tracer, Value, as_trace_header
+
+_json = msgspec.json.Encoder()
+
+Key = tuple[int, Hashable]
+"""A schedule's id (a retry's), and which of its occurrences."""
+
+
+class Traces:
+    """The spans of one transaction. Without a tracer, nothing."""
+
+    def __init__(self, tracer: Tracer | None) -> None:
+        self._tracer = tracer
+        self._spans: dict[Key, Span | None] = {}
+        self._failed: set[int] = set()
+
+    @contextmanager
+    def recorded(self) -> Iterator[None]:
+        """Ends what began meanwhile; if it raises, all of that has failed."""
+        error = "rolled_back"
+        try:
+            yield
+            error = ""
+        finally:
+            for (which, _), span in self._spans.items():
+                if span is not None:
+                    span.end(error or ("failed" if which in self._failed else None))
+            self._spans.clear()
+            self._failed.clear()
+
+    def begin(self, what: str, keys: Sequence[Key], letters: Sequence[bytes | None]) -> list[bytes | None]:
+        """The letters, with the header of a trace in those whose occurrence is recorded. `what`: schedule or retry."""
+        if self._tracer is None:
+            return list(letters)
+        for key in keys:
+            if key not in self._spans:
+                self._spans[key] = self._tracer.root(f"fire {what}", described(what, key))
+        return [with_trace(letter, self._spans[key]) for key, letter in zip(keys, letters, strict=True)]
+
+    def failed(self, which: int) -> None:
+        """The target of this schedule, or of this retry, did not take it."""
+        self._failed.add(which)
+
+
+def described(what: str, key: Key) -> dict[str, Value]:
+    """Attributes of a span."""
+    which, occurrence = key
+    attributes: dict[str, Value] = {f"penstock.{what}.id": which}
+    if occurrence is not None:
+        attributes["penstock.schedule.scheduled_for"] = str(occurrence)
+    return attributes
+
+
+def with_trace(letter: bytes | None, span: Span | None) -> bytes | None:
+    """A letter is a JSON object, or none."""
+    if span is None:
+        return letter
+    trace = b'{"trace":' + _json.encode(as_trace_header(span.context))
+    return trace + (b"}" if letter is None else b"," + letter[1:])

@@ -1,0 +1,197 @@
+"""Groups of EventBridge Scheduler and their tags. The group `default` is always there."""
+
+from collections.abc import Generator, Sequence
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from penstock.aws.schedule_arn import DEFAULT_GROUP, GroupArn, parse_group_arn
+from penstock.context import Context
+from penstock.effects import Effect, Sql
+from penstock.postgres.statements import (
+    DROP_SCHEDULE_ONCE,
+    LIST_SCHEDULE_GROUPS,
+    PUT_SCHEDULE_GROUP,
+    READ_SCHEDULE_GROUP,
+    TAG_SCHEDULE_GROUP,
+    UNTAG_SCHEDULE_GROUP,
+)
+from penstock.sns.topics import as_json
+
+from . import paging
+from . import types as scheduler
+from .errors import (
+    ConflictException,
+    ResourceNotFoundException,
+    SchedulerError,
+    ServiceQuotaExceededException,
+    ValidationException,
+)
+
+PAGE = 100
+MAXIMUM_TAGS = 50  # "Tagging your AWS resources"; the model's 200 are those of one request
+
+
+class GroupRow(Struct):
+    """A row of queue.schedule_group."""
+
+    account_id: str
+    region: str
+    name: str
+    state: str
+    tags: dict[str, str]
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def arn(self) -> str:
+        """Its ARN."""
+        return str(GroupArn(self.region, self.account_id, self.name))
+
+
+def create_schedule_group(
+    request: scheduler.CreateScheduleGroupRequest, context: Context
+) -> Generator[Effect, Any, scheduler.CreateScheduleGroupResult]:
+    """Makes a group. The same request with the same ClientToken finds the one that it made."""
+    tags = checked_tags(request.tags or ())
+    token = token_of(request.client_token, request)
+    place = (context.account_id, context.region, request.name)
+    ((_, _, error),) = yield Sql(PUT_SCHEDULE_GROUP, (*place, as_json(tags), token))
+    if error is not None:
+        raise ConflictException.exists(f"Schedule group {request.name}")
+    arn = GroupArn(context.region, context.account_id, request.name)
+    return scheduler.CreateScheduleGroupResult(schedule_group_arn=str(arn))
+
+
+def token_of(client_token: str | None, request: Struct) -> str | None:
+    """What is kept of a ClientToken: only the same request with the same token is the same."""
+    if client_token is None:
+        return None
+    return f"{client_token}:{sha256(msgspec.json.encode(request)).hexdigest()[:32]}"
+
+
+def get_schedule_group(
+    request: scheduler.GetScheduleGroupRequest, context: Context
+) -> Generator[Effect, Any, scheduler.GetScheduleGroupResult]:
+    """A group."""
+    row = yield from read(request.name, context)
+    return scheduler.GetScheduleGroupResult(**shown(row))
+
+
+def delete_schedule_group(
+    request: scheduler.DeleteScheduleGroupRequest, context: Context
+) -> Generator[Effect, Any, None]:
+    """Deletes a group with its schedules, at once: nobody sees it DELETING. Tokens as for schedules."""
+    if request.name == DEFAULT_GROUP:
+        raise ValidationException("The default schedule group cannot be deleted.")
+    place = (context.account_id, context.region, request.name, "")
+    ((dropped,),) = yield Sql(DROP_SCHEDULE_ONCE, (*place, request.client_token))
+    if not dropped:
+        raise missing(request.name)
+
+
+def list_schedule_groups(
+    request: scheduler.ListScheduleGroupsRequest, context: Context
+) -> Generator[Effect, Any, scheduler.ListScheduleGroupsResult]:
+    """Groups in the order of their names, at most 100 a page."""
+    limit = request.max_results or PAGE
+    after = paging.read_group(request.next_token)
+    place = (context.account_id, context.region)
+    rows = yield Sql(LIST_SCHEDULE_GROUPS, (*place, request.name_prefix, after, limit + 1))
+    found = [msgspec.convert(columns, GroupRow) for (columns,) in rows[:limit]]
+    return scheduler.ListScheduleGroupsResult(
+        schedule_groups=[scheduler.ScheduleGroupSummary(**shown(row)) for row in found],
+        next_token=paging.make_token(found[-1].name) if len(rows) > limit else None,
+    )
+
+
+# --- tags ------------------------------------------------------------------------------------------------------------
+def tag_resource(request: scheduler.TagResourceRequest, context: Context) -> Generator[Effect, Any, None]:
+    """Adds tags to a group; one that exists gets the new value."""
+    arn = own_group(request.resource_arn, context)
+    tags = checked_tags(request.tags)
+    rows = yield Sql(TAG_SCHEDULE_GROUP, (*place_of(arn), as_json(tags), MAXIMUM_TAGS))
+    refuse(rows[0][0], arn)
+
+
+def untag_resource(request: scheduler.UntagResourceRequest, context: Context) -> Generator[Effect, Any, None]:
+    """Removes tags; one that is not there is no error."""
+    arn = own_group(request.resource_arn, context)
+    rows = yield Sql(UNTAG_SCHEDULE_GROUP, (*place_of(arn), request.tag_keys))
+    refuse(rows[0][0], arn)
+
+
+def list_tags_for_resource(
+    request: scheduler.ListTagsForResourceRequest, context: Context
+) -> Generator[Effect, Any, scheduler.ListTagsForResourceResult]:
+    """All tags of a group."""
+    row = yield from read(own_group(request.resource_arn, context).name, context)
+    return scheduler.ListTagsForResourceResult(
+        tags=[scheduler.Tag(key=key, value=value) for key, value in row.tags.items()]
+    )
+
+
+def checked_tags(tags: Sequence[scheduler.Tag]) -> dict[str, str]:
+    """By key. Raises ValidationException when a key is there twice, or is AWS's own."""
+    found = {tag.key: tag.value for tag in tags}
+    if len(found) < len(tags):
+        raise ValidationException("Duplicate tag keys found.")
+    if any(key.lower().startswith("aws:") for key in found):
+        raise ValidationException("Tag keys starting with aws: are reserved.")
+    if len(found) > MAXIMUM_TAGS:
+        raise too_many_tags()
+    return found
+
+
+def too_many_tags() -> ServiceQuotaExceededException:
+    return ServiceQuotaExceededException(f"A schedule group has at most {MAXIMUM_TAGS} tags.")
+
+
+def refuse(error: str | None, arn: GroupArn) -> None:
+    """Raises what a SQL function answered as data."""
+    if error is not None:
+        raise too_many_tags() if error == "TagLimitExceeded" else missing(arn.name)
+
+
+# --- the group of a request ------------------------------------------------------------------------------------------
+def own_group(text: str, context: Context) -> GroupArn:
+    """The group that is meant. Raises ResourceNotFoundException for another account's, or another region's."""
+    arn = parse_group_arn(text)
+    if arn is None or (arn.region, arn.account_id) != (context.region, context.account_id):
+        raise ResourceNotFoundException.missing(f"Resource {text}")
+    return arn
+
+
+def place_of(arn: GroupArn) -> tuple[str, str, str]:
+    return arn.account_id, arn.region, arn.name
+
+
+def read(name: str, context: Context) -> Generator[Effect, Any, GroupRow]:
+    """Raises ResourceNotFoundException."""
+    rows = yield Sql(READ_SCHEDULE_GROUP, (context.account_id, context.region, name))
+    if not rows:
+        raise missing(name)
+    return msgspec.convert(rows[0][0], GroupRow)
+
+
+def check_group(name: str, context: Context) -> Generator[Effect, Any, None]:
+    """Raises ResourceNotFoundException."""
+    yield from read(name, context)
+
+
+def missing(name: str) -> SchedulerError:
+    return ResourceNotFoundException.missing(f"Schedule group {name}")
+
+
+def shown(row: GroupRow) -> dict[str, Any]:
+    """A group in the words of EventBridge Scheduler."""
+    return {
+        "arn": row.arn,
+        "name": row.name,
+        "state": row.state,
+        "creation_date": round(row.created_at.timestamp(), 3),
+        "last_modification_date": round(row.updated_at.timestamp(), 3),
+    }

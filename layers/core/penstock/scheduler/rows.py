@@ -1,0 +1,120 @@
+"""Schedules as the SQL functions give them: by column, both doors' alike; and when they fire next.
+
+Occurrences are computed here, from the database's time, and written with the schedule: an operation that writes one
+first asks for that time (`read`), which makes two round trips.
+"""
+
+from collections.abc import Generator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from penstock.context import Context
+from penstock.effects import Effect, Sql
+from penstock.postgres.statements import READ_SCHEDULE
+from penstock.scheduler.expressions.expression import Expression, stored
+
+_JUST_BEFORE = timedelta(microseconds=1)
+
+
+class ScheduleRow(Struct):
+    """A row of queue.schedule. `target`: Target of EventBridge Scheduler, or that of the REST API."""
+
+    account_id: str
+    region: str
+    group_name: str
+    name: str
+    door: str
+    form: str
+    expression: str
+    canonical: str
+    timezone: str
+    jitter_seconds: int
+    catchup: bool
+    catchup_limit: int
+    failure_threshold: int
+    overlap: str
+    target: dict[str, Any]
+    status: str
+    consecutive_failures: int
+    fire_count: int
+    created_at: datetime
+    updated_at: datetime
+    anchor_at: datetime | None = None
+    start_at: datetime | None = None
+    end_at: datetime | None = None
+    window_minutes: int | None = None
+    next_fire_at: datetime | None = None
+    last_fired_at: datetime | None = None
+    last_error: str | None = None
+    description: str | None = None
+    kms_key_arn: str | None = None
+    action_after_completion: str | None = None
+    client_token: str | None = None
+
+    @property
+    def when(self) -> Expression:
+        """The expression, to be evaluated."""
+        return stored(self.form, self.expression, self.canonical, self.timezone)
+
+
+def row_of(columns: Mapping[str, Any]) -> ScheduleRow:
+    """A schedule from the JSON of its columns."""
+    return msgspec.convert(columns, ScheduleRow)
+
+
+def read(
+    group: str, name: str, context: Context
+) -> Generator[Effect, Any, tuple[datetime, ScheduleRow | None]]:
+    """The database's time, and the schedule, if it is there."""
+    rows = yield Sql(READ_SCHEDULE, (context.account_id, context.region, group, name))
+    now, columns = rows[0]
+    return now, None if columns is None else row_of(columns)
+
+
+# --- occurrences -----------------------------------------------------------------------------------------------------
+class Period(Struct, frozen=True):
+    """When an expression holds: from `start`, to `end`; a rate counts from `anchor`. One-shots know no period.
+
+    Source: StartDate and EndDate of CreateSchedule (API reference), which one-time schedules ignore.
+    """
+
+    start: datetime | None = None
+    end: datetime | None = None
+    anchor: datetime | None = None
+
+
+def next_fire(expression: Expression, after: datetime, period: Period) -> datetime | None:
+    """The first occurrence strictly after `after`; None when there is none any more."""
+    if expression.is_one_shot:
+        return expression.next_after(after)
+    if period.start is not None:
+        after = max(after, period.start - _JUST_BEFORE)
+    found = expression.next_after(after, period.anchor)
+    return None if found is None or (period.end is not None and found > period.end) else found
+
+
+def first_fire(
+    mode: str, expression: Expression, now: datetime, period: Period, context: Context
+) -> datetime | None:
+    """The first occurrence of a schedule that is written now; `mode` is that of queue.put_schedule.
+
+    A one-shot that is made has the grace of misfires: its moment may have passed while the request was under way. One
+    that is replaced has not: it may have fired and been deleted, and whoever writes it again means no second time.
+    """
+    if mode == "create" and expression.is_one_shot:
+        now -= timedelta(seconds=context.environment.settings.queue_schedule_misfire_grace_seconds)
+    return next_fire(expression, now, period)
+
+
+def next_fires(row: ScheduleRow, count: int) -> list[datetime]:
+    """The next occurrences of a schedule that is not paused, the stored one first."""
+    period = Period(row.start_at, row.end_at, row.anchor_at)
+    found: list[datetime] = []
+    following = row.next_fire_at if row.status == "active" else None
+    while following is not None and len(found) < count:
+        found.append(following)
+        following = next_fire(row.when, following, period)
+    return found

@@ -1,0 +1,224 @@
+"""Schedules of EventBridge Scheduler: create, get, update, delete, list.
+
+Its schedules and those of the REST API are the same rows: each door shows all of them (`shown`), in its own words.
+"""
+
+from collections.abc import Generator
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from penstock.aws import schedule_arn
+from penstock.aws.schedule_arn import DEFAULT_GROUP
+from penstock.context import Context
+from penstock.effects import Effect, Sql
+from penstock.postgres.statements import DROP_SCHEDULE_ONCE, LIST_SCHEDULES, PUT_SCHEDULE
+from penstock.scheduler.expressions.expression import Expression, ScheduleInvalid, parse_aws
+from penstock.sns.topics import as_json
+
+from . import paging, targets
+from . import rows as schedule_rows
+from . import types as scheduler
+from .errors import ConflictException, ResourceNotFoundException, ValidationException
+from .groups import check_group, token_of
+from .rows import Period, ScheduleRow, row_of
+
+PAGE = 100
+
+STATUS = {"ENABLED": "active", "DISABLED": "paused"}
+STATES = {status: state for state, status in STATUS.items()}
+
+Created = Generator[Effect, Any, scheduler.CreateScheduleResult]
+
+
+def create_schedule(request: scheduler.CreateScheduleRequest, context: Context) -> Created:
+    """Makes a schedule. The same request with the same ClientToken finds the one that it made."""
+    row = yield from put("create", request, context)
+    return scheduler.CreateScheduleResult(schedule_arn=arn_of(row))
+
+
+def update_schedule(
+    request: scheduler.UpdateScheduleRequest, context: Context
+) -> Generator[Effect, Any, scheduler.UpdateScheduleResult]:
+    """Replaces a schedule: what is not said is at its default afterwards, as on AWS."""
+    row = yield from put("update", request, context)
+    return scheduler.UpdateScheduleResult(schedule_arn=arn_of(row))
+
+
+def get_schedule(
+    request: scheduler.GetScheduleRequest, context: Context
+) -> Generator[Effect, Any, scheduler.GetScheduleResult]:
+    """A schedule, as it was set."""
+    _, row = yield from schedule_rows.read(request.group_name or DEFAULT_GROUP, request.name, context)
+    if row is None:
+        raise ResourceNotFoundException.missing(f"Schedule {request.name}")
+    return shown(row)
+
+
+def delete_schedule(
+    request: scheduler.DeleteScheduleRequest, context: Context
+) -> Generator[Effect, Any, None]:
+    """Deletes a schedule, and what it would still have tried again. The same ClientToken again changes nothing."""
+    place = (context.account_id, context.region, request.group_name or DEFAULT_GROUP, request.name)
+    ((dropped,),) = yield Sql(DROP_SCHEDULE_ONCE, (*place, request.client_token))
+    if not dropped:
+        raise ResourceNotFoundException.missing(f"Schedule {request.name}")
+
+
+def list_schedules(
+    request: scheduler.ListSchedulesRequest, context: Context
+) -> Generator[Effect, Any, scheduler.ListSchedulesResult]:
+    """Schedules in the order of group and name, at most 100 a page."""
+    limit = request.max_results or PAGE
+    group, name = paging.read_schedule(request.next_token)
+    status = None if request.state is None else STATUS[request.state]
+    rows = yield Sql(
+        LIST_SCHEDULES,
+        (context.account_id, context.region, request.group_name, request.name_prefix, status, None, None, group,
+         name, limit + 1),
+    )  # fmt: skip
+    if not rows and request.group_name is not None:
+        yield from check_group(request.group_name, context)
+    found = [row_of(columns) for _, columns in rows[:limit]]
+    token = paging.make_token(f"{found[-1].group_name}/{found[-1].name}") if len(rows) > limit else None
+    return scheduler.ListSchedulesResult(schedules=[summary(row) for row in found], next_token=token)
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+def put(
+    mode: str, request: scheduler.CreateScheduleRequest, context: Context
+) -> Generator[Effect, Any, ScheduleRow]:
+    """The schedule as it is now. Raises ValidationException, ConflictException, ResourceNotFoundException."""
+    expression = checked_expression(request)
+    period = checked_period(request)
+    window = checked_window(request.flexible_time_window)
+    target = targets.checked(request.target)
+    group = request.group_name or DEFAULT_GROUP
+    now, _ = yield from schedule_rows.read(group, request.name, context)
+    period = Period(period.start, period.end, period.start or now)
+    fields = {
+        "door": "aws",
+        "form": expression.form,
+        "expression": expression.written,
+        "canonical": expression.canonical,
+        "timezone": expression.timezone,
+        "anchor_at": period.anchor,
+        "start_at": period.start,
+        "end_at": period.end,
+        "window_minutes": window,
+        "target": target,
+        "status": STATUS[request.state or "ENABLED"],
+        "description": request.description,
+        "kms_key_arn": request.kms_key_arn,
+        "action_after_completion": request.action_after_completion or "NONE",
+        "client_token": token_of(request.client_token, request) if mode == "create" else None,
+    }
+    following = schedule_rows.first_fire(mode, expression, now, period, context)
+    place = (context.account_id, context.region, group, request.name)
+    ((columns, _, error),) = yield Sql(PUT_SCHEDULE, (*place, mode, as_json(fields), following))
+    if error is not None:
+        raise refusal(error, group, request.name)
+    return row_of(columns)
+
+
+def refusal(error: str, group: str, name: str) -> Exception:
+    """What queue.put_schedule answered as data."""
+    if error == "ScheduleExists":
+        return ConflictException.exists(f"Schedule {name}")
+    what = f"Schedule group {group}" if error == "GroupNotFound" else f"Schedule {name}"
+    return ResourceNotFoundException.missing(what)
+
+
+def checked_expression(request: scheduler.CreateScheduleRequest) -> Expression:
+    """The expression in its time zone. Raises ValidationException, which says what is wrong with it, and where."""
+    try:
+        return parse_aws(request.schedule_expression, request.schedule_expression_timezone or "UTC")
+    except ScheduleInvalid as invalid:
+        raise ValidationException(invalid.message) from invalid
+
+
+def checked_period(request: scheduler.CreateScheduleRequest) -> Period:
+    """Start and end. Either may be over, so that a schedule can be changed after it began."""
+    start, end = moment(request.start_date), moment(request.end_date)
+    if start is not None and end is not None and end <= start:
+        raise ValidationException("EndDate must be after StartDate.")
+    return Period(start, end)
+
+
+def checked_window(window: scheduler.FlexibleTimeWindow) -> int | None:
+    """Minutes; None when it is off."""
+    minutes = window.maximum_window_in_minutes
+    if window.mode == "FLEXIBLE" and minutes is None:
+        raise ValidationException("MaximumWindowInMinutes is required when Mode is FLEXIBLE.")
+    if window.mode == "OFF" and minutes is not None:
+        raise ValidationException("MaximumWindowInMinutes must not be there when Mode is OFF.")
+    return minutes
+
+
+def moment(seconds: float | None) -> datetime | None:
+    """A time of the wire, to the millisecond."""
+    return None if seconds is None else datetime.fromtimestamp(round(seconds, 3), UTC)
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+def arn_of(row: ScheduleRow) -> str:
+    return schedule_arn.schedule_arn(row.region, row.account_id, row.group_name, row.name)
+
+
+def shown(row: ScheduleRow) -> scheduler.GetScheduleResult:
+    """A schedule in the words of EventBridge Scheduler."""
+    minutes = row.window_minutes
+    window = scheduler.FlexibleTimeWindow("OFF" if minutes is None else "FLEXIBLE", minutes)
+    return scheduler.GetScheduleResult(
+        arn=arn_of(row),
+        group_name=row.group_name,
+        name=row.name,
+        schedule_expression=written(row),
+        start_date=seconds_of(row.start_at),
+        end_date=seconds_of(row.end_at),
+        description=row.description,
+        schedule_expression_timezone=row.timezone,
+        state=STATES[row.status],
+        creation_date=seconds_of(row.created_at),
+        last_modification_date=seconds_of(row.updated_at),
+        kms_key_arn=row.kms_key_arn,
+        target=target_of(row),
+        flexible_time_window=window,
+        action_after_completion=row.action_after_completion or "NONE",
+    )
+
+
+def summary(row: ScheduleRow) -> scheduler.ScheduleSummary:
+    """A schedule of a list."""
+    return scheduler.ScheduleSummary(
+        arn=arn_of(row),
+        name=row.name,
+        group_name=row.group_name,
+        state=STATES[row.status],
+        creation_date=seconds_of(row.created_at),
+        last_modification_date=seconds_of(row.updated_at),
+        target=scheduler.TargetSummary(arn=target_of(row).arn),
+    )
+
+
+def written(row: ScheduleRow) -> str:
+    """The expression. One of the REST API has the form of AWS's, but its cron fields are those of cron."""
+    if row.door == "aws":
+        return row.expression
+    if row.form == "fire_at":
+        return f"at({row.canonical.removesuffix('Z')})"
+    return f"cron({row.canonical})"
+
+
+def target_of(row: ScheduleRow) -> scheduler.Target:
+    """The target. One of the REST API has an ARN too, and no role."""
+    if row.door == "aws":
+        return msgspec.convert(row.target, scheduler.Target)
+    service, name = ("sqs", row.target["queue"]) if "queue" in row.target else ("sns", row.target["topic"])
+    return scheduler.Target(arn=f"arn:aws:{service}:{row.region}:{row.account_id}:{name}", role_arn="")
+
+
+def seconds_of(at: datetime | None) -> float | None:
+    """A time as the wire has it, to the millisecond."""
+    return None if at is None else round(at.timestamp(), 3)

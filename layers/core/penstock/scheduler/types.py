@@ -1,0 +1,245 @@
+"""Requests and results of EventBridge Scheduler: the members of botocore's model `scheduler/2021-06-30`, in its words.
+
+A member without a default is required. Limits are the model's; `wire.rest_json` checks them and tells them as AWS does.
+Times are seconds since 1970, with fractions.
+"""
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+from penstock.aws.codec.names import in_path, in_query
+
+
+class Message(Struct, rename="pascal", omit_defaults=True, gc=False):
+    """What every request, result and part shares: AWS's PascalCase names; absent members are left out."""
+
+
+# --- texts and numbers -----------------------------------------------------------------------------------------------
+_NAME = r"[0-9a-zA-Z-_.]+"
+Name = Annotated[str, Meta(min_length=1, max_length=64, pattern=_NAME)]
+ClientToken = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"[a-zA-Z0-9-_]+")]
+Expression = Annotated[str, Meta(min_length=1, max_length=256)]
+Timezone = Annotated[str, Meta(min_length=1, max_length=50)]
+Description = Annotated[str, Meta(min_length=0, max_length=512)]
+KmsKeyArn = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=2048,
+        pattern=r"arn:aws[a-z-]*:kms:[a-z0-9\-]+:\d{12}:(key|alias)\/[0-9a-zA-Z-_]*",
+    ),
+]
+TargetArn = Annotated[str, Meta(min_length=1, max_length=1600)]
+RoleArn = Annotated[
+    str, Meta(min_length=1, max_length=1600, pattern=r"arn:aws[a-z-]*:iam::\d{12}:role\/[\w+=,.@\/-]+")
+]
+DeadLetterArn = Annotated[
+    str, Meta(min_length=1, max_length=1600, pattern=r"arn:aws[a-z-]*:sqs:[a-z0-9\-]+:\d{12}:[a-zA-Z0-9\-_]+")
+]
+GroupArn = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=1011,
+        pattern=rf"arn:aws[a-z-]*:scheduler:[a-z0-9\-]+:\d{{12}}:schedule-group\/{_NAME}",
+    ),
+]
+NextToken = Annotated[str, Meta(min_length=1, max_length=2048)]
+MaxResults = Annotated[int, Meta(ge=1, le=100)]
+TagKey = Annotated[str, Meta(min_length=1, max_length=128)]
+TagValue = Annotated[str, Meta(min_length=1, max_length=256)]
+
+State = Literal["ENABLED", "DISABLED"]
+Completion = Literal["NONE", "DELETE"]
+
+
+# --- parts -----------------------------------------------------------------------------------------------------------
+class FlexibleTimeWindow(Message):
+    mode: Literal["OFF", "FLEXIBLE"]
+    maximum_window_in_minutes: Annotated[int, Meta(ge=1, le=1440)] | None = None
+
+
+class DeadLetterConfig(Message):
+    arn: DeadLetterArn | None = None
+
+
+class RetryPolicy(Message):
+    maximum_event_age_in_seconds: Annotated[int, Meta(ge=60, le=86_400)] | None = None
+    maximum_retry_attempts: Annotated[int, Meta(ge=0, le=185)] | None = None
+
+
+class SqsParameters(Message):
+    message_group_id: Annotated[str, Meta(min_length=1, max_length=128)] | None = None
+
+
+class Target(Message):
+    """What a schedule invokes. The parameters of targets that are not served are not looked into: they are refused."""
+
+    arn: TargetArn
+    role_arn: RoleArn
+    dead_letter_config: DeadLetterConfig | None = None
+    retry_policy: RetryPolicy | None = None
+    input: Annotated[str, Meta(min_length=1)] | None = None
+    ecs_parameters: Any = None
+    event_bridge_parameters: Any = None
+    event_bridge_put_events_v2_parameters: Any = None
+    event_bridge_put_raw_events_parameters: Any = None
+    kinesis_parameters: Any = None
+    sage_maker_pipeline_parameters: Any = None
+    sqs_parameters: SqsParameters | None = None
+
+
+class TargetSummary(Message):
+    arn: TargetArn
+
+
+class Tag(Message):
+    key: TagKey
+    value: TagValue
+
+
+Tags = Annotated[list[Tag], Meta(min_length=0, max_length=200)]
+
+
+# --- schedules -------------------------------------------------------------------------------------------------------
+class CreateScheduleRequest(Message):
+    name: Annotated[Name, in_path()]
+    schedule_expression: Expression
+    target: Target
+    flexible_time_window: FlexibleTimeWindow
+    group_name: Name | None = None
+    start_date: float | None = None
+    end_date: float | None = None
+    description: Description | None = None
+    schedule_expression_timezone: Timezone | None = None
+    state: State | None = None
+    kms_key_arn: KmsKeyArn | None = None
+    client_token: ClientToken | None = None
+    action_after_completion: Completion | None = None
+
+
+class CreateScheduleResult(Message):
+    schedule_arn: str
+
+
+class UpdateScheduleRequest(CreateScheduleRequest):
+    pass
+
+
+class UpdateScheduleResult(Message):
+    schedule_arn: str
+
+
+class GetScheduleRequest(Message):
+    name: Annotated[Name, in_path()]
+    group_name: Annotated[Name | None, in_query("groupName")] = None
+
+
+class GetScheduleResult(Message):
+    arn: str | None = None
+    group_name: str | None = None
+    name: str | None = None
+    schedule_expression: str | None = None
+    start_date: float | None = None
+    end_date: float | None = None
+    description: str | None = None
+    schedule_expression_timezone: str | None = None
+    state: str | None = None
+    creation_date: float | None = None
+    last_modification_date: float | None = None
+    kms_key_arn: str | None = None
+    target: Target | None = None
+    flexible_time_window: FlexibleTimeWindow | None = None
+    action_after_completion: str | None = None
+
+
+class DeleteScheduleRequest(Message):
+    name: Annotated[Name, in_path()]
+    group_name: Annotated[Name | None, in_query("groupName")] = None
+    client_token: Annotated[ClientToken | None, in_query("clientToken")] = None
+
+
+class ListSchedulesRequest(Message):
+    group_name: Annotated[Name | None, in_query("ScheduleGroup")] = None
+    name_prefix: Annotated[Name | None, in_query("NamePrefix")] = None
+    state: Annotated[State | None, in_query("State")] = None
+    next_token: Annotated[NextToken | None, in_query("NextToken")] = None
+    max_results: Annotated[MaxResults | None, in_query("MaxResults")] = None
+
+
+class ScheduleSummary(Message):
+    arn: str | None = None
+    name: str | None = None
+    group_name: str | None = None
+    state: str | None = None
+    creation_date: float | None = None
+    last_modification_date: float | None = None
+    target: TargetSummary | None = None
+
+
+class ListSchedulesResult(Message):
+    schedules: list[ScheduleSummary]
+    next_token: str | None = None
+
+
+# --- groups ----------------------------------------------------------------------------------------------------------
+class CreateScheduleGroupRequest(Message):
+    name: Annotated[Name, in_path()]
+    tags: Tags | None = None
+    client_token: ClientToken | None = None
+
+
+class CreateScheduleGroupResult(Message):
+    schedule_group_arn: str
+
+
+class GetScheduleGroupRequest(Message):
+    name: Annotated[Name, in_path()]
+
+
+class ScheduleGroupSummary(Message):
+    arn: str | None = None
+    name: str | None = None
+    state: str | None = None
+    creation_date: float | None = None
+    last_modification_date: float | None = None
+
+
+class GetScheduleGroupResult(ScheduleGroupSummary):
+    pass
+
+
+class DeleteScheduleGroupRequest(Message):
+    name: Annotated[Name, in_path()]
+    client_token: Annotated[ClientToken | None, in_query("clientToken")] = None
+
+
+class ListScheduleGroupsRequest(Message):
+    name_prefix: Annotated[Name | None, in_query("NamePrefix")] = None
+    next_token: Annotated[NextToken | None, in_query("NextToken")] = None
+    max_results: Annotated[MaxResults | None, in_query("MaxResults")] = None
+
+
+class ListScheduleGroupsResult(Message):
+    schedule_groups: list[ScheduleGroupSummary]
+    next_token: str | None = None
+
+
+# --- tags ------------------------------------------------------------------------------------------------------------
+class TagResourceRequest(Message):
+    resource_arn: Annotated[GroupArn, in_path()]
+    tags: Tags
+
+
+class UntagResourceRequest(Message):
+    resource_arn: Annotated[GroupArn, in_path()]
+    tag_keys: Annotated[list[TagKey], Meta(min_length=0, max_length=200), in_query("TagKeys")]
+
+
+class ListTagsForResourceRequest(Message):
+    resource_arn: Annotated[GroupArn, in_path()]
+
+
+class ListTagsForResourceResult(Message):
+    tags: list[Tag] | None = None

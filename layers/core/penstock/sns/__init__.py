@@ -1,0 +1,1 @@
+"""Amazon SNS: types, errors, attributes, and the operations of its actions."""

@@ -1,0 +1,186 @@
+"""Attributes of topics and subscriptions: which exist, what they may be, how they read back.
+
+Values stay the strings that the user wrote. Sources: CreateTopic, SetTopicAttributes, GetTopicAttributes, Subscribe,
+SetSubscriptionAttributes and GetSubscriptionAttributes of the SNS API reference.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from penstock.access.policy import OWNER_ACTIONS
+from penstock.aws.arn import parse_queue_arn
+from penstock.aws.topic_arn import TopicArn
+from penstock.sqs.attributes import is_access_policy
+from penstock.sqs.validation import encoded
+
+from .delivery_policy import check_delivery_policy, check_topic_policy, effective_topic_policy
+from .errors import InvalidParameter
+
+Check = Callable[[str], bool]
+
+MAXIMUM_TAGS = 50
+MAXIMUM_POLICY_BYTES = 30_720
+
+_INTEGER = re.compile(r"[0-9]{1,10}").fullmatch
+_PROTOCOLS = ("Application", "Firehose", "HTTP", "Lambda", "SQS")
+
+
+def _one_of(*values: str) -> Check:
+    return lambda value: value in values
+
+
+def _json_object(value: str) -> bool:
+    return value == "" or isinstance(_json(value), dict)
+
+
+def _access_policy(value: str) -> bool:
+    """At most 30 KB (quotas of "Amazon SNS API permissions", SNS Developer Guide)."""
+    return (
+        len(value) <= MAXIMUM_POLICY_BYTES
+        and len(value.encode()) <= MAXIMUM_POLICY_BYTES
+        and is_access_policy(value)
+    )
+
+
+def _anything(_value: str) -> bool:
+    return True
+
+
+def _at_most(length: int) -> Check:
+    return lambda value: len(value) <= length
+
+
+def _between(low: int, high: int) -> Check:
+    return lambda value: _INTEGER(value) is not None and low <= int(value) <= high
+
+
+_BOOLEAN = _one_of("true", "false")
+_FEEDBACK = {
+    f"{protocol}{suffix}": check
+    for protocol in _PROTOCOLS
+    for suffix, check in (
+        ("SuccessFeedbackRoleArn", _anything),
+        ("SuccessFeedbackSampleRate", _between(0, 100)),
+        ("FailureFeedbackRoleArn", _anything),
+    )
+}
+TOPIC: Mapping[str, Check] = {
+    "DeliveryPolicy": _json_object,
+    "DisplayName": _at_most(100),
+    "Policy": _access_policy,
+    "TracingConfig": _one_of("PassThrough", "Active"),
+    "KmsMasterKeyId": _anything,
+    "SignatureVersion": _one_of("1", "2"),
+    "MaximumMessageSize": _between(1_024, 1_048_576),
+    **_FEEDBACK,
+}
+FIFO_TOPIC: Mapping[str, Check] = {
+    "FifoTopic": _BOOLEAN,
+    "ContentBasedDeduplication": _BOOLEAN,
+    "FifoThroughputScope": _one_of("Topic", "MessageGroup"),
+    "ArchivePolicy": _json_object,
+}
+SUBSCRIPTION: Mapping[str, Check] = {
+    "DeliveryPolicy": _json_object,
+    "FilterPolicy": _anything,  # filter_policy has errors of its own
+    "FilterPolicyScope": _one_of("MessageAttributes", "MessageBody"),
+    "RawMessageDelivery": _BOOLEAN,
+    "RedrivePolicy": _anything,  # check_redrive_policy
+    "SubscriptionRoleArn": _anything,
+    "ReplayPolicy": _json_object,
+}
+
+_REASONS = {"RawMessageDelivery": "Invalid value [{}]. Must be true or false."}
+
+
+# --- topics ----------------------------------------------------------------------------------------------------------
+def check_topic_attributes(attributes: Mapping[str, str], fifo: bool) -> None:
+    """Raises InvalidParameter for an attribute that does not exist, or not for this type of topic, or a bad value.
+
+    Characters that XML 1.0 cannot hold make a value bad: answers could not show them.
+    """
+    known = {**TOPIC, **FIFO_TOPIC}
+    for name, value in attributes.items():
+        if name not in known:
+            raise InvalidParameter.named("AttributeName")
+        if name in FIFO_TOPIC and name != "FifoTopic" and not fifo:
+            raise InvalidParameter.named(f"{name}: can only be set for FIFO topics")
+        if encoded(value) is None or not known[name](value):
+            raise InvalidParameter.named(name)
+        if name == "DeliveryPolicy" and value:
+            check_topic_policy(value)
+
+
+def default_policy(arn: TopicArn) -> str:
+    """The access policy of a topic that nobody has given one."""
+    statement = {
+        "Sid": "__default_statement_ID",
+        "Effect": "Allow",
+        "Principal": {"AWS": "*"},
+        "Action": [f"SNS:{action}" for action in OWNER_ACTIONS],
+        "Resource": str(arn),
+        "Condition": {"StringEquals": {"AWS:SourceOwner": arn.account_id}},
+    }
+    policy = {"Version": "2008-10-17", "Id": "__default_policy_ID", "Statement": [statement]}
+    return msgspec.json.encode(policy).decode()
+
+
+def readable_topic(arn: TopicArn, stored: Mapping[str, str], confirmed: int, pending: int) -> dict[str, str]:
+    """What GetTopicAttributes shows: what was set, what follows from it, and the counts."""
+    values = {
+        "TopicArn": str(arn),
+        "Owner": arn.account_id,
+        "DisplayName": "",
+        "Policy": default_policy(arn),
+        "SubscriptionsConfirmed": str(confirmed),
+        "SubscriptionsPending": str(pending),
+        "SubscriptionsDeleted": "0",
+        "EffectiveDeliveryPolicy": msgspec.json.encode(
+            effective_topic_policy(stored.get("DeliveryPolicy"))
+        ).decode(),
+    }
+    if arn.fifo:
+        values["ContentBasedDeduplication"] = "false"
+    return {**values, **stored}
+
+
+# --- subscriptions ---------------------------------------------------------------------------------------------------
+def check_subscription_attributes(attributes: Mapping[str, str], protocol: str) -> None:
+    """Raises InvalidParameter for an attribute that does not exist, or whose value or protocol does not fit."""
+    for name, value in attributes.items():
+        if name not in SUBSCRIPTION:
+            raise InvalidParameter.named("AttributeName")
+        if encoded(value) is None or not SUBSCRIPTION[name](value):
+            raise InvalidParameter.named(
+                f"{name}: {_REASONS.get(name, 'Invalid value [{}]').format(value[:64])}"
+            )
+        if name == "RedrivePolicy":
+            check_redrive_policy(value)
+        if name == "DeliveryPolicy" and value and protocol == "sqs":
+            raise InvalidParameter.named("Delivery protocol [sqs] does not support DeliveryPolicy")
+        if name == "DeliveryPolicy" and value:
+            check_delivery_policy(value)
+
+
+def check_redrive_policy(text: str) -> None:
+    """`{"deadLetterTargetArn": ARN of an SQS queue}`, or empty. Raises InvalidParameter."""
+    if text == "":
+        return
+    policy = _json(text)
+    if not isinstance(policy, dict):
+        raise InvalidParameter.named("RedrivePolicy: failed to parse JSON.")
+    target = policy.get("deadLetterTargetArn")
+    if target is None:
+        raise InvalidParameter.named("RedrivePolicy: Missing deadLetterTargetArn attribute")
+    if not isinstance(target, str) or parse_queue_arn(target) is None:
+        raise InvalidParameter.named("RedrivePolicy: deadLetterTargetArn is an invalid arn")
+
+
+def _json(text: str | None) -> Any:
+    try:
+        return msgspec.json.decode(text or "null")
+    except (msgspec.DecodeError, RecursionError):
+        return None

@@ -1,0 +1,33 @@
+"""Certificates of the keys that sign SNS messages, for whoever verifies them: no credentials are asked for."""
+
+import re
+from collections.abc import Generator
+from typing import Any
+
+from penstock.effects import Effect, Sql
+from penstock.http import HttpResponse
+from penstock.postgres.statements import FIND_CERTIFICATE
+
+CURRENT = ("/SimpleNotificationService.pem", "/v1/cert")
+NOT_FOUND = HttpResponse(404, [(b"content-type", b"text/plain")], b"There is no such certificate.\n")
+
+_NAMED = re.compile(r"/SimpleNotificationService-([^/]*)\.pem").fullmatch
+_KEY_ID = re.compile(r"[0-9a-f]{32}").fullmatch
+
+
+def is_certificate(method: str, path: str) -> bool:
+    """Whether a certificate may be there."""
+    return (
+        method == "GET" and path.endswith((".pem", "/cert")) and (path in CURRENT or _NAMED(path) is not None)
+    )
+
+
+def find_certificate(path: str) -> Generator[Effect, Any, HttpResponse]:
+    """The certificate as PEM; 404 for a key that was never there, or has been retired for over 30 days."""
+    named = _NAMED(path)
+    if named is not None and not _KEY_ID(named[1]):
+        return NOT_FOUND
+    rows = yield Sql(FIND_CERTIFICATE, (None if named is None else named[1],))
+    if not rows:
+        return NOT_FOUND
+    return HttpResponse(200, [(b"content-type", b"application/x-pem-file")], rows[0][0].encode())

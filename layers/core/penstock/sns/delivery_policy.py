@@ -1,0 +1,210 @@
+"""Delivery policies of SNS: what HTTP(S) endpoints get, how often and when again.
+
+    check_delivery_policy(text)                        # SetSubscriptionAttributes, Subscribe
+    check_topic_policy(text)                           # SetTopicAttributes, CreateTopic
+    policy = effective_policy(subscription_text, topic_text)
+    retry_delays(policy["healthyRetryPolicy"])         # [20.0, 20.0, 20.0]
+
+Pure functions. Source: "Amazon SNS message delivery retries" and the two pages on the JSON of delivery policies in
+the developer guide. These name the members, the limits, the phases and both ends of the back-off, but not the curves
+in between, which a picture shows: the curves are ours. AWS adds jitter, Penstock does not.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from .errors import InvalidParameter
+
+Policy = Mapping[str, Any]
+
+MOST_RETRY_SECONDS: Final = 3_600
+CONTENT_TYPE: Final = "text/plain; charset=UTF-8"
+
+# Member: least and greatest value.
+_RETRY_LIMITS: Final[dict[str, tuple[int, int | None]]] = {
+    "minDelayTarget": (1, MOST_RETRY_SECONDS),
+    "maxDelayTarget": (1, MOST_RETRY_SECONDS),
+    "numRetries": (0, 100),
+    "numMaxDelayRetries": (0, None),
+    "numNoDelayRetries": (0, None),
+    "numMinDelayRetries": (0, None),
+}
+_THROTTLE_LIMITS: Final[dict[str, tuple[int, int | None]]] = {"maxReceivesPerSecond": (1, None)}
+_CURVES: Final = ("linear", "arithmetic", "geometric", "exponential")
+# "Creating an HTTP/S delivery policy"; the first three are also allowed where delivery is not raw.
+_CONTENT_TYPES: Final = frozenset(
+    {
+        "text/plain", "application/json", "application/xml", "text/css", "text/csv", "text/html", "text/xml",
+        "application/atom+xml", "application/octet-stream", "application/soap+xml",
+        "application/x-www-form-urlencoded", "application/xhtml+xml",
+    }
+)  # fmt: skip
+DEFAULT_RETRY: Final[Policy] = {
+    "minDelayTarget": 20,
+    "maxDelayTarget": 20,
+    "numRetries": 3,
+    "numMaxDelayRetries": 0,
+    "numNoDelayRetries": 0,
+    "numMinDelayRetries": 0,
+    "backoffFunction": "linear",
+}
+_DEFAULT_REQUEST: Final[Policy] = {"headerContentType": CONTENT_TYPE}
+
+
+def bad(reason: str) -> InvalidParameter:
+    """The policy cannot be used; the action's name of the parameter is AWS's."""
+    return InvalidParameter.named(f"DeliveryPolicy: {reason}")
+
+
+# --- what is in force ------------------------------------------------------------------------------------------------
+def effective_policy(subscription: str | None, topic: str | None) -> dict[str, Any]:
+    """EffectiveDeliveryPolicy of a subscription: its own sections, else the topic's, else AWS's defaults.
+
+    Both texts have been checked; None and an empty text stand for no policy.
+    """
+    http = _read(topic).get("http") or {}
+    own = {} if http.get("disableSubscriptionOverrides") else _read(subscription)
+    throttle = own.get("throttlePolicy") or http.get("defaultThrottlePolicy")
+    request = own.get("requestPolicy") or http.get("defaultRequestPolicy") or {}
+    retries = own.get("healthyRetryPolicy") or http.get("defaultHealthyRetryPolicy") or {}
+    return {
+        "healthyRetryPolicy": {**DEFAULT_RETRY, **_given(retries)},
+        "sicklyRetryPolicy": None,
+        "throttlePolicy": throttle,
+        "requestPolicy": {**_DEFAULT_REQUEST, **_given(request)},
+        "guaranteed": False,
+    }
+
+
+def effective_topic_policy(topic: str | None) -> dict[str, Any]:
+    """EffectiveDeliveryPolicy of a topic: what a subscription without a policy of its own gets."""
+    http = _read(topic).get("http") or {}
+    policy = effective_policy(None, topic)
+    answer: dict[str, Any] = {
+        "defaultHealthyRetryPolicy": policy["healthyRetryPolicy"],
+        "disableSubscriptionOverrides": bool(http.get("disableSubscriptionOverrides")),
+    }
+    if policy["throttlePolicy"]:
+        answer["defaultThrottlePolicy"] = policy["throttlePolicy"]
+    return {"http": {**answer, "defaultRequestPolicy": policy["requestPolicy"]}}
+
+
+def retry_delays(retry: Policy) -> list[float]:
+    """Seconds before each retry, first to last: immediate, pre-backoff, backoff and post-backoff phase."""
+    retries = {**DEFAULT_RETRY, **_given(retry)}
+    shortest, longest = retries["minDelayTarget"], retries["maxDelayTarget"]
+    at_once, early, late = (retries[f"num{phase}DelayRetries"] for phase in ("No", "Min", "Max"))
+    between = retries["numRetries"] - at_once - early - late
+    share = _SHARES[retries["backoffFunction"]]
+    curve = [
+        shortest + (longest - shortest) * share(i, between - 1, longest / shortest) for i in range(between)
+    ]
+    return [0.0] * at_once + [float(shortest)] * early + curve + [float(longest)] * late
+
+
+# How much of the way from the shortest to the longest delay is gone at retry i of 0..last. ratio: longest / shortest.
+_SHARES: Final[dict[str, Callable[[int, int, float], float]]] = {
+    # equal steps
+    "linear": lambda i, last, _: i / last if last else 0.0,
+    # each step longer than the one before by the same amount
+    "arithmetic": lambda i, last, _: i * (i + 1) / (last * (last + 1)) if last else 0.0,
+    # each delay longer than the one before by the same factor
+    "geometric": lambda i, last, ratio: (
+        (ratio ** (i / last) - 1) / (ratio - 1) if last and ratio > 1 else 0.0
+    ),
+    # each step twice the one before
+    "exponential": lambda i, last, _: (2**i - 1) / (2**last - 1) if last else 0.0,
+}
+
+
+# --- what is allowed -------------------------------------------------------------------------------------------------
+def check_delivery_policy(text: str) -> None:
+    """A subscription's policy. Raises InvalidParameter. An empty text, which removes the policy, is allowed."""
+    _check_sections(_object(_parse(text), ""), "", "healthyRetryPolicy", "throttlePolicy", "requestPolicy")
+
+
+def check_topic_policy(text: str) -> None:
+    """A topic's policy. Raises InvalidParameter. An empty text, which removes the policy, is allowed."""
+    document = _object(_parse(text), "")
+    _check_names(document, {"http"})
+    http = _object(document.get("http"), "http")
+    _check_sections(
+        http, "http.", "defaultHealthyRetryPolicy", "defaultThrottlePolicy", "defaultRequestPolicy"
+    )
+
+
+def _check_sections(document: Policy, path: str, retries: str, throttle: str, request: str) -> None:
+    old = {"sicklyRetryPolicy", "guaranteed", "defaultSicklyRetryPolicy", "disableSubscriptionOverrides"}
+    _check_names(document, {retries, throttle, request} | old)
+    _check_retries(_object(document.get(retries), path + retries), path + retries)
+    _check_numbers(_object(document.get(throttle), path + throttle), path + throttle, _THROTTLE_LIMITS)
+    content_type = _given(_object(document.get(request), path + request)).get(
+        "headerContentType", CONTENT_TYPE
+    )
+    if not isinstance(content_type, str) or content_type.partition(";")[0].strip() not in _CONTENT_TYPES:
+        raise bad(f"{path}{request}.headerContentType is not a supported content type")
+    if not content_type.isascii() or not content_type.isprintable():
+        raise bad(f"{path}{request}.headerContentType is not a supported content type")
+
+
+def _check_retries(retries: Policy, path: str) -> None:
+    _check_numbers(retries, path, _RETRY_LIMITS, "backoffFunction")
+    whole = {**DEFAULT_RETRY, **_given(retries)}
+    if whole["backoffFunction"] not in _CURVES:
+        raise bad(f"{path}.backoffFunction must be one of {', '.join(_CURVES)}")
+    if whole["maxDelayTarget"] < whole["minDelayTarget"]:
+        raise bad(f"{path}.maxDelayTarget must be greater than or equal to minDelayTarget")
+    if whole["numRetries"] < sum(whole[f"num{phase}DelayRetries"] for phase in ("No", "Min", "Max")):
+        raise bad(
+            f"{path}.numRetries must be greater than or equal to the sum of numNoDelayRetries,"
+            " numMinDelayRetries and numMaxDelayRetries"
+        )
+    if sum(retry_delays(whole)) > MOST_RETRY_SECONDS:
+        raise bad(f"{path}: total retry time must be less than or equal to {MOST_RETRY_SECONDS}")
+
+
+def _check_numbers(
+    section: Policy, path: str, limits: Mapping[str, tuple[int, int | None]], *others: str
+) -> None:
+    _check_names(section, {*limits, *others})
+    for name, (least, greatest) in limits.items():
+        value = section.get(name)
+        if value is None:
+            continue
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise bad(f"{path}.{name} must be an integer")
+        if value < least:
+            raise bad(f"{path}.{name} must be greater than or equal to {least}")
+        if greatest is not None and value > greatest:
+            raise bad(f"{path}.{name} must be less than or equal to {greatest}")
+
+
+def _check_names(section: Policy, known: set[str]) -> None:
+    for name in section:
+        if name not in known:
+            raise bad(f"Unexpected JSON member: {name}")
+
+
+def _object(value: Any, path: str) -> Policy:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise bad(f"{path} must be a JSON object".lstrip())
+    return value
+
+
+def _parse(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text) if text else None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise bad("failed to parse JSON") from error
+
+
+def _read(text: str | None) -> Policy:
+    return _object(_parse(text or ""), "")
+
+
+def _given(section: Policy) -> dict[str, Any]:
+    return {name: value for name, value in section.items() if value is not None}

@@ -1,0 +1,126 @@
+"""What is said to subscribers: envelopes and confirmations, signed with the installation's key.
+
+A process remembers for each topic what it was last told: the signature version, and whether any subscription wants
+envelopes at all (raw delivery to queues has none, and a signature is half of what a Publish costs). Both are checked
+against the database in the call that publishes, so a stale answer costs a second call and nothing else.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from penstock.aws.message_id import as_text
+from penstock.aws.topic_arn import TopicArn
+from penstock.context import Context
+from penstock.effects import Effect
+from penstock.sqs.types import MessageAttributeValue
+
+from . import notification
+from .signatures import Signer
+from .signing_keys import signer
+from .topics import described
+
+if TYPE_CHECKING:
+    from .publish import Outgoing
+
+MOST_TOPICS = 4096
+TRACE = "trace"
+"""Where `queue.publish_messages` looks for the trace header, beside the protocols."""
+
+BARE = "none"
+"""What stands for the version when all subscriptions are queues with raw delivery: there is no envelope."""
+
+MOST_RAW_ATTRIBUTES = 10  # with more, raw delivery fails, and a dead-letter queue gets the envelope
+
+Attributes = Mapping[str, MessageAttributeValue]
+
+
+# --- signature versions ----------------------------------------------------------------------------------------------
+class TopicCache:
+    """What this process was last told about topics: `Environment.cache` keeps one for the process."""
+
+    __slots__ = ("_bare", "_versions")
+
+    def __init__(self) -> None:
+        self._versions: dict[str, str] = {}
+        self._bare: set[str] = set()
+
+    def signature_version(self, topic: str) -> str:
+        """The topic's version, as far as this process knows; 1 is AWS's default."""
+        return self._versions.get(topic, "1")
+
+    def learn_signature_version(self, topic: str, version: str) -> str:
+        """Remembers the version that the database told, and so that envelopes are wanted."""
+        if len(self._versions) >= MOST_TOPICS:
+            self._versions.clear()
+        self._versions[topic] = version
+        self._bare.discard(topic)
+        return version
+
+    def learn_bare(self, topic: str) -> None:
+        """Remembers that no subscription wants envelopes."""
+        if len(self._bare) >= MOST_TOPICS:
+            self._bare.clear()
+        self._bare.add(topic)
+
+    def version_for(self, topic: str, messages: Iterable["Outgoing"]) -> str:
+        """How to publish these: the topic's signature version, or BARE, as far as this process knows."""
+        if topic in self._bare and all(
+            len(message.attributes) <= MOST_RAW_ATTRIBUTES for message in messages
+        ):
+            return BARE
+        return self.signature_version(topic)
+
+
+# --- texts -----------------------------------------------------------------------------------------------------------
+def certificate_url(found: Signer, context: Context) -> str:
+    """Where whoever verifies finds the certificate: at SNS_CERT_HOST, where that is set, else here."""
+    host = context.environment.settings.sns_cert_host
+    return (f"https://{host}" if host else context.base_url) + found.certificate_path
+
+
+def letterhead(version: str, context: Context) -> Generator[Effect, Any, notification.Letterhead]:
+    """Who signs now, and where links lead: the address that the caller itself used."""
+    key = yield from signer(context)
+    return notification.Letterhead(key, version, context.base_url, certificate_url(key, context))
+
+
+def contents(
+    topic: TopicArn, message: "Outgoing", version: str, context: Context
+) -> Generator[Effect, Any, dict[str, Any]]:
+    """By protocol: the text itself, and its envelope in parts, if there is one. Under `trace`: the trace header."""
+    found: dict[str, Any] = {} if context.trace_header is None else {TRACE: context.trace_header}
+    if version == BARE:
+        return found | {protocol: {"raw": text} for protocol, text in message.texts.items()}
+    envelope: Callable[[str, str, str, str | None, str, Attributes], notification.Parts]
+    if topic.fifo:
+        envelope = partial(notification.numbered_notification, context.base_url)
+    else:
+        envelope = partial(notification.notification, (yield from letterhead(version, context)))
+    message_id, at = as_text(message.message_id), notification.timestamp()
+    for protocol, text in message.texts.items():
+        parts = envelope(str(topic), message_id, text, message.subject, at, message.attributes)
+        found[protocol] = {"raw": text, **parts._asdict()}
+    return found
+
+
+def confirmation(topic: TopicArn, token: str, context: Context) -> Generator[Effect, Any, str]:
+    """What asks an endpoint to confirm. Raises NotFound."""
+    head = yield from present_letterhead(topic, context)
+    return notification.confirmation(head, str(topic), str(uuid4()), token, notification.timestamp())
+
+
+def farewell(
+    topic: TopicArn, subscription_arn: str, token: str, context: Context
+) -> Generator[Effect, Any, str]:
+    """What tells an endpoint of the end. Raises NotFound."""
+    head = yield from present_letterhead(topic, context)
+    about = (str(topic), subscription_arn, str(uuid4()), token)
+    return notification.unsubscribe_confirmation(head, *about, notification.timestamp())
+
+
+def present_letterhead(topic: TopicArn, context: Context) -> Generator[Effect, Any, notification.Letterhead]:
+    """As the topic is signed for now: asked for, since nothing checks it later, and few messages are of this kind."""
+    attributes, *_ = yield from described(topic)
+    return (yield from letterhead(attributes.get("SignatureVersion", "1"), context))

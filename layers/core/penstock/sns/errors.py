@@ -1,0 +1,162 @@
+"""The errors of SNS. Codes and statuses: botocore's model `sns/2010-03-31`; ValidationError: Common Errors, SNS API
+reference. Their classes bear the Query code's name, with `Topic` before those whose name an SQS error has.
+
+SNS writes no `<Detail/>` into an XML error; `xml.encode_error` sees to that.
+"""
+
+# ruff: noqa: N818 - the classes are called as AWS calls the errors
+
+from penstock.errors import AccessDenied, AwsError, InternalFailure
+
+SNS = "com.amazonaws.sns"
+
+
+class SnsError(AwsError):
+    """What all errors of SNS share."""
+
+    namespace = SNS
+
+
+class InvalidParameter(SnsError):
+    json_type = "InvalidParameterException"
+    query_code = "InvalidParameter"
+    default_message = "Invalid parameter"
+
+    @classmethod
+    def named(cls, name: str, reason: str = "") -> "InvalidParameter":
+        """`Invalid parameter: TopicArn`, with a reason where AWS gives one."""
+        return cls(f"Invalid parameter: {name} Reason: {reason}" if reason else f"Invalid parameter: {name}")
+
+    def within(self, member: str) -> "InvalidParameter":
+        """The same about a value that stands in a map: `Invalid parameter: Attributes Reason: FilterPolicy: …`."""
+        return type(self).named(member, self.message.removeprefix("Invalid parameter: "))
+
+
+class ParameterValueInvalid(SnsError):
+    json_type = "InvalidParameterValueException"
+    query_code = "ParameterValueInvalid"
+
+
+class ValidationError(SnsError):
+    json_type = "ValidationException"
+    query_code = "ValidationError"
+
+    @classmethod
+    def missing(cls, member: str) -> "ValidationError":
+        """A required member is absent."""
+        name = member[:1].lower() + member[1:]
+        return cls(
+            f"1 validation error detected: Value null at '{name}' failed to satisfy constraint: "
+            "Member must not be null"
+        )
+
+
+class NotFound(SnsError):
+    json_type = "NotFoundException"
+    query_code = "NotFound"
+    status = 404
+    default_message = "Topic does not exist"
+
+
+class TopicResourceNotFound(SnsError):
+    """Tags of a topic that does not exist."""
+
+    json_type = "ResourceNotFoundException"
+    query_code = "ResourceNotFound"
+    status = 404
+    default_message = "Resource does not exist"
+
+
+class AuthorizationError(SnsError):
+    refuses_caller = True
+    json_type = "AuthorizationErrorException"
+    query_code = "AuthorizationError"
+    status = 403
+
+
+class FilterPolicyLimitExceeded(SnsError):
+    json_type = "FilterPolicyLimitExceededException"
+    query_code = "FilterPolicyLimitExceeded"
+    status = 403
+    default_message = "The number of filter policies exceeds the limit of the topic or of the account"
+
+
+class SubscriptionLimitExceeded(SnsError):
+    json_type = "SubscriptionLimitExceededException"
+    query_code = "SubscriptionLimitExceeded"
+    status = 403
+    default_message = "The number of subscriptions exceeds the limit of the topic"
+
+
+class TopicLimitExceeded(SnsError):
+    json_type = "TopicLimitExceededException"
+    query_code = "TopicLimitExceeded"
+    status = 403
+
+
+class TagLimitExceeded(SnsError):
+    json_type = "TagLimitExceededException"
+    query_code = "TagLimitExceeded"
+    default_message = "Could not complete request: tag quota of per resource exceeded"
+
+
+class Throttled(SnsError):
+    json_type = "ThrottledException"
+    query_code = "Throttled"
+    status = 429
+
+
+class TopicEmptyBatchRequest(SnsError):
+    json_type = "EmptyBatchRequestException"
+    query_code = "EmptyBatchRequest"
+    default_message = "The batch request doesn't contain any entries."
+
+
+class TopicTooManyEntriesInBatchRequest(SnsError):
+    json_type = "TooManyEntriesInBatchRequestException"
+    query_code = "TooManyEntriesInBatchRequest"
+    default_message = "The batch request contains more entries than permissible."
+
+
+class TopicBatchEntryIdsNotDistinct(SnsError):
+    json_type = "BatchEntryIdsNotDistinctException"
+    query_code = "BatchEntryIdsNotDistinct"
+    default_message = "Two or more batch entries in the request have the same Id."
+
+
+class TopicInvalidBatchEntryId(SnsError):
+    json_type = "InvalidBatchEntryIdException"
+    query_code = "InvalidBatchEntryId"
+    default_message = "The Id of a batch entry in a batch request doesn't abide by the specification."
+
+
+class TopicBatchRequestTooLong(SnsError):
+    json_type = "BatchRequestTooLongException"
+    query_code = "BatchRequestTooLong"
+    default_message = "The length of all the batch messages put together is more than the limit."
+
+
+class InternalError(SnsError):
+    """What SNS answers where SQS answers InternalFailure."""
+
+    json_type = "InternalErrorException"
+    query_code = "InternalError"
+    status = 500
+    sender_fault = False
+    default_message = InternalFailure.default_message
+
+
+SNS_ERRORS: dict[str, type[SnsError]] = {error.__name__: error for error in SnsError.__subclasses__()}
+
+
+# What SNS calls by names of its own, of the errors that do not know which service answers them.
+SNS_NAMES: dict[type[AwsError], type[SnsError]] = {
+    AccessDenied: AuthorizationError,
+    InternalFailure: InternalError,
+}
+
+
+def as_sns_error(error: AwsError) -> AwsError:
+    """The error under the name that SNS gives it."""
+    named = SNS_NAMES.get(type(error))
+    return error if named is None else named(error.message)

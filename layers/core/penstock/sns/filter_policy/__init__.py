@@ -1,0 +1,1 @@
+"""Filter policies of subscriptions: compiled when they are set; SQL compares them at each publish."""

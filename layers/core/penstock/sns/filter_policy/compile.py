@@ -1,0 +1,181 @@
+r"""Filter policies of subscriptions: checked and compiled once, when they are set; compared in SQL at each publish.
+
+    policy     {"store": ["example_corp"], "price": [{"numeric": [">=", 100]}]}
+    compiled   [[["store", false, ["in", ["example_corp"]]], ["price", false, ["range", 100, true, 1000000000, true]]]]
+    facts      {"store": ["example_corp"], "price": [120]}
+
+A compiled policy is a list of alternatives (more than one with `$or`); an alternative is a list of keys, which all have
+to hold: [path, whether it may be missing, test, …] (tests: filter_operators.py). Paths are names joined by U+001F.
+Nothing in it is a regular expression: `queue.policy_matches` compares texts, numbers and networks with the facts of a
+message (filter_facts.py).
+
+Sources: "Filter policy constraints", "AND/OR logic" (SNS Developer Guide); texts of refusals: reports of users for the
+limits, github.com/aws/event-ruler, the engine that AWS publishes, for the syntax.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import msgspec
+
+from penstock.sns.errors import InvalidParameter
+
+from .operators import RESERVED, Operator, bad, read_operator
+from .values import SEPARATOR, plain
+
+MAXIMUM_BYTES = 262_144
+MOST_KEYS = 5
+MOST_COMBINATIONS = 150
+MOST_WILDCARD_POINTS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key with its list: `depth` is 1 at the top."""
+
+    path: str
+    depth: int
+    operators: tuple[Operator, ...]
+
+    def points(self) -> int:
+        """Towards the limit of wildcards: the patterns' points times how many they are, when one has a wildcard."""
+        points = [operator.points for operator in self.operators if operator.points]
+        return sum(points) * len(points) if any(operator.wildcard for operator in self.operators) else 0
+
+    def compiled(self) -> list[Any]:
+        """As SQL reads it; the tests for equality become one."""
+        tests = [operator.test for operator in self.operators if operator.test]
+        equal = [value for test in tests if test[0] == "in" for value in test[1]]
+        others = [test for test in tests if test[0] != "in"]
+        may_be_missing = any(operator.absent for operator in self.operators)
+        return [self.path, may_be_missing, *([["in", equal]] if equal else []), *others]
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """Keys that all must match, and for each `$or` the objects of which one must."""
+
+    parts: "tuple[Key | Or, ...]"
+
+
+Or = tuple[Object, ...]
+
+
+def compile_policy(text: str, scope: str) -> str | None:
+    """The compiled policy as JSON text; None for `{}`, which every message matches.
+
+    `scope`: MessageAttributes, where nothing is nested, or MessageBody. Raises InvalidParameter. Limits: 256 KB, five
+    keys, 150 combinations of values (each times the nesting of its key), 100 points of wildcards.
+    """
+    if len(text) > MAXIMUM_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAXIMUM_BYTES:
+        raise bad(f"Filter policy is longer than {MAXIMUM_BYTES} bytes")
+    try:
+        policy = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, ValueError):
+        raise bad("failed to parse JSON.") from None
+    if not isinstance(policy, dict):
+        raise bad("Filter is not an object")
+    return compiled(policy, nested=scope == "MessageBody") if policy else None
+
+
+def compiled(policy: dict[str, Any], *, nested: bool) -> str:
+    """A policy that is an object and not empty."""
+    try:
+        read = Object(tuple(parts_of(policy, "", 1, nested=nested)))
+        check_limits(read)
+        found = [[key.compiled() for key in branch.values()] for branch in branches(read)]
+    except RecursionError:  # its depth alone is over the limit of combinations
+        raise too_complex() from None
+    return msgspec.json.encode(found).decode()
+
+
+def too_complex() -> InvalidParameter:
+    """More combinations, or wildcards, than AWS allows."""
+    return bad("Filter policy is too complex")
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+def parts_of(members: dict[str, Any], path: str, depth: int, *, nested: bool) -> Iterator[Key | Or]:
+    """What an object of the policy says, those below it included. Raises InvalidParameter."""
+    if not members:
+        raise bad("Empty objects are not allowed")
+    for name, value in members.items():
+        below = f"{path}{SEPARATOR}{plain(name)}" if depth > 1 else plain(name)
+        if name == "$or" and is_or(value):
+            yield tuple(Object(tuple(parts_of(one, path, depth, nested=nested))) for one in value)
+        elif isinstance(value, list):
+            yield key(below, depth, value)
+        elif not isinstance(value, dict):
+            raise bad(f'"{name[:256]}" must be an object or an array')
+        elif not nested:
+            raise bad("Filter policy scope MessageAttributes does not support nested filter policy")
+        else:
+            yield from parts_of(value, below, depth + 1, nested=nested)
+
+
+def key(path: str, depth: int, values: list[Any]) -> Key:
+    """The key of one list. Raises InvalidParameter."""
+    if not values:
+        raise bad("Empty arrays are not allowed")
+    return Key(path, depth, tuple(read_operator(value) for value in values))
+
+
+def is_or(value: Any) -> bool:
+    """`$or` is an operator before a list of two or more objects without reserved names in them; else it is a name."""
+    return (
+        isinstance(value, list)
+        and len(value) > 1
+        and all(isinstance(one, dict) and not has_reserved(one) for one in value)
+    )
+
+
+def has_reserved(members: dict[str, Any]) -> bool:
+    """Whether a member has the name of an operator, at any depth of objects."""
+    return any(
+        name in RESERVED or (isinstance(member, dict) and has_reserved(member))
+        for name, member in members.items()
+    )
+
+
+# --- limits ----------------------------------------------------------------------------------------------------------
+def check_limits(policy: Object) -> None:
+    """Raises InvalidParameter."""
+    keys = list(keys_of(policy))
+    if len({one.path for one in keys}) > MOST_KEYS:
+        raise bad(f"Filter policy can not have more than {MOST_KEYS} keys")
+    if combinations(policy) > MOST_COMBINATIONS or sum(one.points() for one in keys) > MOST_WILDCARD_POINTS:
+        raise too_complex()
+
+
+def keys_of(policy: Object) -> Iterator[Key]:
+    """All keys, those within `$or` too."""
+    for part in policy.parts:
+        if isinstance(part, Key):
+            yield part
+        else:
+            for alternative in part:
+                yield from keys_of(alternative)
+
+
+def combinations(policy: Object) -> int:
+    """The product over its keys of values times depth; of a `$or`, the sum of its objects' ("AND/OR logic")."""
+    return prod(
+        len(part.operators) * part.depth
+        if isinstance(part, Key)
+        else sum(combinations(alternative) for alternative in part)
+        for part in policy.parts
+    )
+
+
+def branches(policy: Object) -> list[dict[str, Key]]:
+    """Every way to choose from the `$or`s, as keys by path. Of a path that comes twice the last holds."""
+    found: list[dict[str, Key]] = [{}]
+    for part in policy.parts:
+        if isinstance(part, Key):
+            found = [{**branch, part.path: part} for branch in found]
+        else:
+            chosen = [branch for alternative in part for branch in branches(alternative)]
+            found = [{**branch, **more} for branch in found for more in chosen]
+    return found

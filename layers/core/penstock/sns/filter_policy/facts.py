@@ -1,0 +1,111 @@
+"""What a message says, flattened once a publish, so that SQL only compares (queue.policy_matches).
+
+Facts are the leaves of the message by their path: `{"a\\x1fb": [values]}`; objects in arrays count as if they stood in
+the array's place. Where an array has several elements with objects among them, the message itself is there too, under
+U+001F alone: keys that match in it must match in one element (queue.keys_cohere). `queue.facts_of` does the same.
+Sources: SNS Developer Guide, "Filter policy constraints", "Key matching"; arrays: README of github.com/aws/event-ruler.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from penstock.sqs.types import MessageAttributeValue
+
+from .values import SEPARATOR, plain
+
+Facts = dict[str, list[Any]]
+
+MOST_PATH_CHARACTERS = 4_194_304  # of one message: deep objects with long names make long paths
+MOST_ARRAY_LEVELS = 32  # of arrays in each other: queue.keys_cohere calls itself once a level
+
+
+class Unreadable(Exception):  # noqa: N818 - nobody's mistake: the message is just not filtered by its content
+    """The message cannot be compared."""
+
+
+# --- message attributes ----------------------------------------------------------------------------------------------
+def attribute_facts(attributes: Mapping[str, MessageAttributeValue]) -> Facts:
+    """The facts of message attributes; binary ones are ignored.
+
+    A message with an attribute that is not what its type says has no facts, so that every policy rejects it (the metric
+    NumberOfNotificationsFilteredOut-InvalidAttributes counts these on AWS). Policies have to escape quotes and
+    backslashes twice ("Policy constraints for attribute-based filtering"): values are compared as JSON writes them.
+    """
+    try:
+        found = {
+            plain(name): _attribute(value.data_type, value.string_value)
+            for name, value in attributes.items()
+            if value.string_value is not None
+        }
+        return {name: values for name, values in found.items() if values}
+    except (ValueError, RecursionError, Unreadable):
+        return {}
+
+
+def _attribute(kind: str, text: str) -> list[Any]:
+    if kind in ("String.Array", "Number.Array"):
+        values = msgspec.json.decode(text)
+        if not isinstance(values, list) or any(isinstance(value, list | dict) for value in values):
+            raise Unreadable
+        return [_escaped(value) if isinstance(value, str) else value for value in values]
+    return [msgspec.Raw(number_text(text))] if kind.startswith("Number") else [_escaped(text)]
+
+
+def number_text(text: str) -> bytes:
+    """A number attribute as JSON writes it: `+1`, `01` and `.5` are numbers too."""
+    try:
+        msgspec.json.decode(text.strip())
+        return text.strip().encode()
+    except msgspec.DecodeError:
+        return repr(float(text)).encode()
+
+
+def _escaped(text: str) -> str:
+    return plain(text).replace("\\", "\\\\").replace('"', '\\"')
+
+
+# --- bodies ----------------------------------------------------------------------------------------------------------
+def body_facts(body: str) -> dict[str, Any] | None:
+    """The facts of a message body; None when it is no JSON object, which every policy of scope MessageBody rejects.
+
+    None as well for what cannot be compared: more than 32 arrays in each other, or paths of more than 4 MiB in all.
+    """
+    try:
+        document = msgspec.json.decode(body) if body.lstrip()[:1] == "{" else None
+        if not isinstance(document, dict):
+            return None
+        # What is written as an escape is rare, and the only way for what `plain` replaces to come here.
+        return flattened(cleaned(document) if "\\u00" in body else document)
+    except (msgspec.DecodeError, ValueError, RecursionError, Unreadable):
+        return None
+
+
+def cleaned(value: Any) -> Any:
+    """The same with `plain` names and texts."""
+    if isinstance(value, dict):
+        return {plain(name): cleaned(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return [cleaned(one) for one in value]
+    return plain(value) if isinstance(value, str) else value
+
+
+def flattened(document: dict[str, Any]) -> dict[str, Any]:
+    """The facts of an object. Raises Unreadable."""
+    facts: dict[str, Any] = {}
+    several, characters = False, 0
+    pending = [(name, value, 0) for name, value in document.items()]
+    while pending:
+        path, value, level = pending.pop()
+        if isinstance(value, dict):
+            characters += sum(len(path) + len(name) for name in value)
+            pending.extend((f"{path}{SEPARATOR}{name}", inner, level) for name, inner in value.items())
+        elif isinstance(value, list):
+            several = several or (len(value) > 1 and any(isinstance(one, dict | list) for one in value))
+            pending.extend((path, inner, level + 1) for inner in value)
+        else:
+            facts.setdefault(path, []).append(value)
+        if level > MOST_ARRAY_LEVELS or characters > MOST_PATH_CHARACTERS:
+            raise Unreadable
+    return facts | {SEPARATOR: document} if several else facts

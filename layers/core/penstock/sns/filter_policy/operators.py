@@ -1,0 +1,238 @@
+"""The operators of filter policies: a value of a policy's list becomes a test that SQL applies to one fact.
+
+    exact, anything-but        ["in" | "not", [values]]
+    equals-ignore-case, …      ["ci" | "not-ci", [values in lower case], characters of the longest]
+    exists: true               ["not", [null, ""]]
+    numeric                    ["range", low, low is in it, high, high is in it]
+    prefix, suffix, wildcard   ["like", pattern of LIKE]; anything-but: ["unlike", [patterns]]
+    cidr                       ["cidr", network]
+
+Sources: SNS Developer Guide, "String value matching", "Numeric value matching", "Key matching", "Filter policy
+constraints"; reasons of refusals: github.com/aws/event-ruler, the engine that AWS publishes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import ip_network
+from typing import Any
+
+import msgspec
+
+from penstock.sns.errors import InvalidParameter
+
+from .values import GREATEST, SMALLEST, in_range, is_number, lowered, plain, rounded
+from .wildcards import WildcardError, like_pattern, literal
+
+SEVERAL_WILDCARDS = 3  # points of a pattern with more than one
+
+# Names of operators, also of some that are not there yet: no keys of an object in `$or` may be called so.
+RESERVED = frozenset((
+    "exactly", "equals-ignore-case", "prefix", "suffix", "anything-but", "exists", "wildcard", "numeric", "cidr",
+    "=", "<", "<=", ">", ">=", "regex", "not-wildcard", "not-equals-ignore-case", "date-after", "date-on-or-after",
+    "date-before", "date-on-or-before", "in-date-range", "ip-address-in-range", "ip-address-not-in-range",
+))  # fmt: skip
+
+Test = list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """One value of a list, read. `absent`: it wants the key to be missing; else `test`.
+
+    `points` of its patterns towards the limit of wildcards (0: none), and whether there is a `wildcard` among them.
+    """
+
+    test: Test | None = None
+    absent: bool = False
+    points: int = 0
+    wildcard: bool = False
+
+
+def bad(reason: str) -> InvalidParameter:
+    """The policy cannot be used."""
+    return InvalidParameter.named(f"FilterPolicy: {reason}")
+
+
+def read_operator(value: Any) -> Operator:
+    """The operator that one value of a key's list stands for. Raises InvalidParameter."""
+    if isinstance(value, dict):
+        name, argument = _single(value, "Match expression name not found")
+        if name not in _READERS:
+            raise bad(f"Unrecognized match type {name[:256]}")
+        return _READERS[name](argument)
+    if isinstance(value, list):
+        raise bad("Match value must be String, number, true, false, or null")
+    return Operator(["in", [plain(value) if isinstance(value, str) else rounded(value)]])
+
+
+def _single(given: dict[str, Any], if_empty: str) -> tuple[str, Any]:
+    """The only member. Every expression has one."""
+    if len(given) != 1:
+        raise bad("Only one key allowed in match expression" if given else if_empty)
+    return next(iter(given.items()))
+
+
+def _text(argument: Any, called: str) -> str:
+    if not isinstance(argument, str):
+        raise bad(f"{called} match pattern must be a string")
+    return plain(argument)
+
+
+# --- strings ---------------------------------------------------------------------------------------------------------
+def _exactly(argument: Any) -> Operator:
+    return Operator(["in", [_text(argument, "exact")]])
+
+
+def _ignoring_case(argument: Any) -> Operator:
+    text = lowered(_text(argument, "equals-ignore-case"))
+    return Operator(["ci", [text], len(text)])
+
+
+def _affix(name: str) -> Callable[[Any], Operator]:
+    """`prefix` and `suffix`."""
+
+    def read(argument: Any) -> Operator:
+        text = literal(_text(argument, name))
+        return Operator(["like", text + "%" if name == "prefix" else "%" + text])
+
+    return read
+
+
+def _wildcard(argument: Any) -> Operator:
+    try:
+        pattern, stars = like_pattern(_text(argument, "wildcard"))
+    except WildcardError as error:
+        raise bad(str(error)) from None
+    points = SEVERAL_WILDCARDS if stars > 1 else stars
+    return Operator(["like", pattern], points=points, wildcard=stars > 0)
+
+
+def _cidr(argument: Any) -> Operator:
+    text = _text(argument, "prefix")  # AWS's engine says so
+    host, slash, mask = text.partition("/")
+    if not slash or "/" in mask:
+        raise bad("Malformed CIDR, one '/' required")
+    if not (mask.isascii() and mask.isdigit()):
+        raise bad("Malformed CIDR, mask bits must be an integer")
+    try:
+        return Operator(["cidr", str(ip_network(f"{host}/{mask}", strict=False))])
+    except ValueError:
+        raise bad(f"Invalid CIDR: {text[:64]}") from None
+
+
+# --- presence --------------------------------------------------------------------------------------------------------
+def _exists(argument: Any) -> Operator:
+    """`true` wants a value that is neither null nor empty ("Key matching")."""
+    if argument is True:
+        return Operator(["not", [None, ""]])
+    if argument is False:
+        return Operator(absent=True)
+    raise bad("exists match pattern must be either true or false.")
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------------
+def _numeric(argument: Any) -> Operator:
+    """`["=", 1]`, `[">", 0, "<=", 5]` and the like: a range, with the ends of all numbers where it is open."""
+    if not isinstance(argument, list):
+        raise bad("Value of numeric must be an array.")
+    first = argument[0] if argument else "]"
+    if not argument or not isinstance(first, str):
+        raise bad(f"Invalid member in numeric match: {_shown(first)}")
+    if first not in ("=", "<", "<=", ">", ">="):
+        raise bad(f"Unrecognized numeric range operator: {first[:64]}")
+    value, rest = _bound(argument[1:2], "equals" if first == "=" else first), argument[2:]
+    if first.startswith(">"):
+        return Operator(["range", value, first == ">=", *_upper(value, rest)])
+    if rest:
+        raise bad("Too many elements in numeric expression")
+    if first == "=":
+        return Operator(["range", value, True, value, True])
+    return Operator(["range", SMALLEST, True, value, first == "<="])
+
+
+def _upper(low: float, rest: list[Any]) -> tuple[float, bool]:
+    """The upper end of a range; without one, that of all numbers."""
+    if not rest:
+        return GREATEST, True
+    if not isinstance(rest[0], str):
+        raise bad(f"Bad value in numeric range: {_shown(rest[0])}")
+    if rest[0] not in ("<", "<="):
+        raise bad(f"Bad numeric range operator: {rest[0][:64]}")
+    high = _bound(rest[1:2], rest[0])
+    if len(rest) > 2:
+        raise bad("Too many terms in numeric range expression")
+    if low >= high:
+        raise bad("Bottom must be less than top")
+    return high, rest[0] == "<="
+
+
+def _bound(given: list[Any], called: str) -> float:
+    if not given or not is_number(given[0]):
+        raise bad(f"Value of {called} must be numeric")
+    if not in_range(given[0]):
+        raise bad("Value must be between -1.0E9 and 1.0E9, inclusive")
+    number: float = rounded(given[0])
+    return number
+
+
+def _shown(value: Any) -> str:
+    """A value as AWS's parser names it: the bracket that opens it, a word of JSON, or the text itself."""
+    if isinstance(value, list | dict):
+        return "[" if isinstance(value, list) else "{"
+    return value[:64] if isinstance(value, str) else msgspec.json.encode(value).decode()[:64]
+
+
+# --- anything-but ----------------------------------------------------------------------------------------------------
+def _anything_but(argument: Any) -> Operator:
+    """Holds for a value unless one of the list's does. Numbers and strings do not mix."""
+    if isinstance(argument, dict):
+        return _anything_but_like(*_single(argument, "Anything-But expression name not found"))
+    values = argument if isinstance(argument, list) else [argument]
+    if not all(isinstance(value, str) or is_number(value) for value in values):
+        raise bad(
+            "Inside anything but list, start|null|boolean is not supported."
+            if isinstance(argument, list)
+            else "Value of anything-but must be an array or single string/number value."
+        )
+    if len({isinstance(value, str) for value in values}) != 1:
+        raise bad(
+            "Inside anything but list, either all values are number or string, mixed type is not supported"
+        )
+    return Operator(
+        ["not", [plain(value) if isinstance(value, str) else rounded(value) for value in values]], points=1
+    )
+
+
+def _anything_but_like(name: str, argument: Any) -> Operator:
+    if name not in ("equals-ignore-case", "prefix", "suffix", "wildcard"):
+        raise bad(f"Unsupported anything-but pattern: {name[:256]}")
+    values = argument if isinstance(argument, list) else [argument]
+    if not values or not all(isinstance(value, str) for value in values):
+        raise bad(_NOT_STRINGS.get(name, "prefix/suffix match pattern must be a string"))
+    if name == "equals-ignore-case":
+        texts = [lowered(plain(value)) for value in values]
+        return Operator(["not-ci", texts, max(map(len, texts))], points=1)
+    if name != "wildcard" and "" in values:
+        raise bad("Null prefix/suffix not allowed")
+    read = [_READERS[name](value) for value in values]
+    patterns = [one.test[1] for one in read if one.test]
+    return Operator(["unlike", patterns], points=1, wildcard=any(one.wildcard for one in read))
+
+
+_NOT_STRINGS = {
+    "equals-ignore-case": (
+        "Inside anything-but/equals-ignore-case list, number|start|null|boolean is not supported."
+    ),
+    "wildcard": "wildcard match pattern must be a string",
+}
+_READERS: dict[str, Callable[[Any], Operator]] = {
+    "exactly": _exactly,
+    "equals-ignore-case": _ignoring_case,
+    "prefix": _affix("prefix"),
+    "suffix": _affix("suffix"),
+    "wildcard": _wildcard,
+    "cidr": _cidr,
+    "exists": _exists,
+    "numeric": _numeric,
+    "anything-but": _anything_but,
+}

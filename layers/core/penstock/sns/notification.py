@@ -1,0 +1,166 @@
+"""The messages that SNS sends: their JSON, and the text of them that is signed.
+
+    Notification              for a queue or a URL; its UnsubscribeURL names the subscription, so it has two parts,
+                              `head` and `tail`, with the subscription's ARN between them; that URL is not signed
+    SubscriptionConfirmation  for a URL, which confirms with the Token or by a visit of SubscribeURL
+    UnsubscribeConfirmation   for a URL that gets no more; the same token would subscribe it again
+
+Order of members, texts and links are those of AWS's examples. Sources: "Parsing message formats" and "Verifying the
+signatures of Amazon SNS messages" (SNS Developer Guide).
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from penstock.sqs.types import MessageAttributeValue
+
+_encode = msgspec.json.encode
+
+CONFIRMATION_SIGNED = ("Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type")
+NOTIFICATION_SIGNED = ("Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type")
+
+
+class Signer(Protocol):
+    """What signs: `signing_sns.Signer`."""
+
+    def sign(self, text: str, version: str) -> str:
+        """The signature in base64."""
+
+
+class Letterhead(NamedTuple):
+    """What all messages of a publisher share: who signs and how, and where links lead."""
+
+    signer: Signer
+    version: str
+    base_url: str
+    certificate_url: str
+
+
+class Parts(NamedTuple):
+    """A Notification: `head`, the subscription's ARN, `tail`; of a FIFO topic `opening` and the number before them."""
+
+    head: str
+    tail: str
+    opening: str = ""
+
+
+def timestamp(at: datetime | None = None) -> str:
+    """Now, in UTC, with three fractional digits and never `.000`, which the Java SDK would write in another way."""
+    moment = (at or datetime.now(UTC)).astimezone(UTC)
+    milliseconds = max(1, moment.microsecond // 1000)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds:03d}Z"
+
+
+def string_to_sign(members: Mapping[str, str], names: tuple[str, ...]) -> str:
+    """Each member that is there, in the order of names: its name, a line feed, its value, a line feed."""
+    return "".join(f"{name}\n{members[name]}\n" for name in names if name in members)
+
+
+def notification(
+    letterhead: Letterhead,
+    topic_arn: str,
+    message_id: str,
+    message: str,
+    subject: str | None,
+    at: str,
+    attributes: Mapping[str, MessageAttributeValue],
+) -> Parts:
+    """The envelope of a message, signed once for all subscriptions."""
+    members = {"Type": "Notification", "MessageId": message_id, "TopicArn": topic_arn}
+    members |= content(message, subject, at) | {"SignatureVersion": letterhead.version}
+    sign(members, NOTIFICATION_SIGNED, letterhead)
+    return Parts(head(members, letterhead.base_url), tail(attributes))
+
+
+def numbered_notification(
+    base_url: str,
+    topic_arn: str,
+    message_id: str,
+    message: str,
+    subject: str | None,
+    at: str,
+    attributes: Mapping[str, MessageAttributeValue],
+) -> Parts:
+    """The envelope of a message of a FIFO topic: with `SequenceNumber`, known when it is stored, and unsigned.
+
+    AWS signs none of these, which reach queues only (recorded in the issue 3000 of aws/aws-sdk-net).
+    """
+    opening = _encode({"Type": "Notification", "MessageId": message_id}).decode()[:-1] + ',"SequenceNumber":"'
+    members = {"TopicArn": topic_arn} | content(message, subject, at)
+    return Parts(f'",{head(members, base_url)[1:]}', tail(attributes), opening)
+
+
+def content(message: str, subject: str | None, at: str) -> dict[str, str]:
+    """What was published, and when."""
+    given = {"Message": message, "Timestamp": at}
+    return given if subject is None else {"Subject": subject, **given}
+
+
+def head(members: Mapping[str, str], base_url: str) -> str:
+    """An envelope up to where its link names the subscription; ARNs need no encoding there (RFC 3986, query)."""
+    link = f"{base_url}/?Action=Unsubscribe&SubscriptionArn="
+    return _encode({**members, "UnsubscribeURL": link}).decode()[:-2]
+
+
+def tail(attributes: Mapping[str, MessageAttributeValue]) -> str:
+    """The rest of an envelope."""
+    return f'","MessageAttributes":{_encode(readable(attributes)).decode()}}}' if attributes else '"}'
+
+
+def sign(members: dict[str, str], names: tuple[str, ...], letterhead: Letterhead) -> None:
+    """Adds the signature, and where its certificate is."""
+    text = string_to_sign(members, names)
+    members["Signature"] = letterhead.signer.sign(text, letterhead.version)
+    members["SigningCertURL"] = letterhead.certificate_url
+
+
+def readable(attributes: Mapping[str, MessageAttributeValue]) -> dict[str, dict[str, str]]:
+    """Message attributes as an envelope shows them; binary values are base64."""
+    return {
+        name: {
+            "Type": value.data_type,
+            "Value": value.binary_value or "" if value.string_value is None else value.string_value,
+        }
+        for name, value in attributes.items()
+    }
+
+
+def confirmation(letterhead: Letterhead, topic_arn: str, message_id: str, token: str, at: str) -> str:
+    """A SubscriptionConfirmation."""
+    text = (
+        f"You have chosen to subscribe to the topic {topic_arn}.\n"
+        "To confirm the subscription, visit the SubscribeURL included in this message."
+    )
+    return token_bearer(letterhead, "SubscriptionConfirmation", topic_arn, message_id, token, text, at)
+
+
+def unsubscribe_confirmation(
+    letterhead: Letterhead, topic_arn: str, subscription_arn: str, message_id: str, token: str, at: str
+) -> str:
+    """An UnsubscribeConfirmation."""
+    text = (
+        f"You have chosen to deactivate subscription {subscription_arn}.\n"
+        "To cancel this operation and restore the subscription, visit the SubscribeURL included in this message."
+    )
+    return token_bearer(letterhead, "UnsubscribeConfirmation", topic_arn, message_id, token, text, at)
+
+
+def token_bearer(
+    letterhead: Letterhead, kind: str, topic_arn: str, message_id: str, token: str, text: str, at: str
+) -> str:
+    """A signed message with a token, and with the link that uses it."""
+    members = {
+        "Type": kind,
+        "MessageId": message_id,
+        "Token": token,
+        "TopicArn": topic_arn,
+        "Message": text,
+        "SubscribeURL": f"{letterhead.base_url}/?Action=ConfirmSubscription&TopicArn={topic_arn}&Token={token}",
+        "Timestamp": at,
+        "SignatureVersion": letterhead.version,
+    }
+    sign(members, CONFIRMATION_SIGNED, letterhead)
+    return _encode(members).decode()

@@ -1,0 +1,81 @@
+"""SNS AddPermission and RemovePermission: statements of a topic's access policy under a label."""
+
+from collections.abc import Generator
+from typing import Any
+
+import msgspec
+
+from penstock.access.policy import OWNER_ACTIONS
+from penstock.aws.arn import is_account_id
+from penstock.aws.topic_arn import TopicArn
+from penstock.context import Context
+from penstock.effects import Effect, Sql
+from penstock.postgres.statements import REPLACE_TOPIC_POLICY
+from penstock.sqs import validation
+from penstock.sqs.permissions import Statements, alone
+
+from . import errors
+from . import types as sns
+from .attributes import default_policy
+from .topics import described, topic_arn
+
+
+def add_permission(request: sns.AddPermissionRequest, context: Context) -> Generator[Effect, Any, None]:
+    """Allows other accounts some actions on the topic, under a label."""
+    arn = topic_arn(request.topic_arn, context)
+    check_grant(request)
+    while True:
+        old, policy, statements = yield from policy_of(arn)
+        if any(one.get("Sid") == request.label for one in statements):
+            raise errors.InvalidParameter.named("Statement already exists")
+        policy["Statement"] = [*statements, grant(arn, request)]
+        if (yield from replaced(arn, old, policy)):
+            return
+
+
+def remove_permission(request: sns.RemovePermissionRequest, context: Context) -> Generator[Effect, Any, None]:
+    """Removes the statement of that label; one that is not there is no error."""
+    arn = topic_arn(request.topic_arn, context)
+    while True:
+        old, policy, statements = yield from policy_of(arn)
+        policy["Statement"] = [one for one in statements if one.get("Sid") != request.label]
+        if (yield from replaced(arn, old, policy)):
+            return
+
+
+def policy_of(arn: TopicArn) -> Generator[Effect, Any, tuple[str | None, dict[str, Any], Statements]]:
+    """The policy's text as stored (None: the default), the policy and its statements. Raises NotFound."""
+    stored, *_ = yield from described(arn)
+    old = stored.get("Policy")
+    policy: dict[str, Any] = msgspec.json.decode(old or default_policy(arn))
+    statements = policy.get("Statement", [])
+    return old, policy, [statements] if isinstance(statements, dict) else statements
+
+
+def replaced(arn: TopicArn, old: str | None, policy: dict[str, Any]) -> Generator[Effect, Any, bool]:
+    """False when somebody else changed the policy meanwhile."""
+    text = msgspec.json.encode(policy).decode()
+    ((done,),) = yield Sql(REPLACE_TOPIC_POLICY, (str(arn), old, text))
+    return bool(done)
+
+
+def grant(arn: TopicArn, request: sns.AddPermissionRequest) -> dict[str, Any]:
+    """The statement as SNS writes it."""
+    return {
+        "Sid": request.label,
+        "Effect": "Allow",
+        "Principal": {"AWS": alone([f"arn:aws:iam::{account}:root" for account in request.aws_account_ids])},
+        "Action": alone([f"SNS:{action}" for action in request.actions]),
+        "Resource": str(arn),
+    }
+
+
+def check_grant(request: sns.AddPermissionRequest) -> None:
+    """Accounts are 12 digits, actions those of a topic; a label can be shown in XML. Raises InvalidParameter."""
+    if not request.label or validation.encoded(request.label) is None:
+        raise errors.InvalidParameter.named("Label")
+    if not request.aws_account_ids or not all(map(is_account_id, request.aws_account_ids)):
+        raise errors.InvalidParameter.named("AWSAccountId")
+    unknown = [action for action in request.actions if action not in OWNER_ACTIONS]
+    if unknown or not request.actions:
+        raise errors.InvalidParameter.named("Policy statement action out of service scope!")

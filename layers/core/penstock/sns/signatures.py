@@ -1,0 +1,106 @@
+"""Signatures of SNS messages, and the keys that make them.
+
+A key is an RSA-2048 private key with its self-signed certificate, made once in the database and shared by every process
+and function. `cryptography` is imported here only, by those that sign.
+
+Version 1 is RSA with SHA-1, version 2 with SHA-256, both PKCS #1 v1.5, in base64 ("Verifying the signatures of Amazon
+SNS messages", SNS Developer Guide). `python -m benchmarks.notifications` tells what a signature costs.
+"""
+
+from base64 import b64encode
+from datetime import UTC, datetime, timedelta
+from secrets import token_hex
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+
+KEY_BITS = 2048
+CERTIFICATE_DAYS = 3650
+COMMON_NAME = "sns.amazonaws.com"  # as AWS has it in most regions; its SDK for Java 2 asks for it
+
+
+class NewKey(NamedTuple):
+    """What is stored of a key: 32 hex digits, and two PEM texts."""
+
+    key_id: str
+    private_key: bytes
+    certificate: str
+
+
+class Signer:
+    """One key. Raises ValueError for a PEM that holds none."""
+
+    __slots__ = ("_key", "certificate_path", "key_id")
+
+    def __init__(self, key_id: str, private_key: bytes) -> None:
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
+
+        # Its numbers were primes when we made them; to test that again takes 40 ms of every cold start.
+        key = load_pem_private_key(private_key, None, unsafe_skip_rsa_key_validation=True)
+        self._key: RSAPrivateKey = key  # type: ignore[assignment]
+        self.key_id = key_id
+        self.certificate_path = certificate_path(key_id)
+
+    def sign(self, text: str, version: str) -> str:
+        """The signature of a text (UTF-8), in base64. `version` is "1" or "2"."""
+        from cryptography.hazmat.primitives import hashes  # noqa: PLC0415
+        from cryptography.hazmat.primitives.asymmetric import padding  # noqa: PLC0415
+
+        digest = hashes.SHA1() if version == "1" else hashes.SHA256()  # noqa: S303 - what version 1 is
+        return b64encode(self._key.sign(text.encode(), padding.PKCS1v15(), digest)).decode()
+
+
+class SigningKeyCache:
+    """What a process keeps: the key that signs, good until a time (of `monotonic`), and one that it would offer."""
+
+    __slots__ = ("_offer", "_until", "signer")
+
+    def __init__(self) -> None:
+        self.signer: Signer | None = None
+        self._until = 0.0
+        self._offer: NewKey | None = None
+
+    def fresh(self, now: float) -> Signer | None:
+        """The key, unless it is time to look whether there is another one."""
+        return self.signer if now < self._until else None
+
+    def keep(self, signer: Signer, until: float) -> None:
+        self.signer, self._until, self._offer = signer, until, None
+
+    def offer(self) -> NewKey:
+        """A new key: the same one for all first publishers of the process, since each costs 50 ms."""
+        if self._offer is None:
+            self._offer = new_key()
+        return self._offer
+
+
+def certificate_path(key_id: str) -> str:
+    """Where a certificate is served."""
+    return f"/SimpleNotificationService-{key_id}.pem"
+
+
+def new_key() -> NewKey:
+    """A key with its certificate: one PEM block, line feeds only."""
+    from cryptography import x509  # noqa: PLC0415
+    from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415
+    from cryptography.hazmat.primitives.asymmetric import rsa  # noqa: PLC0415
+
+    key = rsa.generate_private_key(public_exponent=65537, key_size=KEY_BITS)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, COMMON_NAME)])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=CERTIFICATE_DAYS))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(COMMON_NAME)]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    return NewKey(token_hex(16), private, certificate.public_bytes(serialization.Encoding.PEM).decode())

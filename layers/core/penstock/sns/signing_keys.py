@@ -1,0 +1,63 @@
+"""The key that signs SNS messages: made by whoever signs first, shared by all, looked up by a process once a minute.
+
+After a rotation a process may sign with the old key for that minute; its certificate is served for 30 days longer.
+"""
+
+import logging
+from collections.abc import Generator
+from time import monotonic
+from typing import Any
+
+from penstock.access.secret_encryption import Sealer, Unsealable
+from penstock.context import Context
+from penstock.effects import Effect, Row, Sql
+from penstock.errors import InternalFailure
+from penstock.postgres.statements import ADD_SIGNING_KEY, CURRENT_SIGNING_KEY
+from penstock.settings import SettingError
+
+from .signatures import NewKey, Signer, SigningKeyCache
+
+KEEP_SECONDS = 60.0
+SEALED_FOR = "sns"  # what a sealed private key belongs to, where an access key has its account
+
+_log = logging.getLogger(__name__)
+
+
+def signer(context: Context) -> Generator[Effect, Any, Signer]:
+    """The key that signs now, at most a minute old. Makes the installation's first one. Raises InternalFailure."""
+    cache, settings = context.environment.cache(SigningKeyCache), context.environment.settings
+    if (kept := cache.fresh(monotonic())) is not None:
+        return kept
+    rows = yield Sql(CURRENT_SIGNING_KEY, ())
+    if not rows:
+        if (kept := cache.fresh(monotonic())) is not None:
+            return kept  # somebody else in this process made it meanwhile
+        rows = yield from add_key(cache.offer(), settings.queue_encryption_key, rotate=False)
+    key_id = rows[0][0]
+    found = cache.signer
+    if found is None or found.key_id != key_id:
+        found = Signer(key_id, opened(rows[0], settings.queue_encryption_key))
+    cache.keep(found, monotonic() + KEEP_SECONDS)
+    return found
+
+
+def add_key(made: NewKey, encryption_key: str, *, rotate: bool) -> Generator[Effect, Any, list[Row]]:
+    """Offers a new key: to sign if none does, or, with `rotate`, in any case. The row of the key that signs then."""
+    private = made.private_key
+    if encryption_key:
+        private = Sealer(encryption_key).seal(private.decode(), made.key_id, SEALED_FOR)
+    stored = (made.key_id, bool(encryption_key), private, made.certificate, rotate)
+    rows: list[Row] = yield Sql(ADD_SIGNING_KEY, stored)
+    return rows
+
+
+def opened(row: Row, encryption_key: str) -> bytes:
+    """The private key of a row, as PEM. Raises InternalFailure when it was sealed under another encryption key."""
+    key_id, sealed, private_key = row
+    if not sealed:
+        return bytes(private_key)
+    try:
+        return Sealer(encryption_key).open(bytes(private_key), key_id, SEALED_FOR).encode()
+    except (Unsealable, SettingError) as error:
+        _log.error("signing key was not made with this QUEUE_ENCRYPTION_KEY", extra={"key": key_id})
+        raise InternalFailure from error

@@ -1,0 +1,291 @@
+"""Subscriptions: subscribe, confirm, list, describe, change, unsubscribe."""
+
+import re
+import secrets
+from collections.abc import Generator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import msgspec
+
+from penstock.aws.arn import parse_queue_arn
+from penstock.aws.topic_arn import TopicArn, is_subscription_id, topic_of_subscription
+from penstock.context import Context
+from penstock.effects import Effect, Row, Sql
+from penstock.postgres.statements import (
+    ADD_SUBSCRIPTION,
+    CONFIRM_SUBSCRIPTION,
+    DESCRIBE_SUBSCRIPTION,
+    DROP_SUBSCRIPTION,
+    LIST_SUBSCRIPTIONS,
+    SET_SUBSCRIPTION_ATTRIBUTES,
+)
+from penstock.sns.filter_policy.compile import compile_policy
+
+from . import attributes as topic_attributes
+from . import envelopes, errors, paging
+from . import types as sns
+from .delivery_policy import effective_policy
+from .topics import LARGE_MESSAGES, as_json, described, topic_arn
+
+PAGE = 100
+PENDING = "pending confirmation"
+PENDING_IN_LISTS = "PendingConfirmation"
+
+_text = msgspec.json.Decoder(dict[str, str])
+_TOKEN = re.compile(r"[0-9a-f]{160}").fullmatch
+
+
+def subscribe(request: sns.SubscribeRequest, context: Context) -> Generator[Effect, Any, sns.SubscribeResult]:
+    """Subscribes a queue (by its ARN) at once, or a URL, which has to confirm."""
+    topic = topic_arn(request.topic_arn, context)
+    endpoint = check_endpoint(request.protocol, request.endpoint or "", topic)
+    attributes = request.attributes or {}
+    policy = check_attributes(attributes, request.protocol)
+    token = confirmation = None
+    if request.protocol != "sqs":
+        token = secrets.token_hex(80)  # AWS's have 300 to 400 characters of hex
+        confirmation = yield from envelopes.confirmation(topic, token, context)
+    ((arn, confirmed, error),) = yield Sql(
+        ADD_SUBSCRIPTION,
+        (str(topic), uuid4(), context.account_id, request.protocol, endpoint, as_json(attributes), policy, token,
+         confirmation, *limits(context)),
+    )  # fmt: skip
+    if error is not None:
+        raise refusal(error)
+    return sns.SubscribeResult(
+        subscription_arn=arn if confirmed or request.return_subscription_arn else PENDING
+    )
+
+
+def refusal(code: str) -> errors.SnsError:
+    """The typed error for what SQL answered."""
+    if code == "SubscriptionExists":
+        return errors.InvalidParameter.named(
+            "Attributes", "Subscription already exists with different attributes"
+        )
+    return {
+        "FilterPolicyLimitExceeded": errors.FilterPolicyLimitExceeded(),
+        "SubscriptionLimitExceeded": errors.SubscriptionLimitExceeded(),
+        "LargeMessages": errors.InvalidParameter.named("TopicArn", LARGE_MESSAGES),
+        "BadToken": errors.InvalidParameter.named("Token"),
+    }.get(code, errors.NotFound())
+
+
+def confirm_subscription(
+    request: sns.ConfirmSubscriptionRequest, context: Context
+) -> Generator[Effect, Any, sns.ConfirmSubscriptionResult]:
+    """Confirms the subscription whose endpoint got this token. To ask for signatures takes one."""
+    topic = topic_arn(request.topic_arn, context)
+    authenticates = (request.authenticate_on_unsubscribe or "").lower() == "true"
+    if authenticates and is_anonymous(context):
+        raise errors.AuthorizationError("AuthenticateOnUnsubscribe is for signed requests only.")
+    token = request.token if _TOKEN(request.token) else ""  # what is none of ours is as unknown as that
+    ((arn, error),) = yield Sql(CONFIRM_SUBSCRIPTION, (str(topic), token, authenticates))
+    if error is not None:
+        raise refusal(error)
+    return sns.ConfirmSubscriptionResult(subscription_arn=arn)
+
+
+def unsubscribe(request: sns.UnsubscribeRequest, context: Context) -> Generator[Effect, Any, None]:
+    """Ends a subscription; one that does not exist is no error. Its URL is told, and may confirm itself again."""
+    arn = request.subscription_arn
+    topic = subscription_topic(arn, context)
+    rows = yield Sql(DESCRIBE_SUBSCRIPTION, (arn,))
+    if not rows:
+        return
+    text = None
+    if rows[0][2] != "sqs":
+        try:
+            text = yield from envelopes.farewell(topic, arn, secrets.token_hex(80), context)
+        except errors.NotFound:  # its topic has just been deleted, and it with it
+            return
+    ((error,),) = yield Sql(DROP_SUBSCRIPTION, (arn, is_anonymous(context), text))
+    if error == "AuthorizationError":
+        raise errors.AuthorizationError("This subscription can be ended by signed requests only.")
+
+
+def is_anonymous(context: Context) -> bool:
+    """Whether the request says nothing of who sends it, as the UnsubscribeURL of a message does."""
+    http = context.http
+    return b"authorization" not in http.headers and b"X-Amz-Credential=" not in http.query
+
+
+# --- lists -----------------------------------------------------------------------------------------------------------
+def list_subscriptions(
+    request: sns.ListSubscriptionsRequest, context: Context
+) -> Generator[Effect, Any, sns.ListSubscriptionsResult]:
+    """The account's subscriptions, 100 a page."""
+    found, token = yield from page(None, request.next_token, context)
+    return sns.ListSubscriptionsResult(subscriptions=found, next_token=token)
+
+
+def list_subscriptions_by_topic(
+    request: sns.ListSubscriptionsByTopicRequest, context: Context
+) -> Generator[Effect, Any, sns.ListSubscriptionsByTopicResult]:
+    """A topic's subscriptions, 100 a page."""
+    topic = topic_arn(request.topic_arn, context)
+    found, token = yield from page(str(topic), request.next_token, context)
+    if not found:
+        yield from described(topic)
+    return sns.ListSubscriptionsByTopicResult(subscriptions=found, next_token=token)
+
+
+def page(
+    topic: str | None, token: str | None, context: Context
+) -> Generator[Effect, Any, tuple[list[sns.Subscription], str | None]]:
+    """One page, and the token of the next one."""
+    after = paging.read_token(token, is_subscription_id)
+    rows = yield Sql(LIST_SUBSCRIPTIONS, (context.account_id, context.region, topic, after, PAGE + 1))
+    more = paging.make_token(rows[PAGE - 1][0]) if len(rows) > PAGE else None
+    return [listed(row) for row in rows[:PAGE]], more
+
+
+def listed(row: Row) -> sns.Subscription:
+    """A row of `queue.list_subscription_page`."""
+    _, arn, owner, protocol, endpoint, topic, confirmed = row
+    return sns.Subscription(
+        subscription_arn=arn if confirmed else PENDING_IN_LISTS,
+        owner=owner,
+        protocol=protocol,
+        endpoint=endpoint,
+        topic_arn=topic,
+    )
+
+
+# --- attributes ------------------------------------------------------------------------------------------------------
+def get_subscription_attributes(
+    request: sns.GetSubscriptionAttributesRequest, context: Context
+) -> Generator[Effect, Any, sns.GetSubscriptionAttributesResult]:
+    """All attributes of a subscription."""
+    row = yield from described_subscription(request.subscription_arn, context)
+    return sns.GetSubscriptionAttributesResult(attributes=readable(request.subscription_arn, row))
+
+
+def set_subscription_attributes(
+    request: sns.SetSubscriptionAttributesRequest, context: Context
+) -> Generator[Effect, Any, None]:
+    """Changes one attribute; no value, or an empty one, takes it away."""
+    arn, name, value = request.subscription_arn, request.attribute_name, request.attribute_value or ""
+    error: str | None = "Changed"
+    while error == "Changed":
+        row = yield from described_subscription(arn, context)
+        stored, protocol = _text.decode(row[0]), row[2]
+        given = value if value or name not in NEEDS_VALUE else "-"
+        topic_attributes.check_subscription_attributes({name: given}, protocol)
+        changed = {key: given for key, given in {**stored, name: value}.items() if given}
+        new = as_json({name: value or None})
+        ((error,),) = yield Sql(
+            SET_SUBSCRIPTION_ATTRIBUTES, (arn, row[0], new, compiled(changed), *limits(context))
+        )
+    if error == "FilterPolicyLimitExceeded":
+        raise refusal(error)
+    if error is not None:
+        raise errors.NotFound("Subscription does not exist")
+
+
+def limits(context: Context) -> tuple[int, int]:
+    """How many filter policies a topic and an account may have."""
+    settings = context.environment.settings
+    return settings.sns_topic_filter_policies, settings.sns_account_filter_policies
+
+
+NEEDS_VALUE = frozenset(("RawMessageDelivery", "FilterPolicyScope"))
+
+
+def readable(arn: str, row: Row) -> dict[str, str]:
+    """A row of `queue.describe_subscription` as GetSubscriptionAttributes shows it."""
+    attributes, owner, protocol, endpoint, topic, confirmed, authenticated, topic_policy = row
+    stored = _text.decode(attributes)
+    values = {
+        "SubscriptionArn": arn,
+        "TopicArn": topic,
+        "Owner": owner,
+        "Protocol": protocol,
+        "Endpoint": endpoint,
+        "PendingConfirmation": str(not confirmed).lower(),
+        "ConfirmationWasAuthenticated": str(authenticated or protocol == "sqs").lower(),
+        "RawMessageDelivery": "false",
+        "SubscriptionPrincipal": f"arn:aws:iam::{owner}:root",
+    }
+    if stored.get("FilterPolicy"):
+        values["FilterPolicyScope"] = "MessageAttributes"
+    if protocol != "sqs":
+        policy = effective_policy(stored.get("DeliveryPolicy"), topic_policy)
+        values["EffectiveDeliveryPolicy"] = as_json(policy)
+    return values | stored
+
+
+def described_subscription(arn: str, context: Context) -> Generator[Effect, Any, Row]:
+    """A row of `queue.describe_subscription`. Raises InvalidParameter, NotFound."""
+    subscription_topic(arn, context)
+    rows = yield Sql(DESCRIBE_SUBSCRIPTION, (arn,))
+    if not rows:
+        raise errors.NotFound("Subscription does not exist")
+    row: Row = rows[0]
+    return row
+
+
+# --- checks ----------------------------------------------------------------------------------------------------------
+def check_attributes(attributes: Mapping[str, str], protocol: str) -> str | None:
+    """The compiled filter policy of a new subscription, whose attributes stand in a map: errors name it."""
+    try:
+        topic_attributes.check_subscription_attributes(attributes, protocol)
+        return compiled(attributes)
+    except errors.InvalidParameter as error:
+        raise error.within("Attributes") from error
+
+
+def subscription_topic(arn: str, context: Context) -> TopicArn:
+    """The topic of a subscription's ARN. Raises InvalidParameter."""
+    topic = topic_of_subscription(arn)
+    if topic is None or topic.region != context.region:
+        reason = (
+            f"An ARN must have at least 6 elements, not {arn.count(':') + 1}" if arn.count(":") < 5 else ""
+        )
+        raise errors.InvalidParameter.named("SubscriptionArn", reason)
+    return topic
+
+
+def check_endpoint(protocol: str, endpoint: str, topic: TopicArn) -> str:
+    """The endpoint, which must suit its protocol: a queue's ARN, or a URL of that scheme. Raises InvalidParameter."""
+    if protocol == "sqs":
+        queue = parse_queue_arn(endpoint)
+        if queue is None or queue.region != topic.region:
+            raise errors.InvalidParameter.named("SQS endpoint ARN")
+        return endpoint
+    if protocol not in ("http", "https"):
+        raise errors.InvalidParameter.named(
+            f"Amazon SNS does not support this protocol string: {protocol[:64]}"
+        )
+    if topic.fifo:
+        raise errors.InvalidParameter.named("Invalid protocol type: " + protocol)
+    if not endpoint.startswith(f"{protocol}://"):
+        raise errors.InvalidParameter.named("Endpoint must match the specified protocol")
+    if not is_url(endpoint):
+        raise errors.InvalidParameter.named("Endpoint")
+    return endpoint
+
+
+def is_url(text: str) -> bool:
+    """Whether something can be posted there; who may be reached is decided when it is."""
+    try:
+        parts = urlsplit(text)
+        return (
+            bool(parts.hostname)
+            and parts.port != 0
+            and text.isascii()
+            and text.isprintable()
+            and " " not in text
+        )
+    except ValueError:
+        return False
+
+
+def compiled(attributes: Mapping[str, str]) -> str | None:
+    """The filter policy as SQL evaluates it. Raises InvalidParameter."""
+    policy = attributes.get("FilterPolicy")
+    return (
+        compile_policy(policy, attributes.get("FilterPolicyScope", "MessageAttributes")) if policy else None
+    )

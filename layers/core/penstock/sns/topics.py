@@ -1,0 +1,222 @@
+"""Topics: create, find, list, describe, change, tag, delete; data protection policies."""
+
+import re
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from penstock.aws.topic_arn import TopicArn, is_topic_name, parse_topic_arn
+from penstock.context import Context
+from penstock.effects import Effect, Sql
+from penstock.postgres.statements import (
+    CHANGE_TOPIC,
+    CREATE_TOPIC,
+    DESCRIBE_TOPIC,
+    DROP_TOPIC,
+    LIST_TOPICS,
+    TAG_TOPIC,
+    UNTAG_TOPIC,
+)
+
+from . import attributes as topic_attributes
+from . import errors, paging
+from . import types as sns
+
+PAGE = 100
+
+_text = msgspec.json.Decoder(dict[str, str])
+_TAG = re.compile(r"[\w\s.:/=+@-]*").fullmatch
+
+
+def create_topic(
+    request: sns.CreateTopicRequest, context: Context
+) -> Generator[Effect, Any, sns.CreateTopicResult]:
+    """Makes a topic; an existing one is fine when every supplied attribute and tag equals its own."""
+    attributes = request.attributes or {}
+    fifo = attributes.get("FifoTopic") == "true"
+    if not is_topic_name(request.name) or request.name.endswith(".fifo") != fifo:
+        raise errors.InvalidParameter.named("Topic Name")
+    try:
+        topic_attributes.check_topic_attributes(attributes, fifo)
+    except errors.InvalidParameter as refused:
+        raise refused.within("Attributes") from refused
+    tags = check_tags(request.tags or ())
+    if request.data_protection_policy:
+        raise unavailable()
+    ((arn, _, error, detail),) = yield Sql(
+        CREATE_TOPIC, (context.account_id, context.region, request.name, as_json(attributes), as_json(tags))
+    )
+    if error is not None:
+        raise errors.InvalidParameter.named(detail, f"Topic already exists with different {detail.lower()}")
+    return sns.CreateTopicResult(topic_arn=arn)
+
+
+def delete_topic(request: sns.DeleteTopicRequest, context: Context) -> Generator[Effect, Any, None]:
+    """Deletes a topic and its subscriptions; one that does not exist is no error."""
+    yield Sql(DROP_TOPIC, (str(topic_arn(request.topic_arn, context)),))
+
+
+def list_topics(
+    request: sns.ListTopicsRequest, context: Context
+) -> Generator[Effect, Any, sns.ListTopicsResult]:
+    """The account's topics, 100 a page."""
+    after = paging.read_token(request.next_token, is_topic_name)
+    rows = yield Sql(LIST_TOPICS, (context.account_id, context.region, after, PAGE + 1))
+    return sns.ListTopicsResult(
+        topics=[sns.Topic(topic_arn=arn) for arn, _ in rows[:PAGE]],
+        next_token=paging.make_token(rows[PAGE - 1][1]) if len(rows) > PAGE else None,
+    )
+
+
+def get_topic_attributes(
+    request: sns.GetTopicAttributesRequest, context: Context
+) -> Generator[Effect, Any, sns.GetTopicAttributesResult]:
+    """All attributes of a topic."""
+    arn = topic_arn(request.topic_arn, context)
+    stored, _, confirmed, pending = yield from described(arn)
+    values = topic_attributes.readable_topic(arn, stored, confirmed, pending)
+    return sns.GetTopicAttributesResult(attributes=values)
+
+
+def set_topic_attributes(
+    request: sns.SetTopicAttributesRequest, context: Context
+) -> Generator[Effect, Any, None]:
+    """Changes one attribute; no value, or an empty one, takes it away."""
+    arn = topic_arn(request.topic_arn, context)
+    name, value = request.attribute_name, request.attribute_value or ""
+    if name == "FifoTopic":
+        raise errors.InvalidParameter.named("AttributeName")
+    topic_attributes.check_topic_attributes(
+        {name: value} if value else {name: DEFAULTS.get(name, "")}, arn.fifo
+    )
+    ((error,),) = yield Sql(CHANGE_TOPIC, (str(arn), as_json({name: value or None})))
+    if error == "LargeMessages":
+        raise errors.InvalidParameter.named(name, LARGE_MESSAGES)
+    if error is not None:
+        raise errors.NotFound
+
+
+# The rule is that of SetTopicAttributes (API reference); the text is ours.
+LARGE_MESSAGES = (
+    "A topic with a MaximumMessageSize above 262144 has at most 100 subscriptions, all of the protocol sqs"
+)
+
+# What stands for "no value" where an empty text is none.
+DEFAULTS: Mapping[str, str] = {
+    "TracingConfig": "PassThrough",
+    "SignatureVersion": "1",
+    "MaximumMessageSize": "262144",
+    "ContentBasedDeduplication": "false",
+    "FifoThroughputScope": "Topic",
+} | {
+    f"{protocol}SuccessFeedbackSampleRate": "0"
+    for protocol in ("Application", "Firehose", "HTTP", "Lambda", "SQS")
+}
+
+
+# --- tags ------------------------------------------------------------------------------------------------------------
+def tag_resource(
+    request: sns.TagResourceRequest, context: Context
+) -> Generator[Effect, Any, sns.TagResourceResult]:
+    """Adds tags; one that exists gets the new value."""
+    arn = topic_arn(request.resource_arn, context)
+    tags = check_tags(request.tags)
+    ((error,),) = yield Sql(TAG_TOPIC, (str(arn), as_json(tags), topic_attributes.MAXIMUM_TAGS))
+    refuse(error)
+    return sns.TagResourceResult()
+
+
+def untag_resource(
+    request: sns.UntagResourceRequest, context: Context
+) -> Generator[Effect, Any, sns.UntagResourceResult]:
+    """Removes tags; one that is not there is no error."""
+    ((error,),) = yield Sql(UNTAG_TOPIC, (str(topic_arn(request.resource_arn, context)), request.tag_keys))
+    refuse(error)
+    return sns.UntagResourceResult()
+
+
+def list_tags_for_resource(
+    request: sns.ListTagsForResourceRequest, context: Context
+) -> Generator[Effect, Any, sns.ListTagsForResourceResult]:
+    """All tags of a topic."""
+    rows = yield Sql(DESCRIBE_TOPIC, (str(topic_arn(request.resource_arn, context)),))
+    if not rows:
+        raise errors.TopicResourceNotFound
+    tags = _text.decode(rows[0][1])
+    return sns.ListTagsForResourceResult(tags=[sns.Tag(key=key, value=value) for key, value in tags.items()])
+
+
+def check_tags(tags: Sequence[sns.Tag]) -> dict[str, str]:
+    """At most 50; keys of 1-128, values of up to 256 characters; no key twice.
+
+    Raises InvalidParameter, TagLimitExceeded.
+    """
+    for tag in tags:
+        if not 1 <= len(tag.key) <= 128 or not _TAG(tag.key) or tag.key.lower().startswith("aws:"):
+            raise errors.InvalidParameter.named("Tags", f"Tag key is not valid: {tag.key[:256]}")
+        if len(tag.value) > 256 or not _TAG(tag.value):
+            raise errors.InvalidParameter.named("Tags", f"Tag value is not valid: {tag.value[:512]}")
+    found = {tag.key: tag.value for tag in tags}
+    if len(found) < len(tags):
+        raise errors.InvalidParameter.named("Duplicated keys are not allowed.")
+    if len(found) > topic_attributes.MAXIMUM_TAGS:
+        raise errors.TagLimitExceeded
+    return found
+
+
+def refuse(error: str | None) -> None:
+    """Raises what a SQL function answered as data."""
+    if error is not None:
+        raise errors.TagLimitExceeded if error == "TagLimitExceeded" else errors.TopicResourceNotFound
+
+
+# --- data protection -------------------------------------------------------------------------------------------------
+def get_data_protection_policy(
+    request: sns.GetDataProtectionPolicyRequest, context: Context
+) -> Generator[Effect, Any, sns.GetDataProtectionPolicyResult]:
+    """No topic has one."""
+    yield from described(topic_arn(request.resource_arn, context))
+    return sns.GetDataProtectionPolicyResult()
+
+
+def put_data_protection_policy(
+    request: sns.PutDataProtectionPolicyRequest, context: Context
+) -> Generator[Effect, Any, None]:
+    """Refused, as AWS does for new customers ("Message data protection availability change", Developer Guide)."""
+    yield from described(topic_arn(request.resource_arn, context))
+    raise unavailable()
+
+
+def unavailable() -> errors.AuthorizationError:
+    """The text is ours."""
+    return errors.AuthorizationError("Message data protection is not available to new customers.")
+
+
+# --- the topic of a request ------------------------------------------------------------------------------------------
+def topic_arn(text: str, context: Context) -> TopicArn:
+    """The topic that is meant. Raises InvalidParameter for what is no ARN of a topic, or one of another region."""
+    arn = parse_topic_arn(text)
+    if arn is None:
+        raise (
+            errors.InvalidParameter.named("TopicArn", "An ARN must have at least 6 elements, not 1")
+            if (text.count(":") < 5)
+            else errors.InvalidParameter.named("TopicArn")
+        )
+    if arn.region != context.region:
+        raise errors.InvalidParameter.named("TopicArn")
+    return arn
+
+
+def described(arn: TopicArn) -> Generator[Effect, Any, tuple[dict[str, str], dict[str, str], int, int]]:
+    """Attributes, tags, confirmed and pending subscriptions. Raises NotFound."""
+    rows = yield Sql(DESCRIBE_TOPIC, (str(arn),))
+    if not rows:
+        raise errors.NotFound
+    attributes, tags, confirmed, pending = rows[0]
+    return _text.decode(attributes), _text.decode(tags), confirmed, pending
+
+
+def as_json(value: Mapping[str, Any]) -> str:
+    """JSON text, which PostgreSQL casts to jsonb."""
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,261 @@
+"""Requests and results of the SNS actions: the members of botocore's model `sns/2010-03-31`, in its words.
+
+A member without a default is required. Lists and maps are wrapped (`Tags.member.1.Key`), but for message attributes,
+whose entries have a `Name` and a `Value`. Binary values are base64 text on the wire and inside.
+"""
+
+from typing import Annotated
+
+from msgspec import Struct, field
+
+from penstock.aws.codec.names import wrapped_map
+
+
+class Request(Struct, rename="pascal", gc=False):
+    """What every SNS request shares: AWS's PascalCase names."""
+
+
+class Result(Struct, rename="pascal", omit_defaults=True, gc=False):
+    """What every SNS result shares: members at their default are left out; lists have none, so empty ones are there."""
+
+
+# --- parts -----------------------------------------------------------------------------------------------------------
+class MessageAttributeValue(Result):
+    """A message attribute. DataType is required by the model; its absence is answered by the attribute's own check."""
+
+    data_type: str = ""
+    string_value: str | None = None
+    binary_value: str | None = None
+
+
+MessageAttributes = Annotated[dict[str, MessageAttributeValue] | None, wrapped_map("Name", "Value")]
+
+
+class Tag(Result):
+    """A tag of a topic."""
+
+    key: str
+    value: str
+
+
+class Topic(Result):
+    """A topic in a list."""
+
+    topic_arn: str
+
+
+class Subscription(Result):
+    """A subscription in a list; its ARN is `PendingConfirmation` until it is confirmed."""
+
+    subscription_arn: str
+    owner: str
+    protocol: str
+    endpoint: str
+    topic_arn: str
+
+
+class BatchResultErrorEntry(Result):
+    """Why one entry of a batch failed; `code` is the Query error code."""
+
+    id: str
+    sender_fault: bool
+    code: str
+    message: str | None = None
+
+
+# --- topics ----------------------------------------------------------------------------------------------------------
+class CreateTopicRequest(Request):
+    name: str
+    attributes: dict[str, str] | None = None
+    tags: list[Tag] | None = None
+    data_protection_policy: str | None = None
+
+
+class CreateTopicResult(Result):
+    topic_arn: str | None = None
+
+
+class DeleteTopicRequest(Request):
+    topic_arn: str
+
+
+class ListTopicsRequest(Request):
+    next_token: str | None = None
+
+
+class ListTopicsResult(Result):
+    topics: list[Topic]
+    next_token: str | None = None
+
+
+class GetTopicAttributesRequest(Request):
+    topic_arn: str
+
+
+class GetTopicAttributesResult(Result):
+    attributes: dict[str, str] | None = None
+
+
+class SetTopicAttributesRequest(Request):
+    topic_arn: str
+    attribute_name: str
+    attribute_value: str | None = None
+
+
+class AddPermissionRequest(Request):
+    """The model calls the accounts `AWSAccountId` and the actions `ActionName`, both lists."""
+
+    topic_arn: str
+    label: str
+    aws_account_ids: list[str] = field(name="AWSAccountId")
+    actions: list[str] = field(name="ActionName")
+
+
+class RemovePermissionRequest(Request):
+    topic_arn: str
+    label: str
+
+
+class GetDataProtectionPolicyRequest(Request):
+    resource_arn: str
+
+
+class GetDataProtectionPolicyResult(Result):
+    data_protection_policy: str | None = None
+
+
+class PutDataProtectionPolicyRequest(Request):
+    resource_arn: str
+    data_protection_policy: str
+
+
+# --- tags ------------------------------------------------------------------------------------------------------------
+class TagResourceRequest(Request):
+    resource_arn: str
+    tags: list[Tag]
+
+
+class TagResourceResult(Result):
+    pass
+
+
+class UntagResourceRequest(Request):
+    resource_arn: str
+    tag_keys: list[str]
+
+
+class UntagResourceResult(Result):
+    pass
+
+
+class ListTagsForResourceRequest(Request):
+    resource_arn: str
+
+
+class ListTagsForResourceResult(Result):
+    tags: list[Tag]
+
+
+# --- subscriptions ---------------------------------------------------------------------------------------------------
+class SubscribeRequest(Request):
+    topic_arn: str
+    protocol: str
+    endpoint: str | None = None
+    attributes: dict[str, str] | None = None
+    return_subscription_arn: bool | None = None
+
+
+class SubscribeResult(Result):
+    subscription_arn: str | None = None
+
+
+class ConfirmSubscriptionRequest(Request):
+    topic_arn: str
+    token: str
+    authenticate_on_unsubscribe: str | None = None
+
+
+class ConfirmSubscriptionResult(Result):
+    subscription_arn: str | None = None
+
+
+class UnsubscribeRequest(Request):
+    subscription_arn: str
+
+
+class ListSubscriptionsRequest(Request):
+    next_token: str | None = None
+
+
+class ListSubscriptionsResult(Result):
+    subscriptions: list[Subscription]
+    next_token: str | None = None
+
+
+class ListSubscriptionsByTopicRequest(Request):
+    topic_arn: str
+    next_token: str | None = None
+
+
+class ListSubscriptionsByTopicResult(ListSubscriptionsResult):
+    pass
+
+
+class GetSubscriptionAttributesRequest(Request):
+    subscription_arn: str
+
+
+class GetSubscriptionAttributesResult(Result):
+    attributes: dict[str, str] | None = None
+
+
+class SetSubscriptionAttributesRequest(Request):
+    subscription_arn: str
+    attribute_name: str
+    attribute_value: str | None = None
+
+
+# --- publishing ------------------------------------------------------------------------------------------------------
+class PublishRequest(Request):
+    """One of TopicArn, TargetArn and PhoneNumber; only topics are served here."""
+
+    message: str
+    topic_arn: str | None = None
+    target_arn: str | None = None
+    phone_number: str | None = None
+    subject: str | None = None
+    message_structure: str | None = None
+    message_attributes: MessageAttributes = None
+    message_deduplication_id: str | None = None
+    message_group_id: str | None = None
+
+
+class PublishResult(Result):
+    message_id: str | None = None
+    sequence_number: str | None = None
+
+
+class PublishBatchRequestEntry(Request):
+    id: str
+    message: str
+    subject: str | None = None
+    message_structure: str | None = None
+    message_attributes: MessageAttributes = None
+    message_deduplication_id: str | None = None
+    message_group_id: str | None = None
+
+
+class PublishBatchRequest(Request):
+    topic_arn: str
+    publish_batch_request_entries: list[PublishBatchRequestEntry]
+
+
+class PublishBatchResultEntry(Result):
+    id: str
+    message_id: str
+    sequence_number: str | None = None
+
+
+class PublishBatchResult(Result):
+    successful: list[PublishBatchResultEntry]
+    failed: list[BatchResultErrorEntry]

@@ -1,0 +1,1 @@
+"""Amazon SQS: types, errors, attributes, and the operations of its actions."""

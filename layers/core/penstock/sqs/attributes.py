@@ -1,0 +1,363 @@
+"""Attributes of queues: which exist, what they may be, and which a reader asked for.
+
+Values stay the strings that the user wrote, since Terraform and others wait until they read back what they set.
+Sources: CreateQueue, SetQueueAttributes and GetQueueAttributes of the SQS API reference; the limits of
+aws-behaviour.md. `archive`, `archive_seconds` and `history` are ours and belong to the native API alone.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from penstock.aws.arn import parse_queue_arn
+from penstock.errors import AwsError, InvalidAttributeName, InvalidAttributeValue, InvalidParameterValue
+
+from .validation import encoded
+
+if TYPE_CHECKING:
+    from penstock.settings import Settings
+
+V = TypeVar("V")
+Check = Callable[[str], bool]
+
+LONGEST_VALUE = (
+    8_192  # bytes of a policy (Developer Guide, "Amazon SQS policy quotas"); every other value is shorter
+)
+MOST_BRACKETS = 500  # a policy of 20 statements has 100
+
+_INTEGER = re.compile(r"[0-9]{1,10}").fullmatch
+
+
+def _between(low: int, high: int) -> Check:
+    return lambda value: _INTEGER(value) is not None and low <= int(value) <= high
+
+
+def _one_of(*values: str) -> Check:
+    return lambda value: value in values
+
+
+def is_access_policy(value: str) -> bool:
+    """An object whose Statement, if there is one, is an object or a list of objects (IAM's grammar of policies)."""
+    policy = {} if value == "" else _json(value)
+    statement = policy.get("Statement", []) if isinstance(policy, dict) else None
+    return isinstance(statement, dict) or (
+        isinstance(statement, list) and all(isinstance(one, dict) for one in statement)
+    )
+
+
+def _anything(_value: str) -> bool:
+    return True
+
+
+_BOOLEAN = _one_of("true", "false")
+
+STANDARD: Mapping[str, Check] = {
+    "DelaySeconds": _between(0, 900),
+    "MaximumMessageSize": _between(1_024, 1_048_576),
+    "MessageRetentionPeriod": _between(60, 1_209_600),
+    "ReceiveMessageWaitTimeSeconds": _between(0, 20),
+    "VisibilityTimeout": _between(0, 43_200),
+    "Policy": is_access_policy,
+    "RedrivePolicy": _anything,  # parse_redrive_policy has errors of its own
+    "RedriveAllowPolicy": _anything,  # likewise
+    "KmsMasterKeyId": _anything,
+    "KmsDataKeyReusePeriodSeconds": _between(60, 86_400),
+    "SqsManagedSseEnabled": _BOOLEAN,
+}
+FIFO: Mapping[str, Check] = {
+    "FifoQueue": _one_of("true"),
+    "ContentBasedDeduplication": _BOOLEAN,
+    "DeduplicationScope": _one_of("messageGroup", "queue"),
+    "FifoThroughputLimit": _one_of("perQueue", "perMessageGroupId"),
+}
+NATIVE: Mapping[str, Check] = {
+    "archive": _BOOLEAN,
+    "archive_seconds": _between(1, 315_360_000),
+    "history": _BOOLEAN,
+}
+NONE: Mapping[str, str] = MappingProxyType({})
+DEFAULT_KEY_REUSE_SECONDS = "300"
+COUNTS = frozenset(
+    (
+        "ApproximateNumberOfMessages",
+        "ApproximateNumberOfMessagesDelayed",
+        "ApproximateNumberOfMessagesNotVisible",
+    )
+)
+READ_ONLY = COUNTS | {"CreatedTimestamp", "LastModifiedTimestamp", "QueueArn"}
+READABLE = frozenset(STANDARD) | frozenset(FIFO) | READ_ONLY
+MESSAGE_SYSTEM = frozenset(
+    (
+        "SenderId",
+        "SentTimestamp",
+        "ApproximateReceiveCount",
+        "ApproximateFirstReceiveTimestamp",
+        "SequenceNumber",
+        "MessageDeduplicationId",
+        "MessageGroupId",
+        "AWSTraceHeader",
+        "DeadLetterQueueSourceArn",
+    )
+)
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+def check_queue_attributes(
+    attributes: Mapping[str, str], fifo: bool, *, creating: bool = False, native: bool = False
+) -> dict[str, str]:
+    """The attributes of a CreateQueue (`creating`) or SetQueueAttributes, checked, with their values untouched.
+
+    Raises InvalidAttributeName for one that does not exist, cannot be written or is not for this type of queue;
+    InvalidAttributeValue for a value out of range; InvalidParameterValue for a bad redrive policy.
+    """
+    known = {**STANDARD, **(FIFO if fifo else {}), **(NATIVE if native else {})}
+    for name, value in attributes.items():
+        if name == "FifoQueue" and not creating and value != ("true" if fifo else "false"):
+            raise InvalidAttributeValue(
+                "Invalid value for the parameter FifoQueue. Reason: Modifying queue type is not supported."
+            )
+        if name not in known:
+            raise unknown_attribute(name)
+        data = None if len(value) > LONGEST_VALUE else encoded(value)
+        if data is None or len(data) > LONGEST_VALUE or not known[name](value):
+            raise invalid_value(name)
+    _check_combinations(attributes, fifo, creating)
+    return dict(attributes)
+
+
+def defaults(fifo: bool, settings: "Settings", supplied: Mapping[str, str] = NONE) -> dict[str, str]:
+    """What a queue has of attributes that it was created without. Seconds and bytes as in AWS's reference."""
+    values = {
+        "DelaySeconds": "0",
+        "MaximumMessageSize": "1048576",
+        "MessageRetentionPeriod": "345600",
+        "ReceiveMessageWaitTimeSeconds": "0",
+        "VisibilityTimeout": str(settings.queue_default_visibility_timeout),
+        "SqsManagedSseEnabled": "true",
+    }
+    if supplied.get("KmsMasterKeyId"):
+        values["SqsManagedSseEnabled"] = "false"
+        values["KmsDataKeyReusePeriodSeconds"] = DEFAULT_KEY_REUSE_SECONDS
+    if fifo:
+        values["FifoQueue"] = "true"
+        values["ContentBasedDeduplication"] = "false"
+        values["DeduplicationScope"] = "queue"
+        values["FifoThroughputLimit"] = "perQueue"
+    return values
+
+
+def with_implied(values: Mapping[str, str]) -> dict[str, str]:
+    """Attributes to be set, and what they change besides: a queue has one kind of encryption at a time.
+
+    A KMS key turns SSE-SQS off; SSE-SQS takes the key away, and whatever takes the key takes its reuse period.
+    Source: Terraform's AWS provider, whose acceptance tests (TestAccSQSQueue_encryption) record AWS.
+    """
+    if values.get("KmsMasterKeyId"):
+        return {"SqsManagedSseEnabled": "false", **values}
+    if "KmsMasterKeyId" in values or values.get("SqsManagedSseEnabled") == "true":
+        return {"KmsMasterKeyId": "", "KmsDataKeyReusePeriodSeconds": "", **values}
+    return dict(values)
+
+
+def readable(stored: Mapping[str, str]) -> dict[str, str]:
+    """A queue's attributes as GetQueueAttributes shows them. A reuse period is shown with a KMS key only."""
+    values = {name: value for name, value in stored.items() if name not in NATIVE}
+    if "KmsMasterKeyId" in values:
+        values.setdefault("KmsDataKeyReusePeriodSeconds", DEFAULT_KEY_REUSE_SECONDS)
+    else:
+        values.pop("KmsDataKeyReusePeriodSeconds", None)
+    return values
+
+
+def unknown_attribute(name: str) -> AwsError:
+    """SQS's text for a name that is not an attribute of this queue."""
+    return InvalidAttributeName(f"Unknown Attribute {name}.")
+
+
+def invalid_value(name: str) -> AwsError:
+    """SQS's text for a value that the attribute cannot have."""
+    return InvalidAttributeValue(f"Invalid value for the parameter {name}.")
+
+
+def scope_needed() -> AwsError:
+    """`perMessageGroupId` without its scope, in the words of the API reference (the error's own are not recorded)."""
+    return InvalidAttributeValue(
+        "Invalid value for the parameter FifoThroughputLimit. Reason: The perMessageGroupId value is allowed only when "
+        "the value for DeduplicationScope is messageGroup."
+    )
+
+
+def _check_combinations(attributes: Mapping[str, str], fifo: bool, creating: bool) -> None:
+    if attributes.get("KmsMasterKeyId") and attributes.get("SqsManagedSseEnabled") == "true":
+        raise InvalidAttributeValue(
+            "You can use one type of server-side encryption (SSE) at one time. "
+            "You can either enable KMS SSE or SQS SSE."
+        )
+    # What a queue has already is looked at when it is changed, in queue.set_queue_attributes.
+    scope = attributes.get("DeduplicationScope", "queue" if creating else "messageGroup")
+    if attributes.get("FifoThroughputLimit") == "perMessageGroupId" and scope != "messageGroup":
+        raise scope_needed()
+    if "RedrivePolicy" in attributes:
+        parse_redrive_policy(attributes["RedrivePolicy"], fifo)
+    if "RedriveAllowPolicy" in attributes:
+        parse_redrive_allow_policy(attributes["RedriveAllowPolicy"])
+
+
+# --- redrive policies ------------------------------------------------------------------------------------------------
+class RedrivePolicy(msgspec.Struct, frozen=True):
+    """After `maximum_receive_count` receives (1-1000) a message moves to the queue of this ARN."""
+
+    dead_letter_target_arn: str
+    maximum_receive_count: int
+
+    def is_near(self, source_arn: str) -> bool:
+        """Whether source and target are of one account and region, as they must be."""
+        target, source = parse_queue_arn(self.dead_letter_target_arn), parse_queue_arn(source_arn)
+        return target is not None and source is not None and target[:2] == source[:2]
+
+
+class RedriveAllowPolicy(msgspec.Struct, frozen=True):
+    """Which queues may name this one as their dead-letter queue: `allowAll`, `denyAll` or `byQueue`."""
+
+    permission: str
+    source_queue_arns: tuple[str, ...]
+
+    def permits(self, source_arn: str) -> bool:
+        """Whether the queue of this ARN may send its messages here."""
+        return self.permission == "allowAll" or source_arn in self.source_queue_arns
+
+
+def parse_redrive_policy(text: str, fifo: bool) -> RedrivePolicy | None:
+    """The policy, or None when the text is empty (which removes it). Raises InvalidParameterValue."""
+    if text == "":
+        return None
+    policy = _json(text)
+    if not isinstance(policy, dict) or _repeats_a_name(text):
+        raise bad_policy("RedrivePolicy", text, "Redrive policy is not a valid JSON map.")
+    for name in ("maxReceiveCount", "deadLetterTargetArn"):
+        if name not in policy:
+            reason = f"Redrive policy does not contain mandatory attribute: {name}."
+            raise bad_policy("RedrivePolicy", text, reason)
+    if len(policy) > 2:
+        reason = "Only following attributes are supported: [deadLetterTargetArn, maxReceiveCount]."
+        raise bad_policy("RedrivePolicy", text, reason)
+    count, arn = str(policy["maxReceiveCount"]), str(policy["deadLetterTargetArn"])
+    if not _between(1, 1_000)(count):
+        reason = (
+            f"Invalid value for maxReceiveCount: {count}, valid values are from 1 to 1000 both inclusive."
+        )
+        raise bad_policy("RedrivePolicy", text, reason)
+    _check_target(arn, fifo, text)
+    return RedrivePolicy(arn, int(count))
+
+
+def _repeats_a_name(text: str) -> bool:
+    """PostgreSQL would also read the value that the last one hides, and fail on `\\u0000` or 1e999999."""
+    pairs = json.loads(text, object_pairs_hook=list)
+    return len(dict(pairs)) < len(pairs)
+
+
+def _check_target(arn: str, fifo: bool, text: str) -> None:
+    target = parse_queue_arn(arn)
+    if target is None:
+        raise bad_policy("RedrivePolicy", text, "Invalid value for deadLetterTargetArn.")
+    if target.fifo != fifo:
+        raise bad_policy("RedrivePolicy", text, "Dead-letter queue must be same type of queue as the source.")
+
+
+def parse_redrive_allow_policy(text: str) -> RedriveAllowPolicy | None:
+    """The policy, or None when the text is empty (which removes it). At most 10 source queues, only for `byQueue`."""
+    if text == "":
+        return None
+    policy = _json(text)
+    if not isinstance(policy, dict) or not policy.keys() <= {"redrivePermission", "sourceQueueArns"}:
+        raise _bad_allow_policy(text)
+    permission, arns = policy.get("redrivePermission"), policy.get("sourceQueueArns", [])
+    if permission not in ("allowAll", "denyAll", "byQueue") or not _is_arn_list(arns):
+        raise _bad_allow_policy(text)
+    if (permission == "byQueue") != bool(arns) or len(arns) > 10:
+        raise _bad_allow_policy(text)
+    return RedriveAllowPolicy(permission, tuple(arns))
+
+
+def _is_arn_list(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(v, str) and parse_queue_arn(v) for v in value)
+
+
+def _bad_allow_policy(text: str) -> AwsError:
+    reason = "Amazon SQS can't create the redrive allow policy, as it's in an unsupported format."
+    return bad_policy("RedriveAllowPolicy", text, reason)
+
+
+def bad_policy(parameter: str, text: str, reason: str) -> AwsError:
+    """SQS's text for a policy that a queue cannot have, and why."""
+    return InvalidParameterValue(f"Value {text} for parameter {parameter} is invalid. Reason: {reason}")
+
+
+def _json(text: str) -> Any:
+    """None for what is no JSON, or nested so deeply that reading it once more, or in PostgreSQL, might fail."""
+    if text.count("[") + text.count("{") > MOST_BRACKETS:
+        return None
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+class Selection(msgspec.Struct, frozen=True):
+    """Which attributes a request asked for: all, or these names, or those that start with one of these prefixes."""
+
+    everything: bool = False
+    names: frozenset[str] = frozenset()
+    prefixes: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.everything or bool(self.names) or bool(self.prefixes)
+
+    def __contains__(self, name: str) -> bool:
+        return self.everything or name in self.names or name.startswith(self.prefixes)
+
+    @property
+    def counts(self) -> bool:
+        """Whether the queue's messages have to be counted."""
+        return self.everything or not self.names.isdisjoint(COUNTS)
+
+    def pick(self, attributes: Mapping[str, V]) -> dict[str, V]:
+        """Those of the attributes that were asked for."""
+        return {name: value for name, value in attributes.items() if name in self}
+
+
+NOTHING = Selection()
+EVERYTHING = Selection(everything=True)
+
+
+def check_attribute_names(names: Sequence[str] | None, known: frozenset[str] = READABLE) -> Selection:
+    """AttributeNames of GetQueueAttributes; `All` is every one. Raises InvalidAttributeName."""
+    if not names:
+        return NOTHING
+    wanted = frozenset(names)
+    for name in names:
+        if name not in known and name != "All":
+            raise unknown_attribute(name)
+    return EVERYTHING if "All" in wanted else Selection(names=wanted)
+
+
+def check_system_attribute_names(*lists: Sequence[str] | None) -> Selection:
+    """AttributeNames and MessageSystemAttributeNames of ReceiveMessage together. Raises InvalidAttributeName."""
+    return check_attribute_names([name for names in lists for name in names or ()], MESSAGE_SYSTEM)
+
+
+def select_message_attributes(names: Iterable[str] | None) -> Selection:
+    """MessageAttributeNames of ReceiveMessage: names, `All`, `.*`, and `bar.*` for all that start with `bar`."""
+    if not names:
+        return NOTHING
+    wanted = frozenset(names)
+    if wanted & {"All", ".*"}:
+        return EVERYTHING
+    prefixes = tuple(name[:-2] for name in wanted if name.endswith(".*"))
+    return Selection(names=wanted, prefixes=prefixes)

@@ -1,0 +1,31 @@
+"""Dead-letter queues: who uses a queue as one."""
+
+from collections.abc import Generator
+from typing import Any
+
+from penstock.context import Context
+from penstock.effects import Effect, Sql
+from penstock.postgres.statements import LIST_DEAD_LETTER_SOURCES
+
+from . import validation
+from .handles import check_queue
+from .queues import LONGEST_PAGE, make_token, read_token
+from .types import ListDeadLetterSourceQueuesRequest, ListDeadLetterSourceQueuesResult
+
+
+def list_dead_letter_source_queues(
+    request: ListDeadLetterSourceQueuesRequest, context: Context
+) -> Generator[Effect, Any, ListDeadLetterSourceQueuesResult]:
+    """URLs of the queues whose RedrivePolicy names this queue, in pages when the request names a page size."""
+    arn = context.queue_arn(request.queue_url)
+    validation.check_range("MaxResults", request.max_results)
+    yield from check_queue(arn)
+    limit = request.max_results or LONGEST_PAGE
+    rows = yield Sql(LIST_DEAD_LETTER_SOURCES, (arn, read_token(request.next_token), limit + 1))
+    names = [row[0] for row in rows[:limit]]
+    more = len(rows) > limit and request.max_results is not None
+    account_id = arn.split(":")[4]
+    return ListDeadLetterSourceQueuesResult(
+        queue_urls=[context.queue_url(name, account_id) for name in names],
+        next_token=make_token(names[-1]) if more else None,
+    )

@@ -1,0 +1,75 @@
+"""DeleteMessage and DeleteMessageBatch.
+
+On a standard queue an old handle is no error: the message may have been received again since, or be gone (API
+reference of DeleteMessage). On a FIFO queue a handle whose visibility timeout is over is refused, also when the message
+was received again since.
+"""
+
+from collections.abc import Generator
+from typing import Any
+
+from penstock.context import Context
+from penstock.effects import Effect, Rows, Wake, Woken
+from penstock.postgres.statements import DELETE_MESSAGES
+from penstock.receipt_handle import Handle
+
+from . import handles, validation
+from .refusals import entry_failure
+from .types import (
+    BatchResultErrorEntry,
+    DeleteMessageBatchRequest,
+    DeleteMessageBatchResult,
+    DeleteMessageBatchResultEntry,
+    DeleteMessageRequest,
+)
+
+
+def delete_message(request: DeleteMessageRequest, context: Context) -> Generator[Effect, Any, None]:
+    """Deletes one message."""
+    arn = context.queue_arn(request.queue_url)
+    handle = yield from handles.opened(arn, request.receipt_handle, context)
+    (outcome,) = yield from delete(arn, [handle])
+    refused = handles.refused(outcome, request.receipt_handle)
+    if refused is not None:
+        raise refused
+
+
+def delete_message_batch(
+    request: DeleteMessageBatchRequest, context: Context
+) -> Generator[Effect, Any, DeleteMessageBatchResult]:
+    """Deletes up to ten messages; bad handles fail one by one."""
+    validation.check_batch(request.entries, "DeleteMessageBatchRequestEntry")
+    arn = context.queue_arn(request.queue_url)
+    result = DeleteMessageBatchResult()
+    good: list[tuple[str, str, Handle]] = []
+    for entry in request.entries:
+        handle = context.environment.receipts.open(arn, entry.receipt_handle)
+        if handle is None:
+            failure = entry_failure(handles.invalid_handle(entry.receipt_handle))
+            result.failed.append(BatchResultErrorEntry(id=entry.id, **failure))  # type: ignore[arg-type]
+        else:
+            good.append((entry.id, entry.receipt_handle, handle))
+    if not good:
+        yield from handles.check_queue(arn)
+        return result
+    outcomes = yield from delete(arn, [handle for _, _, handle in good])
+    for (entry_id, text, _), outcome in zip(good, outcomes, strict=True):
+        refused = handles.refused(outcome, text)
+        if refused is not None:
+            failure = entry_failure(refused)
+            result.failed.append(BatchResultErrorEntry(id=entry_id, **failure))  # type: ignore[arg-type]
+        else:
+            result.successful.append(DeleteMessageBatchResultEntry(id=entry_id))
+    return result
+
+
+def delete(arn: str, given: list[Handle]) -> Generator[Effect, Any, list[str]]:
+    """The outcome of each handle: deleted, gone, expired or no_queue. Raises QueueDoesNotExist."""
+    fifo = arn.endswith(".fifo")
+    rows = yield Rows(DELETE_MESSAGES, handles.columns(given), lane=arn if fifo else "", queue_arn=arn)
+    if fifo:
+        yield Wake(
+            arn, 1, Woken.FOR_MORE
+        )  # the next messages of their groups, if there are any, may be received now
+    outcomes = [outcome for _, outcome in sorted(rows)] if len(rows) > 1 else [rows[0][1]]
+    return (yield from handles.check_outcomes(arn, outcomes))

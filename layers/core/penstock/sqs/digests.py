@@ -1,0 +1,53 @@
+"""MD5 digests and sizes of messages, as the SDKs recompute and check them.
+
+Source: "Calculating the MD5 message digest for message attributes" in the SQS Developer Guide. Sorted by name, each
+attribute adds its name, its data type and its value, each preceded by its length in four bytes, big endian; before
+the value stands one byte for the transport type: 1 for text (String and Number), 2 for Binary.
+"""
+
+from base64 import b64decode
+from collections.abc import Mapping
+from hashlib import md5
+from struct import Struct
+
+from .types import MessageAttributeValue
+
+_LENGTH = Struct(">I").pack
+_TEXT, _BINARY = b"\x01", b"\x02"
+
+
+def md5_of_text(data: bytes) -> str:
+    """32 hexadecimal digits: MD5OfMessageBody of a body encoded in UTF-8."""
+    return md5(data, usedforsecurity=False).hexdigest()
+
+
+def md5_of_attributes(attributes: Mapping[str, MessageAttributeValue]) -> str:
+    """MD5OfMessageAttributes (or of system attributes). The values have passed `characters`."""
+    digest = md5(usedforsecurity=False)
+    for name in sorted(attributes):
+        value = attributes[name]
+        digest.update(_sized(name.encode()) + _sized(value.data_type.encode()) + _transport(value))
+    return digest.hexdigest()
+
+
+def size_of_attributes(attributes: Mapping[str, MessageAttributeValue]) -> int:
+    """Bytes that the attributes add to the size of the message: names, types and (decoded) values."""
+    return sum(
+        len(name.encode()) + len(value.data_type.encode()) + len(value_bytes(value))
+        for name, value in attributes.items()
+    )
+
+
+def value_bytes(value: MessageAttributeValue) -> bytes:
+    """The value as bytes: text in UTF-8, or what the base64 text stands for."""
+    if value.string_value is not None:
+        return value.string_value.encode()
+    return b64decode(value.binary_value or "")
+
+
+def _sized(data: bytes) -> bytes:
+    return _LENGTH(len(data)) + data
+
+
+def _transport(value: MessageAttributeValue) -> bytes:
+    return (_BINARY if value.string_value is None else _TEXT) + _sized(value_bytes(value))

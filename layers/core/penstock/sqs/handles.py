@@ -1,0 +1,58 @@
+"""Receipt handles of requests: opened, or refused as AWS refuses them."""
+
+from collections.abc import Generator
+from typing import Any
+
+from penstock import errors
+from penstock.context import Context
+from penstock.effects import Effect, Sql
+from penstock.postgres.statements import DESCRIBE_QUEUE
+from penstock.receipt_handle import Handle
+
+
+def opened(arn: str, handle: str, context: Context) -> Generator[Effect, Any, Handle]:
+    """What a handle of this queue says. Raises QueueDoesNotExist, or ReceiptHandleIsInvalid for every other text."""
+    found = context.environment.receipts.open(arn, handle)
+    if found is None:
+        yield from check_queue(arn)
+        raise invalid_handle(handle)
+    return found
+
+
+def check_queue(arn: str) -> Generator[Effect, Any, None]:
+    """Raises QueueDoesNotExist."""
+    if not (yield Sql(DESCRIBE_QUEUE, (arn, False))):
+        raise errors.QueueDoesNotExist
+
+
+def check_outcomes(arn: str, outcomes: list[str]) -> Generator[Effect, Any, list[str]]:
+    """The outcomes of handles. Raises QueueDoesNotExist when the queue is gone, and not only replaced by a new one."""
+    if "no_queue" in outcomes:
+        yield from check_queue(arn)
+    return outcomes
+
+
+def refused(outcome: str, handle: str) -> errors.AwsError | None:
+    """Why a handle that we once made does nothing any more; None when its outcome is for the caller to judge.
+
+    A handle of a deleted queue whose name was used again is none of the new queue's.
+    """
+    if outcome == "no_queue":
+        return invalid_handle(handle)
+    if outcome == "expired":
+        return errors.InvalidParameterValue(
+            f"Value {handle} for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired."
+        )
+    return None
+
+
+def invalid_handle(handle: str) -> errors.AwsError:
+    """The text that is no handle of this queue, in AWS's words; long texts are cut."""
+    return errors.ReceiptHandleIsInvalid(
+        f'The input receipt handle "{handle[:1024]}" is not a valid receipt handle.'
+    )
+
+
+def columns(handles: list[Handle]) -> tuple[list[int], ...]:
+    """Handles as the columns of the hot SQL functions."""
+    return tuple(list(column) for column in zip(*handles, strict=True))

@@ -1,0 +1,122 @@
+"""Message move tasks: StartMessageMoveTask, ListMessageMoveTasks, CancelMessageMoveTask (SQS API reference).
+
+Here tasks are only started, listed and ended; the worker `move` does the moving.
+"""
+
+from base64 import b64decode, b64encode
+from collections.abc import Generator
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from penstock import errors
+from penstock.aws.arn import parse_queue_arn
+from penstock.context import Context
+from penstock.effects import Effect, Sql
+from penstock.postgres.statements import CANCEL_MOVE_TASK, LIST_MOVE_TASKS, START_MOVE_TASK
+
+from . import validation
+from .refusals import refusal
+from .types import (
+    CancelMessageMoveTaskRequest,
+    CancelMessageMoveTaskResult,
+    ListMessageMoveTasksRequest,
+    ListMessageMoveTasksResult,
+    ListMessageMoveTasksResultEntry,
+    StartMessageMoveTaskRequest,
+    StartMessageMoveTaskResult,
+)
+
+MOST_RESULTS = 10
+LONGEST_HANDLE = 1_024  # characters; what is cut off is no handle
+
+
+class TaskHandle(msgspec.Struct, rename="camel"):
+    """What a TaskHandle says, as base64 of JSON; opaque to clients, as AWS's."""
+
+    task_id: UUID
+    source_arn: str
+
+    def __str__(self) -> str:
+        return b64encode(msgspec.json.encode(self)).decode("ascii")
+
+
+def start_message_move_task(
+    request: StartMessageMoveTaskRequest, context: Context
+) -> Generator[Effect, Any, StartMessageMoveTaskResult]:
+    """Starts the move of a dead-letter queue's messages, one task a queue at a time."""
+    validation.check_range("MaxNumberOfMessagesPerSecond", request.max_number_of_messages_per_second)
+    source = checked_arn("SourceArn", request.source_arn, context)
+    destination = request.destination_arn or None
+    if destination is not None:
+        destination = checked_arn("DestinationArn", destination, context)
+    arguments = (source, destination, request.max_number_of_messages_per_second)
+    ((task_id, error, detail),) = yield Sql(START_MOVE_TASK, arguments)
+    if error is not None:
+        raise refusal(error, detail)
+    return StartMessageMoveTaskResult(task_handle=str(TaskHandle(UUID(task_id), source)))
+
+
+def list_message_move_tasks(
+    request: ListMessageMoveTasksRequest, context: Context
+) -> Generator[Effect, Any, ListMessageMoveTasksResult]:
+    """The last tasks of a queue, newest first; one when the request names no number."""
+    limit = 1 if request.max_results is None else request.max_results
+    if not 1 <= limit <= MOST_RESULTS:
+        raise errors.InvalidParameterValue(
+            f"Value {limit} for parameter MaxResults is invalid. Reason: Must be between 1 and {MOST_RESULTS}."
+        )
+    source = checked_arn("SourceArn", request.source_arn, context)
+    (error, *_), *rows = yield Sql(LIST_MOVE_TASKS, (source, limit))
+    if error is not None:
+        raise refusal(error, "SourceArn")
+    return ListMessageMoveTasksResult(results=[entry(source, row) for row in rows])
+
+
+def cancel_message_move_task(
+    request: CancelMessageMoveTaskRequest, context: Context
+) -> Generator[Effect, Any, CancelMessageMoveTaskResult]:
+    """Ends a task that runs; what was moved stays moved."""
+    handle = read_handle(request.task_handle)
+    source = checked_arn("SourceArn", handle.source_arn, context)
+    ((moved, error, detail),) = yield Sql(CANCEL_MOVE_TASK, (str(handle.task_id), source))
+    if error is not None:
+        raise refusal(error, detail)
+    return CancelMessageMoveTaskResult(approximate_number_of_messages_moved=moved)
+
+
+def entry(source: str, row: tuple[Any, ...]) -> ListMessageMoveTasksResultEntry:
+    """A row of `queue.list_move_tasks`."""
+    _, task_id, status, destination, rate, moved, to_move, failure_reason, started_at_ms = row
+    return ListMessageMoveTasksResultEntry(
+        status=status,
+        source_arn=source,
+        approximate_number_of_messages_moved=moved,
+        started_timestamp=started_at_ms,
+        task_handle=str(TaskHandle(UUID(task_id), source)) if status == "RUNNING" else None,
+        destination_arn=destination,
+        max_number_of_messages_per_second=rate,
+        approximate_number_of_messages_to_move=to_move,
+        failure_reason=failure_reason,
+    )
+
+
+def checked_arn(parameter: str, text: str, context: Context) -> str:
+    """The ARN, if it can be one of a queue in the request's region. Raises ResourceNotFoundException."""
+    parsed = parse_queue_arn(text)
+    if parsed is None or parsed.region != context.region:
+        raise refusal("ResourceNotFoundException", parameter)
+    return str(parsed)
+
+
+def read_handle(text: str) -> TaskHandle:
+    """What a handle says. Raises InvalidParameterValue for what is no handle of ours."""
+    try:
+        return msgspec.json.decode(b64decode(text[:LONGEST_HANDLE], validate=True), type=TaskHandle)
+    except (
+        ValueError,
+        msgspec.DecodeError,
+        RecursionError,
+    ):  # not ASCII, not base64, not JSON or not this JSON
+        raise errors.InvalidParameterValue("Value for parameter TaskHandle is invalid.") from None

@@ -1,0 +1,73 @@
+"""Looking at the messages of a queue without receiving them: the endpoint `/_aws/sqs/messages` (QUEUE_PEEK).
+
+Its shape is the one that LocalStack documents ("Developer endpoints" of its page on SQS), which test suites use: a
+ReceiveMessage with all attributes, which changes nothing.
+"""
+
+from collections.abc import Generator
+from typing import Any
+
+from penstock.context import Context
+from penstock.effects import Effect, Row, Sql
+from penstock.postgres.statements import PEEK_MESSAGES
+
+from . import handles
+from .attributes import EVERYTHING
+from .receive import Delivery, shown
+from .types import Message, PeekRequest, ReceiveMessageResult
+
+MOST_MESSAGES = 1_000
+MOST_BYTES = 8 * 1_048_576
+PAGE = 100
+
+# No receipt handle: a message that is only looked at cannot be deleted.
+NOT_RECEIVED = "NOT-RECEIVED"
+
+
+def peek_messages(request: PeekRequest, context: Context) -> Generator[Effect, Any, ReceiveMessageResult]:
+    """The visible messages, then those in flight, then the delayed ones, each in the order of their arrival.
+
+    At most 1,000, and none after 8 MiB of bodies (our choice: an answer is one piece). Raises QueueDoesNotExist.
+    """
+    arn = context.queue_arn(request.queue_url)
+    states = {"visible": True, "in_flight": request.show_invisible, "delayed": request.show_delayed}
+    messages: list[Message] = []
+    for state in (state for state, wanted in states.items() if wanted):
+        for row in (yield from _rows(arn, state, MOST_MESSAGES - len(messages))):
+            message = shown(delivery(row), arn, NOT_RECEIVED, EVERYTHING, EVERYTHING)
+            _explain(message, row, state, both=request.show_invisible or request.show_delayed)
+            messages.append(message)
+    if not messages:
+        yield from handles.check_queue(arn)
+    return ReceiveMessageResult(messages=messages)
+
+
+def _rows(arn: str, state: str, most: int) -> Generator[Effect, Any, list[Row]]:
+    """Pages of `queue.peek_messages`, until there is nothing more or enough."""
+    found: list[Row] = []
+    size_bytes, page = 0, None
+    while page is None or (len(page) == PAGE and len(found) < most and size_bytes < MOST_BYTES):
+        after = found[-1][0] if found else None
+        page = yield Sql(PEEK_MESSAGES, (arn, state, after, PAGE))
+        found += page
+        size_bytes += sum(len(row[5]) for row in page)
+    return found[:most]
+
+
+def delivery(row: Row) -> Delivery:
+    """A row of `queue.peek_messages` in the form of a delivery that never was."""
+    public_id, receive_count, message_id, sent_at_ms, visible_at_ms, body, given, system, _ = row
+    return Delivery(
+        None, None, 0, 0, 0, public_id >> 8, receive_count, message_id, sent_at_ms, 0, body, given, system,
+        public_id, visible_at_ms,
+    )  # fmt: skip
+
+
+def _explain(message: Message, row: Row, state: str, *, both: bool) -> None:
+    """What a peek says besides: the state, when several were asked for. When it was first received is not known."""
+    told = message.attributes or {}
+    if row[1]:
+        del told["ApproximateFirstReceiveTimestamp"]
+    if both:
+        told["IsVisible"] = "true" if state == "visible" else "false"
+        told["IsDelayed"] = "true" if state == "delayed" else "false"

@@ -1,0 +1,130 @@
+"""AddPermission and RemovePermission: statements of a queue's access policy under a label.
+
+The policy is read, changed here and put back if nobody changed it meanwhile; else once more from the beginning.
+"""
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+import msgspec
+
+from penstock import errors
+from penstock.context import Context
+from penstock.effects import Effect, Sql
+from penstock.postgres.statements import DESCRIBE_QUEUE, REPLACE_POLICY
+
+from . import validation
+from .types import AddPermissionRequest, RemovePermissionRequest
+
+Statements = list[dict[str, Any]]
+
+# What a queue's owner may permit to others (AddPermission, API reference); `*` is all of them.
+GRANTABLE = (
+    "SendMessage",
+    "ReceiveMessage",
+    "DeleteMessage",
+    "ChangeMessageVisibility",
+    "GetQueueAttributes",
+    "GetQueueUrl",
+)
+MOST_STATEMENTS = 20
+MOST_ACTIONS = 7
+
+_attributes = msgspec.json.Decoder(dict[str, str])
+
+
+def add_permission(request: AddPermissionRequest, context: Context) -> Generator[Effect, Any, None]:
+    """Allows other accounts some actions on the queue, under a label."""
+    arn = context.queue_arn(request.queue_url)
+    validation.check_label(request.label)
+    check_grant(request)
+    statement = grant(arn, request)
+
+    def added(statements: Statements) -> Statements:
+        if any(one.get("Sid") == request.label for one in statements):
+            raise bad_label(request.label, "Already exists.")
+        if len(statements) >= MOST_STATEMENTS:
+            raise errors.OverLimit(f"{MOST_STATEMENTS} statements are the most that a policy can have.")
+        return [*statements, statement]
+
+    yield from change_policy(arn, added)
+
+
+def remove_permission(request: RemovePermissionRequest, context: Context) -> Generator[Effect, Any, None]:
+    """Removes the statement of that label."""
+
+    def removed(statements: Statements) -> Statements:
+        left = [one for one in statements if one.get("Sid") != request.label]
+        if len(left) == len(statements):
+            raise bad_label(request.label, "can't find label.")
+        return left
+
+    yield from change_policy(context.queue_arn(request.queue_url), removed)
+
+
+def change_policy(arn: str, change: Callable[[Statements], Statements]) -> Generator[Effect, Any, None]:
+    """Applies a change to the statements of the queue's policy. Raises QueueDoesNotExist, and what `change` raises."""
+    replaced = False
+    while not replaced:
+        rows = yield Sql(DESCRIBE_QUEUE, (arn, False))
+        if not rows:
+            raise errors.QueueDoesNotExist
+        old = _attributes.decode(rows[0][2]).get("Policy")
+        ((replaced, error),) = yield Sql(REPLACE_POLICY, (arn, old, changed_policy(arn, old, change)))
+        if error is not None:
+            raise errors.QueueDoesNotExist
+
+
+def changed_policy(arn: str, old: str | None, change: Callable[[Statements], Statements]) -> str | None:
+    """The text of the changed policy; None when no statement is left."""
+    empty = {"Version": "2012-10-17", "Id": f"{arn}/SQSDefaultPolicy"}
+    policy: dict[str, Any] = msgspec.json.decode(old) if old else empty
+    statements = policy.get("Statement", [])
+    policy["Statement"] = change([statements] if isinstance(statements, dict) else statements)
+    return msgspec.json.encode(policy).decode() if policy["Statement"] else None
+
+
+def grant(arn: str, request: AddPermissionRequest) -> dict[str, Any]:
+    """The statement as SQS writes it: one value stands alone, several in a list."""
+    principals = [f"arn:aws:iam::{account}:root" for account in request.aws_account_ids]
+    actions = [f"SQS:{action}" for action in request.actions]
+    return {
+        "Sid": request.label,
+        "Effect": "Allow",
+        "Principal": {"AWS": alone(principals)},
+        "Action": alone(actions),
+        "Resource": arn,
+    }
+
+
+def alone(values: list[str]) -> str | list[str]:
+    """A single value without its list."""
+    return values[0] if len(values) == 1 else values
+
+
+def check_grant(request: AddPermissionRequest) -> None:
+    """Accounts are 12 digits; actions are those that can be granted. Raises InvalidParameterValue and others."""
+    if not request.aws_account_ids:
+        raise errors.MissingParameter.named("AWSAccountIds")
+    if not request.actions:
+        raise errors.MissingParameter.named("Actions")
+    if len(request.actions) > MOST_ACTIONS:
+        raise errors.OverLimit(
+            f"{len(request.actions)} Actions were found, maximum allowed is {MOST_ACTIONS}."
+        )
+    for account in request.aws_account_ids:
+        if not (len(account) == 12 and account.isascii() and account.isdigit()):
+            raise errors.InvalidParameterValue(
+                f"Value [{account}] for parameter PrincipalId is invalid. Reason: Unable to verify."
+            )
+    for action in request.actions:
+        if action != "*" and action not in GRANTABLE:
+            raise errors.InvalidParameterValue(
+                f"Value SQS:{action} for parameter ActionName is invalid. "
+                "Reason: Only the queue owner is allowed to invoke this action."
+            )
+
+
+def bad_label(label: str, reason: str) -> errors.AwsError:
+    """The label is taken, or unknown."""
+    return errors.InvalidParameterValue(f"Value {label} for parameter Label is invalid. Reason: {reason}")

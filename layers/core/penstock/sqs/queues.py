@@ -1,0 +1,214 @@
+"""Queues themselves: create, find, list, describe, change, purge, delete."""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error as Base64Error
+from collections.abc import Generator, Mapping
+from typing import Any
+
+import msgspec
+
+from penstock import errors
+from penstock.aws.arn import QueueArn, begins_queue_name, is_account_id, is_queue_name, queue_arn
+from penstock.context import Context
+from penstock.effects import Effect, Sql
+from penstock.postgres.statements import (
+    CREATE_QUEUE,
+    DESCRIBE_QUEUE,
+    DROP_QUEUE,
+    LIST_QUEUES,
+    PURGE_MESSAGES,
+    SET_QUEUE_ATTRIBUTES,
+)
+
+from . import attributes, validation
+from .refusals import refusal
+from .types import (
+    CreateQueueRequest,
+    CreateQueueResult,
+    DeleteQueueRequest,
+    GetQueueAttributesRequest,
+    GetQueueAttributesResult,
+    GetQueueUrlRequest,
+    GetQueueUrlResult,
+    ListQueuesRequest,
+    ListQueuesResult,
+    PurgeQueueRequest,
+    SetQueueAttributesRequest,
+)
+
+LONGEST_PAGE = 1000
+LONGEST_TOKEN = 1_024  # characters; what is cut off is no token
+
+_text = msgspec.json.Decoder(dict[str, str])
+_json = msgspec.json.Encoder()
+
+
+def create_queue(request: CreateQueueRequest, context: Context) -> Generator[Effect, Any, CreateQueueResult]:
+    """Makes a queue; an existing one is fine when every supplied attribute equals its own."""
+    supplied = request.attributes or {}
+    fifo = (
+        supplied.get("FifoQueue") == "true"
+    )  # the suffix alone is a bad name of a standard queue (botocore 3058)
+    validation.check_queue_name(request.queue_name, fifo=fifo)
+    checked = attributes.check_queue_attributes(supplied, fifo, creating=True)
+    validation.check_tags(request.tags or {})
+    yield from make_queue(request.queue_name, checked, request.tags or {}, context)
+    return CreateQueueResult(queue_url=context.queue_url(request.queue_name))
+
+
+def make_queue(
+    name: str, supplied: Mapping[str, str], tags: Mapping[str, str], context: Context
+) -> Generator[Effect, Any, bool]:
+    """True when the queue was made now. Raises QueueNameExists, QueueDeletedRecently, InvalidParameterValue."""
+    settings = context.environment.settings
+    yield from check_dead_letter_queue(str(QueueArn(context.region, context.account_id, name)), supplied)
+    given = {key: value for key, value in supplied.items() if value != ""}
+    ((_, created, error, detail),) = yield Sql(
+        CREATE_QUEUE,
+        (
+            context.account_id,
+            context.region,
+            name,
+            as_json(given),
+            as_json(attributes.defaults(name.endswith(".fifo"), settings, given)),
+            as_json(tags),
+            settings.queue_shards,
+            settings.queue_recreate_interval_seconds,
+        ),
+    )
+    if error is not None:
+        raise refusal(error, detail)
+    return bool(created)
+
+
+def delete_queue(request: DeleteQueueRequest, context: Context) -> Generator[Effect, Any, None]:
+    """Deletes a queue and its messages."""
+    ((error,),) = yield Sql(DROP_QUEUE, (context.queue_arn(request.queue_url),))
+    if error is not None:
+        raise refusal(error, None)
+
+
+def get_queue_url(request: GetQueueUrlRequest, context: Context) -> Generator[Effect, Any, GetQueueUrlResult]:
+    """The URL of a queue of this account, or of the one that is named."""
+    account_id = request.queue_owner_aws_account_id or context.account_id
+    if not is_queue_name(request.queue_name):
+        validation.check_queue_name(request.queue_name, fifo=False)
+    arn = queue_arn(context.region, account_id, request.queue_name) if is_account_id(account_id) else None
+    if arn is None or not (yield Sql(DESCRIBE_QUEUE, (arn, False))):
+        raise errors.QueueDoesNotExist
+    return GetQueueUrlResult(queue_url=context.queue_url(request.queue_name, account_id))
+
+
+def list_queues(request: ListQueuesRequest, context: Context) -> Generator[Effect, Any, ListQueuesResult]:
+    """URLs of the account's queues, in pages when the request names a page size."""
+    validation.check_range("MaxResults", request.max_results)
+    limit = request.max_results or LONGEST_PAGE
+    prefix, after = request.queue_name_prefix or "", read_token(request.next_token)
+    if not begins_queue_name(prefix):
+        return ListQueuesResult()
+    rows = yield Sql(LIST_QUEUES, (context.account_id, context.region, prefix, after, limit + 1))
+    names = [row[0] for row in rows[:limit]]
+    more = len(rows) > limit and request.max_results is not None
+    return ListQueuesResult(
+        queue_urls=[context.queue_url(name) for name in names],
+        next_token=make_token(names[-1]) if more else None,
+    )
+
+
+def make_token(name: str) -> str:
+    """An opaque token: the page goes on after this name."""
+    return urlsafe_b64encode(name.encode()).decode("ascii")
+
+
+def read_token(token: str | None) -> str | None:
+    """The name in a token. Raises InvalidParameterValue for what is no token of ours."""
+    if token is None:
+        return None
+    try:
+        name = urlsafe_b64decode(token[:LONGEST_TOKEN].encode("ascii")).decode("ascii")
+    except (Base64Error, UnicodeError, ValueError):
+        name = ""
+    if not is_queue_name(name):
+        raise errors.InvalidParameterValue("Invalid or expired next token.")
+    return name
+
+
+def get_queue_attributes(
+    request: GetQueueAttributesRequest, context: Context
+) -> Generator[Effect, Any, GetQueueAttributesResult]:
+    """The attributes that were asked for; none when none were."""
+    arn = context.queue_arn(request.queue_url)
+    selection = attributes.check_attribute_names(request.attribute_names)
+    rows = yield Sql(DESCRIBE_QUEUE, (arn, selection.counts))
+    if not rows:
+        raise errors.QueueDoesNotExist
+    return GetQueueAttributesResult(attributes=selection.pick(readable_attributes(arn, rows[0])) or None)
+
+
+def readable_attributes(arn: str, row: tuple[Any, ...]) -> dict[str, str]:
+    """A row of `queue.describe_queue` as attributes. Times are seconds since 1970; counts may be missing."""
+    _, _, stored, _, created_at_ms, modified_at_ms, visible, in_flight, delayed, *_ = row
+    values = attributes.readable(_text.decode(stored))
+    values["QueueArn"] = arn
+    values["CreatedTimestamp"] = str(created_at_ms // 1000)
+    values["LastModifiedTimestamp"] = str(modified_at_ms // 1000)
+    if visible is not None:
+        values["ApproximateNumberOfMessages"] = str(visible)
+        values["ApproximateNumberOfMessagesNotVisible"] = str(in_flight)
+        values["ApproximateNumberOfMessagesDelayed"] = str(delayed)
+    return values
+
+
+def set_queue_attributes(
+    request: SetQueueAttributesRequest, context: Context
+) -> Generator[Effect, Any, None]:
+    """Changes attributes; an empty value removes a policy."""
+    arn = context.queue_arn(request.queue_url)
+    checked = attributes.check_queue_attributes(request.attributes, arn.endswith(".fifo"))
+    yield from change_attributes(arn, checked)
+
+
+def change_attributes(arn: str, values: Mapping[str, str]) -> Generator[Effect, Any, None]:
+    """Stores checked attributes; empty ones are removed. Raises QueueDoesNotExist, InvalidParameterValue."""
+    yield from check_dead_letter_queue(arn, values)
+    implied = attributes.with_implied(values)
+    changed = {name: value if value != "" else None for name, value in implied.items()}
+    ((error,),) = yield Sql(SET_QUEUE_ATTRIBUTES, (arn, as_json(changed)))
+    if error is not None:
+        raise refusal(error, None)
+
+
+def check_dead_letter_queue(arn: str, values: Mapping[str, str]) -> Generator[Effect, Any, None]:
+    """Raises InvalidParameterValue when RedrivePolicy names no queue, or one that this queue (`arn`) may not use.
+
+    A call of its own: policies are set rarely, and the other queue may change at any moment after.
+    """
+    text = values.get("RedrivePolicy", "")
+    policy = attributes.parse_redrive_policy(text, arn.endswith(".fifo"))
+    if policy is None:
+        return
+    rows = yield Sql(DESCRIBE_QUEUE, (policy.dead_letter_target_arn, False))
+    if not rows:
+        raise attributes.bad_policy("RedrivePolicy", text, "Dead letter target does not exist.")
+    allowed = attributes.parse_redrive_allow_policy(_text.decode(rows[0][2]).get("RedriveAllowPolicy", ""))
+    if not policy.is_near(arn) or not (allowed is None or allowed.permits(arn)):
+        raise attributes.bad_policy("RedrivePolicy", text, "The dead-letter queue is not for this queue.")
+
+
+def purge_queue(request: PurgeQueueRequest, context: Context) -> Generator[Effect, Any, None]:
+    """Deletes every message of a queue; once in so many seconds, as AWS and the setting say."""
+    yield from purge(context.queue_arn(request.queue_url), context)
+
+
+def purge(arn: str, context: Context) -> Generator[Effect, Any, int]:
+    """How many messages were deleted. Raises QueueDoesNotExist and PurgeQueueInProgress."""
+    interval = context.environment.settings.queue_purge_interval_seconds
+    ((purged, error, detail),) = yield Sql(PURGE_MESSAGES, (arn, interval))
+    if error is not None:
+        raise refusal(error, detail)
+    return int(purged)
+
+
+def as_json(value: Mapping[str, Any]) -> str:
+    """JSON text, which PostgreSQL casts to jsonb."""
+    return _json.encode(value).decode()

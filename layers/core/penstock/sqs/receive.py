@@ -1,0 +1,181 @@
+"""ReceiveMessage, with long polling."""
+
+from collections.abc import Generator
+from time import monotonic
+from typing import Any, NamedTuple
+
+import msgspec
+
+from penstock import errors
+from penstock.context import Context
+from penstock.effects import Effect, Pause, Sql, Take, Wait, Wake, Woken
+from penstock.postgres.statements import RECEIVE_ATTEMPT, RECEIVE_MESSAGES
+
+from . import attributes, digests, validation
+from .refusals import refusal
+from .types import Message, MessageAttributeValue, ReceiveMessageRequest, ReceiveMessageResult
+
+FULL_PAUSE_SECONDS = 1.0
+EVERYBODY = 1_000_000
+
+_attributes = msgspec.json.Decoder(dict[str, MessageAttributeValue])
+_system = msgspec.json.Decoder(dict[str, str])
+
+
+class Delivery(NamedTuple):
+    """A row of `queue.receive_messages`; the first row of an answer is its header."""
+
+    error: str | None
+    wait_seconds: int | None
+    queue_id: int
+    shard: int
+    pos: int
+    id: int
+    receive_count: int
+    message_id: str
+    sent_at_ms: int
+    first_received_at_ms: int
+    body: str
+    attributes: str | None
+    system: str | None
+    public_id: int
+    visible_at_ms: int
+
+
+def receive_message(
+    request: ReceiveMessageRequest, context: Context
+) -> Generator[Effect, Any, ReceiveMessageResult]:
+    """Up to ten messages; waits for the first one when the request or the queue says so."""
+    arn = context.queue_arn(request.queue_url)
+    validation.check_range("MaxNumberOfMessages", request.max_number_of_messages)
+    validation.check_range("VisibilityTimeout", request.visibility_timeout)
+    validation.check_range("WaitTimeSeconds", request.wait_time_seconds)
+    if request.receive_request_attempt_id is not None:
+        validation.check_group_id(request.receive_request_attempt_id, "ReceiveRequestAttemptId")
+    system = attributes.check_system_attribute_names(
+        request.attribute_names, request.message_system_attribute_names
+    )
+    user = attributes.select_message_attributes(request.message_attribute_names)
+    look = first_look(request, arn, context)
+    deliveries = yield from receive(look, arn, request.wait_time_seconds, request.receive_request_attempt_id)
+    return ReceiveMessageResult(messages=[message(row, arn, context, system, user) for row in deliveries])
+
+
+def first_look(request: ReceiveMessageRequest, arn: str, context: Context) -> Take | Sql:
+    """How the request looks for messages. With a ReceiveRequestAttemptId it shares no call with others.
+
+    On a standard queue the id is not looked at: it "applies only to FIFO queues" (API reference).
+    """
+    count = 1 if request.max_number_of_messages is None else request.max_number_of_messages
+    attempt_id = request.receive_request_attempt_id
+    if attempt_id is None or not arn.endswith(".fifo"):
+        return take(arn, count, request.visibility_timeout, context, may_wait=bool(request.wait_time_seconds))
+    limit = in_flight_limit(context)
+    return Sql(RECEIVE_ATTEMPT, (arn, attempt_id, count, request.visibility_timeout, limit))
+
+
+def take(
+    arn: str, count: int, visibility_seconds: int | None, context: Context, *, may_wait: bool = False
+) -> Take:
+    """Up to `count` messages, invisible for `visibility_seconds` (None: the queue's own), within the queue's limit."""
+    return Take(RECEIVE_MESSAGES, arn, count, visibility_seconds, in_flight_limit(context), may_wait)
+
+
+def in_flight_limit(context: Context) -> int | None:
+    """About how many messages of a queue may be in flight; None: any number."""
+    return context.environment.settings.queue_in_flight_limit or None
+
+
+def receive(
+    look: Take | Sql, arn: str, wait_seconds: int | None, attempt_id: str | None = None
+) -> Generator[Effect, Any, list[Delivery]]:
+    """Messages of a queue; with `wait_seconds` (None: the queue's own) looks again until there is one.
+
+    Raises QueueDoesNotExist, also when the queue is deleted meanwhile; InvalidParameterValue for a receive that cannot
+    be repeated. As many messages in flight as may be: raises OverLimit when a standard queue is asked without waiting,
+    else there are none (Developer Guide, "standard queue quotas" and "FIFO queue quotas").
+    Whoever was woken without being told for how many messages, and got some, wakes two others: a burst reaches
+    everybody soon, and nobody is woken for nothing when one message came. Who finds the queue gone tells all.
+    """
+    deadline = None
+    woken = Woken.NOT
+    while True:
+        header, *rows = yield look
+        full = header[0] == "OverLimit"
+        if header[0] is not None and not full:
+            yield Wake(arn, EVERYBODY)
+            raise refusal(header[0], attempt_id)
+        if rows:
+            if says_more(look, len(rows), woken):
+                yield Wake(arn, 2, Woken.FOR_MORE)
+            return [Delivery(*row) for row in rows]
+        seconds = header[1] if wait_seconds is None else wait_seconds
+        if full and seconds == 0 and not arn.endswith(".fifo"):
+            raise errors.OverLimit
+        deadline = deadline or monotonic() + seconds
+        left = deadline - monotonic()
+        if left <= 0:
+            return []
+        woken = yield (Pause(min(left, FULL_PAUSE_SECONDS)) if full else Wait(arn, left))
+        if not woken:
+            return []
+
+
+def says_more(look: Take | Sql, messages: int, woken: Woken) -> bool:
+    """Whether there may be messages for others, who have not been told.
+
+    On a FIFO queue when it got as many as it asked for, woken or not: with fewer it had all that could be received, and
+    what it left was locked for a moment, so that others passed it over.
+    """
+    if isinstance(look, Take) and look.is_fifo:
+        return messages == look.count
+    return woken == Woken.FOR_MORE
+
+
+def message(
+    row: Delivery, arn: str, context: Context, system: attributes.Selection, user: attributes.Selection
+) -> Message:
+    """A delivery as the client sees it, with the attributes that it asked for."""
+    return shown(row, arn, context.environment.receipts.seal(arn, *row[2:7]), system, user)
+
+
+def shown(
+    row: Delivery, arn: str, receipt_handle: str, system: attributes.Selection, user: attributes.Selection
+) -> Message:
+    """A delivery with this receipt handle and these of its attributes."""
+    answer = Message(
+        message_id=row.message_id,
+        receipt_handle=receipt_handle,
+        md5_of_body=digests.md5_of_text(row.body.encode()),
+        body=row.body,
+    )
+    if system is not attributes.NOTHING:
+        answer.attributes = system.pick(system_attributes(row, arn)) or None
+    if row.attributes is not None and user:
+        chosen = user.pick(_attributes.decode(row.attributes))
+        if chosen:
+            answer.message_attributes = chosen
+            answer.md5_of_message_attributes = digests.md5_of_attributes(chosen)
+    return answer
+
+
+def system_attributes(row: Delivery, arn: str) -> dict[str, str]:
+    """The message's system attributes, all of them. Times are milliseconds since 1970, as text.
+
+    SenderId is the queue's account as long as no access control tells one caller from another (our choice). In a
+    dead-letter queue ApproximateReceiveCount goes on: it counts "across all queues" (ReceiveMessage, API reference).
+    """
+    values = {
+        "SenderId": arn.split(":")[4],
+        "SentTimestamp": str(row.sent_at_ms),
+        "ApproximateReceiveCount": str(row.receive_count),
+        "ApproximateFirstReceiveTimestamp": str(row.first_received_at_ms),
+    }
+    if row.system is not None:
+        kept = _system.decode(row.system)
+        if "ApproximateReceiveCount" in kept:
+            kept["ApproximateReceiveCount"] = str(int(kept["ApproximateReceiveCount"]) + row.receive_count)
+        values.update(kept)
+    if arn.endswith(".fifo"):
+        values["SequenceNumber"] = f"{row.id:020d}"
+    return values

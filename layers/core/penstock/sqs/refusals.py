@@ -1,0 +1,67 @@
+"""From an error that a SQL function answered as data to the error that AWS answers, in AWS's words."""
+
+from collections.abc import Callable
+
+from penstock import errors
+
+from . import attributes, validation
+
+
+def _too_long(detail: str) -> errors.AwsError:
+    try:
+        validation.check_message_size(int(detail) + 1, int(detail))
+    except errors.AwsError as error:
+        return error
+    return errors.InternalFailure()
+
+
+_TEXTS: dict[str, Callable[[str], errors.AwsError]] = {
+    "MessageTooLong": _too_long,
+    "MissingParameter": errors.MissingParameter.named,
+    "DeduplicationIdRequired": lambda _: errors.InvalidParameterValue(
+        "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly"
+    ),
+    "QueueNameExists": lambda attribute: errors.QueueNameExists(
+        f"A queue already exists with the same name and a different value for attribute {attribute}"
+    ),
+    "QueueDeletedRecently": lambda seconds: errors.QueueDeletedRecently(
+        f"You must wait {seconds} seconds after deleting a queue before you can create another with the same name."
+    ),
+    "ReceiveAttemptOver": lambda attempt_id: errors.InvalidParameterValue(
+        f"Value {attempt_id} for parameter ReceiveRequestAttemptId is invalid. Reason: The receiveRequestAttemptId is "
+        "not valid anymore since the receive call is not retryable."  # amazon-sqs-java-messaging-lib, issue 213
+    ),
+    "ScopeNeeded": lambda _: attributes.scope_needed(),
+    "TooManyTags": lambda name: errors.InvalidParameterValue(f"Too many tags added for queue {name}."),
+    "ResourceNotFoundException": lambda parameter: errors.ResourceNotFoundException(
+        "Task does not exist."
+        if parameter == "TaskHandle"
+        else f"The resource that you specified for the {parameter} parameter doesn't exist."
+    ),
+    "NotADeadLetterQueue": lambda _: errors.InvalidParameterValue(
+        "Source queue must be configured as a Dead Letter Queue."
+    ),
+    "MoveToItself": lambda _: errors.InvalidParameterValue(
+        "Source queue and destination queue must not be the same."
+    ),
+    "MoveToOtherType": lambda _: errors.InvalidParameterValue(
+        "Source queue and destination queue must be of the same type."
+    ),
+    "MoveTaskRunning": lambda _: errors.InvalidParameterValue(
+        "There is already a task running. Only one active task is allowed for a source queue arn at a given time."
+    ),
+    "PurgeQueueInProgress": lambda name: errors.PurgeQueueInProgress(
+        f"Only one PurgeQueue operation on {name} is allowed every 60 seconds."
+    ),
+}
+
+
+def refusal(code: str, detail: str | None) -> errors.AwsError:
+    """The typed error for a code of the column `error` and its detail."""
+    text = _TEXTS.get(code)
+    return errors.from_sql(code) if text is None else text(detail or "")
+
+
+def entry_failure(error: errors.AwsError) -> dict[str, object]:
+    """An error as the members of a BatchResultErrorEntry besides its id."""
+    return {"sender_fault": error.sender_fault, "code": error.query_code, "message": error.message}

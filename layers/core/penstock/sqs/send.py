@@ -1,0 +1,231 @@
+"""SendMessage and SendMessageBatch.
+
+A message that cannot be accepted is refused before anything is stored; in a batch, it alone. What depends on the queue
+(its size limit, its deduplication) is decided in `queue.send_messages`, in the same call that stores.
+"""
+
+from collections.abc import Generator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from penstock import errors
+from penstock.aws.message_id import as_text, new_message_id
+from penstock.context import Context
+from penstock.effects import Effect, Rows
+from penstock.http import LONG_BODY_BYTES
+from penstock.postgres.statements import SEND_MESSAGES
+
+from . import digests, handles, validation
+from .refusals import entry_failure, refusal
+from .types import (
+    BatchResultErrorEntry,
+    MessageAttributeValue,
+    SendMessageBatchRequest,
+    SendMessageBatchRequestEntry,
+    SendMessageBatchResult,
+    SendMessageBatchResultEntry,
+    SendMessageRequest,
+    SendMessageResult,
+)
+
+_json = msgspec.json.Encoder()
+
+Entry = SendMessageRequest | SendMessageBatchRequestEntry
+
+
+class Outgoing(NamedTuple):
+    """A message that passed its checks: the columns of `queue.send_messages`, and the digests of the answer."""
+
+    message_id: bytes
+    body: bytes
+    size_bytes: int
+    attributes: bytes | None
+    system: bytes | None
+    delay_seconds: int | None
+    group_id: str | None
+    deduplication_id: str | None
+    body_md5: str
+    attributes_md5: str | None
+    system_md5: str | None
+
+
+class Stored(NamedTuple):
+    """A row of `queue.send_messages`."""
+
+    n: int
+    id: int | None
+    message_id: str | None
+    sequence_number: int | None
+    error: str | None
+    detail: str | None
+
+
+def send_message(request: SendMessageRequest, context: Context) -> Generator[Effect, Any, SendMessageResult]:
+    """Stores one message. The answer comes after the commit."""
+    arn = context.queue_arn(request.queue_url)
+    validation.check_message_size(least_bytes(request))  # before work is done for megabytes in vain
+    message = outgoing(request, arn.endswith(".fifo"), context.trace_header)
+    validation.check_message_size(message.size_bytes)
+    (stored,) = yield from store(arn, [message])
+    if stored.error is not None:
+        raise refusal(stored.error, stored.detail)
+    return SendMessageResult(
+        md5_of_message_body=message.body_md5,
+        md5_of_message_attributes=message.attributes_md5,
+        md5_of_message_system_attributes=message.system_md5,
+        message_id=stored.message_id or as_text(message.message_id),
+        sequence_number=sequence_number(stored),
+    )
+
+
+def send_message_batch(
+    request: SendMessageBatchRequest, context: Context
+) -> Generator[Effect, Any, SendMessageBatchResult]:
+    """Stores up to ten messages in one transaction; those that cannot be accepted fail one by one."""
+    validation.check_batch(request.entries, "SendMessageBatchRequestEntry")
+    arn = context.queue_arn(request.queue_url)
+    validation.check_batch_size(sum(map(least_bytes, request.entries)))  # likewise
+    fifo, trace = arn.endswith(".fifo"), context.trace_header
+    checked = [(entry, checked_entry(entry, fifo, trace)) for entry in request.entries]
+    validation.check_batch_size(
+        sum(message.size_bytes for _, message in checked if isinstance(message, Outgoing))
+    )
+    result = SendMessageBatchResult()
+    accepted = [(e, m) for e, m in checked if isinstance(m, Outgoing)]
+    if not accepted:
+        yield from handles.check_queue(arn)
+    stored = (yield from store(arn, [message for _, message in accepted])) if accepted else []
+    for (entry, message), row in zip(accepted, stored, strict=True):
+        if row.error == "QueueDoesNotExist":
+            raise errors.QueueDoesNotExist
+        report(result, entry.id, message, row)
+    for entry, refused in checked:
+        if isinstance(refused, errors.AwsError):
+            result.failed.append(BatchResultErrorEntry(id=entry.id, **entry_failure(refused)))  # type: ignore[arg-type]
+    return result
+
+
+def store(
+    arn: str, messages: Sequence[Outgoing], async_commit: bool = False
+) -> Generator[Effect, Any, list[Stored]]:
+    """Appends the messages to one queue in their order; a row each. Raises nothing: errors are in the rows."""
+    columns = map(list, zip(*[message[:8] for message in messages], strict=True))
+    rows = yield Rows(
+        SEND_MESSAGES,
+        ([arn] * len(messages), *columns),
+        (async_commit,),
+        lane=arn if arn.endswith(".fifo") else "",
+        queue_arn=arn,
+    )
+    stored = sorted(Stored(*row) for row in rows) if len(rows) > 1 else [Stored(*row) for row in rows]
+    return stored
+
+
+def least_bytes(entry: Entry) -> int:
+    """What a message has at least, without looking at its characters."""
+    size = len(entry.message_body)
+    for value in (entry.message_attributes or {}).values():
+        size += len(value.string_value or "") + len(value.binary_value or "") * 3 // 4
+    return size - 2 * validation.MAXIMUM_ATTRIBUTES  # base64 may stand for two bytes less
+
+
+def checked_entry(entry: Entry, fifo: bool, trace_header: str | None) -> Outgoing | errors.AwsError:
+    """The message, or why it cannot be accepted."""
+    try:
+        return outgoing(entry, fifo, trace_header)
+    except errors.AwsError as error:
+        return error
+
+
+def outgoing(entry: Entry, fifo: bool, trace_header: str | None = None) -> Outgoing:
+    """A message of a request, checked and measured. Raises the typed errors of `characters`.
+
+    Its size is not checked here: in a batch, one that is too long makes the whole batch too long.
+    `trace_header`: the AWSTraceHeader of a message that has none of its own.
+    """
+    body = validation.check_message_body(entry.message_body)
+    size = len(body)
+    if size > LONG_BODY_BYTES:
+        entry.message_body = ""  # of a megabyte that waits for others one is enough
+    attributes = attributes_md5 = system = system_md5 = None
+    if entry.message_attributes:
+        validation.check_message_attributes(entry.message_attributes)
+        attributes_md5 = digests.md5_of_attributes(entry.message_attributes)
+        attributes = _json.encode(entry.message_attributes)
+        size += digests.size_of_attributes(entry.message_attributes)
+    if entry.message_system_attributes:
+        validation.check_system_attributes(entry.message_system_attributes)
+        system_md5 = digests.md5_of_attributes(entry.message_system_attributes)
+    if entry.message_system_attributes or trace_header or (entry.message_group_id and not fifo):
+        system = system_attributes(entry, trace_header)
+    if entry.message_group_id is not None or entry.message_deduplication_id is not None or fifo:
+        check_ids(entry, fifo)
+    validation.check_range("DelaySeconds", entry.delay_seconds)
+    return Outgoing(
+        new_message_id(), body, size, attributes, system, entry.delay_seconds, entry.message_group_id,
+        entry.message_deduplication_id, digests.md5_of_text(body), attributes_md5, system_md5,
+    )  # fmt: skip
+
+
+def system_attributes(entry: Entry, trace_header: str | None) -> bytes:
+    """What is kept beside the message: the trace header, and the tenant of a standard queue's message.
+
+    A message's own trace header "overrides the HTTP trace header" ("Amazon SQS and AWS X-Ray", X-Ray Developer Guide).
+    """
+    values: dict[str, str | None] = {} if trace_header is None else {"AWSTraceHeader": trace_header}
+    for name, value in (entry.message_system_attributes or {}).items():
+        values[name] = value.string_value
+    if entry.message_group_id:
+        values["MessageGroupId"] = entry.message_group_id
+    return _json.encode(values)
+
+
+def check_ids(entry: Entry, fifo: bool) -> None:
+    """Group and deduplication id: well formed, and right for the type of queue (SendMessage, API reference)."""
+    if fifo and entry.message_group_id is None:
+        raise errors.MissingParameter.named("MessageGroupId")
+    if entry.message_group_id is not None:
+        validation.check_group_id(entry.message_group_id)
+    if entry.message_deduplication_id is not None:
+        validation.check_deduplication_id(entry.message_deduplication_id)
+        if not fifo:
+            raise not_for_this_queue("MessageDeduplicationId", entry.message_deduplication_id)
+    if fifo and entry.delay_seconds:
+        raise not_for_this_queue("DelaySeconds", str(entry.delay_seconds))
+
+
+def not_for_this_queue(parameter: str, value: str) -> errors.AwsError:
+    """The parameter exists, but not for this type of queue."""
+    return errors.InvalidParameterValue(
+        f"Value {value} for parameter {parameter} is invalid. "
+        "Reason: The request include parameter that is not valid for this queue type."
+    )
+
+
+def sequence_number(stored: Stored) -> str | None:
+    """20 digits, rising within a message group."""
+    return None if stored.sequence_number is None else f"{stored.sequence_number:020d}"
+
+
+def report(result: SendMessageBatchResult, entry_id: str, message: Outgoing, row: Stored) -> None:
+    """Puts what became of an entry into the batch's result."""
+    if row.error is not None:
+        failure = entry_failure(refusal(row.error, row.detail))
+        result.failed.append(BatchResultErrorEntry(id=entry_id, **failure))  # type: ignore[arg-type]
+        return
+    result.successful.append(
+        SendMessageBatchResultEntry(
+            id=entry_id,
+            message_id=row.message_id or as_text(message.message_id),
+            md5_of_message_body=message.body_md5,
+            md5_of_message_attributes=message.attributes_md5,
+            md5_of_message_system_attributes=message.system_md5,
+            sequence_number=sequence_number(row),
+        )
+    )
+
+
+def attribute(data_type: str, text: str) -> MessageAttributeValue:
+    """A text attribute, as the native API makes them from headers."""
+    return MessageAttributeValue(data_type=data_type, string_value=text)

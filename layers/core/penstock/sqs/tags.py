@@ -1,0 +1,48 @@
+"""Tags of queues: TagQueue, UntagQueue, ListQueueTags."""
+
+from collections.abc import Generator
+from typing import Any
+
+import msgspec
+
+from penstock import errors
+from penstock.context import Context
+from penstock.effects import Effect, Sql
+from penstock.postgres.statements import DESCRIBE_QUEUE, TAG_QUEUE, UNTAG_QUEUE
+
+from . import validation
+from .queues import as_json
+from .refusals import refusal
+from .types import ListQueueTagsRequest, ListQueueTagsResult, TagQueueRequest, UntagQueueRequest
+
+_text = msgspec.json.Decoder(dict[str, str])
+
+
+def tag_queue(request: TagQueueRequest, context: Context) -> Generator[Effect, Any, None]:
+    """Adds tags; one that exists gets the new value."""
+    arn = context.queue_arn(request.queue_url)
+    validation.check_tags(request.tags)
+    ((error, detail),) = yield Sql(TAG_QUEUE, (arn, as_json(request.tags), validation.MAXIMUM_TAGS))
+    if error is not None:
+        raise refusal(error, detail)
+
+
+def untag_queue(request: UntagQueueRequest, context: Context) -> Generator[Effect, Any, None]:
+    """Removes tags; one that is not there is no error."""
+    arn = context.queue_arn(request.queue_url)
+    if not request.tag_keys:  # what is required cannot be absent in the Query protocol, only empty
+        raise errors.MissingParameter.named("TagKeys")
+    validation.check_tags(dict.fromkeys(request.tag_keys, ""))
+    ((error,),) = yield Sql(UNTAG_QUEUE, (arn, request.tag_keys))
+    if error is not None:
+        raise refusal(error, None)
+
+
+def list_queue_tags(
+    request: ListQueueTagsRequest, context: Context
+) -> Generator[Effect, Any, ListQueueTagsResult]:
+    """All tags of a queue."""
+    rows = yield Sql(DESCRIBE_QUEUE, (context.queue_arn(request.queue_url), False))
+    if not rows:
+        raise errors.QueueDoesNotExist
+    return ListQueueTagsResult(tags=_text.decode(rows[0][3]) or None)

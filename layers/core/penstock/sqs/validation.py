@@ -1,0 +1,308 @@
+"""What the texts of a message request may consist of: bodies, attributes, ids, names, ranges, batches.
+
+Every function returns quietly or raises the AwsError that SQS answers, in its words where these are published (SQS
+API reference and Developer Guide, "Message quotas"); some texts are recorded answers quoted in public issue threads.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from penstock import errors
+from penstock.aws.arn import is_queue_name
+
+from .types import MessageAttributeValue
+
+MAXIMUM_MESSAGE_BYTES = 1_048_576
+MAXIMUM_ATTRIBUTES = 10
+MAXIMUM_ENTRIES = 10
+MAXIMUM_TAGS = 50
+MAXIMUM_TRACE_HEADER = (
+    8_192  # our choice: it does not count for the size of the message, and X-Ray's have 100
+)
+
+_CONTROLS = bytes(set(range(32)) - {9, 10, 13})
+_NONCHARACTERS = ("\ufffe".encode(), "\uffff".encode())
+_REFUSED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]").search
+_ALLOWED = "#x9 | #xA | #xD | [#x20-#xD7FF] | [#xE000-#xFFFD] | [#x10000-#x10FFFF]"
+_ENTRY_ID = re.compile(r"[A-Za-z0-9_-]{1,80}").fullmatch
+_GROUP_ID = re.compile(r"[!-~]{1,128}").fullmatch
+_ATTRIBUTE_NAME = re.compile(r"(?!\.)(?!.*\.\.)[A-Za-z0-9_.-]{1,256}(?<!\.)").fullmatch
+_ATTRIBUTE_TYPE = re.compile(r"(String|Number|Binary)(\..*)?", re.DOTALL).fullmatch
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}").fullmatch
+_NUMBER = re.compile(r"[+-]?(?=[0-9.])([0-9]*)(?:\.([0-9]*))?(?:[eE][+-]?[0-9]{1,3})?").fullmatch
+
+
+# --- bodies ----------------------------------------------------------------------------------------------------------
+def check_message_body(body: str) -> bytes:
+    """The body in UTF-8, for its size and digest. Refuses an empty one and characters outside XML 1.0's set."""
+    if not body:
+        raise errors.MissingParameter.named("MessageBody")
+    data = encoded(body)
+    if data is None:
+        raise _refused_character(body, "message body")
+    return data
+
+
+def encoded(text: str) -> bytes | None:
+    """UTF-8, or None when a character is outside `#x9 #xA #xD #x20-#xD7FF #xE000-#xFFFD #x10000-#x10FFFF`.
+
+    Control characters are looked for in the bytes, 1 µs a KB, five times faster than by a regular expression.
+    """
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        return None
+    if len(data.translate(None, _CONTROLS)) != len(data):
+        return None
+    return data if text.isascii() or not any(bad in data for bad in _NONCHARACTERS) else None
+
+
+def _refused_character(text: str, where: str) -> errors.AwsError:
+    found = _REFUSED(text)
+    code = f"{ord(found[0]):X}" if found else "0"
+    return errors.InvalidMessageContents(
+        f"Invalid binary character '#x{code}' was found in the {where}, "
+        f"the set of allowed characters is {_ALLOWED}."
+    )
+
+
+def check_message_size(size_bytes: int, maximum_bytes: int = MAXIMUM_MESSAGE_BYTES) -> None:
+    """Body and attributes together, against the queue's MaximumMessageSize."""
+    if size_bytes > maximum_bytes:
+        raise errors.InvalidParameterValue(
+            f"One or more parameters are invalid. Reason: Message must be shorter than {maximum_bytes} bytes."
+        )
+
+
+# --- attributes of messages ------------------------------------------------------------------------------------------
+def check_message_attributes(attributes: Mapping[str, MessageAttributeValue]) -> None:
+    """At most 10; well-formed names; String, Number or Binary with an optional custom suffix; values not empty."""
+    check_number_of_attributes(len(attributes))
+    for name, value in attributes.items():
+        _check_attribute_name(name)
+        _check_attribute_type(name, value.data_type)
+        _check_attribute_value(name, value)
+
+
+def check_number_of_attributes(number: int) -> None:
+    """At most 10."""
+    if number > MAXIMUM_ATTRIBUTES:
+        raise errors.InvalidParameterValue(
+            f"Number of message attributes [{number}] exceeds the allowed maximum [{MAXIMUM_ATTRIBUTES}]."
+        )
+
+
+def check_system_attributes(attributes: Mapping[str, MessageAttributeValue]) -> None:
+    """The only one that a sender may give is AWSTraceHeader, a String."""
+    for name, value in attributes.items():
+        if name != "AWSTraceHeader":
+            raise errors.InvalidParameterValue(f"Message system attribute name '{name}' is invalid.")
+        if value.data_type != "String":
+            raise errors.InvalidParameterValue(
+                f"The type of message system attribute '{name}' is invalid. "
+                "You must use only the following supported type: String."
+            )
+        if len(value.string_value or "") > MAXIMUM_TRACE_HEADER:
+            raise errors.InvalidParameterValue(f"The value of message system attribute '{name}' is too long.")
+        _check_attribute_value(name, value)
+
+
+def _check_attribute_name(name: str) -> None:
+    if not name:
+        raise errors.InvalidParameterValue("The request must contain non-empty message attribute name.")
+    if len(name) > 256 or _ATTRIBUTE_NAME(name) is None or name.lower().startswith(("aws.", "amazon.")):
+        raise errors.InvalidParameterValue(
+            f"Message (user) attribute name '{name}' is invalid. It can contain 1 to 256 alphanumeric characters, "
+            "underscores, hyphens and periods, must not start with AWS. or Amazon., must not start or end with a "
+            "period and must not have periods in succession."
+        )
+
+
+def _check_attribute_type(name: str, data_type: str) -> None:
+    if not data_type:
+        raise errors.InvalidParameterValue(
+            f"The message attribute '{name}' must contain non-empty message attribute type."
+        )
+    if len(data_type) > 256 or _ATTRIBUTE_TYPE(data_type) is None or encoded(data_type) is None:
+        raise errors.InvalidParameterValue(
+            f"The type of message (user) attribute '{name}' is invalid. "
+            "You must use only the following supported type prefixes: Binary, Number, String."
+        )
+    if len(data_type) == len("String."):
+        raise errors.InvalidParameterValue(
+            f"The type of message (user) attribute '{name}' is invalid. The custom type must not be empty."
+        )
+
+
+def _check_attribute_value(name: str, value: MessageAttributeValue) -> None:
+    if value.string_list_values or value.binary_list_values:
+        raise errors.UnsupportedOperation(
+            "Message attribute list values in SendMessage operation are not supported."
+        )
+    if value.data_type.startswith("Binary"):
+        _check_binary(name, value)
+    else:
+        _check_text(name, value)
+
+
+def _check_text(name: str, value: MessageAttributeValue) -> None:
+    text = value.string_value
+    if not text or value.binary_value:
+        raise _empty_value(name, value.data_type)
+    if encoded(text) is None:
+        raise _refused_character(text, f"value of message attribute '{name}'")
+    if value.data_type.startswith("Number") and not _is_number(text):
+        raise errors.InvalidParameterValue(
+            f"Can't cast the value of message (user) attribute '{name}' to a number."
+        )
+
+
+def _check_binary(name: str, value: MessageAttributeValue) -> None:
+    if not value.binary_value or value.string_value is not None:
+        raise _empty_value(name, value.data_type)
+    if not _is_base64(value.binary_value):
+        raise errors.InvalidParameterValue(f"The value of message (user) attribute '{name}' is not base64.")
+
+
+def _is_base64(text: str) -> bool:
+    """Complete and padded exactly: SDKs that receive the text decode it strictly, and Python lets `AAAA=` pass.
+
+    By a regular expression, four times faster than the strict decoder, which a request of 6 MiB would notice.
+    """
+    return len(text) % 4 == 0 and _BASE64(text) is not None
+
+
+def _empty_value(name: str, data_type: str) -> errors.AwsError:
+    return errors.InvalidParameterValue(
+        f"Message (user) attribute '{name}' must contain a non-empty value of type '{data_type}'."
+    )
+
+
+def _is_number(text: str) -> bool:
+    """Up to 38 significant digits, between -10^128 and 10^126 (Developer Guide, "Message attribute data types")."""
+    match = _NUMBER(text)
+    if match is None:
+        return False
+    digits = (match[1] + (match[2] or "")).lstrip("0")
+    return (match[1] + (match[2] or "")) != "" and len(digits) <= 38 and -1e128 <= float(text) <= 1e126
+
+
+# --- ids, names and ranges -------------------------------------------------------------------------------------------
+def is_group_id(value: str) -> bool:
+    """1-128 letters, digits and ASCII punctuation."""
+    return _GROUP_ID(value) is not None
+
+
+def check_group_id(value: str, parameter: str = "MessageGroupId") -> None:
+    """1-128 letters, digits and ASCII punctuation: group and deduplication ids, ReceiveRequestAttemptId."""
+    if not is_group_id(value):
+        raise errors.InvalidParameterValue(
+            f"Value {value} for parameter {parameter} is invalid. Reason: {parameter} can only include "
+            "alphanumeric and punctuation characters. 1 to 128 in length."
+        )
+
+
+def check_deduplication_id(value: str) -> None:
+    """As `check_group_id`, for MessageDeduplicationId."""
+    check_group_id(value, "MessageDeduplicationId")
+
+
+def check_queue_name(name: str, *, fifo: bool) -> None:
+    """1-80 of `[A-Za-z0-9_-]`; only a FIFO queue's name ends in `.fifo`, and it must."""
+    if is_queue_name(name) and name.endswith(".fifo") == fifo:
+        return
+    if fifo:
+        raise errors.InvalidParameterValue(
+            "The name of a FIFO queue can only include alphanumeric characters, hyphens, or underscores, "
+            "must end with .fifo suffix and be 1 to 80 in length."
+        )
+    raise errors.InvalidParameterValue(
+        "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length"
+    )
+
+
+def check_tags(tags: Mapping[str, str]) -> None:
+    """At most 50 tags of a queue, keys of 1-128 and values of at most 256 characters (Developer Guide, "Tags")."""
+    if len(tags) > MAXIMUM_TAGS:
+        raise errors.InvalidParameterValue(f"Too many tags added for queue: {len(tags)} of {MAXIMUM_TAGS}.")
+    for key, value in tags.items():
+        if not 1 <= len(key) <= 128 or encoded(key) is None:
+            raise errors.InvalidParameterValue("Tag keys must be between 1 and 128 characters in length.")
+        if len(value) > 256 or encoded(value) is None:
+            raise errors.InvalidParameterValue("Tag values must be between 0 and 256 characters in length.")
+
+
+def check_label(value: str) -> None:
+    """1-80 of `[A-Za-z0-9_-]`: the label of a permission."""
+    if _ENTRY_ID(value) is None:
+        raise errors.InvalidParameterValue(
+            f"Value {value} for parameter Label is invalid. Reason: "
+            "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length."
+        )
+
+
+_RANGES = {
+    "DelaySeconds": (0, 900, "DelaySeconds must be >= 0 and <= 900."),
+    "VisibilityTimeout": (0, 43_200, "VisibilityTimeout must be an integer between 0 and 43200."),
+    "MaxNumberOfMessages": (1, 10, "Must be between 1 and 10, if provided."),
+    "WaitTimeSeconds": (0, 20, "Must be >= 0 and <= 20, if provided."),
+    "MaxResults": (1, 1_000, "Must be between 1 and 1000, if provided."),
+    "MaxNumberOfMessagesPerSecond": (1, 500, "Must be between 1 and 500, if provided."),
+}
+
+
+def check_range(parameter: str, value: int | None) -> None:
+    """A number of a request against the limits of its parameter (seconds or counts); None is absent and fine."""
+    low, high, reason = _RANGES[parameter]
+    if value is not None and not low <= value <= high:
+        raise errors.InvalidParameterValue(
+            f"Value {value} for parameter {parameter} is invalid. Reason: {reason}"
+        )
+
+
+# --- batches ---------------------------------------------------------------------------------------------------------
+class Entry(Protocol):
+    """Anything with the Id of a batch entry."""
+
+    id: str
+
+
+def check_batch(entries: Sequence[Entry], kind: str = "entry") -> None:
+    """1-10 entries with well-formed, distinct ids; these errors refuse the whole batch, in AWS's order.
+
+    `kind` is the name of the entries' type, which SQS puts into its text: `SendMessageBatchRequestEntry`.
+    """
+    if not entries:
+        raise errors.EmptyBatchRequest(f"There should be at least one {kind} in the request.")
+    if len(entries) > MAXIMUM_ENTRIES:
+        raise errors.TooManyEntriesInBatchRequest(
+            f"Maximum number of entries per request are {MAXIMUM_ENTRIES}. You have sent {len(entries)}."
+        )
+    _check_entry_ids([entry.id for entry in entries])
+
+
+def is_entry_id(text: str) -> bool:
+    """1-80 of `[A-Za-z0-9_-]`."""
+    return _ENTRY_ID(text) is not None
+
+
+def _check_entry_ids(ids: Sequence[str]) -> None:
+    if len(set(ids)) == len(ids) and all(map(_ENTRY_ID, ids)):
+        return
+    seen: set[str] = set()
+    for entry_id in ids:
+        if not is_entry_id(entry_id):
+            raise errors.InvalidBatchEntryId
+        if entry_id in seen:
+            raise errors.BatchEntryIdsNotDistinct(f"Id {entry_id} repeated.")
+        seen.add(entry_id)
+
+
+def check_batch_size(size_bytes: int) -> None:
+    """Bodies and attributes of a SendMessageBatch together."""
+    if size_bytes > MAXIMUM_MESSAGE_BYTES:
+        raise errors.BatchRequestTooLong(
+            f"Batch requests cannot be longer than {MAXIMUM_MESSAGE_BYTES} bytes. "
+            f"You have sent {size_bytes} bytes."
+        )

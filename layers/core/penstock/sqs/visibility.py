@@ -1,0 +1,101 @@
+"""ChangeMessageVisibility and ChangeMessageVisibilityBatch."""
+
+from collections.abc import Generator
+from typing import Any
+
+from penstock import errors
+from penstock.context import Context
+from penstock.effects import Effect, Rows, Wake
+from penstock.postgres.statements import CHANGE_VISIBILITIES
+from penstock.receipt_handle import Handle
+
+from . import handles, validation
+from .refusals import entry_failure
+from .types import (
+    BatchResultErrorEntry,
+    ChangeMessageVisibilityBatchRequest,
+    ChangeMessageVisibilityBatchRequestEntry,
+    ChangeMessageVisibilityBatchResult,
+    ChangeMessageVisibilityBatchResultEntry,
+    ChangeMessageVisibilityRequest,
+)
+
+ENTRY = "ChangeMessageVisibilityBatchRequestEntry"
+
+
+def change_message_visibility(
+    request: ChangeMessageVisibilityRequest, context: Context
+) -> Generator[Effect, Any, None]:
+    """The message stays invisible for so many seconds from now; 0 makes it visible at once."""
+    validation.check_range("VisibilityTimeout", request.visibility_timeout)
+    arn = context.queue_arn(request.queue_url)
+    handle = yield from handles.opened(arn, request.receipt_handle, context)
+    (outcome,) = yield from change(arn, [handle], [request.visibility_timeout])
+    if outcome != "changed":
+        raise unchanged(outcome, request.receipt_handle, request.visibility_timeout)
+
+
+def change_message_visibility_batch(
+    request: ChangeMessageVisibilityBatchRequest, context: Context
+) -> Generator[Effect, Any, ChangeMessageVisibilityBatchResult]:
+    """The same for up to ten messages; entries fail one by one."""
+    validation.check_batch(request.entries, ENTRY)
+    arn = context.queue_arn(request.queue_url)
+    result = ChangeMessageVisibilityBatchResult()
+    good: list[tuple[ChangeMessageVisibilityBatchRequestEntry, Handle]] = []
+    for number, entry in enumerate(request.entries, 1):
+        try:
+            good.append((entry, checked(entry, number, arn, context)))
+        except errors.AwsError as error:
+            fail(result, entry.id, error)
+    if not good:
+        yield from handles.check_queue(arn)
+        return result
+    seconds = [entry.visibility_timeout or 0 for entry, _ in good]
+    outcomes = yield from change(arn, [handle for _, handle in good], seconds)
+    for (entry, _), outcome in zip(good, outcomes, strict=True):
+        if outcome == "changed":
+            result.successful.append(ChangeMessageVisibilityBatchResultEntry(id=entry.id))
+        else:
+            fail(result, entry.id, unchanged(outcome, entry.receipt_handle, entry.visibility_timeout or 0))
+    return result
+
+
+def checked(
+    entry: ChangeMessageVisibilityBatchRequestEntry, number: int, arn: str, context: Context
+) -> Handle:
+    """The entry's handle. Raises MissingParameter, InvalidParameterValue or ReceiptHandleIsInvalid."""
+    if entry.visibility_timeout is None:
+        raise errors.MissingParameter.named(f"{ENTRY}.{number}.VisibilityTimeout")
+    validation.check_range("VisibilityTimeout", entry.visibility_timeout)
+    handle = context.environment.receipts.open(arn, entry.receipt_handle)
+    if handle is None:
+        raise handles.invalid_handle(entry.receipt_handle)
+    return handle
+
+
+def change(arn: str, given: list[Handle], seconds: list[int]) -> Generator[Effect, Any, list[str]]:
+    """The outcome of each handle: changed, gone, expired, too_long or no_queue. Raises QueueDoesNotExist."""
+    lane = arn if arn.endswith(".fifo") else ""
+    rows = sorted((yield Rows(CHANGE_VISIBILITIES, (*handles.columns(given), seconds), lane=lane)))
+    if 0 in seconds:
+        yield Wake(arn, seconds.count(0))
+    return (yield from handles.check_outcomes(arn, [outcome for _, outcome, _ in rows]))
+
+
+def unchanged(outcome: str, handle: str, seconds: int) -> errors.AwsError:
+    """Why a visibility timeout could not be changed, in AWS's words."""
+    if outcome == "too_long":
+        return errors.InvalidParameterValue(
+            f"Value {seconds} for parameter VisibilityTimeout is invalid. Reason: Total VisibilityTimeout for the "
+            "message is beyond the limit [43200 seconds]."
+        )
+    return handles.refused(outcome, handle) or errors.InvalidParameterValue(
+        f"Value {handle} for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available "
+        "for visibility timeout change."
+    )
+
+
+def fail(result: ChangeMessageVisibilityBatchResult, entry_id: str, error: errors.AwsError) -> None:
+    """Puts an entry's error into the batch's result."""
+    result.failed.append(BatchResultErrorEntry(id=entry_id, **entry_failure(error)))  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""Calls of concurrent requests are merged into one."""

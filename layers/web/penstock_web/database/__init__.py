@@ -1,0 +1,1 @@
+"""Connections of the container to PostgreSQL."""

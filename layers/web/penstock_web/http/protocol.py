@@ -1,0 +1,166 @@
+"""uvicorn's HTTP/1.1 protocol, with one system call an answer instead of two, and a short way out for whole answers.
+
+uvicorn writes an answer's head and body apart, and each write is a `send` to the kernel. Here what is written in one
+turn of the event loop goes out together. Measured with SendMessage over 64 connections, in pairs: 5 to 13 % less CPU of
+the service.
+"""
+
+import asyncio
+from typing import Any, cast
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+
+from penstock.http import HttpResponse
+from penstock_web.batching.write_backpressure import Unread
+
+LARGE_BYTES = (
+    65_536  # beyond this joining costs more than a system call, and flow control should see it at once
+)
+
+
+# Request line and headers. uvicorn has no limit of its own, and keeps what it has read. As many as AWS's load balancers
+# pass on ("Quotas for your Application Load Balancers"); exact to what one read from the socket gives.
+LONGEST_HEAD_BYTES = 65_536
+HEAD_TOO_LONG = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+)
+
+
+class Corked:
+    """A transport that keeps what is written until the end of the loop's turn. Everything else it leaves alone."""
+
+    __slots__ = ("_loop", "_parts", "_transport")
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._parts: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        """Queues the bytes; large ones go at once, after those before them."""
+        if not self._parts:
+            self._loop.call_soon(self.flush)
+        self._parts.append(data)
+        if len(data) > LARGE_BYTES:
+            self.flush()
+
+    def write_now(self, data: bytes) -> None:
+        """Hands over what is kept, and these bytes, which are all that will be written in this turn."""
+        if self._parts:
+            self._parts.append(data)
+            self.flush()
+        else:
+            self._transport.write(data)
+
+    def flush(self) -> None:
+        """Hands over what is kept."""
+        if self._parts:
+            parts, self._parts = self._parts, []
+            self._transport.write(b"".join(parts))
+
+    def close(self) -> None:
+        """Closes, once everything has been sent."""
+        self.flush()
+        self._transport.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+class OneWriteProtocol(HttpToolsProtocol):
+    """HttpToolsProtocol on a corked transport, with a limit for the head of a request (RFC 6585: 431).
+
+    uvicorn makes a timer at the end of each request and cancels it with the next. Here a connection has one timer,
+    which looks from time to time how long it has been idle.
+    """
+
+    head_bytes = 0
+    in_head = False
+    idle_since: float | None = None  # by the loop's clock; None: a request is being read or answered
+    idle_timer: asyncio.TimerHandle | None = None
+
+    def __init__(self, *given: Any, unread: Unread | None = None, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self._unread = unread or Unread()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self.corked = Corked(transport, self.loop)
+        super().connection_made(cast("asyncio.Transport", self.corked))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self.idle_timer is not None:
+            self.idle_timer.cancel()
+        self._unread.remove(self.corked)
+        super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        self._unread.add(self.corked)
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        self._unread.remove(self.corked)
+        super().resume_writing()
+
+    def data_received(self, data: bytes) -> None:
+        self.idle_since = None
+        super().data_received(data)
+        if not self.in_head:
+            self.head_bytes = 0
+            return
+        self.head_bytes += len(data)
+        if self.head_bytes > LONGEST_HEAD_BYTES and not self.transport.is_closing():
+            self.transport.write(HEAD_TOO_LONG)
+            self.transport.close()
+
+    def on_message_begin(self) -> None:
+        self.in_head = True
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self.in_head = False
+        super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        if self.pipeline or self.flow.read_paused:
+            super().on_response_complete()
+            self._unset_keepalive_if_required()
+        else:
+            self.server_state.total_requests += 1
+        if not self.pipeline:
+            self.idle_since = self.loop.time()
+        if self.idle_timer is None:
+            self.idle_timer = self.loop.call_later(self.timeout_keep_alive, self._look)
+
+    def _look(self) -> None:
+        """Closes a connection that has been idle for long, else looks again when it may have been."""
+        if self.transport.is_closing():
+            return
+        seconds = 0.0 if self.idle_since is None else self.loop.time() - self.idle_since
+        if seconds >= self.timeout_keep_alive:
+            self.timeout_keep_alive_handler()
+        else:
+            self.idle_timer = self.loop.call_later(self.timeout_keep_alive - seconds, self._look)
+
+
+def write_at_once(send: object, response: HttpResponse) -> bool:
+    """Writes a whole answer in one step, past the two ASGI messages and the checks of headers that we made ourselves.
+
+    False, and nothing is written, when `send` is not uvicorn's, its client is slow, or the answer closes the
+    connection: then the ordinary way is right.
+    """
+    cycle = getattr(send, "__self__", None)
+    if type(cycle) is not RequestResponseCycle or cycle.response_started or cycle.disconnected:
+        return False
+    if cycle.flow.write_paused or not cycle.keep_alive:
+        return False
+    parts = [STATUS_LINE[response.status]]
+    for name, value in (*cycle.default_headers, *response.headers):
+        if name == b"connection":
+            return False
+        parts += (name, b": ", value, b"\r\n")
+    parts += (b"content-length: %d\r\n\r\n" % len(response.body), response.body)
+    cycle.response_started = cycle.response_complete = True
+    cycle.transport.write(b"".join(parts))
+    cycle.message_event.set()
+    cycle.on_response()
+    return True

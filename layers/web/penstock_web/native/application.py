@@ -1,0 +1,89 @@
+"""The native REST API as an application: a part of the container's, and all of the function `rest`.
+
+    handler = rest_handler()                            # functions/rest.py
+
+On Lambda, Mangum makes an ASGI request of the event, and an operation runs to its end on the one connection: an
+execution environment answers one request at a time, so nobody waits meanwhile.
+"""
+
+import asyncio
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
+from typing import Any
+
+from fastapi import FastAPI
+from mangum import Mangum
+
+from penstock import __version__
+from penstock.effects import Operation
+from penstock.environment import Environment
+from penstock.errors import AwsError
+from penstock.lambda_runtime.environment import ExecutionEnvironment
+
+from .api import Drive, add_native_api
+from .certificates import certificates_router
+from .errors import error_response
+
+
+class RestApplication(FastAPI):
+    """Routes below /v1 and the certificates; its document of OpenAPI. `drive` runs operations."""
+
+    def __init__(self, environment: Environment, drive: Drive) -> None:
+        super().__init__(
+            title="Penstock",
+            version=__version__,
+            description="Queues on plain PostgreSQL: the native REST API. The SQS API is on `/`.",
+            openapi_url="/v1/openapi.json",
+            docs_url="/v1/docs",
+            redoc_url=None,
+            redirect_slashes=False,
+            strict_content_type=False,
+        )
+        self.include_router(certificates_router(drive))
+        add_native_api(self, environment, drive)
+
+
+class RestHandler:
+    """A function of Lambda. The application is made at the first invocation, when the database is asked for its key."""
+
+    def __init__(self, world: ExecutionEnvironment) -> None:
+        self.world = world
+        self._adapter: Mangum | None = None
+
+    def __call__(self, event: dict[str, Any], lambda_context: Any) -> dict[str, Any]:
+        """The answer to an HTTP event, in its own form."""
+        with event_loop():
+            return self._found()(event, lambda_context)
+
+    def _found(self) -> Mangum:
+        if self._adapter is None:
+            try:
+                self._adapter = adapter(RestApplication(self.world.environment, self._drive))
+            except AwsError as error:  # no database: the next invocation tries again
+                return adapter(error_response(error))
+        return self._adapter
+
+    async def _drive(self, operation: Operation, scope: MutableMapping[str, Any]) -> Any:  # noqa: ARG002
+        return self.world.run(operation)
+
+
+@contextmanager
+def event_loop() -> Iterator[None]:
+    """Mangum runs an application in the thread's event loop; it makes one if there is none, and never closes it."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        yield
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+def adapter(app: Any) -> Mangum:
+    """An ASGI application, which an answer is too, as a function."""
+    return Mangum(app, lifespan="off")
+
+
+def rest_handler() -> RestHandler:
+    """The handler of the native REST API."""
+    return RestHandler(ExecutionEnvironment())

@@ -1,0 +1,93 @@
+"""What the routes of metrics do: read what the metrics job stored, over a checked time."""
+
+from collections.abc import Generator
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from penstock import errors
+from penstock.context import Context
+from penstock.effects import Effect, Sql
+from penstock.postgres.statements import READ_LAG, READ_METRICS
+from penstock.sqs import queues, validation
+from penstock_web.native.documents import instant
+from penstock_web.native.operations import arn_of
+
+from .documents import LagPage, QueueMetrics, hot_groups_of, lag_page_of, total_of, utc, window_of
+
+# A day of minutes, two months of hours, four years of days.
+MOST_WINDOWS = 1_440
+WINDOW_SECONDS = {"1m": 60, "1h": 3_600, "1d": 86_400}
+DEFAULT_SPANS = {"1m": timedelta(hours=1), "1h": timedelta(days=1), "1d": timedelta(days=30)}
+
+
+class Span(NamedTuple):
+    """The windows of one length that begin in [start, end)."""
+
+    window: str
+    start: datetime
+    end: datetime
+
+    @property
+    def seconds(self) -> int:
+        """How long a window is; a day's may be an hour longer or shorter."""
+        return WINDOW_SECONDS[self.window]
+
+
+def span_of(window: str, start: str | None, end: str | None) -> Span:
+    """The time asked for; by default up to now, and an hour, a day or 30 days long. Raises InvalidParameterValue."""
+    last = datetime.now(UTC) if end is None else _moment("to", end)
+    first = last - DEFAULT_SPANS[window] if start is None else _moment("from", start)
+    span = Span(window, first, last)
+    if first >= last:
+        raise errors.InvalidParameterValue("from: must be before to")
+    if (last - first).total_seconds() > MOST_WINDOWS * span.seconds:
+        raise errors.InvalidParameterValue(
+            f"from, to: more than {MOST_WINDOWS} windows of {window}; ask for less time, or longer windows"
+        )
+    return span
+
+
+def _moment(name: str, text: str) -> datetime:
+    if (found := instant(text)) is None:
+        raise errors.InvalidParameterValue(
+            f"{name}: not a time such as 2030-01-31T09:00:00Z (in a URL, + is written %2B)"
+        )
+    return found
+
+
+def queue_metrics(
+    name: str, span: Span, group: str | None, context: Context
+) -> Generator[Effect, Any, QueueMetrics]:
+    """Raises QueueDoesNotExist, InvalidParameterValue for what cannot be a group."""
+    if group is not None:
+        validation.check_group_id(group, "group")
+    return (yield from queue_windows(arn_of(name, context), name, span, group))
+
+
+def queue_windows(arn: str, name: str, span: Span, group: str | None) -> Generator[Effect, Any, QueueMetrics]:
+    """The same for a queue whose ARN is known. Raises QueueDoesNotExist."""
+    rows = yield Sql(READ_METRICS, (arn, span.seconds, group or "", span.start, span.end))
+    if not rows:
+        raise errors.QueueDoesNotExist
+    return QueueMetrics(
+        queue=name,
+        window=span.window,
+        group=group,
+        from_=span.start,
+        to=span.end,
+        computed_at=utc(rows[0][2]),
+        computed_until=utc(rows[0][1]),
+        total=total_of(rows[0], span.start, span.end),
+        hot_groups=hot_groups_of(rows[0]),
+        windows=[window_of(row) for row in rows[1:]],
+    )
+
+
+def lag_page(limit: int, after: str | None, context: Context) -> Generator[Effect, Any, LagPage]:
+    """A page of queues in the order of their names."""
+    last = queues.read_token(after)
+    rows = yield Sql(READ_LAG, (context.account_id, context.region, None, last, limit + 1))
+    page = lag_page_of(rows[: limit + 1])
+    if len(rows) > limit + 1:
+        page.next = queues.make_token(page.queues[-1].name)
+    return page

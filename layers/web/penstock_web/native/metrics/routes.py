@@ -1,0 +1,65 @@
+"""/v1/queues/{name}/metrics and /v1/metrics/lag: what the metrics job found out. See docs/metrics.md."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
+
+import msgspec
+from fastapi import APIRouter, Query, Response
+
+from penstock_web.native.calling import Call, NativeRoute, json_response, schema_of
+
+from . import operations as measuring
+from .documents import LagPage, QueueLag, QueueMetrics, Window, as_csv
+
+router = APIRouter(tags=["metrics"], route_class=NativeRoute)
+
+CSV = "text/csv; charset=utf-8; header=present"  # RFC 4180, RFC 7111
+
+Format = Literal["json", "csv"]
+
+
+def _answers(kind: type[msgspec.Struct]) -> dict[int | str, dict[str, Any]]:
+    forms = {"application/json": {"schema": schema_of(kind)}, "text/csv": {"schema": {"type": "string"}}}
+    return {200: {"content": forms}}
+
+
+@router.get("/queues/{name}/metrics", response_class=Response, responses=_answers(QueueMetrics))
+async def queue_metrics(
+    name: str,
+    call: Call,
+    window: Literal["1m", "1h", "1d"] = "1m",
+    start: Annotated[str | None, Query(alias="from", max_length=64)] = None,
+    end: Annotated[str | None, Query(alias="to", max_length=64)] = None,
+    group: Annotated[str | None, Query(description="a message group instead of the whole queue")] = None,
+    format: Format = "json",  # noqa: A002
+) -> Response:
+    """What happened in a queue, window by window, and in all. `from` and `to`: RFC 3339, by default up to now and an
+    hour, a day or 30 days long; at most 1,440 windows. CSV has the windows alone."""
+    span = measuring.span_of(window, start, end)
+    found = await call.run(measuring.queue_metrics(name, span, group, call.context))
+    return json_response(found) if format == "json" else csv_response(Window, found.windows)
+
+
+@router.get("/metrics/lag", response_class=Response, responses=_answers(LagPage))
+async def lag(
+    call: Call,
+    limit: Annotated[int, Query(ge=1, le=200)] = 100,
+    next: str | None = None,  # noqa: A002
+    format: Format = "json",  # noqa: A002
+) -> Response:
+    """How far behind the consumers of each queue are, and when they will have caught up. Queues in the order of their
+    names, `limit` a page; `next` of one page, in CSV its header `Link`, asks for the following one."""
+    page = await call.run(measuring.lag_page(limit, next, call.context))
+    if format == "json":
+        return json_response(page)
+    following = urlencode({"format": "csv", "limit": limit, "next": page.next})
+    link = {"link": f'</v1/metrics/lag?{following}>; rel="next"'} if page.next else {}
+    return csv_response(QueueLag, page.queues, link)
+
+
+def csv_response(
+    kind: type[msgspec.Struct], documents: Sequence[msgspec.Struct], headers: dict[str, str] | None = None
+) -> Response:
+    """A table; one without rows has its header all the same."""
+    return Response(as_csv(kind, documents), media_type=CSV, headers=headers)

@@ -1,0 +1,1 @@
+"""Schedules in the native REST API."""

@@ -1,0 +1,241 @@
+"""Schedules as JSON documents: what is asked for, and what is shown.
+
+Messages stay the JSON text that was sent, as in `documents`: a target is kept as `{"queue" | "topic", "body",
+"attributes", "facts"}`, from which SQL makes the message. One that came through SQL has `message` and `headers`.
+"""
+
+import json
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from penstock import errors
+from penstock.sqs.types import MessageAttributeValue
+from penstock_web.native.documents import MOST_MESSAGES, read_as, to_attribute, to_header
+
+Jitter = Annotated[int, Meta(ge=0, le=86_400)]
+Threshold = Annotated[int, Meta(ge=1, le=1_000)]
+CatchupLimit = Annotated[int, Meta(ge=1, le=1_000)]
+Count = Annotated[int, Meta(ge=1, le=100)]
+Overlap = Literal["allow", "skip"]
+Status = Literal["active", "paused"]
+
+
+# --- what is asked for -----------------------------------------------------------------------------------------------
+class NewTarget(Struct, forbid_unknown_fields=True):
+    """Where the message goes: to a queue, or as an event to whom is bound to a routing key (`topic`)."""
+
+    queue: str | None = None
+    topic: str | None = None
+    message: msgspec.Raw | UnsetType = UNSET
+    headers: dict[str, msgspec.Raw] = {}
+    workflow: msgspec.Raw | UnsetType = UNSET
+    input: msgspec.Raw | UnsetType = UNSET
+
+
+class NewSchedule(Struct, forbid_unknown_fields=True):
+    """A schedule: exactly one of `cron`, `every`, `when` and `fire_at`. Seconds; times are RFC 3339."""
+
+    target: NewTarget
+    name: str | None = None
+    cron: str | None = None
+    every: str | None = None
+    when: str | None = None
+    fire_at: str | None = None
+    timezone: str = "UTC"
+    jitter_secs: Jitter = 0
+    catchup: bool = False
+    catchup_limit: CatchupLimit = 100
+    failure_threshold: Threshold = 3
+    start_at: str | None = None
+    end_at: str | None = None
+    overlap: Overlap = "allow"
+    status: Status = "active"
+
+
+class SchedulePatch(Struct, forbid_unknown_fields=True):
+    """What is to change; all else stays. `null` takes `start_at` or `end_at` away."""
+
+    cron: str | None = None
+    every: str | None = None
+    when: str | None = None
+    fire_at: str | None = None
+    timezone: str | UnsetType = UNSET
+    jitter_secs: Jitter | UnsetType = UNSET
+    catchup: bool | UnsetType = UNSET
+    catchup_limit: CatchupLimit | UnsetType = UNSET
+    failure_threshold: Threshold | UnsetType = UNSET
+    start_at: str | UnsetType | None = UNSET
+    end_at: str | UnsetType | None = UNSET
+    overlap: Overlap | UnsetType = UNSET
+    status: Status | UnsetType = UNSET
+    target: NewTarget | UnsetType = UNSET
+
+
+class PreviewRequest(Struct, forbid_unknown_fields=True):
+    """An expression to look at. `count`: how many times to show."""
+
+    cron: str | None = None
+    every: str | None = None
+    when: str | None = None
+    fire_at: str | None = None
+    timezone: str = "UTC"
+    count: Count | None = None
+
+
+NewSchedules = Annotated[list[NewSchedule], Meta(max_length=MOST_MESSAGES)]
+
+_new = msgspec.json.Decoder(NewSchedule)
+_many = msgspec.json.Decoder(NewSchedules)
+_patch = msgspec.json.Decoder(SchedulePatch)
+_preview = msgspec.json.Decoder(PreviewRequest)
+
+
+def read_new(body: bytes) -> NewSchedule:
+    """The schedule of a request. Raises InvalidParameterValue, as the others do."""
+    return read_as(_new, body)
+
+
+def read_many(body: bytes) -> list[NewSchedule]:
+    """The schedules of a sync, up to 1,000."""
+    return read_as(_many, body)
+
+
+def read_patch(body: bytes) -> SchedulePatch:
+    """The changes of a request."""
+    return read_as(_patch, body)
+
+
+def read_preview(body: bytes) -> PreviewRequest:
+    """The expression of a request."""
+    return read_as(_preview, body)
+
+
+# --- what is shown ---------------------------------------------------------------------------------------------------
+class ShownTarget(Struct, omit_defaults=True):
+    """A target. `arn`, and the rest in AWS's words: of a schedule that was made through EventBridge Scheduler."""
+
+    queue: str | UnsetType = UNSET
+    topic: str | UnsetType = UNSET
+    message: msgspec.Raw | UnsetType = UNSET
+    headers: dict[str, msgspec.Raw] | UnsetType = UNSET
+    arn: str | UnsetType = UNSET
+    input: str | UnsetType = UNSET
+
+
+class ShownSchedule(Struct):
+    """A schedule. `expression` as it was written; `cron`, `rate` or `fire_at`: what is computed with."""
+
+    name: str
+    expression: str
+    timezone: str
+    jitter_secs: int
+    catchup: bool
+    catchup_limit: int
+    failure_threshold: int
+    overlap: str
+    start_at: str | None
+    end_at: str | None
+    target: ShownTarget
+    status: str
+    next_fire_at: str | None
+    last_fired_at: str | None
+    last_error: str | None
+    consecutive_failures: int
+    fire_count: int
+    human_readable: str
+    next_fires: list[str]
+    created_at: str
+    updated_at: str
+    cron: str | UnsetType = UNSET
+    rate: str | UnsetType = UNSET
+    fire_at: str | UnsetType = UNSET
+
+
+class SchedulePage(Struct):
+    """Schedules in the order of their names, at most QUEUE_SCHEDULE_LIST_MAX."""
+
+    schedules: list[ShownSchedule]
+
+
+class Synced(Struct):
+    """What a sync did, by name."""
+
+    created: list[str]
+    updated: list[str]
+    deleted: list[str]
+
+
+class Preview(Struct):
+    """What an expression means, and when it fires next."""
+
+    timezone: str
+    human_readable: str
+    next_fires: list[str]
+    cron: str | UnsetType = UNSET
+    fire_at: str | UnsetType = UNSET
+
+
+class ShownRun(Struct):
+    """A firing out of band."""
+
+    schedule_name: str
+    fired_at: str
+    scheduled_for: str
+    out_of_band: bool
+    msg_ids: list[int]
+
+
+class PastRun(Struct):
+    """What became of an occurrence. `fired_at` null: it failed, or was skipped; `error` says why."""
+
+    id: int
+    schedule_name: str
+    fired_at: str | None
+    scheduled_for: str
+    out_of_band: bool
+    msg_ids: list[int]
+    attempts: int
+    error: str | None
+
+
+class RunPage(Struct):
+    """Runs, the newest first; `next`, when there is one, is the `before` of the following page."""
+
+    runs: list[PastRun]
+    next: int | UnsetType = UNSET
+
+
+# --- targets ---------------------------------------------------------------------------------------------------------
+SCHEDULE_HEADER = "_schedule"
+
+
+def to_attributes(headers: dict[str, msgspec.Raw]) -> dict[str, Any]:
+    """Headers as message attributes. Raises InvalidParameterValue for the one that a firing adds."""
+    if SCHEDULE_HEADER in headers:
+        raise errors.InvalidParameterValue("body: the header _schedule is set by each firing")
+    return {name: to_attribute(value) for name, value in headers.items()}
+
+
+def to_shown(target: dict[str, Any]) -> ShownTarget:
+    """What is stored of a target, as it was given."""
+    if "Arn" in target:
+        return ShownTarget(arn=target["Arn"], input=target.get("Input", UNSET))
+    body = target["body"] if "body" in target else _text(target.get("message"))
+    headers = {
+        name: msgspec.Raw(_text(value).encode()) for name, value in (target.get("headers") or {}).items()
+    }
+    if "attributes" in target:
+        attributes = msgspec.convert(target["attributes"], dict[str, MessageAttributeValue])
+        headers = {name: to_header(value) for name, value in attributes.items()}
+    return ShownTarget(
+        queue=target.get("queue", UNSET),
+        topic=target.get("topic", UNSET),
+        message=msgspec.Raw(body.encode()),
+        headers=headers,
+    )
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
