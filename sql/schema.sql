@@ -753,10 +753,6 @@ function queue.add_signing_key(p_key_id text, p_sealed boolean, p_private_key by
     returns TABLE(key_id text, sealed boolean, private_key bytea)
     language plpgsql;
 
-function queue.add_subscription(p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb, p_filter jsonb, p_token text, p_confirmation text)
-    returns TABLE(arn text, confirmed boolean, error text)
-    language sql;
-
 function queue.add_subscription(p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb, p_filter jsonb, p_token text, p_confirmation text, p_topic_filters integer, p_account_filters integer)
     returns TABLE(arn text, confirmed boolean, error text)
     language plpgsql;
@@ -868,10 +864,6 @@ function queue.clear_range(p_queue_id integer, p_shard integer, p_after bigint, 
 function queue.compact_dead_letter_counts(p_limit integer)
     returns void
     language plpgsql;
-
-function queue.compares(p_comparisons jsonb, p_number numeric)
-    returns boolean
-    language sql immutable;
 
 function queue.confirm_subscription(p_topic text, p_token text, p_authenticates boolean)
     returns TABLE(arn text, error text)
@@ -1140,10 +1132,6 @@ function queue.first_ready_messages(p_group_key bigint, p_limit integer, p_now t
 function queue.first_received_at(p_queue_id integer, p_shard integer, p_pos bigint, p_id bigint, p_receive_count integer)
     returns timestamp with time zone
     language plpgsql;
-
-function queue.former_policy_matches(p_policy jsonb, p_facts jsonb)
-    returns boolean
-    language sql immutable;
 
 function queue.give_back_space()
     returns integer
@@ -1465,10 +1453,6 @@ function queue.publish_messages(p_message_ids uuid[], p_contents jsonb[], p_attr
     returns TABLE(n integer, message_id text, sequence_number bigint, error text, detail text)
     language plpgsql;
 
-function queue.publish_messages(p_topic text, p_signature_version text, p_message_ids uuid[], p_contents jsonb[], p_attributes jsonb[], p_attribute_bytes integer[], p_attribute_facts jsonb[], p_body_facts jsonb[], p_groups text[], p_deduplication_ids text[], p_subjects text[])
-    returns TABLE(n integer, message_id text, sequence_number bigint, error text, detail text)
-    language sql;
-
 function queue.publish_schedule_to_topic(p_target jsonb, p_topic_message jsonb)
     returns jsonb
     language plpgsql;
@@ -1725,17 +1709,9 @@ function queue.set_queue_attributes(p_arn text, p_attributes jsonb)
     returns TABLE(error text)
     language plpgsql;
 
-function queue.set_subscription_attributes(p_arn text, p_attributes jsonb, p_filter jsonb)
-    returns TABLE(found boolean)
-    language plpgsql;
-
 function queue.set_subscription_attributes(p_arn text, p_known jsonb, p_attributes jsonb, p_filter jsonb, p_topic_filters integer, p_account_filters integer)
     returns TABLE(error text)
     language plpgsql;
-
-function queue.set_topic_attributes(p_arn text, p_attributes jsonb)
-    returns TABLE(found boolean)
-    language sql;
 
 function queue.settle_webhooks(p_ids bigint[], p_leases uuid[], p_endpoints text[], p_statuses integer[], p_errors text[], p_delays_ms integer[], p_healths integer[])
     returns TABLE(delivered integer, retried integer, exhausted integer, dead_lettered integer, lost integer)
@@ -1816,14 +1792,6 @@ function queue.take_side(p_queue_id integer, p_max integer, p_now timestamp with
 function queue.take_unreceived(p_queue_id integer, p_shard integer, p_id bigint, p_visible_at timestamp with time zone, p_archives boolean, p_keeps_history boolean)
     returns boolean
     language plpgsql;
-
-function queue.test_passes(p_test jsonb, p_value jsonb)
-    returns boolean
-    language plpgsql immutable;
-
-function queue.tests_pass(p_tests jsonb, p_values jsonb)
-    returns boolean
-    language plpgsql immutable;
 
 function queue.time_key(p_queue_id integer, p_shard integer)
     returns bigint

@@ -2,6 +2,10 @@
 -- filter policy (sns/filter_policy/compile.py): one of the policy's alternatives holds, and so each of its keys. Facts are
 -- null or empty where nothing can match. Keys whose values stand in arrays of objects must also hold together, see
 -- keys_match_together. Called by: fan_out, matching_bindings.
+drop function if exists queue.former_policy_matches(jsonb, jsonb);
+drop function if exists queue.tests_pass(jsonb, jsonb);
+drop function if exists queue.test_passes(jsonb, jsonb);
+drop function if exists queue.compares(jsonb, numeric);
 create or replace function queue.policy_matches(p_policy jsonb, p_facts jsonb) returns boolean
 language plpgsql immutable parallel safe as $$
 declare
@@ -13,9 +17,6 @@ declare
 begin
     if p_facts is null or p_facts = '{}' then
         return false;
-    end if;
-    if jsonb_typeof(p_policy #> '{0,0,1}') = 'array' then   -- stored by the previous release
-        return queue.former_policy_matches(p_policy, p_facts);
     end if;
     for b in 0 .. jsonb_array_length(p_policy) - 1 loop
         v_branch := p_policy -> b;

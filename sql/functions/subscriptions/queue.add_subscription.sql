@@ -6,6 +6,7 @@
 -- Returns one row: arn, confirmed, error (NotFound, SubscriptionExists, SubscriptionLimitExceeded: a FIFO topic has 100;
 --   FilterPolicyLimitExceeded; LargeMessages: the topic takes more than 256 KiB, and so queues alone, 100 of them).
 -- Locks: shares the topic's row, so that its attributes stay. Called by: Subscribe.
+drop function if exists queue.add_subscription(text, uuid, text, text, text, jsonb, jsonb, text, text);
 create or replace function queue.add_subscription(
     p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb,
     p_filter jsonb, p_token text, p_confirmation text, p_topic_filters int, p_account_filters int)

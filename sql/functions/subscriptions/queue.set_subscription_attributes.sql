@@ -2,6 +2,7 @@
 -- attributes (a null value removes one) and the compiled filter policy, which was made of p_known, the attributes until
 -- now. Returns one row: error (NotFound; Changed: the attributes are others by now; FilterPolicyLimitExceeded) or null.
 -- Called by: SetSubscriptionAttributes.
+drop function if exists queue.set_subscription_attributes(text, jsonb, jsonb);
 create or replace function queue.set_subscription_attributes(
     p_arn text, p_known jsonb, p_attributes jsonb, p_filter jsonb, p_topic_filters int, p_account_filters int)
 returns table (error text)
