@@ -1,6 +1,7 @@
 -- queue.next_fires(canonical, timezone, after, count, anchor): the next times of an expression of parse_schedule or of the
 -- column queue.schedule.canonical; fewer than p_count when there are no more. p_anchor: where a rate counts from, and its
 -- first time (default: after). Nothing fires after 2199. Raises QU003. SQL interface.
+-- Its counterpart in Python is scheduler/expressions/expression.py; test_schedule_expressions compares the two.
 create or replace function queue.next_fires(
     p_canonical text, p_timezone text default 'UTC', p_after timestamptz default clock_timestamp(), p_count int default 5,
     p_anchor timestamptz default null)

@@ -1,5 +1,5 @@
--- queue.parse_every(text): `5m` to cron: a number that divides the next unit and s, m, h or d. As schedules/every.py.
--- Raises QU003. Called by: parse_schedule.
+-- queue.parse_every(text): `5m` to cron: a number that divides the next unit and s, m, h or d.
+-- Raises QU003. Called by: parse_schedule. Its counterpart in Python is scheduler/expressions/every.py.
 create or replace function queue.parse_every(p_text text) returns text
 language plpgsql immutable parallel safe as $$
 declare

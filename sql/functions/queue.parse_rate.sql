@@ -1,5 +1,5 @@
--- queue.parse_rate(expression): the seconds of AWS's `rate(value unit)`. As schedules/rate.py. Raises QU003.
--- Called by: next_rate_fires, parse_schedule.
+-- queue.parse_rate(expression): the seconds of AWS's `rate(value unit)`. Raises QU003.
+-- Called by: next_rate_fires, parse_schedule. Its counterpart in Python is scheduler/expressions/rate.py.
 create or replace function queue.parse_rate(p_expression text) returns bigint
 language plpgsql immutable parallel safe as $$
 declare

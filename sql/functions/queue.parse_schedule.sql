@@ -1,6 +1,7 @@
 -- queue.parse_schedule(form, expression, timezone): the canonical expression, as queue.schedule keeps it. p_form: cron,
--- every, fire_at; aws for rate(), cron() and at(), or their names aws_cron, rate and at. As schedules/expression.py, which
--- also reads `when`. Raises QU003. SQL interface.
+-- every, fire_at; aws for rate(), cron() and at(), or their names aws_cron, rate and at. Raises QU003.
+-- SQL interface. Its counterpart in Python is scheduler/expressions/expression.py, which also reads `when`;
+-- test_schedule_expressions compares the two.
 create or replace function queue.parse_schedule(p_form text, p_expression text, p_timezone text default 'UTC')
 returns text
 language plpgsql stable as $$
