@@ -1,8 +1,8 @@
 -- queue.policy_matches(policy, facts): whether a message with these facts (facts.py) matches a compiled filter policy
 -- (compile.py): one of the policy's alternatives holds, and so each of its keys. Facts are null or empty where
 -- nothing can match. Keys whose values stand in arrays of objects must also hold together, see keys_cohere.
--- Called by: fan_out, matching_bindings. Its counterpart in Python is the package sns/filter_policy, which writes policies
--- and facts in the form that is compared here; test_policy_matches checks both together.
+-- Called by: fan_out, matching_bindings. Its counterpart in Python is the package sns/filter_policy, which
+-- writes policies and facts in the form that is compared here; test_policy_matches checks both together.
 create or replace function queue.policy_matches(p_policy jsonb, p_facts jsonb) returns boolean
 language plpgsql immutable parallel safe as $$
 declare

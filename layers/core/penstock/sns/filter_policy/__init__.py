@@ -1,1 +1,1 @@
-"""Filter policies of subscriptions: compiled here when they are set, compared in queue.policy_matches.sql at a publish."""
+"""Filter policies of subscriptions: compiled here when they are set, compared by queue.policy_matches at a publish."""
