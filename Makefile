@@ -16,7 +16,7 @@ ARGS ?=
 PYTHON ?= $(shell infra/local/find_python.sh)
 UV := $(shell command -v uv || echo .tools/bin/uv)
 BIN := .venv/bin
-SOURCES := $(wildcard layers/core layers/web functions jobs infra/local_lambda tests benchmarks)
+SOURCES := $(wildcard layers/core layers/web functions jobs infra/generate infra/local_lambda tests benchmarks)
 LOCKS := $(TEST_LOCKS:%=requirements/%.lock)
 SAM := .tools/sam/bin/sam
 CLIENTS := $(patsubst %,.tools/clients/%.stamp,old async dramatiq node)
@@ -31,7 +31,7 @@ endif
 export SAM_CLI_TELEMETRY := 0
 export AWS_DEFAULT_REGION := us-east-1
 
-.PHONY: help setup run metrics lambda demo test test-slow check check-code check-sql check-sam check-terraform check-compose lock bench clients format generate clean
+.PHONY: help setup run metrics lambda demo test test-slow check check-code check-generated check-sql check-sam check-terraform check-compose lock bench clients format generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -54,12 +54,15 @@ test: .venv/test.stamp .tools/lambda/bin/python ## run the tests, all on real Po
 test-slow: .venv/test.stamp ## run only the tests that take minutes
 	@$(BIN)/python -m pytest -m slow $(ARGS)
 
-check: check-code check-sql check-sam check-terraform check-compose ## lint, formatting, types, SQL functions, template.yaml, infra
+check: check-code check-generated check-sql check-sam check-terraform check-compose ## lint, formatting, types, generated files, SQL functions, template.yaml, infra
 
 check-code: .venv/test.stamp
 	@$(BIN)/ruff check $(SOURCES)
 	@$(BIN)/ruff format --check $(SOURCES)
 	@$(BIN)/mypy $(SOURCES)
+
+check-generated: .venv/test.stamp
+	@$(BIN)/python -m infra.generate --check
 
 check-sql: .venv/test.stamp
 	@$(BIN)/python -m tests.project.plpgsql
@@ -82,8 +85,8 @@ format: .venv/test.stamp ## format the Python code and mend what ruff can mend
 	@$(BIN)/ruff check --fix $(SOURCES) || true
 	@$(BIN)/ruff format $(SOURCES)
 
-generate: .venv/test.stamp ## write docs/settings.md and sql/schema.sql from their sources
-	@$(BIN)/penstock settings --markdown >docs/settings.md
+generate: .venv/test.stamp ## write what repeats the table of actions (functions/, templates), docs/settings.md, sql/schema.sql
+	@$(BIN)/python -m infra.generate
 	@$(BIN)/penstock migrate --ephemeral --dump sql/schema.sql
 
 bench: .venv/test.stamp ## run the benchmarks (SCENARIO=warski PEERS=pgmq,bullmq; ARGS="--help" lists them; all by default)

@@ -1,7 +1,8 @@
 """THE TABLE: every action of every service, its request and result types and the operation that does it.
 
-The gateway, `functions/`, `template.yaml`, the documentation and the tests are checked against it. An action whose
-result is None answers without a body.
+`make generate` writes the entry points in `functions/`, the functions of `template.yaml`, the load balancer's rules and
+the alarms from it; the gateway, the documentation and the tests are checked against it. An action whose result is None
+answers without a body.
 """
 
 from collections.abc import Callable, Generator

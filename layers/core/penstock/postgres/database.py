@@ -1,16 +1,16 @@
 """The one connection of a function's execution environment: kept between invocations, repaired when it broke.
 
     found dead when it is needed            a new one is made, and nobody notices
-    25006, class 40, 55P03                  the database undid the call: made once more, after 25006 (a failover: it was
-                                            the primary) on a new connection
+    rolled back, server is read only        the database undid the call: made once more, after a failover (the server
+                                            was the primary) on a new connection
     lost before COMMIT was sent             nothing took effect: made once more on a new connection (pg8000 only, whose
                                             calls are explicit transactions)
-    57P01, class 08, hung up meanwhile      nobody knows whether the call took effect: ServiceUnavailable; the next call
+    connection lost during the call         nobody knows whether the call took effect: ServiceUnavailable; the next call
                                             gets a new connection
 
 Each SQL function is its own transaction, which is all that PgBouncer's transaction mode asks for. Two drivers do it,
 see docs/decisions/0008-two-drivers.md; only the one that is used is imported.
-SQLSTATEs: PostgreSQL, appendix A.
+`sqlstates` says which error means what.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,11 +21,9 @@ from penstock.effects import Row, Statement
 from penstock.errors import InternalFailure, ServiceUnavailable
 from penstock.settings import DRIVERS
 
+from .sqlstates import meaning
+
 CONNECT_SECONDS = 5
-READ_ONLY = "25006"
-_ENDINGS = ("08", "57P01", "57P02", "57P03", "57P05", READ_ONLY)
-_UNDOING = ("40", "55P03", READ_ONLY)
-_PASSING = (*_ENDINGS, *_UNDOING, "28", "53", "57")
 
 
 class LinkError(Exception):
@@ -38,17 +36,18 @@ class LinkError(Exception):
     def __init__(self, text: str, sqlstate: str | None, *, undone: bool = False) -> None:
         super().__init__(" ".join(text.split()))
         self.sqlstate = sqlstate
-        self.undone = undone or (sqlstate or "").startswith(_UNDOING)
+        self.meaning = meaning(sqlstate)
+        self.undone = undone or self.meaning.took_no_effect
 
     @property
     def ends_connection(self) -> bool:
         """Whether the connection is of no more use."""
-        return self.sqlstate is None or self.sqlstate.startswith(_ENDINGS)
+        return self.meaning.ends_connection
 
     @property
     def passes(self) -> bool:
         """Whether the same call may succeed later."""
-        return self.sqlstate is None or self.sqlstate.startswith(_PASSING)
+        return self.meaning.is_temporary
 
     def told(self) -> ServiceUnavailable | InternalFailure:
         """What the client is told."""

@@ -13,6 +13,7 @@ from penstock.effects import Row, Statement
 
 from . import binary_array
 from .database import CONNECT_SECONDS, LinkError
+from .sqlstates import INTERNAL_ERROR
 
 
 def connect(url: str) -> "psycopg.Connection[Row]":
@@ -43,7 +44,7 @@ class PsycopgLink(Calls):
         except psycopg.Error as error:
             if self.connection.closed:
                 raise LinkError(str(error), None) from error
-            raise LinkError(str(error), error.sqlstate or "XX000") from error
+            raise LinkError(str(error), error.sqlstate or INTERNAL_ERROR) from error
 
     def is_lost(self) -> bool:
         """Closed, or the server hung up while nobody looked: an idle connection has nothing to say but goodbye."""

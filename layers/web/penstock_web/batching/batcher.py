@@ -18,6 +18,7 @@ from typing import Any, cast
 
 from penstock.effects import Row, Rows, Statement, Take, Transact
 from penstock.errors import AwsError, InternalFailure, ServiceUnavailable
+from penstock.postgres.sqlstates import Meaning, meaning
 from penstock.postgres.statements import CHANGE_VISIBILITIES, DELETE_MESSAGES, READ_POLICIES, SEND_MESSAGES
 from penstock_web.database.pool import Lost, Undone
 
@@ -184,9 +185,8 @@ class Batcher:
 
 
 def is_about_data(error: Exception) -> bool:
-    """Whether one entry may be to blame. A missing function or privilege (SQLSTATE class 42, 3F) fails for each."""
-    state = getattr(error, "sqlstate", None) or ""
-    return not state.startswith(("42", "3F"))
+    """Whether one entry may be to blame. A missing function or privilege fails for each."""
+    return meaning(getattr(error, "sqlstate", None)) is not Meaning.NOT_INSTALLED
 
 
 def fail(entries: Sequence[Entry], error: type[AwsError]) -> None:

@@ -21,6 +21,7 @@ from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from penstock.effects import Row, Statement
 from penstock.errors import ServiceUnavailable
+from penstock.postgres.sqlstates import Meaning, meaning
 
 from .connect import connection_options, is_stale
 from .pipeline_connection import Call, Connection, Line
@@ -31,9 +32,6 @@ LEAST_CONNECTIONS = 2
 MOST_LINES = 4
 # A pool that backs off for minutes answers 503 long after the database is back: give up early, ask anew when needed.
 RECONNECT_SECONDS = 2.0  # A fail-over: the next connection may reach the new primary.
-READ_ONLY = "25006"
-# A statement that was prepared is gone, or its function has other columns since an upgrade.
-FORGOTTEN = frozenset(("26000", "0A000"))
 
 
 class Undone(ServiceUnavailable):
@@ -129,7 +127,7 @@ class Pool:
             return await cursor.fetchall()
         except psycopg.Error as error:
             sorted_error = sort_error(error, broken=connection.closed)
-            if error.sqlstate == READ_ONLY:
+            if meaning(error.sqlstate) is Meaning.READ_ONLY:
                 await connection.close()
             raise sorted_error from error
         finally:
@@ -150,24 +148,25 @@ class Pool:
 def judged(error: psycopg.Error, line: Line) -> Exception:
     """`sort_error` for a line, which is given up where another connection would do better."""
     broken = line.connection.closed
-    if error.sqlstate in FORGOTTEN:
+    if meaning(error.sqlstate) is Meaning.STALE_STATEMENT:
         line.hang_up()
         return Undone()
-    if error.sqlstate == READ_ONLY:
+    if meaning(error.sqlstate) is Meaning.READ_ONLY:
         line.hang_up()
     return sort_error(error, broken=broken)
 
 
 def sort_error(error: psycopg.Error, *, broken: bool) -> Exception:
-    """What is known after a database error: see the head of this module. SQLSTATE classes: PostgreSQL, appendix A."""
-    state = error.sqlstate
-    if state is None:
+    """What is known after a database error: see the head of this module."""
+    if error.sqlstate is None:
         client_side = not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
         return error if client_side and not broken else Lost()
-    if state[:2] == "40" or state == "55P03":
-        return Undone()
-    if state[:2] == "08" or state in ("57P01", "57P02", "57P03", "57P05"):
-        return Lost()
-    if state[:2] in ("53", "57") or state == READ_ONLY:
-        return ServiceUnavailable()
-    return error
+    match meaning(error.sqlstate):
+        case Meaning.ROLLED_BACK:
+            return Undone()
+        case Meaning.CONNECTION_LOST:
+            return Lost()
+        case Meaning.UNAVAILABLE | Meaning.READ_ONLY:
+            return ServiceUnavailable()
+        case _:
+            return error

@@ -5,6 +5,9 @@
 
 What is read is a `Cron`: sets of values, which walk.py evaluates. Only these fields are let in: croniter would also
 take a seventh, `R`, `H` and `@daily`.
+
+The SQL interface has the same rules in queue.parse_cron.sql and queue.next_cron_fires.sql: a rule that changes here
+changes there, and test_schedule_expressions compares the two.
 """
 
 from dataclasses import dataclass

@@ -7,6 +7,7 @@
 
 Sources: "Cron-based schedules" (EventBridge Scheduler User Guide); AWS documents neither `L-3` nor `LW`, and accepts
 both. Where both fields are restricted, a day that either names counts (crontab, POSIX); AWS refuses that.
+The counterparts in SQL are queue.cron_days.sql, queue.cron_month_days.sql and queue.cron_week_days.sql.
 """
 
 from calendar import monthrange

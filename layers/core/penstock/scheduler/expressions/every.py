@@ -2,6 +2,7 @@
 
 30s  */30 * * * * *        6h  0 */6 * * *
 5m   */5 * * * *           1d  0 0 * * *
+The counterpart in SQL is queue.parse_every.sql.
 """
 
 import re

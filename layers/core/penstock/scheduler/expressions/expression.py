@@ -10,6 +10,8 @@
     at         at(2027-01-31T09:00:00)    at(2027-01-31T09:00:00)
 
 A local time that does not exist is skipped, one that occurs twice fires once (zones.py). Nothing fires after 2199.
+The counterparts in SQL are queue.parse_schedule.sql and queue.next_fires.sql; test_schedule_expressions
+compares the two.
 """
 
 from collections.abc import Callable

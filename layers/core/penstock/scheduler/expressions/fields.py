@@ -2,6 +2,7 @@
 
 Values, names and wildcards are those of crontab(5) (POSIX) and of AWS ("Cron-based schedules", EventBridge Scheduler
 User Guide). croniter's own reading is not used: it has no positions, and takes `30-30` for the whole field.
+The counterpart in SQL is queue.cron_values.sql.
 """
 
 from collections.abc import Iterator

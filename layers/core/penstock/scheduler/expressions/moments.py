@@ -3,6 +3,7 @@
 `fire_at` is RFC 3339 with an offset, or a local time of the schedule's time zone without one. Fractions of a second are
 dropped, as in AWS's own tools. A local time that does not exist is refused, as the schedule would never fire; of one
 that occurs twice the first is meant.
+The counterpart in SQL is queue.parse_moment.sql.
 """
 
 import re

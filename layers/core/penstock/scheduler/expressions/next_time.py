@@ -2,6 +2,8 @@
 
 croniter gets plain lists of numbers and local times without zone. What it makes of time zones is not used: it fires
 `30 1 * * *` twice in New York's autumn, and `30 2 * * *` at 03:00 in spring (measured with 7.0.0).
+The counterparts in SQL are queue.next_cron_fires.sql and queue.next_local_time.sql; test_schedule_expressions
+compares the two.
 """
 
 from collections.abc import Iterator

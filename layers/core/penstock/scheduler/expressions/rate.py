@@ -2,6 +2,7 @@
 
 A day is 24 hours ("Daylight savings time", EventBridge Scheduler User Guide). The units are the six of the API
 reference (ScheduleExpression); whether the number fits singular or plural is not checked, as it is not said there.
+The counterparts in SQL are queue.parse_rate.sql and queue.next_rate_fires.sql.
 """
 
 import re

@@ -1,1 +1,1 @@
-"""Filter policies of subscriptions: compiled when they are set; SQL compares them at each publish."""
+"""Filter policies of subscriptions: compiled here when they are set, compared by queue.policy_matches at a publish."""

@@ -5,9 +5,10 @@ r"""Filter policies of subscriptions: checked and compiled once, when they are s
     facts      {"store": ["example_corp"], "price": [120]}
 
 A compiled policy is a list of alternatives (more than one with `$or`); an alternative is a list of keys, which all have
-to hold: [path, whether it may be missing, test, …] (tests: filter_operators.py). Paths are names joined by U+001F.
+to hold: [path, whether it may be missing, test, …] (tests: operators.py). Paths are names joined by U+001F.
 Nothing in it is a regular expression: `queue.policy_matches` compares texts, numbers and networks with the facts of a
-message (filter_facts.py).
+message (facts.py). A rule that changes here may have to change in queue.policy_matches.sql and queue.fact_passes.sql;
+test_policy_matches checks both sides together.
 
 Sources: "Filter policy constraints", "AND/OR logic" (SNS Developer Guide); texts of refusals: reports of users for the
 limits, github.com/aws/event-ruler, the engine that AWS publishes, for the syntax.

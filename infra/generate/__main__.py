@@ -1,0 +1,34 @@
+"""python -m infra.generate [--check]: write the generated files, or say which of them differ."""
+
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+
+from penstock.actions import ACTIONS
+
+from .blocks import MarkerError
+from .files import differences, write
+from .load_balancer import PriorityError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def main(arguments: list[str], root: Path = ROOT) -> int:
+    parser = ArgumentParser(prog="python -m infra.generate", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 when a file differs")
+    options = parser.parse_args(arguments)
+    try:
+        changed = differences(root, ACTIONS) if options.check else write(root, ACTIONS)
+    except (MarkerError, PriorityError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    for line in changed:
+        print(line, file=sys.stderr)
+    if changed and options.check:
+        print("These files are not what the table of actions says: run make generate.", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,29 @@
+"""functions/<service>/<action>.py: the entry point of each action's own function, a file of five lines."""
+
+from collections.abc import Iterable
+
+from penstock.actions import Action
+
+TITLES = {"sqs": "SQS", "sns": "SNS", "scheduler": "EventBridge Scheduler"}
+
+TEXT = '''"""{title} {action}."""
+
+from penstock.lambda_runtime.handler import lambda_handler
+
+handler = lambda_handler("{service}", "{action}")
+'''
+
+
+def module_name(action: str) -> str:
+    """SendMessage -> send_message."""
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in action).removeprefix("_")
+
+
+def entry_points(actions: Iterable[Action]) -> dict[str, str]:
+    """The text of each file, by its path in the repository."""
+    return {
+        f"functions/{action.service}/{module_name(action.name)}.py": TEXT.format(
+            title=TITLES[action.service], service=action.service, action=action.name
+        )
+        for action in actions
+    }

@@ -1,0 +1,91 @@
+"""Every generated file: what it should hold, whether it does, and writing it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from penstock.actions import SERVICES, Action
+from penstock.settings import as_markdown
+
+from .blocks import block, with_blocks, yaml_list
+from .entry_points import entry_points
+from .load_balancer import rules
+from .pages import compatibility
+from .sam_template import functions, logical_id
+
+TEMPLATE, ALB, ALARMS = "template.yaml", "infra/alb/template.yaml", "infra/alarms/template.yaml"
+COMPATIBILITY, SETTINGS = "docs/compatibility.md", "docs/settings.md"
+
+# Functions of no action which the requests of clients invoke. Their alarms are those of the actions' functions.
+REQUESTED = ("Gateway", "Rest")
+
+
+def generated(root: Path, actions: Sequence[Action]) -> dict[str, str]:
+    """The text of every generated file, by its path. Raises MarkerError and PriorityError."""
+    return {
+        **entry_points(actions),
+        TEMPLATE: _template(root, actions),
+        ALB: _load_balancer(root, actions),
+        ALARMS: _alarms(root, actions),
+        COMPATIBILITY: with_blocks(
+            (root / COMPATIBILITY).read_text(), COMPATIBILITY, {"actions": compatibility(actions)}
+        ),
+        SETTINGS: as_markdown(),
+    }
+
+
+def differences(root: Path, actions: Sequence[Action]) -> list[str]:
+    """One line for each file that is missing, stale or not as generated."""
+    found = []
+    for name, text in generated(root, actions).items():
+        file = root / name
+        if not file.exists():
+            found.append(f"{name}: missing")
+        elif file.read_text() != text:
+            found.append(f"{name}: differs")
+    return [*found, *(f"{name}: of no action" for name in _stale(root, actions))]
+
+
+def write(root: Path, actions: Sequence[Action]) -> list[str]:
+    """Writes what differs, deletes what is stale. One line for each such file."""
+    found = differences(root, actions)
+    changed = [line.rpartition(": ")[0] for line in found]
+    texts = generated(root, actions)
+    for name in changed:
+        file = root / name
+        if name in texts:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(texts[name])
+        else:
+            file.unlink()
+    return found
+
+
+def _stale(root: Path, actions: Sequence[Action]) -> list[str]:
+    """Entry points of no action. Files next to the services' folders, such as gateway.py, are written by hand."""
+    expected = entry_points(actions)
+    there = (file.relative_to(root).as_posix() for file in sorted(root.glob("functions/*/*.py")))
+    return [name for name in there if name not in expected]
+
+
+def _of(service: str, actions: Sequence[Action]) -> list[Action]:
+    return [action for action in actions if action.service == service]
+
+
+def _template(root: Path, actions: Sequence[Action]) -> str:
+    blocks = {f"functions of {service}": functions(_of(service, actions)) for service in SERVICES}
+    return with_blocks((root / TEMPLATE).read_text(), TEMPLATE, blocks)
+
+
+def _load_balancer(root: Path, actions: Sequence[Action]) -> str:
+    text = (root / ALB).read_text()
+    blocks = {}
+    for service in SERVICES:
+        own, name = _of(service, actions), f"rules of {service}"
+        blocks[name] = rules(service, own, block(text, ALB, name))
+        blocks[f"actions of {service}"] = ["    -", *yaml_list([action.name for action in own], 6)]
+    return with_blocks(text, ALB, blocks)
+
+
+def _alarms(root: Path, actions: Sequence[Action]) -> str:
+    names = [*REQUESTED, *map(logical_id, actions)]
+    return with_blocks((root / ALARMS).read_text(), ALARMS, {"alarms": ["    -", *yaml_list(names, 6)]})

@@ -1,0 +1,54 @@
+"""Priorities and routes of the load balancer's rules, in infra/alb/template.yaml.
+
+A rule keeps the priority that the template gives it, wherever its action stands in the table: CloudFormation cannot
+give a rule the priority that another one has until later in the same update. No two rules match the same request, so
+that the numbers say nothing else. A new action gets the number after the highest one of its service.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from penstock.actions import Action
+
+# Which priorities each service's rules have. 200 is the rule of the native REST API, which is written by hand.
+PRIORITIES = {"sqs": range(1, 51), "sns": range(51, 91), "scheduler": range(91, 200)}
+
+_row = re.compile(r" +(\w+): \{Number: (\d+)").match
+
+
+class PriorityError(Exception):
+    """A service has more actions than priorities."""
+
+
+def rules(service: str, actions: Sequence[Action], present: Iterable[str]) -> list[str]:
+    """The mapping of a service's actions; `present` are the lines which the template has now. Raises PriorityError."""
+    numbers = priorities(service, [action.name for action in actions], present)
+    return [f"    {action.name}: {{Number: {numbers[action.name]}{_route(action)}}}" for action in actions]
+
+
+def priorities(service: str, names: Sequence[str], present: Iterable[str]) -> dict[str, int]:
+    """The number of each action. One that is out of range, or that an action before it has, is replaced."""
+    allowed = PRIORITIES[service]
+    found = {match[1]: int(match[2]) for match in map(_row, present) if match}
+    numbers: dict[str, int] = {}
+    for name in names:
+        number = found.get(name, 0)
+        if number in allowed and number not in numbers.values():
+            numbers[name] = number
+    free = max((number for number in found.values() if number in allowed), default=allowed.start - 1) + 1
+    for name in names:
+        if name not in numbers:
+            if free not in allowed:
+                raise PriorityError(
+                    f"{service} has more actions than priorities: give it more in {__name__}."
+                )
+            numbers[name], free = free, free + 1
+    return numbers
+
+
+def _route(action: Action) -> str:
+    """Method and path of an action of REST-JSON: a variable of a path becomes a pattern."""
+    if not action.route:
+        return ""
+    method, path = action.route.split()
+    return f', Method: {method}, Path: "{re.sub(r"{.*}", "*", path)}"'

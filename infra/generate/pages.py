@@ -1,0 +1,19 @@
+"""The table of SQS's actions in docs/compatibility.md: those that there are, then those of AWS that are missing."""
+
+from collections.abc import Iterable
+
+import botocore.session
+
+from penstock.actions import Action
+
+
+def compatibility(actions: Iterable[Action]) -> list[str]:
+    names = [action.name for action in actions if action.service == "sqs"]
+    model = botocore.session.get_session().get_service_model("sqs")
+    missing = sorted(set(model.operation_names) - set(names))
+    return [
+        "| action | container | Lambda |",
+        "| --- | --- | --- |",
+        *(f"| `{name}` | yes | yes |" for name in names),
+        *(f"| `{name}` | no | no |" for name in missing),
+    ]

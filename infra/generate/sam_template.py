@@ -1,0 +1,44 @@
+"""The functions of template.yaml, one for each action. Those of EventBridge Scheduler have a route of their own."""
+
+from collections.abc import Iterable
+
+from penstock.actions import Action
+
+from .entry_points import module_name
+
+FUNCTION = """\
+  {name}:
+    Type: AWS::Serverless::Function
+    Properties:
+      Handler: {service}.{module}.handler
+      FunctionName: !Sub "${{AWS::StackName}}-{name}"
+      Role: !GetAtt FunctionRole.Arn
+"""
+ROUTE = """\
+      Events:
+        Route:
+          Type: HttpApi
+          Properties: {{ApiId: !Ref Api, Method: {method}, Path: "{path}"}}
+"""
+# What API Gateway writes for a variable of a route. An ARN has slashes in it, so its variable takes the whole rest.
+VARIABLES = {"{Name}": "{name}", "{ResourceArn}": "{arn+}"}
+
+
+def logical_id(action: Action) -> str:
+    """SqsSendMessage: what the function is called in template.yaml, and in the names of alarms and rules."""
+    return f"{action.service.capitalize()}{action.name}"
+
+
+def functions(actions: Iterable[Action]) -> list[str]:
+    """The lines of all functions, with an empty line between two of them."""
+    return "\n".join(map(_function, actions)).splitlines()
+
+
+def _function(action: Action) -> str:
+    text = FUNCTION.format(name=logical_id(action), service=action.service, module=module_name(action.name))
+    if not action.route:
+        return text
+    method, path = action.route.split()
+    for variable, name in VARIABLES.items():
+        path = path.replace(variable, name)
+    return text + ROUTE.format(method=method, path=path)

@@ -1,0 +1,99 @@
+"""What an error of the database means for the caller, by its SQLSTATE. No other module in Python has such a rule.
+
+    meaning           took effect   connection   may succeed later   what the client gets
+    ROLLED_BACK       no            is kept      yes, at once        ServiceUnavailable, unless the second call succeeds
+    READ_ONLY         no            is closed    yes, on a new one   ServiceUnavailable, as above in a Lambda function
+    CONNECTION_LOST   unknown       is closed    yes                 ServiceUnavailable
+    UNAVAILABLE       no            is kept      yes                 ServiceUnavailable
+    LOGIN_REFUSED     no            never was    yes                 ServiceUnavailable
+    STALE_STATEMENT   no            is closed    yes, on a new one   as ROLLED_BACK; only pipeline connections prepare
+    NOT_INSTALLED     no            is kept      no, nor any other   InternalFailure
+    REFUSED           no            is kept      no                  only callers of SQL see it: docs/sql.md
+    FAILED            no            is kept      no                  InternalFailure
+
+`database` (Lambda functions) and `penstock_web.database.pool` (the container) turn a meaning into an error, and
+`penstock_web.batching.batcher` decides by it whether to make merged calls one by one.
+Source: PostgreSQL documentation, appendix A, "PostgreSQL Error Codes". The SQL functions that fire schedules ask
+another question, whether an error is the schedule's own fault: queue.concerns_all.sql answers it.
+"""
+
+from collections.abc import Mapping
+from enum import Enum, auto
+
+INTERNAL_ERROR = "XX000"
+
+
+class Meaning(Enum):
+    """What the caller knows after an error."""
+
+    ROLLED_BACK = auto()
+    """The database rolled the call back for reasons of its own, such as a deadlock."""
+    READ_ONLY = auto()
+    """The server has become a standby: a new connection may reach the new primary."""
+    CONNECTION_LOST = auto()
+    """The connection broke during the call. Nobody knows whether the call took effect."""
+    UNAVAILABLE = auto()
+    """The server has no room, or cancelled the call."""
+    LOGIN_REFUSED = auto()
+    """The server refused the user, as it does while a password is being changed."""
+    STALE_STATEMENT = auto()
+    """A prepared statement is gone, or its function has other columns since an upgrade."""
+    NOT_INSTALLED = auto()
+    """A function, a schema or a privilege is missing: the call fails whatever its arguments are."""
+    REFUSED = auto()
+    """A SQL function of Penstock refuses its arguments. The codes are in docs/sql.md."""
+    FAILED = auto()
+    """The call itself is wrong, and would be again."""
+
+    @property
+    def took_no_effect(self) -> bool:
+        """Whether the database undid the call, which may therefore be made again."""
+        return self in (Meaning.ROLLED_BACK, Meaning.READ_ONLY)
+
+    @property
+    def ends_connection(self) -> bool:
+        """Whether the connection is of no more use."""
+        return self in (Meaning.CONNECTION_LOST, Meaning.READ_ONLY)
+
+    @property
+    def is_temporary(self) -> bool:
+        """Whether the same call, on whatever connection, may succeed later."""
+        return self in _TEMPORARY
+
+
+_TEMPORARY = frozenset(
+    (
+        Meaning.ROLLED_BACK,
+        Meaning.READ_ONLY,
+        Meaning.CONNECTION_LOST,
+        Meaning.UNAVAILABLE,
+        Meaning.LOGIN_REFUSED,
+    )
+)
+
+# A SQLSTATE of five characters goes before its class of two.
+SQLSTATES: Mapping[str, Meaning] = {
+    "08": Meaning.CONNECTION_LOST,  # connection exception
+    "0A000": Meaning.STALE_STATEMENT,  # feature not supported: "cached plan must not change result type"
+    "25006": Meaning.READ_ONLY,  # read only SQL transaction
+    "26000": Meaning.STALE_STATEMENT,  # invalid SQL statement name
+    "28": Meaning.LOGIN_REFUSED,  # invalid authorization specification
+    "3F": Meaning.NOT_INSTALLED,  # invalid schema name
+    "40": Meaning.ROLLED_BACK,  # transaction rollback: serialization failure, deadlock
+    "42": Meaning.NOT_INSTALLED,  # syntax error or access rule violation: undefined function, insufficient privilege
+    "53": Meaning.UNAVAILABLE,  # insufficient resources: too many connections, disk full, out of memory
+    "55P03": Meaning.ROLLED_BACK,  # lock not available
+    "57": Meaning.UNAVAILABLE,  # operator intervention: query canceled
+    "57P01": Meaning.CONNECTION_LOST,  # admin shutdown
+    "57P02": Meaning.CONNECTION_LOST,  # crash shutdown
+    "57P03": Meaning.CONNECTION_LOST,  # cannot connect now
+    "57P05": Meaning.CONNECTION_LOST,  # idle session timeout
+    "QU": Meaning.REFUSED,  # raised by functions in sql/functions
+}
+
+
+def meaning(sqlstate: str | None) -> Meaning:
+    """What an error says. None: the server said nothing, since it hung up or was not reached."""
+    if sqlstate is None:
+        return Meaning.CONNECTION_LOST
+    return SQLSTATES.get(sqlstate) or SQLSTATES.get(sqlstate[:2], Meaning.FAILED)
