@@ -43,12 +43,11 @@ def report(
     from .database import service_database
 
     settings = Settings.read(os.environ)
-    try:
-        with service_database(settings) as database:
-            span = span_of_report(start, end)
-            write(out, page(Reader(database, settings, span, queue)))
-    except QueueDoesNotExist:
-        raise LocalError(f"there is no queue {queue!r}") from None
-    except (OSError, ValueError) as error:
-        raise LocalError(str(error)) from error
+    with service_database(settings) as database:
+        try:
+            write(out, page(Reader(database, settings, span_of_report(start, end), queue)))
+        except QueueDoesNotExist:
+            raise LocalError(f"there is no queue {queue!r}") from None
+        except (OSError, ValueError) as error:
+            raise LocalError(str(error)) from error
     print(f"wrote {out}")
