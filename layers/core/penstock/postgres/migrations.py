@@ -1,7 +1,8 @@
 """Brings a database to the schema of this release: tables by numbered migrations, functions whole.
 
     sql/migrations/NNNN_name.sql   once each, in order, one transaction each; never edited after a release
-    sql/functions/*.sql            all of them again, in one transaction, whenever one of them has changed
+    sql/types/*.sql                before the functions that return them
+    sql/functions/SUBJECT/*.sql    all of them again, in one transaction, whenever one of them has changed
     sql/former/*.sql               with the functions: those that only the previous release still calls
     sql/views/*.sql                with the functions, after them: what readers of the tables see
     sql/grants.sql                 with the functions
@@ -169,8 +170,14 @@ def read_migrations(directory: Path) -> list[Script]:
 
 
 def read_functions(directory: Path) -> list[Script]:
-    """All functions by file name, then those of the previous release, then views, then the grants."""
-    folders = [sorted((directory / name).glob("*.sql")) for name in ("functions", "former", "views")]
+    """Types, then all functions by file name, then those of the previous release, then views, then the grants.
+
+    The functions lie in folders by subject. Their order, and so the checksum, does not depend on the folder.
+    """
+    folders = [
+        sorted((directory / name).rglob("*.sql"), key=lambda path: path.name)
+        for name in ("types", "functions", "former", "views")
+    ]
     paths = [*chain.from_iterable(folders), directory / "grants.sql"]
     return [Script(_FUNCTIONS, path.name, path.read_bytes()) for path in paths if path.exists()]
 
