@@ -7,7 +7,7 @@ from base64 import b64encode
 from typing import Any
 
 from penstock.settings import Settings
-from penstock_web.keys import KeyRing
+from penstock_web.cli.key_ring import KeyRing
 from tests.conformance.scenario import Sqs
 from tests.database import Database
 

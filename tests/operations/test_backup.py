@@ -16,7 +16,7 @@ from botocore.config import Config
 
 from penstock.postgres.migrations import migrate
 from penstock.settings import Settings
-from penstock_web.keys import KeyRing
+from penstock_web.cli.key_ring import KeyRing
 from tests.database import Database, TestServer
 from tests.web.service import running_service
 

@@ -6,18 +6,27 @@ import time
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+import typer
 
 MESSAGES: Final = 1000
 _BATCH: Final = 10
 _THREADS: Final = 4
 
+app = typer.Typer()
 
-def demo(endpoint: str) -> int:
+
+@app.command("demo", help="send, receive and delete messages with boto3")
+def demo(endpoint: Annotated[str, typer.Option(metavar="ENDPOINT")] = "http://127.0.0.1:9324") -> int:
     """Send, receive and delete 1,000 messages; 0 when every one of them came back, else 1."""
     from botocore.exceptions import BotoCoreError, ClientError
 
-    client = _client(endpoint)
+    try:
+        client = _client(endpoint)
+    except ValueError as error:  # boto3 finds that it is no address
+        print(f"penstock demo: {error}")
+        return 1
     try:
         return _round_trip(client)
     except (BotoCoreError, ClientError) as error:

@@ -1,6 +1,6 @@
-"""`penstock keys`: the keys of an installation, in the database of DATABASE_URL.
+"""The keys of an installation, in the database of DATABASE_URL.
 
-Lines come as an answer, so that the command line prints them and tests read them.
+Methods return lines, which `penstock keys` prints and tests read.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 from base64 import b32encode
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,11 +19,12 @@ from penstock.drivers import run
 from penstock.effects import Row, Statement
 from penstock.postgres.database import Database
 from penstock.postgres.statements import CREATE_KEY, LIST_KEYS, REVOKE_KEY
-from penstock.settings import SettingError, Settings
+from penstock.settings import Settings
 from penstock.sns.signatures import certificate_path, new_key
 from penstock.sns.signing_keys import KEEP_SECONDS, add_key
+from penstock_web.system_account import LocalError
 
-from .system_account import LocalError
+from .database import service_database
 
 # Beginnings of our own, so that nobody takes a key for one of AWS, and scanners for leaked keys can be taught them.
 ACCESS_PREFIX, BEARER_PREFIX = "PSTK", "PSTB"
@@ -40,10 +41,8 @@ class KeyRing:
     @classmethod
     @contextmanager
     def open(cls, settings: Settings) -> Iterator[KeyRing]:
-        """Raises SettingError without an address; a database that does not answer is ServiceUnavailable."""
-        if not settings.database_url:
-            raise SettingError("set DATABASE_URL")
-        with closing(Database(settings.database_url)) as database:
+        """Raises what service_database raises: SettingError, LocalError."""
+        with service_database(settings) as database:
             yield cls(settings, database)
 
     def create(self, account: str | None, description: str, bearer: bool) -> Iterator[str]:

@@ -1,0 +1,91 @@
+"""The command line: `penstock up | migrate | keys | metrics | settings | demo`.
+
+Each module that COMMANDS names has an `app`, a typer application with the commands of that module. A new command is a
+new module and its name in COMMANDS.
+
+Modules of commands import nothing but typer and the settings at their top. What a command works with is imported when
+the command runs: `penstock up` must not load boto3, nor `penstock settings` a web framework.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Annotated, Final
+
+import typer
+
+from penstock import __version__
+from penstock.settings import SettingError
+from penstock_web.system_account import LocalError
+
+# In the order of `penstock --help`.
+COMMANDS: Final = (
+    "up",
+    "migrate",
+    "keys",
+    "metrics",
+    "settings",
+    "demo",
+    "worker",
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit code. Foreseen errors are one line on standard error and code 1.
+
+    Raises SystemExit with code 2 for arguments that the command does not take.
+    """
+    command = typer.main.get_command(application())
+    try:
+        return int(command.main(arguments, prog_name="penstock", standalone_mode=False) or 0)
+    except (LocalError, SettingError) as error:
+        print(f"penstock: {error}", file=sys.stderr)
+        return 1
+    except typer.TyperException as error:
+        print(_usage_error(error), file=sys.stderr)
+        sys.exit(error.exit_code)
+
+
+def application() -> typer.Typer:
+    """All commands. Only a terminal gets help by rich; elsewhere it is plain text, whatever FORCE_COLOR says."""
+    application = typer.Typer(
+        callback=_options_of_all,
+        help="SQS, SNS and schedules on plain PostgreSQL.",
+        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        rich_markup_mode="rich" if sys.stdout.isatty() else None,
+    )
+    for name in COMMANDS:
+        application.add_typer(import_module(f".{name}", __name__).app)
+    return application
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"penstock {__version__}")
+        raise typer.Exit
+
+
+def _options_of_all(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="show program's version number and exit"
+        ),
+    ] = False,
+) -> None:
+    """The options that stand before a command."""
+
+
+def _usage_error(error: typer.TyperException) -> str:
+    """What is wrong with the arguments, after the usage of the command that refuses them."""
+    context: typer.Context | None = getattr(error, "ctx", None)
+    text = error.format_message()
+    if isinstance(error, typer.BadParameter) and error.message:
+        name = error.param_hint or (error.param.opts[0] if error.param else "")
+        text = f"argument {name}: {error.message}"
+    if context is None:
+        return f"penstock: error: {text}"
+    return f"{context.get_usage()}\n{context.command_path}: error: {text}"

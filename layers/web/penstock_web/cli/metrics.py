@@ -1,0 +1,53 @@
+"""`penstock metrics`: what the metrics job stored."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from penstock.settings import Settings
+
+from .values import moment
+
+app = typer.Typer(name="metrics", help="a report of what the metrics job stored")
+
+
+@app.callback()
+def _group() -> None:
+    """With a callback, the group keeps the name of its only command."""
+
+
+@app.command("report", help="write one HTML file with pictures")
+def report(
+    out: Annotated[Path, typer.Option(metavar="FILE", parser=Path, help="the file to write")],
+    start: Annotated[
+        datetime | None,
+        typer.Option("--from", metavar="TIME", parser=moment, help="RFC 3339 (default: a day before)"),
+    ] = None,
+    end: Annotated[
+        datetime | None,
+        typer.Option("--to", metavar="TIME", parser=moment, help="RFC 3339 (default: now)"),
+    ] = None,
+    queue: Annotated[str | None, typer.Option(metavar="NAME", help="of this queue alone")] = None,
+) -> None:
+    from penstock.errors import QueueDoesNotExist
+    from penstock_web.report.file import write
+    from penstock_web.report.page import page
+    from penstock_web.report.read import Reader, span_of_report
+    from penstock_web.system_account import LocalError
+
+    from .database import service_database
+
+    settings = Settings.read(os.environ)
+    with service_database(settings) as database:
+        try:
+            write(out, page(Reader(database, settings, span_of_report(start, end), queue)))
+        except QueueDoesNotExist:
+            raise LocalError(f"there is no queue {queue!r}") from None
+        except (OSError, ValueError) as error:
+            raise LocalError(str(error)) from error
+    print(f"wrote {out}")

@@ -1,0 +1,57 @@
+"""`penstock migrate`: the schema of a database as this release needs it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from penstock.settings import SettingError, Settings
+
+app = typer.Typer()
+
+
+@app.command("migrate", help="bring the database of DATABASE_DIRECT_URL up to date")
+def migrate(
+    dump: Annotated[
+        Path | None, typer.Option(metavar="FILE", parser=Path, help="then write the schema to FILE")
+    ] = None,
+    ephemeral: Annotated[
+        bool, typer.Option("--ephemeral", help="in a new database, removed at the end")
+    ] = False,
+    tune_role: Annotated[
+        str | None, typer.Option(metavar="NAME", help="planner settings for the service's own role")
+    ] = None,
+) -> None:
+    from penstock.postgres.schema_dump import schema_dump
+    from penstock_web.local.migrating import migrate_or_explain
+
+    with _database(ephemeral) as dsn:
+        applied = migrate_or_explain(dsn, tune_role)
+        if applied.adopted:
+            print(f"recorded {applied.adopted} instead of the migrations that it replaces")
+        for name in applied.migrations:
+            print(f"applied {name}")
+        print("functions and grants " + ("applied" if applied.functions else "unchanged"))
+        if dump:
+            dump.write_text(schema_dump(dsn))
+
+
+@contextmanager
+def _database(ephemeral: bool) -> Iterator[str]:
+    """The database to migrate: that of the settings, or one that is removed afterwards."""
+    from penstock_web.local.postgres import running_postgres
+    from penstock_web.local.state import ephemeral_state
+    from penstock_web.system_account import Account
+
+    if ephemeral:
+        with ephemeral_state() as state, running_postgres(state, Account.choose()) as server:
+            yield server.service_dsn()
+    elif dsn := Settings.read(os.environ).direct_url:
+        yield dsn
+    else:
+        raise SettingError("set DATABASE_DIRECT_URL or DATABASE_URL")

@@ -1,0 +1,70 @@
+"""`penstock up`: the service, and a database when DATABASE_URL is not set."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from penstock.settings import Settings
+
+from .values import whole_number
+
+app = typer.Typer()
+
+
+@app.command("up", help="start the service, and a database when DATABASE_URL is not set")
+def up(
+    host: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST", help="address to listen on (default 127.0.0.1, or that of QUEUE_ADDRESS)"
+        ),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            metavar="PORT",
+            parser=whole_number(1, 65535),
+            help="port to listen on (default 9324, or that of QUEUE_ADDRESS)",
+        ),
+    ] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(metavar="DIR", parser=Path, help="where the database lives")
+    ] = None,
+    ephemeral: Annotated[
+        bool, typer.Option("--ephemeral", help="a new database, removed at the end")
+    ] = False,
+    workers: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            parser=whole_number(1, 1000),
+            show_default=False,
+            help="service processes (default 1)",
+        ),
+    ] = 1,
+    no_migrate: Annotated[
+        bool, typer.Option("--no-migrate", help="with DATABASE_URL: leave its schema alone")
+    ] = False,
+    no_pooler: Annotated[bool, typer.Option("--no-pooler", help="connect without PgBouncer")] = False,
+) -> int:
+    if ephemeral and data_dir is not None:
+        raise typer.BadParameter("not allowed with argument --data-dir", param_hint="--ephemeral")
+    from penstock_web.local.up import Plan
+    from penstock_web.local.up import up as run
+
+    settings = Settings.read(os.environ)
+    own_host, own_port = settings.host_and_port if os.environ.get("QUEUE_ADDRESS") else ("127.0.0.1", 9324)
+    plan = Plan(
+        host=host or own_host,
+        port=port or own_port,
+        workers=workers,
+        state=data_dir,
+        ephemeral=ephemeral,
+        migrate=not no_migrate,
+        pooler=not no_pooler,
+    )
+    return run(settings, plan)

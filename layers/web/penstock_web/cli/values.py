@@ -1,0 +1,29 @@
+"""What the options of commands hold. Each function refuses a text by BadParameter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+import typer
+
+
+def whole_number(least: int, most: int) -> Callable[[str | int], int]:
+    """What reads an option that is a whole number within limits; typer passes its default too."""
+
+    def parse(value: str | int) -> int:
+        text = str(value)
+        if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
+            raise typer.BadParameter(f"{text!r} is not a number from {least} to {most}")
+        return int(text)
+
+    return parse
+
+
+def moment(text: str) -> datetime:
+    """A time of RFC 3339."""
+    from penstock_web.native.documents import instant
+
+    if (found := instant(text)) is None:
+        raise typer.BadParameter(f"{text!r} is not a time such as 2030-01-31T09:00:00Z")
+    return found
