@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from benchmarks import million, pictures, report_page
+from benchmarks import million, pictures, report_page, summary
 from benchmarks.catalogue import GROUPS, STUDIES, chosen
 from benchmarks.options import arguments
 from benchmarks.peers.makers import PEERS
@@ -93,20 +93,26 @@ def results_file(folder: Path, name: str, scenario: str, system: dict[str, objec
     document = {
         "scenario": scenario,
         "date": "2026-01-02T03:04:05+00:00",
+        "commit": "c0ffee",
         "machine": {"cpu": "c", "cores": 2, "kernel": "k"},
+        "settings": {},
         "load_before": {"busy": False, "busy_share": 0.01},
         "systems": [system],
     }
     (folder / name).write_text(json.dumps(document))
 
 
-def test_the_page_shows_the_newest_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_shows_the_last_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pictures, "FOLDER", tmp_path / "pictures")
+    raw, kept = tmp_path / "raw", tmp_path / "results"
+    raw.mkdir()
     for day, rate in (("01", 111.0), ("02", 222.0)):
         rows = [{"threads": 1, "received/s": rate}, {"threads": 5, "received/s": 2 * rate}]
         system: dict[str, object] = {"system": "penstock", "rows": rows, "marks": ["busy host"], "facts": {}}
-        results_file(tmp_path, f"2026-01-{day}.json", "warski_threads", system)
-    text = report_page.page(report_page.newest(tmp_path))
+        results_file(raw, f"2026-01-{day}.json", "warski_threads", system)
+        summary.write_summary(raw / f"2026-01-{day}.json", kept)
+    assert [path.name for path in kept.iterdir()] == ["warski_threads.json"]
+    text = report_page.page(report_page.summaries(kept))
     assert "| penstock | 5 | 444 |" in text
     assert "111" not in text
     assert "busy host" in text
@@ -123,7 +129,7 @@ def test_the_table_of_goals_says_what_was_to_be_reached(tmp_path: Path) -> None:
         "system": "penstock", "connections": 16, "median": figures, "marks": [], "facts": {}
     }  # fmt: skip
     results_file(tmp_path, "2026-01-01.json", "send_1", system)
-    text = report_page.page(report_page.newest(tmp_path))
+    text = report_page.page(report_page.summaries(tmp_path))
     assert "15,000 msg/s, 0.06 s" in text
     assert "20,000" in text
 
@@ -147,7 +153,7 @@ def test_a_goal_beside_a_peer(ours: float, marks: list[str], told: list[str]) ->
     assert markdown(rows).splitlines()[2:] == [f"| send_1 | CPU {line}" for line in told]
 
 
-def test_the_page_in_the_repository_is_what_its_files_give(
+def test_the_page_in_the_repository_is_what_its_summaries_give(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pictures, "FOLDER", tmp_path)
