@@ -13,8 +13,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
+from penstock_web.report.svg import Point
+
 from .pictures import SERIES
-from .svg import Point
 
 RAW: Final = Path(__file__).parent / "raw"
 RESULTS: Final = Path(__file__).parent / "results"
