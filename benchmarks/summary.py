@@ -55,17 +55,17 @@ def kept_of(system: Document, postgresql: Document) -> Document:
 
 
 def thinned(curve: Sequence[Point], most: int = MOST_POINTS) -> list[Point]:
-    """At most so many points: the lowest and the highest of each stretch of time, so that no peak is lost."""
+    """At most so many points: both ends, and the lowest and the highest of each stretch of time between them."""
     if len(curve) <= most:
         return list(curve)
-    stretches = most // 2
-    bounds = [len(curve) * n // stretches for n in range(stretches + 1)]
-    kept: list[Point] = []
+    stretches, between = most // 2 - 1, len(curve) - 2
+    bounds = [1 + between * n // stretches for n in range(stretches + 1)]
+    kept = [curve[0]]
     for first, end in pairwise(bounds):
         places = range(first, end)
         lowest, highest = (choose(places, key=lambda at: curve[at][1]) for choose in (min, max))
         kept += [curve[at] for at in sorted({lowest, highest})]
-    return kept
+    return [*kept, curve[-1]]
 
 
 def written(value: Any, indent: str = "") -> str:

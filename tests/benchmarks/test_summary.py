@@ -62,6 +62,7 @@ def test_a_thinned_curve_keeps_its_peaks_in_order() -> None:
     assert len(kept) <= 100
     assert kept == sorted(kept)
     assert {(500.0, 9.0), (777.0, -9.0)} < set(kept)
+    assert (kept[0], kept[-1]) == (curve[0], curve[-1])
 
 
 def test_a_short_curve_stays_as_it_is() -> None:
