@@ -4,8 +4,7 @@ import asyncio
 import sys
 from typing import Any
 
-from penstock.effects import Row
-from penstock.postgres.statements import Statement
+from penstock.effects import Row, Statement
 from penstock.settings import Settings
 from penstock_web.background import FiringWorker
 from penstock_web.database.listener import listen

@@ -13,7 +13,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from penstock.access.sigv4 import parse, verify
-from penstock.context import HttpRequest
+from penstock.http import HttpRequest
 
 URL = "http://queues.example:9324"
 KEY_ID, SECRET = "PSTKAAAAAAAAAAAAAAAA", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"

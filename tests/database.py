@@ -14,11 +14,11 @@ from typing import Any, cast
 import psycopg
 
 from penstock.postgres.migrations import migrate
-from penstock_web.local.account import Account
 from penstock_web.local.binaries import Source
 from penstock_web.local.pgbouncer import PgBouncer, running_pgbouncer
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres
 from penstock_web.local.state import ephemeral_state
+from penstock_web.system_account import Account
 
 TEMPLATE = "penstock_template"
 

@@ -11,10 +11,10 @@ import psycopg
 import pytest
 
 from penstock.postgres.migrations import migrate
-from penstock_web.local.account import Account
 from penstock_web.local.binaries import Source
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres, start
 from penstock_web.local.state import ephemeral_state
+from penstock_web.system_account import Account
 from tests.concurrency.crash import Round, drain, run_until_killed
 from tests.concurrency.ledger import Ledger
 from tests.database import place

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock_web.local.account import Account
 from penstock_web.local.postgres import free_port, start
+from penstock_web.system_account import Account
 from tests.crash.wire import NoAnswerError, Wire
 from tests.up import Up, running
 from tests.waiting import until

@@ -14,15 +14,15 @@ from uuid import UUID
 import psycopg
 import pytest
 
+from penstock.effects import Statement
 from penstock.errors import InternalFailure, ServiceUnavailable
 from penstock.postgres.database import Database as Kept
 from penstock.postgres.database import LinkError
-from penstock.postgres.statements import Statement
 from penstock.settings import DRIVERS
-from penstock_web.local.account import Account
 from penstock_web.local.pgbouncer import running_pgbouncer
 from penstock_web.local.postgres import running_postgres
 from penstock_web.local.state import ephemeral_state
+from penstock_web.system_account import Account
 from tests.database import Database, end_sessions, place
 
 RECORD = Statement("test_record", ("text",))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from infra.local_lambda.events import EVENT_FORMS, EventForm, Request, event_of, response_of
-from penstock.context import HttpRequest, HttpResponse
+from penstock.http import HttpRequest, HttpResponse
 from penstock.lambda_runtime.events import UnknownEvent, answer, read
 
 every_form = pytest.mark.parametrize("form", EVENT_FORMS)

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from penstock.lambda_runtime.metrics import Depth, Metrics, Value
+from penstock.lambda_runtime.metrics import Metrics, Value
 from penstock.lambda_runtime.usage import QueueUsage
 from penstock.workers import collect
+from penstock.workers.collect import Depth
 from tests.lambda_calls import QUEUE_URL, call, invoke, json_request
 from tests.lambda_door import Functions
 

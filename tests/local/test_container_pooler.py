@@ -12,10 +12,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from penstock_web.local.account import Account
 from penstock_web.local.pgbouncer import find_pgbouncer
 from penstock_web.local.postgres import DATABASE, ROLE, Postgres, running_postgres
 from penstock_web.local.state import ephemeral_state
+from penstock_web.system_account import Account
 from tests.database import place
 from tests.waiting import until
 from tests.web.service import free_port

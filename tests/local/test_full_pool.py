@@ -9,10 +9,10 @@ import psycopg
 import pytest
 
 from penstock.postgres.migrations import migrate
-from penstock_web.local.account import Account
 from penstock_web.local.pgbouncer import PgBouncer, running_pgbouncer
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres
 from penstock_web.local.state import ephemeral_state
+from penstock_web.system_account import Account
 from tests import without_tls
 from tests.database import place
 from tests.lambda_door import LambdaDoor

@@ -11,10 +11,10 @@ import psycopg
 import pytest
 
 from penstock_web.local import debian
-from penstock_web.local.account import Account, LocalError
 from penstock_web.local.pgbouncer import running_pgbouncer
 from penstock_web.local.postgres import running_postgres
 from penstock_web.local.state import ephemeral_state
+from penstock_web.system_account import Account, LocalError
 from tests.database import Database, place
 
 

@@ -13,10 +13,10 @@ from typing import LiteralString
 import psycopg
 import pytest
 
-from penstock_web.local.account import Account
 from penstock_web.local.pgbouncer import PgBouncer, install_lookup, running_pgbouncer
 from penstock_web.local.postgres import DATABASE, Postgres, running_postgres
 from penstock_web.local.state import ephemeral_state
+from penstock_web.system_account import Account
 from tests.database import place
 
 

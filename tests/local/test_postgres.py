@@ -14,10 +14,10 @@ import psycopg
 import pytest
 
 from penstock_web.local import postgres
-from penstock_web.local.account import Account, LocalError
 from penstock_web.local.binaries import Binaries, Source, find_binaries, reachable
 from penstock_web.local.postgres import running_postgres
 from penstock_web.local.state import ephemeral_state, held_state
+from penstock_web.system_account import Account, LocalError
 from tests.database import place
 
 
@@ -165,7 +165,7 @@ _AS_ORDINARY_USER = """
 import os, pwd, sys
 from pathlib import Path
 import psycopg
-from penstock_web.local.account import Account
+from penstock_web.system_account import Account
 from penstock_web.local.postgres import running_postgres
 
 def round(state):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from penstock.postgres.migrations import migrate, sql_directory
 from penstock.postgres.schema_dump import schema_dump
-from penstock_web.local.account import Account
 from penstock_web.local.postgres import running_postgres
 from penstock_web.local.state import ephemeral_state
+from penstock_web.system_account import Account
 from tests.database import Database
 
 

@@ -19,10 +19,10 @@ import psycopg
 import pytest
 
 from penstock.postgres.migrations import migrate
-from penstock_web.local.account import Account
 from penstock_web.local.pgbouncer import PgBouncer, running_pgbouncer
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres, start
 from penstock_web.local.state import ephemeral_state
+from penstock_web.system_account import Account
 from tests.concurrency.crash import kill_server
 from tests.database import place
 from tests.sql.calls import create

@@ -23,10 +23,10 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from penstock.postgres.migrations import MigrationError, migrate, read_functions, sql_directory
-from penstock_web.local.account import Account
 from penstock_web.local.binaries import Source
 from penstock_web.local.postgres import running_postgres
 from penstock_web.local.state import ephemeral_state
+from penstock_web.system_account import Account
 
 _DEFINED = re.compile(r"^create (?:or replace )?(?:function|procedure)\s+([a-z_.]+)\s*\(", re.MULTILINE)
 _USED_EVERYWHERE = frozenset(

@@ -9,8 +9,8 @@ from typing import Any, LiteralString
 
 import psycopg
 
+from penstock.effects import Statement
 from penstock.postgres import binary_array, statements
-from penstock.postgres.statements import Statement
 
 ACCOUNT, REGION, GROUP = "000000000000", "us-east-1", "default"
 Connection = psycopg.Connection[Any]

@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple
 
 import psycopg
 
+from penstock.effects import Statement
 from penstock.postgres import binary_array, statements
-from penstock.postgres.statements import Statement
 from penstock.sqs.send import Stored
 
 ACCOUNT, REGION = "000000000000", "us-east-1"

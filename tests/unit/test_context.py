@@ -3,8 +3,10 @@
 import pytest
 
 from penstock.aws.arn import is_queue_name, parse_queue_arn, queue_arn
-from penstock.context import Context, Environment, HttpRequest
+from penstock.context import Context
+from penstock.environment import Environment
 from penstock.errors import InvalidAddress, QueueDoesNotExist
+from penstock.http import HttpRequest
 from penstock.settings import Settings
 
 

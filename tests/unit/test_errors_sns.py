@@ -51,10 +51,10 @@ def test_no_two_errors_are_the_same_on_the_wire() -> None:
 
 
 def test_what_is_our_fault_has_another_name() -> None:
-    told = errors_sns.in_the_words_of_sns(errors.InternalFailure())
+    told = errors_sns.as_sns_error(errors.InternalFailure())
     assert (told.query_code, told.message) == ("InternalError", errors.InternalFailure.default_message)
     unavailable = errors.ServiceUnavailable()
-    assert errors_sns.in_the_words_of_sns(unavailable) is unavailable
+    assert errors_sns.as_sns_error(unavailable) is unavailable
 
 
 def test_a_value_in_a_map() -> None:

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from penstock.access.sigv4 import LONGEST_EXPIRES_SECONDS, parse, query_pairs, signing_key, verify
-from penstock.context import HttpRequest
 from penstock.errors import (
     AwsError,
     IncompleteSignature,
@@ -24,6 +23,7 @@ from penstock.errors import (
     MissingAuthenticationToken,
     SignatureDoesNotMatch,
 )
+from penstock.http import HttpRequest
 
 KEY_ID, SECRET = "PSTKAAAAAAAAAAAAAAAA", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 HOST = "queues.example:9324"

@@ -21,10 +21,10 @@ import psycopg
 import pytest
 
 from penstock.postgres.migrations import read_migrations, sql_directory
-from penstock_web.local.account import Account
 from penstock_web.local.pgbouncer import running_pgbouncer
 from penstock_web.local.postgres import Postgres, free_port, running_postgres
 from penstock_web.local.state import ephemeral_state
+from penstock_web.system_account import Account
 from tests.database import place
 from tests.upgrade.customers import OTHERS, WANTED, Customers, set_up
 from tests.upgrade.release import environment_of, unpack

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from struct import unpack_from
 from typing import Any
 
-from penstock.effects import Row
-from penstock.postgres.statements import Statement
+from penstock.effects import Row, Statement
 
 ECHO = Statement("test.echo", ("int4[]", "int4[]"))
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from penstock.effects import Row, Rows, Take
-from penstock.postgres.statements import CHANGE_VISIBILITIES, RECEIVE_MESSAGES, Statement
+from penstock.effects import Row, Rows, Statement, Take
+from penstock.postgres.statements import CHANGE_VISIBILITIES, RECEIVE_MESSAGES
 from penstock_web.batching.batcher import Batcher
 from tests.web.fake_database import ECHO, integers
 

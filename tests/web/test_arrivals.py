@@ -8,13 +8,13 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock.effects import Row, Rows, Take, Woken
+from penstock.effects import Row, Rows, Statement, Take, Woken
 from penstock.errors import ServiceUnavailable
-from penstock.postgres.statements import RECEIVE_MESSAGES, SEND_MESSAGES, Statement
+from penstock.postgres.statements import RECEIVE_MESSAGES, SEND_MESSAGES
+from penstock_web.batching.direct_handoff import MOST_PARTIES, Arrivals
 from penstock_web.batching.merge import LARGEST_TAKE
+from penstock_web.batching.write_backpressure import Unread
 from penstock_web.database.pipeline_connection import Call
-from penstock_web.http.write_backpressure import Unread
-from penstock_web.long_poll.direct_handoff import MOST_PARTIES, Arrivals
 from penstock_web.long_poll.dispatcher import Hub
 from penstock_web.long_poll.waiters import Answer
 from tests.database import Database

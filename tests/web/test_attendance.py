@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock_web.http.deadlines import SWEEP_SECONDS, Deadlines, Ended, Visit
+from penstock_web.deadlines import SWEEP_SECONDS, Deadlines, Ended, Visit
 from tests.web.clock import run, settle
 
 

@@ -9,15 +9,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock.effects import Row, Rows, Take
+from penstock.effects import Row, Rows, Statement, Take
 from penstock.errors import InternalFailure, ServiceUnavailable
-from penstock.postgres.statements import (
-    DELETE_MESSAGES,
-    PUBLISH_MESSAGES,
-    RECEIVE_MESSAGES,
-    SEND_MESSAGES,
-    Statement,
-)
+from penstock.postgres.statements import DELETE_MESSAGES, PUBLISH_MESSAGES, RECEIVE_MESSAGES, SEND_MESSAGES
 from penstock_web.batching.batcher import Batcher
 from penstock_web.batching.merge import deal
 from penstock_web.database.pool import Lost, Undone

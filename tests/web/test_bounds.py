@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from penstock.effects import Row, Rows
-from penstock.postgres.statements import SEND_MESSAGES, Statement
+from penstock.effects import Row, Rows, Statement
+from penstock.postgres.statements import SEND_MESSAGES
 from penstock_web.batching.batcher import Batcher
 from penstock_web.batching.merge import LARGEST_TAKE
 from penstock_web.batching.pending_batch import LARGEST_FLUSH
-from penstock_web.http.write_backpressure import PATIENCE_SECONDS, Unread
+from penstock_web.batching.write_backpressure import PATIENCE_SECONDS, Unread
 from tests.web.clock import run
 from tests.web.fake_database import FakeDatabase, integers
 from tests.web.fake_queue import ORDERS, Queue, bodies, empty, entries, stored, take

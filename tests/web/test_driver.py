@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from penstock.effects import Effect, Pause, Row, Rows, Take, Wait, Wake, Woken
-from penstock.postgres.statements import RECEIVE_MESSAGES, Statement
+from penstock.effects import Effect, Pause, Row, Rows, Statement, Take, Wait, Wake, Woken
+from penstock.postgres.statements import RECEIVE_MESSAGES
 from penstock.settings import Settings
 from penstock_web.batching.batcher import Batcher
 from penstock_web.database.pool import Pool

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from penstock.effects import Row, Woken
+from penstock.effects import Row, Statement, Woken
 from penstock.errors import ServiceUnavailable
-from penstock.postgres.statements import LOOK_AT_QUEUES, WATCH_QUEUES, Statement
+from penstock.postgres.statements import LOOK_AT_QUEUES, WATCH_QUEUES
 from penstock_web.long_poll.dispatcher import Hub
 from tests.web.clock import run, settle
 

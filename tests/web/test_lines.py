@@ -10,8 +10,8 @@ from uuid import UUID, uuid4
 import psycopg
 import pytest
 
+from penstock.effects import Statement
 from penstock.postgres import binary_array, statements
-from penstock.postgres.statements import Statement
 from penstock_web.background import longest_pause
 from penstock_web.database.listener import listen
 from penstock_web.database.pipeline_connection import FORMS, Line

@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from penstock.effects import Row, Transact
-from penstock.postgres.statements import TRANSACT, Statement
+from penstock.effects import Row, Statement, Transact
+from penstock.postgres.statements import TRANSACT
 from penstock_web.batching.batcher import Batcher
 from tests import without_tls
 from tests.database import TestServer

@@ -3,8 +3,8 @@
 import psycopg
 import pytest
 
+from penstock.effects import Statement
 from penstock.errors import ServiceUnavailable
-from penstock.postgres.statements import Statement
 from penstock_web.database.pool import Lost, Pool, Undone, sort_error
 from tests.database import Database
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from penstock.context import Environment
 from penstock.effects import Row
+from penstock.environment import Environment
 from penstock.errors import ServiceUnavailable
 from penstock.receipt_handle import Receipts
 from penstock.settings import Settings

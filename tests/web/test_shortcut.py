@@ -9,15 +9,15 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from penstock.context import Environment
-from penstock.effects import Row, Woken
-from penstock.postgres.statements import CHANGE_VISIBILITIES, RECEIVE_MESSAGES, Statement
+from penstock.effects import Row, Statement, Woken
+from penstock.environment import Environment
+from penstock.postgres.statements import CHANGE_VISIBILITIES, RECEIVE_MESSAGES
 from penstock.receipt_handle import Receipts
 from penstock.settings import Settings
+from penstock_web.batching.write_backpressure import MOST_BYTES, STALLED_SECONDS, Unread
+from penstock_web.deadlines import Deadlines
 from penstock_web.http.aws_protocols import HotPath
-from penstock_web.http.deadlines import Deadlines
 from penstock_web.http.dispatch import ShortcutProtocol
-from penstock_web.http.write_backpressure import MOST_BYTES, STALLED_SECONDS, Unread
 from tests.web.clock import run, settle
 from tests.web.fake_database import FakeDatabase
 from tests.web.fake_queue import HEADER, ORDERS, message

@@ -24,7 +24,7 @@ from penstock.effects import Sql
 from penstock.errors import InternalFailure
 from penstock.postgres import statements
 from penstock.sns import signing_keys
-from penstock.sns.signatures import KeptKey, new_key
+from penstock.sns.signatures import SigningKeyCache, new_key
 from penstock.sns.signing_keys import KEEP_SECONDS, signer
 from penstock_web.cli import main
 from tests import without_tls
@@ -142,7 +142,7 @@ def test_a_second_maker_waits_and_gets_the_first_ones_key(database: Database) ->
 def context(encryption_key: str = "") -> Context:
     """As much of a request as signing looks at."""
     settings = SimpleNamespace(queue_encryption_key=encryption_key)
-    environment = SimpleNamespace(settings=settings, signing=KeptKey())
+    environment = SimpleNamespace(settings=settings, signing=SigningKeyCache())
     return cast("Context", SimpleNamespace(environment=environment))
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from penstock_web.http.write_backpressure import MOST_BYTES, PATIENCE_SECONDS, STALLED_SECONDS, Unread
+from penstock_web.batching.write_backpressure import MOST_BYTES, PATIENCE_SECONDS, STALLED_SECONDS, Unread
 from tests.web.clock import run, settle
 from tests.web.slow_client import SlowClient
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from penstock.actions import Action
 from penstock.aws.codec.protocol import Protocol
-from penstock.context import Environment, HttpRequest
 from penstock.effects import Operation, Wake
+from penstock.environment import Environment
 from penstock.errors import (
     AwsError,
     InvalidAction,
@@ -24,6 +24,7 @@ from penstock.errors import (
     ServiceUnavailable,
 )
 from penstock.gateway import Call, Refusal, decode, encode, encode_error
+from penstock.http import HttpRequest
 from penstock.settings import Settings
 from penstock.sns.errors import ValidationError
 from penstock.sqs import types as sqs

@@ -6,88 +6,14 @@ own Host, unless a base URL is configured (aws-behaviour: any host is accepted o
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from itertools import count
-from typing import TYPE_CHECKING
-from uuid import uuid4
-
-from msgspec import Struct, structs
 
 from penstock.aws.arn import is_account_id, queue_arn
-from penstock.sns.signatures import KeptKey
 
+from .environment import Environment
 from .errors import InvalidAddress, QueueDoesNotExist
+from .http import HttpRequest
+from .settings import Settings
 from .trace_context import message_header
-
-if TYPE_CHECKING:
-    from penstock.access.authentication import Access
-
-    from .receipt_handle import Receipts
-    from .settings import Settings
-
-
-# Longer bodies are not kept for longer than they are needed. uvicorn reads as much before anybody asks for it.
-LONG_BODY_BYTES = 65_536
-
-
-class HttpRequest(Struct, frozen=True):
-    """A request as the server or API Gateway gave it. Header names are lower case; `query` is still encoded."""
-
-    method: str
-    path: str
-    query: bytes
-    headers: Mapping[bytes, bytes]
-    body: bytes
-
-    @property
-    def head(self) -> "HttpRequest":
-        """Without a long body: for as long as the request takes, who has read it needs it no more."""
-        return self if len(self.body) <= LONG_BODY_BYTES else structs.replace(self, body=b"")
-
-
-class HttpResponse(Struct, frozen=True):
-    """An answer: its headers lack Content-Length, which the server adds."""
-
-    status: int
-    headers: list[tuple[bytes, bytes]]
-    body: bytes
-
-
-class RequestIds:
-    """Request ids of one process, in the form of a UUID: random up to the last group, which counts.
-
-    20 times cheaper than a random UUID each; unique because every process draws its own 80 random bits.
-    """
-
-    def __init__(self) -> None:
-        self._prefix = str(uuid4())[:24]
-        self._next = count(1).__next__
-
-    def __call__(self) -> str:
-        return f"{self._prefix}{self._next():012x}"
-
-
-@dataclass(frozen=True, slots=True)
-class Environment:
-    """What is made once per process (after a fork, not before) and shared by its requests."""
-
-    settings: "Settings"
-    receipts: "Receipts"
-    request_ids: RequestIds = field(default_factory=RequestIds)
-    access: "Access | None" = field(init=False)
-    signing: KeptKey = field(default_factory=KeptKey)
-
-    def __post_init__(self) -> None:
-        # Made here and nowhere else: no entry point can forget it. Raises SettingError.
-        object.__setattr__(self, "access", _access_of(self.settings))
-
-
-def _access_of(settings: "Settings") -> "Access | None":
-    if settings.queue_access == "off":
-        return None
-    from penstock.access.authentication import access_of  # noqa: PLC0415 - 15 ms, for those who want it
-
-    return access_of(settings)
 
 
 class Context:
@@ -135,7 +61,7 @@ class Context:
         return arn
 
 
-def base_url(headers: Mapping[bytes, bytes], settings: "Settings") -> str:
+def base_url(headers: Mapping[bytes, bytes], settings: Settings) -> str:
     """The configured base URL; else the forwarded address, when it is trusted; else the request's own Host."""
     if settings.queue_base_url:
         return settings.queue_base_url.rstrip("/")

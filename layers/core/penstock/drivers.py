@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from penstock.postgres.calls import call_of
-from penstock.postgres.statements import READY_QUEUES, Statement
+from penstock.postgres.statements import READY_QUEUES
 
-from .effects import Effect, Operation, Pause, Row, Sql, Wait, Wake
+from .effects import Effect, Operation, Pause, Row, Sql, Statement, Wait, Wake
 
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0

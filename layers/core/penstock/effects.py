@@ -18,13 +18,27 @@ and in the container (`penstock_web.driver`), where effects of concurrent reques
 
 from collections.abc import Generator
 from enum import IntEnum
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
-
-from penstock.postgres.statements import DELETE_MESSAGES, Statement
+from msgspec.structs import force_setattr
 
 Row = tuple[Any, ...]
+
+HANDLE_COLUMNS: Final = 5
+"""Parameters of `queue.delete_messages`: what a receipt handle is as columns. `postgres.statements` has the same."""
+
+
+class Statement(Struct, frozen=True, eq=False):
+    """A set-returning SQL function and the types of its parameters, in order."""
+
+    name: str
+    types: tuple[str, ...]
+    text: str = ""  # made here
+
+    def __post_init__(self) -> None:
+        marks = ", ".join(f"${number}::{kind}" for number, kind in enumerate(self.types, 1))
+        force_setattr(self, "text", f"select * from {self.name}({marks})")  # noqa: S608 - constants only
 
 
 class Sql(Struct, frozen=True):
@@ -72,12 +86,12 @@ class Transact(Rows, frozen=True):
     @property
     def handles(self) -> tuple[list[Any], ...]:
         """The columns of what is acknowledged."""
-        return self.columns[: len(DELETE_MESSAGES.types)]
+        return self.columns[:HANDLE_COLUMNS]
 
     @property
     def messages(self) -> tuple[list[Any], ...]:
         """The columns of what is sent."""
-        return self.columns[len(DELETE_MESSAGES.types) :]
+        return self.columns[HANDLE_COLUMNS:]
 
 
 class Take(Struct, frozen=True):

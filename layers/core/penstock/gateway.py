@@ -15,23 +15,22 @@ signature first and reads the rest afterwards. Whoever cannot sign learns nothin
 import re
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from penstock.access.sigv4 import query_pairs
 from penstock.aws.arn import is_account_id
 from penstock.aws.codec import json, query, query_json, rest_json, xml
 from penstock.aws.codec.protocol import Protocol, resource, spoken
-from penstock.scheduler.errors import UnknownOperationException
-from penstock.sns.errors import ValidationError, in_the_words_of_sns
+from penstock.scheduler.errors import UnknownOperationException, ValidationException, rest_type
+from penstock.sns.errors import ValidationError, as_sns_error
 
 from .actions import BY_NAME, BY_ROUTE, BY_TARGET, PEEK, SERVICES, UNREAD, Action
-from .context import Context, Environment, HttpRequest, HttpResponse
+from .context import Context
 from .effects import Operation
+from .environment import Environment
 from .errors import AwsError, InvalidAction, MissingAction, MissingParameter, RequestEntityTooLarge
-
-if TYPE_CHECKING:
-    from penstock.access.authentication import Guard
+from .http import HttpRequest, HttpResponse
 
 MAXIMUM_BODY_BYTES = 6 * 1_048_576  # a batch of 1 MiB with every character escaped as \uXXXX
 
@@ -95,7 +94,11 @@ class GuardedCall(Call):
     __slots__ = ("_guard", "_read")
 
     def __init__(
-        self, guard: "Guard", read: Callable[[], Read], context: Context, protocol: Protocol
+        self,
+        guard: Callable[["GuardedCall"], Operation],
+        read: Callable[[], Read],
+        context: Context,
+        protocol: Protocol,
     ) -> None:
         super().__init__(UNREAD, None, context, protocol)
         self._guard = guard
@@ -170,7 +173,10 @@ def _read_rest(http: HttpRequest, environment: Environment) -> Read:
     action = BY_ROUTE.get((http.method, kind, label is not None))
     if action is None:
         raise UnknownOperationException
-    request = rest_json.decoder(action.request)(label, http.query, http.body)
+    try:
+        request = rest_json.decoder(action.request)(label, http.query, http.body)
+    except rest_json.ConstraintViolation as violation:
+        raise ValidationException.of(violation.problems) from None
     caller = _header_caller(http, environment) or _presigned_caller(http, environment) or _nobody(environment)
     return Read(action, request, caller)
 
@@ -313,13 +319,13 @@ def encode(call: Call, result: Any) -> HttpResponse:
 def encode_error(protocol: Protocol, error: AwsError, request_id: str, service: str = "sqs") -> HttpResponse:
     """An error, in the protocol of its request. JSON names the Query code in a header; 503 says when to try again."""
     if service == "sns":
-        error = in_the_words_of_sns(error)
+        error = as_sns_error(error)
     if protocol is Protocol.JSON:
         headers = _headers(json.CONTENT_TYPE, request_id)
         headers.append((b"x-amzn-query-error", f"{error.query_code};{error.fault}".encode()))
         body = json.encode_error(error)
     elif protocol is Protocol.REST_JSON:
-        kind, body = rest_json.encode_error(error)
+        kind, body = rest_json.encode_error(error, rest_type(error))
         headers = [*_headers(rest_json.CONTENT_TYPE, request_id), (rest_json.ERROR_HEADER, kind)]
     elif protocol is Protocol.QUERY_JSON:
         headers = _headers(query_json.CONTENT_TYPE, request_id)

@@ -18,12 +18,11 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
-from penstock.context import Environment
 from penstock.effects import Operation
+from penstock.environment import Environment
 from penstock.errors import AwsError, RequestEntityTooLarge, RequestTimeout, ServiceUnavailable
 from penstock.gateway import MAXIMUM_BODY_BYTES
 from penstock_web.http.aws_protocols import HotPath, Scope, Send
-from penstock_web.http.deadlines import Deadlines, Ended, Receive, Visit
 from penstock_web.http.health import health_router
 from penstock_web.http.request_memory import READ_BYTES, WORKED_ON_BYTES, Guest, Room, room_for
 from penstock_web.metrics.page import metrics_router
@@ -31,6 +30,7 @@ from penstock_web.native.application import RestApplication
 from penstock_web.native.calling import answered
 from penstock_web.native.errors import error_response
 
+from .deadlines import Deadlines, Ended, Receive, Visit
 from .driver import World, drive
 from .native import transactions
 

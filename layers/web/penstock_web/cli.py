@@ -14,8 +14,9 @@ from pathlib import Path
 
 from penstock import __version__
 from penstock.settings import SETTINGS, SettingError, Settings, as_markdown
-from penstock_web.local.account import LocalError
 from penstock_web.report.command import add_metrics
+
+from .system_account import LocalError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -75,9 +76,10 @@ def _migrate(options: argparse.Namespace) -> int:
 @contextmanager
 def _database(ephemeral: bool) -> Iterator[str]:
     """The database to migrate: that of the settings, or one that is removed afterwards."""
-    from penstock_web.local.account import Account
     from penstock_web.local.postgres import running_postgres
     from penstock_web.local.state import ephemeral_state
+
+    from .system_account import Account
 
     if ephemeral:
         with ephemeral_state() as state, running_postgres(state, Account.choose()) as server:

@@ -12,10 +12,11 @@ from penstock.postgres.calls import call_of
 from penstock.postgres.statements import RECEIVE_ATTEMPT, TRANSACT
 from penstock_web.batching.batcher import Batcher
 from penstock_web.database.pool import Pool
-from penstock_web.http.deadlines import Stay
 from penstock_web.long_poll.dispatcher import Hub
 from penstock_web.long_poll.waiters import Answer as WaitAnswer
 from penstock_web.metrics.meter import Meter
+
+from .deadlines import Stay
 
 # What `queue.receive_messages` answers when there is nothing, for somebody who says how long to wait.
 EMPTY_LOOK: Row = (None, 0)

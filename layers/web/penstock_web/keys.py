@@ -16,13 +16,14 @@ from penstock.access.authentication import hash_of
 from penstock.access.secret_encryption import Sealer
 from penstock.aws.arn import is_account_id
 from penstock.drivers import run
-from penstock.effects import Row
+from penstock.effects import Row, Statement
 from penstock.postgres.database import Database
-from penstock.postgres.statements import CREATE_KEY, LIST_KEYS, REVOKE_KEY, Statement
+from penstock.postgres.statements import CREATE_KEY, LIST_KEYS, REVOKE_KEY
 from penstock.settings import SettingError, Settings
 from penstock.sns.signatures import certificate_path, new_key
 from penstock.sns.signing_keys import KEEP_SECONDS, add_key
-from penstock_web.local.account import LocalError
+
+from .system_account import LocalError
 
 # Beginnings of our own, so that nobody takes a key for one of AWS, and scanners for leaked keys can be taught them.
 ACCESS_PREFIX, BEARER_PREFIX = "PSTK", "PSTB"

@@ -21,18 +21,17 @@ import uvicorn
 import uvloop
 
 from penstock.actions import load_operations
-from penstock.context import Environment
 from penstock.effects import Operation
+from penstock.environment import Environment
 from penstock.postgres.psycopg_link import Calls, connect
 from penstock.receipt_handle import Receipts
 from penstock.settings import SettingError, Settings
 from penstock_web.batching.batcher import Batcher
+from penstock_web.batching.direct_handoff import Arrivals
+from penstock_web.batching.write_backpressure import Unread
 from penstock_web.database.listener import listen
 from penstock_web.database.pool import Pool
 from penstock_web.http.dispatch import ShortcutProtocol
-from penstock_web.http.write_backpressure import Unread
-from penstock_web.local.account import LocalError
-from penstock_web.long_poll.direct_handoff import Arrivals
 from penstock_web.long_poll.dispatcher import Hub
 from penstock_web.metrics.meter import Meter
 from penstock_web.metrics.page import tend
@@ -40,6 +39,7 @@ from penstock_web.metrics.page import tend
 from .application import Application
 from .background import Worker, check_webhook_settings, workers
 from .driver import World
+from .system_account import LocalError
 
 if TYPE_CHECKING:
     from penstock_web.tracing.tracing import Tracing

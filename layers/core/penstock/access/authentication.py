@@ -16,9 +16,9 @@ from collections.abc import Callable, Generator
 from functools import partial
 from hashlib import sha256
 from time import monotonic, time
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from penstock.effects import Effect, Operation, Row, Sql
+from penstock.effects import Effect, Operation, Row, Sql, Statement
 from penstock.errors import (
     AccessDenied,
     InternalFailure,
@@ -26,17 +26,14 @@ from penstock.errors import (
     MissingAuthenticationToken,
     SignatureDoesNotMatch,
 )
-from penstock.postgres.statements import FIND_ACCESS_KEY, FIND_BEARER_KEY, Statement
+from penstock.http import HttpRequest
+from penstock.postgres.statements import FIND_ACCESS_KEY, FIND_BEARER_KEY
 from penstock.settings import Settings
 
 from . import sigv4
-from .authorization import authorize
+from .authorization import Caller, authorize
 from .secret_encryption import Sealer, Unsealable
 from .sigv4 import Signed
-
-if TYPE_CHECKING:
-    from penstock.context import Context, HttpRequest
-    from penstock.gateway import GuardedCall
 
 K = TypeVar("K")
 Guard = Callable[["GuardedCall"], Operation]
@@ -49,16 +46,58 @@ _KEY_ID = re.compile(r"[A-Za-z0-9]{16,128}").fullmatch
 _log = logging.getLogger(__name__)
 
 
+class GuardedAction(Protocol):
+    """A row of the table of actions, as far as access is concerned."""
+
+    @property
+    def service(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def operation(self) -> Callable[[Any, Any], Generator[Effect, Any, Any]]: ...
+
+
+class CredentialScope(Protocol):
+    """What the request says of the region it is for."""
+
+    @property
+    def region(self) -> str: ...
+
+
+class GuardedRequest(Protocol):
+    """What a request asks for: known once its signature is verified."""
+
+    @property
+    def action(self) -> GuardedAction: ...
+
+    @property
+    def request(self) -> Any: ...
+
+    @property
+    def caller(self) -> CredentialScope: ...
+
+
+class GuardedCall(Protocol):
+    """A request that is read after its signature has been verified (`gateway.GuardedCall`)."""
+
+    @property
+    def context(self) -> Caller: ...
+
+    def read(self) -> GuardedRequest: ...
+
+
 class Access(Protocol):
     """A rule about who may call."""
 
-    def check(self, http: "HttpRequest") -> Guard | None:
+    def check(self, http: HttpRequest) -> Guard | None:
         """Before the request is read. Raises MissingAuthenticationToken, IncompleteSignature and the like.
 
         What it gives is the operation of the call, behind the rest of the rule; None: there is no more to check.
         """
 
-    def admitted(self, context: "Context") -> Generator[Effect, Any, None]:
+    def admitted(self, context: Caller) -> Generator[Effect, Any, None]:
         """A request of the REST API. Raises MissingAuthenticationToken or InvalidClientTokenId."""
 
 
@@ -76,7 +115,7 @@ _OPEN = re.compile(
 ).fullmatch
 
 
-def is_open(http: "HttpRequest") -> bool:
+def is_open(http: HttpRequest) -> bool:
     """Whether a request without credentials follows such a link."""
     unsigned = b"authorization" not in http.headers and b"X-Amz-" not in http.query
     return unsigned and b"x-amz-target" not in http.headers and _OPEN(http.query) is not None
@@ -93,7 +132,7 @@ def anonymous(call: "GuardedCall") -> Operation:
 class Presence:
     """Credentials must be there."""
 
-    def check(self, http: "HttpRequest") -> Guard | None:
+    def check(self, http: HttpRequest) -> Guard | None:
         """An Authorization header, or X-Amz-Credential in the query string. Raises MissingAuthenticationToken."""
         if http.headers.get(b"authorization") or b"X-Amz-Credential=" in http.query:
             return None
@@ -101,7 +140,7 @@ class Presence:
             raise MissingAuthenticationToken
         return anonymous
 
-    def admitted(self, context: "Context") -> Generator[Effect, Any, None]:
+    def admitted(self, context: Caller) -> Generator[Effect, Any, None]:
         """Any Authorization header will do. Raises AccessDenied, which is 403: the specification's rule."""
         if not context.http.headers.get(b"authorization"):
             raise AccessDenied(MissingAuthenticationToken.default_message)
@@ -169,7 +208,7 @@ class Signatures:
         self._access_keys = Keys(FIND_ACCESS_KEY, self._access_key, seconds)
         self._bearer_keys = Keys(FIND_BEARER_KEY, _bearer_key, seconds)
 
-    def check(self, http: "HttpRequest") -> Guard:
+    def check(self, http: HttpRequest) -> Guard:
         """What the request says of its signature; the guard finds out whether it is true."""
         if is_open(http):
             return anonymous
@@ -196,7 +235,7 @@ class Signatures:
         yield from authorize(found.action.service, found.action.name, found.request, context)
         return (yield from found.action.operation(found.request, context))
 
-    def admitted(self, context: "Context") -> Generator[Effect, Any, None]:
+    def admitted(self, context: Caller) -> Generator[Effect, Any, None]:
         """`Authorization: Bearer <id>.<secret>` of a key of ours."""
         header = context.http.headers.get(b"authorization")
         if not header:

@@ -8,29 +8,37 @@ A schedule sends to what its maker may send to when it is set: AWS has a role fo
 from base64 import b64decode
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import msgspec
 
 from penstock.aws.arn import is_account_id, parse_queue_arn, queue_arn
 from penstock.aws.topic_arn import parse_topic_arn, topic_of_subscription
-from penstock.effects import Effect, Rows
-from penstock.errors import AccessDenied, AwsError
-from penstock.postgres.statements import READ_POLICIES, READ_TOPIC_POLICIES, Statement
-from penstock.sns.attributes import OWNER_ACTIONS
-from penstock.sns.errors import AuthorizationError
+from penstock.effects import Effect, Rows, Statement
+from penstock.errors import AccessDenied
+from penstock.http import HttpRequest
+from penstock.postgres.statements import READ_POLICIES, READ_TOPIC_POLICIES
 
-from .policy import Verdict, evaluate
-
-if TYPE_CHECKING:
-    from penstock.context import Context
+from .policy import OWNER_ACTIONS, Verdict, evaluate
 
 LONGEST_TASK_HANDLE = 1_024
 # Members that name a queue, or a topic, by its ARN.
 ARN_MEMBERS = ("source_arn", "destination_arn")
 TOPIC_MEMBERS = ("topic_arn", "target_arn", "resource_arn", "subscription_arn")
 
-Targets = Callable[[Any, "Context"], list[str]]
+
+class Caller(Protocol):
+    """Who makes a request, and how that request addresses a queue: `penstock.context.Context`."""
+
+    account_id: str
+    region: str
+    http: HttpRequest
+
+    def queue_arn(self, queue_url: str, /) -> str:
+        """The ARN of the queue at an address. Raises InvalidAddress or QueueDoesNotExist."""
+
+
+Targets = Callable[[Any, Caller], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,28 +55,25 @@ class Rules:
     never_denied: frozenset[str]
     targets: Targets
     policies: Statement
-    error: type[AwsError]
 
 
-def authorize(service: str, action: str, request: Any, context: "Context") -> Generator[Effect, Any, None]:
-    """Raises AccessDenied (SNS: AuthorizationError) unless the caller's account may do this.
+def authorize(service: str, action: str, request: Any, context: Caller) -> Generator[Effect, Any, None]:
+    """Raises AccessDenied (which SNS calls AuthorizationError) unless the caller's account may do this.
 
     Policies are read anew for each call, those of concurrent calls together.
     """
     if service == "scheduler":
         for arn in invoked(request):
-            yield from authorize_one(*INVOKES[arn.split(":")[2]], arn, context, AccessDenied)
+            yield from authorize_one(*INVOKES[arn.split(":")[2]], arn, context)
         return
     rules = RULES[service]
     if action not in rules.of_the_account:
         for arn in rules.targets(request, context):
-            yield from authorize_one(service, action, arn, context, rules.error)
+            yield from authorize_one(service, action, arn, context)
 
 
-def authorize_one(
-    service: str, action: str, arn: str, context: "Context", error: type[AwsError]
-) -> Generator[Effect, Any, None]:
-    """Raises `error` unless the caller's account may do this with the queue or topic."""
+def authorize_one(service: str, action: str, arn: str, context: Caller) -> Generator[Effect, Any, None]:
+    """Raises AccessDenied unless the caller's account may do this with the queue or topic."""
     rules = RULES[service]
     rows = yield Rows(rules.policies, ([arn],))
     policy, owner = (rows[0][1], rows[0][2]) if rows else (None, arn.split(":")[4])
@@ -78,10 +83,10 @@ def authorize_one(
     verdict = evaluate(policy, context.account_id, f"{service}:{action.removesuffix('Batch')}", arn)
     allowed = action in rules.shared and verdict is Verdict.ALLOWED
     if verdict is Verdict.DENIED or (foreign and not allowed):
-        raise error(f"Access to the resource {arn} is denied.")
+        raise AccessDenied(f"Access to the resource {arn} is denied.")
 
 
-def queues_of(request: Any, context: "Context") -> list[str]:
+def queues_of(request: Any, context: Caller) -> list[str]:
     """ARNs of the queues that a request is about. Raises AccessDenied for a request that names none."""
     queue_url = getattr(request, "queue_url", None)
     if queue_url is not None:
@@ -109,7 +114,7 @@ def source_of(task_handle: str) -> str:
     return str(document.get("sourceArn", "")) if isinstance(document, dict) else ""
 
 
-def topics_of(request: Any, context: "Context") -> list[str]:  # noqa: ARG001 - as the queues' one
+def topics_of(request: Any, context: Caller) -> list[str]:  # noqa: ARG001 - as the queues' one
     """ARNs of the topic, or the subscription, that a request is about. What is none is for the operation to refuse."""
     for member in TOPIC_MEMBERS:
         arn = getattr(request, member, None)
@@ -148,7 +153,6 @@ RULES = {
         never_denied=frozenset(("GetQueueAttributes", "SetQueueAttributes")),
         targets=queues_of,
         policies=READ_POLICIES,
-        error=AccessDenied,
     ),
     "sns": Rules(
         of_the_account=frozenset(("CreateTopic", "ListTopics", "ListSubscriptions")),
@@ -156,6 +160,5 @@ RULES = {
         never_denied=frozenset(("GetTopicAttributes", "SetTopicAttributes")),
         targets=topics_of,
         policies=READ_TOPIC_POLICIES,
-        error=AuthorizationError,
     ),
 }  # fmt: skip

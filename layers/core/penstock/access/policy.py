@@ -18,6 +18,12 @@ import msgspec
 _ROOT = re.compile(r"arn:aws[a-z-]*:iam::([0-9]{12}):root").fullmatch
 _KNOWN = frozenset(("Sid", "Effect", "Principal", "Action", "Resource"))
 
+# Who may do what with a topic that nobody has given a policy (an example of it: GetTopicAttributes, API reference).
+OWNER_ACTIONS = (
+    "GetTopicAttributes", "SetTopicAttributes", "AddPermission", "RemovePermission", "DeleteTopic", "Subscribe",
+    "ListSubscriptionsByTopic", "Publish",
+)  # fmt: skip
+
 
 class Verdict(Enum):
     """What a policy says."""

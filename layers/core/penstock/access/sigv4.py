@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from penstock.errors import (
@@ -24,9 +24,7 @@ from penstock.errors import (
     MissingAuthenticationToken,
     SignatureDoesNotMatch,
 )
-
-if TYPE_CHECKING:
-    from penstock.context import HttpRequest
+from penstock.http import HttpRequest
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 CLOCK_SECONDS = 15 * 60
@@ -69,7 +67,7 @@ class Signed(NamedTuple):
 
 
 # --- what the request says -------------------------------------------------------------------------------------------
-def parse(http: "HttpRequest") -> Signed:
+def parse(http: HttpRequest) -> Signed:
     """The signature of a request.
 
     Raises MissingAuthenticationToken when there is none, IncompleteSignature for one that is not whole or is given
@@ -87,7 +85,7 @@ def parse(http: "HttpRequest") -> Signed:
     raise MissingAuthenticationToken
 
 
-def _from_header(header: str, http: "HttpRequest", pairs: Pairs) -> Signed:
+def _from_header(header: str, http: HttpRequest, pairs: Pairs) -> Signed:
     # All but the signature is the same for many requests of a client, so it is read once.
     before, _, signature = header.rpartition("Signature=")
     if "," in signature or " " in signature or len(header) > LONGEST_REMEMBERED:
@@ -176,7 +174,7 @@ def _refuse_session(token: bytes | str | None) -> None:
 
 
 # --- whether it is true ----------------------------------------------------------------------------------------------
-def verify(http: "HttpRequest", signed: Signed, secret: str, now: float) -> None:
+def verify(http: HttpRequest, signed: Signed, secret: str, now: float) -> None:
     """Raises SignatureDoesNotMatch unless the request was signed with `secret` and `now` (Unix time) is near enough.
 
     A header is good for 15 minutes before and after its date; an address from 15 minutes before until it expires.
@@ -225,13 +223,13 @@ def signing_key(secret: str, date: str, region: str, service: str) -> bytes:
     return key
 
 
-def string_to_sign(http: "HttpRequest", signed: Signed) -> str:
+def string_to_sign(http: HttpRequest, signed: Signed) -> str:
     """Algorithm, time, scope and the hash of the canonical request."""
     digest = sha256(canonical_request(http, signed)).hexdigest()
     return f"{ALGORITHM}\n{signed.timestamp}\n{signed.scope}\n{digest}"
 
 
-def canonical_request(http: "HttpRequest", signed: Signed) -> bytes:
+def canonical_request(http: HttpRequest, signed: Signed) -> bytes:
     """Method, path, query, headers, their names and the payload's hash. Raises SignatureDoesNotMatch."""
     return b"\n".join(
         (
@@ -296,7 +294,7 @@ def _single(pairs: Pairs) -> dict[str, str]:
     return given
 
 
-def canonical_headers(http: "HttpRequest", signed_headers: str) -> bytes:
+def canonical_headers(http: HttpRequest, signed_headers: str) -> bytes:
     """A line for each signed header, trimmed. Raises SignatureDoesNotMatch when one is missing or must be signed."""
     names = _names(signed_headers)
     for name in http.headers:
@@ -322,7 +320,7 @@ def _names(signed_headers: str) -> dict[bytes, None]:
     return dict.fromkeys(names)
 
 
-def payload_hash(http: "HttpRequest") -> bytes:
+def payload_hash(http: HttpRequest) -> bytes:
     """The hash of the body, in hexadecimal; X-Amz-Content-Sha256, when it is there, must say the same."""
     digest = sha256(http.body).hexdigest().encode()
     if http.headers.get(b"x-amz-content-sha256", digest) != digest:

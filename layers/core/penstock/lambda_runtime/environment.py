@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from penstock.context import Environment, RequestIds
 from penstock.drivers import run
+from penstock.environment import Environment, RequestIds
 from penstock.postgres.database import Database, prepare
 from penstock.receipt_handle import Receipts
 from penstock.settings import SettingError, Settings

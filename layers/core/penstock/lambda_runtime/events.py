@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
-from penstock.context import HttpRequest, HttpResponse
+from penstock.http import HttpRequest, HttpResponse
 
 Event = Mapping[str, Any]
 

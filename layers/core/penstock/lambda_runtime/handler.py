@@ -12,8 +12,8 @@ from typing import Any, cast
 from penstock import gateway
 from penstock.actions import BY_NAME, load_operation, load_operations
 from penstock.aws.codec.protocol import spoken
-from penstock.context import HttpRequest, HttpResponse
 from penstock.errors import AwsError, InternalFailure, ServiceUnavailable
+from penstock.http import HttpRequest, HttpResponse
 from penstock.settings import SettingError
 from penstock.sns.certificates import find_certificate, is_certificate
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from penstock.errors import AwsError
 
 if TYPE_CHECKING:
+    from penstock.workers.collect import Depth
+
     from .usage import QueueUsage
 
 NAMESPACE: Final = "Penstock"
@@ -27,18 +29,6 @@ class Value(NamedTuple):
     name: str
     unit: str
     number: float
-
-
-class Depth(NamedTuple):
-    """How much a queue holds: a row of `queue.measure_queues`. `oldest_age_seconds`: 0 when it is empty."""
-
-    account_id: str
-    region: str
-    name: str
-    visible: int
-    in_flight: int
-    delayed: int
-    oldest_age_seconds: int
 
 
 def emf_line(dimensions: Mapping[str, str], values: Mapping[str, tuple[str, Sequence[int]]]) -> str:
@@ -115,7 +105,7 @@ class Metrics:
         elif not error.sender_fault:
             self.count({"Service": service, "Action": action}, {"errors": 1})
 
-    def depth(self, depth: Depth) -> None:
+    def depth(self, depth: "Depth") -> None:
         """The gauges of a queue."""
         self.put(
             self._dimensions(depth.account_id, depth.region, depth.name),

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from penstock.settings import Settings
 from penstock.workers import Counts
+from penstock.workers.collect import Depth
 
 from .environment import ExecutionEnvironment
-from .metrics import Depth
 
 if TYPE_CHECKING:
     from psycopg import Connection

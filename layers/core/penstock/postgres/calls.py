@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from penstock.effects import Rows, Sql, Take
-
-from .statements import Statement
+from penstock.effects import Rows, Sql, Statement, Take
 
 LEAST_LEASE = 10
 

@@ -17,11 +17,9 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, Protocol, cast
 
-from penstock.effects import Row
+from penstock.effects import Row, Statement
 from penstock.errors import InternalFailure, ServiceUnavailable
 from penstock.settings import DRIVERS
-
-from .statements import Statement
 
 CONNECT_SECONDS = 5
 READ_ONLY = "25006"

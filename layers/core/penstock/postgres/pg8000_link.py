@@ -15,11 +15,10 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from pg8000.core import CoreConnection
 from pg8000.exceptions import DatabaseError, InterfaceError
 
-from penstock.effects import Row
+from penstock.effects import Row, Statement
 
 from . import text_array
 from .database import CONNECT_SECONDS, LinkError
-from .statements import Statement
 
 _FAILURES = (DatabaseError, InterfaceError, OSError)
 

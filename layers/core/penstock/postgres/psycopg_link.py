@@ -9,11 +9,10 @@ from typing import Any
 
 import psycopg
 
-from penstock.effects import Row
+from penstock.effects import Row, Statement
 
 from . import binary_array
 from .database import CONNECT_SECONDS, LinkError
-from .statements import Statement
 
 
 def connect(url: str) -> "psycopg.Connection[Row]":

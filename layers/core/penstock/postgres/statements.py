@@ -1,20 +1,6 @@
 """Every SQL function that the service calls, with the types of its parameters. SQL itself lives in `sql/functions`."""
 
-from msgspec import Struct
-from msgspec.structs import force_setattr
-
-
-class Statement(Struct, frozen=True, eq=False):
-    """A set-returning SQL function and the types of its parameters, in order."""
-
-    name: str
-    types: tuple[str, ...]
-    text: str = ""  # made here
-
-    def __post_init__(self) -> None:
-        marks = ", ".join(f"${number}::{kind}" for number, kind in enumerate(self.types, 1))
-        force_setattr(self, "text", f"select * from {self.name}({marks})")  # noqa: S608 - constants only
-
+from penstock.effects import Statement
 
 # --- the hot path: arrays in, rows tagged with n out -----------------------------------------------------------------
 SEND_MESSAGES = Statement(

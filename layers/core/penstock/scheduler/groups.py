@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from penstock.aws import paging
 from penstock.aws.schedule_arn import DEFAULT_GROUP, GroupArn, parse_group_arn
 from penstock.context import Context
 from penstock.effects import Effect, Sql
@@ -22,6 +21,7 @@ from penstock.postgres.statements import (
 )
 from penstock.sns.topics import as_json
 
+from . import paging
 from . import types as scheduler
 from .errors import (
     ConflictException,

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from penstock.aws import paging, schedule_arn
+from penstock.aws import schedule_arn
 from penstock.aws.schedule_arn import DEFAULT_GROUP
 from penstock.context import Context
 from penstock.effects import Effect, Sql
@@ -17,8 +17,8 @@ from penstock.postgres.statements import DROP_SCHEDULE_ONCE, LIST_SCHEDULES, PUT
 from penstock.scheduler.expressions.expression import Expression, ScheduleInvalid, parse_aws
 from penstock.sns.topics import as_json
 
+from . import paging, targets
 from . import rows as schedule_rows
-from . import targets
 from . import types as scheduler
 from .errors import ConflictException, ResourceNotFoundException, ValidationException
 from .groups import check_group, token_of

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from penstock.access.policy import OWNER_ACTIONS
 from penstock.aws.arn import parse_queue_arn
 from penstock.aws.topic_arn import TopicArn
 from penstock.sqs.attributes import is_access_policy
@@ -22,11 +23,6 @@ Check = Callable[[str], bool]
 
 MAXIMUM_TAGS = 50
 MAXIMUM_POLICY_BYTES = 30_720
-# Who may do what with a topic that nobody has given a policy (an example of it: GetTopicAttributes, API reference).
-OWNER_ACTIONS = (
-    "GetTopicAttributes", "SetTopicAttributes", "AddPermission", "RemovePermission", "DeleteTopic", "Subscribe",
-    "ListSubscriptionsByTopic", "Publish",
-)  # fmt: skip
 
 _INTEGER = re.compile(r"[0-9]{1,10}").fullmatch
 _PROTOCOLS = ("Application", "Firehose", "HTTP", "Lambda", "SQS")

@@ -4,8 +4,8 @@ import re
 from collections.abc import Generator
 from typing import Any
 
-from penstock.context import HttpResponse
 from penstock.effects import Effect, Sql
+from penstock.http import HttpResponse
 from penstock.postgres.statements import FIND_CERTIFICATE
 
 CURRENT = ("/SimpleNotificationService.pem", "/v1/cert")

@@ -35,37 +35,42 @@ MOST_RAW_ATTRIBUTES = 10  # with more, raw delivery fails, and a dead-letter que
 
 Attributes = Mapping[str, MessageAttributeValue]
 
-_versions: dict[str, str] = {}
-_bare: set[str] = set()
-
 
 # --- signature versions ----------------------------------------------------------------------------------------------
-def signature_version(topic: str) -> str:
-    """The topic's version, as far as this process knows; 1 is AWS's default."""
-    return _versions.get(topic, "1")
+class TopicCache:
+    """What this process was last told about topics: `Environment.cache` keeps one for the process."""
 
+    __slots__ = ("_bare", "_versions")
 
-def learn_signature_version(topic: str, version: str) -> str:
-    """Remembers the version that the database told: that envelopes are wanted."""
-    if len(_versions) >= MOST_TOPICS:
-        _versions.clear()
-    _versions[topic] = version
-    _bare.discard(topic)
-    return version
+    def __init__(self) -> None:
+        self._versions: dict[str, str] = {}
+        self._bare: set[str] = set()
 
+    def signature_version(self, topic: str) -> str:
+        """The topic's version, as far as this process knows; 1 is AWS's default."""
+        return self._versions.get(topic, "1")
 
-def learn_bare(topic: str) -> None:
-    """Remembers that nobody wants envelopes."""
-    if len(_bare) >= MOST_TOPICS:
-        _bare.clear()
-    _bare.add(topic)
+    def learn_signature_version(self, topic: str, version: str) -> str:
+        """Remembers the version that the database told, and so that envelopes are wanted."""
+        if len(self._versions) >= MOST_TOPICS:
+            self._versions.clear()
+        self._versions[topic] = version
+        self._bare.discard(topic)
+        return version
 
+    def learn_bare(self, topic: str) -> None:
+        """Remembers that no subscription wants envelopes."""
+        if len(self._bare) >= MOST_TOPICS:
+            self._bare.clear()
+        self._bare.add(topic)
 
-def version_for(topic: str, messages: Iterable["Outgoing"]) -> str:
-    """How to publish these: the topic's signature version, or BARE, as far as this process knows."""
-    if topic in _bare and all(len(message.attributes) <= MOST_RAW_ATTRIBUTES for message in messages):
-        return BARE
-    return signature_version(topic)
+    def version_for(self, topic: str, messages: Iterable["Outgoing"]) -> str:
+        """How to publish these: the topic's signature version, or BARE, as far as this process knows."""
+        if topic in self._bare and all(
+            len(message.attributes) <= MOST_RAW_ATTRIBUTES for message in messages
+        ):
+            return BARE
+        return self.signature_version(topic)
 
 
 # --- texts -----------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ SNS writes no `<Detail/>` into an XML error; `xml.encode_error` sees to that.
 
 # ruff: noqa: N818 - the classes are called as AWS calls the errors
 
-from penstock.errors import AwsError, InternalFailure
+from penstock.errors import AccessDenied, AwsError, InternalFailure
 
 SNS = "com.amazonaws.sns"
 
@@ -149,6 +149,14 @@ class InternalError(SnsError):
 SNS_ERRORS: dict[str, type[SnsError]] = {error.__name__: error for error in SnsError.__subclasses__()}
 
 
-def in_the_words_of_sns(error: AwsError) -> AwsError:
-    """An error that does not know which service it is answered by, as SNS answers it."""
-    return InternalError(error.message) if type(error) is InternalFailure else error
+# What SNS calls by names of its own, of the errors that do not know which service answers them.
+SNS_NAMES: dict[type[AwsError], type[SnsError]] = {
+    AccessDenied: AuthorizationError,
+    InternalFailure: InternalError,
+}
+
+
+def as_sns_error(error: AwsError) -> AwsError:
+    """The error under the name that SNS gives it."""
+    named = SNS_NAMES.get(type(error))
+    return error if named is None else named(error.message)

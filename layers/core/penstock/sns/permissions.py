@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from penstock.access.policy import OWNER_ACTIONS
 from penstock.aws.arn import is_account_id
 from penstock.aws.topic_arn import TopicArn
 from penstock.context import Context
@@ -15,7 +16,7 @@ from penstock.sqs.permissions import Statements, alone
 
 from . import errors
 from . import types as sns
-from .attributes import OWNER_ACTIONS, default_policy
+from .attributes import default_policy
 from .topics import described, topic_arn
 
 

@@ -103,7 +103,8 @@ def store(
     topic: TopicArn, messages: Sequence[Outgoing], size: int, context: Context
 ) -> Generator[Effect, Any, list[Published]]:
     """Signs and stores the messages. Raises NotFound. Once more when the topic is signed for in another way."""
-    version = envelopes.version_for(str(topic), messages)
+    topics_known = context.environment.cache(envelopes.TopicCache)
+    version = topics_known.version_for(str(topic), messages)
     while True:
         columns = yield from as_columns(topic, messages, version, context)
         sizes = [size] * len(messages)
@@ -113,9 +114,9 @@ def store(
             raise errors.NotFound
         if published[0].error != "OtherSignatureVersion":
             if any(row.detail == envelopes.BARE for row in published):
-                envelopes.learn_bare(str(topic))
+                topics_known.learn_bare(str(topic))
             return published
-        version = envelopes.learn_signature_version(str(topic), str(published[0].detail))
+        version = topics_known.learn_signature_version(str(topic), str(published[0].detail))
 
 
 def as_columns(

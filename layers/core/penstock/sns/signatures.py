@@ -51,7 +51,7 @@ class Signer:
         return b64encode(self._key.sign(text.encode(), padding.PKCS1v15(), digest)).decode()
 
 
-class KeptKey:
+class SigningKeyCache:
     """What a process keeps: the key that signs, good until a time (of `monotonic`), and one that it would offer."""
 
     __slots__ = ("_offer", "_until", "signer")

@@ -15,7 +15,7 @@ from penstock.errors import InternalFailure
 from penstock.postgres.statements import ADD_SIGNING_KEY, CURRENT_SIGNING_KEY
 from penstock.settings import SettingError
 
-from .signatures import NewKey, Signer
+from .signatures import NewKey, Signer, SigningKeyCache
 
 KEEP_SECONDS = 60.0
 SEALED_FOR = "sns"  # what a sealed private key belongs to, where an access key has its account
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 def signer(context: Context) -> Generator[Effect, Any, Signer]:
     """The key that signs now, at most a minute old. Makes the installation's first one. Raises InternalFailure."""
-    cache, settings = context.environment.signing, context.environment.settings
+    cache, settings = context.environment.cache(SigningKeyCache), context.environment.settings
     if (kept := cache.fresh(monotonic())) is not None:
         return kept
     rows = yield Sql(CURRENT_SIGNING_KEY, ())

@@ -9,7 +9,6 @@ from uuid import uuid4
 
 import msgspec
 
-from penstock.aws import paging
 from penstock.aws.arn import parse_queue_arn
 from penstock.aws.topic_arn import TopicArn, is_subscription_id, topic_of_subscription
 from penstock.context import Context
@@ -25,7 +24,7 @@ from penstock.postgres.statements import (
 from penstock.sns.filter_policy.compile import compile_policy
 
 from . import attributes as topic_attributes
-from . import envelopes, errors
+from . import envelopes, errors, paging
 from . import types as sns
 from .delivery_policy import effective_policy
 from .topics import LARGE_MESSAGES, as_json, described, topic_arn

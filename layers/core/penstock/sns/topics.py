@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from penstock.aws import paging
 from penstock.aws.topic_arn import TopicArn, is_topic_name, parse_topic_arn
 from penstock.context import Context
 from penstock.effects import Effect, Sql
@@ -21,7 +20,7 @@ from penstock.postgres.statements import (
 )
 
 from . import attributes as topic_attributes
-from . import errors
+from . import errors, paging
 from . import types as sns
 
 PAGE = 100

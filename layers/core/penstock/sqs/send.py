@@ -11,8 +11,9 @@ import msgspec
 
 from penstock import errors
 from penstock.aws.message_id import as_text, new_message_id
-from penstock.context import LONG_BODY_BYTES, Context
+from penstock.context import Context
 from penstock.effects import Effect, Rows
+from penstock.http import LONG_BODY_BYTES
 from penstock.postgres.statements import SEND_MESSAGES
 
 from . import digests, handles, validation

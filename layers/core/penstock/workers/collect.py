@@ -6,9 +6,8 @@ last queue. Nothing is stored: whoever runs it says where the gauges go.
 
 from collections.abc import Callable
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from penstock.lambda_runtime.metrics import Depth
 from penstock.postgres.statements import MEASURE_QUEUES
 from penstock.settings import Settings
 
@@ -19,6 +18,18 @@ if TYPE_CHECKING:
 
 LONGEST_RUN_SECONDS = 10.0
 QUEUES_A_PAGE = 100
+
+
+class Depth(NamedTuple):
+    """How much a queue holds: a row of `queue.measure_queues`. `oldest_age_seconds`: 0 when it is empty."""
+
+    account_id: str
+    region: str
+    name: str
+    visible: int
+    in_flight: int
+    delayed: int
+    oldest_age_seconds: int
 
 
 def run_once(settings: Settings, connection: "Calls", report: Callable[[Depth], None]) -> Counts:  # noqa: ARG001 - as every worker

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import psycopg
 
-from penstock.context import Environment
+from penstock.environment import Environment
 from penstock.observer import NOBODY, Observer
 from penstock.scheduler.firing.store import Store, Waits
 from penstock.scheduler.firing.topic_messages import environment_of

@@ -10,6 +10,7 @@ goes on, next time, where it stopped.
 from time import monotonic
 from typing import TYPE_CHECKING
 
+from penstock.effects import Statement
 from penstock.postgres.statements import (
     CLEAN_METRICS,
     CLEAN_SCHEDULE_RUNS,
@@ -19,7 +20,6 @@ from penstock.postgres.statements import (
     NEXT_QUEUES,
     QUEUES_WITH_REMAINS,
     REFRESH_STATISTICS,
-    Statement,
 )
 from penstock.settings import Settings
 

@@ -16,19 +16,12 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
 from typing import Any, cast
 
-from penstock.effects import Row, Rows, Take, Transact
+from penstock.effects import Row, Rows, Statement, Take, Transact
 from penstock.errors import AwsError, InternalFailure, ServiceUnavailable
-from penstock.postgres.statements import (
-    CHANGE_VISIBILITIES,
-    DELETE_MESSAGES,
-    READ_POLICIES,
-    SEND_MESSAGES,
-    Statement,
-)
+from penstock.postgres.statements import CHANGE_VISIBILITIES, DELETE_MESSAGES, READ_POLICIES, SEND_MESSAGES
 from penstock_web.database.pool import Lost, Undone
-from penstock_web.http.write_backpressure import Unread
-from penstock_web.long_poll.direct_handoff import Arrivals
 
+from .direct_handoff import Arrivals
 from .lengths import Lengths
 from .merge import (
     Mergeable,
@@ -40,6 +33,7 @@ from .merge import (
     rows_of_each,
 )
 from .pending_batch import Answer, Entry, Lane, lane_key
+from .write_backpressure import Unread
 
 # After so long without a call nobody is at the door: who comes goes at once.
 ALONE_SECONDS = 0.003

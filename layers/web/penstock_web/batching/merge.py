@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-from penstock.effects import Row, Rows, Take, Transact
+from penstock.effects import Row, Rows, Statement, Take, Transact
 from penstock.postgres import binary_array
 from penstock.postgres.calls import take_arguments
-from penstock.postgres.statements import CHANGE_VISIBILITIES, Statement
+from penstock.postgres.statements import CHANGE_VISIBILITIES
 
 # Messages of one call; fewer of long ones (`lengths`).
 LARGEST_TAKE = 250

@@ -21,8 +21,7 @@ from psycopg.errors import error_from_result
 from psycopg.pq import ConnStatus, ExecStatus, Format
 from psycopg.pq.abc import PGresult
 
-from penstock.effects import Row
-from penstock.postgres.statements import Statement
+from penstock.effects import Row, Statement
 
 Connection = psycopg.AsyncConnection[Row]
 Call = tuple[Statement, Sequence[Any]]

@@ -19,9 +19,8 @@ from uuid import UUID
 import psycopg
 from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
-from penstock.effects import Row
+from penstock.effects import Row, Statement
 from penstock.errors import ServiceUnavailable
-from penstock.postgres.statements import Statement
 
 from .connect import connection_options, is_stale
 from .pipeline_connection import Call, Connection, Line

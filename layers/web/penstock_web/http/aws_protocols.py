@@ -11,7 +11,7 @@ from typing import Any
 
 from penstock.actions import UNREAD
 from penstock.aws.codec.protocol import REST_METHODS, resource, spoken
-from penstock.context import Environment, HttpRequest, HttpResponse
+from penstock.environment import Environment
 from penstock.errors import (
     AwsError,
     InternalFailure,
@@ -20,9 +20,10 @@ from penstock.errors import (
     ServiceUnavailable,
 )
 from penstock.gateway import MAXIMUM_BODY_BYTES, Call, Refusal, decode, encode, encode_error, is_peek
+from penstock.http import HttpRequest, HttpResponse
+from penstock_web.deadlines import Deadlines, Ended, Receive, Visit
 from penstock_web.driver import World, drive
 
-from .deadlines import Deadlines, Ended, Receive, Visit
 from .protocol import write_at_once
 
 Scope = MutableMapping[str, Any]

@@ -10,7 +10,7 @@ from typing import Any, cast
 from httptools import parse_url
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from penstock.context import LONG_BODY_BYTES, HttpResponse
+from penstock.http import LONG_BODY_BYTES, HttpResponse
 
 from .aws_protocols import HotPath
 from .fast_path import Exchange

@@ -13,15 +13,14 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
 from penstock.actions import UNREAD
-from penstock.context import HttpResponse
 from penstock.effects import Operation, Row, Rows, Take, Wait, Wake, Woken
 from penstock.errors import RequestTimeout, ServiceUnavailable
 from penstock.gateway import Call, encode
+from penstock.http import HttpResponse
+from penstock_web.deadlines import UNREAD as NOBODY_KNOWS
+from penstock_web.deadlines import Ended
 from penstock_web.driver import Drive
 from penstock_web.long_poll.waiters import Answer as WaitAnswer
-
-from .deadlines import UNREAD as NOBODY_KNOWS
-from .deadlines import Ended
 
 if TYPE_CHECKING:
     from .aws_protocols import HotPath

@@ -10,9 +10,8 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
-from penstock.context import HttpResponse
-
-from .write_backpressure import Unread
+from penstock.http import HttpResponse
+from penstock_web.batching.write_backpressure import Unread
 
 LARGE_BYTES = (
     65_536  # beyond this joining costs more than a system call, and flow control should see it at once

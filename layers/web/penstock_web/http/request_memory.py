@@ -11,12 +11,11 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable
 
-from penstock.context import LONG_BODY_BYTES
 from penstock.errors import ServiceUnavailable
 from penstock.gateway import MAXIMUM_BODY_BYTES
-
-from .deadlines import Message as Part
-from .deadlines import Receive
+from penstock.http import LONG_BODY_BYTES
+from penstock_web.deadlines import Message as Part
+from penstock_web.deadlines import Receive
 
 READ_BYTES = 20 * 1_048_576
 WORKED_ON_BYTES = MAXIMUM_BODY_BYTES  # or the longest would wait forever

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from .account import Account, LocalError
+from penstock_web.system_account import Account, LocalError
+
 from .state import cache_directory, one_at_a_time
 
 Source = Literal["any", "system", "wheel"]

@@ -8,7 +8,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from .account import LocalError
+from penstock_web.system_account import LocalError
+
 from .state import one_at_a_time
 
 

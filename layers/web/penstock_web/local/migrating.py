@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .account import LocalError
+from penstock_web.system_account import LocalError
 
 if TYPE_CHECKING:
     import psycopg

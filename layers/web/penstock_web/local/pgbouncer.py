@@ -24,7 +24,8 @@ from typing import Final
 import psycopg
 from psycopg import sql
 
-from .account import Account, LocalError
+from penstock_web.system_account import Account, LocalError
+
 from .debian import library_path, unpack_package
 from .postgres import DATABASE, ROLE, Postgres, free_port
 from .state import cache_directory

@@ -23,7 +23,8 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from .account import Account, LocalError
+from penstock_web.system_account import Account, LocalError
+
 from .binaries import Binaries, Source, find_binaries, reachable
 
 ROLE: Final = "penstock"

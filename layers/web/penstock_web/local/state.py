@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .account import Account, LocalError
+from penstock_web.system_account import Account, LocalError
 
 
 def default_state_directory() -> Path:

@@ -18,8 +18,8 @@ from typing import Final
 
 from penstock.settings import Settings
 from penstock.telemetry import configure_logging
+from penstock_web.system_account import Account, LocalError
 
-from .account import Account, LocalError
 from .migrating import migrate_or_explain, without_password
 from .pgbouncer import running_pgbouncer
 from .postgres import ROLE, Postgres, running_postgres

@@ -23,8 +23,7 @@ from typing import Final
 
 from penstock.settings import Settings
 from penstock.telemetry import configure_logging
-
-from .account import LocalError
+from penstock_web.system_account import LocalError
 
 _log = logging.getLogger(__name__)
 

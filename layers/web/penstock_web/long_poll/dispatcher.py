@@ -22,9 +22,9 @@ from itertools import count
 from typing import Any, Protocol
 from uuid import UUID, uuid4
 
-from penstock.effects import Row, Take, Woken
+from penstock.effects import Row, Statement, Take, Woken
 from penstock.errors import AwsError
-from penstock.postgres.statements import LOOK_AT_QUEUES, WATCH_QUEUES, Statement
+from penstock.postgres.statements import LOOK_AT_QUEUES, WATCH_QUEUES
 
 from .timers import Ends
 from .waiters import Answer, Queue, Sight, Waiter

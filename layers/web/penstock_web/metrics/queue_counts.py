@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from penstock.effects import Row, Rows, Sql, Take
+from penstock.effects import Row, Rows, Sql, Statement, Take
 from penstock.lambda_runtime.usage import added
 from penstock.postgres.statements import (
     DELETE_BY_ID,
@@ -18,7 +18,6 @@ from penstock.postgres.statements import (
     RECEIVE_MESSAGES,
     SEND_MESSAGES,
     TRANSACT,
-    Statement,
 )
 
 from .families import AGE_SECONDS, DATABASE_SECONDS

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Final, NamedTuple
 
-from penstock.effects import Row
-from penstock.postgres.statements import READ_INSTALLATION, READ_MEASUREMENTS, Statement
+from penstock.effects import Row, Statement
+from penstock.postgres.statements import READ_INSTALLATION, READ_MEASUREMENTS
 
 from .exposition import labels, of_family
 from .families import DATABASE_UP, MEASURED, QUEUE_GAUGES, QUEUES, READINGS

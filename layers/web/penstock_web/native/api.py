@@ -11,8 +11,8 @@ from typing import Any
 from fastapi import Depends, FastAPI
 from fastapi.security import HTTPBearer
 
-from penstock.context import Environment
 from penstock.effects import Operation
+from penstock.environment import Environment
 
 from . import deliveries, messages, queues, transactions
 from .calling import Native

@@ -15,13 +15,13 @@ from fastapi import FastAPI
 from mangum import Mangum
 
 from penstock import __version__
-from penstock.context import Environment
 from penstock.effects import Operation
+from penstock.environment import Environment
 from penstock.errors import AwsError
 from penstock.lambda_runtime.environment import ExecutionEnvironment
-from penstock_web.http.certificates import certificates_router
 
 from .api import Drive, add_native_api
+from .certificates import certificates_router
 from .errors import error_response
 
 

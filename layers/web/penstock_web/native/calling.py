@@ -8,9 +8,11 @@ import msgspec
 from fastapi import Depends, Request, Response
 from fastapi.routing import APIRoute
 
-from penstock.context import Context, Environment, HttpRequest
+from penstock.context import Context
 from penstock.effects import Effect, Operation
+from penstock.environment import Environment
 from penstock.errors import RequestEntityTooLarge
+from penstock.http import HttpRequest
 
 T = TypeVar("T")
 

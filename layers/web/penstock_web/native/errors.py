@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from penstock import errors
-from penstock.context import Environment
+from penstock.environment import Environment
 from penstock.errors import AwsError
 
 _log = logging.getLogger(__name__)

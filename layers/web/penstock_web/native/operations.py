@@ -21,22 +21,10 @@ from penstock.postgres.statements import (
     PEEK_MESSAGES,
     READ_ARCHIVE,
 )
-from penstock.sqs import (
-    attributes,
-    handles,
-    queues,
-    refusals,
-    validation,
-)
-from penstock.sqs import (
-    delete as deleting,
-)
-from penstock.sqs import (
-    receive as receiving,
-)
-from penstock.sqs import (
-    send as sending,
-)
+from penstock.sqs import attributes, handles, queues, refusals, validation
+from penstock.sqs import delete as deleting
+from penstock.sqs import receive as receiving
+from penstock.sqs import send as sending
 
 from .documents import NewMessage, StoredMessage, as_json, group_of, timestamp, to_headers, to_request
 from .errors import MessageNotFound

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from penstock.settings import SettingError, Settings
-from penstock_web.local.account import LocalError
+from penstock_web.system_account import LocalError
 
 
 def add_metrics(parser: argparse.ArgumentParser) -> None:

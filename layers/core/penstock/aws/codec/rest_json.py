@@ -16,7 +16,6 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from penstock.errors import AwsError, SerializationException
-from penstock.scheduler.errors import ValidationException, rest_type
 
 from . import json
 from .schema import Limits, List, Map, Member, Scalar, Shape, Structure, build, structure
@@ -35,12 +34,20 @@ _INTEGER = re.compile(r"-?[0-9]{1,18}", re.ASCII).fullmatch
 _encode = msgspec.json.Encoder().encode
 
 
+class ConstraintViolation(Exception):  # noqa: N818 - AWS's word
+    """Members of a request break their constraints; `problems` says which, in AWS's words."""
+
+    def __init__(self, problems: Problems) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
+
+
 # --- requests --------------------------------------------------------------------------------------------------------
 @cache
 def decoder(request: type[msgspec.Struct]) -> Callable[[str | None, bytes, bytes], Any]:
     """A function from label, query string and body to a request of this type; the label is the path's last part.
 
-    It raises SerializationException and ValidationException.
+    It raises SerializationException and ConstraintViolation.
     """
     shape = structure(request)
     has_body = any(member.place is None for member in shape.members)
@@ -54,7 +61,7 @@ def decoder(request: type[msgspec.Struct]) -> Callable[[str | None, bytes, bytes
             for member in shape.members
         }
         if problems:
-            raise ValidationException.of(problems[:MOST_PROBLEMS])
+            raise ConstraintViolation(problems[:MOST_PROBLEMS])
         return build(shape, {name: value for name, value in found.items() if value is not None})
 
     return decode
@@ -204,6 +211,6 @@ def encode_result(result: msgspec.Struct | None) -> bytes:
     return b"" if result is None else _encode(result)
 
 
-def encode_error(error: AwsError) -> tuple[bytes, bytes]:
-    """The value of the header `x-amzn-errortype`, and the body."""
-    return rest_type(error).encode(), _encode({"Message": error.message})
+def encode_error(error: AwsError, kind: str) -> tuple[bytes, bytes]:
+    """The value of the header `x-amzn-errortype`, which is `kind`, and the body."""
+    return kind.encode(), _encode({"Message": error.message})

@@ -6,6 +6,7 @@ from uuid import UUID, uuid4
 
 import psycopg
 
+from penstock.effects import Statement
 from penstock.postgres import binary_array
 from penstock.postgres.statements import (
     CLAIM_WEBHOOKS,
@@ -13,7 +14,6 @@ from penstock.postgres.statements import (
     NEXT_WEBHOOK,
     SETTLE_WEBHOOKS,
     WEBHOOK_TRACES,
-    Statement,
 )
 from penstock.trace_context import TraceContext, parse_trace_header
 

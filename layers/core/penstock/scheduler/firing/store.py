@@ -11,7 +11,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from penstock import drivers
-from penstock.context import Environment
+from penstock.effects import Statement
+from penstock.environment import Environment
 from penstock.observer import NOBODY, Observer
 from penstock.postgres.psycopg_link import Calls
 from penstock.postgres.statements import (
@@ -21,7 +22,6 @@ from penstock.postgres.statements import (
     FIRE_SCHEDULES,
     NEXT_SCHEDULE,
     SCHEDULE_INPUTS,
-    Statement,
 )
 from penstock.sns import envelopes
 from penstock.trace_context import Tracer
@@ -171,7 +171,7 @@ class Store:
         return letters
 
     def _learn(self, topic: str | None, version: str) -> None:
-        envelopes.learn_signature_version(str(topic), version)
+        self._environment.cache(envelopes.TopicCache).learn_signature_version(str(topic), version)
 
     def call(self, statement: Statement, arguments: Sequence[Any]) -> list[tuple[Any, ...]]:
         """The rows of one call, in the transaction that is open."""

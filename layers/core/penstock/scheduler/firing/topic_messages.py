@@ -7,8 +7,10 @@ import msgspec
 
 from penstock.aws.message_id import as_text, new_message_id
 from penstock.aws.topic_arn import TopicArn, parse_topic_arn
-from penstock.context import Context, Environment, HttpRequest
+from penstock.context import Context
 from penstock.effects import Effect
+from penstock.environment import Environment
+from penstock.http import HttpRequest
 from penstock.receipt_handle import Receipts
 from penstock.settings import Settings
 from penstock.sns import envelopes
@@ -50,7 +52,7 @@ def sign(
 
 def letter(topic: TopicArn, text: str, environment: Environment) -> Generator[Effect, Any, bytes]:
     """One message, signed as the topic wants it as far as this process knows (QU007 tells otherwise)."""
-    version = envelopes.signature_version(str(topic))
+    version = environment.cache(envelopes.TopicCache).signature_version(str(topic))
     size = len(text.encode())
     message = Outgoing(new_message_id(), {EVERY: text}, {}, 0, size, None, None, None)
     contents = yield from envelopes.contents(topic, message, version, context_of(topic, environment))

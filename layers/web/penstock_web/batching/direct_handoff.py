@@ -8,14 +8,13 @@ They are handed what the receive finds, which need not be what was just sent. Wh
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
-from penstock.effects import Row, Rows
-from penstock.postgres.statements import Statement
-from penstock_web.batching.merge import LARGEST_TAKE, deal, merged_call
+from penstock.effects import Row, Rows, Statement
 from penstock_web.database.pipeline_connection import Call
-from penstock_web.http.write_backpressure import Unread
+from penstock_web.long_poll.dispatcher import Hub
+from penstock_web.long_poll.waiters import Waiter
 
-from .dispatcher import Hub
-from .waiters import Waiter
+from .merge import LARGEST_TAKE, deal, merged_call
+from .write_backpressure import Unread
 
 # Queues of one flush whose waiters are served with it. Each adds a receive to a transaction that holds shards.
 MOST_PARTIES = 3

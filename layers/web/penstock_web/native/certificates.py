@@ -3,7 +3,8 @@
 from fastapi import APIRouter, Request, Response
 
 from penstock.sns.certificates import CURRENT, find_certificate
-from penstock_web.native.api import Drive
+
+from .api import Drive
 
 
 def certificates_router(drive: Drive) -> APIRouter:

@@ -1,0 +1,37 @@
+"""Tokens of the lists of EventBridge Scheduler."""
+
+import re
+
+from penstock.aws.paging import make_token, read_name
+
+from .errors import ValidationException
+
+__all__ = ["make_token", "read_group", "read_schedule"]
+
+_GROUP = re.compile(r"[0-9a-zA-Z_.-]{1,64}").fullmatch
+_SCHEDULE = re.compile(r"([0-9a-zA-Z_.-]{1,64})/([0-9a-zA-Z_.-]{1,64})").fullmatch
+
+
+def read_group(token: str | None) -> str | None:
+    """The group that the token names. Raises ValidationException."""
+    if token is None:
+        return None
+    named = read_name(token)
+    if named is None or _GROUP(named) is None:
+        raise invalid()
+    return named
+
+
+def read_schedule(token: str | None) -> tuple[str | None, str | None]:
+    """Group and name of the schedule that the token names. Raises ValidationException."""
+    if token is None:
+        return None, None
+    match = _SCHEDULE(read_name(token) or "")
+    if match is None:
+        raise invalid()
+    return match[1], match[2]
+
+
+def invalid() -> ValidationException:
+    """The error for a token that we did not make. AWS does not document its text: this one is our choice."""
+    return ValidationException("Invalid or expired NextToken.")

@@ -1,0 +1,19 @@
+"""Tokens of the lists of Amazon SNS."""
+
+from collections.abc import Callable
+
+from penstock.aws.paging import make_token, read_name
+
+from .errors import InvalidParameter
+
+__all__ = ["make_token", "read_token"]
+
+
+def read_token(token: str | None, is_last: Callable[[str], bool]) -> str | None:
+    """What the token names, which `is_last` must know. Raises InvalidParameter for a token that we did not make."""
+    if not token:
+        return None
+    named = read_name(token)
+    if named is None or not is_last(named):
+        raise InvalidParameter.named("NextToken")
+    return named
