@@ -28,7 +28,9 @@ def test_decisions_are_numbered_without_a_gap() -> None:
     assert [int(path.stem[:4]) for path in DECISIONS] == list(range(1, len(DECISIONS) + 1))
 
 
-@pytest.mark.parametrize("path", [path for path in LOGS if path.stem[:4].isdigit()], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [path for path in LOGS if path.stem[:4].isdigit()], ids=lambda path: path.stem
+)
 def test_measurements_and_their_decision_name_each_other(path: Path) -> None:
     decision = DOCS / "decisions" / path.name
     assert f"../../decisions/{path.name}" in path.read_text()
