@@ -38,7 +38,7 @@ def arguments(argv: Sequence[str] | None, description: str) -> argparse.Namespac
     add("--pid", nargs="*", type=int, default=[], help="its processes (roots of trees)")
     add("--database", default="", help="DSN of its database, for the CPU of PostgreSQL")
     add("--no-penstock", action="store_true", help="measure the peers only")
-    add("--no-results", action="store_true", help="write no results files")
+    add("--no-results", action="store_true", help="write neither a raw run nor a summary")
     options = parser.parse_args(argv)
     options.scenario = listed(parser, options.scenario, (*GROUPS, *STUDIES))
     given = [] if options.peers == ["none"] else options.peers

@@ -1,4 +1,4 @@
-"""Medians of repeats, the table on the terminal and the results file."""
+"""Medians of repeats, the table on the terminal and the file of a raw run."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -9,8 +9,8 @@ from statistics import median
 
 from .host import HostLoad
 from .outcome import Outcome
+from .summary import RAW, write_summary
 
-RESULTS = Path(__file__).parent / "results"
 FOREIGN_SHARE = 0.10  # CPU of others during a run, as a part of all cores, above which the figure is marked
 SHORT_CPU_SECONDS = 1.0  # /proc counts in 1/100 s a process: below this the CPU figure is coarse
 
@@ -42,40 +42,36 @@ class Line:
 
     runs: list[Outcome]
 
-    def median_of(self, value: Callable[[Outcome], float]) -> float:
-        return median(map(value, self.runs))
-
-    def figures(self) -> dict[str, float]:
-        """Medians; each figure is taken over the repeats by itself."""
-        rates = [run.messages_per_second for run in self.runs]
-        return {
-            "messages_per_second": self.median_of(lambda run: run.messages_per_second),
-            "messages_per_second_min": min(rates),
-            "messages_per_second_max": max(rates),
-            "sent_per_second": self.median_of(lambda run: run.sent_per_second),
-            "received_per_second": self.median_of(lambda run: run.received_per_second),
-            "server_cpu_seconds_per_1000": self.median_of(lambda run: run.server_cpu_seconds_per_1000),
-            "p50_ms": self.median_of(lambda run: run.latency.p50_ms),
-            "p99_ms": self.median_of(lambda run: run.latency.p99_ms),
-            "generator_cpu_seconds_per_1000": self.median_of(
-                lambda run: run.generator_cpu_seconds / run.messages * 1000 if run.messages else 0.0
-            ),
-            "foreign_cpu_share": max(run.foreign_cpu_share for run in self.runs),
-        } | {f"{part}_cpu_seconds_per_1000": self.part(part) for part in self.runs[0].server_cpu_seconds}
-
-    def part(self, part: str) -> float:
-        return self.median_of(
-            lambda run: run.server_cpu_seconds.get(part, 0.0) / run.messages * 1000 if run.messages else 0.0
-        )
+    def figures(self, choose: Callable[[list[float]], float] = median) -> dict[str, float]:
+        """One of all repeats for each figure by itself: the median, or what `choose` takes."""
+        runs = [figures_of(run) for run in self.runs]
+        return {name: choose([run.get(name, 0.0) for run in runs]) for name in runs[0]}
 
     @property
     def marks(self) -> list[str]:
         """Why the figures are not to be trusted; empty when nothing is wrong."""
         marks = marks_of(self.runs)
         timed = self.runs[0].scenario != "idle_latency"
-        if timed and self.median_of(lambda run: sum(run.server_cpu_seconds.values())) < SHORT_CPU_SECONDS:
+        if timed and median(sum(run.server_cpu_seconds.values()) for run in self.runs) < SHORT_CPU_SECONDS:
             marks.append("short")
         return marks
+
+
+def figures_of(run: Outcome) -> dict[str, float]:
+    """The figures of one run. CPU is in seconds for 1,000 messages."""
+    for_1000 = 1000 / run.messages if run.messages else 0.0
+    return {
+        "messages_per_second": run.messages_per_second,
+        "sent_per_second": run.sent_per_second,
+        "received_per_second": run.received_per_second,
+        "server_cpu_seconds_per_1000": run.server_cpu_seconds_per_1000,
+        "p50_ms": run.latency.p50_ms,
+        "p99_ms": run.latency.p99_ms,
+        "generator_cpu_seconds_per_1000": run.generator_cpu_seconds * for_1000,
+        "foreign_cpu_share": run.foreign_cpu_share,
+    } | {
+        f"{part}_cpu_seconds_per_1000": seconds * for_1000 for part, seconds in run.server_cpu_seconds.items()
+    }
 
 
 def marks_of(runs: Sequence[Outcome]) -> list[str]:
@@ -101,10 +97,13 @@ HEAD = (
 def row(line: Line) -> str:
     """One line of the table."""
     run, figures = line.runs[0], line.figures()
-    parts = ", ".join(f"{part} {line.part(part):.4f}" for part in run.server_cpu_seconds)
+    slowest, fastest = (line.figures(end)["messages_per_second"] for end in (min, max))
+    parts = ", ".join(
+        f"{part} {figures[f'{part}_cpu_seconds_per_1000']:.4f}" for part in run.server_cpu_seconds
+    )
     cells = (
         f"{run.scenario:<18}{run.plan.connections:>5} {run.system:<14}{figures['messages_per_second']:>10,.0f}"
-        f"{figures['messages_per_second_min']:>10,.0f}{figures['messages_per_second_max']:>10,.0f}"
+        f"{slowest:>10,.0f}{fastest:>10,.0f}"
         f"{figures['server_cpu_seconds_per_1000']:>11.4f}{figures['p50_ms']:>8.2f}{figures['p99_ms']:>8.2f}"
         f"{figures['generator_cpu_seconds_per_1000']:>9.4f}  {parts}"
     )
@@ -147,10 +146,16 @@ def document(line: Line, facts: dict[str, object]) -> dict[str, object]:
         "system": line.runs[0].system,
         "connections": line.runs[0].plan.connections,
         "facts": facts,
-        "median": {name: round(value, 5) for name, value in line.figures().items()},
+        "median": rounded(line.figures()),
+        "min": rounded(line.figures(min)),
+        "max": rounded(line.figures(max)),
         "marks": line.marks,
         "runs": [stored(run) for run in line.runs],
     }
+
+
+def rounded(figures: dict[str, float]) -> dict[str, float]:
+    return {name: round(value, 5) for name, value in figures.items()}
 
 
 def stored(run: Outcome) -> dict[str, object]:
@@ -170,10 +175,10 @@ def write_results(
     machine: dict[str, object],
     load: HostLoad,
 ) -> Path:
-    """Write `results/<UTC time>-<scenario>.json`; returns its path."""
+    """Write the raw run, `raw/<UTC time>-<scenario>.json`, and the summary of its scenario; return the first path."""
     now = datetime.now(UTC)
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{now:%Y-%m-%dT%H%M%SZ}-{scenario}.json"
+    RAW.mkdir(exist_ok=True)
+    path = RAW / f"{now:%Y-%m-%dT%H%M%SZ}-{scenario}.json"
     content = {
         "scenario": scenario,
         "date": now.isoformat(timespec="seconds"),
@@ -183,4 +188,5 @@ def write_results(
         "systems": list(lines),
     }
     path.write_text(json.dumps(content, indent=1, default=str) + "\n")
+    write_summary(path)
     return path

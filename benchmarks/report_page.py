@@ -1,9 +1,9 @@
-"""Writes docs/performance.md and its pictures from the newest results file of each scenario.
+"""Writes docs/performance.md and its pictures from the summaries of the scenarios.
 
     python -m benchmarks.report_page                 # from benchmarks/results
-    python -m benchmarks.report_page --check         # only says whether the page is what the files give
+    python -m benchmarks.report_page --check         # only says whether the page is what the summaries give
 
-Nothing on that page is written by hand. Files of studies that changed their shape are left out.
+Nothing on that page is written by hand. Summaries of studies that changed their shape are left out.
 """
 
 import argparse
@@ -16,13 +16,14 @@ from typing import Any, cast
 from .catalogue import STUDIES
 from .pictures import draw
 from .reference import CPU, REFERENCE
-from .report import CONNECTIONS, GOALS, RESULTS
+from .report import CONNECTIONS, GOALS
 from .rows import Row, markdown
+from .summary import RESULTS
 
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 HEAD = """# Performance
 
-Written by `python -m benchmarks.report_page` from the newest file of each scenario in `benchmarks/results/`.
+Written by `python -m benchmarks.report_page` from the summary of each scenario in `benchmarks/results/`.
 How it is measured: [benchmarks.md](benchmarks.md). CPU is user and system time of the whole server side (service,
 PostgreSQL, PgBouncer; of libraries: the library too) for 1,000 messages; the load generator is apart. A row that says
 "busy host" was measured while other programs used the machine: its rates and latencies are worse than they would be.
@@ -36,13 +37,10 @@ by the peer's figure on the machine for which the goal was set. Valid runs only,
 Results = dict[str, Any]
 
 
-def newest(folder: Path) -> dict[str, Results]:
-    """By scenario; names begin with the time."""
-    found: dict[str, Results] = {}
-    for path in sorted(folder.glob("*.json")):
-        document = json.loads(path.read_text())
-        found[document["scenario"]] = document | {"file": path.name}
-    return found
+def summaries(folder: Path) -> dict[str, Results]:
+    """By scenario."""
+    found = (json.loads(path.read_text()) | {"file": path.name} for path in sorted(folder.glob("*.json")))
+    return {document["scenario"]: document for document in found}
 
 
 def page(results: dict[str, Results]) -> str:
@@ -143,15 +141,13 @@ def rows_of(document: Results, kind: str) -> list[Row]:
 
 def circumstances(document: Results) -> str:
     machine, load = document["machine"], document["load_before"]
+    host = f"{machine['cores']} cores ({machine['cpu']}), {machine['kernel']}"
     marks = sorted(
         {mark.split(":")[0] for system in systems_of(document) for mark in system.get("marks") or []}
     )
-    commit = next(
-        (s["facts"]["commit"] for s in systems_of(document) if "commit" in s.get("facts", {})), "unknown"
-    )
     memory = [memory_of(system) for system in systems_of(document) if system.get("system") == "penstock"]
     parts = (
-        f"{document['date'][:10]}, {machine['cores']} cores ({machine['cpu']}), {machine['kernel']}, commit {commit}",
+        f"{document['date'][:10]}, {host}, commit {document['commit']}",
         f"file `{document['file']}`",
         f"host {'busy' if load['busy'] else 'quiet'} before ({load['busy_share']:.0%})",
         *memory[-1:],
@@ -168,12 +164,12 @@ def memory_of(system: Results) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """With --check, 1 when the page is not what the files give."""
+    """With --check, 1 when the page is not what the summaries give."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.report_page")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args(argv)
-    text = page(newest(options.results))
+    text = page(summaries(options.results))
     if options.check:
         return 0 if PAGE.exists() and PAGE.read_text() == text else 1
     PAGE.write_text(text)

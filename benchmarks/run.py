@@ -52,7 +52,7 @@ def answered(study: Study, bench: Bench) -> bool:
     if findings.systems and not bench.options.no_results:
         name = f"{study.name}_open_loop" if bench.options.rate and study.name in SCENARIOS else study.name
         path = write_results(name, findings.systems, stored(bench.options), machine(), bench.load)
-        print(f"written: {path.name}")
+        print(f"written: {path}")
     return findings.valid
 
 

@@ -1,6 +1,7 @@
 """As much of AMQP 0-9-1 as the benchmark needs: publish with confirms, consume, acknowledge, on one channel.
 
-Written from the protocol's specification. A client library would cost more CPU than the broker; this one costs little.
+Written from the protocol's specification. Client libraries take more CPU than the broker, six times as much as this
+one (docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
 import asyncio

@@ -49,7 +49,7 @@ class Rabbitmq(Driven):
     def start(self) -> None:
         """Raises UnavailableError."""
         root = packages.debian("rabbitmq", DEBIAN)
-        self.command = python_driver(sys.executable, "rabbitmq_driver")
+        self.command = python_driver(sys.executable, os.environ.get("RABBITMQ_DRIVER", "rabbitmq_driver"))
         self._port = free_port()
         environment = self._environment(root)
         (self._folder / "rabbitmq.conf").write_text(CONFIGURATION.format(port=self._port))

@@ -6,12 +6,13 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from benchmarks import million, pictures, report_page
+from benchmarks import million, pictures, report_page, summary
 from benchmarks.catalogue import GROUPS, STUDIES, chosen
 from benchmarks.options import arguments
 from benchmarks.peers.makers import PEERS
+from benchmarks.pictures import axis_of, chart, shown
 from benchmarks.rows import markdown
-from benchmarks.svg import Axis, axis_of, chart, round_step, shown
+from penstock_web.report.svg import Scale, round_ticks
 
 README = Path(__file__).parents[2] / "benchmarks" / "README.md"
 
@@ -40,31 +41,35 @@ def test_unknown_names_are_refused(wrong: list[str]) -> None:
 
 @pytest.mark.parametrize(("rough", "step"), [(0.3, 0.5), (1.0, 1.0), (1.1, 2.0), (26, 50), (700, 1_000)])
 def test_steps_are_round(rough: float, step: float) -> None:
-    assert round_step(rough) == pytest.approx(step)
+    assert round_ticks(5 * rough, 5)[1] == pytest.approx(step)
 
 
 def test_an_axis_holds_all_values() -> None:
-    axis = axis_of("x", [0, 7, 93], logarithmic=False)
-    assert (axis.low, axis.high) == (0, 100)
-    assert axis.ticks() == [0, 20, 40, 60, 80, 100]
+    axis = axis_of([0, 7, 93], 0, 1)
+    assert (axis.scale.low, axis.scale.high) == (0, 100)
+    assert axis.ticks == [0, 20, 40, 60, 80, 100]
 
 
 def test_a_logarithmic_axis_has_powers_of_ten() -> None:
-    axis = axis_of("x", [0, 20, 4_000], logarithmic=True)
-    assert axis.ticks() == [10, 100, 1_000, 10_000]
-    assert [axis.part(0), axis.part(10), axis.part(10_000)] == [0, 0, 1]
+    axis = axis_of([0, 20, 4_000], 0, 1, logarithmic=True)
+    assert axis.ticks == [10, 100, 1_000, 10_000]
+    assert [axis(0), axis(10), axis(10_000)] == [0, 0, 1]
 
 
 def test_a_flat_axis_is_no_division_by_zero() -> None:
-    assert Axis("x", 1, 1).part(1) == 0
+    assert Scale(1, 1, 0, 1)(1) == 0
+    assert axis_of([0.0, 0.0], 0, 1)(0.0) == 0
+    assert axis_of([100.0], 0, 1, logarithmic=True)(100.0) == 0
 
 
 def test_a_chart_is_well_formed_and_escapes_names() -> None:
     root = ET.fromstring(chart("a < b", "x & y", "z", {"c<d": [(1, 2), (0, 1)], "e": [(2, 3)]}))
-    curves = [element.attrib["points"] for element in root.iter() if element.tag.endswith("polyline")]
+    curves = [element.attrib["d"] for element in root.iter() if element.tag.endswith("path")]
     assert len(curves) == 2
-    first = [float(pair.split(",")[0]) for pair in curves[0].split()]
+    first = [float(pair.split()[0]) for pair in curves[0].removeprefix("M").split("L")]
     assert first == sorted(first)
+    texts = {element.text for element in root.iter() if element.tag.endswith("text")}
+    assert {"a < b", "x & y", "c<d"} < texts
 
 
 @pytest.mark.parametrize(("value", "text"), [(20_000, "20k"), (5e6, "5M"), (0.25, "0.25"), (0, "0")])
@@ -93,20 +98,26 @@ def results_file(folder: Path, name: str, scenario: str, system: dict[str, objec
     document = {
         "scenario": scenario,
         "date": "2026-01-02T03:04:05+00:00",
+        "commit": "c0ffee",
         "machine": {"cpu": "c", "cores": 2, "kernel": "k"},
+        "settings": {},
         "load_before": {"busy": False, "busy_share": 0.01},
         "systems": [system],
     }
     (folder / name).write_text(json.dumps(document))
 
 
-def test_the_page_shows_the_newest_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_shows_the_last_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pictures, "FOLDER", tmp_path / "pictures")
+    raw, kept = tmp_path / "raw", tmp_path / "results"
+    raw.mkdir()
     for day, rate in (("01", 111.0), ("02", 222.0)):
         rows = [{"threads": 1, "received/s": rate}, {"threads": 5, "received/s": 2 * rate}]
         system: dict[str, object] = {"system": "penstock", "rows": rows, "marks": ["busy host"], "facts": {}}
-        results_file(tmp_path, f"2026-01-{day}.json", "warski_threads", system)
-    text = report_page.page(report_page.newest(tmp_path))
+        results_file(raw, f"2026-01-{day}.json", "warski_threads", system)
+        summary.write_summary(raw / f"2026-01-{day}.json", kept)
+    assert [path.name for path in kept.iterdir()] == ["warski_threads.json"]
+    text = report_page.page(report_page.summaries(kept))
     assert "| penstock | 5 | 444 |" in text
     assert "111" not in text
     assert "busy host" in text
@@ -123,7 +134,7 @@ def test_the_table_of_goals_says_what_was_to_be_reached(tmp_path: Path) -> None:
         "system": "penstock", "connections": 16, "median": figures, "marks": [], "facts": {}
     }  # fmt: skip
     results_file(tmp_path, "2026-01-01.json", "send_1", system)
-    text = report_page.page(report_page.newest(tmp_path))
+    text = report_page.page(report_page.summaries(tmp_path))
     assert "15,000 msg/s, 0.06 s" in text
     assert "20,000" in text
 
@@ -147,7 +158,7 @@ def test_a_goal_beside_a_peer(ours: float, marks: list[str], told: list[str]) ->
     assert markdown(rows).splitlines()[2:] == [f"| send_1 | CPU {line}" for line in told]
 
 
-def test_the_page_in_the_repository_is_what_its_files_give(
+def test_the_page_in_the_repository_is_what_its_summaries_give(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pictures, "FOLDER", tmp_path)

@@ -1,7 +1,8 @@
 """Several service processes on one port: started, watched and stopped together.
 
 Each listens with SO_REUSEPORT. A worker says through a pipe that it is ready, and ends when its standard input does:
-it never outlives its parent, even a killed one.
+it never outlives its parent, even a killed one. The workers of uvicorn, gunicorn and circus do
+(docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
 from __future__ import annotations

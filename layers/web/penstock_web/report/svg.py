@@ -34,11 +34,11 @@ def tooltip(value: str) -> str:
     return element("title", escape(value))
 
 
-def picture(description: str, width: float, height: float, *content: str) -> str:
+def picture(description: str, width: float, height: float, *content: str, **attributes: object) -> str:
     """The whole picture; it shrinks with its column."""
     return element(
         "svg", tooltip(description), *content,
-        role="img", aria_label=description, viewBox=f"0 0 {_value(width)} {_value(height)}", width=width,
+        role="img", aria_label=description, viewBox=f"0 0 {_value(width)} {_value(height)}", width=width, **attributes,
     )  # fmt: skip
 
 
@@ -84,10 +84,16 @@ def area(points: Sequence[Point], base: float) -> str:
 
 
 def count_ticks(greatest: float, most: int = 4) -> list[float]:
-    """0 and multiples of 1, 2 or 5 times a power of ten, a whole number; the last one is not below `greatest`."""
-    power = 10 ** max(0, math.floor(math.log10(max(1.0, greatest / most))))
-    step = next(n * power for n in (1, 2, 5, 10, 20) if n * power * most >= greatest)
-    return [float(step * n) for n in range(max(1, math.ceil(greatest / step)) + 1)]
+    """`round_ticks` of a number of things: whole numbers, from 0 to at least 1."""
+    return round_ticks(max(1.0, greatest), most, least_step=1.0)
+
+
+def round_ticks(greatest: float, most: int = 4, least_step: float = 0.0) -> list[float]:
+    """0 and multiples of 1, 2 or 5 times a power of ten; the last one is not below `greatest`."""
+    rough = max(greatest / most, least_step, 1e-9)
+    power = math.floor(math.log10(rough))
+    step = next(n for n in (1, 2, 5, 10) if n * 10.0**power >= rough * (1 - 1e-9)) * 10.0**power
+    return [step * n for n in range(max(1, math.ceil(greatest / step - 1e-9)) + 1)]
 
 
 def time_ticks(start: datetime, end: datetime) -> list[tuple[datetime, str]]:

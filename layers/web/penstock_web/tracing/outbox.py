@@ -1,8 +1,8 @@
 """Spans on their way to the collector: a bounded queue and a thread that sends them.
 
 Ending a span appends to the queue, and nothing else: a request never waits for the collector. What does not fit is
-dropped and counted. OpenTelemetry's own BatchSpanProcessor is of the same shape, but does not tell how many it dropped,
-and at its end waits for the collector as long as it takes.
+dropped and counted. OpenTelemetry's own BatchSpanProcessor does not tell how many spans it dropped, and at its end it
+waits 30 s for a collector that hangs (docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
 import logging

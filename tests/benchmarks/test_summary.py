@@ -1,0 +1,99 @@
+"""Summaries of runs: what is kept of a raw file, and that it stays small."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import summary
+from benchmarks.catalogue import STUDIES
+
+SETTINGS = {"fsync": "on", "max_connections": "100"}
+OTHER = {"fsync": "on", "max_connections": "450"}
+
+
+def raw_run() -> dict[str, Any]:
+    figures = {"p50_ms": 2.0}
+    ours = {
+        "system": "penstock", "connections": 16, "marks": [], "runs": [{"elapsed": 1.5}], "rows": [{"a": 1}],
+        "facts": {"version": "1", "commit": "c0ffee", "postgresql": SETTINGS},
+        "median": figures, "min": {"p50_ms": 1.0}, "max": {"p50_ms": 3.0},
+        "series": {"rate of pushes": [[n, n % 7] for n in range(600)], "database connections": [[0.0, 1]]},
+    }  # fmt: skip
+    peer = {
+        "system": "pgmq", "connections": 16, "marks": ["short"], "runs": [{}], "median": figures,
+        "facts": {"design": "bare", "postgresql": OTHER},
+    }  # fmt: skip
+    return {
+        "scenario": "send_1", "date": "2026-01-02T03:04:05+00:00", "machine": {"cores": 2}, "settings": {"repeat": 3},
+        "load_before": {"busy": False, "busy_share": 0.01, "load_average_1m": 0.5}, "systems": [ours, peer],
+    }  # fmt: skip
+
+
+def test_a_summary_has_the_figures_and_not_the_runs() -> None:
+    kept = summary.summary_of(raw_run())
+    ours, peer = kept["systems"]
+    assert (kept["commit"], kept["date"][:10], kept["machine"]) == ("c0ffee", "2026-01-02", {"cores": 2})
+    assert [ours[name]["p50_ms"] for name in ("min", "median", "max")] == [1.0, 2.0, 3.0]
+    assert ours["rows"] == [{"a": 1}]
+    assert "runs" not in ours
+    assert "runs" not in peer
+    assert peer["marks"] == ["short"]
+
+
+def test_settings_of_postgresql_are_told_once() -> None:
+    kept = summary.summary_of(raw_run())
+    assert kept["postgresql"] == SETTINGS
+    assert kept["systems"][0]["facts"] == {"version": "1"}
+    assert kept["systems"][1]["facts"] == {"design": "bare", "postgresql": {"max_connections": "450"}}
+
+
+def test_only_curves_that_are_drawn_are_kept() -> None:
+    series = summary.summary_of(raw_run())["systems"][0]["series"]
+    assert list(series) == ["rate of pushes"]
+    assert len(series["rate of pushes"]) <= summary.MOST_POINTS
+
+
+def test_a_thinned_curve_keeps_its_peaks_in_order() -> None:
+    curve = [(float(at), 1.0) for at in range(1_000)]
+    curve[500], curve[777] = (500.0, 9.0), (777.0, -9.0)
+    kept = summary.thinned(curve, 100)
+    assert len(kept) <= 100
+    assert kept == sorted(kept)
+    assert {(500.0, 9.0), (777.0, -9.0)} < set(kept)
+    assert (kept[0], kept[-1]) == (curve[0], curve[-1])
+
+
+def test_a_short_curve_stays_as_it_is() -> None:
+    assert summary.thinned([(0.0, 1.0), (1.0, 2.0)], 100) == [(0.0, 1.0), (1.0, 2.0)]
+
+
+def test_a_run_of_which_the_page_shows_nothing_has_no_summary(tmp_path: Path) -> None:
+    raw = raw_run() | {"scenario": "functions", "systems": [{"functions": []}]}
+    (tmp_path / "raw.json").write_text(json.dumps(raw))
+    assert summary.write_summary(tmp_path / "raw.json", tmp_path / "kept") is None
+    assert not (tmp_path / "kept").exists()
+
+
+def test_what_is_written_is_the_summary(tmp_path: Path) -> None:
+    (tmp_path / "raw.json").write_text(json.dumps(raw_run()))
+    path = summary.write_summary(tmp_path / "raw.json", tmp_path)
+    assert path is not None
+    assert json.loads(path.read_text()) == json.loads(json.dumps(summary.summary_of(raw_run())))
+    assert '\n   "median": {"p50_ms": 2.0},\n' in path.read_text()
+
+
+@pytest.mark.parametrize("path", sorted(summary.RESULTS.glob("*.json")), ids=lambda path: path.stem)
+def test_the_repository_holds_a_small_summary_for_each_scenario(path: Path) -> None:
+    document = json.loads(path.read_text())
+    assert document["scenario"] == path.stem
+    assert path.stem.removesuffix("_open_loop") in STUDIES
+    assert path.stat().st_size < 50_000
+    assert all("runs" not in system for system in document["systems"])
+
+
+def test_the_repository_holds_no_raw_run() -> None:
+    assert {path.suffix for path in summary.RESULTS.iterdir()} == {".json"}
+    assert not any(path.name[:4].isdigit() for path in summary.RESULTS.iterdir())
+    assert "/benchmarks/raw/" in (summary.RESULTS.parents[1] / ".gitignore").read_text().splitlines()
