@@ -6,7 +6,6 @@ A message stays in the queue until the worker deletes it. If the worker fails or
 from __future__ import annotations
 
 import os
-from threading import Thread
 from typing import Any
 
 import boto3
@@ -59,10 +58,9 @@ def main() -> None:
         aws_access_key_id="any", aws_secret_access_key="any",
     )  # fmt: skip
     url = sqs.create_queue(QueueName="example-orders")["QueueUrl"]
-    worker = Thread(target=work, args=(sqs, url))
-    worker.start()
+    # In earnest these are programs of their own, and as many of each as you like.
     produce(sqs, url)
-    worker.join()
+    work(sqs, url)
 
 
 if __name__ == "__main__":
