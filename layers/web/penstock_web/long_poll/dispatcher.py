@@ -24,7 +24,7 @@ from uuid import UUID, uuid4
 
 from penstock.effects import Row, Statement, Take, Woken
 from penstock.errors import AwsError
-from penstock.postgres.statements import LOOK_AT_QUEUES, WATCH_QUEUES
+from penstock.postgres.statements import POLL_QUEUES, WATCH_QUEUES
 
 from .timers import Ends
 from .waiters import Answer, Queue, Sight, Waiter
@@ -247,7 +247,7 @@ class Hub:
         seconds = [QUIET_GOOD_SECONDS if queue.quiet else GOOD_SECONDS for queue in queues]
         try:
             await self._call(WATCH_QUEUES, [arns, self._watcher, seconds])
-            self._found(await self._call(LOOK_AT_QUEUES, [arns, None]))
+            self._found(await self._call(POLL_QUEUES, [arns, None]))
         except Exception as error:  # noqa: BLE001 - long polls live by the shared look until it works again
             if not isinstance(error, AwsError):
                 _log.exception("long polls could not register")
@@ -259,7 +259,7 @@ class Hub:
         """Nobody is looked for while nothing was committed and nothing is due: a thirtieth of the work."""
         sight = self._sight
         seen = sight.snapshot if sight.covers(arns, now) else None
-        rows = await self._call(LOOK_AT_QUEUES, [arns, seen])
+        rows = await self._call(POLL_QUEUES, [arns, seen])
         if rows:
             _, snapshot, wait_ms = rows[-1]
             sight.set(arns, snapshot, now + wait_ms / 1000)
