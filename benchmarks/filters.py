@@ -17,9 +17,9 @@ from penstock.postgres.migrations import migrate
 from penstock.sns.filter_policy.compile import compile_policy
 from penstock.sns.filter_policy.facts import attribute_facts, body_facts
 from penstock.sqs.types import MessageAttributeValue
-from penstock_web.system_account import Account
 from penstock_web.local.postgres import ROLE, running_postgres
 from penstock_web.local.state import ephemeral_state
+from penstock_web.system_account import Account
 
 # "Example filter policies" of the SNS Developer Guide, and others of the same size.
 STORE = {

@@ -21,9 +21,9 @@ from pathlib import Path
 import psycopg
 
 from penstock.postgres.migrations import migrate
-from penstock_web.system_account import Account
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres
 from penstock_web.local.state import ephemeral_state
+from penstock_web.system_account import Account
 
 from .cpu import Meter
 from .host import host_load, machine
