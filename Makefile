@@ -16,7 +16,7 @@ ARGS ?=
 PYTHON ?= $(shell infra/local/find_python.sh)
 UV := $(shell command -v uv || echo .tools/bin/uv)
 BIN := .venv/bin
-SOURCES := $(wildcard layers/core layers/web functions jobs infra/generate infra/local_lambda tests benchmarks)
+SOURCES := $(wildcard layers/core layers/web functions jobs infra/generate infra/local_lambda tests benchmarks examples)
 LOCKS := $(TEST_LOCKS:%=requirements/%.lock)
 SAM := .tools/sam/bin/sam
 CLIENTS := $(patsubst %,.tools/clients/%.stamp,old async dramatiq node)
@@ -31,7 +31,7 @@ endif
 export SAM_CLI_TELEMETRY := 0
 export AWS_DEFAULT_REGION := us-east-1
 
-.PHONY: help setup run metrics lambda demo test test-slow check check-code check-generated check-sql check-sam check-terraform check-compose lock bench clients format generate clean
+.PHONY: help setup run metrics lambda demo test test-slow check check-code check-generated check-sql check-sam check-terraform check-compose check-project lock bench clients format generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -54,7 +54,7 @@ test: .venv/test.stamp .tools/lambda/bin/python ## run the tests, all on real Po
 test-slow: .venv/test.stamp ## run only the tests that take minutes
 	@$(BIN)/python -m pytest -m slow $(ARGS)
 
-check: check-code check-generated check-sql check-sam check-terraform check-compose ## lint, formatting, types, generated files, SQL functions, template.yaml, infra
+check: check-code check-generated check-sql check-sam check-terraform check-compose check-project ## lint, formatting, types, generated files, SQL functions, template.yaml, infra, .github
 
 check-code: .venv/test.stamp
 	@$(BIN)/ruff check $(SOURCES)
@@ -76,6 +76,12 @@ check-terraform:
 
 check-compose: $(SAM)
 	@$(SAM:%sam=%check-jsonschema) --builtin-schema vendor.compose-spec infra/container/compose.yaml
+
+check-project: .venv/test.stamp $(SAM)
+	@$(SAM:%sam=%check-jsonschema) --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	@$(SAM:%sam=%check-jsonschema) --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/{bug,feature}.yml
+	@$(SAM:%sam=%check-jsonschema) --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	@$(BIN)/pre-commit validate-config
 
 lambda: .venv/service.stamp $(SAM) .tools/lambda/bin/python ## run the functions as Lambda does, with their own PostgreSQL, on 127.0.0.1:9324
 	@infra/local/sam_build.sh $(SAM)
@@ -102,7 +108,7 @@ lock: $(UV) ## remake requirements/*.lock from pyproject.toml (ARGS=--upgrade fo
 
 clean: ## remove .venv, .tools, caches (never the data of `make run`)
 	@rm -rf .venv .tools .aws-sam build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	@find layers functions tests benchmarks jobs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	@find layers functions tests benchmarks jobs examples -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # A stamp is newer than the locks it was made from, so a repeated run costs nothing.
 .venv/test.stamp: $(LOCKS) requirements/build.lock pyproject.toml | $(UV) .venv/bin/python .tools/query-client

@@ -1,4 +1,4 @@
-"""Accounts and regions. Source: aws-behaviour: region and account come from the request; both keep queues apart."""
+"""Accounts and regions. Source: docs/compatibility.md: both come from the request, and both keep queues apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""QueueUrls. Source: aws-behaviour: any host is accepted; the last two path segments are account and queue name."""
+"""QueueUrls. Source: docs/compatibility.md: any host; the last two path segments are account and queue name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Dead-letter queues. Sources: Developer Guide, "Using dead-letter queues in Amazon SQS"; aws-behaviour."""
+"""Dead-letter queues. Sources: Developer Guide, "Using dead-letter queues in Amazon SQS"
+(https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html).
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,7 @@ def test_the_time_of_sending_stays(sqs: Sqs) -> None:
 
 
 def test_retention_counts_from_the_original_send(sqs: Sqs) -> None:
-    """aws-behaviour: also after a move to a DLQ (standard queues)."""
+    """Also after a move to a dead-letter queue ("Setting-up dead-letter queue retention": standard queues)."""
     dead = sqs.create(MessageRetentionPeriod="100")
     url = sqs.create(RedrivePolicy=redrive(sqs.arn(dead)))
     sqs.send(url)

@@ -1,4 +1,6 @@
-"""Deduplication of FIFO queues. Sources: Developer Guide, "Message deduplication ID"; SendMessage; aws-behaviour."""
+"""Deduplication of FIFO queues. Sources: SendMessage; Developer Guide, "Message deduplication ID"
+(https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/using-messagededuplicationid-property.html).
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ def test_the_same_id_within_five_minutes(sqs: Sqs) -> None:
 
 
 def test_the_same_id_after_five_minutes(sqs: Sqs) -> None:
-    """aws-behaviour: the window is five minutes from the first send."""
+    """SendMessage: the deduplication interval is five minutes from the first send."""
     url = sqs.create_fifo()
     first = send(sqs, url, "first")
     sqs.clock.advance(FIVE_MINUTES - 10)

@@ -1,4 +1,6 @@
-"""DeleteMessage. Sources: its API reference; aws-behaviour on receipt handles."""
+"""DeleteMessage. Source: its API reference
+(https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html).
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ def test_deleting_twice(sqs: Sqs) -> None:
 
 
 def test_deleting_after_the_timeout(sqs: Sqs) -> None:
-    """aws-behaviour: delete with an expired handle still succeeds, and the message does not come again."""
+    """Deleting with an expired handle still succeeds, and the message does not come again."""
     url = sqs.create()
     sqs.send(url)
     message = sqs.one(url)

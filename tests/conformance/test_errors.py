@@ -1,4 +1,4 @@
-"""Every error of the SQS table in aws-behaviour that the actions can answer: code, type, status, whose fault.
+"""Every error of SQS in docs/errors.md that the actions can answer: code, type, status, whose fault.
 
 JSON carries `__type` and the header `x-amzn-query-error`; Query carries Code and Type. The tests of the other modules
 say when an error comes; this one says what it looks like.
@@ -125,14 +125,14 @@ def test_every_error_of_a_queue_is_in_the_table() -> None:
 
 
 def test_texts_that_clients_look_for(sqs: Sqs) -> None:
-    """aws-behaviour: the Query message of a missing queue adds "for this wsdl version."."""
+    """The Query message of a missing queue adds "for this wsdl version."."""
     refusal = sqs.refusal("receive_message", QueueUrl=f"{sqs.create()}-none")
     ending = " for this wsdl version." if sqs.protocol == "query" else "."
     assert refusal.message == f"The specified queue does not exist{ending}"
 
 
 def test_the_whole_type(sqs: Sqs) -> None:
-    """aws-behaviour: `com.amazonaws.sqs#QueueDoesNotExist`; every answer carries x-amzn-RequestId."""
+    """`com.amazonaws.sqs#QueueDoesNotExist`; every answer carries x-amzn-RequestId."""
     sqs.refusal("receive_message", QueueUrl=f"{sqs.create()}-none")
     marker = b'"com.amazonaws.sqs#QueueDoesNotExist"' if sqs.protocol == "json" else b"<RequestId>"
     assert marker in sqs.answer.body
@@ -205,7 +205,7 @@ def wrongly_signed(raw: Raw, protocol: str, key_id: str) -> httpx.Response:
     return ask(guarded(raw), protocol, headers=headers)
 
 
-# Common Errors of the SQS API reference, with the statuses of aws-behaviour's table; 413 is our choice.
+# Common Errors of the SQS API reference, with the statuses of docs/errors.md; 413 is our choice.
 REQUESTS: dict[str, tuple[int, tuple[str, ...], Ask]] = {
     "InvalidAction": (400, (JSON, QUERY, QUERY_JSON), lambda raw, protocol, _: ask(raw, protocol, "NoSuchAction")),
     "SerializationException": (400, (JSON,), lambda raw, protocol, _: ask(raw, protocol, body=b"x")),

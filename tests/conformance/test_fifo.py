@@ -1,4 +1,6 @@
-"""FIFO queues. Sources: Developer Guide, "FIFO delivery logic" and "Message group ID"; SendMessage; aws-behaviour."""
+"""FIFO queues. Sources: Developer Guide, "FIFO delivery logic" and "Message group ID"; SendMessage
+(https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html).
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,7 @@ def test_ids_that_cannot_be(sqs: Sqs, parameter: str, bad: str) -> None:
 
 
 def test_a_delay_belongs_to_the_queue(sqs: Sqs) -> None:
-    """SendMessage: "When you set FifoQueue, you can't set DelaySeconds per message"; aws-behaviour: 0 is allowed."""
+    """SendMessage: "When you set FifoQueue, you can't set DelaySeconds per message"; 0 is allowed."""
     url = fifo(sqs, DelaySeconds="60")
     code = sqs.code("send_message", QueueUrl=url, MessageBody="x", MessageGroupId="g", DelaySeconds=1)
     assert code == "InvalidParameterValue"

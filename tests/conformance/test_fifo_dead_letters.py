@@ -1,5 +1,6 @@
 """Dead-letter queues of FIFO queues. Sources: Developer Guide, "Using dead-letter queues in Amazon SQS", "Setting-up
-dead-letter queue retention" and "Learn how to configure a dead-letter queue redrive"; aws-behaviour.
+dead-letter queue retention" and "Learn how to configure a dead-letter queue redrive"
+(https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html).
 """
 
 from __future__ import annotations

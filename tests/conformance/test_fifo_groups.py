@@ -1,5 +1,6 @@
 """The order of message groups. Sources: Developer Guide, "FIFO queue delivery logic" and "Exactly-once processing";
-ReceiveMessage; aws-behaviour: a group returns messages only up to its first still-invisible one.
+ReceiveMessage. A group returns messages only up to its first still-invisible one
+(https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Receipt handles of FIFO queues. Sources: DeleteMessage, ChangeMessageVisibility; aws-behaviour.
+"""Receipt handles of FIFO queues. Sources: DeleteMessage, ChangeMessageVisibility (API reference).
 
 ReceiveMessage: "if a consumer whose message processing time is longer than the visibility timeout tries to delete the
 processed messages, the action fails with an error".

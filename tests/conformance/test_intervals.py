@@ -44,7 +44,7 @@ def test_purge_once_in_60_seconds(sqs: Sqs) -> None:
 
 
 def test_purge_at_once_again_by_setting(sqs: Sqs) -> None:
-    """aws-behaviour: switchable off by a setting (QUEUE_PURGE_INTERVAL_SECONDS=0)."""
+    """Switchable off by a setting (QUEUE_PURGE_INTERVAL_SECONDS=0)."""
     hurried = sqs.with_settings(HURRIED)
     url = hurried.create()
     hurried.client.purge_queue(QueueUrl=url)
@@ -66,7 +66,7 @@ def test_a_deleted_name_again_after_60_seconds(sqs: Sqs) -> None:
 
 
 def test_a_deleted_name_at_once_again_by_setting(sqs: Sqs) -> None:
-    """aws-behaviour: switchable off by a setting (QUEUE_RECREATE_INTERVAL_SECONDS=0). Old handles are of no use."""
+    """Switchable off by a setting (QUEUE_RECREATE_INTERVAL_SECONDS=0). Old handles are of no use."""
     hurried = sqs.with_settings(HURRIED)
     url = hurried.create()
     hurried.send_all(url, "old", "older")

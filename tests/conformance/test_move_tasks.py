@@ -1,7 +1,7 @@
 """StartMessageMoveTask, ListMessageMoveTasks, CancelMessageMoveTask.
 
 Sources: API reference; Developer Guide, "Configure a dead-letter queue redrive" and "Troubleshoot dead-letter queue and
-DLQ redrive issues"; aws-behaviour.
+DLQ redrive issues".
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """Publish and PublishBatch to queues. Sources: their API reference; SNS Developer Guide, "Large payload and raw message
-delivery", "FIFO topics", "Message deduplication", "Dead-letter queues"; aws-behaviour.md."""
+delivery", "FIFO topics", "Message deduplication", "Dead-letter queues" (https://docs.aws.amazon.com/sns/latest/dg/sns-fifo-topics.html).
+"""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_values_are_read_back_as_they_were_set(sqs: Sqs, name: str) -> None:
 
 
 def test_policies_keep_their_spelling(sqs: Sqs) -> None:
-    """aws-behaviour: queue attributes read back exactly as set (Terraform waits until they do)."""
+    """Queue attributes read back exactly as set (Terraform waits until they do)."""
     dead = sqs.arn(sqs.create())
     policies = {
         "Policy": POLICY,

@@ -73,7 +73,7 @@ def test_names_that_no_fifo_queue_has(sqs: Sqs, name: str) -> None:
 
 
 def test_fifo_and_standard_of_one_name_are_two_queues(sqs: Sqs) -> None:
-    """aws-behaviour: `orders` and `orders.fifo` are two queues; names are case-sensitive."""
+    """CreateQueue: "Queue URLs and names are case-sensitive"; `orders` and `orders.fifo` are two queues."""
     name = sqs.name()
     attributes: tuple[dict[str, str], ...] = ({}, {"FifoQueue": "true"}, {})
     names = (name, f"{name}.fifo", name.upper())
@@ -95,7 +95,7 @@ def test_get_queue_url(sqs: Sqs) -> None:
 
 
 def test_a_new_queue_is_reachable_at_its_url(sqs: Sqs) -> None:
-    """aws-behaviour: the QueueUrl is built from the request's own Host."""
+    """The QueueUrl is built from the request's own Host."""
     assert sqs.create().startswith(f"{sqs.endpoint_url}/000000000000/")
 
 

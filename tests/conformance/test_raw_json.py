@@ -1,4 +1,4 @@
-"""AWS JSON requests that no SDK makes. Sources: aws-behaviour (error table); AWS JSON 1.0 protocol (Smithy)."""
+"""AWS JSON requests that no SDK makes. Sources: docs/errors.md; AWS JSON 1.0 protocol (Smithy)."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_regions_that_cannot_be(raw: Raw, region: str) -> None:
 
 
 def test_the_url_is_built_from_the_host(raw: Raw) -> None:
-    """aws-behaviour: reachable by this caller; X-Forwarded-Host counts only when it is trusted (by a setting)."""
+    """Reachable by this caller; X-Forwarded-Host counts only when it is trusted (by a setting)."""
     name = raw.sqs.name()
     headers = {"host": "queues.example:8080", "x-forwarded-host": "evil.example"}
     answer = raw.json("CreateQueue", {"QueueName": name}, **headers)

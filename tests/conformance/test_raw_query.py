@@ -1,4 +1,6 @@
-"""Query requests that no SDK makes. Sources: SQS API reference, "Making Query API requests"; aws-behaviour."""
+"""Query requests that no SDK makes. Source: Developer Guide, "Making Query API requests"
+(https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-making-api-requests.html).
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ def send(url: str, **more: str) -> dict[str, str]:
 
 # --- where a request may go ------------------------------------------------------------------------------------------
 def test_the_path_of_the_queue(raw: Raw) -> None:
-    """aws-behaviour: Query also arrives on POST and GET of the queue URL's own path."""
+    """Query also arrives on POST and GET of the queue URL's own path."""
     url = raw.sqs.create()
     assert raw.query({"Action": "SendMessage", "MessageBody": "by post"}, path_of(url)).status_code == 200
     assert raw.get(path_of(url), "Action=SendMessage&MessageBody=by%20get").status_code == 200
@@ -56,7 +58,7 @@ PRESIGNED = {
 
 
 def test_a_presigned_url(raw: Raw) -> None:
-    """aws-behaviour: SigV4 in the query string. Not checked, but it says who calls, from which region."""
+    """SigV4 in the query string. Not checked, but it says who calls, from which region."""
     owner = raw.sqs.caller(account="111122223333", region="eu-west-1")
     url = owner.create()
     assert raw.get(path_of(url), urlencode(PRESIGNED)).status_code == 200

@@ -88,7 +88,7 @@ def test_the_timeout_of_the_request(sqs: Sqs) -> None:
 
 
 def test_a_timeout_of_zero(sqs: Sqs) -> None:
-    """aws-behaviour: VisibilityTimeout=0 on receive works: the message stays visible, the handle is good."""
+    """VisibilityTimeout=0 on receive works: the message stays visible, the handle is good."""
     url = sqs.create()
     sent = sqs.send(url)
     first, message = (sqs.one(url, VisibilityTimeout=0) for _ in range(2))
@@ -228,7 +228,7 @@ def test_a_long_poll_ends_with_its_queue(sqs: Sqs) -> None:
 
 
 def test_handles_are_new_on_every_receive(sqs: Sqs) -> None:
-    """aws-behaviour: a standard queue's receipt handles are new on every receive."""
+    """Developer Guide, message identifiers: "each time you receive it, you get a different receipt handle"."""
     url = sqs.create()
     sqs.send(url)
     handles = [sqs.one(url, VisibilityTimeout=0)["ReceiptHandle"] for _ in range(4)]

@@ -53,7 +53,7 @@ def test_fifty_tags_are_the_most(sqs: Sqs) -> None:
 
 @pytest.mark.parametrize("bad", [{"k" * 129: "v"}, {"k": "v" * 257}, {"": "v"}])
 def test_long_and_empty_tags_are_refused(sqs: Sqs, bad: dict[str, str]) -> None:
-    """aws-behaviour: key of 1-128 characters, value of at most 256."""
+    """A key of 1-128 characters, value of at most 256."""
     url = sqs.create()
     assert sqs.code("tag_queue", QueueUrl=url, Tags=bad) == "InvalidParameterValue"
     assert tags(sqs, url) == {}

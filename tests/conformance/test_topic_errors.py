@@ -1,6 +1,6 @@
 """Every error of SNS that an action can answer: code, type, status, whose fault, and its form on the wire.
 
-Sources: the table of aws-behaviour; botocore's model; "Common Errors" (SNS API reference). The tests of the other
+Sources: docs/errors.md; botocore's model; "Common Errors" (SNS API reference). The tests of the other
 modules say when an error comes; this one says what it looks like.
 """
 

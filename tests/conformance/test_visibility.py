@@ -62,7 +62,7 @@ def test_only_this_message(sqs: Sqs) -> None:
 
 
 def test_after_the_timeout(sqs: Sqs) -> None:
-    """aws-behaviour: on a standard queue, ChangeMessageVisibility after expiry returns 200; and it holds."""
+    """On a standard queue, ChangeMessageVisibility after expiry returns 200; and it holds."""
     url = sqs.create()
     sqs.send(url)
     message = sqs.one(url)

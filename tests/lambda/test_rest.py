@@ -1,4 +1,4 @@
-"""The native REST API as a function: every form of event, real HTTP. Shapes: native-api.md."""
+"""The native REST API as a function: every form of event, real HTTP. Shapes: /v1/openapi.json."""
 
 from __future__ import annotations
 

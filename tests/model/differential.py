@@ -127,7 +127,7 @@ class Side:
 
     def refusal(self) -> tuple[str, int, str, str]:
         """Code, status, fault and text of the last answer. In JSON the type must be that of the code; in Query the text
-        for a missing queue has its own end (aws-behaviour)."""
+        for a missing queue has its own end."""
         assert self.answer.headers is not None
         found = read_refusal(self.protocol, self.answer.status, self.answer.headers, self.answer.body)
         assert found.type is None or CODE_OF_TYPE[found.type] == found.code

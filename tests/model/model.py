@@ -1,6 +1,6 @@
 """Amazon SQS in one's head: the queues of an account, and what each request does to them.
 
-Written from the SQS API reference, the Developer Guide and aws-behaviour, never from what the service answers. A method
+Written from the SQS API reference, its Developer Guide and docs/errors.md, not from what the service answers. A method
 of a request that can be refused returns the Query codes that fit, none when it is accepted; several when more than one
 thing is wrong and nobody says which is looked at first. What is free, such as the order of a standard queue, is taken
 from the answer after a check that it is among what is allowed.
@@ -244,7 +244,7 @@ class Model:
 
     def delete(self, name: str, text: str) -> Codes:
         """DeleteMessage. Only the handle of the last receive deletes; on a standard queue an old one succeeds too, on
-        a FIFO queue one whose visibility timeout is over is refused (aws-behaviour)."""
+        a FIFO queue one whose visibility timeout is over is refused."""
         handle = self.look_up(name, text)
         if handle is None:
             return self.missing(name) or one(BAD_HANDLE)
@@ -260,7 +260,7 @@ class Model:
 
     def change(self, name: str, text: str, seconds: int) -> Codes:
         """ChangeMessageVisibility. At most 12 hours from the first receive; after its timeout a handle is still good
-        on a standard queue (aws-behaviour), and refused on a FIFO queue (celery/kombu issue 1391)."""
+        on a standard queue, and refused on a FIFO queue (celery/kombu issue 1391)."""
         codes = one(BAD_VALUE) if not 0 <= seconds <= HALF_A_DAY else ACCEPTED
         handle = self.look_up(name, text)
         if handle is None:

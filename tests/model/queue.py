@@ -133,8 +133,8 @@ class Queue:
 
     # --- receiving ---------------------------------------------------------------------------------------------------
     def heads(self, now: int) -> Iterator[list[Message]]:
-        """What can be received now, line by line. In a line nothing overtakes: aws-behaviour, "a group returns
-        messages only up to its first still-invisible one". On a standard queue each message is a line of its own.
+        """What can be received now, line by line. In a line nothing overtakes: a group returns
+        messages only up to its first still-invisible one. On a standard queue each message is a line of its own.
         """
         lines: dict[str, list[Message]] = {}
         for message in self.messages:

@@ -1,4 +1,4 @@
-"""Routed events in the SQL interface, inside the application's transaction. Sources: native-api.md, "Events"."""
+"""Routed events in the SQL interface, inside the application's transaction. Sources: docs/topics.md, "Events"."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Fair queues: tenants that keep the consumers busy are passed over while others wait, and lose nothing by it.
 
-What is expected is in the SQS Developer Guide, "How Amazon SQS fair queues work", and aws-behaviour.md.
+What is expected is in the SQS Developer Guide, "How Amazon SQS fair queues work"
+(https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Schedules as they are written: native-api.md, "Schedules"; groups as EventBridge Scheduler has them."""
+"""Schedules as they are written: docs/schedules.md; groups as EventBridge Scheduler has them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Messages of SNS as text. Sources: SNS Developer Guide, "HTTP/HTTPS notification JSON format", "… subscription
 confirmation JSON format", "… unsubscribe confirmation JSON format", "Verifying the signatures of Amazon SNS messages";
-aws-behaviour.md for the timestamp."""
+the timestamp always has three digits after the point."""
 
 from __future__ import annotations
 

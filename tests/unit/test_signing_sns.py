@@ -1,5 +1,6 @@
 """The key, the certificate and the signature of SNS messages. Source: SNS Developer Guide, "Verifying the signatures of
-Amazon SNS messages"; RFC 7468 for PEM; aws-behaviour.md."""
+Amazon SNS messages" (https://docs.aws.amazon.com/sns/latest/dg/sns-verify-signature-of-message.html); RFC 7468 for PEM.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/v1/deliveries over a real service, whose worker delivers meanwhile. Shapes: native-api.md, "Events and webhooks"."""
+"""/v1/deliveries over a real service, whose worker delivers meanwhile. Shapes: docs/webhooks.md."""
 
 from collections.abc import Iterator
 from typing import Any

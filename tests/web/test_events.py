@@ -1,4 +1,4 @@
-"""Routed events and transactions over a real service. Shapes: native-api.md, "Events (routing keys) and webhooks"."""
+"""Routed events and transactions over a real service. Shapes: docs/topics.md, "Events"."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Memory is bounded, however long the messages are and however many come at once. Source: targets.md, 120 MB."""
+"""Memory is bounded, however long the messages are and however many come at once. Source: decision 14, 120 MB."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""The native REST API over a real service. Shapes: native-api.md, "Errors" and "Queues and messages"."""
+"""The native REST API over a real service. Shapes: /v1/openapi.json."""
 
 import json
 import re
@@ -375,7 +375,7 @@ def test_half_a_character_is_the_clients_fault(http: httpx.Client, method: str, 
     "tags", [{f"k{n}": "v" for n in range(51)}, {"k": "v" * 257}, {"k": "\0"}, {"": "v"}]
 )
 def test_tags_are_those_of_sqs(http: httpx.Client, tags: dict[str, str]) -> None:
-    """aws-behaviour: 50 tags, keys of 1-128 and values of at most 256 characters."""
+    """50 tags, keys of 1-128 and values of at most 256 characters."""
     assert http.post("/v1/queues", json={"name": "new", "tags": tags}).status_code == 400
     assert http.get("/v1/queues/new").status_code == 404
 

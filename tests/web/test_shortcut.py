@@ -1,4 +1,4 @@
-"""Which requests take the short way, and what becomes of them there. HTTP: RFC 9112; limits: architecture.md."""
+"""Which requests take the short way, and what becomes of them there. HTTP: RFC 9112; limits: docs/compatibility.md."""
 
 import asyncio
 import json

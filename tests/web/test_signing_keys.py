@@ -1,6 +1,6 @@
 """The key that signs SNS messages: one for all who sign, kept sealed, replaced, removed.
 
-Sources: aws-behaviour.md, "SNS details", and what docs/sns_signatures.md promises.
+Source: docs/topics.md, "Signatures".
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A queue has three addresses: its name, its QueueUrl (for the client) and its ARN (for SQL and for policies). They are
 turned into each other here, so that a QueueUrl is always reachable by *this* caller: it is built from the request's
-own Host, unless a base URL is configured (aws-behaviour: any host is accepted on input).
+own Host, unless a base URL is configured. Any host is accepted on input (docs/compatibility.md).
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What is no schedule. Shapes: native-api.md, "Schedules"."""
+"""What is no schedule. Shapes: docs/schedules.md."""
 
 from typing import Any
 
@@ -78,7 +78,7 @@ def test_errors_of_expressions_help(
 
 
 def test_previews(http: httpx.Client) -> None:
-    """native-api.md: a number of times, a time zone, the text for people."""
+    """docs/schedules.md: a number of times, a time zone, the text for people."""
     answer = http.post(
         "/v1/previews", json={"cron": "0 9 * * 1-5", "timezone": "America/New_York", "count": 3}
     )

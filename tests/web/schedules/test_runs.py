@@ -1,4 +1,4 @@
-"""Runs over a real service, and the same schedules through the other door. Shapes: native-api.md, "Schedules"."""
+"""Runs over a real service, and the same schedules through the other door. Shapes: docs/schedules.md."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""Schedules over a real service. Shapes: native-api.md, "Schedules"."""
+"""Schedules over a real service. Shapes: docs/schedules.md."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -59,7 +59,7 @@ def test_everything_that_is_said_is_shown(http: httpx.Client) -> None:
     ],
 )
 def test_every_form(http: httpx.Client, expression: dict[str, str], canonical: dict[str, str]) -> None:
-    """native-api.md; `expression` is as it was written. A preview says the same."""
+    """docs/schedules.md; `expression` is as it was written. A preview says the same."""
     made = create(http, **{"cron": None, **expression})
     shown = {name: made[name] for name in ("cron", "fire_at") if name in made}
     assert (shown, made["expression"]) == (canonical, next(iter(expression.values())))

@@ -1,7 +1,7 @@
 """Connections of pg8000, which is all Python: the smaller import, see docs/decisions/0008-two-drivers.md.
 
 pg8000 parses and executes in two exchanges, and PgBouncer may change the server between two exchanges outside of a
-transaction: 1.5 to 3 % of calls were lost (platform facts). Therefore BEGIN and COMMIT around every call. Until COMMIT
+transaction: 1.5 to 3 % of calls were lost (decision 8). Therefore BEGIN and COMMIT around every call. Until COMMIT
 is sent nothing can have taken effect, so a call that was lost before may be made again.
 """
 

@@ -1,6 +1,6 @@
 """Connections of psycopg, for the functions and for workers.
 
-Autocommit, and no prepared statements: PgBouncer before 1.21 cannot keep them apart (platform facts, measured).
+Autocommit, and no prepared statements: PgBouncer before 1.21 cannot keep them apart (measured).
 """
 
 import select

@@ -2,7 +2,7 @@
 
 Values stay the strings that the user wrote, since Terraform and others wait until they read back what they set.
 Sources: CreateQueue, SetQueueAttributes and GetQueueAttributes of the SQS API reference; the limits of
-aws-behaviour.md. `archive`, `archive_seconds` and `history` are ours and belong to the native API alone.
+docs/compatibility.md. `archive`, `archive_seconds` and `history` are ours and belong to the native API alone.
 """
 
 import json

@@ -8,7 +8,7 @@
 What is called all the time, the merged effects, has lines of its own (`lines`): `flush`.
 
 Waiting for a connection is bounded by the pool's own timeout. A call is never wrapped in `wait_for`: cancelling one
-does not mean that it was not carried out (platform facts: 41 of 200 cancelled inserts raised, all 200 were stored).
+does not mean that it was not carried out (measured: 41 of 200 cancelled inserts raised, all 200 were stored).
 """
 
 from collections.abc import Sequence
