@@ -27,18 +27,18 @@ from penstock.postgres.psycopg_link import Calls, connect
 from penstock.receipt_handle import Receipts
 from penstock.settings import SettingError, Settings
 from penstock_web.batching.batcher import Batcher
-from penstock_web.batching.direct_handoff import Arrivals
-from penstock_web.batching.write_backpressure import Unread
+from penstock_web.batching.direct_handoff import DirectHandoff
+from penstock_web.batching.write_backpressure import WriteBackpressure
 from penstock_web.database.listener import listen
 from penstock_web.database.pool import Pool
-from penstock_web.http.dispatch import ShortcutProtocol
-from penstock_web.long_poll.dispatcher import Hub
+from penstock_web.http.dispatch import FastPathProtocol
+from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter
 from penstock_web.metrics.page import tend
 
 from .application import Application
 from .background import Worker, check_webhook_settings, workers
-from .driver import World
+from .driver import Resources
 from .system_account import LocalError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ KEEP_ALIVE_SECONDS = 75
 # Requests make no cycles: looking for some after every 700 allocations finds nothing.
 GARBAGE_THRESHOLD = 20_000
 # After the requests have ended only calls of callers who left are under way; a database that hangs ends no call.
-LAST_SECONDS = 0.5
+SHUTDOWN_SECONDS = 0.5
 # uvicorn's own is a tenth: a twelfth of what an idle process costs.
 TICK_SECONDS = 1.0
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -114,18 +114,20 @@ async def run(
 ) -> None:
     """The whole life of the service, in a running event loop."""
     settings = environment.settings
-    unread = Unread()
+    write_backpressure = WriteBackpressure()
     async with (
         open_traces(settings) as tracing,
-        open_world(settings, unread, metrics_folder, tracing) as world,
+        open_resources(settings, write_backpressure, metrics_folder, tracing) as resources,
     ):
-        application = Application(environment, world)
+        application = Application(environment, resources)
         config = uvicorn.Config(
-            traced(application, tracing),
+            with_tracing(application, tracing),
             interface="asgi3",
             lifespan="off",
             loop="none",
-            http=cast("type[asyncio.Protocol]", partial(ShortcutProtocol, unread=unread)),
+            http=cast(
+                "type[asyncio.Protocol]", partial(FastPathProtocol, write_backpressure=write_backpressure)
+            ),
             ws="none",
             log_config=None,
             log_level="warning",
@@ -136,7 +138,7 @@ async def run(
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=environment.settings.queue_drain_seconds,
         )
-        server = Server(config, world.hub, application, on_ready)
+        server = Server(config, resources.long_polls, application, on_ready)
         with server.stopped_by_signals():
             await server.serve(sockets=[listener])
 
@@ -145,10 +147,14 @@ class Server(uvicorn.Server):
     """uvicorn, which says when it is ready, ends long polls before it waits for requests, and leaves signals alone."""
 
     def __init__(
-        self, config: uvicorn.Config, hub: Hub, application: Application, on_ready: Callable[[], None]
+        self,
+        config: uvicorn.Config,
+        long_polls: LongPollDispatcher,
+        application: Application,
+        on_ready: Callable[[], None],
     ) -> None:
         super().__init__(config)
-        self._hub = hub
+        self._long_polls = long_polls
         self._application = application
         self._on_ready = on_ready
         self._stopping = asyncio.Event()
@@ -167,7 +173,7 @@ class Server(uvicorn.Server):
                     await self._stopping.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._hub.drain()
+        self._long_polls.drain()
         await super().shutdown(sockets)
         self._application.stop()
 
@@ -221,7 +227,7 @@ async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
         await asyncio.to_thread(tracing.close)
 
 
-def traced(application: Application, tracing: "Tracing | None") -> Any:
+def with_tracing(application: Application, tracing: "Tracing | None") -> Any:
     """The application itself, or with a span around each request."""
     if tracing is None:
         return application
@@ -231,12 +237,12 @@ def traced(application: Application, tracing: "Tracing | None") -> Any:
 
 
 @contextlib.asynccontextmanager
-async def open_world(
+async def open_resources(
     settings: Settings,
-    unread: Unread,
+    write_backpressure: WriteBackpressure,
     metrics_folder: Path | None = None,
     tracing: "Tracing | None" = None,
-) -> AsyncIterator[World]:
+) -> AsyncIterator[Resources]:
     """Pool, batcher, hub and workers; at the end what is still under way has half a second."""
     watcher = uuid4()
     pool = Pool(
@@ -248,28 +254,35 @@ async def open_world(
     )
     meter = Meter(settings, metrics_folder)
     linger_seconds = settings.queue_linger_ms / 1000
-    hub = Hub(pool.call, watcher)
-    arrivals = Arrivals(pool, hub, unread)
-    batcher = Batcher(pool.flush, settings.queue_batch_limit, linger_seconds, meter.flushed, arrivals, unread)
+    long_polls = LongPollDispatcher(pool.call, watcher)
+    direct_handoff = DirectHandoff(pool, long_polls, write_backpressure)
+    batcher = Batcher(
+        pool.call_pipelined,
+        settings.queue_batch_limit,
+        linger_seconds,
+        meter.flushed,
+        direct_handoff,
+        write_backpressure,
+    )
     await pool.open()
-    background = workers(settings, hub, meter, tracing)
+    background = workers(settings, long_polls, meter, tracing)
     loop = asyncio.get_running_loop()
-    endless = [
-        loop.create_task(hub.run()),
-        loop.create_task(listen(settings.direct_url, hub)),
+    endless_tasks = [
+        loop.create_task(long_polls.run()),
+        loop.create_task(listen(settings.direct_url, long_polls)),
         loop.create_task(tend(meter, pool)),
     ]
-    ending = [loop.create_task(worker.run()) for worker in background]
+    worker_tasks = [loop.create_task(worker.run()) for worker in background]
     try:
-        yield World(pool, batcher, hub, meter, observer(tracing))
+        yield Resources(pool, batcher, long_polls, meter, operation_observer(tracing))
     finally:
-        hub.drain()
-        await _finish(endless, ending, background, batcher)
+        long_polls.drain()
+        await _stop_background(endless_tasks, worker_tasks, background, batcher)
         await pool.close()
         meter.memory.close()
 
 
-def observer(tracing: "Tracing | None") -> "Callable[[Operation], Operation] | None":
+def operation_observer(tracing: "Tracing | None") -> "Callable[[Operation], Operation] | None":
     """What records operations; None: nothing does."""
     if tracing is None:
         return None
@@ -278,15 +291,15 @@ def observer(tracing: "Tracing | None") -> "Callable[[Operation], Operation] | N
     return Observer(tracing)
 
 
-async def _finish(
-    endless: list["asyncio.Task[None]"],
-    ending: list["asyncio.Task[None]"],
+async def _stop_background(
+    endless_tasks: list["asyncio.Task[None]"],
+    worker_tasks: list["asyncio.Task[None]"],
     background: list[Worker],
     batcher: Batcher,
 ) -> None:
     for worker in background:
         worker.stop()
-    for task in endless:
+    for task in endless_tasks:
         task.cancel()
     flushes = asyncio.get_running_loop().create_task(batcher.drain())
-    await asyncio.wait([*endless, *ending, flushes], timeout=LAST_SECONDS)
+    await asyncio.wait([*endless_tasks, *worker_tasks, flushes], timeout=SHUTDOWN_SECONDS)

@@ -11,8 +11,8 @@ import asyncio
 import contextlib
 from typing import Protocol
 
-MOST_BYTES = 8 * 1_048_576
-PATIENCE_SECONDS = 0.5
+HIGH_WATER_BYTES = 8 * 1_048_576
+MAX_WAIT_SECONDS = 0.5
 # Without a byte read: the idle timeout of AWS's load balancers ("Application Load Balancers").
 STALLED_SECONDS = 60.0
 
@@ -27,18 +27,18 @@ class Transport(Protocol):
         """Closes at once."""
 
 
-class Unread:
+class WriteBackpressure:
     """The transports of a process that hold more than their clients read at once."""
 
     def __init__(self) -> None:
         self._bytes: dict[Transport, int] = {}  # with what has been read of them: a buffer shrinks last
         self._timers: dict[Transport, asyncio.TimerHandle] = {}
-        self._less = asyncio.Event()
+        self._decreased = asyncio.Event()
 
     @property
-    def is_much(self) -> bool:
+    def is_high(self) -> bool:
         """Whether receives of long messages should wait."""
-        return sum(self._bytes.values()) > MOST_BYTES
+        return sum(self._bytes.values()) > HIGH_WATER_BYTES
 
     def add(self, transport: Transport) -> None:
         """Its client does not read as fast as we write."""
@@ -50,25 +50,25 @@ class Unread:
         if transport in self._bytes:
             del self._bytes[transport]
             self._timers.pop(transport).cancel()
-            self._less.set()
+            self._decreased.set()
 
-    async def wait(self) -> None:
+    async def wait_until_low(self) -> None:
         """Returns when little is unread, or after half a second."""
-        if not self.is_much:
+        if not self.is_high:
             return
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                while self.is_much:
-                    self._less.clear()
-                    await self._less.wait()
+            async with asyncio.timeout(MAX_WAIT_SECONDS):
+                while self.is_high:
+                    self._decreased.clear()
+                    await self._decreased.wait()
 
     def _watch(self, transport: Transport, size: int) -> None:
         loop = asyncio.get_running_loop()
-        self._timers[transport] = loop.call_later(STALLED_SECONDS, self._look, transport, size)
+        self._timers[transport] = loop.call_later(STALLED_SECONDS, self._check_stalled, transport, size)
 
-    def _look(self, transport: Transport, before: int) -> None:
+    def _check_stalled(self, transport: Transport, previous_size: int) -> None:
         size = transport.get_write_buffer_size()
-        if size < before:
+        if size < previous_size:
             self._watch(transport, size)
         else:
             transport.abort()

@@ -5,7 +5,7 @@
     └── Lost              the connection broke during the call: nobody knows whether it took effect
     psycopg.Error         everything else: the call itself is wrong, and would be again
 
-What is called all the time, the merged effects, has lines of its own (`lines`): `flush`.
+What is called all the time, the merged effects, has lines of its own (`pipelines`): `call_pipelined`.
 
 Waiting for a connection is bounded by the pool's own timeout. A call is never wrapped in `wait_for`: cancelling one
 does not mean that it was not carried out (platform facts: 41 of 200 cancelled inserts raised, all 200 were stored).
@@ -23,26 +23,26 @@ from penstock.effects import Row, Statement
 from penstock.errors import ServiceUnavailable
 
 from .connect import connection_options, is_stale
-from .pipeline_connection import Call, Connection, Line
-from .pipeline_pool import Lines
+from .pipeline_connection import Connection, PipelineConnection, StatementCall
+from .pipeline_pool import PipelinePool
 
-LEAST_CONNECTIONS = 2
+MIN_CONNECTIONS = 2
 # One for sends, one for deletes, and some for receives. On two cores more would only wait for each other.
-MOST_LINES = 4
+MAX_PIPELINE_CONNECTIONS = 4
 # A pool that backs off for minutes answers 503 long after the database is back: give up early, ask anew when needed.
 RECONNECT_SECONDS = 2.0  # A fail-over: the next connection may reach the new primary.
-READ_ONLY = "25006"
+READ_ONLY_STATE = "25006"
 # A statement that was prepared is gone, or its function has other columns since an upgrade.
-FORGOTTEN = frozenset(("26000", "0A000"))
+STALE_STATEMENT_STATES = frozenset(("26000", "0A000"))
 
 
-class Undone(ServiceUnavailable):
+class RolledBack(ServiceUnavailable):
     """The database rolled the call back for reasons of its own."""
 
     json_type = query_code = "ServiceUnavailable"
 
 
-class Lost(ServiceUnavailable):
+class OutcomeUnknown(ServiceUnavailable):
     """The connection was lost during the call."""
 
     json_type = query_code = "ServiceUnavailable"
@@ -58,21 +58,21 @@ class Pool:
     def __init__(
         self,
         url: str,
-        most_connections: int,
+        max_connections: int,
         timeout_seconds: float,
         direct_url: str = "",
         watcher: UUID | None = None,
     ) -> None:
-        most_lines = min(MOST_LINES, most_connections // 2) if direct_url else 0
-        most_connections -= most_lines
-        self._lines = Lines(direct_url, most_lines, watcher)
+        max_pipelines = min(MAX_PIPELINE_CONNECTIONS, max_connections // 2) if direct_url else 0
+        max_connections -= max_pipelines
+        self._pipelines = PipelinePool(direct_url, max_pipelines, watcher)
         self._timeout_seconds = timeout_seconds
         self.timeouts = 0
         """Calls that got no connection in time."""
         self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
             kwargs=connection_options(url),
-            min_size=min(LEAST_CONNECTIONS, most_connections),
-            max_size=most_connections,
+            min_size=min(MIN_CONNECTIONS, max_connections),
+            max_size=max_connections,
             timeout=timeout_seconds,
             reconnect_timeout=RECONNECT_SECONDS,
             open=False,
@@ -85,57 +85,57 @@ class Pool:
 
     async def close(self) -> None:
         """Close every connection; calls that still wait for one get ServiceUnavailable."""
-        await self._lines.close()
+        await self._pipelines.close()
         await self._pool.close()
 
     def stats(self) -> dict[str, int]:
         """What psycopg_pool counts: "Pool stats" in its documentation."""
         stats = self._pool.get_stats()
-        lines, free = self._lines.counts
-        stats["pool_size"] = stats.get("pool_size", 0) + lines
-        stats["pool_available"] = stats.get("pool_available", 0) + free
+        pipelines, idle = self._pipelines.counts
+        stats["pool_size"] = stats.get("pool_size", 0) + pipelines
+        stats["pool_available"] = stats.get("pool_available", 0) + idle
         return stats
 
     async def call(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
         """The rows of one call of a SQL function, which is a transaction of its own."""
         return await self.fetch(statement.text, arguments)
 
-    async def flush(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
+    async def call_pipelined(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
         """The same for merged effects, on a line if one is free. A caller that is cancelled breaks the line."""
-        line = self._lines.take()
-        if line is None:
+        pipeline = self._pipelines.acquire()
+        if pipeline is None:
             return await self.call(statement, arguments)
-        (rows,) = await self._on(line, [(statement, arguments)])
+        (rows,) = await self._call_on(pipeline, [(statement, arguments)])
         return rows
 
-    async def flush_together(self, calls: Sequence[Call]) -> list[list[Row]] | None:
+    async def call_in_transaction(self, calls: Sequence[StatementCall]) -> list[list[Row]] | None:
         """The rows of each of these calls, which are one transaction. None: no line is free, and nothing was done."""
-        line = self._lines.take()
-        return None if line is None else await self._on(line, calls)
+        pipeline = self._pipelines.acquire()
+        return None if pipeline is None else await self._call_on(pipeline, calls)
 
-    async def _on(self, line: Line, calls: Sequence[Call]) -> list[list[Row]]:
+    async def _call_on(self, pipeline: PipelineConnection, calls: Sequence[StatementCall]) -> list[list[Row]]:
         try:
-            return await line.call_together(calls)
+            return await pipeline.call_in_transaction(calls)
         except psycopg.Error as error:
-            raise judged(error, line) from error
+            raise classify_pipeline_error(error, pipeline) from error
         finally:
-            self._lines.give_back(line)
+            self._pipelines.release(pipeline)
 
     async def fetch(self, text: str, arguments: Sequence[Any] = ()) -> list[Row]:
         """The rows of one query with `$1` marks. Raises as the head of this module says."""
-        connection = await self._borrow()
+        connection = await self._acquire()
         try:
             cursor = await connection.execute(text, arguments)
             return await cursor.fetchall()
         except psycopg.Error as error:
-            sorted_error = sort_error(error, broken=connection.closed)
-            if error.sqlstate == READ_ONLY:
+            classified = classify_error(error, broken=connection.closed)
+            if error.sqlstate == READ_ONLY_STATE:
                 await connection.close()
-            raise sorted_error from error
+            raise classified from error
         finally:
             await self._pool.putconn(connection)
 
-    async def _borrow(self) -> Connection:
+    async def _acquire(self) -> Connection:
         deadline = monotonic() + self._timeout_seconds
         try:
             while is_stale(connection := await self._pool.getconn(deadline - monotonic())):
@@ -147,27 +147,27 @@ class Pool:
         return connection
 
 
-def judged(error: psycopg.Error, line: Line) -> Exception:
-    """`sort_error` for a line, which is given up where another connection would do better."""
-    broken = line.connection.closed
-    if error.sqlstate in FORGOTTEN:
-        line.hang_up()
-        return Undone()
-    if error.sqlstate == READ_ONLY:
-        line.hang_up()
-    return sort_error(error, broken=broken)
+def classify_pipeline_error(error: psycopg.Error, pipeline: PipelineConnection) -> Exception:
+    """`classify_error` for a line, which is given up where another connection would do better."""
+    broken = pipeline.connection.closed
+    if error.sqlstate in STALE_STATEMENT_STATES:
+        pipeline.close()
+        return RolledBack()
+    if error.sqlstate == READ_ONLY_STATE:
+        pipeline.close()
+    return classify_error(error, broken=broken)
 
 
-def sort_error(error: psycopg.Error, *, broken: bool) -> Exception:
+def classify_error(error: psycopg.Error, *, broken: bool) -> Exception:
     """What is known after a database error: see the head of this module. SQLSTATE classes: PostgreSQL, appendix A."""
     state = error.sqlstate
     if state is None:
         client_side = not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
-        return error if client_side and not broken else Lost()
+        return error if client_side and not broken else OutcomeUnknown()
     if state[:2] == "40" or state == "55P03":
-        return Undone()
+        return RolledBack()
     if state[:2] == "08" or state in ("57P01", "57P02", "57P03", "57P05"):
-        return Lost()
-    if state[:2] in ("53", "57") or state == READ_ONLY:
+        return OutcomeUnknown()
+    if state[:2] in ("53", "57") or state == READ_ONLY_STATE:
         return ServiceUnavailable()
     return error

@@ -18,9 +18,9 @@ from penstock import __version__
 from penstock.actions import SERVICES
 from penstock.effects import Row
 
-LONGEST_LOOK_SECONDS = 2.0
+CHECK_TIMEOUT_SECONDS = 2.0
 # True on a standby and while an operator has made the database read-only.
-QUESTION = "select current_setting('transaction_read_only') = 'on'"
+READ_ONLY_QUERY = "select current_setting('transaction_read_only') = 'on'"
 
 
 class Readiness:
@@ -28,18 +28,18 @@ class Readiness:
 
     def __init__(self, fetch: Callable[[str], Awaitable[list[Row]]]) -> None:
         self._fetch = fetch
-        self._look: asyncio.Task[bool] | None = None
+        self._check: asyncio.Task[bool] | None = None
 
     async def __call__(self) -> bool:
         """Never later than after 2 s. A look that hangs is left to end by itself."""
-        if self._look is None or self._look.done():
-            self._look = asyncio.get_running_loop().create_task(self._writable())
-        await asyncio.wait([self._look], timeout=LONGEST_LOOK_SECONDS)
-        return self._look.done() and self._look.result()
+        if self._check is None or self._check.done():
+            self._check = asyncio.get_running_loop().create_task(self._writable())
+        await asyncio.wait([self._check], timeout=CHECK_TIMEOUT_SECONDS)
+        return self._check.done() and self._check.result()
 
     async def _writable(self) -> bool:
         try:
-            ((read_only,),) = await self._fetch(QUESTION)
+            ((read_only,),) = await self._fetch(READ_ONLY_QUERY)
         except Exception:  # noqa: BLE001 - whatever it is, the service is not ready
             return False
         return not read_only
