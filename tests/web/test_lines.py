@@ -12,7 +12,7 @@ import pytest
 
 from penstock.effects import Statement
 from penstock.postgres import binary_array, statements
-from penstock_web.background import longest_pause
+from penstock_web.background import notified_pause
 from penstock_web.database.listener import listen
 from penstock_web.database.pipeline_connection import BINARY_ENCODERS, PipelineConnection
 from penstock_web.database.pipeline_pool import PipelinePool
@@ -108,7 +108,7 @@ async def test_whether_notifications_arrive(
     await ear.renewed.wait()
     assert ear.receives_notifications is receives_notifications
     long_polls.receives_notifications = ear.receives_notifications
-    assert longest_pause(2.0, long_polls) == (10.0 if receives_notifications else 2.0)
+    assert notified_pause(2.0, long_polls) == (10.0 if receives_notifications else 2.0)
     listening.cancel()
     await asyncio.wait([listening])
     assert not ear.receives_notifications

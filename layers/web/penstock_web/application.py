@@ -1,11 +1,12 @@
 """The service as one ASGI application.
 
-    POST|GET / and /{account}/{queue} ──► hot_path (raw ASGI); /_aws/sqs/messages too, if it is served
-    /schedules, /schedule-groups, /tags ► hot_path: EventBridge Scheduler
+    POST|GET / and /{account}/{queue} ──► aws_application (raw ASGI); /_aws/sqs/messages too, if enabled
+    /schedules, /schedule-groups, /tags ► aws_application: EventBridge Scheduler
     everything else                   ──► FastAPI: /v1 (native REST), /v1/openapi.json, /livez, /readyz, /metrics
 
-FastAPI's middleware and routing cost more than the whole hot path, so the SQS paths never reach them. Nor do
-transactions, the one call of the native API that consumers make for each message: their route is called at once.
+FastAPI's middleware and routing cost more than a whole SQS request, so the AWS paths never reach them. Nor do
+transactions, the one action of the native API that consumers call for each message: the application calls their route
+itself.
 """
 
 import asyncio
@@ -53,7 +54,7 @@ _log = logging.getLogger(__name__)
 
 
 class Application(RestApplication):
-    """Penstock over HTTP, on a world that is open."""
+    """Penstock over HTTP, on resources that are open."""
 
     def __init__(self, environment: Environment, resources: Resources) -> None:
         super().__init__(environment, self._run_operation)
@@ -63,17 +64,15 @@ class Application(RestApplication):
         self._meter = resources.meter
         settings = environment.settings
         timeout_seconds = settings.queue_request_timeout_seconds / 3  # 503 after two waits rather than 408
-        self._reading_budget, self._processing_budget = (
-            MemoryBudget(READING_BYTES, timeout_seconds),
-            MemoryBudget(PROCESSING_BYTES, timeout_seconds),
-        )
+        self._reading_budget = MemoryBudget(READING_BYTES, timeout_seconds)
+        self._processing_budget = MemoryBudget(PROCESSING_BYTES, timeout_seconds)
         self.include_router(health_router(resources.pool.fetch, localstack=settings.queue_localstack_health))
         self.include_router(
             metrics_router(resources.meter, resources.pool, settings.queue_metrics_max_queues)
         )
 
     def stop(self) -> None:
-        """Answers, with 503, what is still under way at the end of the process."""
+        """Answers the requests that are still under way at the end of the process with 503."""
         self._deadlines.stop()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -90,15 +89,12 @@ class Application(RestApplication):
             await self._serve(scope, receive, send)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        serve = (
-            self.aws_application
-            if self.aws_application.handles(scope["method"], scope["path"])
-            else self._serve_fastapi
-        )
+        is_aws = self.aws_application.handles(scope["method"], scope["path"])
+        serve = self.aws_application if is_aws else self._serve_fastapi
         await serve(scope, receive, send)
 
     async def _serve_fastapi(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """FastAPI, with the same limits as the hot path: no request takes forever, no body is endless."""
+        """Serves a request by FastAPI, with the same limits of time and of body size as the AWS protocols."""
         request = self._deadlines.start_request(receive)
         scope[REQUEST_KEY] = request
         send = self._count_response(scope, send)
@@ -113,16 +109,15 @@ class Application(RestApplication):
             _log.debug("answered with 500", exc_info=error)
         except asyncio.CancelledError:
             if request.end_reason is not EndReason.DISCONNECTED:
-                end_reason = (
-                    RequestTimeout() if request.end_reason is EndReason.TIMED_OUT else ServiceUnavailable()
-                )
-                await error_response(end_reason)(scope, receive, send)
+                timed_out = request.end_reason is EndReason.TIMED_OUT
+                ended = RequestTimeout() if timed_out else ServiceUnavailable()
+                await error_response(ended)(scope, receive, send)
         finally:
             self._meter.left()
             request.close()
 
     async def _call_route(self, route: APIRoute, scope: Scope, receive: Receive, send: Send) -> None:
-        """A route without FastAPI's middleware, which does nothing for it, and with its errors."""
+        """Calls a route without FastAPI's middleware, which does nothing for it, and answers its errors."""
         scope["app"], scope["route"] = self, route
         request = Request(scope, receive)
         try:
@@ -134,7 +129,7 @@ class Application(RestApplication):
         await response(scope, receive, send)
 
     def _count_response(self, scope: Scope, send: Send) -> Send:
-        """`send`, which counts the answer when its head goes out: by then the route is known."""
+        """`send`, which counts the response when its head is sent: by then the route is known."""
         started = perf_counter()
 
         async def counted(message: MutableMapping[str, Any]) -> None:
@@ -155,18 +150,18 @@ class Application(RestApplication):
 
 
 def route_template(scope: Scope) -> str:
-    """The route's path with the names of its parameters, never what a client wrote."""
+    """The route's path with the names of its parameters, never the client's own text."""
     path: str | None = getattr(scope.get("route"), "path_format", None)
     if path is None:
         return UNMATCHED
-    # Newer FastAPI tells the route of an included router, without the prefix that it was included with.
+    # Newer FastAPI reports the route of an included router, without the prefix that it was included with.
     return PREFIX + path if scope["path"].startswith(PREFIX + "/") and not path.startswith(PREFIX) else path
 
 
 def limit_body(receive: Receive) -> Receive:
-    """`receive`, which raises 413 beyond 6 MiB, and 503 where there is no room.
+    """`receive`, which raises 413 beyond 6 MiB, and 503 when the memory for long requests is full.
 
-    As Starlette's own class, since FastAPI makes others a 400.
+    It raises Starlette's own exception, since FastAPI answers any other one with 400.
     """
     size = 0
 

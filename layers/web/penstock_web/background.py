@@ -26,25 +26,25 @@ from penstock_web.metrics.meter import Meter, WorkerObserver
 RunOnce = Callable[[Settings, "psycopg.Connection[Any]"], Counts]
 
 CANCEL_SECONDS = 0.5
-# A run ends by itself when nothing is due for a minute; cut short, it would first wait for the slowest endpoint.
+# A run ends by itself when nothing is due for a minute. Ending it earlier would first wait for the slowest endpoint.
 LONGEST_DELIVERY_RUN_SECONDS = 3600.0
 # A run ends by itself when nothing is due.
 LONGEST_FIRING_RUN_SECONDS = 3600.0
 # After a stop the deliverer writes the outcomes that it knows; then its query, if there is one, is cancelled.
 SETTLE_SECONDS = 0.4
 FAILURE_PAUSE_SECONDS = 1.0
-# A worker that is notified of what there is to do looks by itself so many times less often.
+# A worker that notifications wake checks for work by itself so many times less often.
 NOTIFIED_PAUSE_FACTOR = 5
-# After a round that found nothing to clean, the next one may come so many times later.
+# After a round that found nothing to clean, the pause is so many times longer.
 IDLE_PAUSE_FACTOR = 5
 
 _log = logging.getLogger(__name__)
 
 
 class Worker:
-    """Runs `run_once` again and again, `pause_seconds` after each end. What fails is logged and tried again.
+    """Calls `run_once` again and again, with `pause_seconds` in between. It logs a failure and tries again.
 
-    `reports_progress`: the run itself says what it does; else its counts do, when it has ended.
+    `reports_progress`: `run_once` itself reports its counts meanwhile; otherwise the worker reports them at the end.
     """
 
     reports_progress = False
@@ -72,7 +72,7 @@ class Worker:
                 pause_seconds = self._next_pause()
                 failed = False
             except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-                if not self._stopping.is_set():  # the database is away: said each time, without a traceback
+                if not self._stopping.is_set():  # the database is unavailable: logged without a traceback
                     cause = " ".join(str(error).split())
                     _log.warning("database unavailable", extra={"worker": self._name, "cause": cause})
             except Exception as error:  # noqa: BLE001 - logged; the next run tries again
@@ -85,13 +85,13 @@ class Worker:
             self._connection.close()
 
     def stop(self) -> None:
-        """No further run; a query under way is cancelled, and what was committed before stays done."""
+        """Starts no further run and cancels a query under way; commits before it remain."""
         self._stopping.set()
         self._wake_event.set()
         self._cancel()
 
     def wake(self) -> None:
-        """Ends the pause, or the next one."""
+        """Ends the current pause, or the next one."""
         self._wake_event.set()
 
     def _cancel(self) -> None:
@@ -119,7 +119,7 @@ class Worker:
 
 
 class DeliveryWorker(Worker):
-    """The worker that delivers webhooks; a publish, here or in another process, wakes it."""
+    """Delivers webhooks. A publication, here or in another process, wakes it."""
 
     reports_progress = True
 
@@ -135,7 +135,7 @@ class DeliveryWorker(Worker):
         long_polls.on_wake(WEBHOOKS, self.wake)
 
     def stop(self) -> None:
-        """As every worker, but what has been delivered is written first."""
+        """As every worker, but the deliverer first writes the outcomes of finished deliveries."""
         self._deliverer.stop()
         self._stopping.set()
         self._wake_event.set()
@@ -147,17 +147,17 @@ class DeliveryWorker(Worker):
         self._deliverer.wake()
 
     def _next_pause(self) -> float:
-        """Long once it looked, in vain, while it was registered: the first look in vain registers it."""
+        """Long once a run was empty while the worker was registered: its first empty run registers it."""
         self._empty_runs += 1
         return (
-            longest_pause(self._pause_seconds, self._long_polls)
+            notified_pause(self._pause_seconds, self._long_polls)
             if self._empty_runs > 2
             else self._pause_seconds
         )
 
 
 class FiringWorker(Worker):
-    """The worker that fires schedules: sleeps until the next one is due; writing a nearer one wakes it."""
+    """Fires schedules: sleeps until the next one is due. A change that makes one due earlier wakes it."""
 
     reports_progress = True
 
@@ -172,7 +172,7 @@ class FiringWorker(Worker):
         long_polls.on_wake(SCHEDULES, self.wake)
 
     def stop(self) -> None:
-        """As every worker: a batch that is not committed has not happened."""
+        """As every worker: the database rolls back a batch that is not committed."""
         self._firer.stop()
         super().stop()
 
@@ -182,12 +182,12 @@ class FiringWorker(Worker):
 
     def _next_pause(self) -> float:
         wait_ms = self._firer.wait_ms
-        longest = longest_pause(self._pause_seconds, self._long_polls)
+        longest = notified_pause(self._pause_seconds, self._long_polls)
         return longest if wait_ms is None else min(longest, wait_ms / 1000)
 
 
 class MoveTaskWorker(Worker):
-    """The worker for message move tasks. The start of one, here or in another process, wakes it a pause later.
+    """Runs message move tasks. The start of a task, here or in another process, wakes it after a pause.
 
     Not at once: a small task would be over before its caller can list or cancel it.
     """
@@ -208,12 +208,12 @@ class MoveTaskWorker(Worker):
 
     def _next_pause(self) -> float:
         return (
-            self._pause_seconds if self._moved_any else longest_pause(self._pause_seconds, self._long_polls)
+            self._pause_seconds if self._moved_any else notified_pause(self._pause_seconds, self._long_polls)
         )
 
 
 class MaintenanceWorker(Worker):
-    """The worker that cleans. A round that finds nothing to clean is followed by a longer pause."""
+    """Cleans up. A longer pause follows a round that found nothing to clean."""
 
     def __init__(self, settings: Settings, meter: Meter) -> None:
         self._maintainer = Maintainer()
@@ -228,8 +228,8 @@ class MaintenanceWorker(Worker):
         return self._pause_seconds * (IDLE_PAUSE_FACTOR if self._maintainer.found_nothing else 1)
 
 
-def longest_pause(seconds: float, long_polls: LongPollDispatcher) -> float:
-    """Between two looks of a worker that NOTIFY wakes; `seconds` if none may arrive."""
+def notified_pause(seconds: float, long_polls: LongPollDispatcher) -> float:
+    """The pause of a worker that notifications wake; `seconds` if none may arrive."""
     return seconds * NOTIFIED_PAUSE_FACTOR if long_polls.receives_notifications else seconds
 
 
@@ -257,7 +257,7 @@ def workers(
         [DeliveryWorker(settings, long_polls, meter, tracer)] if settings.queue_http_delivery_enabled else []
     )
     firing = [FiringWorker(settings, long_polls, meter, tracer)] if settings.queue_schedule_enabled else []
-    # A round's pause is kept in the database; looking twice as often keeps rounds near it, whoever began the last.
+    # The database keeps when a round is due; checking twice as often starts rounds near it in any process.
     measure_seconds = settings.queue_metrics_interval_ms / 2000
     return [
         *delivery,

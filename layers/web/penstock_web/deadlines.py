@@ -1,8 +1,8 @@
-"""How long a request may stay, and whether its client is still there.
+"""Limits the time of requests, and notices when a client disconnects.
 
-A visit is one request under way. It ends early, by cancellation, when it takes longer than it may (408; a long poll's
-wait does not count) or when its client leaves during a wait. Both cost the ordinary request next to nothing: there is
-no timer and no task for it, only an entry in a dictionary that is looked through four times a second.
+A request ends early, by cancellation, when it takes too long (408; a long poll's wait does not count) or when its
+client disconnects during a wait. Neither costs an ordinary request much: it has no timer and no task, only an entry in
+a dictionary that is checked four times a second.
 """
 
 import asyncio
@@ -15,11 +15,11 @@ Receive = Callable[[], Awaitable[AsgiMessage]]
 
 SWEEP_SECONDS = 0.25
 UNKNOWN_ACTION = "(unread)"
-"""What a request is called as long as nobody knows what it asks for."""
+"""The label of a request in metrics until its action is known."""
 
 
 class EndReason(Enum):
-    """Why a visit was cut short."""
+    """Why a request was ended early."""
 
     TIMED_OUT = "the request took too long"
     DISCONNECTED = "the client closed the connection"
@@ -27,23 +27,23 @@ class EndReason(Enum):
 
 
 class PendingRequest(Protocol):
-    """A request under way, as those see it who measure its time."""
+    """A request under way, as `Deadlines` and operations see it."""
 
     def pause(self) -> None:
-        """A wait begins: it is not counted, and the client may leave during it."""
+        """Stops counting the time: a wait begins, during which the client may disconnect."""
 
     def resume(self) -> None:
-        """The wait is over: the time counts afresh."""
+        """Counts the time from zero: the wait is over."""
 
     def end(self, reason: EndReason) -> None:
-        """Cuts the request short."""
+        """Ends the request early."""
 
     def stop(self) -> None:
-        """The time that the process gives requests at its end is over."""
+        """Ends the request because the time for shutting down is over."""
 
 
 class AsgiRequest:
-    """One request under way, in the task that made it."""
+    """A request under way that an ASGI application answers in a task."""
 
     __slots__ = ("_deadlines", "_disconnect_watch", "_receive", "_task", "end_reason", "label")
 
@@ -59,7 +59,7 @@ class AsgiRequest:
         self.label = UNKNOWN_ACTION
 
     def pause(self) -> None:
-        """A wait begins: it is not counted, and the client may leave during it. The body has been read by now."""
+        """Stops counting the time, and watches for a disconnect. The body has been read by now."""
         self._deadlines.due.pop(self, None)
         if self._disconnect_watch is None:
             self._disconnect_watch = asyncio.get_running_loop().create_task(
@@ -68,11 +68,11 @@ class AsgiRequest:
             self._disconnect_watch.add_done_callback(self._on_disconnect)
 
     def resume(self) -> None:
-        """The wait is over: the time counts afresh."""
+        """Counts the time from zero: the wait is over."""
         self._deadlines.add(self)
 
     def close(self) -> None:
-        """The request is answered; from now on nothing cancels it."""
+        """Forgets the request, which is answered; from now on nothing cancels it."""
         self._deadlines.due.pop(self, None)
         if self._disconnect_watch is not None:
             self._disconnect_watch.remove_done_callback(self._on_disconnect)
@@ -85,7 +85,7 @@ class AsgiRequest:
             self._task.cancel()
 
     def stop(self) -> None:
-        """Nothing: uvicorn cancels the task."""
+        """Does nothing: uvicorn cancels the task."""
 
     def _on_disconnect(self, watch: "asyncio.Task[None]") -> None:
         if not watch.cancelled():
@@ -93,29 +93,29 @@ class AsgiRequest:
 
 
 class Deadlines:
-    """Ends the visits that last longer than `seconds`, with a precision of 0.25 s."""
+    """Ends the requests that last longer than `seconds`, with a precision of 0.25 s."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self.due: dict[PendingRequest, float] = {}  # soonest first, since every visit may last equally long
+        self.due: dict[PendingRequest, float] = {}  # soonest first, since all requests have equally long
 
     def start_request(self, receive: Receive) -> AsgiRequest:
-        """A visit of the current task begins. `receive` is the ASGI callable that tells when the client leaves."""
+        """Begins a request in the current task. `receive`: the ASGI callable, which reports a disconnect."""
         request = AsgiRequest(self, receive)
         self.add(request)
         return request
 
     def add(self, request: PendingRequest) -> None:
-        """Counts the time of a visit from now on."""
+        """Counts the time of a request from now on."""
         loop = self._loop = self._loop or asyncio.get_running_loop()
         self.due[request] = loop.time() + self._seconds
         if self._timer is None:
             self._timer = loop.call_later(SWEEP_SECONDS, self._sweep)
 
     def stop(self) -> None:
-        """Tells all visits that the process does not wait for them any longer."""
+        """Ends all requests because the process shuts down."""
         for request in list(self.due):
             request.stop()
 

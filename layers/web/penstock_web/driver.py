@@ -1,4 +1,4 @@
-"""Runs operations in the container: their effects are awaited, and merged with those of concurrent requests."""
+"""Runs operations in the container: awaits their effects, and merges them with those of concurrent requests."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,18 +13,18 @@ from penstock.postgres.statements import RECEIVE_ATTEMPT, TRANSACT
 from penstock_web.batching.batcher import Batcher
 from penstock_web.database.pool import Pool
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
-from penstock_web.long_poll.waiters import WaitFuture as WaitAnswer
+from penstock_web.long_poll.waiters import WaitFuture
 from penstock_web.metrics.meter import Meter
 
 from .deadlines import PendingRequest
 
-# What `queue.receive_messages` answers when there is nothing, for somebody who says how long to wait.
+# The rows of `queue.receive_messages` when the queue is empty, for a request that says how long to wait.
 EMPTY_RECEIVE: Row = (None, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Everything that effects are about. `observe`: puts itself around every operation, to record what it does."""
+    """What effects need, shared by all requests of a process. `observe` wraps each operation, to record its effects."""
 
     pool: Pool
     batcher: Batcher
@@ -34,9 +34,11 @@ class Resources:
 
 
 class OperationRun:
-    """One operation under way. `ticket`: its place among those who wait, which it keeps after an empty look.
+    """One operation under way.
 
-    `missed_wakeups`: the hub's, from before its last look. `last_receive`: what it looked for, `received_while_waiting`: what it got without a look.
+    `ticket`: the order in which the request waits, which it keeps after an empty receive. `missed_wakeups`: the
+    dispatcher's count from before the last receive. `last_receive`: the effect of that receive.
+    `received_while_waiting`: rows that another call has received for this request.
     """
 
     __slots__ = (
@@ -57,15 +59,15 @@ class OperationRun:
         self.last_receive: Take | None = None
         self.received_while_waiting: list[Row] | None = None
         self.empty_queue: str | None = None
-        """The queue that was looked at last, if nothing was there."""
+        """The queue of the last receive, if that was empty."""
 
     async def run(self, operation: Operation, effect: Effect | None = None) -> Any:
-        """The operation's result; `effect`: what it has asked for already. Raises what `run_operation` raises."""
+        """The operation's result. `effect`: its first effect, if it has yielded it. Raises as `run_operation` does."""
         try:
             if effect is None:
                 effect = next(operation)
             while True:
-                if isinstance(effect, (Rows, Take)):  # the hot ones, one coroutine less
+                if isinstance(effect, (Rows, Take)):  # the most frequent effects, with one coroutine less
                     effect = operation.send(await self.execute_merged(effect))
                 elif isinstance(effect, Wake):
                     self.wake(effect)
@@ -77,16 +79,16 @@ class OperationRun:
             return end.value
 
     def finish(self) -> None:
-        """The operation has its result."""
+        """Counts an empty receive when the operation has its result."""
         if self.empty_queue is not None:
             self.resources.meter.queues.empty(self.empty_queue)
 
     def wake(self, effect: Wake) -> None:
-        """Tells those who wait in this process."""
+        """Wakes requests that wait in this process."""
         self.resources.long_polls.wake(effect.queue_arn, effect.count, effect.woken)
 
     async def execute(self, effect: Sql | Wait | Pause) -> list[Row] | Woken | bool:
-        """What the world says to an effect that is not merged."""
+        """The result of an effect that is not merged."""
         if isinstance(effect, Wait):
             return await self.wait_until_woken(effect)
         if isinstance(effect, Pause):
@@ -95,9 +97,8 @@ class OperationRun:
         self.missed_wakeups = self.resources.long_polls.missed_wakeups
         started = perf_counter()
         pool = self.resources.pool
-        call = (
-            pool.call_pipelined if statement is TRANSACT else pool.call
-        )  # so long a text is worth preparing
+        # The text of TRANSACT is so long that preparing it is worthwhile.
+        call = pool.call_pipelined if statement is TRANSACT else pool.call
         rows = await call(statement, binary_array.encode_arguments(statement.types, arguments))
         self.resources.meter.queues.observe(effect, rows, perf_counter() - started)
         if statement is RECEIVE_ATTEMPT:
@@ -105,22 +106,22 @@ class OperationRun:
         return rows
 
     async def execute_merged(self, effect: Rows | Take) -> list[Row]:
-        """The rows of an effect that may share its call, or need none."""
+        """The rows of an effect that may share a call, or that needs none."""
         rows_without_call = self.rows_without_call(effect)
         if rows_without_call is not None:
             return rows_without_call
-        execute = self.resources.batcher.submit(effect)
+        future = self.resources.batcher.submit(effect)
         started = perf_counter()
         try:
-            rows = await execute
+            rows = await future
         except asyncio.CancelledError:
-            self.resources.batcher.abandon(effect, execute)
+            self.resources.batcher.abandon(effect, future)
             raise
         self.rows_arrived(effect, rows, perf_counter() - started)
         return rows
 
     def skips_receive(self, effect: Rows | Take) -> bool:
-        """Whether others wait for the queue and this newcomer lines up, without a look."""
+        """Whether the request waits without a receive, since others wait for the queue already."""
         if not isinstance(effect, Take):
             return False
         self.missed_wakeups = self.resources.long_polls.missed_wakeups
@@ -133,25 +134,25 @@ class OperationRun:
         return True
 
     def rows_arrived(self, effect: Rows | Take, rows: list[Row], seconds: float) -> None:
-        """The rows of an effect came after so long."""
+        """Records the rows of an effect, which took so long."""
         self.resources.meter.queues.observe(effect, rows, seconds)
         if isinstance(effect, Take):
             self.remember_if_empty(effect.queue_arn, rows)
 
     def remember_if_empty(self, queue_arn: str, rows: list[Row]) -> None:
-        """Remembers whether a look found something: only of the last one it is said how the request ended."""
+        """Remembers whether a receive was empty. Only the last one of a request counts as its outcome."""
         self.empty_queue = queue_arn if len(rows) == 1 and rows[0][0] is None else None
 
     async def wait_until_woken(self, effect: Wait) -> Woken:
-        """Whether to look again. Not counted as time of the request; ends when the client leaves."""
-        execute = self.wait(effect)
+        """Why a wait ended. It does not count as time of the request, and ends when the client disconnects."""
+        future = self.wait(effect)
         if self.request is not None:
             self.request.pause()
         try:
-            woken = await execute
+            woken = await future
         except asyncio.CancelledError:
-            if not execute.cancelled():
-                self.pass_wake_on(effect.queue_arn, execute.result())
+            if not future.cancelled():
+                self.pass_wake_on(effect.queue_arn, future.result())
             raise
         finally:
             if self.request is not None:
@@ -159,14 +160,14 @@ class OperationRun:
         return self.accept_wake(woken)
 
     def accept_wake(self, woken: Woken | list[Row]) -> Woken:
-        """What the operation is told of the end of its wait. What it was handed is what its next look finds."""
+        """The reason that the operation gets for the end of its wait. Its next receive gets rows that were received."""
         if isinstance(woken, list):
             self.received_while_waiting = woken
             return Woken.FOR_ONE
         return woken
 
     def rows_without_call(self, effect: Rows | Take) -> list[Row] | None:
-        """The rows without a call: what it was handed in its wait, or nothing, since it joins a line. None: call."""
+        """Rows without a call: those received during its wait, or an empty receive that it skips. None: call."""
         rows, self.received_while_waiting = self.received_while_waiting, None
         if rows is not None:
             self.rows_arrived(effect, rows, 0.0)
@@ -174,14 +175,14 @@ class OperationRun:
         return [EMPTY_RECEIVE] if self.skips_receive(effect) else None
 
     def pass_wake_on(self, queue_arn: str, woken: Woken | list[Row]) -> None:
-        """It was this one's turn, who has left: the next one takes it."""
+        """Passes a wake-up, or messages, to another request, since the client has disconnected."""
         if isinstance(woken, list):
             self.resources.batcher.return_messages(queue_arn, woken[1:])
         else:
             self.resources.long_polls.wake(queue_arn, 1, woken)
 
-    def wait(self, effect: Wait) -> WaitAnswer:
-        """Why to look again, or what a look would find."""
+    def wait(self, effect: Wait) -> WaitFuture:
+        """A future of why the wait ended, or of rows that another call has received."""
         long_polls = self.resources.long_polls
         if self.ticket is None:
             self.ticket = long_polls.next_ticket()
@@ -190,7 +191,7 @@ class OperationRun:
         )
 
     async def pause(self, effect: Pause) -> bool:
-        """Whether to go on: not when the process ends. Counted as little as a wait."""
+        """Sleeps. False if the process is shutting down. Like a wait, this does not count as time of the request."""
         if self.request is not None:
             self.request.pause()
         try:
@@ -204,9 +205,9 @@ class OperationRun:
 async def run_operation(
     operation: Operation, resources: Resources, request: PendingRequest | None = None
 ) -> Any:
-    """The operation's result. Raises what the operation raises, ServiceUnavailable and InternalFailure.
+    """The operation's result. Raises the operation's errors, ServiceUnavailable and InternalFailure.
 
-    With a `request`, a wait is not counted as time of the request, and ends when the client leaves.
+    With a `request`, a wait does not count as time of the request, and ends when the client disconnects.
     """
     if resources.observe is not None:
         operation = resources.observe(operation)

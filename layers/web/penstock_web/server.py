@@ -1,4 +1,4 @@
-"""The container: opens the world, serves until SIGTERM or SIGINT, and leaves in good order.
+"""The container's process: opens its resources, serves until SIGTERM or SIGINT, and shuts down in order.
 
 stop accepting ─► release long polls ─► finish requests and flushes (QUEUE_DRAIN_SECONDS) ─► close the pool
 """
@@ -45,13 +45,13 @@ if TYPE_CHECKING:
     from penstock_web.tracing.tracing import Tracing
 
 BACKLOG = 2048
-# Longer than the idle time of load balancers (60 s on an ALB), which must be the ones that close.
+# Longer than the idle time of load balancers (60 s on an ALB), which must be the ones that close connections.
 KEEP_ALIVE_SECONDS = 75
-# Requests make no cycles: looking for some after every 700 allocations finds nothing.
+# Requests make no reference cycles: a collection after every 700 allocations finds nothing.
 GARBAGE_THRESHOLD = 20_000
-# After the requests have ended only calls of callers who left are under way; a database that hangs ends no call.
+# After the requests have ended, only calls of disconnected clients are under way; a hanging database ends no call.
 SHUTDOWN_SECONDS = 0.5
-# uvicorn's own is a tenth: a twelfth of what an idle process costs.
+# uvicorn's own is 0.1 s, which costs a twelfth of what an idle process uses.
 TICK_SECONDS = 1.0
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -66,12 +66,12 @@ def serve(
 ) -> None:
     """Serves until a signal, then returns. `on_ready` is called once the port answers.
 
-    Raises LocalError, and SettingError for settings of webhooks that cannot be read.
+    Raises LocalError, and SettingError for webhook settings that cannot be read.
 
     `reuse_port`: several processes share the port, and the kernel spreads connections over them. They
-    keep their metrics in `metrics_folder`, so that whoever is asked can answer for all.
+    keep their metrics in `metrics_folder`, so that each of them can report the metrics of all.
     """
-    # At info it writes two lines a call, as a warning one for each request of an outage, which ends with 503 anyway.
+    # psycopg_pool logs two lines a call at info, and one a request during an outage at warning; those end with 503.
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
     check_webhook_settings(settings)
     environment = Environment(settings, load_receipts(settings))
@@ -92,7 +92,7 @@ def load_receipts(settings: Settings) -> Receipts:
 
 
 def listening_socket(host: str, port: int, reuse_port: bool) -> socket.socket:
-    """A bound TCP socket. Raises LocalError when the address is taken or not ours."""
+    """A bound TCP socket. Raises LocalError when the address is taken or belongs to another machine."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family)
     try:
@@ -112,7 +112,7 @@ async def run(
     on_ready: Callable[[], None],
     metrics_folder: Path | None = None,
 ) -> None:
-    """The whole life of the service, in a running event loop."""
+    """Opens the resources, serves and shuts down, in a running event loop."""
     settings = environment.settings
     write_backpressure = WriteBackpressure()
     async with (
@@ -144,7 +144,7 @@ async def run(
 
 
 class Server(uvicorn.Server):
-    """uvicorn, which says when it is ready, ends long polls before it waits for requests, and leaves signals alone."""
+    """uvicorn's server. It reports when it is ready, ends long polls before requests, and leaves signals alone."""
 
     def __init__(
         self,
@@ -161,12 +161,12 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        gc.freeze()  # what was made up to here stays: the collector need not look at it again
+        gc.freeze()  # the objects made so far live until the end: the collector need not visit them
         gc.set_threshold(GARBAGE_THRESHOLD, 20, 50)
         self._on_ready()
 
     async def main_loop(self) -> None:
-        """Ticks, for the date in answers, until `stop`."""
+        """Ticks until `stop`; uvicorn renews the date of responses at each tick."""
         while not await self.on_tick(0):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(TICK_SECONDS):
@@ -179,12 +179,12 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Nothing: uvicorn would raise them again at the end, in whoever called `serve`."""
+        """Does nothing: uvicorn would raise the signals again at the end, in the caller of `serve`."""
         yield
 
     @contextlib.contextmanager
     def stopped_by_signals(self) -> Iterator[None]:
-        """SIGTERM and SIGINT end the service; the second one does not wait. Only a main thread gets signals."""
+        """SIGTERM and SIGINT end the service; the second one does not wait. Only a main thread receives signals."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -200,7 +200,7 @@ class Server(uvicorn.Server):
                 signal.signal(number, handler)
 
     def stop(self) -> None:
-        """End the service; called again, at once."""
+        """Ends the service. The second call ends it at once."""
         self.force_exit = self.should_exit
         self.should_exit = True
         self._stopping.set()
@@ -208,9 +208,9 @@ class Server(uvicorn.Server):
 
 @contextlib.asynccontextmanager
 async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
-    """The tracer, if OTLP_ENABLED says so; at the end its spans have two seconds to leave. Raises SettingError.
+    """The tracer, if OTLP_ENABLED is set; at the end it has two seconds to send its spans. Raises SettingError.
 
-    Only here is OpenTelemetry imported: without traces it costs nothing, and need not be installed.
+    Only this function imports OpenTelemetry: without traces it costs nothing, and need not be installed.
     """
     if not settings.otlp_enabled:
         yield None
@@ -219,7 +219,7 @@ async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
         from penstock_web.tracing.tracing import open_tracing  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise SettingError(f"OTLP_ENABLED needs the packages of the extra `tracing`: {error}") from error
-    logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # the outbox says what was lost
+    logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # the outbox reports spans that were lost
     tracing = open_tracing(settings)
     try:
         yield tracing
@@ -228,7 +228,7 @@ async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
 
 
 def with_tracing(application: Application, tracing: "Tracing | None") -> Any:
-    """The application itself, or with a span around each request."""
+    """The application itself, or one that records a span of each request."""
     if tracing is None:
         return application
     from penstock_web.tracing.requests import TracedApplication  # noqa: PLC0415
@@ -243,7 +243,7 @@ async def open_resources(
     metrics_folder: Path | None = None,
     tracing: "Tracing | None" = None,
 ) -> AsyncIterator[Resources]:
-    """Pool, batcher, hub and workers; at the end what is still under way has half a second."""
+    """Opens pool, batcher, long polls and workers; at the end unfinished tasks have half a second."""
     watcher = uuid4()
     pool = Pool(
         settings.database_url,
@@ -283,7 +283,7 @@ async def open_resources(
 
 
 def operation_observer(tracing: "Tracing | None") -> "Callable[[Operation], Operation] | None":
-    """What records operations; None: nothing does."""
+    """The function that records operations, if traces are written."""
     if tracing is None:
         return None
     from penstock_web.tracing.operations import Observer  # noqa: PLC0415

@@ -1,14 +1,15 @@
-"""The natural micro-batch: while a call is under way, the next ones gather, and then go together.
+"""Merges the effects of concurrent requests: while one call is under way, the next effects collect and share a call.
 
-    submit(effect) ─► lane ─► flush ─► one SQL call ─► every caller's own rows
+    submit(effect) ─► pending batch ─► flush ─► one SQL call ─► each request's own rows
 
-A lane holds effects that may share a call: equal statement, options and lane name, or equal queue and visibility.
-When nothing is under way an effect goes at once: nothing is added when idle, and the busier the lane the larger the
-flush. A flush is a task of its own, so a caller that is cancelled cannot cancel it. A lane is gone when it is idle.
+A pending batch holds effects that may share a call: equal statement, options and lane, or equal queue and visibility
+timeout. When no call is under way the batcher flushes an effect at once: an idle process adds no delay, and a busier
+one makes larger flushes. A flush runs in a task of its own, so a cancelled request cannot cancel it. The batcher
+removes a pending batch that is empty.
 
-What goes wrong stays with whom it concerns: a flush whose data the database refuses is halved until the bad entry is
-alone, as are transactions of which one is refused; messages that were taken for a caller who left meanwhile go to the
-others of the flush or back to the queue.
+A failure affects only the requests that caused it. When the database refuses the data of a flush, the batcher halves
+the flush until the bad entry is alone; it does the same with transactions of which one is refused. Messages that were
+received for a request whose client has disconnected go to the other requests of the flush or back to the queue.
 """
 
 import asyncio
@@ -35,9 +36,10 @@ from .merge import (
 from .pending_batch import Entry, PendingBatch, RowsFuture, batch_key
 from .write_backpressure import WriteBackpressure
 
-# After so long without a call nobody is at the door: who comes goes at once.
+# After so long without a flush no other requests are arriving: the batcher flushes a new effect at once.
 IDLE_SECONDS = 0.003
-# Made again once when the outcome is unknown: done twice they change nothing. A send would be stored twice.
+# The batcher repeats these once when their outcome is unknown: a repetition changes nothing. A repeated send would be
+# stored twice.
 IDEMPOTENT_STATEMENTS = frozenset((DELETE_MESSAGES, CHANGE_VISIBILITIES, READ_POLICIES))
 
 ExecuteStatement = Callable[[Statement, list[Any]], Awaitable[list[Row]]]
@@ -46,10 +48,11 @@ _log = logging.getLogger(__name__)
 
 
 class Batcher:
-    """All lanes of a process. `limit`: most entries that wait; `linger_seconds`: how long a send waits for others.
+    """All pending batches of a process.
 
-    `on_stored` is told how many messages a call has stored. `direct_handoff`: who stores messages and tells those who wait.
-    `write_backpressure`: what receives of long messages wait for.
+    `limit`: most entries that may wait; `linger_seconds`: how long a send waits for others. `on_stored` is called with
+    the number of messages that a call has stored. `direct_handoff` stores messages and serves waiting receives.
+    `write_backpressure`: receives of long messages wait for it.
     """
 
     def __init__(
@@ -70,12 +73,14 @@ class Batcher:
         self._batches: dict[Hashable, PendingBatch] = {}
         self._pending_entries = 0
         self._lengths = Lengths()
-        self._last_flush_ended_at = 0.0  # when the last flight of all lanes ended
+        self._last_flush_ended_at = 0.0  # of all pending batches
         self._tasks: set[asyncio.Task[None]] = set()
-        self._loop: asyncio.AbstractEventLoop | None = None  # looked up once, not for each of thousands
+        self._loop: asyncio.AbstractEventLoop | None = (
+            None  # looked up once, not for each of thousands of effects
+        )
 
     def submit(self, effect: Mergeable) -> RowsFuture:
-        """The rows of this effect, soon. Raises ServiceUnavailable when too many wait already."""
+        """A future of this effect's rows. Raises ServiceUnavailable when too many entries wait already."""
         if self._pending_entries >= self._limit:
             raise ServiceUnavailable
         key = batch_key(effect)
@@ -93,7 +98,7 @@ class Batcher:
         return future
 
     def abandon(self, effect: Mergeable, future: RowsFuture) -> None:
-        """The caller left. What was taken for it, when the answer had come already, goes back to the queue."""
+        """The client has disconnected. Messages that had already been received for it go back to the queue."""
         if isinstance(effect, Take) and future.done() and not future.cancelled() and not future.exception():
             self.return_messages(effect.queue_arn, future.result()[1:])
 
@@ -178,7 +183,7 @@ class Batcher:
             self.return_messages(first.queue_arn, left_over)
 
     def return_messages(self, queue_arn: str, messages: Sequence[Row]) -> None:
-        """Messages that nobody is there to take are visible again, soon."""
+        """Makes messages visible again that no request is left to take."""
         if messages:
             try:
                 self.submit(make_visible_effect(queue_arn, messages)).add_done_callback(_log_failed_return)
@@ -187,13 +192,13 @@ class Batcher:
 
 
 def may_be_data_error(error: Exception) -> bool:
-    """Whether one entry may be to blame. A missing function or privilege (SQLSTATE class 42, 3F) fails for each."""
+    """Whether one entry may be the cause. A missing function or privilege (SQLSTATE class 42, 3F) fails for all."""
     state = getattr(error, "sqlstate", None) or ""
     return not state.startswith(("42", "3F"))
 
 
 def fail_entries(entries: Sequence[Entry], error: type[AwsError]) -> None:
-    """An error of its own for every caller that is still there: a shared one would collect their tracebacks."""
+    """Gives each remaining request an error object of its own: a shared one would collect all their tracebacks."""
     for entry in entries:
         if not entry.future.done():
             entry.future.set_exception(error())

@@ -1,8 +1,9 @@
-"""What is sent while somebody waits for it is received in the same transaction: one call and one commit, not two.
+"""Hands new messages to waiting receives: one transaction, with one commit, stores and receives them.
 
-    flush of sends ─► send_messages, receive_messages ─► the senders, and those who waited
+    flush of sends ─► send_messages, receive_messages ─► the senders, and the waiting receives
 
-They are handed what the receive finds, which need not be what was just sent. Who gets nothing looks by itself.
+A waiting receive gets the messages that `receive_messages` finds, which need not be those just sent. A waiting receive
+that gets none is woken and receives by itself.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,14 +17,14 @@ from penstock_web.long_poll.waiters import Waiter
 from .merge import LARGEST_TAKE, distribute_messages, merged_call
 from .write_backpressure import WriteBackpressure
 
-# Queues of one flush whose waiters are served with it. Each adds a receive to a transaction that holds shards.
+# Queues of one flush whose waiting receives are served with it. Each adds a receive to a transaction that locks shards.
 MAX_WAITER_GROUPS = 3
 
 ReturnMessages = Callable[[str, Sequence[Row]], None]
 
 
 class Database(Protocol):
-    """The pool's part."""
+    """The methods of the pool that the handoff uses."""
 
     def call_pipelined(self, statement: Statement, arguments: Sequence[Any], /) -> Awaitable[list[Row]]: ...
 
@@ -31,7 +32,7 @@ class Database(Protocol):
 
 
 class WaiterGroup:
-    """Those who wait for one queue, with looks that may share a call."""
+    """The waiting receives of one queue that may share a call."""
 
     def __init__(self, queue_arn: str, waiters: list[Waiter]) -> None:
         self.queue_arn = queue_arn
@@ -40,26 +41,29 @@ class WaiterGroup:
 
     @property
     def call(self) -> StatementCall:
-        """One receive for all, in a transaction with what is sent."""
+        """One receive for all of them, in a transaction with the sends."""
         return merged_call(self._takes, own_transaction=False)
 
     def serve(self, rows: Sequence[Row], return_messages: ReturnMessages) -> int:
-        """Hands each what it asked for, as far as it goes. How many messages there were."""
+        """Gives each waiter as many messages as it asked for, while they last. Returns how many messages there were."""
         connected = [not waiter.future.done() for waiter in self._waiters]
         results, left_over = distribute_messages(self._takes, connected, rows)
-        for waiter, future in zip(self._waiters, results, strict=True):
-            if len(future) > 1:
-                waiter.serve(future)
+        for waiter, messages in zip(self._waiters, results, strict=True):
+            if len(messages) > 1:
+                waiter.serve(messages)
         return_messages(self.queue_arn, left_over)
         return len(rows) - 1
 
     def wake_unserved(self) -> int:
-        """Who has no answer yet looks by itself. How many these are."""
+        """Wakes the waiters that got no messages, which receive by themselves. Returns how many these are."""
         return sum(waiter.wake() for waiter in self._waiters)
 
 
 class DirectHandoff:
-    """Stores messages and tells the `long_polls`'s waiters, who look by themselves while much is `write_backpressure`."""
+    """Stores messages and serves the waiters of `long_polls`.
+
+    While `write_backpressure` is high it serves none of them: they are woken and receive by themselves.
+    """
 
     def __init__(
         self, database: Database, long_polls: LongPollDispatcher, write_backpressure: WriteBackpressure
@@ -69,13 +73,16 @@ class DirectHandoff:
         self._write_backpressure = write_backpressure
 
     async def send(self, effects: Sequence[Rows], return_messages: ReturnMessages) -> list[Row]:
-        """The rows of one call that stores all of these. Raises what the pool raises: then nobody got any."""
+        """The rows of one call that stores the messages of all these effects.
+
+        Raises the pool's errors: then no waiter got any message.
+        """
         call = merged_call(effects)
         counts = count_by_queue(effects)
         groups = self._groups(counts)
         try:
             rows, *received = await self._store(call, groups)
-            for group, group_rows in zip(groups, received, strict=False):  # none, when they were not served
+            for group, group_rows in zip(groups, received, strict=False):  # shorter when no waiter was served
                 counts[group.queue_arn] -= group.serve(group_rows, return_messages)
         finally:
             for group in groups:
@@ -104,7 +111,7 @@ class DirectHandoff:
 
 
 def count_by_queue(effects: Sequence[Rows]) -> dict[str, int]:
-    """How many messages there are for each queue."""
+    """How many messages the effects send to each queue."""
     counts: dict[str, int] = {}
     for effect in effects:
         counts[effect.queue_arn] = counts.get(effect.queue_arn, 0) + len(effect)

@@ -1,4 +1,4 @@
-"""How the effects of several callers become one call, and how its rows are given back to them. Pure functions."""
+"""How effects of several requests become one call, and how its rows are split among them. Pure functions."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -9,23 +9,21 @@ from penstock.postgres import binary_array
 from penstock.postgres.calls import take_arguments
 from penstock.postgres.statements import CHANGE_VISIBILITIES
 
-# Messages of one call; fewer of long ones (`lengths`).
+# Messages of one receive call; fewer of long ones (`lengths`).
 LARGEST_TAKE = 250
 
 Mergeable = Rows | Take
 
 
 def merged_call(effects: Sequence[Mergeable], *, own_transaction: bool = True) -> tuple[Statement, list[Any]]:
-    """The statement and arguments that serve all these effects, which are of one kind and one lane.
+    """The statement and arguments that serve all these effects, which have the same batch key.
 
     `own_transaction`: the call is a transaction of its own.
     """
     first = effects[0]
     if isinstance(first, Take):
         counts = [effect.count for effect in effects if isinstance(effect, Take)]
-        return first.statement, take_arguments(
-            first, sum(counts), max(counts), alone=own_transaction
-        )
+        return first.statement, take_arguments(first, sum(counts), max(counts), alone=own_transaction)
     return first.statement, binary_array.encode_arguments(
         first.statement.types, [*_columns(effects), *first.options]
     )
@@ -43,7 +41,7 @@ class NotMergeable(Exception):  # noqa: N818 - nothing failed
 
 
 def check_distinct(transactions: Sequence[Transact]) -> None:
-    """Raises Apart if two acknowledge the same message: only the first may, and one call would let both."""
+    """Raises NotMergeable if two acknowledge the same message: only the first may, and one call would let both."""
     seen: set[Row] = set()
     for each in transactions:
         handles = set(zip(*each.handles, strict=True))
@@ -53,15 +51,15 @@ def check_distinct(transactions: Sequence[Transact]) -> None:
 
 
 def check_not_refused(rows: Sequence[Row]) -> None:
-    """Raises Apart if merged transactions were refused, for what one of them asks."""
+    """Raises NotMergeable if the database refused the merged transactions because of one of them."""
     if rows and rows[0][4] is not None:
         raise NotMergeable
 
 
 def rows_by_effect(effects: Sequence[Rows], rows: Sequence[Row]) -> list[list[Row]]:
-    """Each caller's rows, `n` counted from 1 within the caller's own entries.
+    """The rows of each effect, with `n` counted from 1 within the effect's own entries.
 
-    It is their first column; of transactions, whose rows are about their messages, the second.
+    `n` is the first column; in rows of transactions, which are about their messages, it is the second.
     """
     if len(effects) == 1:
         return [list(rows)]
@@ -83,10 +81,11 @@ def rows_by_effect(effects: Sequence[Rows], rows: Sequence[Row]) -> list[list[Ro
 def distribute_messages(
     takes: Sequence[Take], connected: Sequence[bool], rows: Sequence[Row]
 ) -> tuple[list[list[Row]], list[Row]]:
-    """Each caller's answer (the header, then messages in order) and the messages that nobody is there to take.
+    """Each request's rows (the header, then messages in order) and the messages that no request is left to take.
 
-    Who has left gets none: the messages go to the others first, as far as these asked for them. Not those of a FIFO
-    queue: each share has groups of its own, and would be handed to two.
+    A request whose client has disconnected gets no messages: the other requests get them first, up to their counts.
+    On a FIFO queue they stay apart: each request's share has message groups of its own, and another request's share
+    may not hold messages of the same group.
     """
     header, *messages = rows
     results: list[list[Row]] = []
@@ -102,7 +101,7 @@ def distribute_messages(
 
 
 def make_visible_effect(queue_arn: str, messages: Sequence[Row]) -> Rows:
-    """The effect that makes delivered messages visible again. Rows are those of `queue.receive_messages`."""
+    """The effect that makes received messages visible again. Rows are those of `queue.receive_messages`."""
     handles = [list(column) for column in zip(*(row[2:7] for row in messages), strict=True)]
     lane = queue_arn if queue_arn.endswith(".fifo") else ""
     return Rows(CHANGE_VISIBILITIES, (*handles, [0] * len(messages)), lane=lane)

@@ -1,10 +1,11 @@
-"""Answers that their clients have yet to read: receives of long messages wait for them, but not for long.
+"""Responses that clients have not read yet: receives of long messages wait until clients read, for a bounded time.
 
-    receive ─► is little unread? ─► SQL call ─► answers ─► transports ─► clients
+    receive ─► are few bytes unread? ─► SQL call ─► responses ─► transports ─► clients
 
-An answer is in memory until its client has read it, and may have MiBs. Without a limit those who receive faster than
-they read would fill it. The limit is one in time, too: a slow client must not keep others from receiving. Who reads
-nothing at all is hung up on, and the messages come again when their visibility ends.
+A response is in memory until its client has read it, and may have MiBs. Without a limit, clients that receive faster
+than they read would fill the memory. The wait is bounded, too: a slow client must not keep others from receiving. The
+service closes the connection of a client that reads nothing at all; the messages become visible again when their
+visibility timeout ends.
 """
 
 import asyncio
@@ -18,20 +19,20 @@ STALLED_SECONDS = 60.0
 
 
 class Transport(Protocol):
-    """asyncio's, as far as it matters."""
+    """The methods of asyncio's transport that are needed here."""
 
     def get_write_buffer_size(self) -> int:
         """Bytes that the kernel has not taken."""
 
     def abort(self) -> None:
-        """Closes at once."""
+        """Closes the connection at once."""
 
 
 class WriteBackpressure:
-    """The transports of a process that hold more than their clients read at once."""
+    """The transports of a process whose clients read slower than the service writes."""
 
     def __init__(self) -> None:
-        self._bytes: dict[Transport, int] = {}  # with what has been read of them: a buffer shrinks last
+        self._bytes: dict[Transport, int] = {}  # includes bytes that were read: asyncio shrinks a buffer last
         self._timers: dict[Transport, asyncio.TimerHandle] = {}
         self._decreased = asyncio.Event()
 
@@ -41,19 +42,19 @@ class WriteBackpressure:
         return sum(self._bytes.values()) > HIGH_WATER_BYTES
 
     def add(self, transport: Transport) -> None:
-        """Its client does not read as fast as we write."""
+        """Notes a transport whose client does not read as fast as the service writes."""
         size = self._bytes[transport] = transport.get_write_buffer_size()
         self._watch(transport, size)
 
     def remove(self, transport: Transport) -> None:
-        """Its client has read nearly everything, or has left."""
+        """Forgets a transport whose client has read nearly everything, or has disconnected."""
         if transport in self._bytes:
             del self._bytes[transport]
             self._timers.pop(transport).cancel()
             self._decreased.set()
 
     async def wait_until_low(self) -> None:
-        """Returns when little is unread, or after half a second."""
+        """Returns when few bytes are unread, or after half a second."""
         if not self.is_high:
             return
         with contextlib.suppress(TimeoutError):

@@ -1,4 +1,4 @@
-"""The one LISTEN connection of a process: direct, since a pooler accepts LISTEN and delivers nothing."""
+"""The LISTEN connection of a process. It goes directly to the server: a pooler accepts LISTEN and delivers nothing."""
 
 import asyncio
 import logging
@@ -18,7 +18,10 @@ _log = logging.getLogger(__name__)
 
 
 class NotificationHandler(Protocol):
-    """Who is told: the hub. `receives_notifications`: whether notifications arrive, as far as one can know."""
+    """Receives the notifications: the dispatcher of long polls.
+
+    `receives_notifications`: whether notifications arrive, as far as the listener can know.
+    """
 
     receives_notifications: bool
 
@@ -28,9 +31,9 @@ class NotificationHandler(Protocol):
 
 
 async def listen(url: str, handler: NotificationHandler) -> None:
-    """Passes notifications on until it is cancelled; connects again, a second later, when the connection is lost.
+    """Passes notifications to the handler until it is cancelled, and reconnects a second after a lost connection.
 
-    Meanwhile long polls live by the shared look alone. After each connect everybody registers anew.
+    Meanwhile long polls depend on the shared check alone. After each connect the handler registers every queue anew.
     """
     while True:
         try:
@@ -45,7 +48,7 @@ async def _listen_once(url: str, handler: NotificationHandler) -> None:
     connection: psycopg.AsyncConnection[Row] = await psycopg.AsyncConnection.connect(
         **connection_options(url)
     )
-    # Of those that come together with an answer psycopg tells by itself.
+    # psycopg itself passes on the notifications that arrive together with the result of a query.
     connection.add_notify_handler(lambda notify: handler.handle_notification(notify.payload))
     async with connection:
         direct = await is_direct(connection)
@@ -69,7 +72,10 @@ async def _forward_notifications(
 
 
 async def _wait_until_readable(descriptor: int) -> None:
-    """The server has said something, or hung up. Without psycopg's own look, ten times a second: 0.2 % of a core."""
+    """Returns when the server has sent something, or has closed the connection.
+
+    psycopg's own generator would check ten times a second, which costs 0.2 % of a core.
+    """
     loop = asyncio.get_running_loop()
     readable = asyncio.Event()
     loop.add_reader(descriptor, readable.set)

@@ -1,12 +1,13 @@
-"""One connection for calls one after another, or several in one transaction, on libpq itself.
+"""A connection that sends calls in libpq's pipeline mode: one after another, or several in one transaction.
 
-psycopg makes a cursor, a query, a generator and an entry in the event loop for each call. A line watches its socket as
-long as it lives, writes its values in binary form, and asks psycopg only to read rows.
+psycopg makes a cursor, a query, a generator and an entry in the event loop for each call. A pipeline connection watches
+its socket as long as it lives, writes its values in binary form, and uses psycopg only to read rows.
 
-Where nothing stands between it and the server, its statements are prepared once: parsing and planning are a quarter of
-what a call costs the server. A pooler would give the next call to another server connection, which does not know them.
+Where no pooler stands between the connection and the server, it prepares each statement once: parsing and planning are
+a quarter of what a call costs the server. A pooler would give the next call to another server connection, which does
+not know the prepared statements.
 
-Calls are written in libpq's pipeline mode: everything at once, then one synchronization, where their transaction ends.
+In pipeline mode the connection writes all calls at once, then one synchronization, where their transaction ends.
 """
 
 import asyncio
@@ -27,7 +28,7 @@ Connection = psycopg.AsyncConnection[Row]
 StatementCall = tuple[Statement, Sequence[Any]]
 ResultsFuture = asyncio.Future[list[list[Row]]]
 
-# Binary forms of plain values: PostgreSQL source, `…_recv`. Arrays come as bytes (`pgarray`).
+# Binary forms of plain values: PostgreSQL source, `…_recv`. Arrays arrive as bytes (`binary_array`).
 BINARY_ENCODERS: Final[dict[str, Callable[[Any], bytes]]] = {
     "text": str.encode,
     "int2": Struct(">h").pack,
@@ -38,7 +39,10 @@ BINARY_ENCODERS: Final[dict[str, Callable[[Any], bytes]]] = {
 
 
 class PipelineConnection:
-    """`connection` is idle, and belongs to the line. One call at a time. `prepares`: whether it keeps statements."""
+    """Runs one call, or one transaction of calls, at a time. It owns `connection`, which is idle.
+
+    `prepares`: whether the connection keeps prepared statements.
+    """
 
     __slots__ = (
         "_error", "_loop", "_pgconn", "_prepared", "_prepares", "_preparing", "_results_future", "_rows", "_socket",
@@ -55,9 +59,9 @@ class PipelineConnection:
         self._transformer = Transformer(connection)
         self._prepares = prepares
         self._prepared: dict[Statement, bytes] = {}
-        self._preparing: deque[Statement] = deque()  # by what is under way
+        self._preparing: deque[Statement] = deque()  # statements that the current call prepares
         self._results_future: ResultsFuture | None = None
-        self._rows: list[list[Row]] = []  # and the error, of what is under way
+        self._rows: list[list[Row]] = []  # of the current call, as is the error
         self._error: psycopg.Error | None = None
         self._writing = False
         self._loop.add_reader(self._socket, self._on_readable)
@@ -68,9 +72,9 @@ class PipelineConnection:
         return rows
 
     def call_in_transaction(self, calls: Sequence[StatementCall]) -> ResultsFuture:
-        """The rows of each of these calls, which are one transaction; or psycopg's error of the one that failed.
+        """A future of the rows of each call. The calls are one transaction; if one fails the future has its error.
 
-        Raises KeyError for types that have no form here, and what values raise that are not of their type.
+        Raises KeyError for types that have no binary form here, and the encoder's error for a value of another type.
         """
         values_of_calls = [binary_values(*call) for call in calls]
         for (statement, _), values in zip(calls, values_of_calls, strict=True):
@@ -86,7 +90,7 @@ class PipelineConnection:
         return self._results_future is not None
 
     def close(self) -> None:
-        """Closes the connection. Whoever waits for an answer gets OperationalError."""
+        """Closes the connection. The caller of an unfinished call gets OperationalError."""
         if self._socket >= 0:
             self._loop.remove_reader(self._socket)
             self._loop.remove_writer(self._socket)
@@ -99,7 +103,7 @@ class PipelineConnection:
     # --- sending -----------------------------------------------------------------------------------------------------
     def _send(self, statement: Statement, values: list[bytes | None]) -> None:
         formats = [Format.BINARY] * len(values)
-        if not self._prepares:  # the text says of which type they are
+        if not self._prepares:  # the statement's text names the types of its parameters
             self._pgconn.send_query_params(statement.text.encode(), values, None, formats, Format.BINARY)
             return
         name = self._prepared.get(statement)
@@ -110,7 +114,7 @@ class PipelineConnection:
         self._pgconn.send_query_prepared(name, values, formats, Format.BINARY)
 
     def _write(self) -> None:
-        """Sends as much as the network takes; the rest when it takes more."""
+        """Sends as much as the network takes; the event loop calls this again for the rest."""
         unsent = self._pgconn.flush() != 0
         if unsent is not self._writing:
             self._writing = unsent
@@ -132,7 +136,7 @@ class PipelineConnection:
     def _read(self) -> None:
         pgconn = self._pgconn
         pgconn.consume_input()
-        if self._writing:  # a server that answers before it has read everything waits for us to read
+        if self._writing:  # a server that sends rows before it has read everything waits until we read
             self._write()
         if self._results_future is None:
             if pgconn.status == ConnStatus.BAD:
@@ -145,12 +149,12 @@ class PipelineConnection:
                 return
 
     def _collect(self, result: PGresult) -> bool:
-        """Remembers a result. Whether it was the last one of what is under way."""
+        """Collects one result. Whether it was the last one of the current call."""
         status = result.status
         if status == ExecStatus.TUPLES_OK:
             self._transformer.set_pgresult(result)
             self._rows.append(self._transformer.load_rows(0, result.ntuples, cast("Any", tuple)))
-            self._transformer.set_pgresult(None)  # it would keep megabytes until the next one
+            self._transformer.set_pgresult(None)  # it would keep megabytes in memory until the next result
         elif status == ExecStatus.COMMAND_OK:
             self._preparing.popleft()
         elif status == ExecStatus.FATAL_ERROR:
@@ -158,7 +162,7 @@ class PipelineConnection:
         return status == ExecStatus.PIPELINE_SYNC
 
     def _finish_call(self) -> None:
-        while self._preparing:  # an error came before
+        while self._preparing:  # an error came before the server prepared these
             del self._prepared[self._preparing.pop()]
         rows, self._rows = self._rows, []
         error, self._error = self._error, None
@@ -172,7 +176,7 @@ class PipelineConnection:
 
 
 def binary_values(statement: Statement, arguments: Sequence[Any]) -> list[bytes | None]:
-    """The values of a call as the server reads them."""
+    """The arguments of a call in the binary form that the server reads."""
     return [
         value if value is None or isinstance(value, bytes) else BINARY_ENCODERS[kind](value)
         for kind, value in zip(statement.types, arguments, strict=True)

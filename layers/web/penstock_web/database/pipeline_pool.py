@@ -1,7 +1,8 @@
-"""The lines of a process: made in the background, so that no call ever waits for one.
+"""The pipeline connections of a process. They are opened in the background, so that no call ever waits for one.
 
 They go to the database itself where its address is known (DATABASE_DIRECT_URL): a process keeps a handful of
-connections busy, which is what a pooler would make of many callers. Without a free line a call goes through the pool.
+connections busy, and a pooler would do the same for many clients. A call that gets no free pipeline connection goes
+through the pool.
 """
 
 import asyncio
@@ -13,7 +14,7 @@ import psycopg
 from .connect import connection_options, is_stale
 from .pipeline_connection import Connection, PipelineConnection
 
-# Afterwards a line is made anew: the server's memory for a connection grows with the functions that it has seen.
+# The pool replaces an older connection: the server's memory for a connection grows with the functions that it has run.
 MAX_AGE_SECONDS = 1800.0
 RECONNECT_PAUSE_SECONDS = 2.0
 
@@ -21,19 +22,22 @@ _log = logging.getLogger(__name__)
 
 
 class PipelinePool:
-    """At most `max_connections` lines to the database at `url`. `watcher`: who waits in this process (`hub`)."""
+    """At most `max_connections` pipeline connections to the database at `url`.
+
+    `watcher`: under which id this process registers the queues that its long polls wait for (`long_poll`).
+    """
 
     def __init__(self, url: str, max_connections: int, watcher: UUID | None = None) -> None:
         self._url = url
         self._watcher = watcher
         self._max_connections = max_connections
-        self._count = 0  # with those in use and the one that is being made
+        self._count = 0  # with those in use and the one that is being opened
         self._idle: list[PipelineConnection] = []
         self._connecting: asyncio.Task[None] | None = None
         self._retry_at = 0.0
 
     def acquire(self) -> PipelineConnection | None:
-        """A line that works. None: there is none now; one more is made."""
+        """A working connection. None: there is no free one now; the pool opens one more."""
         while self._idle:
             pipeline = self._idle.pop()
             if not is_stale(pipeline.connection):
@@ -47,7 +51,7 @@ class PipelinePool:
         return None
 
     def release(self, pipeline: PipelineConnection) -> None:
-        """The call is over."""
+        """Takes a connection back after its call."""
         expired = asyncio.get_running_loop().time() - pipeline.created_at > MAX_AGE_SECONDS
         if expired or pipeline.busy or pipeline.connection.closed:
             self._discard(pipeline)
@@ -55,7 +59,7 @@ class PipelinePool:
             self._idle.append(pipeline)
 
     async def close(self) -> None:
-        """Closes those that nobody uses."""
+        """Closes the idle connections."""
         self._max_connections = 0
         if self._connecting is not None:
             self._connecting.cancel()
@@ -65,7 +69,7 @@ class PipelinePool:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many there are, and how many of them nobody uses."""
+        """How many connections there are, and how many of them are idle."""
         return self._count, len(self._idle)
 
     def _discard(self, pipeline: PipelineConnection) -> None:
@@ -87,9 +91,10 @@ class PipelinePool:
 
 
 async def open_pipeline_connection(url: str, watcher: UUID | None = None) -> PipelineConnection:
-    """A line to this database. Raises psycopg's errors.
+    """Opens a pipeline connection to this database. Raises psycopg's errors.
 
-    What is sent on it notifies others than `watcher`. A pooler would forget that setting: then everybody is notified.
+    Sends on it notify other processes than `watcher`. A pooler would forget that setting: then every process is
+    notified.
     """
     connection: Connection = await psycopg.AsyncConnection.connect(**connection_options(url))
     try:
@@ -103,6 +108,6 @@ async def open_pipeline_connection(url: str, watcher: UUID | None = None) -> Pip
 
 
 async def is_direct(connection: Connection) -> bool:
-    """Whether nothing stands between: a pooler makes up the process id that it tells its clients."""
+    """Whether no pooler stands between: a pooler invents the process id that it reports to its clients."""
     cursor = await connection.execute("select pg_backend_pid()")
     return await cursor.fetchone() == (connection.info.backend_pid,)

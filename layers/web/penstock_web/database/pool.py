@@ -1,14 +1,14 @@
-"""The container's database connections: at most so many, repaired when they break, and errors sorted by what is known.
+"""The container's database connections: a bounded number, reopened when they break, with classified errors.
 
-    ServiceUnavailable    nothing was done: no connection was free or could be made, or the server has no room
-    ├── Undone            the database rolled the call back (deadlock, lock timeout): it may be made again
-    └── Lost              the connection broke during the call: nobody knows whether it took effect
-    psycopg.Error         everything else: the call itself is wrong, and would be again
+    ServiceUnavailable    nothing was done: no connection was free or could be opened, or the server has no room
+    ├── RolledBack        the database rolled the call back (deadlock, lock timeout): the caller may repeat it
+    └── OutcomeUnknown    the connection broke during the call, which may or may not have taken effect
+    psycopg.Error         everything else: the call itself is wrong, and would fail again
 
-What is called all the time, the merged effects, has lines of its own (`pipelines`): `call_pipelined`.
+Merged effects, which are most calls, use connections of their own (`pipeline_pool`): `call_pipelined`.
 
-Waiting for a connection is bounded by the pool's own timeout. A call is never wrapped in `wait_for`: cancelling one
-does not mean that it was not carried out (platform facts: 41 of 200 cancelled inserts raised, all 200 were stored).
+The pool's own timeout bounds the wait for a connection. No call is wrapped in `wait_for`: the server may carry out a
+call that was cancelled (we cancelled 200 inserts: 41 raised an error, and all 200 were stored).
 """
 
 from collections.abc import Sequence
@@ -29,10 +29,11 @@ from .pipeline_pool import PipelinePool
 MIN_CONNECTIONS = 2
 # One for sends, one for deletes, and some for receives. On two cores more would only wait for each other.
 MAX_PIPELINE_CONNECTIONS = 4
-# A pool that backs off for minutes answers 503 long after the database is back: give up early, ask anew when needed.
-RECONNECT_SECONDS = 2.0  # A fail-over: the next connection may reach the new primary.
+# A pool that backs off for minutes would answer 503 long after the database is back: it gives up early, and connects
+# again when a request needs a connection.
+RECONNECT_SECONDS = 2.0  # after a fail-over the next connection may reach the new primary
 READ_ONLY_STATE = "25006"
-# A statement that was prepared is gone, or its function has other columns since an upgrade.
+# The prepared statement no longer exists, or its function returns other columns since an upgrade.
 STALE_STATEMENT_STATES = frozenset(("26000", "0A000"))
 
 
@@ -51,8 +52,9 @@ class OutcomeUnknown(ServiceUnavailable):
 class Pool:
     """Calls SQL functions on pooled connections. `timeout_seconds`: longest wait for a free one.
 
-    `direct_url`: the database without a pooler between; up to four of the connections go there, at most half of them.
-    Empty: all are pooled. `watcher`: who waits in this process, whom it wakes by itself for what it sends on these.
+    `direct_url`: address of the database without a pooler; up to four of the connections, at most half of them, are
+    pipeline connections to it. Empty: all are pooled. `watcher`: the id under which this process registers queues;
+    sends on pipeline connections do not notify it, since the process wakes its own long polls.
     """
 
     def __init__(
@@ -80,16 +82,16 @@ class Pool:
         )
 
     async def open(self) -> None:
-        """Begin to connect; a database that is away is no error here."""
+        """Begins to connect. A database that cannot be reached is no error here."""
         await self._pool.open()
 
     async def close(self) -> None:
-        """Close every connection; calls that still wait for one get ServiceUnavailable."""
+        """Closes every connection. Calls that still wait for one get ServiceUnavailable."""
         await self._pipelines.close()
         await self._pool.close()
 
     def stats(self) -> dict[str, int]:
-        """What psycopg_pool counts: "Pool stats" in its documentation."""
+        """The counters of psycopg_pool ("Pool stats" in its documentation), with the pipeline connections added."""
         stats = self._pool.get_stats()
         pipelines, idle = self._pipelines.counts
         stats["pool_size"] = stats.get("pool_size", 0) + pipelines
@@ -101,7 +103,7 @@ class Pool:
         return await self.fetch(statement.text, arguments)
 
     async def call_pipelined(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
-        """The same for merged effects, on a line if one is free. A caller that is cancelled breaks the line."""
+        """The same for merged effects, on a pipeline connection if one is free. Cancelling the call closes it."""
         pipeline = self._pipelines.acquire()
         if pipeline is None:
             return await self.call(statement, arguments)
@@ -109,7 +111,7 @@ class Pool:
         return rows
 
     async def call_in_transaction(self, calls: Sequence[StatementCall]) -> list[list[Row]] | None:
-        """The rows of each of these calls, which are one transaction. None: no line is free, and nothing was done."""
+        """The rows of each call, all in one transaction. None: no pipeline connection is free, nothing was done."""
         pipeline = self._pipelines.acquire()
         return None if pipeline is None else await self._call_on(pipeline, calls)
 
@@ -122,7 +124,7 @@ class Pool:
             self._pipelines.release(pipeline)
 
     async def fetch(self, text: str, arguments: Sequence[Any] = ()) -> list[Row]:
-        """The rows of one query with `$1` marks. Raises as the head of this module says."""
+        """The rows of one query with `$1` marks. Raises the errors that the module's docstring lists."""
         connection = await self._acquire()
         try:
             cursor = await connection.execute(text, arguments)
@@ -148,7 +150,7 @@ class Pool:
 
 
 def classify_pipeline_error(error: psycopg.Error, pipeline: PipelineConnection) -> Exception:
-    """`classify_error` for a line, which is given up where another connection would do better."""
+    """`classify_error` for a pipeline connection, which is closed where another connection would do better."""
     broken = pipeline.connection.closed
     if error.sqlstate in STALE_STATEMENT_STATES:
         pipeline.close()
@@ -159,7 +161,7 @@ def classify_pipeline_error(error: psycopg.Error, pipeline: PipelineConnection) 
 
 
 def classify_error(error: psycopg.Error, *, broken: bool) -> Exception:
-    """What is known after a database error: see the head of this module. SQLSTATE classes: PostgreSQL, appendix A."""
+    """What is known after a database error; see the module's docstring. SQLSTATE classes: PostgreSQL, appendix A."""
     state = error.sqlstate
     if state is None:
         client_side = not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)

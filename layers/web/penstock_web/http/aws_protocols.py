@@ -1,6 +1,6 @@
 """AWS's protocols as raw ASGI: no Request or Response objects, no middleware (28 µs against 88 for a FastAPI route).
 
-receive ─► body ─► gateway.decode ─► drive(operation) ─► gateway.encode ─► send
+receive ─► body ─► gateway.decode ─► run_operation ─► gateway.encode ─► send
 """
 
 import asyncio
@@ -33,11 +33,11 @@ _log = logging.getLogger(__name__)
 
 
 class ClientDisconnected(Exception):  # noqa: N818 - nothing failed
-    """Nobody is there any more who could be answered."""
+    """The client has closed the connection, so no response is sent."""
 
 
 def is_sqs_path(method: str, path: str) -> bool:
-    """`/` and `/{account}/{queue}`, where actions are called."""
+    """Whether the path is `/` or `/{account}/{queue}`, where actions of SQS and SNS are called."""
     if method not in ("POST", "GET"):
         return False
     if path == "/":
@@ -46,7 +46,7 @@ def is_sqs_path(method: str, path: str) -> bool:
 
 
 def is_rest_path(method: str, path: str) -> bool:
-    """`/schedules`, `/schedule-groups` and `/tags`, with what is below them."""
+    """Whether the path is `/schedules`, `/schedule-groups` or `/tags`, or below them."""
     return method in REST_METHODS and resource(path) is not None
 
 
@@ -93,21 +93,21 @@ class AwsApplication:
             self._meter.refused(error)
             return self._error_without_call(scope, error, close=True)
         call = self.decode_request(scope["method"], scope["path"], scope["query_string"], header_pairs, body)
-        del body  # maybe megabytes, of which the call has what it needs
+        del body  # up to megabytes; the call has copied what it needs
         if isinstance(call, HttpResponse):
             return call
         try:
             return encode(call, await run_operation(call.operation(), self.resources, request))
         except Exception as error:  # noqa: BLE001 - every error has an answer
             return self.error_response(call, error)
-        finally:  # before the signature was verified nobody knew the action
+        finally:  # before the signature was verified the action was unknown
             if call.action is not UNREAD:
                 request.label = call.action.label
 
     def decode_request(
         self, method: str, path: str, query: bytes, header_pairs: Iterable[tuple[bytes, bytes]], body: bytes
     ) -> Call | HttpResponse:
-        """The call that a whole request makes, or the answer to one that makes none."""
+        """The call that a whole request makes, or the response to a request that makes none."""
         headers = dict(header_pairs)
         try:
             if self._checks_access:
@@ -123,7 +123,7 @@ class AwsApplication:
             return response
 
     def error_response(self, call: Call, error: BaseException) -> HttpResponse:
-        """The answer to a call that failed; an error that is not AWS's is logged, and the client learns nothing."""
+        """The response to a call that failed. An error that is not AWS's is logged, and the client gets no details."""
         request_id = call.context.request_id
         if isinstance(error, AwsError):
             self._meter.refused(error)
@@ -134,7 +134,7 @@ class AwsApplication:
         return encode_error(call.protocol, error, request_id, call.action.service)
 
     def _error_without_call(self, scope: Scope, error: AwsError, *, close: bool = False) -> HttpResponse:
-        """An error for a request that has not become a call. `close`: its rest is not read."""
+        """The response to a request that has not become a call. `close`: the rest of the request is not read."""
         protocol = spoken(dict(scope["headers"]), scope["path"])
         response = encode_error(protocol, error, self._environment.request_ids())
         if close:
@@ -143,7 +143,7 @@ class AwsApplication:
 
 
 def join_repeated_headers(header_pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
-    """Headers by name, repeated ones as one list without spaces: so they are signed, and none can hide another."""
+    """Headers by name. Repeated ones become one list without spaces: so they are signed, and none can hide another."""
     headers: dict[bytes, bytes] = {}
     for name, value in header_pairs:
         headers[name] = headers[name] + b"," + value if name in headers else value
@@ -151,7 +151,7 @@ def join_repeated_headers(header_pairs: Iterable[tuple[bytes, bytes]]) -> dict[b
 
 
 async def read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
-    """The whole body. Raises RequestEntityTooLarge (6 MiB), as soon as it is known, and ClientLeft."""
+    """The whole body. Raises RequestEntityTooLarge (6 MiB), as soon as it is known, and ClientDisconnected."""
     if int(headers.get(b"content-length", b"0")) > MAXIMUM_BODY_BYTES:
         raise RequestEntityTooLarge
     message = await receive()
@@ -172,7 +172,7 @@ async def read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
 
 
 async def send_response(send: Send, response: HttpResponse) -> None:
-    """Status, headers with the length, body."""
+    """Sends status, headers with the length, and body."""
     if write_whole_response(send, response):
         return
     headers = [*response.headers, (b"content-length", b"%d" % len(response.body))]

@@ -1,8 +1,8 @@
-"""The short way in: a request of SQS or SNS that arrived whole skips ASGI; everything else is left to uvicorn.
+"""The fast path: a request of an AWS protocol that arrived whole skips ASGI; uvicorn handles every other request.
 
-Whole means that one read from the socket brought head and body, as it does for nearly all. Requests that are pipelined,
-chunked over several reads, long, expect 100-continue, speak HTTP/1.0 or want another protocol go the long way, which
-has all the rules. So does every request while traces are written.
+A request is whole if one read from the socket brought head and body, as it does for nearly all. These use ASGI, which
+implements all rules: requests that are pipelined, in several reads, or long, that expect 100-continue, use HTTP/1.0 or
+ask for another protocol, and every request while traces are written.
 """
 
 from typing import Any, cast
@@ -18,14 +18,14 @@ from .protocol import CorkedProtocol
 
 
 class DefaultHeaders:
-    """The headers that uvicorn puts before all others, as text. It makes the list anew each second, for the date."""
+    """The headers that uvicorn puts before all others, as bytes. uvicorn renews the list each second, for the date."""
 
     def __init__(self) -> None:
         self._header_pairs: list[tuple[bytes, bytes]] = []
         self._encoded = b""
 
     def encode(self, header_pairs: list[tuple[bytes, bytes]]) -> bytes:
-        """Ready to be sent."""
+        """The headers in the form in which they are sent."""
         if header_pairs is not self._header_pairs:
             self._header_pairs = header_pairs
             self._encoded = b"".join(b"%b: %b\r\n" % pair for pair in header_pairs)
@@ -33,9 +33,9 @@ class DefaultHeaders:
 
 
 class FastPathProtocol(CorkedProtocol):
-    """uvicorn's protocol with the short way in, where the application has a `hot_path`."""
+    """uvicorn's protocol with the fast path, where the application has an `aws_application`."""
 
-    _default_headers = DefaultHeaders()  # of all connections
+    _default_headers = DefaultHeaders()  # shared by all connections
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -45,7 +45,7 @@ class FastPathProtocol(CorkedProtocol):
     # --- reading -----------------------------------------------------------------------------------------------------
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self._body is not None:  # the rest is yet to come
+        if self._body is not None:  # the rest has not arrived yet
             body, self._body = self._body, None
             self._use_asgi()
             if body:
@@ -85,7 +85,7 @@ class FastPathProtocol(CorkedProtocol):
         request.start(self._method, self._path, self._query, self.headers, body)
 
     def _can_use_fast_path(self) -> bool:
-        """Whether the request may take the short way, if its body is there."""
+        """Whether the request may take the fast path, provided that its body has arrived."""
         application, parser = self._application, self.parser
         if application is None or self.expect_100_continue or parser.get_http_version() != "1.1":
             return False
@@ -106,12 +106,12 @@ class FastPathProtocol(CorkedProtocol):
         url, headers, expects_continue = self.url, self.headers, self.expect_100_continue
         super().on_message_begin()
         self.url, self.expect_100_continue = url, expects_continue
-        self.headers.extend(headers)  # the scope has this list
+        self.headers.extend(headers)  # the scope refers to this list
         super().on_headers_complete()
 
     # --- writing -----------------------------------------------------------------------------------------------------
     def write_response(self, response: HttpResponse, keep_alive: bool) -> None:
-        """Writes a whole answer. A slow reader gets the next one when it has read this one."""
+        """Writes a whole response. A slow client gets the next response when it has read this one."""
         parts = [
             STATUS_LINE[response.status],
             self._default_headers.encode(self.server_state.default_headers),

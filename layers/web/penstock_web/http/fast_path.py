@@ -1,10 +1,11 @@
 """A request that arrived whole, answered without ASGI and, mostly, without a task.
 
-    ShortcutProtocol ─► Exchange.start ─► HotPath.begin ─► operation ─► Batcher ─► HotPath's answer ─► transport
+    FastPathProtocol ─► FastPathRequest.start ─► AwsApplication.decode_request ─► operation ─► Batcher
+        ─► AwsApplication's response ─► transport
 
-An operation that needs only effects which are merged, or waits for messages, goes on in the callback of their answer.
-Whatever else it asks for is awaited in a task. To uvicorn an exchange is the connection's current cycle, which it
-tells about a lost connection and about the end of the process; to those who measure time it is a stay.
+The operation continues in the callback of a future when its effect is merged, or is a wait for messages. A task awaits
+every other effect. uvicorn treats the object as the connection's current `RequestResponseCycle`, which it tells about a
+lost connection and about the end of the process; `Deadlines` treats it as a `PendingRequest`.
 """
 
 import asyncio
@@ -29,24 +30,11 @@ RowsFuture = asyncio.Future[list[Row]]
 
 
 class FastPathRequest:
-    """One request of a connection and its answer. `disconnected`, `keep_alive`, `response_complete`: as uvicorn's."""
+    """One request of a connection. uvicorn reads and sets `disconnected`, `keep_alive` and `response_complete`."""
 
     __slots__ = (
-        "_application",
-        "_call",
-        "_effect",
-        "_end_reason",
-        "_future",
-        "_method",
-        "_operation",
-        "_operation_run",
-        "_protocol",
-        "_started_at",
-        "_submitted_at",
-        "_task",
-        "disconnected",
-        "keep_alive",
-        "response_complete",
+        "_application", "_call", "_effect", "_end_reason", "_future", "_method", "_operation", "_operation_run",
+        "_protocol", "_started_at", "_submitted_at", "_task", "disconnected", "keep_alive", "response_complete",
     )  # fmt: skip
 
     def __init__(self, protocol: "FastPathProtocol", application: "AwsApplication") -> None:
@@ -66,7 +54,7 @@ class FastPathRequest:
     def start(
         self, method: str, path: str, query: bytes, header_pairs: Sequence[tuple[bytes, bytes]], body: bytes
     ) -> None:
-        """Begins; the answer is written at once or later."""
+        """Begins the request; the response is written at once or later."""
         application = self._application
         application.resources.meter.entered()
         self._method = method
@@ -81,7 +69,7 @@ class FastPathRequest:
         self._continue(None)
 
     def _continue(self, rows: list[Row] | Woken | None) -> None:
-        """Goes on with what it asked for, as far as it goes without waiting."""
+        """Continues the operation with the result of its effect, as far as it goes without waiting."""
         operation_run, operation = self._operation_run, self._operation
         try:
             effect = operation.send(rows)
@@ -93,7 +81,7 @@ class FastPathRequest:
                     self._wait(effect)
                     return
                 elif not isinstance(effect, (Rows, Take)):
-                    operation_run.request = self  # only here: the collector would have to free each request
+                    operation_run.request = self  # only here: a cycle that the collector has to free
                     self._task = asyncio.get_running_loop().create_task(operation_run.run(operation, effect))
                     self._task.add_done_callback(self._on_task_done)
                     return
@@ -123,7 +111,7 @@ class FastPathRequest:
     def _on_wait_ended(self, future: WaitFuture) -> None:
         self._future = None
         self.resume()
-        if future.cancelled() or self._end_reason is EndReason.DISCONNECTED:  # nobody is there to look for
+        if future.cancelled() or self._end_reason is EndReason.DISCONNECTED:  # a receive would have no reader
             self._respond_cancelled()
         else:
             self._continue(self._operation_run.accept_wake(future.result()))
@@ -150,7 +138,7 @@ class FastPathRequest:
         else:
             self._succeed(task.result())
 
-    # --- the answer --------------------------------------------------------------------------------------------------
+    # --- the response ------------------------------------------------------------------------------------------------
     def _succeed(self, result: Any) -> None:
         try:
             response = encode(cast("Call", self._call), result)
@@ -184,28 +172,28 @@ class FastPathRequest:
         label = UNKNOWN_ACTION if action is UNREAD else action.label
         self._application.resources.meter.answered(self._method, label, response.status, seconds)
 
-    # --- what uvicorn says -------------------------------------------------------------------------------------------
+    # --- called by uvicorn -------------------------------------------------------------------------------------------
     @property
     def message_event(self) -> "FastPathRequest":
-        """Itself: the event is set when the connection is lost."""
+        """Itself: uvicorn sets this event when the connection is lost."""
         return self
 
     def set(self) -> None:
-        """Something about the connection has changed."""
+        """Ends the request if the connection was lost."""
         if self.disconnected and not self.response_complete:
             self.end(EndReason.DISCONNECTED)
 
-    # --- a stay ------------------------------------------------------------------------------------------------------
+    # --- a pending request -------------------------------------------------------------------------------------------
     def pause(self) -> None:
-        """A wait begins: it is not counted."""
+        """Stops counting the time: a wait begins."""
         self._application.deadlines.due.pop(self, None)
 
     def resume(self) -> None:
-        """The wait is over: the time counts afresh."""
+        """Counts the time from zero: the wait is over."""
         self._application.deadlines.add(self)
 
     def end(self, reason: EndReason) -> None:
-        """Cuts it short. Messages that are on their way to a caller who left go to others."""
+        """Ends the request early. Messages that were received for a disconnected client go to other requests."""
         if self._end_reason is None:
             self._end_reason = reason
             if self._task is not None:
@@ -214,7 +202,7 @@ class FastPathRequest:
                 self._abandon(self._future, reason)
 
     def stop(self) -> None:
-        """Answers 503: uvicorn knows no task to cancel."""
+        """Answers 503: there is no task that uvicorn could cancel."""
         self.end(EndReason.SHUTDOWN)
 
     def _abandon(self, future: RowsFuture | WaitFuture, reason: EndReason) -> None:
@@ -222,9 +210,7 @@ class FastPathRequest:
         if not future.done():
             if reason is not EndReason.DISCONNECTED or not isinstance(effect, Rows):
                 future.cancel()
-        elif (
-            reason is EndReason.DISCONNECTED
-        ):  # what is about to be written, or the turn to look, is for others
+        elif reason is EndReason.DISCONNECTED:  # others get the rows, or the wake-up
             if isinstance(effect, Wait):
                 self._operation_run.pass_wake_on(effect.queue_arn, cast("WaitFuture", future).result())
             else:

@@ -19,19 +19,19 @@ from penstock.actions import SERVICES
 from penstock.effects import Row
 
 CHECK_TIMEOUT_SECONDS = 2.0
-# True on a standby and while an operator has made the database read-only.
+# True on a standby, and while an operator has made the database read-only.
 READ_ONLY_QUERY = "select current_setting('transaction_read_only') = 'on'"
 
 
 class Readiness:
-    """Asks the database whether it can be written to: one question at a time, however many people ask us."""
+    """Checks whether the database can be written to: one query at a time, however many clients ask."""
 
     def __init__(self, fetch: Callable[[str], Awaitable[list[Row]]]) -> None:
         self._fetch = fetch
         self._check: asyncio.Task[bool] | None = None
 
     async def __call__(self) -> bool:
-        """Never later than after 2 s. A look that hangs is left to end by itself."""
+        """The result, after at most 2 s. A query that hangs is left to end by itself."""
         if self._check is None or self._check.done():
             self._check = asyncio.get_running_loop().create_task(self._writable())
         await asyncio.wait([self._check], timeout=CHECK_TIMEOUT_SECONDS)
@@ -65,7 +65,7 @@ def health_router(fetch: Callable[[str], Awaitable[list[Row]]], *, localstack: b
 
         @router.get("/_localstack/health")
         async def services() -> dict[str, Any]:
-            """The services that are there; it says what it is, and imitates nothing else of LocalStack."""
+            """The services and their state. The document names Penstock, and imitates nothing else of LocalStack."""
             state = "running" if await is_ready() else "error"
             return {
                 "services": dict.fromkeys(SERVICES, state),

@@ -1,10 +1,11 @@
-"""How much of long requests may be in memory at once: what comes beyond waits in its socket.
+"""Bounds the memory of long requests: the rest waits in its socket.
 
-    socket ─► 20 MiB that are read ─► 6 MiB that are worked on ─► answer
+    socket ─► 20 MiB that are being read ─► 6 MiB that are being processed ─► response
 
-A request of a MiB is there up to four times while it is checked, merged and written to the database; a hundred at once
-would be half a GB. So they are worked on in the order in which they came whole, as far as there is room, and nobody who
-sends slowly takes room from those. Who is being read is there once.
+The service holds a body of a MiB up to four times while it checks it, merges it and writes it to the database; for a
+hundred requests at once that would be half a GB. So it processes long requests in the order in which they arrived
+whole, as far as the budget allows, and a client that sends slowly takes no part of this budget. A body that is still
+being read is held once.
 """
 
 import asyncio
@@ -17,11 +18,11 @@ from penstock.http import LONG_BODY_BYTES
 from penstock_web.deadlines import AsgiMessage, Receive
 
 READING_BYTES = 20 * 1_048_576
-PROCESSING_BYTES = MAXIMUM_BODY_BYTES  # or the longest would wait forever
+PROCESSING_BYTES = MAXIMUM_BODY_BYTES  # less would make the longest request wait forever
 
 
 class MemoryBudget:
-    """At most `max_bytes`. Who waits for longer than `timeout_seconds` gets ServiceUnavailable."""
+    """At most `max_bytes`. A request that waits for longer than `timeout_seconds` gets ServiceUnavailable."""
 
     def __init__(self, max_bytes: int, timeout_seconds: float) -> None:
         self._timeout_seconds = timeout_seconds
@@ -29,7 +30,7 @@ class MemoryBudget:
         self._waiters: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     async def acquire(self, size: int) -> None:
-        """Returns when there is room, which the caller then has until it leaves."""
+        """Returns when so many bytes are free. The caller has them until it releases them."""
         if not self._waiters and size <= self._free:
             self._free -= size
             return
@@ -40,15 +41,15 @@ class MemoryBudget:
                 await admitted
         except BaseException as error:
             if admitted.cancelled():
-                self._admit_waiters()  # maybe it was the first, and the next is smaller
+                self._admit_waiters()  # it may have been the first, and the next one may be smaller
             else:
-                self.release(size)  # it had just been let in
+                self.release(size)  # it had just been admitted
             if isinstance(error, TimeoutError):
                 raise ServiceUnavailable from error
             raise
 
     def release(self, size: int) -> None:
-        """Makes room for who comes next."""
+        """Frees the bytes, and admits the requests that waited for them."""
         self._free += size
         self._admit_waiters()
 
@@ -64,7 +65,7 @@ class MemoryBudget:
 
 
 class LongRequest:
-    """A request with a long body, which is read, and then worked on, once there is room for it."""
+    """A request with a long body, which is read, and then processed, when there is memory for it."""
 
     def __init__(self, reading: MemoryBudget, processing: MemoryBudget, size: int, receive: Receive) -> None:
         self._reading = reading
@@ -74,7 +75,7 @@ class LongRequest:
         self._acquired: list[MemoryBudget] = []
 
     async def receive(self) -> AsgiMessage:
-        """ASGI's. Raises ServiceUnavailable when there is no room for too long."""
+        """ASGI's receive. Raises ServiceUnavailable when the budget is used up for too long."""
         await self._acquire(self._reading)
         message = await self._receive()
         if message["type"] == "http.request" and not message.get("more_body", False):
@@ -82,7 +83,7 @@ class LongRequest:
         return message
 
     def release(self) -> None:
-        """The request has been answered."""
+        """Frees the memory of the request, which has been answered."""
         while self._acquired:
             self._acquired.pop().release(self._size)
 
@@ -93,7 +94,7 @@ class LongRequest:
 
 
 def bytes_to_reserve(headers: Iterable[tuple[bytes, bytes]]) -> int:
-    """The bytes that a request's body may take; 0 for a short one, which needs no room."""
+    """The bytes that a request's body may take; 0 for a short body, which needs no budget."""
     headers_by_name = dict(headers)
     if b"transfer-encoding" in headers_by_name:
         return MAXIMUM_BODY_BYTES

@@ -1,15 +1,15 @@
-"""When long polls are over: a timer, and a turn of the event loop, for all that end at about the same time."""
+"""Timers of long polls: waits that end at about the same time share a timer and a turn of the event loop."""
 
 import asyncio
 from collections.abc import Callable
 from math import ceil, floor, log2
 
 STEPS_PER_WAIT = 100
-"""A wait ends up to a hundredth of its time late: 20 s up to 0.125 s."""
+"""A wait ends late by up to a hundredth of its time: 20 s by up to 0.125 s."""
 
 
 class SharedTimer:
-    """Those who are called at one moment, in their order."""
+    """The callbacks of one moment, in the order in which they were added."""
 
     __slots__ = ("at", "callbacks", "handle")
 
@@ -19,22 +19,21 @@ class SharedTimer:
         self.handle = asyncio.get_running_loop().call_at(at, self.fire)
 
     def fire(self) -> None:
-        """It is the moment."""
+        """Calls every callback."""
         for callback in list(self.callbacks):
             callback()
 
 
 class WaitTimers:
-    """The moments that somebody waits for."""
+    """The shared timers of all waits."""
 
     def __init__(self) -> None:
         self._timers: dict[float, SharedTimer] = {}
 
     def add(self, seconds: float, callback: Callable[[], object]) -> SharedTimer:
-        """`callback` is called after so many seconds (more than 0), or a little later."""
-        step = 2.0 ** floor(
-            log2(seconds / STEPS_PER_WAIT)
-        )  # a power of two: waits of 14 s and of 20 s end together
+        """Calls `callback` after so many seconds (more than 0), or a little later."""
+        # A power of two: waits of 14 s and of 20 s end together.
+        step = 2.0 ** floor(log2(seconds / STEPS_PER_WAIT))
         at = ceil((asyncio.get_running_loop().time() + seconds) / step) * step
         timer = self._timers.get(at)
         if timer is None:
@@ -43,7 +42,7 @@ class WaitTimers:
         return timer
 
     def remove(self, timer: SharedTimer, callback: Callable[[], object]) -> None:
-        """It is not called any more. To be called also by those whose time was over."""
+        """Removes a callback. Waits whose time is over call this, too."""
         timer.callbacks.pop(callback, None)
         if not timer.callbacks and self._timers.get(timer.at) is timer:
             timer.handle.cancel()
