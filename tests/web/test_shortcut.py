@@ -17,7 +17,7 @@ from penstock.settings import Settings
 from penstock_web.batching.write_backpressure import HIGH_WATER_BYTES, STALLED_SECONDS, WriteBackpressure
 from penstock_web.deadlines import Deadlines
 from penstock_web.http.aws_protocols import AwsApplication
-from penstock_web.http.dispatch import FastPathProtocol
+from penstock_web.http.fast_path_protocol import FastPathProtocol
 from tests.web.clock import run, settle
 from tests.web.fake_database import FakeDatabase
 from tests.web.fake_queue import HEADER, ORDERS, message

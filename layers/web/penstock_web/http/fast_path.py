@@ -24,7 +24,7 @@ from penstock_web.long_poll.waiters import WaitFuture
 
 if TYPE_CHECKING:
     from .aws_protocols import AwsApplication
-    from .dispatch import FastPathProtocol
+    from .fast_path_protocol import FastPathProtocol
 
 RowsFuture = asyncio.Future[list[Row]]
 
