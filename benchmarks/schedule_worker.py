@@ -14,14 +14,14 @@ from penstock_web.metrics.meter import Meter
 
 async def main(dsn: str) -> None:
     """As the container runs it: it sleeps, is woken by notifications, and does nothing else."""
-    long_polls = LongPollDispatcher(nobody_waits)
+    long_polls = LongPollDispatcher(no_statement)
     settings = Settings.read({"DATABASE_URL": dsn})
     worker = FiringWorker(settings, long_polls, Meter(settings))
     await asyncio.gather(worker.run(), listen(dsn, long_polls))
 
 
-async def nobody_waits(statement: Statement, arguments: list[Any]) -> list[Row]:
-    """The hub of a process without long polls calls nothing."""
+async def no_statement(statement: Statement, arguments: list[Any]) -> list[Row]:
+    """The dispatcher of a process without long polls calls nothing."""
     raise NotImplementedError(statement.name, arguments)
 
 

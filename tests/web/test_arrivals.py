@@ -59,7 +59,7 @@ class Pool:
 
 
 class Waiters:
-    """A hub whose queues nobody else looks at, and what was given back."""
+    """A dispatcher whose queues only the test sends to, and the messages that were returned."""
 
     def __init__(self, pool: Pool) -> None:
         self.long_polls = LongPollDispatcher(self._nothing)

@@ -1,4 +1,4 @@
-"""How long a request may stay, in virtual time. Source: architecture.md, "Settings"; native-api.md, "Errors"."""
+"""How long a request may take, in virtual time. Source: docs/settings.md; docs/errors.md."""
 
 import asyncio
 from collections.abc import MutableMapping

@@ -1,6 +1,6 @@
 """The micro-batch: what is merged, how it is given back, and what happens when it goes wrong.
 
-Rules: platform.md, "Natural micro-batch".
+Rules: docs/how_it_works.md, "The path of a request".
 """
 
 import asyncio

@@ -22,7 +22,7 @@ Steps = Generator[Effect, Any, Any]
 
 
 class Quiet:
-    """A hub's database without anything to receive."""
+    """A database of long polls without any messages."""
 
     async def call(self, statement: object, arguments: list[Any]) -> list[Any]:
         return []

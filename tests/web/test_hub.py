@@ -1,4 +1,4 @@
-"""Long polls in one process, in virtual time. Rules: architecture.md, "Long polls"; platform.md, last section."""
+"""Long polls in one process, in virtual time. Rules: docs/how_it_works.md, "Long polls"."""
 
 import asyncio
 from itertools import pairwise

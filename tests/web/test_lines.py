@@ -85,7 +85,7 @@ async def test_a_line_names_who_waits_in_its_process(database: Database) -> None
 
 
 class Ear:
-    """Is told what a hub is told."""
+    """Receives notifications in place of the dispatcher."""
 
     def __init__(self) -> None:
         self.receives_notifications = False

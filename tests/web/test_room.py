@@ -1,6 +1,6 @@
-"""Long requests wait for room, in virtual time.
+"""Long requests wait for memory, in virtual time.
 
-Source: our choice (decision 14); 503 with Retry-After: architecture.md.
+Source: our choice (decision 14); 503 with Retry-After: docs/errors.md.
 """
 
 import asyncio

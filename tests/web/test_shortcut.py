@@ -1,4 +1,4 @@
-"""Which requests take the short way, and what becomes of them there. HTTP: RFC 9112; limits: architecture.md."""
+"""Which requests take the fast path, and how it answers them. HTTP: RFC 9112; limits: docs/how_it_works.md."""
 
 import asyncio
 import json
@@ -63,7 +63,7 @@ class Transport(asyncio.Transport):
 
 
 class Application:
-    """Has the short way; of what comes the long way it keeps the bodies."""
+    """Has the fast path; keeps the bodies of requests that take ASGI."""
 
     def __init__(self, database: FakeDatabase) -> None:
         self.resources = resources_on(database)
