@@ -35,6 +35,15 @@ begin
     if exists (select from pg_roles where rolname = 'penstock_api') then
         grant insert, update, delete on all tables in schema queue to penstock_api;
         grant usage on all sequences in schema queue to penstock_api;
+        -- The SQL interface: what applications may call (sql/functions/api, docs/sql.md).
+        grant execute on function
+            queue.ack, queue.archive, queue.change_visibility, queue.create, queue.create_fifo, queue.create_schedule,
+            queue.delete, queue.delete_queue, queue.delete_schedule, queue.list_queues, queue.metrics,
+            queue.next_fires, queue.parse_schedule, queue.pop, queue.preview_schedule, queue.publish_event,
+            queue.purge_queue, queue.receive, queue.receive_fifo, queue.send, queue.send_batch, queue.send_fifo,
+            queue.send_topic, queue.subscribe, queue.unsubscribe
+            to penstock_api;
+        -- The internal functions: the service calls them under the same role.
         grant execute on all functions in schema queue to penstock_api;
     end if;
 end $$;

@@ -468,6 +468,15 @@ create table queue.receive_attempt (
 );
 CREATE INDEX receive_attempt_received_at ON queue.receive_attempt USING btree (received_at);
 
+create type queue.received_message as (
+    msg_id bigint,
+    read_ct integer,
+    enqueued_at timestamp with time zone,
+    vt timestamp with time zone,
+    message jsonb,
+    headers jsonb
+);
+
 create table queue.schedule (
     schedule_id bigint not null default nextval('queue.schedule_id'::regclass),
     account_id text not null,
@@ -724,7 +733,7 @@ create table queue.worker_position (
     constraint worker_position_pkey PRIMARY KEY (worker)
 ) with (fillfactor=50, autovacuum_vacuum_threshold=2000, autovacuum_analyze_threshold=2000);
 
-function queue.ack(p_name text, p_msg_ids bigint[])
+function queue.ack(name text, ids bigint[])
     returns void
     language plpgsql;
 
@@ -744,10 +753,6 @@ function queue.add_signing_key(p_key_id text, p_sealed boolean, p_private_key by
     returns TABLE(key_id text, sealed boolean, private_key bytea)
     language plpgsql;
 
-function queue.add_subscription(p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb, p_filter jsonb, p_token text, p_confirmation text)
-    returns TABLE(arn text, confirmed boolean, error text)
-    language sql;
-
 function queue.add_subscription(p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb, p_filter jsonb, p_token text, p_confirmation text, p_topic_filters integer, p_account_filters integer)
     returns TABLE(arn text, confirmed boolean, error text)
     language plpgsql;
@@ -756,7 +761,7 @@ function queue.advance_schedule(p_schedule_id bigint, p_next_fire_at timestamp w
     returns void
     language plpgsql;
 
-function queue.archive(p_name text, p_id bigint)
+function queue.archive(name text, id bigint)
     returns boolean
     language plpgsql;
 
@@ -776,17 +781,13 @@ function queue.bind(p_account_id text, p_region text, p_pattern text, p_protocol
     returns TABLE(binding_id bigint, pattern text, protocol text, endpoint text, envelope boolean, filter_policy text, created_at_ms bigint, created boolean)
     language plpgsql;
 
-function queue.branch_coheres(p_keys jsonb, p_facts jsonb, p_document jsonb)
+function queue.body_facts(p_message jsonb)
+    returns jsonb
+    language sql immutable;
+
+function queue.branch_matches_together(p_keys jsonb, p_facts jsonb, p_document jsonb)
     returns boolean
     language plpgsql immutable;
-
-function queue.bury_schedule_retry(p_retry queue.schedule_retry, p_condition text)
-    returns void
-    language plpgsql;
-
-function queue.busy_shards(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
-    returns TABLE(shard integer, since timestamp with time zone)
-    language sql stable;
 
 function queue.cancel_move_task(p_task_id uuid, p_source text)
     returns TABLE(moved bigint, error text, detail text)
@@ -800,7 +801,7 @@ function queue.change_visibilities(p_queue_ids integer[], p_shards smallint[], p
     returns TABLE(n integer, outcome text, visible_at_ms bigint)
     language plpgsql;
 
-function queue.change_visibility(p_name text, p_id bigint, p_vt integer)
+function queue.change_visibility(name text, id bigint, vt integer)
     returns timestamp with time zone
     language plpgsql;
 
@@ -808,7 +809,7 @@ function queue.change_visibility_by_id(p_arn text, p_public_id bigint, p_seconds
     returns TABLE(visible_at_ms bigint)
     language plpgsql;
 
-function queue.check_key(p_text text, p_pattern boolean DEFAULT false)
+function queue.check_routing_key(p_text text, p_pattern boolean DEFAULT false)
     returns void
     language plpgsql immutable;
 
@@ -820,7 +821,7 @@ function queue.check_timezone(p_timezone text)
     returns void
     language plpgsql stable;
 
-function queue.claim_lane(p_lane queue.lane, p_limit integer, p_until timestamp with time zone)
+function queue.claim_endpoint_webhooks(p_endpoint queue.lane, p_limit integer, p_until timestamp with time zone)
     returns bigint[]
     language plpgsql;
 
@@ -836,11 +837,11 @@ function queue.claim_shard(p_queue_id integer, p_shards integer)
     returns integer
     language plpgsql;
 
-function queue.claim_webhooks(p_limit integer, p_lease uuid, p_lease_ms integer, p_lanes text[], p_busy integer[], p_per_lane integer)
+function queue.claim_webhooks(p_limit integer, p_lease uuid, p_lease_ms integer, p_endpoints text[], p_busy integer[], p_per_endpoint integer)
     returns TABLE(webhook_id bigint, lane text, endpoint text, kind text, message_id uuid, topic_arn text, subscription_arn text, raw boolean, subscription_policy text, topic_policy text, attempts integer, body text)
     language plpgsql;
 
-function queue.clean_dropped(p_queue_id integer, p_limit integer)
+function queue.clean_deleted_queue(p_queue_id integer, p_limit integer)
     returns bigint
     language plpgsql;
 
@@ -864,14 +865,6 @@ function queue.compact_dead_letter_counts(p_limit integer)
     returns void
     language plpgsql;
 
-function queue.compares(p_comparisons jsonb, p_number numeric)
-    returns boolean
-    language sql immutable;
-
-function queue.concerns_all(p_sqlstate text)
-    returns boolean
-    language sql immutable;
-
 function queue.confirm_subscription(p_topic text, p_token text, p_authenticates boolean)
     returns TABLE(arn text, error text)
     language plpgsql;
@@ -884,11 +877,11 @@ function queue.count_messages(p_queue_id integer, p_fifo boolean, p_shards integ
     returns record
     language plpgsql stable;
 
-function queue."create"(p_name text, p_attributes jsonb DEFAULT '{}'::jsonb)
+function queue."create"(name text, attributes jsonb DEFAULT '{}'::jsonb)
     returns text
     language plpgsql;
 
-function queue.create_fifo(p_name text, p_attributes jsonb DEFAULT '{}'::jsonb)
+function queue.create_fifo(name text, attributes jsonb DEFAULT '{}'::jsonb)
     returns text
     language plpgsql;
 
@@ -900,7 +893,7 @@ function queue.create_queue(p_account_id text, p_region text, p_name text, p_sup
     returns TABLE(arn text, created boolean, error text, detail text)
     language plpgsql;
 
-function queue.create_schedule(p_name text, p_cron text DEFAULT NULL::text, p_every text DEFAULT NULL::text, p_fire_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_queue text DEFAULT NULL::text, p_topic text DEFAULT NULL::text, p_message jsonb DEFAULT NULL::jsonb, p_headers jsonb DEFAULT NULL::jsonb, p_timezone text DEFAULT 'UTC'::text, p_options jsonb DEFAULT '{}'::jsonb)
+function queue.create_schedule(name text, cron text DEFAULT NULL::text, every text DEFAULT NULL::text, fire_at timestamp with time zone DEFAULT NULL::timestamp with time zone, queue text DEFAULT NULL::text, topic text DEFAULT NULL::text, message jsonb DEFAULT NULL::jsonb, headers jsonb DEFAULT NULL::jsonb, timezone text DEFAULT 'UTC'::text, options jsonb DEFAULT '{}'::jsonb)
     returns timestamp with time zone
     language plpgsql;
 
@@ -940,6 +933,10 @@ function queue.dead_letter_group(p_queue_id integer, p_group_key bigint, p_now t
     returns boolean
     language plpgsql;
 
+function queue.dead_letter_schedule_retry(p_retry queue.schedule_retry, p_condition text)
+    returns void
+    language plpgsql;
+
 function queue.dead_letter_side(p_queue_id integer, p_max integer, p_now timestamp with time zone, p_max_receive_count integer, p_target integer, p_target_arn text)
     returns void
     language plpgsql;
@@ -960,7 +957,7 @@ function queue.delay_groups(p_queue_id integer, p_delay_seconds integer)
     returns void
     language plpgsql;
 
-function queue.delete(p_name text, p_id bigint)
+function queue.delete(name text, id bigint)
     returns boolean
     language plpgsql;
 
@@ -988,17 +985,21 @@ function queue.delete_one(p_queue_id integer, p_shard integer, p_id bigint, p_ar
     returns boolean
     language plpgsql;
 
-function queue.delete_queue(p_name text)
+function queue.delete_queue(name text)
     returns boolean
     language plpgsql;
 
-function queue.delete_schedule(p_name text)
+function queue.delete_schedule(name text)
     returns boolean
     language sql;
 
 function queue.delete_side(p_queue_id integer, p_shard integer, p_receive_count integer, p_ids bigint[], p_archives boolean, p_keeps_history boolean)
     returns bigint[]
     language plpgsql;
+
+function queue.deleted_queues(p_arns text[])
+    returns TABLE(arn text)
+    language sql stable;
 
 function queue.describe_queue(p_arn text, p_with_counts boolean)
     returns TABLE(name text, fifo boolean, attributes text, tags text, created_at_ms bigint, modified_at_ms bigint, visible bigint, in_flight bigint, delayed bigint, oldest_age_seconds bigint, newest_age_seconds bigint, total_messages bigint)
@@ -1012,7 +1013,7 @@ function queue.describe_topic(p_arn text)
     returns TABLE(attributes text, tags text, confirmed bigint, pending bigint)
     language sql stable;
 
-function queue.dispatch_schedule(p_schedule queue.schedule, p_at timestamp with time zone, p_out_of_band boolean, p_attempt integer, p_letter jsonb)
+function queue.dispatch_schedule(p_schedule queue.schedule, p_at timestamp with time zone, p_out_of_band boolean, p_attempt integer, p_topic_message jsonb)
     returns jsonb
     language plpgsql;
 
@@ -1044,12 +1045,8 @@ function queue.drop_topic(p_arn text)
     returns TABLE(dropped boolean)
     language plpgsql;
 
-function queue.end_of_change(p_local timestamp without time zone, p_zone text)
+function queue.end_of_clock_change(p_local timestamp without time zone, p_zone text)
     returns timestamp without time zone
-    language plpgsql stable;
-
-function queue.end_of_leases(p_queue_id integer, p_shard integer, p_low bigint, p_most bigint)
-    returns bigint
     language plpgsql stable;
 
 function queue.epoch_ms(p_at timestamp with time zone)
@@ -1066,10 +1063,6 @@ function queue.expire_webhooks(p_limit integer)
 
 function queue.fact_passes(p_test jsonb, p_fact jsonb, p_kind text)
     returns boolean
-    language sql immutable;
-
-function queue.facts_of(p_message jsonb)
-    returns jsonb
     language sql immutable;
 
 function queue.fail_schedule(p_schedule queue.schedule, p_at timestamp with time zone, p_error text)
@@ -1104,41 +1097,49 @@ function queue.find_certificate(p_key_id text)
     returns TABLE(certificate text)
     language sql stable;
 
-function queue.fire_occurrence(p_schedule queue.schedule, p_at timestamp with time zone, p_letter jsonb)
+function queue.find_noisy_groups(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
+    returns text[]
+    language sql stable;
+
+function queue.fire_occurrence(p_schedule queue.schedule, p_at timestamp with time zone, p_topic_message jsonb)
     returns text
     language plpgsql;
 
-function queue.fire_schedule_retries(p_retry_ids bigint[], p_letters jsonb[])
+function queue.fire_schedule_batch(p_schedule_ids bigint[], p_next_fire_at timestamp with time zone[], p_at timestamp with time zone[], p_topic_messages jsonb[])
+    returns bigint[]
+    language plpgsql;
+
+function queue.fire_schedule_retries(p_retry_ids bigint[], p_topic_messages jsonb[])
     returns TABLE(retry_id bigint, outcome text, detail text)
     language plpgsql;
 
-function queue.fire_schedule_retry(p_retry queue.schedule_retry, p_letter jsonb)
+function queue.fire_schedule_retry(p_retry queue.schedule_retry, p_topic_message jsonb)
     returns void
     language plpgsql;
 
-function queue.fire_schedules(p_schedule_ids bigint[], p_next_fire_at timestamp with time zone[], p_notes text[], p_counts integer[], p_at timestamp with time zone[], p_letters jsonb[])
+function queue.fire_schedules(p_schedule_ids bigint[], p_next_fire_at timestamp with time zone[], p_notes text[], p_counts integer[], p_at timestamp with time zone[], p_topic_messages jsonb[])
     returns TABLE(schedule_id bigint, outcome text, fired integer, skipped integer, failed integer, detail text)
-    language plpgsql;
-
-function queue.fire_together(p_schedule_ids bigint[], p_next_fire_at timestamp with time zone[], p_at timestamp with time zone[], p_letters jsonb[])
-    returns bigint[]
     language plpgsql;
 
 function queue.first_instant(p_local timestamp without time zone, p_zone text)
     returns timestamp with time zone
     language sql stable;
 
+function queue.first_ready_messages(p_group_key bigint, p_limit integer, p_now timestamp with time zone)
+    returns TABLE(ids bigint[], places tid[], receive_count integer)
+    language sql stable;
+
 function queue.first_received_at(p_queue_id integer, p_shard integer, p_pos bigint, p_id bigint, p_receive_count integer)
     returns timestamp with time zone
     language plpgsql;
 
-function queue.former_policy_matches(p_policy jsonb, p_facts jsonb)
-    returns boolean
-    language sql immutable;
-
 function queue.give_back_space()
     returns integer
-    language plpgsql security definer set search_path=pg_catalog, pg_temp;
+    language sql;
+
+function queue.give_up_schedule_retry(p_retry queue.schedule_retry)
+    returns boolean
+    language plpgsql;
 
 function queue.give_up_webhooks(p_ids bigint[])
     returns integer
@@ -1156,7 +1157,7 @@ function queue.hide_message(p_queue_id integer, p_shard integer, p_pos bigint, p
     returns boolean
     language plpgsql;
 
-function queue.in_flight_room(p_queue_id integer, p_want integer, p_limit integer)
+function queue.in_flight_capacity(p_queue_id integer, p_want integer, p_limit integer)
     returns integer
     language plpgsql;
 
@@ -1164,37 +1165,25 @@ function queue.in_network(p_text text, p_network text)
     returns boolean
     language plpgsql immutable;
 
-function queue.invoke_queue(p_schedule queue.schedule, p_at timestamp with time zone, p_attempt integer, p_trace text DEFAULT NULL::text)
-    returns jsonb
-    language sql;
-
-function queue.invoke_topic(p_target jsonb, p_letter jsonb)
-    returns jsonb
-    language plpgsql;
-
-function queue.judge_groups(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
-    returns text[]
-    language sql stable;
-
-function queue.judge_lanes(p_ids bigint[], p_lanes text[], p_healths integer[])
-    returns void
-    language plpgsql;
-
-function queue.key_matches(p_pattern text[], p_key text[])
+function queue.is_server_error(p_sqlstate text)
     returns boolean
-    language plpgsql immutable;
+    language sql immutable;
 
 function queue.key_passes(p_key jsonb, p_values jsonb)
     returns boolean
     language plpgsql immutable;
 
-function queue.keys_cohere(p_keys jsonb, p_members integer[], p_depth integer, p_node jsonb)
+function queue.keys_match_together(p_keys jsonb, p_members integer[], p_depth integer, p_node jsonb)
     returns boolean
     language plpgsql immutable;
 
 function queue.lease_again(p_lease queue.lease, p_want integer, p_lease_size integer, p_now timestamp with time zone, p_visibility interval)
     returns SETOF queue.delivery
     language plpgsql;
+
+function queue.lease_boundary(p_queue_id integer, p_shard integer, p_low bigint, p_most bigint)
+    returns bigint
+    language plpgsql stable;
 
 function queue.like_any(p_text text, p_patterns jsonb)
     returns boolean
@@ -1252,7 +1241,7 @@ function queue.lock_groups(p_queue_id integer, p_groups text[], p_delay interval
     returns void
     language plpgsql;
 
-function queue.lock_groups_of(p_ids bigint[])
+function queue.lock_groups_of_messages(p_ids bigint[])
     returns void
     language plpgsql;
 
@@ -1260,15 +1249,15 @@ function queue.lock_key(p_kind integer, p_queue_id integer, p_shard integer)
     returns bigint
     language sql immutable;
 
-function queue.lock_readers_of(p_queue_id integer, p_public_ids bigint[])
+function queue.lock_readers_of_messages(p_queue_id integer, p_public_ids bigint[])
     returns void
     language plpgsql;
 
 function queue.look_at_queues(p_arns text[], p_seen text DEFAULT NULL::text)
     returns TABLE(arn text, snapshot text, wait_ms integer)
-    language plpgsql;
+    language sql;
 
-function queue.lowered(p_text text)
+function queue.lower_case(p_text text)
     returns text
     language sql immutable;
 
@@ -1320,7 +1309,7 @@ function queue.message_state(p_visible_at timestamp with time zone, p_receive_co
     returns text
     language sql;
 
-function queue.metrics(p_name text)
+function queue.metrics(name text)
     returns TABLE(queue_name text, queue_length bigint, visible bigint, in_flight bigint, delayed bigint, newest_msg_age_sec bigint, oldest_msg_age_sec bigint, total_messages bigint, scrape_time timestamp with time zone)
     language plpgsql stable;
 
@@ -1360,7 +1349,7 @@ function queue.next_cron_fires(p_canonical text, p_zone text, p_after timestamp 
     returns SETOF timestamp with time zone
     language plpgsql stable;
 
-function queue.next_fires(p_canonical text, p_timezone text DEFAULT 'UTC'::text, p_after timestamp with time zone DEFAULT clock_timestamp(), p_count integer DEFAULT 5, p_anchor timestamp with time zone DEFAULT NULL::timestamp with time zone)
+function queue.next_fires(canonical text, timezone text DEFAULT 'UTC'::text, after timestamp with time zone DEFAULT clock_timestamp(), count integer DEFAULT 5, anchor timestamp with time zone DEFAULT NULL::timestamp with time zone)
     returns SETOF timestamp with time zone
     language plpgsql stable;
 
@@ -1420,7 +1409,7 @@ function queue.parse_rate(p_expression text)
     returns bigint
     language plpgsql immutable;
 
-function queue.parse_schedule(p_form text, p_expression text, p_timezone text DEFAULT 'UTC'::text)
+function queue.parse_schedule(form text, expression text, timezone text DEFAULT 'UTC'::text)
     returns text
     language plpgsql stable;
 
@@ -1428,19 +1417,19 @@ function queue.peek_messages(p_arn text, p_state text, p_after bigint, p_limit i
     returns TABLE(public_id bigint, receive_count integer, message_id text, sent_at_ms bigint, visible_at_ms bigint, body text, attributes text, system text, group_id text)
     language sql stable;
 
-function queue.pluck_fresh(p_queue_id integer, p_shard integer, p_id bigint, p_visible_at timestamp with time zone, p_archives boolean, p_keeps_history boolean)
-    returns boolean
-    language plpgsql;
-
 function queue.policy_matches(p_policy jsonb, p_facts jsonb)
     returns boolean
     language plpgsql immutable;
 
-function queue.pop(p_name text, p_qty integer DEFAULT 1)
-    returns TABLE(msg_id bigint, read_ct integer, enqueued_at timestamp with time zone, vt timestamp with time zone, message jsonb, headers jsonb)
+function queue.poll_queues(p_arns text[], p_seen text DEFAULT NULL::text)
+    returns TABLE(arn text, snapshot text, wait_ms integer)
     language plpgsql;
 
-function queue.preview_schedule(p_cron text DEFAULT NULL::text, p_every text DEFAULT NULL::text, p_fire_at text DEFAULT NULL::text, p_expression text DEFAULT NULL::text, p_timezone text DEFAULT 'UTC'::text, p_count integer DEFAULT 5)
+function queue.pop(name text, qty integer DEFAULT 1)
+    returns SETOF queue.received_message
+    language plpgsql;
+
+function queue.preview_schedule(cron text DEFAULT NULL::text, every text DEFAULT NULL::text, fire_at text DEFAULT NULL::text, expression text DEFAULT NULL::text, timezone text DEFAULT 'UTC'::text, count integer DEFAULT 5)
     returns TABLE(canonical text, next_fires timestamp with time zone[])
     language plpgsql stable;
 
@@ -1452,7 +1441,7 @@ function queue.publication_text(p_entry queue.publication, p_subscription queue.
     returns text
     language plpgsql immutable;
 
-function queue.publish_event(p_routing_key text, p_message jsonb, p_headers jsonb DEFAULT NULL::jsonb, p_delay integer DEFAULT NULL::integer)
+function queue.publish_event(routing_key text, message jsonb, headers jsonb DEFAULT NULL::jsonb, delay integer DEFAULT NULL::integer)
     returns TABLE(queue_name text, msg_id bigint)
     language plpgsql;
 
@@ -1464,9 +1453,9 @@ function queue.publish_messages(p_message_ids uuid[], p_contents jsonb[], p_attr
     returns TABLE(n integer, message_id text, sequence_number bigint, error text, detail text)
     language plpgsql;
 
-function queue.publish_messages(p_topic text, p_signature_version text, p_message_ids uuid[], p_contents jsonb[], p_attributes jsonb[], p_attribute_bytes integer[], p_attribute_facts jsonb[], p_body_facts jsonb[], p_groups text[], p_deduplication_ids text[], p_subjects text[])
-    returns TABLE(n integer, message_id text, sequence_number bigint, error text, detail text)
-    language sql;
+function queue.publish_schedule_to_topic(p_target jsonb, p_topic_message jsonb)
+    returns jsonb
+    language plpgsql;
 
 function queue.publish_to_endpoint(p_topic queue.topic, p_subscription queue.subscription, p_entries queue.publication[])
     returns void
@@ -1484,7 +1473,7 @@ function queue.purge_messages(p_arn text, p_interval_seconds integer)
     returns TABLE(purged bigint, error text, detail text)
     language plpgsql;
 
-function queue.purge_queue(p_name text)
+function queue.purge_queue(name text)
     returns bigint
     language plpgsql;
 
@@ -1504,9 +1493,13 @@ function queue.put_schedule_group(p_account_id text, p_region text, p_name text,
     returns TABLE(schedule_group jsonb, created boolean, error text)
     language plpgsql;
 
-function queue.queues_with_remains(p_queue_ids integer[])
+function queue.queues_with_leftover_rows(p_queue_ids integer[])
     returns TABLE(queue_id integer)
     language plpgsql;
+
+function queue.queues_with_remains(p_queue_ids integer[])
+    returns TABLE(queue_id integer)
+    language sql;
 
 function queue.read_archive(p_arn text, p_after bigint, p_limit integer)
     returns TABLE(archive_id bigint, public_id bigint, message_id text, sent_at_ms bigint, archived_at_ms bigint, receive_count integer, body text, attributes text, system text)
@@ -1556,36 +1549,40 @@ function queue.read_topic_policies(p_arns text[])
     returns TABLE(n integer, policy text, owner text)
     language sql stable;
 
-function queue.ready_head(p_group_key bigint, p_limit integer, p_now timestamp with time zone)
-    returns TABLE(ids bigint[], places tid[], receive_count integer)
-    language sql stable;
-
 function queue.ready_queues(p_arns text[])
     returns TABLE(arn text)
     language sql;
 
-function queue.receive(p_name text, p_vt integer DEFAULT NULL::integer, p_qty integer DEFAULT 1)
-    returns TABLE(msg_id bigint, read_ct integer, enqueued_at timestamp with time zone, vt timestamp with time zone, message jsonb, headers jsonb)
-    language plpgsql;
+function queue.ready_shards(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
+    returns TABLE(shard integer, since timestamp with time zone)
+    language sql stable;
 
-function queue.receive_again(p_queue_id integer, p_attempt_id text, p_visibility interval, p_wait_seconds integer)
-    returns SETOF queue.delivery
+function queue.receive(name text, vt integer DEFAULT NULL::integer, qty integer DEFAULT 1)
+    returns SETOF queue.received_message
     language plpgsql;
 
 function queue.receive_attempt(p_queue text, p_attempt_id text, p_max integer, p_visibility_seconds integer, p_in_flight_limit integer)
     returns SETOF queue.delivery
     language plpgsql;
 
-function queue.receive_fifo(p_name text, p_vt integer DEFAULT NULL::integer, p_qty integer DEFAULT 1)
-    returns TABLE(msg_id bigint, read_ct integer, enqueued_at timestamp with time zone, vt timestamp with time zone, message jsonb, headers jsonb)
+function queue.receive_fifo(name text, vt integer DEFAULT NULL::integer, qty integer DEFAULT 1)
+    returns SETOF queue.received_message
     language plpgsql;
 
 function queue.receive_messages(p_queue text, p_max integer, p_lease_size integer DEFAULT 1000, p_visibility_seconds integer DEFAULT NULL::integer, p_in_flight_limit integer DEFAULT NULL::integer, p_async_commit boolean DEFAULT false)
     returns SETOF queue.delivery
     language plpgsql;
 
-function queue.record_gone(p_queue_id integer, p_shard integer, p_lease queue.lease)
+function queue.reclaim_space()
+    returns integer
+    language plpgsql security definer set search_path=pg_catalog, pg_temp;
+
+function queue.record_acknowledged(p_queue_id integer, p_shard integer, p_lease queue.lease)
     returns timestamp with time zone[]
+    language plpgsql;
+
+function queue.record_endpoint_health(p_ids bigint[], p_endpoints text[], p_healths integer[])
+    returns void
     language plpgsql;
 
 function queue.refresh_statistics()
@@ -1594,6 +1591,10 @@ function queue.refresh_statistics()
 
 function queue.release_deferred(p_queue_id integer, p_shards integer)
     returns void
+    language plpgsql;
+
+function queue.repeat_receive(p_queue_id integer, p_attempt_id text, p_visibility interval, p_wait_seconds integer)
+    returns SETOF queue.delivery
     language plpgsql;
 
 function queue.replace_policy(p_arn text, p_old text, p_new text)
@@ -1619,6 +1620,10 @@ function queue.retry_webhook(p_account_id text, p_webhook_id bigint)
 function queue.revoke_key(p_key_id text)
     returns TABLE(revoked boolean)
     language plpgsql;
+
+function queue.routing_key_matches(p_pattern text[], p_key text[])
+    returns boolean
+    language plpgsql immutable;
 
 function queue.run_move_task(p_task_id uuid, p_limit integer)
     returns TABLE(moved integer, status text)
@@ -1664,15 +1669,15 @@ function queue.schedule_window(p_schedule queue.schedule)
     returns integer
     language sql immutable;
 
-function queue.send(p_name text, p_message jsonb, p_headers jsonb DEFAULT NULL::jsonb, p_delay integer DEFAULT NULL::integer)
+function queue.send(name text, message jsonb, headers jsonb DEFAULT NULL::jsonb, delay integer DEFAULT NULL::integer)
     returns bigint
     language plpgsql;
 
-function queue.send_batch(p_name text, p_messages jsonb[], p_headers jsonb[] DEFAULT NULL::jsonb[], p_delay integer DEFAULT NULL::integer, p_group text DEFAULT NULL::text, p_deduplication_ids text[] DEFAULT NULL::text[])
+function queue.send_batch(name text, messages jsonb[], headers jsonb[] DEFAULT NULL::jsonb[], delay integer DEFAULT NULL::integer, group_id text DEFAULT NULL::text, deduplication_ids text[] DEFAULT NULL::text[])
     returns SETOF bigint
     language plpgsql;
 
-function queue.send_fifo(p_name text, p_message jsonb, p_group text, p_deduplication_id text DEFAULT NULL::text, p_headers jsonb DEFAULT NULL::jsonb)
+function queue.send_fifo(name text, message jsonb, group_id text, deduplication_id text DEFAULT NULL::text, headers jsonb DEFAULT NULL::jsonb)
     returns bigint
     language plpgsql;
 
@@ -1688,11 +1693,15 @@ function queue.send_moved(p_targets text[], p_bodies text[], p_attributes jsonb[
     returns void
     language plpgsql;
 
+function queue.send_schedule_to_queue(p_schedule queue.schedule, p_at timestamp with time zone, p_attempt integer, p_trace text DEFAULT NULL::text)
+    returns jsonb
+    language sql;
+
 function queue.send_scheduled(p_arn text, p_body text, p_attributes jsonb, p_group text, p_deduplication_id text, p_trace text DEFAULT NULL::text)
     returns jsonb
     language plpgsql;
 
-function queue.send_topic(p_routing_key text, p_message jsonb, p_headers jsonb DEFAULT NULL::jsonb, p_delay integer DEFAULT NULL::integer)
+function queue.send_topic(routing_key text, message jsonb, headers jsonb DEFAULT NULL::jsonb, delay integer DEFAULT NULL::integer)
     returns integer
     language sql;
 
@@ -1700,31 +1709,11 @@ function queue.set_queue_attributes(p_arn text, p_attributes jsonb)
     returns TABLE(error text)
     language plpgsql;
 
-function queue.set_subscription_attributes(p_arn text, p_attributes jsonb, p_filter jsonb)
-    returns TABLE(found boolean)
-    language plpgsql;
-
 function queue.set_subscription_attributes(p_arn text, p_known jsonb, p_attributes jsonb, p_filter jsonb, p_topic_filters integer, p_account_filters integer)
     returns TABLE(error text)
     language plpgsql;
 
-function queue.set_topic_attributes(p_arn text, p_attributes jsonb)
-    returns TABLE(found boolean)
-    language sql;
-
-function queue.settle_group(p_group_key bigint)
-    returns void
-    language plpgsql;
-
-function queue.settle_groups(p_group_keys bigint[])
-    returns void
-    language plpgsql;
-
-function queue.settle_schedule_retry(p_retry queue.schedule_retry)
-    returns boolean
-    language plpgsql;
-
-function queue.settle_webhooks(p_ids bigint[], p_leases uuid[], p_lanes text[], p_statuses integer[], p_errors text[], p_delays_ms integer[], p_healths integer[])
+function queue.settle_webhooks(p_ids bigint[], p_leases uuid[], p_endpoints text[], p_statuses integer[], p_errors text[], p_delays_ms integer[], p_healths integer[])
     returns TABLE(delivered integer, retried integer, exhausted integer, dead_lettered integer, lost integer)
     language plpgsql;
 
@@ -1740,7 +1729,7 @@ function queue.store_measurements(p_limit integer, p_pause_ms integer)
     returns TABLE(queues integer)
     language plpgsql;
 
-function queue.subscribe(p_pattern text, p_queue_name text)
+function queue.subscribe(pattern text, name text)
     returns bigint
     language sql;
 
@@ -1756,7 +1745,7 @@ function queue.sync_schedules(p_account_id text, p_region text, p_names text[], 
     returns TABLE(n integer, schedule jsonb, created boolean)
     language plpgsql;
 
-function queue.system_of(p_group text, p_trace text)
+function queue.system_attributes(p_group text, p_trace text)
     returns jsonb
     language sql immutable;
 
@@ -1780,15 +1769,15 @@ function queue.take_expired(p_queue_id integer, p_shard integer, p_after timesta
     returns SETOF queue.delivery
     language plpgsql;
 
+function queue.take_fair(p_queue_id integer, p_shard integer, p_pos bigint, p_max integer, p_lease_size integer, p_now timestamp with time zone, p_visibility interval, p_watermark timestamp with time zone, p_low bigint, p_noisy text[])
+    returns SETOF queue.delivery
+    language plpgsql;
+
 function queue.take_groups(p_queue_id integer, p_max integer, p_share integer, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text)
     returns SETOF queue.delivery
     language plpgsql;
 
 function queue.take_log(p_queue_id integer, p_shards integer, p_max integer, p_lease_size integer, p_visibility interval, p_max_receive_count integer, p_dead_letter_arn text, p_fair boolean DEFAULT true)
-    returns SETOF queue.delivery
-    language plpgsql;
-
-function queue.take_quiet(p_queue_id integer, p_shard integer, p_pos bigint, p_max integer, p_lease_size integer, p_now timestamp with time zone, p_visibility interval, p_watermark timestamp with time zone, p_low bigint, p_noisy text[])
     returns SETOF queue.delivery
     language plpgsql;
 
@@ -1800,13 +1789,9 @@ function queue.take_side(p_queue_id integer, p_max integer, p_now timestamp with
     returns SETOF queue.delivery
     language plpgsql;
 
-function queue.test_passes(p_test jsonb, p_value jsonb)
+function queue.take_unreceived(p_queue_id integer, p_shard integer, p_id bigint, p_visible_at timestamp with time zone, p_archives boolean, p_keeps_history boolean)
     returns boolean
-    language plpgsql immutable;
-
-function queue.tests_pass(p_tests jsonb, p_values jsonb)
-    returns boolean
-    language plpgsql immutable;
+    language plpgsql;
 
 function queue.time_key(p_queue_id integer, p_shard integer)
     returns bigint
@@ -1828,7 +1813,7 @@ function queue.unlease_messages(p_queue_id integer, p_shard integer, p_pos bigin
     returns boolean
     language plpgsql;
 
-function queue.unsubscribe(p_pattern text, p_queue_name text)
+function queue.unsubscribe(pattern text, name text)
     returns boolean
     language plpgsql;
 
@@ -1844,6 +1829,18 @@ function queue.untag_topic(p_arn text, p_keys text[])
     returns TABLE(error text)
     language plpgsql;
 
+function queue.update_group_visibility(p_group_key bigint)
+    returns void
+    language plpgsql;
+
+function queue.update_in_flight_counting(p_queue_id integer, p_suspected boolean DEFAULT false)
+    returns void
+    language plpgsql;
+
+function queue.update_or_remove_groups(p_group_keys bigint[])
+    returns void
+    language plpgsql;
+
 function queue.wake_schedules(p_due_at timestamp with time zone)
     returns void
     language plpgsql;
@@ -1851,10 +1848,6 @@ function queue.wake_schedules(p_due_at timestamp with time zone)
 function queue.wake_webhooks()
     returns void
     language sql;
-
-function queue.watch_in_flight(p_queue_id integer, p_suspected boolean DEFAULT false)
-    returns void
-    language plpgsql;
 
 function queue.watch_queues(p_arns text[], p_watcher uuid, p_seconds integer[] DEFAULT NULL::integer[])
     returns TABLE(arn text)

@@ -1,4 +1,4 @@
--- queue.live_message: a row a message in the tables: waiting, leased, passed over, in the slow lane, FIFO; and those
+-- queue.live_message: a row a message in the tables: waiting, leased, skipped, in the slow path, FIFO; and those
 -- that ended and whose row is not cleaned into the history yet (finished_at, outcome; no state), unless their queue keeps
 -- none. state: visible, in_flight, delayed, at the time the transaction began. Deleted queues have none.
 -- Cost: everything in the tables; index log_pkey, lease_pkey. Read by: the metrics job.
@@ -32,7 +32,7 @@ found as (
                 when k.id = any (x.gone) then x.gone_at[array_position(x.gone, k.id)] else x.done_at end as finished_at
         from queue.log k
         where k.queue_id = c.queue_id and k.shard = c.shard and k.id >= x.first_id and k.id <= x.pos offset 0) l
-    where l.open or (l.finished_at is not null and c.keeps_history)     -- the others left for the slow lane
+    where l.open or (l.finished_at is not null and c.keeps_history)     -- the others left for the slow path
     union all
     select s.queue_id, s.system ->> 'MessageGroupId', s.sent_at, s.first_received_at, null, s.receive_count, null,
         s.visible_at

@@ -24,7 +24,7 @@ _client = cache(make_client)
 
 Message = Mapping[str, Any]
 
-LOOK = "queue.(look_at|ready)_queues"
+LOOK = "queue.(poll|ready)_queues"
 """What a long poll that found nothing calls from time to time: in the container, in a function."""
 
 

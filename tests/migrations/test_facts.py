@@ -1,8 +1,10 @@
-"""Migration 0014 on a database that has a history: nothing of it is lost, rewritten or held up."""
+"""A database whose history is older than migration 0014 of release 0.0.1: nothing of it is lost, rewritten or held up.
+
+That release migrates it, and this one gives it the record of the baseline.
+"""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,8 +12,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock.postgres.migrations import migrate, sql_directory
+from penstock.postgres.migrations import migrate
 from tests.database import Database
+from tests.upgrade.release import some_migrations, unpack
 from tests.waiting import until
 
 Connection = psycopg.Connection[Any]
@@ -33,18 +36,17 @@ FILE = "select pg_relation_filenode('queue.history_20260101')"
 @pytest.fixture
 def db(empty_database: Database, tmp_path: Path) -> Iterator[Connection]:
     """The schema before 0014, with a history."""
-    folder = tmp_path / "migrations"
-    folder.mkdir()
-    for path in sorted((sql_directory() / "migrations").glob("*.sql"))[:13]:
-        shutil.copy(path, folder)
-    migrate(empty_database.api_dsn, tmp_path)
+    release = unpack(tmp_path / "release")
+    migrate(empty_database.api_dsn, some_migrations(release, tmp_path / "some", 13))
     with psycopg.connect(empty_database.api_dsn, autocommit=True) as connection:
         connection.execute(BEFORE.encode())
         yield connection
 
 
-def upgrade(db: Connection) -> None:
-    migrate(f"{db.info.dsn} password={db.info.password}")
+def upgrade(db: Connection, tmp_path: Path) -> None:
+    dsn = f"{db.info.dsn} password={db.info.password}"
+    migrate(dsn, some_migrations(tmp_path / "release", tmp_path / "some", 20))
+    assert migrate(dsn).adopted == "0001_baseline.sql"
 
 
 def one(db: Connection, query: str) -> Any:
@@ -53,9 +55,9 @@ def one(db: Connection, query: str) -> Any:
     return row[0]
 
 
-def test_a_history_from_before_is_read_as_one_of_now(db: Connection) -> None:
+def test_a_history_from_before_is_read_as_one_of_now(db: Connection, tmp_path: Path) -> None:
     file = one(db, FILE)
-    upgrade(db)
+    upgrade(db, tmp_path)
     assert one(db, FILE) == file  # not rewritten
     assert db.execute(SEEN.encode()).fetchall() == [
         (1, None, "deleted", True),
@@ -68,15 +70,15 @@ def test_a_history_from_before_is_read_as_one_of_now(db: Connection) -> None:
     until(lambda: one(db, below) is True)  # autovacuum may have a transaction, in any database of the server
 
 
-def test_partitions_made_from_now_on_have_the_index(db: Connection) -> None:
-    upgrade(db)
+def test_partitions_made_from_now_on_have_the_index(db: Connection, tmp_path: Path) -> None:
+    upgrade(db, tmp_path)
     db.execute("select queue.add_history_day('history', '2026-01-03')")
     assert one(db, INDEXED) == ["history", "history_20260103", "history_default"]
 
 
-def test_what_the_previous_release_records_is_complete(db: Connection) -> None:
+def test_what_the_previous_release_records_is_complete(db: Connection, tmp_path: Path) -> None:
     """Between the migration and the new functions, and in a rollout: rows without the new columns."""
-    upgrade(db)
+    upgrade(db, tmp_path)
     db.execute(
         "insert into queue.history (queue_id, outcome, receive_count, sent_at, finished_at)"
         " values (3, 'deleted', 1, array[now() - interval '1 s'], array[now()])"

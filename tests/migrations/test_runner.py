@@ -103,7 +103,14 @@ def test_a_broken_function_names_its_file(empty_database: Database, directory: P
 
 
 @pytest.mark.parametrize(
-    ("first", "then", "replaced"), [("0.9.1", "0.10.0", True), ("0.10.0", "0.9.1", False)]
+    ("first", "then", "replaced"),
+    [
+        ("0.9.1", "0.10.0", True),
+        ("0.10.0", "0.9.1", False),
+        ("0.10.0rc1", "0.10.0", True),
+        ("0.10.0", "0.10.0rc1", False),
+        ("0.10", "0.10.0", True),
+    ],
 )
 def test_functions_are_replaced_by_those_of_a_newer_release_alone(
     empty_database: Database,
@@ -119,7 +126,13 @@ def test_functions_are_replaced_by_those_of_a_newer_release_alone(
     two = FUNCTIONS["queue.b.sql"].replace("1", "2")
     write(directory / "functions", {"queue.b.sql": two})
     monkeypatch.setattr("penstock.postgres.migrations.RELEASE", then)
-    assert migrate(empty_database.api_dsn, directory).functions is replaced
+    second = migrate(empty_database.api_dsn, directory)
+    said = (
+        ""
+        if replaced
+        else f"the database keeps the functions of release {first}: this is the older release {then}"
+    )
+    assert (second.functions, second.warning) == (replaced, said)
     assert rows(empty_database.api_dsn, "select queue.b()") == [(2 if replaced else 1,)]
 
 
@@ -132,6 +145,8 @@ def test_an_older_release_leaves_the_functions_of_a_newer_one(
     write(directory / "functions", {"queue.b.sql": FUNCTIONS["queue.b.sql"].replace("select 1", "select 0")})
     older = migrate(empty_database.api_dsn, directory)
     assert (older.migrations, older.functions) == ([], False)
+    said = f"the database keeps its functions: it has migrations that this release {RELEASE} does not know"
+    assert older.warning == said
     assert rows(empty_database.dsn, "select queue.a()") == [(1,)]
 
 

@@ -29,6 +29,8 @@ from penstock_web.local.state import ephemeral_state
 from penstock_web.system_account import Account
 
 _DEFINED = re.compile(r"^create (?:or replace )?(?:function|procedure)\s+([a-z_.]+)\s*\(", re.MULTILINE)
+# What drops a function of the previous release whose parameters have got other names since.
+_DROP = re.compile(r"^drop function .*;$|^do \$\$ begin\b.*\n(?:    .*\n)+end \$\$;$", re.MULTILINE)
 _USED_EVERYWHERE = frozenset(
     {"queue.epoch_ms", "queue.public_id", "queue.message_state", "queue.lock_key", "queue.dead_letter_system"}
 )
@@ -44,7 +46,7 @@ where n.nspname = 'queue' order by 2
 
 def check_files(directory: Path) -> Iterator[str]:
     """Findings about the texts in sql/functions and sql/former."""
-    for path in sorted([*directory.glob("functions/*.sql"), *directory.glob("former/*.sql")]):
+    for path in sorted([*directory.glob("functions/**/*.sql"), *directory.glob("former/*.sql")]):
         name, text = path.stem, path.read_text()
         defined = _DEFINED.findall(text)
         if defined != [name]:
@@ -54,10 +56,10 @@ def check_files(directory: Path) -> Iterator[str]:
 
 def check_header(name: str, text: str) -> Iterator[str]:
     """Findings about the comment before the function."""
-    header = text[: text.find("create ")]
+    header = re.split("^create ", text, maxsplit=1, flags=re.MULTILINE)[0]
     if not re.match(rf"-- {re.escape(name)}(\(|:)", header):
         yield f"does not begin with '-- {name}'"
-    if not all(line.startswith("--") for line in header.splitlines() if not line.startswith("drop function")):
+    if not all(line.startswith("--") for line in _DROP.sub("", header).splitlines() if line):
         yield "something else than comments and drops stands before the function"
     if name not in _USED_EVERYWHERE and not re.search(r"Called by:|SQL interface", " ".join(header.split())):
         yield "does not say who calls it"

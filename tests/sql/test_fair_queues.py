@@ -232,9 +232,9 @@ def test_leases_that_overlap_lose_and_double_nothing(db: Connection, seed: int) 
 
 # What sweep_shard does with a shard of which thousands are done, up to the cursor.
 SWEEP = """
-select queue.clear_range(x.queue_id, 0, x.low, queue.end_of_leases(x.queue_id, 0, x.low, x.pos), x.pos)
+select queue.clear_range(x.queue_id, 0, x.low, queue.lease_boundary(x.queue_id, 0, x.low, x.pos), x.pos)
 from (select * from queue.lease where queue_id = %(queue)s order by pos desc limit 1) x
-where queue.end_of_leases(x.queue_id, 0, x.low, x.pos) is not null"""
+where queue.lease_boundary(x.queue_id, 0, x.low, x.pos) is not null"""
 
 BECAME = """
 select finished_at is not null from queue.live_message where queue_id = %(queue)s

@@ -28,7 +28,7 @@ from tests.sql.conftest import Connect
 BOTH = pytest.mark.parametrize("name", ["q", "q.fifo"])
 LIMIT = 5
 FULL = "OverLimit"
-# From this limit on a count is good for a while (queue.in_flight_room).
+# From this limit on a count is good for a while (queue.in_flight_capacity).
 LARGE = 100_000
 
 

@@ -65,7 +65,7 @@ def test_null_is_no_message(db: Connection) -> None:
 def test_a_batch_returns_its_ids_in_order(db: Connection) -> None:
     db.execute("select queue.create('q')")
     ids = [
-        row[0] for row in ask(db, "select queue.send_batch('q', array['1', '2', '3']::jsonb[], p_delay => 0)")
+        row[0] for row in ask(db, "select queue.send_batch('q', array['1', '2', '3']::jsonb[], delay => 0)")
     ]
     rows = ask(db, "select msg_id, message from queue.receive('q', 30, 10)")
     assert rows == list(zip(ids, (1, 2, 3), strict=True))
@@ -93,7 +93,7 @@ def test_fifo(db: Connection) -> None:
         ("""create('q', '{"DelaySeconds": "1"}')""", "QU002"),
         ("create('no spaces')", "QU003"),
         ("create('')", "QU003"),
-        ("send('q', '1', p_delay => 901)", "QU003"),
+        ("send('q', '1', delay => 901)", "QU003"),
         ("send('f.fifo', '1')", "QU003"),
     ],
 )
@@ -133,7 +133,7 @@ def test_the_archive_keeps_what_it_is_told_to(db: Connection, state: str) -> Non
 @pytest.mark.parametrize("name", ["q", "q.fifo"])
 def test_a_queue_that_archives_keeps_what_is_deleted_in_any_way(db: Connection, name: str) -> None:
     db.execute('select queue.create(%s, \'{"archive": "true"}\')', (name,))
-    db.execute("select queue.send_batch(%s, array['1', '2', '3']::jsonb[], p_group => 'g')", (name,))
+    db.execute("select queue.send_batch(%s, array['1', '2', '3']::jsonb[], group_id => 'g')", (name,))
     db.execute("select queue.pop(%s, 1)", (name,))
     db.execute("select queue.delete(%s, (select msg_id from queue.receive(%s)))", (name, name))
     db.execute("select queue.purge_queue(%s)", (name,))

@@ -132,7 +132,7 @@ def test_only_queues_with_something_in_them_are_maintained(db: Connection) -> No
     purge(db, done_fifo)  # leaves its group; a delete takes it along
     (old_id,) = ids(db, old)
     call(db, statements.MAINTAIN_QUEUE, old_id)
-    found = call(db, statements.QUEUES_WITH_REMAINS, ids(db, *arns))
+    found = call(db, statements.QUEUES_WITH_LEFTOVER_ROWS, ids(db, *arns))
     assert [row[0] for row in found] == ids(db, waits, late, taken, done, fifo, done_fifo)
 
 

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from penstock.postgres.psycopg_link import Calls
-from penstock.postgres.statements import GONE_QUEUES, READ_INSTALLATION, READ_MEASUREMENTS
+from penstock.postgres.statements import DELETED_QUEUES, READ_INSTALLATION, READ_MEASUREMENTS
 from penstock.settings import Settings
 from penstock.workers import measure
 from tests.database import Database
@@ -100,7 +100,7 @@ def test_a_queue_that_is_gone_is_forgotten(db: Connection) -> None:
         )
         == 0
     )
-    assert call(db, GONE_QUEUES, [arn, arn_of("b"), create(db, "c")]) == [(arn,), (arn_of("b"),)]
+    assert call(db, DELETED_QUEUES, [arn, arn_of("b"), create(db, "c")]) == [(arn,), (arn_of("b"),)]
 
 
 def test_the_installation(db: Connection, connect: Connect) -> None:

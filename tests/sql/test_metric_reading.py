@@ -148,7 +148,7 @@ def lag(db: Connection, name: str | None = None, after: str | None = None, limit
 
 def test_lag_has_the_present_beside_what_is_stored(db: Connection) -> None:
     queue, other = new_queue(db, "a"), new_queue(db, "b")
-    db.execute("select queue.send('a', '1'), queue.send('a', '2', p_delay => 60)")
+    db.execute("select queue.send('a', '1'), queue.send('a', '2', delay => 60)")
     add_forecast(db, queue, START + HOUR)
     ended = START + HOUR + timedelta(seconds=30)
     add_run(db, START)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from penstock.sns.errors import InvalidParameter
 from penstock.sns.filter_policy.compile import compile_policy
 from penstock.sns.filter_policy.facts import attribute_facts, body_facts
-from penstock.sns.filter_policy.values import lowered
+from penstock.sns.filter_policy.values import lower_case
 from penstock.sqs.types import MessageAttributeValue
 from tests import filter_oracle
 from tests import filter_strategies as strategies
@@ -154,7 +154,7 @@ def test_random_policies_and_messages(
 )
 @given(strategies.bodies)
 def test_sql_makes_the_same_facts(db: Connection, text: str) -> None:
-    """queue.facts_of is for events that SQL publishes; values of a path have no order."""
+    """queue.body_facts is for events that SQL publishes; values of a path have no order."""
 
     def sorted_facts(found: Any) -> Any:
         return found and {
@@ -162,13 +162,13 @@ def test_sql_makes_the_same_facts(db: Connection, text: str) -> None:
             for path, values in found.items()
         }
 
-    in_sql = value(db, "select queue.facts_of(%s::jsonb)", text)
+    in_sql = value(db, "select queue.body_facts(%s::jsonb)", text)
     assert sorted_facts(in_sql) == sorted_facts(body_facts(text))
 
 
 @pytest.mark.parametrize("text", ["[1]", "1", '"x"', "null", '{"a":' + "[" * 34 + "]" * 34 + "}"])
 def test_what_has_no_facts(db: Connection, text: str) -> None:
-    assert value(db, "select queue.facts_of(%s::jsonb)", text) is None
+    assert value(db, "select queue.body_facts(%s::jsonb)", text) is None
     assert body_facts(text) is None
 
 
@@ -247,8 +247,8 @@ def test_every_character_has_one_lower_case(db: Connection) -> None:
     """
     cased = ("Lu", "Ll", "Lt", "Lm", "Nl", "So")
     every = "".join(c for c in map(chr, range(0x110000)) if ucd_3_2_0.category(c) in cased)
-    assert value(db, "select queue.lowered(%s)", every) == lowered(every)
-    assert [lowered(text) for text in ("ÉÖ", "Ǆ", "İ", "ABC")] == ["éö", "ǆ", "İ", "abc"]
+    assert value(db, "select queue.lower_case(%s)", every) == lower_case(every)
+    assert [lower_case(text) for text in ("ÉÖ", "Ǆ", "İ", "ABC")] == ["éö", "ǆ", "İ", "abc"]
 
 
 def test_a_pattern_with_stars_takes_no_time(db: Connection) -> None:

@@ -161,18 +161,18 @@ def test_what_is_refused_in_python_is_refused_in_sql(db: Connection, written: tu
 @pytest.mark.parametrize(
     ("argument", "text", "expected"),
     [
-        ("p_cron", "0 9 * * mon-fri", "0 9 * * MON-FRI"),
-        ("p_every", "6h", "0 */6 * * *"),
-        ("p_fire_at", "2199-01-01T00:00:00+01:00", "2198-12-31T23:00:00Z"),
-        ("p_expression", "rate(5 minutes)", "rate(5 minutes)"),
-        ("p_expression", "cron(0 12 * * ? *)", "cron(0 12 * * ? *)"),
-        ("p_expression", "at(2199-01-01T00:00:00)", "at(2199-01-01T00:00:00)"),
+        ("cron", "0 9 * * mon-fri", "0 9 * * MON-FRI"),
+        ("every", "6h", "0 */6 * * *"),
+        ("fire_at", "2199-01-01T00:00:00+01:00", "2198-12-31T23:00:00Z"),
+        ("expression", "rate(5 minutes)", "rate(5 minutes)"),
+        ("expression", "cron(0 12 * * ? *)", "cron(0 12 * * ? *)"),
+        ("expression", "at(2199-01-01T00:00:00)", "at(2199-01-01T00:00:00)"),
     ],
 )
 def test_preview(db: Connection, argument: str, text: str, expected: str) -> None:
     zone = "America/New_York"
     query = f"select canonical, next_fires, clock_timestamp() from queue.preview_schedule({argument} => %s,"
-    row = db.execute(f"{query} p_timezone => %s, p_count => 3)".encode(), (text, zone)).fetchone()
+    row = db.execute(f"{query} timezone => %s, count => 3)".encode(), (text, zone)).fetchone()
     assert row is not None
     found = [instant.astimezone(UTC) for instant in row[1]]
     assert row[0] == expected
@@ -181,7 +181,7 @@ def test_preview(db: Connection, argument: str, text: str, expected: str) -> Non
 
 
 def test_a_preview_of_what_never_comes_is_empty(db: Connection) -> None:
-    query = b"select canonical, next_fires from queue.preview_schedule(p_cron => '0 0 30 2 *')"
+    query = b"select canonical, next_fires from queue.preview_schedule(cron => '0 0 30 2 *')"
     assert db.execute(query).fetchone() == ("0 0 30 2 *", [])
 
 
@@ -199,9 +199,9 @@ def test_time_zones_of_the_iana_database_only(db: Connection, zone: str) -> None
     "query",
     [
         "queue.preview_schedule()",
-        "queue.preview_schedule(p_cron => '* * * * *', p_every => '5m')",
-        "queue.preview_schedule(p_cron => '* * * * *', p_count => 1001)",
-        "queue.preview_schedule(p_cron => '* * * * *', p_count => -1)",
+        "queue.preview_schedule(cron => '* * * * *', every => '5m')",
+        "queue.preview_schedule(cron => '* * * * *', count => 1001)",
+        "queue.preview_schedule(cron => '* * * * *', count => -1)",
         "queue.parse_schedule('when', 'every day')",
         "queue.parse_schedule('rate', 'at(2030-01-01T00:00:00)')",
         "queue.next_fires('0 9 * *')",

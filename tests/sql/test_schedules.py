@@ -284,7 +284,7 @@ def test_only_what_is_due_first_wakes_the_workers(connect: Connect, hour: Hour) 
 # --- the SQL interface -----------------------------------------------------------------------------------------------
 def create(db: Connection, **arguments: Any) -> datetime:
     """queue.create_schedule, its arguments by name."""
-    given = ", ".join(f"p_{name} => %({name})s" for name in arguments)
+    given = ", ".join(f"{name} => %({name})s" for name in arguments)
     found: datetime = value_of(db, f"select queue.create_schedule({given})", arguments)
     return found
 

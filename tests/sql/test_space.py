@@ -31,7 +31,7 @@ def fill_and_empty(db: Connection) -> None:
 
 
 def give_back(db: Connection) -> int:
-    return int(call(db, statements.GIVE_BACK_SPACE)[0][0])
+    return int(call(db, statements.RECLAIM_SPACE)[0][0])
 
 
 def test_files_of_an_empty_table_are_given_back_once(db: Connection) -> None:
@@ -146,7 +146,7 @@ def test_a_few_dead_rows_do_not_keep_the_file(db: Connection) -> None:
 
 
 def test_the_service_may_empty_tables_it_does_not_own(db: Connection) -> None:
-    definer = "select prosecdef from pg_proc where oid = 'queue.give_back_space()'::regprocedure"
+    definer = "select prosecdef from pg_proc where oid = 'queue.reclaim_space()'::regprocedure"
     assert value(db, definer) is True
 
 

@@ -197,7 +197,7 @@ def test_queues_that_are_ready(db: Connection) -> None:
 
 def look(db: Connection, arns: list[str], seen: str | None = None) -> tuple[set[str], str | None, int | None]:
     """What is ready, and the last row's snapshot and time."""
-    rows = call(db, statements.LOOK_AT_QUEUES, arns, seen)
+    rows = call(db, statements.POLL_QUEUES, arns, seen)
     return {row[0] for row in rows[:-1]}, *(rows[-1][1:] if rows else (None, None))
 
 

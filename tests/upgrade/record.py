@@ -21,7 +21,10 @@ from tests.upgrade import release
 
 _LIST = """
 import json, sys
-from penstock import statements
+try:
+    from penstock.postgres import statements
+except ImportError:  # release 0.0.1
+    from penstock import statements
 every = [v for v in vars(statements).values() if isinstance(v, statements.Statement)]
 calls = [f"{s.name}({', '.join(f'null::{kind}' for kind in s.types)})" for s in every]
 sys.stdout.write(json.dumps(calls))

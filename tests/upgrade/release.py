@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import subprocess
 import zipfile
 from pathlib import Path
@@ -12,8 +13,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
-# What was delivered last. Moves on with each release, together with calls.json and sql/former.
-PREVIOUS = "4b2c2667b4ca32ce3fcfbe5201faa963544a8630"
+# Release 0.0.1. Moves on with each release, together with calls.json and sql/former.
+PREVIOUS = "f69b3c5c0b37de5db131a697dca1e207a29c803c"
 
 
 def unpack(folder: Path) -> Path:
@@ -38,3 +39,11 @@ def environment_of(folder: Path) -> dict[str, str]:
     """In which Python finds the code of an unpacked release before that of this one."""
     layers = folder / "layers"
     return {**os.environ, "PYTHONPATH": f"{layers / 'core'}:{layers / 'web'}"}
+
+
+def some_migrations(release: Path, folder: Path, number: int) -> Path:
+    """The first ones of release 0.0.1, in a folder like sql/."""
+    (folder / "migrations").mkdir(parents=True, exist_ok=True)
+    for path in sorted((release / "sql/migrations").glob("*.sql"))[:number]:
+        shutil.copy(path, folder / "migrations")
+    return folder

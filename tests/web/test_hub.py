@@ -8,7 +8,7 @@ import pytest
 
 from penstock.effects import Row, Statement, Woken
 from penstock.errors import ServiceUnavailable
-from penstock.postgres.statements import LOOK_AT_QUEUES, WATCH_QUEUES
+from penstock.postgres.statements import POLL_QUEUES, WATCH_QUEUES
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from tests.web.clock import run, settle
 
@@ -40,7 +40,7 @@ class Database:
             self.watched.append((now, arguments[0]))
             self.seconds += arguments[2]
             return []
-        assert statement is LOOK_AT_QUEUES
+        assert statement is POLL_QUEUES
         if arguments[1] == str(self.commits):
             self.spared.append(now)
             return []

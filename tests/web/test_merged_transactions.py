@@ -1,6 +1,6 @@
 """Transactions of concurrent requests: one call, and still each of them whole or not at all.
 
-Rule: a receipt that is over fails the whole with 409 (docs/errors.md).
+Rule: a receipt that is over fails the whole with 409 (docs/topics.md).
 """
 
 import asyncio

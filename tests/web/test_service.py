@@ -60,7 +60,7 @@ def test_a_send_wakes_a_long_poll_of_another_process(database: Database, service
     """By NOTIFY alone: the shared look finds nothing here."""
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute(
-            "create or replace function queue.look_at_queues(p_arns text[], p_seen text default null) "
+            "create or replace function queue.poll_queues(p_arns text[], p_seen text default null) "
             "returns table (arn text, snapshot text, wait_ms int) language sql "
             "as $$ select null::text, null::text, 0 $$"
         )

@@ -65,6 +65,8 @@ def _migrate(options: argparse.Namespace) -> int:
 
     with _database(options.ephemeral) as dsn:
         applied = migrate_or_explain(dsn, options.tune_role)
+        if applied.adopted:
+            print(f"recorded {applied.adopted} instead of the migrations that it replaces")
         for name in applied.migrations:
             print(f"applied {name}")
         print("functions and grants " + ("applied" if applied.functions else "unchanged"))

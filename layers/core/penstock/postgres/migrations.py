@@ -1,7 +1,8 @@
 """Brings a database to the schema of this release: tables by numbered migrations, functions whole.
 
     sql/migrations/NNNN_name.sql   once each, in order, one transaction each; never edited after a release
-    sql/functions/*.sql            all of them again, in one transaction, whenever one of them has changed
+    sql/types/*.sql                before the functions that return them
+    sql/functions/SUBJECT/*.sql    all of them again, in one transaction, whenever one of them has changed
     sql/former/*.sql               with the functions: those that only the previous release still calls
     sql/views/*.sql                with the functions, after them: what readers of the tables see
     sql/grants.sql                 with the functions
@@ -10,6 +11,11 @@ Every runner takes one advisory lock, so any number may start at once: the first
 nothing to do. A migration inserts its number first, in its own transaction: it is either applied and recorded or
 neither. Table locks are waited for briefly and asked for again, so that a migration never queues up the service's
 own statements behind it. The connection must be direct: a pooler in transaction mode does not keep the lock.
+
+The record of the functions names the release that they are of. An older release leaves the functions of a newer one
+alone and says so, for example a task of the old image that starts in the middle of a rollout: its code can call them.
+
+A database of release 0.0.1 has 20 migrations that 0001_baseline.sql replaces: adoption.py.
 """
 
 from __future__ import annotations
@@ -24,9 +30,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import psycopg
+from packaging.version import Version
 from psycopg import sql
 
 from penstock import __version__
+
+from . import adoption
 
 Connection = psycopg.Connection[Any]
 
@@ -37,6 +46,7 @@ _LOCK_ATTEMPTS: Final = 30
 _FILE_NAME: Final = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
 # The row of queue.migration that stands for functions and grants, and names the release that they are of.
 _FUNCTIONS: Final = 0
+_RECORD: Final = "functions "
 RELEASE: Final = __version__
 
 _BOOTSTRAP: Final = """
@@ -47,7 +57,7 @@ create table if not exists queue.migration (
     checksum text not null,
     applied_at timestamptz not null default clock_timestamp()
 );
-comment on table queue.migration is 'Migrations applied, and as number 0 the functions and grants.'
+comment on table queue.migration is 'Migrations applied, and as number 0 the functions and grants.';
 """
 
 # The service's role prefers index scans at any price (see tune_role); a migration wants the planner's own choice.
@@ -91,6 +101,10 @@ class Applied:
 
     migrations: list[str] = field(default_factory=list)
     functions: bool = False
+    adopted: str = (
+        ""  # the baseline whose record the database was given instead of those of the migrations before it
+    )
+    warning: str = ""  # why the functions of this release were not applied, though they are others
 
 
 def sql_directory() -> Path:
@@ -138,19 +152,48 @@ def tune_role(connection: Connection, role: str) -> None:
 
 def _apply_missing(connection: Connection, directory: Path) -> Applied:
     migrations = read_migrations(directory)
+    applied = Applied(adopted=_adopt_baseline(connection, directory, migrations))
     recorded = _recorded(connection)
     _check_unchanged(migrations, recorded)
-    applied = Applied()
     for script in migrations:
         if script.number not in recorded:
             _patiently(connection, script, lambda script=script: _apply_migration(connection, script))  # type: ignore[misc]
             applied.migrations.append(script.name)
-    # A newer release was here: its functions stay, this release's code can call them. A task of the old release that
-    # starts in the middle of a rollout must not take them away from the new one.
-    has_older_tables = max(recorded, default=0) > max((s.number for s in migrations), default=0)
-    if not has_older_tables and release_of(RELEASE) >= release_of(_functions_of(connection)):
-        applied.functions = _apply_functions_if_changed(connection, directory, recorded)
+    has_older_tables = max(recorded, default=0) > len(migrations)
+    _apply_changed_functions(connection, directory, recorded.get(_FUNCTIONS), has_older_tables, applied)
     return applied
+
+
+def _adopt_baseline(connection: Connection, directory: Path, migrations: list[Script]) -> str:
+    """The baseline's name, where the database had the migrations that it replaces and now has its record."""
+    replaced = adoption.read_replaced(directory)
+    recorded = {number: checksum for number, checksum in _recorded(connection).items() if number > 0}
+    if not replaced or not recorded or recorded.get(1) == migrations[0].checksum:
+        return ""
+    baseline = migrations[0]
+    if reason := adoption.refusal(recorded, replaced):
+        raise MigrationError(reason)
+
+    def adopt() -> None:
+        if reason := adoption.obstacle(connection, _BOOTSTRAP.encode() + baseline.text):
+            raise MigrationError(reason)
+        adoption.record_baseline(connection, baseline.name, baseline.checksum)
+
+    _patiently(connection, baseline, adopt)
+    return baseline.name
+
+
+def _newer_functions(connection: Connection, has_older_tables: bool) -> str:
+    """Why the functions in the database are those of a newer release; "" when they are not."""
+    row = connection.execute("select name from queue.migration where number = %s", (_FUNCTIONS,)).fetchone()
+    release = row[0].removeprefix(_RECORD) if row else RELEASE
+    if Version(release) > Version(RELEASE):
+        return f"the database keeps the functions of release {release}: this is the older release {RELEASE}"
+    if has_older_tables:
+        return (
+            f"the database keeps its functions: it has migrations that this release {RELEASE} does not know"
+        )
+    return ""
 
 
 def read_migrations(directory: Path) -> list[Script]:
@@ -169,25 +212,20 @@ def read_migrations(directory: Path) -> list[Script]:
 
 
 def read_functions(directory: Path) -> list[Script]:
-    """All functions by file name, then those of the previous release, then views, then the grants."""
-    folders = [sorted((directory / name).glob("*.sql")) for name in ("functions", "former", "views")]
+    """Types, then all functions by file name, then those of the previous release, then views, then the grants.
+
+    The functions lie in folders by subject. Their order, and so the checksum, does not depend on the folder.
+    """
+    folders = [
+        sorted((directory / name).rglob("*.sql"), key=lambda path: path.name)
+        for name in ("types", "functions", "former", "views")
+    ]
     paths = [*chain.from_iterable(folders), directory / "grants.sql"]
     return [Script(_FUNCTIONS, path.name, path.read_bytes()) for path in paths if path.exists()]
 
 
 def _recorded(connection: Connection) -> dict[int, str]:
     return dict(connection.execute("select number, checksum from queue.migration").fetchall())
-
-
-def _functions_of(connection: Connection) -> str:
-    """The release whose functions are there."""
-    row = connection.execute("select name from queue.migration where number = %s", (_FUNCTIONS,)).fetchone()
-    return str(row[0]) if row else ""
-
-
-def release_of(text: str) -> tuple[int, ...]:
-    """The numbers of a release, to be compared; those before 0.1.0 recorded none."""
-    return tuple(int(number) for number in re.findall(r"\d+", text))
 
 
 def _check_unchanged(migrations: list[Script], recorded: dict[int, str]) -> None:
@@ -205,24 +243,25 @@ def _apply_migration(connection: Connection, script: Script) -> None:
     connection.execute(script.text)
 
 
-def _apply_functions_if_changed(connection: Connection, directory: Path, recorded: dict[int, str]) -> bool:
+def _apply_changed_functions(
+    connection: Connection, directory: Path, recorded: str | None, has_older_tables: bool, applied: Applied
+) -> None:
     scripts = read_functions(directory)
-    if not scripts:
-        return False
-    whole = Script(
-        _FUNCTIONS, "functions", b"".join(s.name.encode() + b"\0" + s.text + b"\0" for s in scripts)
-    )
-    if recorded.get(_FUNCTIONS) == whole.checksum:
-        return False
-    _patiently(connection, whole, lambda: _apply_functions(connection, scripts, whole.checksum))
-    return True
+    text = b"".join(s.name.encode() + b"\0" + s.text + b"\0" for s in scripts)
+    whole = Script(_FUNCTIONS, "functions", text)
+    if not scripts or recorded == whole.checksum:
+        return
+    applied.warning = _newer_functions(connection, has_older_tables)
+    if not applied.warning:
+        _patiently(connection, whole, lambda: _apply_functions(connection, scripts, whole.checksum))
+        applied.functions = True
 
 
 def _apply_functions(connection: Connection, scripts: list[Script], checksum: str) -> None:
     connection.execute(
         "insert into queue.migration (number, name, checksum) values (%s, %s, %s) on conflict (number) do update "
         "set name = excluded.name, checksum = excluded.checksum, applied_at = clock_timestamp()",
-        (_FUNCTIONS, f"functions {RELEASE}", checksum),
+        (_FUNCTIONS, f"{_RECORD}{RELEASE}", checksum),
     )
     # Files are in the order of their names, and a function may call a later one: the first pass makes them all,
     # the second one checks their bodies.

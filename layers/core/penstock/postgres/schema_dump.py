@@ -41,7 +41,7 @@ where c.relnamespace = 'queue'::regnamespace and c.relkind in ('r', 'p', 'v', 'c
 order by c.relname
 """
 
-# Not their compression, which depends on how the server was built (migration 0020).
+# Not their compression, which depends on how the server was built (the end of 0001_baseline.sql).
 _COLUMNS: Final = """
 select format('    %I %s%s%s%s', a.attname, format_type(a.atttypid, a.atttypmod),
     case when a.attnotnull then ' not null' else '' end,
@@ -109,14 +109,33 @@ order by o.kind desc, o.name, 1
 def schema_dump(dsn: str) -> str:
     """Types, tables, indexes, constraints, function signatures and grants of the schema `queue`."""
     with psycopg.connect(dsn) as connection:
-        # Names appear with their schema, whatever the role's search_path is.
-        connection.execute("set local search_path = pg_catalog")
+        _qualify_names(connection)
         parts = [_HEAD, *_texts(connection, _TYPES)]
-        parts += [
-            "\n".join(_table(connection, row)) for row in connection.execute(_TABLES.encode()).fetchall()
-        ]
+        parts += ["\n".join(_table(connection, row)) for row in _tables(connection)]
         parts += [*_texts(connection, _FUNCTIONS), "\n".join(_texts(connection, _GRANTS))]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def describe_tables(connection: psycopg.Connection[Any]) -> dict[str, list[str]]:
+    """Tables by name, with indexes and constraints, and types, as lines of the dump. No views: they follow functions.
+
+    It sets the search_path of the transaction that it is called in.
+    """
+    _qualify_names(connection)
+    found = {"types": _texts(connection, _TYPES)}
+    for row in _tables(connection):
+        if row[2] != "view":
+            found[f"queue.{row[1]}"] = "\n".join(_table(connection, row)).splitlines()
+    return found
+
+
+def _qualify_names(connection: psycopg.Connection[Any]) -> None:
+    """Names appear with their schema, whatever the role's search_path is."""
+    connection.execute("set local search_path = pg_catalog")
+
+
+def _tables(connection: psycopg.Connection[Any]) -> list[tuple[Any, ...]]:
+    return connection.execute(_TABLES.encode()).fetchall()
 
 
 def _table(connection: psycopg.Connection[Any], row: tuple[Any, ...]) -> Iterator[str]:

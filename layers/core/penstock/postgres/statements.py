@@ -26,7 +26,7 @@ PURGE_MESSAGES = Statement("queue.purge_messages", ("text", "int4"))
 
 # --- long polling ----------------------------------------------------------------------------------------------------
 WATCH_QUEUES = Statement("queue.watch_queues", ("text[]", "uuid", "int4[]"))
-LOOK_AT_QUEUES = Statement("queue.look_at_queues", ("text[]", "text"))
+POLL_QUEUES = Statement("queue.poll_queues", ("text[]", "text"))
 READY_QUEUES = Statement("queue.ready_queues", ("text[]",))
 
 # --- the native REST API ---------------------------------------------------------------------------------------------
@@ -43,11 +43,11 @@ MEASURE_QUEUES = Statement("queue.measure_queues", ("int4",))
 STORE_MEASUREMENTS = Statement("queue.store_measurements", ("int4", "int4"))
 READ_MEASUREMENTS = Statement("queue.read_measurements", ("int4",))
 READ_INSTALLATION = Statement("queue.read_installation", ())
-GONE_QUEUES = Statement("queue.gone_queues", ("text[]",))
+DELETED_QUEUES = Statement("queue.deleted_queues", ("text[]",))
 NEXT_QUEUES = Statement("queue.next_queues", ("text", "int4", "int4"))
-QUEUES_WITH_REMAINS = Statement("queue.queues_with_remains", ("int4[]",))
+QUEUES_WITH_LEFTOVER_ROWS = Statement("queue.queues_with_leftover_rows", ("int4[]",))
 REFRESH_STATISTICS = Statement("queue.refresh_statistics", ())
-GIVE_BACK_SPACE = Statement("queue.give_back_space", ())
+RECLAIM_SPACE = Statement("queue.reclaim_space", ())
 
 # --- tags, permissions, dead-letter queues ---------------------------------------------------------------------------
 TAG_QUEUE = Statement("queue.tag_queue", ("text", "jsonb", "int4"))

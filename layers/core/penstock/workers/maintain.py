@@ -14,11 +14,11 @@ from penstock.effects import Statement
 from penstock.postgres.statements import (
     CLEAN_METRICS,
     CLEAN_SCHEDULE_RUNS,
-    GIVE_BACK_SPACE,
     MAINTAIN_INSTALLATION,
     MAINTAIN_QUEUE,
     NEXT_QUEUES,
-    QUEUES_WITH_REMAINS,
+    QUEUES_WITH_LEFTOVER_ROWS,
+    RECLAIM_SPACE,
     REFRESH_STATISTICS,
 )
 from penstock.settings import Settings
@@ -71,13 +71,13 @@ class Maintainer:
         if now >= self._installation_at:
             rows = _clean_installation(settings, connection)
             counts["rows"] += rows
-            counts["emptied"] += number(connection, GIVE_BACK_SPACE)
+            counts["emptied"] += number(connection, RECLAIM_SPACE)
             self._installation_at = now + (0 if rows else INSTALLATION_SECONDS)
 
     def _maintain_queues(self, connection: "Calls", queue_ids: list[int]) -> int:
-        remains = connection.call(QUEUES_WITH_REMAINS, (queue_ids,)) if queue_ids else []
-        self.found_nothing = self.found_nothing and not remains
-        return sum(number(connection, MAINTAIN_QUEUE, queue_id) for (queue_id,) in remains)
+        leftover = connection.call(QUEUES_WITH_LEFTOVER_ROWS, (queue_ids,)) if queue_ids else []
+        self.found_nothing = self.found_nothing and not leftover
+        return sum(number(connection, MAINTAIN_QUEUE, queue_id) for (queue_id,) in leftover)
 
 
 def run_once(settings: Settings, connection: "Calls") -> Counts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from penstock_web.system_account import LocalError
@@ -13,14 +14,17 @@ if TYPE_CHECKING:
 
 
 def migrate_or_explain(dsn: str, role: str | None) -> Applied:
-    """Bring the database up to date. Raises LocalError for what its owner can put right."""
+    """Bring the database up to date and write a warning, if any, to stderr.
+
+    Raises LocalError for what the owner of the database can put right.
+    """
     import psycopg  # noqa: PLC0415 - not for `penstock --help`
 
     from penstock.postgres.migrations import MigrationError, migrate  # noqa: PLC0415
 
     without_password(dsn)
     try:
-        return migrate(dsn, role=role)
+        applied = migrate(dsn, role=role)
     except MigrationError as error:
         raise LocalError(str(error)) from error
     except psycopg.errors.InsufficientPrivilege as error:
@@ -30,6 +34,9 @@ def migrate_or_explain(dsn: str, role: str | None) -> Applied:
         ) from error
     except psycopg.OperationalError as error:
         raise LocalError(f"no connection to the database: {_one_line(error)}") from error
+    if applied.warning:
+        sys.stderr.write(f"penstock: warning: {applied.warning}\n")
+    return applied
 
 
 def without_password(dsn: str) -> str:

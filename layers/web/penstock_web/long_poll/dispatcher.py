@@ -30,7 +30,7 @@ from uuid import UUID, uuid4
 
 from penstock.effects import Row, Statement, Take, Woken
 from penstock.errors import AwsError
-from penstock.postgres.statements import LOOK_AT_QUEUES, WATCH_QUEUES
+from penstock.postgres.statements import POLL_QUEUES, WATCH_QUEUES
 
 from .timers import WaitTimers
 from .waiters import LastCheck, QueueState, Waiter, WaitFuture
@@ -40,12 +40,8 @@ POLL_SECONDS = 1.0
 REGISTRATION_SECONDS, RENEW_SECONDS = 5, 3.0
 UNUSED_REGISTRATION_SECONDS, UNUSED_RENEW_SECONDS = 60, 50.0
 REGISTER_PAUSE_SECONDS = 0.02  # a busy queue registers at most 50 times a second
-ASSUMED_EMPTY_SECONDS = (
-    1.0  # the shared check finds messages that become visible by time as late as this, too
-)
-EMPTY_RECEIVE_VALID_SECONDS = (
-    0.02  # for so long new requests rely on another one's empty receive of a FIFO queue
-)
+ASSUMED_EMPTY_SECONDS = 1.0  # the shared check finds messages that become visible by time as late as this
+EMPTY_RECEIVE_VALID_SECONDS = 0.02  # so long a new request relies on another's empty receive of a FIFO queue
 
 _log = logging.getLogger(__name__)
 
@@ -273,7 +269,7 @@ class LongPollDispatcher:
         ]
         try:
             await self._execute(WATCH_QUEUES, [arns, self._watcher, seconds])
-            self._wake_found(await self._execute(LOOK_AT_QUEUES, [arns, None]))
+            self._wake_found(await self._execute(POLL_QUEUES, [arns, None]))
         except Exception as error:  # noqa: BLE001 - long polls depend on the shared check until it works again
             if not isinstance(error, AwsError):
                 _log.exception("long polls could not register")
@@ -289,7 +285,7 @@ class LongPollDispatcher:
         """
         last_check = self._last_check
         known_snapshot = last_check.snapshot if last_check.covers(arns, now) else None
-        rows = await self._execute(LOOK_AT_QUEUES, [arns, known_snapshot])
+        rows = await self._execute(POLL_QUEUES, [arns, known_snapshot])
         if rows:
             _, snapshot, wait_ms = rows[-1]
             last_check.update(arns, snapshot, now + wait_ms / 1000)

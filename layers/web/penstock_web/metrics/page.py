@@ -11,7 +11,7 @@ from fastapi import APIRouter
 from fastapi.responses import PlainTextResponse
 
 from penstock.errors import AwsError
-from penstock.postgres.statements import GONE_QUEUES
+from penstock.postgres.statements import DELETED_QUEUES
 from penstock_web.database.pool import Pool
 
 from .exposition import CONTENT_TYPE, of_blocks
@@ -68,7 +68,7 @@ async def tend(meter: Meter, pool: Pool) -> None:
 async def retire(meter: Meter, pool: Pool) -> None:
     """Takes queues that do not exist from the table."""
     try:
-        gone = await pool.call(GONE_QUEUES, [list(meter.queues.arns)])
+        deleted = await pool.call(DELETED_QUEUES, [list(meter.queues.arns)])
     except AwsError:
         return  # the database is away; again in a minute
-    meter.queues.retire(arn for (arn,) in gone)
+    meter.queues.retire(arn for (arn,) in deleted)

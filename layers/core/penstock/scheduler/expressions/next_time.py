@@ -13,7 +13,7 @@ from .cron import Cron, read_aws, read_native
 from .days import Days, days_of
 from .fields import AWS_YEAR
 from .invalid import checked
-from .zones import end_of_change, first_instant
+from .zones import end_of_clock_change, first_instant
 
 LATEST = datetime(AWS_YEAR.high, 12, 31, 23, 59, 59)  # noqa: DTZ001 - a local time
 """No schedule fires after the year 2199, the last one that AWS's `cron()` can name."""
@@ -45,7 +45,9 @@ class Walk:
             found = first_instant(local, zone)
             if found is not None and found > instant:
                 return found
-            local = self._next_local(max(local, end_of_change(local, zone)))  # never backwards: this ends
+            local = self._next_local(
+                max(local, end_of_clock_change(local, zone))
+            )  # never backwards: this ends
         return None
 
     def _next_local(self, after: datetime) -> datetime | None:

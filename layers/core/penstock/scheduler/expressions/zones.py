@@ -37,7 +37,7 @@ def first_instant(local: datetime, zone: tzinfo) -> datetime | None:
     return None if before < after else (local - before).replace(tzinfo=UTC)
 
 
-def end_of_change(local: datetime, zone: tzinfo) -> datetime:
+def end_of_clock_change(local: datetime, zone: tzinfo) -> datetime:
     """The last second of the gap or of the repeated hour that holds this local time; itself when it is in none."""
     before, after = _offsets(local, zone)
     if before == after:

@@ -2,7 +2,8 @@
 
 Facts are the leaves of the message by their path: `{"a\\x1fb": [values]}`; objects in arrays count as if they stood in
 the array's place. Where an array has several elements with objects among them, the message itself is there too, under
-U+001F alone: keys that match in it must match in one element (queue.keys_cohere). `queue.facts_of` does the same.
+U+001F alone: keys that match in it must match in one element (queue.keys_match_together). `queue.body_facts` does the
+same.
 Sources: SNS Developer Guide, "Filter policy constraints", "Key matching"; arrays: README of github.com/aws/event-ruler.
 """
 
@@ -18,7 +19,7 @@ from .values import SEPARATOR, plain
 Facts = dict[str, list[Any]]
 
 MOST_PATH_CHARACTERS = 4_194_304  # of one message: deep objects with long names make long paths
-MOST_ARRAY_LEVELS = 32  # of arrays in each other: queue.keys_cohere calls itself once a level
+MOST_ARRAY_LEVELS = 32  # of arrays in each other: queue.keys_match_together calls itself once a level
 
 
 class Unreadable(Exception):  # noqa: N818 - nobody's mistake: the message is just not filtered by its content

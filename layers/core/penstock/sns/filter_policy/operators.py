@@ -20,7 +20,7 @@ import msgspec
 
 from penstock.sns.errors import InvalidParameter
 
-from .values import GREATEST, SMALLEST, in_range, is_number, lowered, plain, rounded
+from .values import GREATEST, SMALLEST, in_range, is_number, lower_case, plain, rounded
 from .wildcards import WildcardError, like_pattern, literal
 
 SEVERAL_WILDCARDS = 3  # points of a pattern with more than one
@@ -84,7 +84,7 @@ def _exactly(argument: Any) -> Operator:
 
 
 def _ignoring_case(argument: Any) -> Operator:
-    text = lowered(_text(argument, "equals-ignore-case"))
+    text = lower_case(_text(argument, "equals-ignore-case"))
     return Operator(["ci", [text], len(text)])
 
 
@@ -210,7 +210,7 @@ def _anything_but_like(name: str, argument: Any) -> Operator:
     if not values or not all(isinstance(value, str) for value in values):
         raise bad(_NOT_STRINGS.get(name, "prefix/suffix match pattern must be a string"))
     if name == "equals-ignore-case":
-        texts = [lowered(plain(value)) for value in values]
+        texts = [lower_case(plain(value)) for value in values]
         return Operator(["not-ci", texts, max(map(len, texts))], points=1)
     if name != "wildcard" and "" in values:
         raise bad("Null prefix/suffix not allowed")

@@ -20,8 +20,8 @@ def plain(text: str) -> str:
     return text.translate(_REPLACED) if "\0" in text or SEPARATOR in text else text
 
 
-def lowered(text: str) -> str:
-    """The text in lower case, character by character: `queue.lowered` does the same, and no length changes."""
+def lower_case(text: str) -> str:
+    """The text in lower case, character by character: `queue.lower_case` does the same, and no length changes."""
     return text.lower() if text.isascii() else "".join(map(_lower, text))
 
 

@@ -1,0 +1,100 @@
+"""Gives a database that has the migrations before the baseline the baseline's record instead.
+
+Release 0.0.1 (commit f69b3c5) had 20 migrations; 0001_baseline.sql makes the same tables in one. A database with
+exactly these 20 needs nothing but another record. Every other history is refused, with what to do about it. The
+checksums of the 20 stand in sql/migrations/0001_baseline.replaces, in the form of sha256sum.
+"""
+
+from __future__ import annotations
+
+from difflib import ndiff
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+
+from .schema_dump import describe_tables
+
+_REPLACED_RELEASE: Final = "0.0.1"
+_REPLACED_COMMIT: Final = "f69b3c5"
+
+_LOAD: Final = (
+    "load its rows into an empty database that this release has migrated, with pg_dump --data-only --schema=queue "
+    "--exclude-table-data=queue.migration --load-via-partition-root"
+)
+
+# Releases before 0.0.1 compiled filter policies to another form, which 0.0.1 still reads and this release does not.
+_OLD_POLICIES: Final = """
+select count(*) from (
+    select filter from queue.subscription union all select filter from queue.binding
+    union all select subscription -> 'filter' from queue.former_subscription
+) f where jsonb_typeof(f.filter #> '{0,0,1}') = 'array'
+"""
+
+
+def read_replaced(directory: Path) -> dict[int, str]:
+    """The checksums of the migrations that the folder's baseline replaces, by number; none without a list."""
+    path = directory / "migrations/0001_baseline.replaces"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return {int(name[:4]): checksum for checksum, name in (line.split() for line in lines)}
+
+
+def refusal(recorded: dict[int, str], replaced: dict[int, str]) -> str:
+    """Why a database with these migrations cannot get the baseline's record, and what to do; "" when it can."""
+    strange = sorted(number for number, checksum in recorded.items() if replaced.get(number) != checksum)
+    if strange:
+        return (
+            f"migration {strange[0]} of this database is not the one of release {_REPLACED_RELEASE}, "
+            f"which 0001_baseline.sql replaces: {_LOAD}"
+        )
+    if len(recorded) < len(replaced):
+        return (
+            f"this database has {len(recorded)} of the {len(replaced)} migrations that 0001_baseline.sql replaces: run "
+            f"`penstock migrate` of release {_REPLACED_RELEASE} (commit {_REPLACED_COMMIT}) on it first, then this one"
+        )
+    return ""
+
+
+def obstacle(connection: psycopg.Connection[Any], baseline: bytes) -> str:
+    """What keeps a database with the right migrations from adoption; "" when nothing does."""
+    if found := first_difference(connection, baseline):
+        return (
+            f"the tables of this database are not those that its migrations made ({found}): undo that change, "
+            f"or {_LOAD}"
+        )
+    row = connection.execute(_OLD_POLICIES.encode()).fetchone()
+    if row and row[0]:
+        return (
+            f"filter policies in the form of a release before {_REPLACED_RELEASE} are stored here ({row[0]}): set them "
+            f"again with release {_REPLACED_RELEASE} (commit {_REPLACED_COMMIT}), then migrate"
+        )
+    return ""
+
+
+def first_difference(connection: psycopg.Connection[Any], baseline: bytes) -> str:
+    """The first line that the tables and types have beyond those that `baseline` makes (+), or lack (-); else "".
+
+    The baseline runs on this very server, in a schema `queue` that is rolled back. Other sessions see nothing of it.
+    """
+    with connection.transaction(force_rollback=True):
+        found = describe_tables(connection)
+        connection.execute("alter schema queue rename to queue_before_the_baseline")
+        connection.execute(baseline)
+        wanted = describe_tables(connection)
+    for name in sorted(found.keys() | wanted.keys()):
+        for line in ndiff(wanted.get(name, []), found.get(name, [])):
+            if line[0] in "+-":
+                return f"{name}: {line[0]} {line[2:].strip()}"
+    return ""
+
+
+def record_baseline(connection: psycopg.Connection[Any], name: str, checksum: str) -> None:
+    """Replace the records of the migrations by that of the baseline.
+
+    Functions were recorded as those of 0.1.0, a release that never was: no later one could have replaced them.
+    """
+    connection.execute("delete from queue.migration where number > 0")
+    insert = "insert into queue.migration (number, name, checksum) values (1, %s, %s)"
+    connection.execute(insert, (name, checksum))
+    update = "update queue.migration set name = %s where number = 0"
+    connection.execute(update, (f"functions {_REPLACED_RELEASE}",))

@@ -1,0 +1,20 @@
+-- queue.add_signing_key: stores a key when there is none that signs yet, or, with p_rotate, in the place of that one. The
+-- private part of a replaced key is deleted at once, since nothing signs with it any more; its certificate stays.
+-- Returns the key that signs now. Locks: advisory, one caller at a time. Called by: the first process that signs;
+-- penstock keys rotate-signing.
+create or replace function queue.add_signing_key(
+    p_key_id text, p_sealed boolean, p_private_key bytea, p_certificate text, p_rotate boolean)
+returns table (key_id text, sealed boolean, private_key bytea)
+language plpgsql as $$
+begin
+    perform pg_advisory_xact_lock(queue.lock_key(5, 0, 0));
+    if p_rotate then
+        update queue.signing_key k set retired_at = clock_timestamp(), private_key = ''::bytea
+        where k.retired_at is null;
+    end if;
+    if not exists (select from queue.signing_key k where k.retired_at is null) then
+        insert into queue.signing_key (key_id, sealed, private_key, certificate)
+        values (p_key_id, p_sealed, p_private_key, p_certificate);
+    end if;
+    return query select * from queue.current_signing_key();
+end $$;

@@ -1,0 +1,23 @@
+-- queue.ack(name, ids): deletes messages that the caller has received and worked on, inside the caller's transaction:
+-- the work and the deletions are committed together or not at all. Raises QU001 (undefined queue), and QU005 when one of
+-- the messages is not there any more: the work on it must not be done twice. Locks: as queue.delete_by_id. SQL interface.
+do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
+    if 'p_name' = any ((
+        select proargnames from pg_proc where oid = to_regprocedure('queue.ack(text, bigint[])'))::text[])
+    then
+        drop function queue.ack(text, bigint[]);
+    end if;
+end $$;
+create or replace function queue.ack(name text, ids bigint[]) returns void
+language plpgsql as $$
+declare
+    v_missing bigint[];
+begin
+    select array_agg(u.id) into v_missing from (
+        select u as id from unnest(ids) u
+        except
+        select d.id from queue.delete_by_id(queue.resolve(name), ids) d) u;
+    if v_missing is not null then
+        raise exception 'messages % of queue "%" are not there any more', v_missing, name using errcode = 'QU005';
+    end if;
+end $$;

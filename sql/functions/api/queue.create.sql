@@ -1,0 +1,25 @@
+-- queue.create(name, attributes): makes a standard queue, or finds the existing one of that name. Returns its ARN.
+-- The attributes are those of CreateQueue, with texts as values. Raises QU002 when the existing queue has others.
+-- SQL interface.
+do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
+    if 'p_name' = any ((
+        select proargnames from pg_proc where oid = to_regprocedure('queue.create(text, jsonb)'))::text[])
+    then
+        drop function queue.create(text, jsonb);
+    end if;
+end $$;
+create or replace function queue.create(name text, attributes jsonb default '{}') returns text
+language plpgsql as $$
+declare
+    v_made record;
+begin
+    if name !~ '^[A-Za-z0-9_-]{1,75}(\.fifo|[A-Za-z0-9_-]{0,5})$' then
+        raise exception 'queue name "%" is not 1 to 80 of A-Z a-z 0-9 _ -', name using errcode = 'QU003';
+    end if;
+    select * into v_made from queue.create_queue('000000000000', 'us-east-1', name, attributes,
+        queue.default_attributes(right(name, 5) = '.fifo'), '{}', 4, 0);
+    if v_made.error is not null then
+        raise exception 'queue "%" exists with another %', name, v_made.detail using errcode = 'QU002';
+    end if;
+    return v_made.arn;
+end $$;

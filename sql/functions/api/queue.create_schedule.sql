@@ -1,0 +1,52 @@
+-- queue.create_schedule: makes a schedule inside the caller's transaction: the schedule exists, and fires, from the
+-- commit on. Exactly one of cron, every and fire_at (rounded up to a second) says when it fires. Exactly one of queue (a
+-- name or an ARN) and topic (a routing key) says where the message goes.
+-- options: jitter_seconds, catchup, catchup_limit, failure_threshold, overlap, start_at, end_at.
+-- Returns the first time that the schedule fires. Raises QU002 (there is a schedule of that name), QU003 (a name, time,
+-- target or option that is not allowed, or the schedule would never fire). SQL interface.
+do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
+    if 'p_name' = any ((
+        select proargnames from pg_proc where oid = to_regprocedure('queue.create_schedule(text, text, text, timestamptz, text, text, jsonb, jsonb, text, jsonb)'))::text[])
+    then
+        drop function queue.create_schedule(text, text, text, timestamptz, text, text, jsonb, jsonb, text, jsonb);
+    end if;
+end $$;
+create or replace function queue.create_schedule(
+    name text, cron text default null, every text default null, fire_at timestamptz default null,
+    queue text default null, topic text default null, message jsonb default null, headers jsonb default null,
+    timezone text default 'UTC', options jsonb default '{}')
+returns timestamptz
+language plpgsql as $$
+declare
+    v_form text := case when cron is not null then 'cron' when every is not null then 'every' else 'fire_at' end;
+    v_written text := coalesce(cron, every,
+        queue.schedule_time(date_trunc('second', fire_at + interval '999999 microseconds')));
+    v_canonical text;
+    v_next timestamptz;
+    v_error text;
+begin
+    perform queue.check_schedule(name, topic, headers, options);
+    if num_nonnulls(cron, every, fire_at) <> 1 or num_nonnulls(queue, topic) <> 1 or message is null then
+        raise exception 'a schedule has one of cron, every and fire_at, one of queue and topic, and a message'
+            using errcode = 'QU003';
+    end if;
+    v_canonical := queue.parse_schedule(v_form, v_written, timezone);
+    if v_form = 'fire_at' then
+        v_next := v_canonical::timestamptz;
+    else
+        select f into v_next from queue.next_fires(v_canonical, timezone,
+            greatest(clock_timestamp(), (options ->> 'start_at')::timestamptz - interval '1 second'), 1) f;
+    end if;
+    if v_next is null or v_next > (options ->> 'end_at')::timestamptz then
+        raise exception 'the schedule would never fire' using errcode = 'QU003';
+    end if;
+    select p.error into v_error from queue.put_schedule('000000000000', 'us-east-1', 'default', name, 'create',
+        options || jsonb_build_object('door', 'native', 'form', v_form, 'expression', v_written,
+            'canonical', v_canonical, 'timezone', timezone, 'target', jsonb_strip_nulls(jsonb_build_object(
+                'queue', queue, 'topic', topic)) || jsonb_build_object('message', message)
+                || case when headers is null then '{}' else jsonb_build_object('headers', headers) end), v_next) p;
+    if v_error is not null then
+        raise exception 'schedule "%" exists', name using errcode = 'QU002';
+    end if;
+    return v_next;
+end $$;

@@ -1,0 +1,18 @@
+-- queue.metrics(name): how many messages a queue holds, and how old they are (seconds). Raises QU001. SQL interface.
+do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
+    if 'p_name' = any ((
+        select proargnames from pg_proc where oid = to_regprocedure('queue.metrics(text)'))::text[])
+    then
+        drop function queue.metrics(text);
+    end if;
+end $$;
+create or replace function queue.metrics(name text)
+returns table (queue_name text, queue_length bigint, visible bigint, in_flight bigint, delayed bigint,
+    newest_msg_age_sec bigint, oldest_msg_age_sec bigint, total_messages bigint, scrape_time timestamptz)
+language plpgsql stable as $$
+begin
+    return query
+    select d.name, d.visible + d.in_flight + d.delayed, d.visible, d.in_flight, d.delayed, d.newest_age_seconds,
+        d.oldest_age_seconds, d.total_messages, clock_timestamp()
+    from queue.describe_queue(queue.resolve(metrics.name), true) d;
+end $$;

@@ -1,0 +1,28 @@
+-- queue.next_fires(canonical, timezone, after, count, anchor): the next times of an expression that queue.parse_schedule
+-- returned, or of the column queue.schedule.canonical; fewer than count when there are no more. anchor is the first time
+-- of a rate, from which the others are counted (default: after). Nothing fires after 2199. Raises QU003. SQL interface.
+do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
+    if 'p_canonical' = any ((
+        select proargnames from pg_proc where oid = to_regprocedure('queue.next_fires(text, text, timestamptz, int, timestamptz)'))::text[])
+    then
+        drop function queue.next_fires(text, text, timestamptz, int, timestamptz);
+    end if;
+end $$;
+create or replace function queue.next_fires(
+    canonical text, timezone text default 'UTC', after timestamptz default clock_timestamp(), count int default 5,
+    anchor timestamptz default null)
+returns setof timestamptz
+language plpgsql stable rows 5 as $$
+begin
+    if count not between 0 and 1000 then
+        raise exception 'a count is 0 to 1000' using errcode = 'QU003';
+    end if;
+    if canonical like 'rate(%' then
+        return query select * from queue.next_rate_fires(canonical, after, count, coalesce(anchor, after));
+    elsif canonical like 'at(%' or canonical like '____-__-__T%' then
+        return query select m.at from queue.parse_moment(canonical, timezone) m(at)
+        where m.at > after and m.at <= timestamptz '2199-12-31 23:59:59Z' and count > 0;
+    else
+        return query select * from queue.next_cron_fires(canonical, timezone, after, count);
+    end if;
+end $$;

@@ -1,0 +1,48 @@
+-- queue.parse_schedule(form, expression, timezone): the canonical expression, as queue.schedule keeps it. The forms are
+-- cron, every and fire_at; aws stands for rate(), cron() and at(), which also have forms of their own: rate, aws_cron and
+-- at. The same as scheduler/expressions/expression.py, which also reads `when`. Raises QU003. SQL interface.
+do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
+    if 'p_form' = any ((
+        select proargnames from pg_proc where oid = to_regprocedure('queue.parse_schedule(text, text, text)'))::text[])
+    then
+        drop function queue.parse_schedule(text, text, text);
+    end if;
+end $$;
+create or replace function queue.parse_schedule(form text, expression text, timezone text default 'UTC')
+returns text
+language plpgsql stable as $$
+declare
+    v_form text := case when form <> 'aws' then form when expression like 'rate(%' then 'rate'
+                        when expression like 'at(%' then 'at' else 'aws_cron' end;
+    v_cron text := upper(regexp_replace(btrim(expression, E' \t\r\n'), '[ \t\r\n]+', ' ', 'g'));
+    v_seconds bigint;
+begin
+    perform queue.check_timezone(timezone);
+    if length(expression) > 256 or expression ~ '[^\t\n\r -~]' or (expression like 'cron(%') <> (v_form = 'aws_cron')
+        or (expression like 'at(%') <> (v_form = 'at')
+    then
+        raise exception 'not a schedule expression of the form %: "%"', form, left(expression, 256)
+            using errcode = 'QU003';
+    end if;
+    case v_form
+    when 'cron' then
+        perform queue.parse_cron(expression);
+        return regexp_replace(v_cron, '(?<= )\?(?= |$)', '*', 'g');
+    when 'aws_cron' then
+        perform queue.parse_cron(expression);
+        return regexp_replace(regexp_replace(v_cron, '^CRON\( ?', 'cron('), ' \)$', ')');
+    when 'every' then
+        return queue.parse_every(expression);
+    when 'fire_at' then
+        return to_char(queue.parse_moment(expression, timezone) at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"');
+    when 'at' then
+        perform queue.parse_moment(expression, timezone);
+        return expression;
+    when 'rate' then
+        v_seconds := queue.parse_rate(expression);
+        return regexp_replace(expression, '^rate\(\s*0*([0-9]+)\s+([a-z]+?)s?\s*\)$', 'rate(\1 \2')
+            || case when expression ~ '[(\s]0*1\s' then ')' else 's)' end;
+    else
+        raise exception 'there is no form "%" here: cron, every, fire_at or aws', form using errcode = 'QU003';
+    end case;
+end $$;

@@ -1,0 +1,20 @@
+-- queue.pop(name, qty): receives messages and deletes them in the same transaction. Raises QU001, QU004. SQL interface.
+do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
+    if 'p_name' = any ((
+        select proargnames from pg_proc where oid = to_regprocedure('queue.pop(text, int)'))::text[])
+    then
+        drop function queue.pop(text, int);
+    end if;
+end $$;
+create or replace function queue.pop(name text, qty int default 1) returns setof queue.received_message
+language plpgsql as $$
+declare
+    v_message queue.received_message;
+    v_ids bigint[];
+begin
+    for v_message in select * from queue.receive(name, 30, qty) loop
+        v_ids := v_ids || v_message.msg_id;
+        return next v_message;
+    end loop;
+    perform queue.delete_by_id(queue.resolve(name), v_ids);
+end $$;

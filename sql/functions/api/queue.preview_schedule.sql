@@ -1,0 +1,28 @@
+-- queue.preview_schedule(cron, every, fire_at, expression, timezone, count): when a schedule would fire; nothing is stored.
+-- Exactly one of the first four is given; expression is one of AWS: rate(), cron() or at(). Returns one row: the
+-- canonical expression and the next times from now. Raises QU003. SQL interface.
+do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
+    if 'p_cron' = any ((
+        select proargnames from pg_proc where oid = to_regprocedure('queue.preview_schedule(text, text, text, text, text, int)'))::text[])
+    then
+        drop function queue.preview_schedule(text, text, text, text, text, int);
+    end if;
+end $$;
+create or replace function queue.preview_schedule(
+    cron text default null, every text default null, fire_at text default null, expression text default null,
+    timezone text default 'UTC', count int default 5)
+returns table (canonical text, next_fires timestamptz[])
+language plpgsql stable as $$
+declare
+    v_canonical text;
+begin
+    if num_nonnulls(cron, every, fire_at, expression) <> 1 then
+        raise exception 'exactly one of cron, every, fire_at and expression is given' using errcode = 'QU003';
+    end if;
+    v_canonical := queue.parse_schedule(
+        case when cron is not null then 'cron' when every is not null then 'every'
+             when fire_at is not null then 'fire_at' else 'aws' end,
+        coalesce(cron, every, fire_at, expression), timezone);
+    return query select v_canonical, array(
+        select f.at from queue.next_fires(v_canonical, timezone, clock_timestamp(), count) f(at));
+end $$;

@@ -1,0 +1,26 @@
+-- queue.publish_event(routing_key, message, headers, delay): publishes an event to every queue and URL that is bound to
+-- its routing key, inside the caller's transaction: with its commit all of them have the event, otherwise none. Returns
+-- one row a queue: its name and the message's id.
+-- Filter policies are compared with the message's top-level strings, numbers and truth values.
+-- Raises QU003 (a key, message or delay that is not allowed). SQL interface.
+do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
+    if 'p_routing_key' = any ((
+        select proargnames from pg_proc where oid = to_regprocedure('queue.publish_event(text, jsonb, jsonb, int)'))::text[])
+    then
+        drop function queue.publish_event(text, jsonb, jsonb, int);
+    end if;
+end $$;
+create or replace function queue.publish_event(
+    routing_key text, message jsonb, headers jsonb default null, delay int default null)
+returns table (queue_name text, msg_id bigint)
+language plpgsql as $$
+begin
+    if message is null or delay not between 0 and 900 then
+        raise exception 'a message is not null and a delay 0 to 900 seconds' using errcode = 'QU003';
+    end if;
+    return query
+    select split_part(e.arn, ':', 6), e.id
+    from queue.publish_events('000000000000', 'us-east-1', routing_key, message::text,
+        queue.as_attributes(headers), headers, queue.body_facts(message), delay) e
+    where e.arn is not null and e.error is null;
+end $$;

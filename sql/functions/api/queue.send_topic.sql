@@ -1,0 +1,15 @@
+-- queue.send_topic(routing_key, message, headers, delay): queue.publish_event, under the name that it had at first.
+-- Returns to how many queues the event went. SQL interface.
+do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
+    if 'p_routing_key' = any ((
+        select proargnames from pg_proc where oid = to_regprocedure('queue.send_topic(text, jsonb, jsonb, int)'))::text[])
+    then
+        drop function queue.send_topic(text, jsonb, jsonb, int);
+    end if;
+end $$;
+create or replace function queue.send_topic(
+    routing_key text, message jsonb, headers jsonb default null, delay int default null) returns int
+language sql volatile as $$
+select count(*)::int
+from queue.publish_event(send_topic.routing_key, send_topic.message, send_topic.headers, send_topic.delay)
+$$;

@@ -1,0 +1,15 @@
+-- queue.subscribe(pattern, name): binds a queue to a pattern: the queue gets events whose routing key matches it. A
+-- second call changes nothing. Returns the binding's id. Raises QU001 (undefined queue), QU003 (not a pattern).
+-- SQL interface.
+do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
+    if 'p_pattern' = any ((
+        select proargnames from pg_proc where oid = to_regprocedure('queue.subscribe(text, text)'))::text[])
+    then
+        drop function queue.subscribe(text, text);
+    end if;
+end $$;
+create or replace function queue.subscribe(pattern text, name text) returns bigint
+language sql volatile as $$
+select b.binding_id
+from queue.bind('000000000000', 'us-east-1', subscribe.pattern, 'queue', queue.resolve(subscribe.name), false, null, null) b
+$$;

@@ -1,0 +1,28 @@
+-- queue.cron_month_days(field, wraps, first day, length): the days of a month that day-of-month names: numbers, `L`,
+-- `L-3`, `LW`, `15W`. As MonthDays of scheduler/expressions/days.py. Raises QU003. Called by: cron_days.
+create or replace function queue.cron_month_days(p_field text, p_wraps boolean, p_first date, p_length int)
+returns int[]
+language plpgsql immutable parallel safe as $$
+declare
+    v_item text;
+    v_day int;
+    v_days int[] := '{}';
+begin
+    foreach v_item in array string_to_array(p_field, ',') loop
+        v_day := null;
+        if v_item = 'L' then
+            v_day := p_length;
+        elsif v_item = 'LW' then
+            v_day := queue.nearest_weekday(p_first + p_length - 1);
+        elsif v_item like 'L-%' then
+            v_day := p_length - queue.cron_number(substr(v_item, 3), 1, 30);
+        elsif v_item like '%W' then
+            v_day := queue.cron_number(rtrim(v_item, 'W'), 1, 31);
+            v_day := case when v_day <= p_length then queue.nearest_weekday(p_first + v_day - 1) end;
+        else
+            v_days := v_days || queue.cron_values(v_item, 1, 31, 31, '{}', p_wraps);
+        end if;
+        v_days := v_days || v_day;
+    end loop;
+    return v_days;
+end $$;

@@ -1,0 +1,14 @@
+-- queue.parse_rate(expression): the seconds of AWS's `rate(value unit)`. As scheduler/expressions/rate.py. Raises QU003.
+-- Called by: next_rate_fires, parse_schedule.
+create or replace function queue.parse_rate(p_expression text) returns bigint
+language plpgsql immutable parallel safe as $$
+declare
+    v_parts text[] := regexp_match(p_expression, '^rate\(\s*0*([1-9][0-9]{0,8})\s+(minute|hour|day)s?\s*\)$');
+    v_seconds bigint := v_parts[1]::bigint
+        * case v_parts[2] when 'minute' then 60 when 'hour' then 3600 when 'day' then 86400 end;
+begin
+    if v_seconds is null or v_seconds > 230 * 366 * 86400::bigint then
+        raise exception '"%" is not a rate: rate(value minutes|hours|days)', p_expression using errcode = 'QU003';
+    end if;
+    return v_seconds;
+end $$;

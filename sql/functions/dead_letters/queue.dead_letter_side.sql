@@ -1,0 +1,35 @@
+-- queue.dead_letter_side: moves messages of the slow path that were received too often to the dead-letter queue: those
+-- among the first p_max + 100 that are visible, so that a receive of p_max meets few of them.
+-- Locks: the messages' rows, skipped when locked. Called by: take_side.
+drop function if exists queue.dead_letter_side(int, int, int, int, text);
+create or replace function queue.dead_letter_side(
+    p_queue_id int, p_max int, p_now timestamptz, p_max_receive_count int, p_target int, p_target_arn text)
+returns void
+language plpgsql as $$
+declare
+    v_rows int;
+begin
+    with moved as (
+        delete from queue.side s
+        where s.ctid = any (array(
+            select due.ctid from (
+                select r.ctid, r.receive_count from queue.side r
+                where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.visible_at <= p_now
+                order by r.visible_at, r.id limit p_max + 100 for update skip locked) due
+            where due.receive_count >= p_max_receive_count))
+        returning s.*),
+    recorded as (
+        insert into queue.history (queue_id, outcome, receive_count, first_received_at, group_id, sent_at, finished_at)
+        select p_queue_id, 'dead_lettered', m.receive_count, m.first_received_at, m.system ->> 'MessageGroupId',
+            array[m.sent_at], array[p_now]
+        from moved m where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
+    insert into queue.side (id, visible_at, sent_at, message_id, queue_id, shard, body, attributes, system)
+    select nextval('queue.side_id'), p_now, m.sent_at, m.message_id, p_target, -1, m.body, m.attributes,
+        queue.dead_letter_system(p_queue_id, m.system, m.receive_count, m.first_received_at)
+    from moved m;
+    get diagnostics v_rows = row_count;
+    if v_rows > 0 then
+        insert into queue.dead_letter_count (queue_id, messages) values (p_queue_id, v_rows);
+        perform queue.notify_watchers(p_target, p_target_arn);
+    end if;
+end $$;

@@ -1,0 +1,29 @@
+-- queue.delete_by_id(arn, public ids): deletes messages whatever their state: waiting, delayed or in flight.
+-- Returns the ids that existed. Raises QU004 (not under READ COMMITTED) for messages that were never received.
+-- Locks: readers of the shards of such messages; groups', leases' and messages' rows.
+-- Called by: DELETE /v1/queues/{name}/messages, queue.delete, queue.archive, queue.ack, queue.pop.
+create or replace function queue.delete_by_id(p_arn text, p_public_ids bigint[], p_archive boolean default false)
+returns table (id bigint)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_queue queue.queues;
+    v_message record;
+begin
+    select * into v_queue from queue.queues q where q.arn = p_arn;
+    perform queue.lock_readers_of_messages(v_queue.queue_id, p_public_ids);
+    if v_queue.fifo then
+        perform queue.lock_groups_of_messages(array(select u >> 8 from unnest(p_public_ids) u));
+    end if;
+    for v_message in
+        select distinct u as public_id, u >> 8 as id, (u & 255)::int - 2 as shard
+        from unnest(p_public_ids) u where v_queue.queue_id is not null order by 3 desc, 2
+    loop
+        if queue.delete_one(v_queue.queue_id, v_message.shard, v_message.id, v_queue.archives or p_archive,
+            v_queue.keeps_history)
+        then
+            id := v_message.public_id;
+            return next;
+        end if;
+    end loop;
+end $$;

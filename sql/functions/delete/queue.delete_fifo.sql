@@ -1,0 +1,49 @@
+-- queue.delete_fifo: deletes FIFO messages under the handles of one receive count (null: whatever it is, in flight or
+-- not) and lets their groups go on. Returns a row a handle, as delete_messages.
+-- The caller holds the groups' rows (lock_groups_of_messages). Index: fifo_message_pkey. Called by: delete_messages, delete_one.
+create or replace function queue.delete_fifo(
+    p_queue_id int, p_receive_count int, p_ids bigint[], p_numbers int[], p_archives boolean, p_keeps_history boolean)
+returns table (n int, outcome text)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_now timestamptz := clock_timestamp();
+    v_rows tid[];
+    v_groups bigint[];
+    v_hit bigint[];
+    v_expired bigint[];
+begin
+    -- One by one, since an array alone may be a filter of all messages. The groups are locked: no transaction moves these rows.
+    select array_agg(f.place) filter (where f.alive), array_agg(f.id) filter (where not f.alive),
+        array_agg(distinct f.group_key)
+    into v_rows, v_expired, v_groups
+    from (
+        select m.ctid as place, m.id, m.group_key, m.receive_count,
+            p_receive_count is null or (m.receive_count <= p_receive_count and m.visible_at > v_now) as alive
+        from unnest(p_ids) u(id)
+        cross join lateral (
+            select f.ctid, f.* from queue.fifo_message f where f.id = u.id and f.queue_id = p_queue_id limit 1) m) f;
+    with deleted as (
+        delete from queue.fifo_message m
+        where m.ctid = any (v_rows) and m.receive_count = coalesce(p_receive_count, m.receive_count)
+        returning m.*),
+    archived as (
+        insert into queue.archive (queue_id, public_id, message_id, sent_at, receive_count, body, attributes, system)
+        select p_queue_id, queue.public_id(-2, d.id), d.message_id, d.sent_at, d.receive_count, d.body, d.attributes,
+            d.system
+        from deleted d where p_archives),
+    recorded as (
+        insert into queue.history (queue_id, outcome, receive_count, first_received_at, group_id, group_ids, sent_at,
+            finished_at)
+        select p_queue_id, 'deleted', d.receive_count, d.first_received_at,
+            case when min(g.name) = max(g.name) then min(g.name) end,
+            case when min(g.name) <> max(g.name) then array_agg(g.name order by d.id) end,
+            array_agg(d.sent_at order by d.id), array_agg(v_now)
+        from deleted d cross join lateral (select d.system ->> 'MessageGroupId' as name) g
+        where p_keeps_history group by d.receive_count, d.first_received_at)
+    select array_agg(d.id) into v_hit from deleted d;
+    perform queue.update_or_remove_groups(v_groups);
+    return query
+    select u.n, case when u.id = any (v_hit) then 'deleted' when u.id = any (v_expired) then 'expired' else 'gone' end
+    from unnest(p_numbers, p_ids) u(n, id);
+end $$;

@@ -1,0 +1,57 @@
+-- queue.delete_messages: acknowledges messages under the handles of their last receive.
+-- Parameters, one array element a handle: queue, shard, lease, id, receive count.
+-- Returns a row a handle: n and outcome: deleted; gone (acknowledged before, or received again since); expired (FIFO:
+--   its visibility timeout is over, also when the message was received again since); no_queue.
+-- Locks: FIFO groups, then leases and messages shard by shard, the highest first, each in the order of their keys: calls
+--   side by side wait, but never for each other, except after a crash (delete_lost).
+-- Called by: DeleteMessage, DeleteMessageBatch, transact.
+create or replace function queue.delete_messages(
+    p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[])
+returns table (n int, outcome text)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_handles record;
+    v_queue record;
+    v_deleted bigint[];
+begin
+    if -2 = any (p_shards) then
+        perform queue.lock_groups_of_messages(array(
+            select h.id from unnest(p_shards, p_ids) h(shard, id) where h.shard = -2));
+    end if;
+    for v_handles in
+        select h.queue_id, h.shard, h.pos, h.receive_count, array_agg(distinct h.id) as ids,
+            array_agg(h.id order by h.n) as given, array_agg(h.n::int order by h.n) as numbers
+        from unnest(p_queue_ids, p_shards, p_positions, p_ids, p_receive_counts)
+            with ordinality h(queue_id, shard, pos, id, receive_count, n)
+        group by h.queue_id, h.shard, h.pos, h.receive_count
+        order by h.queue_id, h.shard desc, h.pos, h.receive_count
+    loop
+        select q.queue_id, q.archives, q.keeps_history into v_queue
+        from queue.queues q where q.queue_id = v_handles.queue_id;
+        if v_queue.queue_id is null then
+            return query select u, 'no_queue'::text from unnest(v_handles.numbers) u;
+        elsif v_handles.shard = -2 then
+            return query select * from queue.delete_fifo(v_queue.queue_id, v_handles.receive_count, v_handles.given,
+                v_handles.numbers, v_queue.archives, v_queue.keeps_history);
+        else
+            v_deleted := '{}';
+            if v_handles.pos > 0 then
+                v_deleted := queue.delete_leased(v_queue.queue_id, v_handles.shard, v_handles.pos,
+                    v_handles.receive_count, v_handles.ids, v_queue.archives);
+            end if;
+            if v_deleted <> v_handles.ids then
+                v_deleted := v_deleted || queue.delete_side(v_queue.queue_id, v_handles.shard,
+                    v_handles.receive_count, v_handles.ids, v_queue.archives, v_queue.keeps_history);
+            end if;
+            if cardinality(v_deleted) < cardinality(v_handles.ids) then
+                v_deleted := v_deleted || queue.delete_lost(v_queue.queue_id, v_handles.shard, v_handles.receive_count,
+                    array(select i from unnest(v_handles.ids) i where i <> all (v_deleted)), v_queue.archives,
+                    v_queue.keeps_history);
+            end if;
+            return query
+            select u.n, case when u.id = any (v_deleted) then 'deleted' else 'gone' end
+            from unnest(v_handles.numbers, v_handles.given) u(n, id);
+        end if;
+    end loop;
+end $$;

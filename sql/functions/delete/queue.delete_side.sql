@@ -1,0 +1,33 @@
+-- queue.delete_side: deletes messages of the slow path (queue.side) and returns their ids. p_receive_count null: any.
+-- Locks: the messages' rows. Index: side_pkey. Called by: delete_messages, delete_by_id.
+create or replace function queue.delete_side(
+    p_queue_id int, p_shard int, p_receive_count int, p_ids bigint[], p_archives boolean, p_keeps_history boolean)
+returns bigint[]
+language plpgsql as $$
+declare
+    v_rows tid[];
+    v_hit bigint[];
+begin
+    -- One by one, since an array alone may be a filter of all the queue's messages. Locked here, seen by the next statement.
+    v_rows := array(
+        select (select s.ctid from queue.side s
+                where s.queue_id = p_queue_id and s.shard = p_shard and s.id = u.id
+                    and s.receive_count = coalesce(p_receive_count, s.receive_count)
+                for update)
+        from unnest(p_ids) u(id));
+    with deleted as (
+        delete from queue.side s
+        where s.ctid = any (v_rows) returning s.*),
+    archived as (
+        insert into queue.archive (queue_id, public_id, message_id, sent_at, receive_count, body, attributes, system)
+        select p_queue_id, queue.public_id(d.shard, d.id), d.message_id, d.sent_at, d.receive_count, d.body,
+            d.attributes, d.system
+        from deleted d where p_archives),
+    recorded as (
+        insert into queue.history (queue_id, outcome, receive_count, first_received_at, group_id, sent_at, finished_at)
+        select p_queue_id, 'deleted', d.receive_count, d.first_received_at, d.system ->> 'MessageGroupId',
+            array[d.sent_at], array[clock_timestamp()]
+        from deleted d where p_keeps_history)
+    select array_agg(d.id) into v_hit from deleted d;
+    return coalesce(v_hit, '{}');
+end $$;

@@ -1,0 +1,16 @@
+-- queue.lock_readers_of_messages(queue, public ids): makes this transaction the reader of the shards in which some of these
+-- messages have not been received yet, from the highest to the lowest: before any lease is locked, since a purge locks
+-- the reader first and then the leases. From then on none of them is handed out.
+-- Locks: advisory, readers of shards. Called by: delete_by_id, change_visibility_by_id.
+drop function if exists queue.lock_readers_of(int, bigint[]);
+create or replace function queue.lock_readers_of_messages(p_queue_id int, p_public_ids bigint[]) returns void
+language plpgsql as $$
+begin
+    perform pg_advisory_xact_lock(queue.lock_key(1, p_queue_id, s.shard))
+    from (
+        select distinct (u & 255)::int - 2 as shard
+        from unnest(p_public_ids) u
+        where u & 255 >= 2 and u >> 8 > (
+            select max(x.pos) from queue.lease x where x.queue_id = p_queue_id and x.shard = (u & 255) - 2)
+        order by 1 desc) s;
+end $$;

@@ -1,0 +1,34 @@
+-- queue.purge_side(queue, before): deletes the messages of the slow path and records them; with p_before those sent
+-- before then, as expired, at most 1,000 a call. Returns messages.
+-- Locks: the messages' rows (with p_before skipped when locked). Index: side_visible_at, side_sent_at.
+-- Called by: purge_messages, maintain_queue.
+create or replace function queue.purge_side(p_queue_id int, p_before timestamptz default null) returns bigint
+language plpgsql as $$
+declare
+    v_messages bigint;
+    v_rows tid[];
+begin
+    if p_before is not null then
+        v_rows := array(
+            select r.ctid from queue.side r
+            where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.sent_at < p_before
+            order by r.sent_at limit 1000 for update skip locked);
+    else
+        v_rows := array(
+            select r.ctid from queue.side r
+            where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1)
+            order by r.visible_at for update);
+    end if;
+    with gone as (
+        delete from queue.side s
+        where s.ctid = any (v_rows) returning s.*),
+    recorded as (
+        insert into queue.history (queue_id, outcome, receive_count, first_received_at, group_id, sent_at, finished_at)
+        select p_queue_id, case when p_before is null then 'purged' else 'expired' end, g.receive_count,
+            g.first_received_at, g.system ->> 'MessageGroupId', array_agg(g.sent_at), array_agg(clock_timestamp())
+        from gone g
+        where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id)
+        group by g.receive_count, g.first_received_at, g.system ->> 'MessageGroupId')
+    select count(*) into v_messages from gone;
+    return v_messages;
+end $$;

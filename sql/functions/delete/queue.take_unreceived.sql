@@ -1,0 +1,39 @@
+-- queue.take_unreceived: takes a message that was never received out of the log: deletes it (p_visible_at null) or moves
+-- it to the slow path, to become visible then. False when it is not there. It notes the gap in queue.hole, so that
+-- counts stay exact. Locks: advisory, reader of the shard. Called by: delete_one, change_visibility_by_id.
+drop function if exists queue.pluck_fresh(int, int, bigint, timestamptz, boolean, boolean);
+create or replace function queue.take_unreceived(
+    p_queue_id int, p_shard int, p_id bigint, p_visible_at timestamptz, p_archives boolean, p_keeps_history boolean)
+returns boolean
+language plpgsql as $$
+declare
+    v_message queue.log;
+begin
+    perform queue.require_read_committed();
+    perform pg_advisory_xact_lock(queue.lock_key(1, p_queue_id, p_shard));
+    delete from queue.log l
+    where l.queue_id = p_queue_id and l.shard = p_shard and l.id = p_id
+        and l.id > (select max(x.pos) from queue.lease x where x.queue_id = p_queue_id and x.shard = p_shard)
+    returning l.* into v_message;
+    if v_message.id is null then
+        return false;
+    end if;
+    insert into queue.hole (queue_id, shard, id) values (p_queue_id, p_shard, p_id);
+    if p_visible_at is not null then
+        insert into queue.side (id, visible_at, sent_at, message_id, queue_id, shard, body, attributes, system)
+        values (p_id, p_visible_at, v_message.sent_at, v_message.message_id, p_queue_id, p_shard, v_message.body,
+            v_message.attributes, v_message.system);
+        return true;
+    end if;
+    if p_archives then
+        insert into queue.archive (queue_id, public_id, message_id, sent_at, receive_count, body, attributes, system)
+        values (p_queue_id, queue.public_id(p_shard, p_id), v_message.message_id, v_message.sent_at, 0,
+            v_message.body, v_message.attributes, v_message.system);
+    end if;
+    if p_keeps_history then
+        insert into queue.history (queue_id, outcome, receive_count, group_id, sent_at, finished_at)
+        values (p_queue_id, 'deleted', 0, v_message.system ->> 'MessageGroupId', array[v_message.sent_at],
+            array[clock_timestamp()]);
+    end if;
+    return true;
+end $$;

@@ -1,0 +1,28 @@
+-- queue.bind: binds a queue or a URL to a pattern of routing keys, or finds the binding that there is.
+-- Returns the binding as one row, with created. Raises QU003 for what is no pattern.
+-- Called by: POST /v1/events/{pattern}/subscriptions, queue.subscribe.
+create or replace function queue.bind(
+    p_account_id text, p_region text, p_pattern text, p_protocol text, p_endpoint text, p_envelope boolean,
+    p_filter_policy text, p_filter jsonb)
+returns table (binding_id bigint, pattern text, protocol text, endpoint text, envelope boolean, filter_policy text,
+    created_at_ms bigint, created boolean)
+language plpgsql as $$
+#variable_conflict use_column
+begin
+    perform queue.check_routing_key(p_pattern, true);
+    return query
+    with made as (
+        insert into queue.binding as b (account_id, region, pattern, protocol, endpoint, envelope, filter_policy, filter)
+        values (p_account_id, p_region, p_pattern, p_protocol, p_endpoint, p_envelope, p_filter_policy, p_filter)
+        on conflict do nothing
+        returning b.*),
+    found as (
+        select m.*, true as created from made m
+        union all
+        select b.*, false from queue.binding b
+        where b.account_id = p_account_id and b.region = p_region and b.pattern = p_pattern
+            and b.protocol = p_protocol and b.endpoint = p_endpoint and not exists (select from made))
+    select f.binding_id, f.pattern, f.protocol, f.endpoint, f.envelope, f.filter_policy, queue.epoch_ms(f.created_at),
+        f.created
+    from found f;
+end $$;

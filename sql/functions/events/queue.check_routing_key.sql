@@ -1,0 +1,14 @@
+-- queue.check_routing_key(text, pattern): raises QU003 for what cannot be a routing key (or, with p_pattern, a pattern of them):
+-- 1-255 of letters, digits, dot, underscore and hyphen in segments that are not empty; `*` and `#` stand alone.
+-- Called by: publish_event, subscribe, matching_bindings.
+drop function if exists queue.check_key(text, boolean);
+create or replace function queue.check_routing_key(p_text text, p_pattern boolean default false) returns void
+language plpgsql immutable as $$
+begin
+    if p_text is null or length(p_text) > 255 or not (p_text ~ (case when p_pattern
+        then '^([A-Za-z0-9_-]+|[*]|#)([.]([A-Za-z0-9_-]+|[*]|#))*$' else '^[A-Za-z0-9_-]+([.][A-Za-z0-9_-]+)*$' end))
+    then
+        raise exception 'not a routing key: 1 to 255 letters, digits, "_" and "-" in segments between dots'
+            using errcode = 'QU003';
+    end if;
+end $$;

@@ -1,0 +1,50 @@
+-- queue.publish_events: hands an event to every queue and URL that is bound to its routing key, in this transaction.
+-- Parameters: account, region, routing key; the message as JSON text, its attributes as SQS keeps them, headers as JSON;
+--   what filter policies compare (null: the message is no object, so no filter matches); delay in seconds for queues;
+--   the trace header, which goes with its messages and webhooks.
+-- A queue that is bound more than once gets one message; a FIFO queue gets the routing key as group.
+-- Returns a row a queue: its ARN, the message's id, error (as send_messages: the queue gets nothing), and last a row
+-- without ARN, whose id is the number of URLs. Locks: those of send_messages, in the order of ARNs.
+-- Called by: POST /v1/events/{routing_key}, queue.publish_event, queue.send_topic.
+drop function if exists queue.publish_events(text, text, text, text, jsonb, jsonb, jsonb, int);
+create or replace function queue.publish_events(
+    p_account_id text, p_region text, p_routing_key text, p_body text, p_attributes jsonb, p_headers jsonb,
+    p_facts jsonb, p_delay int default null, p_trace text default null)
+returns table (arn text, id bigint, error text)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_queue text;
+    v_size int := octet_length(p_body) + coalesce((select sum(octet_length(a.key) + octet_length(a.value ->> 'DataType')
+        + octet_length(a.value ->> 'StringValue')) from jsonb_each(p_attributes) a), 0);
+begin
+    perform queue.check_routing_key(p_routing_key);
+    for v_queue in
+        select distinct b.endpoint from queue.matching_bindings(p_account_id, p_region, p_routing_key,
+            coalesce(p_facts, '{}')) b
+        where b.protocol = 'queue' order by 1
+    loop
+        return query
+        select v_queue, s.id, s.error
+        from queue.send_messages(array[v_queue], array[gen_random_uuid()], array[p_body], array[v_size],
+            array[p_attributes], array[queue.system_attributes(null, p_trace)], case when p_delay is not null and right(v_queue, 5) <> '.fifo'
+                then array[p_delay] end,
+            case when right(v_queue, 5) = '.fifo' then array[p_routing_key] end,
+            case when right(v_queue, 5) = '.fifo' then array[gen_random_uuid()::text] end) s;
+    end loop;
+    perform queue.wake_webhooks();
+    return query
+    with bound as materialized (
+        select b.* from queue.matching_bindings(p_account_id, p_region, p_routing_key, coalesce(p_facts, '{}')) b
+        where b.protocol <> 'queue'),
+    notice as (
+        insert into queue.notice (kind, topic_arn, message_id, routing_key, raw, headers, attributes, trace)
+        select 'event', concat_ws(':', 'arn:aws:sns', p_region, p_account_id, p_routing_key), gen_random_uuid(),
+            p_routing_key, p_body, p_headers, p_attributes, p_trace
+        where exists (select from bound) returning notice_id),
+    stored as (
+        insert into queue.webhook (notice_id, account_id, binding_id, endpoint, raw)
+        select n.notice_id, p_account_id, b.binding_id, b.endpoint, not b.envelope from notice n, bound b
+        returning webhook_id)
+    select null::text, count(*), null::text from stored;
+end $$;

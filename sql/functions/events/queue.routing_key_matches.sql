@@ -1,0 +1,35 @@
+-- queue.routing_key_matches(pattern, key): whether the segments of a routing key are those of a pattern, in which `*` is one
+-- segment and `#` any number of them, none too (as in AMQP topic exchanges). Time is the product of their lengths at worst.
+-- Called by: matching_bindings.
+drop function if exists queue.key_matches(text[], text[]);
+create or replace function queue.routing_key_matches(p_pattern text[], p_key text[]) returns boolean
+language plpgsql immutable parallel safe as $$
+declare
+    v_pattern int := 1;
+    v_key int := 1;
+    v_hash int := 0;                -- the last `#`, and up to where in the key it reaches for now
+    v_reach int := 0;
+    v_patterns int := cardinality(p_pattern);
+    v_keys int := cardinality(p_key);
+begin
+    while v_key <= v_keys loop
+        if v_pattern <= v_patterns and p_pattern[v_pattern] = '#' then
+            v_hash := v_pattern;
+            v_reach := v_key;
+            v_pattern := v_pattern + 1;
+        elsif v_pattern <= v_patterns and p_pattern[v_pattern] in ('*', p_key[v_key]) then
+            v_pattern := v_pattern + 1;
+            v_key := v_key + 1;
+        elsif v_hash > 0 then
+            v_reach := v_reach + 1;
+            v_key := v_reach;
+            v_pattern := v_hash + 1;
+        else
+            return false;
+        end if;
+    end loop;
+    while v_pattern <= v_patterns and p_pattern[v_pattern] = '#' loop
+        v_pattern := v_pattern + 1;
+    end loop;
+    return v_pattern > v_patterns;
+end $$;

@@ -1,0 +1,20 @@
+-- queue.try_lock_group(queue, group): locks the row of a message group to the end of the transaction and returns its key;
+-- makes a missing one. Returns null when another transaction has locked it or is making it: the caller holds other groups
+-- and must not wait. Locks: the group's row. Index: fifo_group_queue_id_group_id_key. Called by: dead_letter_group.
+create or replace function queue.try_lock_group(p_queue_id int, p_group_id text) returns bigint
+language plpgsql set lock_timeout = '1ms' as $$
+declare
+    v_key bigint;
+begin
+    select g.group_key into v_key from queue.fifo_group g
+    where g.queue_id = p_queue_id and g.group_id = p_group_id for update skip locked;
+    if v_key is null and not exists (
+        select from queue.fifo_group g where g.queue_id = p_queue_id and g.group_id = p_group_id)
+    then
+        insert into queue.fifo_group (queue_id, group_id, visible_at) values (p_queue_id, p_group_id, 'infinity')
+        on conflict do nothing returning group_key into v_key;
+    end if;
+    return v_key;
+exception when lock_not_available then
+    return null;
+end $$;

@@ -1,0 +1,29 @@
+-- queue.body_facts(message): what filter policies compare, of a JSON object, as sns/filter_policy/facts.py makes it: the
+-- values of each path, and with arrays of objects, or of arrays, the message itself; null for anything else, and for more
+-- than 32 arrays in each other. Called by: publish_event, dispatch_schedule.
+drop function if exists queue.facts_of(jsonb);
+create or replace function queue.body_facts(p_message jsonb) returns jsonb
+language sql immutable as $$
+with recursive part as (
+    select e.key as path, e.value, 0 as level
+    from jsonb_each(case when jsonb_typeof(p_message) = 'object' then p_message end) e
+    union all
+    select case when n.key is null then p.path else p.path || e'\x1f' || n.key end, n.value,
+        p.level + (n.key is null)::int
+    from part p
+    cross join lateral (
+        select o.key, o.value from jsonb_each(case when jsonb_typeof(p.value) = 'object' then p.value end) o
+        union all
+        select null, a.value from jsonb_array_elements(case when jsonb_typeof(p.value) = 'array' then p.value end) a) n)
+select case when jsonb_typeof(p_message) = 'object' and coalesce(max(p.level), 0) <= 32 then
+    coalesce((
+        select jsonb_object_agg(f.path, f.values) from (
+            select l.path, jsonb_agg(l.value) as values from part l
+            where jsonb_typeof(l.value) not in ('object', 'array') group by l.path) f), '{}')
+    || case when bool_or(jsonb_typeof(p.value) = 'array' and jsonb_array_length(
+            case when jsonb_typeof(p.value) = 'array' then p.value else '[]' end) > 1
+            and jsonb_path_exists(p.value, 'strict $[*] ? (@.type() == "object" || @.type() == "array")'))
+        then jsonb_build_object(e'\x1f', p_message) else '{}' end
+    end
+from part p
+$$;

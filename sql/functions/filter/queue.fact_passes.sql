@@ -1,0 +1,20 @@
+-- queue.fact_passes(test, fact, kind): whether one fact (a JSON scalar, and its jsonb_typeof) passes a test of a compiled
+-- filter policy: [operator, arguments…], see sns/filter_policy/operators.py. No text is used as a regular expression.
+-- One expression, so that it becomes part of its caller. Called by: key_passes.
+create or replace function queue.fact_passes(p_test jsonb, p_fact jsonb, p_kind text) returns boolean
+language sql immutable parallel safe as $$
+select case p_test ->> 0
+    when 'in' then p_test -> 1 @> p_fact
+    when 'not' then not p_test -> 1 @> p_fact
+    when 'like' then p_kind = 'string' and p_fact #>> '{}' like p_test ->> 1
+    when 'range' then p_kind = 'number'
+        and (p_fact > p_test -> 1 or (p_fact = p_test -> 1 and (p_test -> 2)::boolean))
+        and (p_fact < p_test -> 3 or (p_fact = p_test -> 3 and (p_test -> 4)::boolean))
+    when 'ci' then p_kind = 'string' and length(p_fact #>> '{}') <= (p_test -> 2)::int
+        and p_test -> 1 ? queue.lower_case(p_fact #>> '{}')
+    when 'not-ci' then p_kind <> 'string' or length(p_fact #>> '{}') > (p_test -> 2)::int
+        or not p_test -> 1 ? queue.lower_case(p_fact #>> '{}')
+    when 'unlike' then p_kind <> 'string' or not queue.like_any(p_fact #>> '{}', p_test -> 1)
+    when 'cidr' then p_kind = 'string' and queue.in_network(p_fact #>> '{}', p_test ->> 1)
+end
+$$;

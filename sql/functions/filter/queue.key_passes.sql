@@ -1,0 +1,23 @@
+-- queue.key_passes(key, values): whether one of the values passes one of the tests of a key of a compiled filter policy:
+-- [path, may be missing, test, …]. Numbers from -10^9 to 10^9 count with five digits after the point (source: "Filter
+-- policy constraints", SNS Developer Guide). Called by: policy_matches, keys_match_together.
+create or replace function queue.key_passes(p_key jsonb, p_values jsonb) returns boolean
+language plpgsql immutable parallel safe as $$
+declare
+    v_value jsonb;
+    v_kind text;
+begin
+    for v in 0 .. jsonb_array_length(p_values) - 1 loop
+        v_value := p_values -> v;
+        v_kind := jsonb_typeof(v_value);
+        if v_kind = 'number' and abs(v_value::numeric) <= 1000000000 then
+            v_value := to_jsonb(round(v_value::numeric, 5));
+        end if;
+        for t in 2 .. jsonb_array_length(p_key) - 1 loop
+            if queue.fact_passes(p_key -> t, v_value, v_kind) then
+                return true;
+            end if;
+        end loop;
+    end loop;
+    return false;
+end $$;

@@ -1,0 +1,49 @@
+-- queue.keys_match_together(keys, members, depth, node): whether those of the keys whose numbers are given pass below a
+-- node of a message, so many names down their paths. Keys that go through one array have to pass in one of its elements,
+-- as AWS's rule engine does: {"employees": {"firstName": ["Anna"], "lastName": ["Jones"]}} does not match an Anna Smith
+-- next to a Peter Jones. A key is [names of its path, key]. Called by: branch_matches_together and itself, once a level.
+drop function if exists queue.keys_cohere(jsonb, int[], int, jsonb);
+create or replace function queue.keys_match_together(p_keys jsonb, p_members int[], p_depth int, p_node jsonb) returns boolean
+language plpgsql immutable parallel safe as $$
+declare
+    v_left int[] := p_members;
+    v_group int[];
+    v_key int;
+    v_name text;
+begin
+    case jsonb_typeof(p_node)
+    when 'array' then
+        for e in 0 .. jsonb_array_length(p_node) - 1 loop
+            if queue.keys_match_together(p_keys, p_members, p_depth, p_node -> e) then
+                return true;
+            end if;
+        end loop;
+        return false;
+    when 'object' then
+        while v_left <> '{}' loop
+            v_name := p_keys -> v_left[1] -> 0 ->> p_depth;
+            if v_name is null or not p_node ? v_name then
+                return false;
+            end if;
+            v_group := '{}';
+            foreach v_key in array v_left loop
+                if p_keys -> v_key -> 0 ->> p_depth = v_name then
+                    v_group := v_group || v_key;
+                    v_left := array_remove(v_left, v_key);
+                end if;
+            end loop;
+            if not queue.keys_match_together(p_keys, v_group, p_depth + 1, p_node -> v_name) then
+                return false;
+            end if;
+        end loop;
+    else
+        foreach v_key in array p_members loop
+            if jsonb_array_length(p_keys -> v_key -> 0) <> p_depth
+                or not queue.key_passes(p_keys -> v_key -> 1, jsonb_build_array(p_node))
+            then
+                return false;
+            end if;
+        end loop;
+    end case;
+    return true;
+end $$;

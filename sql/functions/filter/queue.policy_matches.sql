@@ -1,0 +1,38 @@
+-- queue.policy_matches(policy, facts): whether a message with these facts (sns/filter_policy/facts.py) matches a compiled
+-- filter policy (sns/filter_policy/compile.py): one of the policy's alternatives holds, and so each of its keys. Facts are
+-- null or empty where nothing can match. Keys whose values stand in arrays of objects must also hold together, see
+-- keys_match_together. Called by: fan_out, matching_bindings.
+drop function if exists queue.former_policy_matches(jsonb, jsonb);
+drop function if exists queue.tests_pass(jsonb, jsonb);
+drop function if exists queue.test_passes(jsonb, jsonb);
+drop function if exists queue.compares(jsonb, numeric);
+create or replace function queue.policy_matches(p_policy jsonb, p_facts jsonb) returns boolean
+language plpgsql immutable parallel safe as $$
+declare
+    v_document jsonb := p_facts -> e'\x1f';
+    v_branch jsonb;
+    v_key jsonb;
+    v_values jsonb;
+    v_passes boolean;
+begin
+    if p_facts is null or p_facts = '{}' then
+        return false;
+    end if;
+    for b in 0 .. jsonb_array_length(p_policy) - 1 loop
+        v_branch := p_policy -> b;
+        for k in 0 .. jsonb_array_length(v_branch) - 1 loop
+            v_key := v_branch -> k;
+            v_values := p_facts -> (v_key ->> 0);
+            if v_values is null then
+                v_passes := (v_key -> 1)::boolean;
+            else
+                v_passes := queue.key_passes(v_key, v_values);
+            end if;
+            exit when not v_passes;
+        end loop;
+        if v_passes and (v_document is null or queue.branch_matches_together(v_branch, p_facts, v_document)) then
+            return true;
+        end if;
+    end loop;
+    return false;
+end $$;

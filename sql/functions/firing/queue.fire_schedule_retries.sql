@@ -1,0 +1,58 @@
+-- queue.fire_schedule_retries(retries, topic messages): retries the invocations that claim_schedule_retries locked in this
+-- transaction, each in a savepoint of its own. An invocation that fails again waits 2, 4, 8, … 300 seconds (our choice;
+-- AWS says exponential), or is given up. Returns a row each: outcome "fired", "failed", "exhausted", or "busy" and
+-- "unsigned" as fire_schedules has them; detail. Locks: those of dispatch_schedule. Called by: the worker `fire`.
+do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
+    if 'p_letters' = any ((
+        select proargnames from pg_proc where oid = to_regprocedure('queue.fire_schedule_retries(bigint[], jsonb[])'))::text[])
+    then
+        drop function queue.fire_schedule_retries(bigint[], jsonb[]);
+    end if;
+end $$;
+create or replace function queue.fire_schedule_retries(p_retry_ids bigint[], p_topic_messages jsonb[])
+returns table (retry_id bigint, outcome text, detail text)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_retry queue.schedule_retry;
+    v_code text;
+    v_error text;
+begin
+    for v_n in 1 .. cardinality(p_retry_ids) loop
+        select * into v_retry from queue.schedule_retry r where r.retry_id = p_retry_ids[v_n];
+        retry_id := v_retry.retry_id;
+        detail := null;
+        begin
+            perform queue.fire_schedule_retry(v_retry, p_topic_messages[v_n]);
+            outcome := 'fired';
+        exception
+            when sqlstate 'QU007' then
+                outcome := 'unsigned';
+                get stacked diagnostics detail = pg_exception_detail;
+            when lock_not_available then
+                outcome := 'busy';
+                update queue.schedule_retry r set due_at = clock_timestamp() + interval '1 second'
+                where r.retry_id = v_retry.retry_id;
+            when sqlstate 'QU008' then      -- it had been fired: nothing was sent a second time
+                outcome := 'fired';
+                delete from queue.schedule_retry r where r.retry_id = v_retry.retry_id;
+            when others then
+                if queue.is_server_error(sqlstate) then
+                    raise;
+                end if;
+                get stacked diagnostics v_code = pg_exception_detail;
+                v_error := queue.failure_text(sqlstate, sqlerrm);
+                update queue.schedule_retry r
+                set retries = r.retries + 1, error_code = coalesce(nullif(v_code, ''), 'InternalError'), error = v_error,
+                    due_at = clock_timestamp() + least(300, power(2, least(r.retries + 1, 10))) * interval '1 second'
+                where r.retry_id = v_retry.retry_id
+                returning * into v_retry;
+                update queue.schedule_run u
+                set attempts = u.attempts + 1, error = v_error, recorded_at = clock_timestamp()
+                where u.schedule_id = v_retry.schedule_id and u.scheduled_for = v_retry.scheduled_for
+                    and not u.out_of_band;
+                outcome := case when queue.give_up_schedule_retry(v_retry) then 'exhausted' else 'failed' end;
+        end;
+        return next;
+    end loop;
+end $$;

@@ -1,0 +1,84 @@
+-- queue.fire_schedules: fires the schedules that claim_schedules locked in this transaction, and moves them on: the simple
+-- ones in one batch, the others, and all when the batch fails, each in a savepoint of its own.
+-- Parameters, one array element a schedule: id; the next occurrence (null: none); what is written to last_error;
+--   how many occurrences fire now. Then one element an occurrence, in the same order: its time; its topic message, as
+--   dispatch_schedule describes it.
+-- Returns a row a schedule: outcome "done" with how many fired, were skipped (overlap) or failed; "failed": a native
+--   schedule, which is retried, or paused at its failure_threshold; "busy": another transaction holds a lock that it
+--   needs, and it is due again in a second; "unsigned": nothing happened, its topic messages have to be signed with the
+--   version that detail names.
+-- An error of the whole server (out of space, a deadlock, a shutdown) is raised: then nothing has happened.
+-- Locks: those of dispatch_schedule. Called by: the worker `fire`.
+do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
+    if 'p_letters' = any ((
+        select proargnames from pg_proc where oid = to_regprocedure('queue.fire_schedules(bigint[], timestamptz[], text[], int[], timestamptz[], jsonb[])'))::text[])
+    then
+        drop function queue.fire_schedules(bigint[], timestamptz[], text[], int[], timestamptz[], jsonb[]);
+    end if;
+end $$;
+create or replace function queue.fire_schedules(
+    p_schedule_ids bigint[], p_next_fire_at timestamptz[], p_notes text[], p_counts int[], p_at timestamptz[],
+    p_topic_messages jsonb[])
+returns table (schedule_id bigint, outcome text, fired int, skipped int, failed int, detail text)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_schedule queue.schedule;
+    v_became text;
+    v_position int := 0;
+    v_together bigint[] := '{}';
+begin
+    begin
+        if 1 = all (p_counts) and coalesce(cardinality(array_remove(p_notes, null)), 0) = 0 then
+            v_together := queue.fire_schedule_batch(p_schedule_ids, p_next_fire_at, p_at, p_topic_messages);
+        end if;
+    exception when others then
+        if queue.is_server_error(sqlstate) then
+            raise;
+        end if;
+    end;
+    for v_n in 1 .. cardinality(p_schedule_ids) loop
+        schedule_id := p_schedule_ids[v_n];
+        fired := 0;
+        skipped := 0;
+        failed := 0;
+        detail := null;
+        outcome := 'done';
+        if schedule_id = any (v_together) then
+            fired := 1;
+            v_position := v_position + 1;
+            return next;
+            continue;
+        end if;
+        select * into v_schedule from queue.schedule s where s.schedule_id = p_schedule_ids[v_n];
+        begin
+            for v_m in v_position + 1 .. v_position + p_counts[v_n] loop
+                v_became := queue.fire_occurrence(v_schedule, p_at[v_m], p_topic_messages[v_m]);
+                fired := fired + (v_became = 'fired')::int;
+                skipped := skipped + (v_became = 'skipped')::int;
+                failed := failed + (v_became = 'failed')::int;
+            end loop;
+            perform queue.advance_schedule(v_schedule.schedule_id, p_next_fire_at[v_n], p_notes[v_n], fired, failed);
+        exception
+            when sqlstate 'QU007' then
+                outcome := 'unsigned';
+                get stacked diagnostics detail = pg_exception_detail;
+            when lock_not_available then
+                outcome := 'busy';
+                update queue.schedule s set due_at = clock_timestamp() + interval '1 second'
+                where s.schedule_id = v_schedule.schedule_id;
+            when others then
+                if queue.is_server_error(sqlstate) then
+                    raise;
+                end if;
+                outcome := 'failed';
+                fired := 0;
+                skipped := 0;
+                failed := 1;
+                detail := queue.failure_text(sqlstate, sqlerrm);
+                perform queue.fail_schedule(v_schedule, p_at[v_position + 1], detail);
+        end;
+        v_position := v_position + p_counts[v_n];
+        return next;
+    end loop;
+end $$;

@@ -1,0 +1,48 @@
+-- queue.poll_queues(arns, seen): which of these queues have a message to hand out now, or do not exist, a row each. A last
+-- row, without arn, says how long the result stays the same unless a transaction commits: wait_ms (0: not at all, at most
+-- an hour). The next call passes `snapshot` of that row as p_seen: when no transaction has ended since, nothing can have
+-- changed, and the function returns no row at all without reading any queue.
+-- Leases and delays end without a commit: the earliest such end is the end of wait_ms. It may belong to a lease without
+-- messages; a superfluous poll is cheaper than a search among thousands of leases.
+-- Index: side_visible_at, deferred_pkey, fifo_group_visible_at, lease_visible_at and those of ready_shards.
+-- Called by: ready_queues, the long polls of a container, each second.
+create or replace function queue.poll_queues(p_arns text[], p_seen text default null)
+returns table (arn text, snapshot text, wait_ms int)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_now timestamptz := clock_timestamp();
+begin
+    if p_seen = pg_current_snapshot()::text then
+        return;
+    end if;
+    return query
+    with asked as materialized (
+        select u.arn, q.queue_id, q.fifo, q.shards
+        from unnest(p_arns) u(arn) left join queue.queues q on q.arn = u.arn),
+    timed as materialized (
+        select a.arn, a.queue_id, a.shards,
+            case when a.queue_id is null then v_now
+                when a.fifo then (
+                    select g.visible_at from queue.fifo_group g
+                    where queue.time_key(g.queue_id, -2) = queue.time_key(a.queue_id, -2)
+                    order by g.visible_at limit 1)
+                when exists (select from queue.deferred d where d.queue_id = a.queue_id)
+                    or exists (select from queue.ready_shards(a.queue_id, a.shards, v_now)) then v_now
+                else least((
+                    select s.visible_at from queue.side s
+                    where queue.time_key(s.queue_id, -1) = queue.time_key(a.queue_id, -1)
+                    order by s.visible_at limit 1), (
+                    select min(e.visible_at) from generate_series(0, a.shards - 1) s(shard)
+                    cross join lateral (
+                        select x.visible_at from queue.lease x
+                        where queue.time_key(x.queue_id, x.shard) = queue.time_key(a.queue_id, s.shard)
+                            and x.visible_at > v_now
+                        order by x.visible_at limit 1) e)) end as due_at
+        from asked a)
+    select t.arn, null::text, null::int from timed t where t.due_at <= v_now
+    union all
+    select null, pg_current_snapshot()::text,
+        greatest(0, ceil(extract(epoch from least(min(t.due_at), v_now + interval '1 hour') - v_now) * 1000))::int
+    from timed t;
+end $$;

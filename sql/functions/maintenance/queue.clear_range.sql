@@ -1,0 +1,56 @@
+-- queue.clear_range(queue, shard, after, up to, cursor): deletes the finished messages of a shard above p_after up to p_to,
+-- where no lease crosses the ends (lease_boundary), and records them in the history. What belongs to an open lease stays:
+-- its messages, and those of it that were acknowledged, since all are recorded together.
+-- The open leases are read once: a lease that is acknowledged meanwhile stays for the next call.
+-- The cursor's own row stays too, and is deleted by the next cleaning, which begins at it.
+-- The caller is the shard's reader. Index: lease_pkey, log_pkey. Called by: clean_shard, sweep_shard.
+create or replace function queue.clear_range(p_queue_id int, p_shard int, p_after bigint, p_to bigint, p_cursor bigint)
+returns void
+language plpgsql as $$
+declare
+    v_done bigint[];
+    v_kept bigint[];
+begin
+    with leases as materialized (
+        select x.pos, x.ids, x.gone, x.gone_at from queue.lease x
+        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos >= p_after and x.pos <= p_to)
+    select
+        (select array_agg(d.pos) from leases d where d.ids = '{}'),
+        (select array_agg(k.id) from leases o cross join lateral (
+            select unnest(o.ids) union all select g.id from unnest(o.gone, o.gone_at) g(id, at) where g.at is not null) k(id)
+         where o.ids <> '{}' and k.id > p_after)
+    into v_done, v_kept;
+    if (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id) then
+        insert into queue.history (queue_id, outcome, receive_count, first_received_at, group_ids, sent_at, finished_at)
+        select p_queue_id, m.outcome, x.receive_count, x.first_received_at, m.group_ids, m.sent_at, m.finished_at
+        from queue.lease x
+        cross join lateral (        -- aggregated inside: the planner must go from each lease to its range of the log
+            select f.outcome, case when count(f.group_id) > 0 then array_agg(f.group_id) end as group_ids,
+                array_agg(f.sent_at) as sent_at, array_agg(f.finished_at) as finished_at
+            from (
+                select l.sent_at, l.system ->> 'MessageGroupId' as group_id,
+                    case when l.id = any (x.gone) then 'deleted' else coalesce(x.outcome, 'deleted') end as outcome,
+                    case when l.id = any (x.gone) then x.gone_at[array_position(x.gone, l.id)] else x.done_at end
+                        as finished_at
+                from queue.log l
+                where l.queue_id = p_queue_id and l.shard = p_shard and l.id >= x.first_id and l.id <= x.pos) f
+            where f.finished_at is not null     -- null: it moved to queue.side, where it is recorded
+            group by f.outcome) m
+        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = any (v_done);
+    end if;
+    delete from queue.lease x
+    where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = any (v_done) and x.pos < p_cursor;
+    if v_kept is null then
+        delete from queue.log l
+        where l.queue_id = p_queue_id and l.shard = p_shard and l.id > p_after and l.id <= p_to;
+        return;
+    end if;
+    delete from queue.log l
+    where l.queue_id = p_queue_id and l.shard = p_shard and l.id > p_after and l.id <= p_to and l.id = any (array(
+        select e.id from (      -- without a join, for which the planner might go through the log for each that is kept
+            select k.id from queue.log k
+            where k.queue_id = p_queue_id and k.shard = p_shard and k.id > p_after and k.id <= p_to
+            union all
+            select unnest(v_kept)) e(id)
+        group by e.id having count(*) = 1));
+end $$;

@@ -1,0 +1,20 @@
+-- queue.drop_history_days(days): drops the partitions of both histories of days (UTC) longer ago than p_days.
+-- A drop locks the whole history. A drop that does not get that lock in a moment is left to the next run, since every
+-- statement on the history would wait behind it. Runs as its owner, which owns the table.
+-- Called by: maintain_installation.
+create or replace function queue.drop_history_days(p_days int) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
+declare
+    v_table text;
+begin
+    for v_table in
+        select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
+        where i.inhparent in ('queue.history'::regclass, 'queue.webhook_history'::regclass)
+            and c.relname ~ '^(webhook_)?history_[0-9]{8}$'
+            and right(c.relname, 8) < to_char((now() at time zone 'utc')::date - p_days, 'YYYYMMDD')
+    loop
+        execute format('drop table queue.%I', v_table);
+    end loop;
+exception when lock_not_available then
+    null;
+end $$;

@@ -1,0 +1,41 @@
+-- queue.lease_boundary(queue, shard, low, most): where the leases above p_low can be cut: the highest pos up to p_most that
+-- no later lease reaches below, at most 20,000 above p_low, or the first one if that is farther. Null: there is none.
+-- Leases overlap within 200 messages only (take_fair), so a lease that overlaps another is among the next 200.
+-- Index: lease_pkey. Called by: clean_shard, sweep_shard.
+drop function if exists queue.end_of_leases(int, int, bigint, bigint);
+create or replace function queue.lease_boundary(p_queue_id int, p_shard int, p_low bigint, p_most bigint)
+returns bigint
+language plpgsql stable as $$
+declare
+    v_most bigint := least(p_most, p_low + 20000);
+    v_end bigint;
+    v_other bigint;
+begin
+    loop
+        select max(x.pos) into v_end from queue.lease x
+        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > p_low and x.pos <= v_most;
+        exit when v_end is null;
+        select min(n.first_id) - 1 into v_other from (
+            select x.first_id from queue.lease x
+            where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > v_end order by x.pos limit 200) n;
+        if coalesce(v_other >= v_end, true) then
+            return v_end;
+        end if;
+        v_most := v_other;
+    end loop;
+    v_other := p_low;
+    loop
+        select min(x.pos) into v_end from queue.lease x
+        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > v_other;
+        exit when v_end is null or v_end > p_most;
+        select max(n.pos) into v_other from (
+            select x.pos, x.first_id from queue.lease x
+            where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > v_end order by x.pos limit 200) n
+        where n.first_id <= v_end;
+        if v_other is null then
+            return v_end;
+        end if;
+        v_other := v_other - 1;
+    end loop;
+    return null;
+end $$;

@@ -1,0 +1,51 @@
+-- queue.maintain_installation(limit, history days): removes what belongs to no queue: messages of deleted queues, expired
+-- deduplication ids and ReceiveRequestAttemptIds, registrations of watchers that ended, expired rows of topics,
+-- ClientTokens of schedules' deletions after a day, signing keys retired for over 30 days. Makes the partitions of both
+-- histories for the days ahead, and drops those beyond p_history_days.
+-- At most p_limit rows of each table a call, and of deleted queues the tables of one queue more. Returns rows removed.
+-- Called by: the worker `maintain`.
+create or replace function queue.maintain_installation(p_limit int, p_history_days int) returns bigint
+language plpgsql as $$
+declare
+    v_removed bigint := 0;
+    v_rows bigint;
+    v_now timestamptz := clock_timestamp();
+    v_dropped record;
+begin
+    delete from queue.deduplication d where d.ctid = any (array(
+        select e.ctid from queue.deduplication e where e.expires_at <= v_now
+        order by e.expires_at limit p_limit for update skip locked));
+    get diagnostics v_removed = row_count;
+    delete from queue.watcher w where w.ctid = any (array(
+        select e.ctid from queue.watcher e where e.registered_at < v_now - interval '10 seconds'
+        limit p_limit for update skip locked));
+    delete from queue.receive_attempt a where a.ctid = any (array(
+        select e.ctid from queue.receive_attempt e where e.received_at < v_now - interval '5 minutes'
+        order by e.received_at limit p_limit for update skip locked));
+    get diagnostics v_rows = row_count;
+    v_removed := v_removed + v_rows;
+    delete from queue.schedule_deletion s where s.ctid = any (array(
+        select e.ctid from queue.schedule_deletion e where e.deleted_at < v_now - interval '1 day'
+        order by e.deleted_at limit p_limit for update skip locked));
+    get diagnostics v_rows = row_count;
+    v_removed := v_removed + v_rows;
+    delete from queue.signing_key k where k.retired_at < v_now - interval '30 days';
+    get diagnostics v_rows = row_count;
+    v_removed := v_removed + v_rows;
+    v_removed := v_removed + queue.maintain_topics(p_limit);
+    for v_dropped in select d.queue_id, d.dropped_at from queue.dropped_queue d order by random() loop
+        exit when v_removed >= p_limit;      -- in any order: queues without rows block no other
+        v_rows := queue.clean_deleted_queue(v_dropped.queue_id, p_limit);
+        v_removed := v_removed + v_rows;
+        if v_rows = 0 and v_dropped.dropped_at < v_now - interval '10 minutes' then
+            delete from queue.dropped_queue d where d.queue_id = v_dropped.queue_id;
+        end if;
+    end loop;
+    for v_day in 0 .. 2 loop
+        perform queue.add_history_day(h.name, (now() at time zone 'utc')::date + v_day)
+        from unnest(array['history', 'webhook_history']) h(name);
+    end loop;
+    perform queue.drop_history_days(p_history_days);
+    perform queue.compact_dead_letter_counts(p_limit);
+    return v_removed;
+end $$;

@@ -1,0 +1,31 @@
+-- queue.next_queues(worker, limit, pause ms): the queues that a worker should work on next, at most p_limit; a round
+-- begins with 0, which stands for what belongs to no queue. After the last queue it returns no row, once, and then,
+-- p_pause_ms later at the earliest, begins again: all processes of an installation share the round and its pause.
+-- Locks: the worker's row. Called by: workers that go through all queues in bounded runs.
+drop function if exists queue.next_queues(text, int);
+create or replace function queue.next_queues(p_worker text, p_limit int, p_pause_ms int default 0)
+returns table (queue_id int)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_worker queue.worker_position;
+    v_ids int[];
+begin
+    insert into queue.worker_position (worker, position, ran_at) values (p_worker, 0, '-infinity') on conflict do nothing;
+    select * into v_worker from queue.worker_position w where w.worker = p_worker for update;
+    if v_worker.position = 0 and v_worker.ran_at > clock_timestamp() - p_pause_ms * interval '1 millisecond' then
+        return;
+    end if;
+    v_ids := array(
+        select q.queue_id from queue.queues q where q.queue_id > v_worker.position order by q.queue_id limit p_limit);
+    update queue.worker_position w
+    set position = case when v_ids <> '{}' then v_ids[cardinality(v_ids)]
+            when v_worker.position = 0 then 9223372036854775807     -- no queues: the end comes next
+            else 0 end,
+        ran_at = clock_timestamp()
+    where w.worker = p_worker;
+    if v_worker.position = 0 then
+        v_ids := 0 || v_ids;
+    end if;
+    return query select u from unnest(v_ids) u;
+end $$;

@@ -1,0 +1,21 @@
+-- queue.refresh_statistics(): analyzes the table of this schema whose statistics are most out of date, when autovacuum
+-- is late: autovacuum acts when a tenth of a table has changed, this function at three tenths. It leaves out tables that
+-- were analyzed within a minute, and locked ones. One table a call, a sample of fixed size: bounded for any table.
+-- Returns tables analyzed, 0 or 1. Runs as its owner, which owns the tables.
+-- Locks: share update exclusive on the table, which blocks only vacuum. Called by: the worker `maintain`.
+create or replace function queue.refresh_statistics() returns int
+language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms' as $$
+declare
+    v_table regclass;
+begin
+    select s.relid into v_table
+    from pg_stat_user_tables s join pg_class c on c.oid = s.relid
+    where s.schemaname = 'queue' and s.n_mod_since_analyze > 1000 + 0.3 * greatest(c.reltuples, 0)
+        and clock_timestamp() - interval '1 minute' > coalesce(greatest(s.last_analyze, s.last_autoanalyze), '-infinity')
+    order by s.n_mod_since_analyze / (1000 + greatest(c.reltuples, 0)) desc limit 1;
+    if v_table is null then
+        return 0;
+    end if;
+    execute format('analyze (skip_locked) %s', v_table);
+    return 1;
+end $$;

@@ -1,0 +1,20 @@
+-- queue.cancel_move_task(task, source): ends a running task after its current step. What the task has moved stays moved.
+-- Returns one row: moved (messages), or error ResourceNotFoundException and detail: SourceArn (no such queue) or
+-- TaskHandle (no such task of this queue, or it has ended).
+-- Locks: the task's row, for which it waits, briefly: a step waits for no lock. Called by: CancelMessageMoveTask.
+create or replace function queue.cancel_move_task(p_task_id uuid, p_source text)
+returns table (moved bigint, error text, detail text)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_queue_id int;
+    v_moved bigint;
+begin
+    select q.queue_id into v_queue_id from queue.queues q where q.arn = p_source;
+    update queue.move_task t set status = 'CANCELLED'
+    where t.task_id = p_task_id and t.queue_id = v_queue_id and t.status = 'RUNNING'
+    returning t.moved into v_moved;
+    return query
+    select v_moved, case when v_moved is null then 'ResourceNotFoundException' end,
+        case when v_queue_id is null then 'SourceArn' when v_moved is null then 'TaskHandle' end;
+end $$;

@@ -1,0 +1,40 @@
+-- queue.move_log(queue, shards, limit, destination): moves messages that were sent to a dead-letter queue directly: it
+-- receives them and ends their leases at once. They came from no other queue, so without a destination none can move.
+-- Returns one row: messages moved, and why they could not be (as move_target).
+-- Locks: advisory, readers of shards, never waited for (the setting queue.reads says that this transaction reads one).
+-- Called by: run_move_task.
+create or replace function queue.move_log(
+    p_queue_id int, p_shards int, p_limit int, p_destination text, out moved int, out failure text)
+language plpgsql as $$
+declare
+    v_now timestamptz := clock_timestamp();
+    v_taken queue.delivery[];
+begin
+    moved := 0;
+    if p_limit = 0 or not exists (select from queue.ready_shards(p_queue_id, p_shards, v_now)) then
+        return;
+    end if;
+    failure := case when p_destination is null then 'CouldNotDetermineMessageSource'
+        when not exists (select from queue.queues q where q.arn = p_destination)
+            then 'AWS.SimpleQueueService.NonExistentQueue' end;
+    if failure is not null then
+        return;
+    end if;
+    perform set_config('queue.reads', 'on', true);
+    v_taken := array(
+        select t::queue.delivery from queue.take_log(p_queue_id, p_shards, p_limit, p_limit, interval '0', null, null, false) t);
+    moved := cardinality(v_taken);
+    if moved = 0 then
+        return;
+    end if;
+    update queue.lease x            -- as if never received: it was not for a consumer
+    set ids = '{}', done_at = v_now, outcome = 'moved', receive_count = x.receive_count - 1,
+        first_received_at = case when x.receive_count > 1 then x.first_received_at end
+    from (select distinct t.shard, t.pos from unnest(v_taken) t) taken
+    where x.queue_id = p_queue_id and x.shard = taken.shard and x.pos = taken.pos;
+    perform queue.send_moved(
+        array_fill(p_destination, array[moved]),
+        array(select t.body from unnest(v_taken) with ordinality t order by t.ordinality),
+        array(select t.attributes::jsonb from unnest(v_taken) with ordinality t order by t.ordinality),
+        array(select t.system::jsonb from unnest(v_taken) with ordinality t order by t.ordinality));
+end $$;

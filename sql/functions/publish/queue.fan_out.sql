@@ -1,0 +1,69 @@
+-- queue.fan_out(topic, publications, enveloped): hands messages to every subscription of a topic whose filter policy they
+-- match. What a queue cannot take goes to the subscription's dead-letter queue, if it has one.
+-- p_enveloped: whether the messages have envelopes, which all subscriptions want but queues with raw delivery. Without,
+-- standard queues that get all of them get the very same arrays, made once.
+-- Raises 40001: they have none, and one is wanted since the caller looked.
+-- Index: subscription_topic_id_protocol_endpoint_key. Called by: publish_messages.
+drop function if exists queue.fan_out(queue.topic, queue.publication[]);
+create or replace function queue.fan_out(
+    p_topic queue.topic, p_entries queue.publication[], p_enveloped boolean) returns void
+language plpgsql as $$
+declare
+    v_match record;
+    v_subscription queue.subscription;
+    v_failed queue.publication[];
+    v_posts boolean := false;
+    v_bodies text[];
+    v_sizes int[];
+    v_attributes jsonb[];
+    v_system jsonb[];
+begin
+    for v_match in
+        select s as subscription, m.entries
+        from queue.subscription s
+        cross join lateral (
+            select case when s.filter is null then p_entries else (
+                select array_agg(e order by e.n) from unnest(p_entries) e
+                where queue.policy_matches(s.filter,
+                    case s.filter_scope when 'MessageBody' then e.body_facts else e.attribute_facts end)) end as entries
+            ) m
+        where s.topic_id = p_topic.topic_id and s.confirmed and cardinality(m.entries) > 0
+        order by s.endpoint, s.subscription_id
+    loop
+        v_subscription := v_match.subscription;
+        if not p_enveloped and not (v_subscription.raw and v_subscription.protocol = 'sqs') then
+            raise exception 'a subscription has changed' using errcode = '40001';
+        end if;
+        if v_subscription.protocol <> 'sqs' then
+            perform queue.publish_to_endpoint(p_topic, v_subscription, v_match.entries);
+            v_posts := true;
+            continue;
+        end if;
+        if p_enveloped or v_subscription.filter is not null or right(v_subscription.endpoint, 5) = '.fifo' then
+            v_failed := queue.publish_to_queue(p_topic, v_subscription, v_subscription.endpoint, v_match.entries);
+        else
+            if v_bodies is null then
+                select array_agg(k.body order by k.n), array_agg(octet_length(k.body) + k.attribute_bytes order by k.n),
+                    array_agg(k.attributes order by k.n), array_agg(queue.system_attributes(k.tenant, k.trace) order by k.n)
+                into v_bodies, v_sizes, v_attributes, v_system
+                from (
+                    select e.n, coalesce(e.contents #>> '{sqs,raw}', e.contents #>> '{*,raw}') as body,
+                        e.attribute_bytes, e.attributes, case when not p_topic.fifo then e.group_id end as tenant,
+                        e.contents ->> 'trace' as trace
+                    from unnest(p_entries) e) k;
+            end if;
+            v_failed := (
+                select array_agg(p_entries[s.n] order by s.n)
+                from queue.send_messages(array_fill(v_subscription.endpoint, array[cardinality(v_bodies)]),
+                    array(select gen_random_uuid() from unnest(v_sizes)), v_bodies, v_sizes, v_attributes, v_system, null,
+                    null, null) s
+                where s.error is not null);
+        end if;
+        if v_failed is not null and v_subscription.dead_letter_arn is not null then
+            perform queue.publish_to_queue(p_topic, v_subscription, v_subscription.dead_letter_arn, v_failed);
+        end if;
+    end loop;
+    if v_posts then
+        perform queue.wake_webhooks();
+    end if;
+end $$;

@@ -1,6 +1,0 @@
--- queue.concerns_all(sqlstate): whether an error says nothing of the statement, but of the server or the transaction:
--- deadlocks and failed serializations (40), no resources (53), shutdowns (57), the system (58), bugs (XX).
--- Called by: fire_schedules, fire_occurrence, fire_schedule_retries.
-create or replace function queue.concerns_all(p_sqlstate text) returns boolean
-language sql immutable parallel safe
-return left(p_sqlstate, 2) in ('40', '53', '57', '58', 'XX');

@@ -1,5 +1,0 @@
--- queue.gone_queues(arns): those of these queues that do not exist. Called by: processes with a full table of metrics.
-create or replace function queue.gone_queues(p_arns text[]) returns table (arn text)
-language sql stable as $$
-select u.arn from unnest(p_arns) u(arn) where not exists (select from queue.queues q where q.arn = u.arn)
-$$;

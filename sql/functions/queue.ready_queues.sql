@@ -1,6 +1,0 @@
--- queue.ready_queues(arns): which of these queues have something to hand out now, or do not exist (any more).
--- Index: as look_at_queues. Called by: long polls of functions.
-create or replace function queue.ready_queues(p_arns text[]) returns table (arn text)
-language sql as $$
-select k.arn from queue.look_at_queues(p_arns) k where k.arn is not null
-$$;

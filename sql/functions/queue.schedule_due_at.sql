@@ -1,8 +1,0 @@
--- queue.schedule_due_at(schedule, occurrence, seconds): when an occurrence is fired that may be fired so many seconds
--- later: the same moment whoever asks, spread evenly, to the millisecond. Called by: put_schedule, fire_schedules.
-create or replace function queue.schedule_due_at(p_schedule_id bigint, p_at timestamptz, p_seconds int)
-returns timestamptz
-language sql immutable parallel safe
-return p_at + case when p_seconds > 0 then interval '1 millisecond' * mod(
-    hashint8extended(p_schedule_id, extract(epoch from p_at)::bigint) & 9223372036854775807, p_seconds * 1000::bigint)
-    else '0' end;

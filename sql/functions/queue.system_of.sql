@@ -1,7 +1,0 @@
--- queue.system_of(group, trace header): what is kept beside a message that SQL sends: the tenant of a standard queue's
--- message, and the trace that it belongs to. Null when there is neither, as send_messages wants it.
--- Called by: publish_to_queue, publish_events, send_scheduled, fire_together.
-create or replace function queue.system_of(p_group text, p_trace text) returns jsonb
-language sql immutable parallel safe as $$
-select nullif(jsonb_strip_nulls(jsonb_build_object('MessageGroupId', p_group, 'AWSTraceHeader', p_trace)), '{}')
-$$;

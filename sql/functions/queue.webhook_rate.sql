@@ -1,8 +1,0 @@
--- queue.webhook_rate(subscription's policy, topic's): deliveries a second that the delivery policies allow; null: any
--- number. A topic may forbid its subscriptions a policy of their own. Called by: queue.claim_webhooks, queue.claim_lane.
-create or replace function queue.webhook_rate(p_subscription text, p_topic text) returns int
-language sql immutable parallel safe
-return (coalesce(
-    case when (nullif(p_topic, '')::jsonb #>> '{http,disableSubscriptionOverrides}')::boolean then null
-        else nullif(p_subscription, '')::jsonb #>> '{throttlePolicy,maxReceivesPerSecond}' end,
-    nullif(p_topic, '')::jsonb #>> '{http,defaultThrottlePolicy,maxReceivesPerSecond}'))::int;

@@ -1,0 +1,62 @@
+-- queue.count_messages(queue, fifo, shards): messages that can be received now, in flight, and delayed; when the
+-- oldest and the newest were sent. Cost: two index probes a shard, the open leases and the slow path; FIFO: every
+-- message. total: ids given out so far by the log and messages in the slow path (FIFO: messages now).
+-- Called by: describe_queue.
+create or replace function queue.count_messages(
+    p_queue_id int, p_fifo boolean, p_shards int, out visible bigint, out in_flight bigint, out delayed bigint,
+    out total bigint, out oldest timestamptz, out newest timestamptz)
+language plpgsql stable as $$
+declare
+    v_now timestamptz := clock_timestamp();
+begin
+    if p_fifo then
+        select count(*) filter (where m.visible_at <= v_now),
+            count(*) filter (where m.visible_at > v_now and m.receive_count > 0),
+            count(*) filter (where m.visible_at > v_now and m.receive_count = 0),
+            count(*), min(m.sent_at), max(m.sent_at)
+        into visible, in_flight, delayed, total, oldest, newest
+        from queue.fifo_group g join queue.fifo_message m on m.group_key = g.group_key
+        where g.queue_id = p_queue_id;
+        return;
+    end if;
+    with cursor as materialized (
+        select s.shard, c.pos, c.low, t.sent_at as newest,
+            greatest(c.pos, t.id, (select max(h.id) from queue.hole h
+                                   where h.queue_id = p_queue_id and h.shard = s.shard)) as top,
+            (select l.sent_at from queue.log l
+             where l.queue_id = p_queue_id and l.shard = s.shard and l.id > c.pos order by l.id limit 1) as oldest,
+            (select count(*) from queue.hole h
+             where h.queue_id = p_queue_id and h.shard = s.shard and h.id > c.pos) as holes
+        from generate_series(0, p_shards - 1) s(shard)
+        cross join lateral (
+            select x.pos, x.low from queue.lease x
+            where x.queue_id = p_queue_id and x.shard = s.shard order by x.pos desc limit 1) c
+        left join lateral (
+            select l.id, l.sent_at from queue.log l
+            where l.queue_id = p_queue_id and l.shard = s.shard and l.id > c.pos
+            order by l.id desc limit 1) t on true),
+    leased as (
+        select x.visible_at <= v_now or x.visible_at = 'infinity' as ready, cardinality(x.ids) as messages,
+            (select l.sent_at from queue.log l
+             where l.queue_id = p_queue_id and l.shard = c.shard and l.id = x.ids[1]) as oldest
+        from cursor c
+        join queue.lease x on x.queue_id = p_queue_id and x.shard = c.shard and x.pos > c.low and x.ids <> '{}'),
+    slow as (
+        select s.visible_at <= v_now as ready, s.receive_count > 0 as received, s.shard = -1 as born_here, s.sent_at
+        from queue.side s where s.queue_id = p_queue_id)
+    select coalesce(c.visible, 0) + coalesce(l.ready, 0) + coalesce(s.ready, 0),
+        coalesce(l.in_flight, 0) + coalesce(s.in_flight, 0), coalesce(s.delayed, 0),
+        coalesce(c.total, 0) + coalesce(s.total, 0), least(c.oldest, l.oldest, s.oldest),
+        greatest(c.newest, l.newest, s.newest)
+    into visible, in_flight, delayed, total, oldest, newest
+    from (select sum(k.top - k.pos - k.holes) as visible, sum(k.top) as total, min(k.oldest) as oldest,
+            max(k.newest) as newest from cursor k) c,
+        (select sum(k.messages) filter (where k.ready) as ready,
+            sum(k.messages) filter (where not k.ready) as in_flight, min(k.oldest) as oldest,
+            max(k.oldest) as newest from leased k) l,
+        (select count(*) filter (where k.ready) as ready,
+            count(*) filter (where not k.ready and k.received) as in_flight,
+            count(*) filter (where not k.ready and not k.received) as delayed,
+            count(*) filter (where k.born_here) as total, min(k.sent_at) as oldest, max(k.sent_at) as newest
+         from slow k) s;
+end $$;

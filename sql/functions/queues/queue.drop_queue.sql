@@ -1,0 +1,16 @@
+-- queue.drop_queue(arn): deletes a queue. Its messages can be received no more, and maintain_installation removes their
+-- rows later, piece by piece. Returns a row with error QueueDoesNotExist, or null.
+-- Called by: DeleteQueue, queue.delete_queue.
+create or replace function queue.drop_queue(p_arn text) returns table (error text)
+language plpgsql as $$
+declare
+    v_queue_id int;
+begin
+    delete from queue.queues q where q.arn = p_arn returning q.queue_id into v_queue_id;
+    if v_queue_id is null then
+        return query select 'QueueDoesNotExist'::text;
+        return;
+    end if;
+    insert into queue.dropped_queue (queue_id, arn) values (v_queue_id, p_arn);
+    return query select null::text;
+end $$;

@@ -1,0 +1,28 @@
+-- queue.count_in_flight(queue, fifo, shards): messages that were received, and neither deleted nor visible again since.
+-- Reads what is invisible now and nothing else; of a FIFO group at most ten messages, as many as one ReceiveMessage
+-- hands out. Index: lease_visible_at, side_visible_at, fifo_group_visible_at, fifo_message_group.
+-- Called by: in_flight_capacity.
+create or replace function queue.count_in_flight(p_queue_id int, p_fifo boolean, p_shards int) returns bigint
+language plpgsql stable as $$
+declare
+    v_now timestamptz := clock_timestamp();
+begin
+    if p_fifo then
+        return (
+            select count(*) from queue.fifo_group g
+            cross join lateral (
+                select m.visible_at, m.receive_count from queue.fifo_message m
+                where m.group_key = g.group_key order by m.id limit 10) m
+            where queue.time_key(g.queue_id, -2) = queue.time_key(p_queue_id, -2)
+                and g.visible_at > v_now and g.visible_at < 'infinity'
+                and m.visible_at > v_now and m.receive_count > 0);
+    end if;
+    return (
+        select coalesce(sum(cardinality(x.ids)), 0)
+        from generate_series(0, p_shards - 1) s(shard)
+        join queue.lease x on queue.time_key(x.queue_id, x.shard) = queue.time_key(p_queue_id, s.shard)
+            and x.visible_at > v_now and x.visible_at < 'infinity')
+        + (select count(*) from queue.side m
+           where queue.time_key(m.queue_id, -1) = queue.time_key(p_queue_id, -1) and m.visible_at > v_now
+               and m.receive_count > 0);
+end $$;

@@ -1,0 +1,55 @@
+-- queue.lease_again(lease, want, lease size, now, visibility): hands out the first p_want messages that are left in a
+-- lease, at most p_lease_size together: the rest is split off into leases of their own, each keyed by its last id. It
+-- records messages that were acknowledged before the others.
+-- The caller is the shard's reader and holds the lease's row; p_now is above the shard's watermark.
+-- Index: lease_pkey, log_pkey. Called by: take_expired, take_deferred.
+drop function if exists queue.lease_again(queue.lease, int, timestamptz, interval);
+create or replace function queue.lease_again(
+    p_lease queue.lease, p_want int, p_lease_size int, p_now timestamptz, p_visibility interval)
+returns setof queue.delivery
+language plpgsql as $$
+declare
+    v_ids bigint[] := p_lease.ids[1:p_want];
+    v_gone_at timestamptz[] := p_lease.gone_at;
+    v_all boolean := v_ids = p_lease.ids;
+    -- so many leave with parts of their own; of a lease that is handed out whole the last ones stay in it
+    v_split int := cardinality(v_ids);
+    v_first_received_at timestamptz := coalesce(p_lease.first_received_at, p_now);
+begin
+    if array_remove(p_lease.gone_at, null) <> '{}' then
+        v_gone_at := queue.record_acknowledged(p_lease.queue_id, p_lease.shard, p_lease);
+    end if;
+    if v_all then
+        v_split := (v_split - 1) / p_lease_size * p_lease_size;
+    end if;
+    if v_split > 0 then
+        insert into queue.lease (pos, first_id, visible_at, first_received_at, watermark, low, queue_id, receive_count,
+            shard, ids, gone, gone_at)
+        select p.pos, p.first_id, p_now + p_visibility, v_first_received_at, '-infinity', 0, p_lease.queue_id,
+            p_lease.receive_count + 1, p_lease.shard, p.ids, g.ids, g.at
+        from (
+            select max(u.id) as pos, coalesce(lag(max(u.id)) over (order by max(u.id)) + 1, p_lease.first_id) as first_id,
+                array_agg(u.id order by u.id) as ids
+            from unnest(v_ids[1:v_split]) with ordinality u(id, n) group by (u.n - 1) / p_lease_size) p
+        cross join lateral (        -- of what is not its own, what lies in its range
+            select array_agg(o.id) as ids, array_agg(null::timestamptz) as at from unnest(p_lease.gone) o(id)
+            where o.id between p.first_id and p.pos) g;
+    end if;
+    update queue.lease x
+    set ids = p_lease.ids[v_split + 1 :], gone_at = v_gone_at,
+        first_id = case when v_split > 0 then v_ids[v_split] + 1 else x.first_id end,
+        visible_at = case when v_all then p_now + p_visibility else x.visible_at end,
+        receive_count = x.receive_count + v_all::int,
+        first_received_at = case when v_all then v_first_received_at else x.first_received_at end
+    where x.queue_id = p_lease.queue_id and x.shard = p_lease.shard and x.pos = p_lease.pos;
+    return query
+    select null::text, null::int, p_lease.queue_id, p_lease.shard,
+        case when u.n <= v_split then v_ids[least(((u.n - 1) / p_lease_size + 1) * p_lease_size, v_split)]
+            else p_lease.pos end,
+        l.id, p_lease.receive_count + 1, l.message_id::text, queue.epoch_ms(l.sent_at),
+        queue.epoch_ms(v_first_received_at), l.body, l.attributes::text, l.system::text,
+        queue.public_id(p_lease.shard, l.id), queue.epoch_ms(p_now + p_visibility)
+    from unnest(v_ids) with ordinality u(id, n)
+    join queue.log l on l.queue_id = p_lease.queue_id and l.shard = p_lease.shard and l.id = u.id
+    order by u.n;
+end $$;

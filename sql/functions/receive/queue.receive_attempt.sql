@@ -1,0 +1,41 @@
+-- queue.receive_attempt: receive_messages under a ReceiveRequestAttemptId. A client that repeats a receive of a FIFO queue
+-- with the same id within five minutes gets the same messages under the same handles, as repeat_receive says. For a
+-- standard queue the id has no effect. Parameters: the queue's ARN, the id; the others as receive_messages.
+-- Returns: as receive_messages; error ReceiveAttemptOver when the messages were changed since.
+-- Locks: advisory, the attempt, to the end of the transaction; then as repeat_receive and receive_messages.
+-- Raises QU004 (not under READ COMMITTED). Called by: ReceiveMessage.
+create or replace function queue.receive_attempt(
+    p_queue text, p_attempt_id text, p_max int, p_visibility_seconds int, p_in_flight_limit int)
+returns setof queue.delivery
+language plpgsql as $$
+declare
+    v_queue record;
+    v_rows queue.delivery[];
+begin
+    perform queue.require_read_committed();
+    select q.queue_id, q.wait_seconds, q.visibility_timeout_seconds into v_queue
+    from queue.queues q where q.arn = p_queue and q.fifo;
+    if v_queue.queue_id is not null then
+        perform pg_advisory_xact_lock(queue.lock_key(3, v_queue.queue_id, hashtext(p_attempt_id) & 255));
+        return query select * from queue.repeat_receive(v_queue.queue_id, p_attempt_id,
+            coalesce(p_visibility_seconds, v_queue.visibility_timeout_seconds) * interval '1 second',
+            v_queue.wait_seconds);
+        if found then
+            return;
+        end if;
+    end if;
+    v_rows := array(
+        select r from queue.receive_messages(p_queue, p_max, greatest(p_max, 10), p_visibility_seconds,
+            p_in_flight_limit) r);
+    return query select * from unnest(v_rows);
+    insert into queue.receive_attempt as a (queue_id, attempt_id, visible_at, ids, receive_counts)
+    select v_queue.queue_id, p_attempt_id, max(m.visible_at), array_agg(m.id order by u.n),
+        array_agg(m.receive_count order by u.n)
+    from (select r.id, row_number() over () as n from unnest(v_rows) r) u
+    cross join lateral (select * from queue.fifo_message m where m.id = u.id) m
+    where v_queue.queue_id is not null
+    having count(*) > 0
+    on conflict (queue_id, attempt_id) do update
+        set received_at = excluded.received_at, visible_at = excluded.visible_at, ids = excluded.ids,
+            receive_counts = excluded.receive_counts;
+end $$;

@@ -1,0 +1,82 @@
+-- queue.receive_messages: hands out up to p_max messages of a queue and hides them from other receivers.
+-- Parameters: the queue's ARN; p_lease_size: at most so many messages share a lease (they expire together; each is
+--   acknowledged on its own), and of a FIFO queue so many rows are for one receiver, the next ones for another receiver,
+--   which gets none of the same groups; p_visibility_seconds 0-43200, null: the queue's own; p_in_flight_limit: about so
+--   many messages may be in flight, null: any number. p_async_commit: the commit of a receive from a standard queue does
+--   not wait for the disk: if the server crashes at once, the messages are received again. Only for a transaction that
+--   does nothing else.
+-- Returns: a header row (error: QueueDoesNotExist, OverLimit; wait_seconds), then the messages. Locks: reader of a
+--   shard, or rows of the slow path or of FIFO groups (skipped when locked). Use it in a short transaction of its own.
+-- Raises QU004 (not under READ COMMITTED).
+-- Called by: ReceiveMessage, queue.receive, queue.receive_fifo, queue.pop.
+drop function if exists queue.receive_messages(text, int, int, int);
+drop function if exists queue.receive_messages(text, int, int, int, int);
+create or replace function queue.receive_messages(
+    p_queue text, p_max int, p_lease_size int default 1000, p_visibility_seconds int default null,
+    p_in_flight_limit int default null, p_async_commit boolean default false)
+returns setof queue.delivery
+language plpgsql as $$
+declare
+    v_queue record;
+    v_header queue.delivery;
+    v_want int := p_max;
+    v_visibility interval;
+    v_rows int;
+    v_full boolean := false;
+    v_now timestamptz := clock_timestamp();
+begin
+    perform queue.require_read_committed();
+    select q.queue_id, q.fifo, q.shards, q.wait_seconds, q.visibility_timeout_seconds, q.max_receive_count,
+        q.dead_letter_arn, q.counts_in_flight
+    into v_queue from queue.queues q where q.arn = p_queue;
+    if v_queue.counts_in_flight or p_in_flight_limit < 100000 then
+        v_want := queue.in_flight_capacity(v_queue.queue_id, p_max, p_in_flight_limit);
+        v_full := v_want = 0 and p_max > 0;
+    end if;
+    v_header.wait_seconds := v_queue.wait_seconds;
+    v_header.error := case when v_queue.queue_id is null then 'QueueDoesNotExist'
+        when v_full then 'OverLimit' end;
+    return next v_header;
+    if v_queue.queue_id is null or v_full then
+        return;
+    end if;
+    v_visibility := coalesce(p_visibility_seconds, v_queue.visibility_timeout_seconds) * interval '1 second';
+    if v_queue.fifo then
+        return query select * from queue.take_groups(v_queue.queue_id, v_want,
+            greatest(p_lease_size, 1), v_visibility, v_queue.max_receive_count, v_queue.dead_letter_arn);
+        return;
+    end if;
+    if p_async_commit then
+        set local synchronous_commit = off;
+    end if;
+    -- A tenant that was skipped for long gets every tenth receive. With a timeout of 0, which would show
+    -- its messages to the rest of this receive, it is served last, as usual.
+    if random() < 0.1 and v_visibility > interval '0' and exists (
+        select from queue.deferred d
+        where d.queue_id = v_queue.queue_id and d.deferred_at < v_now - interval '10 seconds')
+    then
+        return query select * from queue.take_deferred(v_queue.queue_id, v_want, p_lease_size, v_now,
+            v_visibility);
+        get diagnostics v_rows = row_count;
+        v_want := v_want - v_rows;
+    end if;
+    if v_want > 0 and exists (
+        select from queue.side s
+        where queue.time_key(s.queue_id, -1) = queue.time_key(v_queue.queue_id, -1) and s.visible_at <= v_now)
+    then
+        return query select * from queue.take_side(v_queue.queue_id, v_want, v_now, v_visibility,
+            v_queue.max_receive_count, v_queue.dead_letter_arn);
+        get diagnostics v_rows = row_count;
+        v_want := v_want - v_rows;
+    end if;
+    if v_want > 0 then
+        return query select * from queue.take_log(v_queue.queue_id, v_queue.shards, v_want, p_lease_size,
+            v_visibility, v_queue.max_receive_count, v_queue.dead_letter_arn);
+        get diagnostics v_rows = row_count;
+        v_want := v_want - v_rows;
+    end if;
+    if v_want > 0 and exists (select from queue.deferred d where d.queue_id = v_queue.queue_id) then
+        return query select * from queue.take_deferred(v_queue.queue_id, v_want, p_lease_size, v_now,
+            v_visibility);
+    end if;
+end $$;

@@ -1,0 +1,70 @@
+-- queue.take_shard: hands out up to p_max messages of one shard: those of expired leases first, then those that were never
+-- handed out. The caller is the shard's reader. A shard's time never goes back, whatever the clock does: it never falls
+-- behind the watermark. p_shards: the queue's, when messages of noisy tenants are to be skipped; null: never.
+-- Index: lease_pkey, lease_visible_at, log_pkey. Called by: take_log.
+drop function if exists queue.take_shard(int, int, int, int, interval, int, text);
+create or replace function queue.take_shard(
+    p_queue_id int, p_shard int, p_max int, p_lease_size int, p_visibility interval, p_max_receive_count int,
+    p_dead_letter_arn text, p_shards int)
+returns setof queue.delivery
+language plpgsql as $$
+declare
+    v_cursor record;
+    v_now timestamptz;
+    v_watermark timestamptz;
+    v_low bigint;
+    v_want int := p_max;
+    v_rows int;
+    v_noisy text[];
+begin
+    select c.pos, c.watermark, c.low, c.has_tenants into v_cursor from queue.lease c
+    where c.queue_id = p_queue_id and c.shard = p_shard order by c.pos desc limit 1;
+    v_now := greatest(clock_timestamp(), v_cursor.watermark + interval '1 microsecond');
+    v_watermark := v_now - interval '1 microsecond';
+    if exists (select from queue.lease x
+               where queue.time_key(x.queue_id, x.shard) = queue.time_key(p_queue_id, p_shard)
+                   and x.visible_at > v_cursor.watermark and x.visible_at <= v_watermark and x.ids <> '{}') then
+        return query select * from queue.take_expired(p_queue_id, p_shard, v_cursor.watermark, v_now, v_want,
+            p_visibility, p_max_receive_count, p_dead_letter_arn);
+        get diagnostics v_rows = row_count;
+        v_want := v_want - v_rows;
+        v_watermark := v_cursor.watermark;      -- it may not pass a lease that is left; the next receive moves it on
+    end if;
+    if v_want <= 0 then
+        return;
+    end if;
+    v_low := v_cursor.low;
+    if v_cursor.pos - v_low > 2000 and v_cursor.pos % 2000 < v_want then
+        v_low := queue.clean_shard(p_queue_id, p_shard, v_low, v_cursor.pos);
+    end if;
+    if v_cursor.has_tenants and p_shards is not null then
+        v_noisy := queue.noisy_groups(p_queue_id, p_shards, p_shard, v_cursor.pos, v_want, v_now);
+    end if;
+    if v_noisy is not null then
+        return query select * from queue.take_fair(p_queue_id, p_shard, v_cursor.pos, v_want, p_lease_size, v_now,
+            p_visibility, v_watermark, v_low, v_noisy);
+    else
+        return query
+        with fresh as materialized (
+            select l.id, l.sent_at, l.message_id, l.body, l.attributes, l.system,
+                (row_number() over (order by l.id) - 1) / p_lease_size as part
+            from queue.log l
+            where l.queue_id = p_queue_id and l.shard = p_shard and l.id > v_cursor.pos
+            order by l.id limit v_want),
+        leased as (
+            insert into queue.lease (pos, first_id, visible_at, first_received_at, watermark, low, queue_id,
+                receive_count, shard, ids, has_tenants)
+            select max(f.id), min(f.id), v_now + p_visibility, v_now, v_watermark, v_low, p_queue_id, 1, p_shard,
+                array_agg(f.id order by f.id),
+                bool_or(f.system ? 'MessageGroupId')
+            from fresh f group by f.part)
+        select null::text, null::int, p_queue_id, p_shard::smallint, max(f.id) over (partition by f.part), f.id, 1,
+            f.message_id::text, queue.epoch_ms(f.sent_at), queue.epoch_ms(v_now), f.body, f.attributes::text,
+            f.system::text, queue.public_id(p_shard, f.id), queue.epoch_ms(v_now + p_visibility)
+        from fresh f;
+    end if;
+    if not found and v_low > v_cursor.low then
+        update queue.lease x set low = v_low
+        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = v_cursor.pos;
+    end if;
+end $$;

@@ -1,0 +1,26 @@
+-- queue.update_in_flight_counting(queue, suspected): decides whether receives count the queue's messages in flight from
+-- now on: they do when more than 20,000 are in flight, long before the limit. It counts when receives count already, when
+-- p_suspected, or when the tables are large enough: FIFO queues and the slow path cannot have so many messages while
+-- their tables are small, since a row has 100 bytes at least.
+-- Locks: the queue's row, to the end of the transaction, skipped when locked. The caller may not wait for a lock any
+-- more after this, or two callers could wait for each other. Called by: clean_shard, maintain_queue.
+drop function if exists queue.watch_in_flight(int, boolean);
+create or replace function queue.update_in_flight_counting(p_queue_id int, p_suspected boolean default false) returns void
+language plpgsql as $$
+declare
+    v_queue record;
+    v_many boolean;
+begin
+    select q.fifo, q.shards, q.counts_in_flight into v_queue from queue.queues q where q.queue_id = p_queue_id;
+    if p_suspected or v_queue.counts_in_flight or 2000000 < pg_relation_size(
+        case when v_queue.fifo then 'queue.fifo_message'::regclass else 'queue.side'::regclass end)
+    then
+        v_many := queue.count_in_flight(p_queue_id, v_queue.fifo, v_queue.shards) > 20000;
+    end if;
+    if v_many <> v_queue.counts_in_flight then
+        perform from queue.queues q where q.queue_id = p_queue_id for no key update skip locked;
+        if found then
+            update queue.queues q set counts_in_flight = v_many where q.queue_id = p_queue_id;
+        end if;
+    end if;
+end $$;

@@ -1,0 +1,12 @@
+-- queue.add_default_group(account, region): makes the row of the schedule group `default` when it is missing: every account
+-- has that group, and its row is made at the first read. Called by: read_schedule_group, list_schedule_group_page,
+-- tag_schedule_group.
+create or replace function queue.add_default_group(p_account_id text, p_region text) returns void
+language sql as $$
+insert into queue.schedule_group (account_id, region, name)
+select p_account_id, p_region, 'default'
+where not exists (
+    select from queue.schedule_group g
+    where g.account_id = p_account_id and g.region = p_region and g.name = 'default')
+on conflict do nothing
+$$;

@@ -1,0 +1,37 @@
+-- queue.drop_schedule_once(account, region, group, name, client token): calls drop_schedule, or drop_schedule_group for an
+-- empty name. A repeated call with the same client token changes nothing, even when there is a new schedule of that name.
+-- Returns one row: whether there was one, or had been. Locks: those of the two. Index: schedule_deletion_pkey.
+-- Called by: DeleteSchedule, DeleteScheduleGroup.
+create or replace function queue.drop_schedule_once(
+    p_account_id text, p_region text, p_group text, p_name text, p_client_token text)
+returns table (dropped boolean)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_dropped boolean := false;
+begin
+    if not exists (
+        select from queue.schedule_deletion d
+        where d.account_id = p_account_id and d.region = p_region and d.group_name = p_group and d.name = p_name
+            and d.client_token = p_client_token)
+    then
+        if p_name = '' then
+            select g.dropped into v_dropped from queue.drop_schedule_group(p_account_id, p_region, p_group) g;
+        else
+            select s.dropped into v_dropped from queue.drop_schedule(p_account_id, p_region, p_group, p_name) s;
+        end if;
+        if v_dropped and p_client_token is not null then
+            insert into queue.schedule_deletion (account_id, region, group_name, name, client_token)
+            values (p_account_id, p_region, p_group, p_name, p_client_token);
+        end if;
+        -- A concurrent call may have deleted the same: this one waited for the row and sees the deletion only now.
+        if v_dropped or p_client_token is null then
+            return query select v_dropped;
+            return;
+        end if;
+    end if;
+    return query select exists (
+        select from queue.schedule_deletion d
+        where d.account_id = p_account_id and d.region = p_region and d.group_name = p_group and d.name = p_name
+            and d.client_token = p_client_token);
+end $$;

@@ -1,0 +1,59 @@
+-- queue.transact: acknowledges, sends and publishes: all of it, or nothing.
+-- Parameters: handles as delete_messages; messages as send_messages; then account and region of the events and, one
+--   array element an event, what publish_events wants, but the trace header, which all of them share.
+-- Returns rows (kind, n, arn, id): kind `send` with the message's id; `publish` a queue an event reached, without arn its
+--   number of URLs. Or one row with an error, and nothing was done: StaleReceipt (n: the handle), or an error of a message
+--   (n, detail as send_messages). Locks: those of delete_messages, then of send_messages. Called by: POST /v1/transactions.
+drop function if exists queue.transact(int[], smallint[], bigint[], bigint[], int[], text[], uuid[], text[], int[], jsonb[], jsonb[], int[], text[], text[], text, text, text[], text[], jsonb[], jsonb[], jsonb[], int[]);
+create or replace function queue.transact(
+    p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[],
+    p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_attributes jsonb[], p_system jsonb[],
+    p_delays int[], p_groups text[], p_deduplication_ids text[],
+    p_account_id text, p_region text, p_keys text[], p_event_bodies text[], p_event_attributes jsonb[],
+    p_event_headers jsonb[], p_event_facts jsonb[], p_event_delays int[],
+    p_trace text default null)
+returns table (kind text, n int, arn text, id bigint, error text, detail text)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_bad record;
+    v_sent jsonb;
+    v_published jsonb := '[]';
+    v_number text;
+begin
+    perform set_config('queue.watcher', '', true);      -- the caller has no long polls of its own to wake
+    begin
+        select min(d.n) as n into v_bad
+        from queue.delete_messages(p_queue_ids, p_shards, p_positions, p_ids, p_receive_counts) d
+        where d.outcome <> 'deleted';
+        if v_bad.n is not null then
+            raise exception 'StaleReceipt' using errcode = 'QU005', hint = v_bad.n::text;
+        end if;
+        select jsonb_agg(to_jsonb(s)) into v_sent
+        from queue.send_messages(p_queues, p_message_ids, p_bodies, p_sizes, p_attributes, p_system, p_delays, p_groups,
+            p_deduplication_ids) s;
+        select s ->> 'n' as n, s ->> 'error' as error, s ->> 'detail' as detail into v_bad
+        from jsonb_array_elements(v_sent) s where s ->> 'error' is not null order by (s ->> 'n')::int limit 1;
+        if v_bad.error is not null then
+            raise exception '%', v_bad.error using errcode = 'QU005', hint = v_bad.n, detail = coalesce(v_bad.detail, '');
+        end if;
+        for v_event in 1 .. coalesce(cardinality(p_keys), 0) loop
+            v_published := v_published || coalesce((
+                select jsonb_agg(to_jsonb(e) || jsonb_build_object('n', v_event))
+                from queue.publish_events(p_account_id, p_region, p_keys[v_event], p_event_bodies[v_event],
+                    p_event_attributes[v_event], p_event_headers[v_event], p_event_facts[v_event],
+                    p_event_delays[v_event], p_trace) e), '[]');
+        end loop;
+    exception when sqlstate 'QU005' then
+        get stacked diagnostics error = message_text, v_number = pg_exception_hint, detail = pg_exception_detail;
+        n := v_number::int;
+        return next;
+        return;
+    end;
+    return query
+    select 'send'::text, (s ->> 'n')::int, p_queues[(s ->> 'n')::int], (s ->> 'id')::bigint, null::text, null::text
+    from jsonb_array_elements(v_sent) s
+    union all
+    select 'publish', (e ->> 'n')::int, e ->> 'arn', (e ->> 'id')::bigint, null, null
+    from jsonb_array_elements(v_published) e where e ->> 'error' is null;
+end $$;

@@ -1,0 +1,54 @@
+-- queue.add_subscription: subscribes an endpoint to a topic, or finds the subscription that the endpoint has already.
+-- Parameters: the topic's ARN, id of a new subscription, owner, protocol, endpoint, attributes as written, compiled filter
+--   policy; a token, and p_confirmation, the text that asks the endpoint to confirm: both null where nothing has to be
+--   confirmed. While an http(s) subscription is pending, every call asks again, under a new token, good for two days.
+--   How many filter policies a topic and an account may have; 0: any number.
+-- Returns one row: arn, confirmed, error (NotFound, SubscriptionExists, SubscriptionLimitExceeded: a FIFO topic has 100;
+--   FilterPolicyLimitExceeded; LargeMessages: the topic takes more than 256 KiB, and so queues alone, 100 of them).
+-- Locks: shares the topic's row, so that its attributes stay. Called by: Subscribe.
+drop function if exists queue.add_subscription(text, uuid, text, text, text, jsonb, jsonb, text, text);
+create or replace function queue.add_subscription(
+    p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb,
+    p_filter jsonb, p_token text, p_confirmation text, p_topic_filters int, p_account_filters int)
+returns table (arn text, confirmed boolean, error text)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_topic queue.topic;
+    v_subscription queue.subscription;
+    v_error text;
+begin
+    select * into v_topic from queue.topic t where t.arn = p_topic for share;
+    if v_topic.topic_id is null then
+        return query select null::text, false, 'NotFound'::text;
+        return;
+    end if;
+    loop
+        select * into v_subscription from queue.subscription s
+        where s.topic_id = v_topic.topic_id and s.protocol = p_protocol and s.endpoint = p_endpoint for update;
+        exit when found;
+        v_error := queue.subscription_refusal(v_topic, p_protocol, p_owner, p_filter, p_topic_filters,
+            p_account_filters);
+        if v_error is not null then
+            return query select null::text, false, v_error;
+            return;
+        end if;
+        insert into queue.subscription as s (subscription_id, topic_id, arn, owner, protocol, endpoint, attributes,
+            filter, confirmed)
+        values (p_subscription_id, v_topic.topic_id, v_topic.arn || ':' || p_subscription_id, p_owner, p_protocol,
+            p_endpoint, p_attributes, p_filter, p_token is null)
+        on conflict (topic_id, protocol, endpoint) do nothing
+        returning * into v_subscription;
+        exit when found;
+    end loop;
+    if not v_subscription.attributes @> p_attributes then
+        return query select v_subscription.arn, v_subscription.confirmed, 'SubscriptionExists'::text;
+        return;
+    end if;
+    if not v_subscription.confirmed then
+        update queue.subscription s set token = p_token, token_expires_at = clock_timestamp() + interval '2 days'
+        where s.subscription_id = v_subscription.subscription_id;
+        perform queue.notify_endpoint(v_subscription, 'SubscriptionConfirmation', p_topic, p_confirmation);
+    end if;
+    return query select v_subscription.arn, v_subscription.confirmed, null::text;
+end $$;

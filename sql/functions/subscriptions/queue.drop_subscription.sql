@@ -1,0 +1,33 @@
+-- queue.drop_subscription(arn, anonymous, text): deletes a subscription. p_confirmation is the text that tells an http(s)
+-- endpoint of it; by the token in it the endpoint may restore the subscription within two days.
+-- p_anonymous: the request was not signed, which is enough unless the subscription asks for more.
+-- Returns one row: error (NotFound, AuthorizationError) or null.
+-- Locks: shares the topic's key before the subscription's row, as DeleteTopic takes them. Called by: Unsubscribe.
+create or replace function queue.drop_subscription(p_arn text, p_anonymous boolean, p_confirmation text)
+returns table (error text)
+language plpgsql as $$
+declare
+    v_subscription queue.subscription;
+begin
+    perform from queue.topic t where t.arn = left(p_arn, -37) for key share; -- without `:` and the subscription's id
+    select * into v_subscription from queue.subscription s where s.arn = p_arn for update;
+    if v_subscription.subscription_id is null then
+        return query select 'NotFound'::text;
+        return;
+    end if;
+    if p_anonymous and v_subscription.authenticates_unsubscribe then
+        return query select 'AuthorizationError'::text;
+        return;
+    end if;
+    if v_subscription.confirmed and v_subscription.protocol <> 'sqs' then
+        insert into queue.former_subscription as f (topic_id, protocol, endpoint, subscription, token, expires_at)
+        values (v_subscription.topic_id, v_subscription.protocol, v_subscription.endpoint, to_jsonb(v_subscription),
+            p_confirmation::jsonb ->> 'Token', clock_timestamp() + interval '2 days')
+        on conflict (topic_id, protocol, endpoint) do update
+            set subscription = excluded.subscription, token = excluded.token, expires_at = excluded.expires_at;
+        perform queue.notify_endpoint(v_subscription, 'UnsubscribeConfirmation', t.arn, p_confirmation)
+        from queue.topic t where t.topic_id = v_subscription.topic_id;
+    end if;
+    delete from queue.subscription s where s.subscription_id = v_subscription.subscription_id;
+    return query select null::text;
+end $$;

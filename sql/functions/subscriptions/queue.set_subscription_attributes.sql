@@ -1,0 +1,27 @@
+-- queue.set_subscription_attributes(arn, known, attributes, filter, filters a topic, filters an account): replaces the given
+-- attributes (a null value removes one) and the compiled filter policy, which was made of p_known, the attributes until
+-- now. Returns one row: error (NotFound; Changed: the attributes are others by now; FilterPolicyLimitExceeded) or null.
+-- Called by: SetSubscriptionAttributes.
+drop function if exists queue.set_subscription_attributes(text, jsonb, jsonb);
+create or replace function queue.set_subscription_attributes(
+    p_arn text, p_known jsonb, p_attributes jsonb, p_filter jsonb, p_topic_filters int, p_account_filters int)
+returns table (error text)
+language plpgsql as $$
+declare
+    v_subscription queue.subscription;
+    v_error text;
+begin
+    select * into v_subscription from queue.subscription s where s.arn = p_arn for update;
+    v_error := case
+        when v_subscription.subscription_id is null then 'NotFound'
+        when v_subscription.attributes <> p_known then 'Changed'
+        when p_filter is not null and v_subscription.filter is null and queue.filter_limit_reached(
+            v_subscription.topic_id, v_subscription.owner, p_topic_filters, p_account_filters)
+            then 'FilterPolicyLimitExceeded' end;
+    if v_error is null then
+        update queue.subscription s
+        set attributes = jsonb_strip_nulls(s.attributes || p_attributes), filter = p_filter
+        where s.arn = p_arn;
+    end if;
+    return query select v_error;
+end $$;

@@ -1,0 +1,32 @@
+-- queue.publish_schedule_to_topic(target, topic message): publishes to the topic of SNS that a schedule's target names by
+-- ARN, as Publish does. p_topic_message: {version, message_id, contents, bytes, facts, trace}, made by
+-- scheduler/firing/topic_messages.py. Returns [{"queue_name": null, "msg_id": null, "message_id"}].
+-- Raises QU006, QU007 as dispatch_schedule says. Locks: those of publish_messages. Called by: dispatch_schedule.
+drop function if exists queue.invoke_topic(jsonb, jsonb);
+create or replace function queue.publish_schedule_to_topic(p_target jsonb, p_topic_message jsonb) returns jsonb
+language plpgsql as $$
+declare
+    v_topic text := p_target ->> 'Arn';
+    v_group text := case when right(v_topic, 5) = '.fifo' then p_target -> 'SqsParameters' ->> 'MessageGroupId' end;
+    v_row record;
+begin
+    if right(v_topic, 5) = '.fifo' and v_group is null then
+        raise exception 'Invalid parameter: The MessageGroupId parameter is required for FIFO topics'
+            using errcode = 'QU006', detail = 'InvalidParameter';
+    end if;
+    select p.message_id, p.error, p.detail into v_row
+    from queue.publish_messages(array[(p_topic_message ->> 'message_id')::uuid],
+        array[(p_topic_message -> 'contents') || jsonb_strip_nulls(jsonb_build_object('trace', p_topic_message -> 'trace'))],
+        array[null::jsonb], array[0], array['{}'::jsonb], array[nullif(p_topic_message -> 'facts', 'null')], array[v_group],
+        array[null::text], array[null::text], array[coalesce((p_topic_message ->> 'bytes')::int, 0)], v_topic,
+        coalesce(p_topic_message ->> 'version', '')) p;
+    if v_row.error = 'OtherSignatureVersion' then
+        raise exception 'signed in another way' using errcode = 'QU007', detail = v_row.detail;
+    elsif v_row.error is not null then
+        raise exception '%', case v_row.error when 'NotFound' then 'Topic does not exist'
+                when 'MessageTooLong' then 'Invalid parameter: Message too long' else v_row.error end
+            using errcode = 'QU006',
+                detail = case v_row.error when 'MessageTooLong' then 'InvalidParameter' else v_row.error end;
+    end if;
+    return jsonb_build_array(jsonb_build_object('queue_name', null, 'msg_id', null, 'message_id', v_row.message_id));
+end $$;

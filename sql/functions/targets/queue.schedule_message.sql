@@ -1,0 +1,16 @@
+-- queue.schedule_message(schedule, occurrence, out of band): what a native schedule sends: the message's text, its
+-- attributes as SQS keeps them, `_schedule` among them, and the size of both in bytes.
+-- The target of the REST API is {"queue" | "topic", "body", "attributes", "facts"}: the message's text as it was sent,
+-- its attributes in SQS's JSON, what filter policies compare. That of SQL is {"queue" | "topic", "message", "headers"}.
+-- Called by: dispatch_schedule, fire_schedule_batch.
+create or replace function queue.schedule_message(p_schedule queue.schedule, p_at timestamptz, p_out_of_band boolean)
+returns table (body text, attributes jsonb, size int)
+language sql stable as $$
+select m.body, m.attributes, queue.message_size(m.body, m.attributes)
+from (
+    select coalesce(t.target ->> 'body', (t.target -> 'message')::text) as body,
+        coalesce(t.target -> 'attributes', queue.as_attributes(nullif(t.target -> 'headers', 'null')), '{}')
+            || queue.as_attributes(jsonb_build_object('_schedule', jsonb_build_object('name', p_schedule.name,
+                'scheduled_for', queue.schedule_time(p_at), 'out_of_band', p_out_of_band))) as attributes
+    from (select p_schedule.target as target) t) m
+$$;

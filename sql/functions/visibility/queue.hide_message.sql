@@ -1,0 +1,30 @@
+-- queue.hide_message: makes a message visible at p_visible_at; false when the handle is not valid any more.
+-- A message of the log leaves its lease and moves to the slow path (queue.side) under the same handle: the end of a lease
+-- never moves to an earlier time, since a receiver's watermark may have passed it.
+-- Locks: the lease's, message's or group's row. Called by: change_visibilities, change_visibility_by_id.
+create or replace function queue.hide_message(
+    p_queue_id int, p_shard int, p_pos bigint, p_id bigint, p_receive_count int, p_visible_at timestamptz)
+returns boolean
+language plpgsql as $$
+declare
+    v_group bigint;
+begin
+    if p_shard = -2 then
+        select g.group_key into v_group from queue.fifo_group g
+        where g.group_key = (select m.group_key from queue.fifo_message m where m.id = p_id and m.queue_id is not null)
+        for update;
+        update queue.fifo_message m set visible_at = p_visible_at
+        where m.id = p_id and m.queue_id = p_queue_id and m.receive_count = p_receive_count;
+        if not found then
+            return false;
+        end if;
+        perform queue.update_group_visibility(v_group);
+        return true;
+    end if;
+    if queue.unlease_messages(p_queue_id, p_shard, p_pos, p_receive_count, array[p_id], p_visible_at) then
+        return true;
+    end if;
+    update queue.side s set visible_at = p_visible_at
+    where s.queue_id = p_queue_id and s.shard = p_shard and s.id = p_id and s.receive_count = p_receive_count;
+    return found;
+end $$;

@@ -1,0 +1,49 @@
+-- queue.give_up_webhooks(ids): no further attempts for these webhooks, whose rows the caller holds. With a dead-letter
+-- queue the message goes there, in this transaction, as it would have been posted (a raw one with its attributes), and the
+-- webhook is deleted; its notice is the caller's to clean. Without one, or when that queue cannot take it, the webhook
+-- stays as exhausted. Either is recorded in the history. Returns how many went to a dead-letter queue.
+-- Locks: as queue.send_messages.
+-- Called by: queue.settle_webhooks, queue.expire_webhooks.
+create or replace function queue.give_up_webhooks(p_ids bigint[]) returns int
+language plpgsql as $$
+declare
+    v_dead record;
+    v_moved bigint[] := '{}';
+begin
+    select array_agg(w.webhook_id order by w.webhook_id) as ids,
+        array_agg(w.dead_letter_arn order by w.webhook_id) as arns,
+        array_agg(gen_random_uuid()) as message_ids,
+        array_agg(b.body order by w.webhook_id) as bodies,
+        array_agg(octet_length(b.body) + coalesce(octet_length(b.attributes::text), 0) order by w.webhook_id) as sizes,
+        array_agg(b.attributes order by w.webhook_id) as attributes,
+        -- A FIFO queue takes them too: each in a group of its own, so that none waits for another.
+        array_agg(w.webhook_id::text order by w.webhook_id) as groups
+    into v_dead
+    from queue.webhook w join queue.notice n on n.notice_id = w.notice_id
+    cross join lateral (
+        select queue.webhook_body(w.raw, w.subscription_arn, n) as body,
+            case when w.raw then n.attributes end as attributes) b
+    where w.webhook_id = any (p_ids) and w.dead_letter_arn is not null;
+    if v_dead.ids is not null then
+        with sent as materialized (
+            select v_dead.ids[s.n] as webhook_id, s.error
+            from queue.send_messages(v_dead.arns, v_dead.message_ids, v_dead.bodies, v_dead.sizes,
+                v_dead.attributes, null::jsonb[], null::int[], v_dead.groups, v_dead.groups, false) s),
+        refused as (
+            update queue.webhook w
+            set last_error = concat_ws('; ', w.last_error, 'dead-letter queue: ' || s.error)
+            from sent s where w.webhook_id = s.webhook_id and s.error is not null)
+        select coalesce(array_agg(s.webhook_id), '{}') into v_moved from sent s where s.error is null;
+    end if;
+    insert into queue.webhook_history (outcome, published_at, attempts)
+    select k.outcome, array_agg(k.created_at), array_agg(k.attempts)
+    from (
+        select case when w.webhook_id = any (v_moved) then 'dead_lettered' else 'exhausted' end as outcome,
+            w.created_at, w.attempts
+        from queue.webhook w where w.webhook_id = any (p_ids)) k
+    group by k.outcome;
+    delete from queue.webhook w where w.webhook_id = any (v_moved);
+    update queue.webhook w set state = 'exhausted', lease = null, waiting = false
+    where w.webhook_id = any (p_ids) and w.webhook_id <> all (v_moved);
+    return cardinality(v_moved);
+end $$;

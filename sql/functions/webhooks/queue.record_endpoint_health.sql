@@ -1,0 +1,36 @@
+-- queue.record_endpoint_health(ids, endpoints, healths): records what attempts say about their endpoints, one array
+-- element an attempt: 1 it answered, -1 it failed (no answer, 5xx, 429), 0 neither.
+-- 20 failures without an answer in between pause an endpoint, for 5 seconds. Then one webhook may try: an answer ends the
+-- pause, a failure doubles it, up to a minute. Failures of other attempts that were still under way do not count.
+-- Locks: rows of queue.lane, in the order of their names. Index: lane_pkey. Called by: queue.settle_webhooks.
+drop function if exists queue.judge_lanes(bigint[], text[], int[]);
+create or replace function queue.record_endpoint_health(p_ids bigint[], p_endpoints text[], p_healths int[]) returns void
+language plpgsql as $$
+declare
+    v_now timestamptz := clock_timestamp();
+    v_endpoint record;
+begin
+    for v_endpoint in
+        select u.lane, bool_or(u.health > 0) as answers, count(*) filter (where u.health < 0)::int as failures,
+            array_agg(u.webhook_id) filter (where u.health < 0) as failed
+        from unnest(p_ids, p_endpoints, p_healths) u(webhook_id, lane, health)
+        where u.health <> 0 group by u.lane order by u.lane
+    loop
+        if v_endpoint.answers then
+            update queue.lane l
+            set failures = 0, pauses = 0, paused_until = null, probe = null, next_at = least(l.next_at, v_now)
+            where l.lane = v_endpoint.lane and (l.failures > 0 or l.paused_until is not null);
+            continue;
+        end if;
+        insert into queue.lane as l (lane, next_at, failures)
+        values (v_endpoint.lane, v_now + interval '1 hour', v_endpoint.failures)
+        on conflict (lane) do update set failures = l.failures + excluded.failures
+        where l.paused_until is null;
+        update queue.lane l
+        set paused_until = v_now + least(60, 5 * 2 ^ least(l.pauses, 10)) * interval '1 second',
+            next_at = v_now + least(60, 5 * 2 ^ least(l.pauses, 10)) * interval '1 second',
+            pauses = l.pauses + 1, probe = null
+        where l.lane = v_endpoint.lane and l.failures >= 20
+            and (l.paused_until is null or l.probe = any (v_endpoint.failed));
+    end loop;
+end $$;

@@ -1,0 +1,61 @@
+-- queue.settle_webhooks(ids, leases, endpoints, statuses, errors, delays_ms, healths): writes the outcomes of attempts, one
+-- array element a webhook. Only the holder of a webhook's lease may: an outcome that comes after another worker has
+-- claimed the webhook changes nothing. Without an error the webhook was delivered, and is deleted and recorded in the
+-- history. Else it is retried after delay_ms, or, when that is null, given up.
+-- healths: 1 the endpoint answers, -1 it fails, 0 neither; see queue.record_endpoint_health.
+-- Returns one row: how many were delivered, will be retried, were given up (exhausted), went to a dead-letter queue,
+-- and how many belonged to another worker by then (lost).
+-- Locks: notices, then webhooks, then rows of queue.lane, each in order. Index: webhook_pkey, webhook_notice.
+-- Called by: the worker `deliver`.
+do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
+    if 'p_lanes' = any ((
+        select proargnames from pg_proc where oid = to_regprocedure('queue.settle_webhooks(bigint[], uuid[], text[], int[], text[], int[], int[])'))::text[])
+    then
+        drop function queue.settle_webhooks(bigint[], uuid[], text[], int[], text[], int[], int[]);
+    end if;
+end $$;
+create or replace function queue.settle_webhooks(
+    p_ids bigint[], p_leases uuid[], p_endpoints text[], p_statuses int[], p_errors text[], p_delays_ms int[],
+    p_healths int[])
+returns table (delivered int, retried int, exhausted int, dead_lettered int, lost int)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+    v_notices bigint[];
+    v_last bigint[];
+begin
+    perform queue.require_read_committed();
+    -- Two workers that delete the last two webhooks of a notice would each still see the other's.
+    v_notices := array(
+        select n.notice_id from queue.notice n
+        where n.notice_id = any (array(select w.notice_id from queue.webhook w where w.webhook_id = any (p_ids)))
+        order by n.notice_id for update);
+    with entry as materialized (
+        select u.* from unnest(p_ids, p_leases, p_statuses, p_errors, p_delays_ms)
+            u(webhook_id, lease, status, error, delay_ms)),
+    gone as (
+        delete from queue.webhook w using entry e
+        where e.error is null and w.webhook_id = e.webhook_id and w.lease = e.lease
+        returning w.created_at, w.attempts),
+    recorded as (
+        insert into queue.webhook_history (outcome, published_at, attempts)
+        select 'delivered', array_agg(g.created_at), array_agg(g.attempts + 1) from gone g having count(*) > 0),
+    kept as (
+        update queue.webhook w
+        set attempts = w.attempts + 1, lease = null, last_status = e.status, last_error = e.error,
+            due_at = clock_timestamp() + coalesce(e.delay_ms, 0) * interval '1 millisecond'
+        from entry e where e.error is not null and w.webhook_id = e.webhook_id and w.lease = e.lease
+        returning w.webhook_id, e.delay_ms)
+    select (select count(*) from gone), count(*) filter (where k.delay_ms is not null),
+        count(*) filter (where k.delay_ms is null),
+        coalesce(array_agg(k.webhook_id) filter (where k.delay_ms is null), '{}')
+    into delivered, retried, exhausted, v_last from kept k;
+    dead_lettered := case when exhausted > 0 then queue.give_up_webhooks(v_last) else 0 end;
+    exhausted := exhausted - dead_lettered;
+    lost := cardinality(p_ids) - delivered - retried - exhausted - dead_lettered;
+    delete from queue.notice n
+    where n.notice_id = any (v_notices)
+        and not exists (select from queue.webhook w where w.notice_id = n.notice_id);
+    perform queue.record_endpoint_health(p_ids, p_endpoints, p_healths);
+    return next;
+end $$;

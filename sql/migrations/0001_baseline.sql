@@ -1,0 +1,807 @@
+-- All tables of Penstock, by subject. It makes exactly what the 20 migrations of release 0.0.1 made, down to the order of
+-- the columns; a database that has these is given this file's record instead (penstock/postgres/adoption.py). What changes from
+-- now on comes in a migration of its own. Why the tables look like this: docs/how_it_works.md.
+--
+--   queues · standard queues · fair queues · FIFO queues · limits · dead letters · history and archive
+--   long polls · topics · routed events · webhooks · schedules · access and keys · metrics · workers · compression
+
+
+-- Queues ------------------------------------------------------------------------------------------------------------
+
+create table queue.queues (
+    queue_id int generated always as identity primary key,
+    account_id text not null,
+    region text not null,
+    name text not null,
+    arn text not null generated always as ('arn:aws:sqs:' || region || ':' || account_id || ':' || name) stored unique,
+    fifo boolean not null generated always as (right(name, 5) = '.fifo') stored,
+    shards smallint not null check (shards between 1 and 64),
+    created_at timestamptz not null default clock_timestamp(),
+    modified_at timestamptz not null default clock_timestamp(),
+    purged_at timestamptz,
+    attributes jsonb not null,      -- as the user wrote them, defaults included; the generated columns read them
+    tags jsonb not null default '{}',
+    delay_seconds int not null generated always as ((attributes ->> 'DelaySeconds')::int) stored,
+    visibility_timeout_seconds int not null generated always as ((attributes ->> 'VisibilityTimeout')::int) stored,
+    wait_seconds int not null generated always as ((attributes ->> 'ReceiveMessageWaitTimeSeconds')::int) stored,
+    retention_seconds int not null generated always as ((attributes ->> 'MessageRetentionPeriod')::int) stored,
+    maximum_message_bytes int not null generated always as ((attributes ->> 'MaximumMessageSize')::int) stored,
+    content_based_deduplication boolean not null
+        generated always as (coalesce((attributes ->> 'ContentBasedDeduplication')::boolean, false)) stored,
+    deduplicates_groups boolean not null
+        generated always as (coalesce(attributes ->> 'DeduplicationScope', 'queue') = 'messageGroup') stored,
+    dead_letter_arn text generated always as ((attributes ->> 'RedrivePolicy')::jsonb ->> 'deadLetterTargetArn') stored,
+    max_receive_count int
+        generated always as (((attributes ->> 'RedrivePolicy')::jsonb ->> 'maxReceiveCount')::int) stored,
+    archives boolean not null generated always as (coalesce((attributes ->> 'archive')::boolean, false)) stored,
+    keeps_history boolean not null generated always as (coalesce((attributes ->> 'history')::boolean, true)) stored,
+    -- Whether receives count the queue's messages in flight: there are so many that the limit may be near.
+    counts_in_flight boolean not null default false,
+    unique (account_id, region, name)
+);
+-- Which queues name a queue as their dead-letter queue.
+create index queues_dead_letter_arn on queue.queues (dead_letter_arn, name) where dead_letter_arn is not null;
+comment on table queue.queues is 'One row a queue; its address everywhere else is the ARN.';
+
+create table queue.dropped_queue (
+    queue_id int primary key,
+    arn text not null,
+    dropped_at timestamptz not null default clock_timestamp()
+);
+create index dropped_queue_arn on queue.dropped_queue (arn, dropped_at);
+comment on table queue.dropped_queue is 'Deleted queues: their messages are cleaned piece by piece, their names may be refused for a while.';
+
+
+-- Standard queues: the log and its leases; the slow path ------------------------------------------------------------
+
+-- Autovacuum of these tables comes for the last dead rows, too, and leaves none of them in the pages: a file can be cut off
+-- only behind the last row, dead ones included. So a part of the table decides alone (threshold 0), and the indexes are
+-- cleaned each time.
+
+-- Indexes by time start with this expression instead of queue_id: a look-up by queue, shard and id must never take one
+-- of them, which it would, on the statistics of a small table, and read a thousand rows for one. It has no file in
+-- sql/functions because indexes need it, so that it cannot change.
+create function queue.time_key(p_queue_id int, p_shard int) returns bigint
+language sql immutable parallel safe
+return (p_queue_id::bigint << 8) | (p_shard + 2);
+
+-- The log is only appended to. A shard has one writing transaction at a time, so its ids have no gaps and become visible in
+-- the order of ids: a cursor can never pass a row that is not committed yet.
+create table queue.log (
+    id bigint not null,
+    sent_at timestamptz not null,
+    message_id uuid not null,
+    queue_id int not null,
+    shard smallint not null,
+    body text not null,
+    attributes jsonb,               -- message attributes in the shape of AWS's JSON
+    system jsonb,                   -- AWSTraceHeader, MessageGroupId, DeadLetterQueueSourceArn, …
+    primary key (queue_id, shard, id)
+) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_threshold = 0,
+    vacuum_index_cleanup = on);
+
+-- A lease: the messages first_id..pos of a shard that one receive got. The row with the highest pos of a shard is the
+-- shard's cursor: everything up to pos was received at least once. Cursor rows are inserted, never moved.
+create table queue.lease (
+    pos bigint not null,
+    first_id bigint not null,
+    visible_at timestamptz not null,
+    first_received_at timestamptz,
+    watermark timestamptz not null, -- newest row: no lease with messages left ends at or before it
+    low bigint not null,            -- newest row: everything up to it is deleted
+    queue_id int not null,
+    receive_count int not null,     -- deliveries so far, of every message of the lease
+    shard smallint not null,
+    ids bigint[] not null,          -- not acknowledged yet; empty = done
+    gone bigint[],                  -- left before the others …
+    gone_at timestamptz[],          -- … acknowledged then, or null: moved to the slow path or a dead-letter queue
+    done_at timestamptz,            -- when the last ones were acknowledged
+    outcome text,                   -- null: deleted by the consumer; else purged, expired
+    has_tenants boolean,            -- newest row: its messages have groups
+    primary key (queue_id, shard, pos)
+) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0,
+    autovacuum_vacuum_threshold = 0, vacuum_index_cleanup = on);
+create index lease_visible_at on queue.lease (queue.time_key(queue_id, shard), visible_at);
+
+-- The slow path, one row a message: delays, changed visibility, arrivals in a dead-letter queue, "all shards busy".
+create table queue.side (
+    id bigint not null,
+    visible_at timestamptz not null,
+    sent_at timestamptz not null,
+    first_received_at timestamptz,
+    message_id uuid not null,
+    queue_id int not null,
+    receive_count int not null default 0,
+    shard smallint not null,        -- -1: it was stored here first; else the shard and id that it had in the log
+    body text not null,
+    attributes jsonb,
+    system jsonb,
+    primary key (queue_id, shard, id)
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_threshold = 0,
+    vacuum_index_cleanup = on);
+create index side_visible_at on queue.side (queue.time_key(queue_id, -1), visible_at);
+-- The oldest messages: the worker ends what is past its retention, wherever in the queue it is.
+create index side_sent_at on queue.side (queue.time_key(queue_id, -1), sent_at);
+create sequence queue.side_id;
+
+-- Messages that were deleted before anybody received them: holes above a cursor, for exact counts.
+create table queue.hole (
+    queue_id int not null,
+    shard smallint not null,
+    id bigint not null,
+    primary key (queue_id, shard, id)
+);
+
+-- How far a shard was swept behind a lease that is open for long (queue.sweep_shard). Its first sweep makes the row.
+create table queue.sweep (
+    queue_id int not null,
+    shard smallint not null,
+    pos bigint not null,            -- everything done from the cursor's low up to here is deleted
+    again_at bigint not null,       -- once the cursor is here, sweeping begins at low again, for what was open then
+    primary key (queue_id, shard)
+) with (fillfactor = 50, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000);
+
+-- One row of a receive. The first row of an answer is its header: error and wait_seconds, the rest null.
+create type queue.delivery as (
+    error text,
+    wait_seconds int,
+    queue_id int,
+    shard smallint,                 -- >= 0 log, -1 slow path, -2 FIFO
+    pos bigint,                     -- the lease, 0 where there is none
+    id bigint,
+    receive_count int,
+    message_id text,
+    sent_at_ms bigint,
+    first_received_at_ms bigint,
+    body text,
+    attributes text,
+    system text,
+    public_id bigint,
+    visible_at_ms bigint
+);
+
+
+-- Fair queues: tenants (message groups) of a standard queue that keep the consumers busy are set back ----------------
+
+-- What is known of a queue's tenants. A row a queue.
+create table queue.noise (
+    queue_id int primary key,
+    noisy text[],                   -- tenants that are set back now, those with the fewest messages in flight first
+    judged_at timestamptz not null default '-infinity'
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
+
+-- Messages that were passed over: those of one tenant in one lease, which covers them, ends at 'infinity' and has been
+-- received 0 times. The lease is the truth, ids may name some that are gone.
+create table queue.deferred (
+    queue_id int not null,
+    group_id text not null,
+    deferred_at timestamptz not null,
+    shard smallint not null,
+    pos bigint not null,
+    ids bigint[] not null,
+    primary key (queue_id, group_id, deferred_at, shard, pos)
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+
+
+-- FIFO queues: a row a message, a row a group ------------------------------------------------------------------------
+
+-- The group's row is its lock: senders keep it until commit, so ids of a group become visible in order; receivers skip a
+-- locked group. visible_at is when the group's first message may be received.
+create table queue.fifo_group (
+    group_key bigint generated always as identity primary key,
+    visible_at timestamptz not null,
+    queue_id int not null,
+    group_id text not null,
+    unique (queue_id, group_id)
+) with (fillfactor = 60, autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.05,
+    vacuum_index_cleanup = on);
+create index fifo_group_visible_at on queue.fifo_group (queue.time_key(queue_id, -2), visible_at);
+
+create table queue.fifo_message (
+    id bigint primary key,          -- from queue.fifo_id: also the sequence number
+    group_key bigint not null,
+    visible_at timestamptz not null,
+    sent_at timestamptz not null,
+    first_received_at timestamptz,
+    message_id uuid not null,
+    queue_id int not null,
+    receive_count int not null default 0,
+    deduplication_id text not null,
+    body text not null,
+    attributes jsonb,
+    system jsonb
+) with (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0,
+    autovacuum_vacuum_threshold = 0, vacuum_index_cleanup = on);
+create index fifo_message_group on queue.fifo_message (group_key, id);
+create sequence queue.fifo_id;
+
+create table queue.deduplication (
+    queue_id int not null,
+    scope text not null,            -- '' for the whole queue, else the message group
+    deduplication_id text not null,
+    message_id uuid not null,
+    id bigint not null,
+    expires_at timestamptz not null,
+    primary key (queue_id, scope, deduplication_id)
+) with (autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0,
+    vacuum_index_cleanup = on);
+create index deduplication_expires_at on queue.deduplication (expires_at);
+
+-- What a receive with a ReceiveRequestAttemptId answered, for its repetition.
+create table queue.receive_attempt (
+    queue_id int not null,
+    attempt_id text not null,
+    received_at timestamptz not null default clock_timestamp(),
+    visible_at timestamptz not null,    -- of all its messages
+    ids bigint[] not null,              -- of queue.fifo_message, in the order of the answer
+    receive_counts int[] not null,
+    primary key (queue_id, attempt_id)
+);
+create index receive_attempt_received_at on queue.receive_attempt (received_at);
+comment on table queue.receive_attempt is 'Receives of FIFO queues that can be repeated by their ReceiveRequestAttemptId.';
+
+
+-- Limits -------------------------------------------------------------------------------------------------------------
+
+-- The last count of a queue with counts_in_flight. Unlogged: a receive that does not find it counts again.
+create unlogged table queue.in_flight (
+    queue_id int primary key,
+    messages bigint not null,
+    good_until timestamptz not null -- before then it need not be repeated
+);
+comment on table queue.in_flight is 'Messages in flight of queues that have many.';
+
+
+-- Dead letters -------------------------------------------------------------------------------------------------------
+
+-- Tasks that move the messages of a dead-letter queue (StartMessageMoveTask).
+create table queue.move_task (
+    task_id uuid primary key default gen_random_uuid(),
+    queue_id int not null,          -- the source
+    destination_arn text,           -- null: each message returns to the queue that it came from
+    maximum_per_second int check (maximum_per_second between 1 and 500),
+    status text not null default 'RUNNING' check (status in ('RUNNING', 'COMPLETED', 'CANCELLED', 'FAILED')),
+    failure_reason text,
+    to_move bigint not null,        -- messages that could be received when the task was started
+    moved bigint not null default 0,
+    started_at timestamptz not null default clock_timestamp(),
+    paced_at timestamptz not null default clock_timestamp()     -- up to then its rate is used up; no rate: the last step
+) with (fillfactor = 60);
+create index move_task_queue on queue.move_task (queue_id, started_at);
+create unique index move_task_running on queue.move_task (queue_id) where status = 'RUNNING';
+comment on table queue.move_task is 'Message move tasks: those that run, and the last ones of each queue.';
+
+-- Moves to dead-letter queues that are not in queue.measurement yet. Rows are only added and, by the next measurement,
+-- added up: no transaction that moves messages waits for another.
+create table queue.dead_letter_count (
+    queue_id int not null,          -- the queue that the messages left
+    messages bigint not null
+);
+create index dead_letter_count_queue on queue.dead_letter_count (queue_id);
+
+
+-- History and archive ------------------------------------------------------------------------------------------------
+
+-- What became of messages, without bodies, for metrics: one row for messages received together. The transaction lets a
+-- reader stop below pg_snapshot_xmin: what commits later than it was recorded is not missed.
+create table queue.history (
+    recorded_at timestamptz not null default clock_timestamp(),
+    first_received_at timestamptz,
+    queue_id int not null,
+    receive_count int not null,
+    outcome text not null,
+    group_id text,
+    sent_at timestamptz[] not null,
+    finished_at timestamptz[] not null,
+    group_ids text[],               -- a group a message, in the order of sent_at; null: all are of group_id, or of none
+    transaction xid8 not null default pg_current_xact_id()
+) partition by range (recorded_at);
+create table queue.history_default partition of queue.history default;
+create index history_queue on queue.history (queue_id, recorded_at);
+-- Not on partitions that are older than the index: they are read whole.
+create index history_recorded_at on only queue.history using brin (recorded_at);
+create index history_default_recorded_at on queue.history_default using brin (recorded_at);
+alter index queue.history_recorded_at attach partition queue.history_default_recorded_at;
+comment on column queue.history.outcome is 'deleted, purged, expired, dead_lettered, moved (by a message move task)';
+
+create table queue.archive (
+    archive_id bigint generated always as identity primary key,
+    queue_id int not null,
+    public_id bigint not null,
+    message_id uuid not null,
+    sent_at timestamptz not null,
+    archived_at timestamptz not null default clock_timestamp(),
+    receive_count int not null,
+    body text not null,
+    attributes jsonb,
+    system jsonb
+);
+create index archive_queue on queue.archive (queue_id, archive_id);
+
+
+-- Long polls ---------------------------------------------------------------------------------------------------------
+
+-- Which process waits for a queue. A sender that finds a fresh row removes it and notifies; unlogged, since waiting
+-- processes check each second anyway. The time is part of the key: a check starts above the dead entries of the past.
+create unlogged table queue.watcher (
+    queue_id int not null,
+    registered_at timestamptz not null default clock_timestamp(),
+    watcher uuid not null,
+    primary key (queue_id, registered_at, watcher)
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000,
+    autovacuum_analyze_threshold = 1000);
+
+
+-- Topics and their subscriptions (SNS) -------------------------------------------------------------------------------
+
+create table queue.topic (
+    topic_id int generated always as identity primary key,
+    account_id text not null,
+    region text not null,
+    name text not null,
+    arn text not null generated always as ('arn:aws:sns:' || region || ':' || account_id || ':' || name) stored unique,
+    fifo boolean not null generated always as (right(name, 5) = '.fifo') stored,
+    created_at timestamptz not null default clock_timestamp(),
+    attributes jsonb not null,      -- as the user wrote them; the columns below read them
+    tags jsonb not null default '{}',
+    signature_version text not null generated always as (coalesce(attributes ->> 'SignatureVersion', '1')) stored,
+    content_based_deduplication boolean not null
+        generated always as (coalesce((attributes ->> 'ContentBasedDeduplication')::boolean, false)) stored,
+    deduplicates_groups boolean not null
+        generated always as (coalesce(attributes ->> 'FifoThroughputScope', 'Topic') = 'MessageGroup') stored,
+    unique (account_id, region, name)
+);
+
+create table queue.subscription (
+    subscription_id uuid primary key,
+    topic_id int not null references queue.topic on delete cascade,
+    arn text not null unique,
+    owner text not null,            -- the account that subscribed
+    protocol text not null,         -- sqs, http, https
+    endpoint text not null,         -- ARN of a queue, or a URL
+    created_at timestamptz not null default clock_timestamp(),
+    attributes jsonb not null,      -- as the user wrote them
+    filter jsonb,                   -- FilterPolicy, compiled; null: every message
+    raw boolean not null generated always as (coalesce((attributes ->> 'RawMessageDelivery')::boolean, false)) stored,
+    filter_scope text not null
+        generated always as (coalesce(attributes ->> 'FilterPolicyScope', 'MessageAttributes')) stored,
+    dead_letter_arn text generated always as ((attributes ->> 'RedrivePolicy')::jsonb ->> 'deadLetterTargetArn') stored,
+    confirmed boolean not null,
+    token text,                     -- what confirms it
+    token_expires_at timestamptz,
+    authenticates_unsubscribe boolean not null default false,
+    unique (topic_id, protocol, endpoint)
+);
+create index subscription_owner on queue.subscription (owner, subscription_id);
+create index subscription_token on queue.subscription (token);
+create index subscription_pending on queue.subscription (token_expires_at) where not confirmed;  -- for maintenance
+
+-- Subscriptions of URLs that were ended, for as long as their endpoint may take that back.
+create table queue.former_subscription (
+    topic_id int not null references queue.topic on delete cascade,
+    protocol text not null,
+    endpoint text not null,
+    subscription jsonb not null,    -- the row that was deleted
+    token text not null unique,     -- what its UnsubscribeConfirmation told the endpoint
+    expires_at timestamptz not null,
+    primary key (topic_id, protocol, endpoint)
+);
+create index former_subscription_expires_at on queue.former_subscription (expires_at);
+comment on table queue.former_subscription is 'What the SubscribeURL of an UnsubscribeConfirmation restores.';
+
+-- FIFO topics: ids seen in the last five minutes. No foreign key: a publish has just read its topic, and the check would be
+-- a query for each message. What a deleted topic remembers ends by itself, within five minutes.
+create table queue.topic_deduplication (
+    topic_id int not null,
+    scope text not null,            -- '' for the whole topic, else the message group
+    deduplication_id text not null,
+    message_id uuid not null,
+    sequence_number bigint not null,
+    expires_at timestamptz not null,
+    primary key (topic_id, scope, deduplication_id)
+) with (autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0,
+    vacuum_index_cleanup = on);
+create index topic_deduplication_expires_at on queue.topic_deduplication (expires_at);
+create sequence queue.topic_sequence;
+
+-- One message on its way to a topic's subscriptions.
+create type queue.publication as (
+    n int,
+    message_id uuid,
+    sequence_number bigint,         -- FIFO topics
+    contents jsonb,                 -- by protocol, "*" for the others: {raw, head, tail}
+    attributes jsonb,               -- message attributes in the shape of SQS's JSON
+    attribute_bytes int,
+    attribute_facts jsonb,          -- what filter policies compare
+    body_facts jsonb,
+    group_id text,
+    deduplication_id text,
+    subject text,
+    error text
+);
+
+
+-- Routed events: patterns of routing keys, bound to queues and URLs --------------------------------------------------
+
+create table queue.binding (
+    binding_id bigint generated always as identity primary key,
+    account_id text not null,
+    region text not null,
+    pattern text not null,
+    segments text[] not null generated always as (string_to_array(pattern, '.')) stored,
+    literal boolean not null generated always as (position('*' in pattern) + position('#' in pattern) = 0) stored,
+    protocol text not null,         -- queue, http, https
+    endpoint text not null,         -- ARN of a queue, or a URL
+    envelope boolean not null default false,
+    filter jsonb,                   -- filter policy on the message, compiled; null: every message
+    filter_policy text,             -- the same as the user wrote it
+    created_at timestamptz not null default clock_timestamp(),
+    unique (account_id, region, pattern, protocol, endpoint)
+);
+create index binding_wildcard on queue.binding (account_id, region) where not literal;
+create index binding_endpoint on queue.binding (endpoint);
+
+
+-- Webhooks: messages on their way to URLs, a notice a publish, a webhook a URL. The worker `deliver` sends them --------
+
+-- What is delivered, once for all URLs that get the same text: notifications and confirmations of SNS, routed events.
+create table queue.notice (
+    notice_id bigint generated always as identity primary key,
+    created_at timestamptz not null default clock_timestamp(),
+    kind text not null,             -- Notification, SubscriptionConfirmation, UnsubscribeConfirmation, event
+    topic_arn text,                 -- of SNS; of an event, what stands for it in an envelope
+    routing_key text,               -- of an event
+    message_id uuid not null,
+    raw text not null,              -- the message itself; of a confirmation, all of it
+    head text,                      -- an envelope is head, the subscription's ARN, tail
+    tail text,
+    headers jsonb,                  -- of an event, as the publisher gave them
+    attributes jsonb,               -- message attributes in the shape of SQS's JSON: for raw dead letters
+    trace text                      -- docs/tracing.md
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+create index notice_message on queue.notice (message_id);
+comment on table queue.notice is 'What a publish says to URLs; goes with the last of its webhooks.';
+comment on column queue.notice.trace is 'The X-Ray trace header of the request that published it, if it was traced.';
+
+-- One URL that is to get a notice. The row is deleted when it has been delivered; exhausted ones stay.
+create table queue.webhook (
+    webhook_id bigint generated always as identity primary key,
+    notice_id bigint not null,
+    created_at timestamptz not null default clock_timestamp(),
+    account_id text not null,       -- who may list it and try it again
+    subscription_arn text,          -- SNS; else the binding of an event
+    binding_id bigint,
+    endpoint text not null,
+    raw boolean not null,           -- the message alone, without envelope
+    subscription_policy text,       -- DeliveryPolicy of the subscription and of its topic when it was published
+    topic_policy text,
+    dead_letter_arn text,
+    state text not null default 'pending' check (state in ('pending', 'exhausted')),
+    attempts int not null default 0, -- those whose outcome is known
+    due_at timestamptz not null default clock_timestamp(), -- the next attempt; leased: when the lease ends
+    lease uuid,                     -- the claim that holds it: only its holder may write the outcome
+    waiting boolean not null default false, -- set aside, in its lane: the endpoint is paused, slow or throttled
+    -- Deliveries that delay each other: those to one URL; a throttled subscription has a lane of its own.
+    lane text not null generated always as (endpoint || case
+        when position('maxReceivesPerSecond' in coalesce(subscription_policy, '') || coalesce(topic_policy, '')) > 0
+        then ' ' || coalesce(subscription_arn, '') else '' end) stored,
+    last_status int,                -- null: no answer came
+    last_error text
+) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+create index webhook_due on queue.webhook (due_at, webhook_id) where state = 'pending' and not waiting;
+create index webhook_waiting on queue.webhook (lane, due_at, webhook_id) where state = 'pending' and waiting;
+create index webhook_exhausted on queue.webhook (account_id, webhook_id) where state = 'exhausted';
+create index webhook_notice on queue.webhook (notice_id);
+comment on table queue.webhook is 'Deliveries under way and given up; one that succeeded is deleted.';
+
+-- Endpoints with something special about them: failing, throttled, or with webhooks that wait. A healthy one has no row.
+create table queue.lane (
+    lane text primary key,
+    next_at timestamptz not null,   -- the worker then checks whether a waiting webhook may be sent
+    failures int not null default 0, -- attempts that failed in a row
+    pauses int not null default 0,  -- in a row, without an answer in between
+    paused_until timestamptz,       -- not null: paused, and from then on one webhook at a time may try
+    probe bigint,                   -- the webhook that tries
+    paced_at timestamptz not null default '-infinity' -- throttled: up to then its rate is used up
+) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02);
+create index lane_next_at on queue.lane (next_at);
+
+-- What became of webhooks: one row for those settled together.
+create table queue.webhook_history (
+    recorded_at timestamptz not null default clock_timestamp(),
+    transaction xid8 not null default pg_current_xact_id(),
+    outcome text not null,          -- delivered, exhausted, dead_lettered
+    published_at timestamptz[] not null,
+    attempts int[] not null
+) partition by range (recorded_at);
+create table queue.webhook_history_default partition of queue.webhook_history default;
+create index webhook_history_recorded_at on queue.webhook_history using brin (recorded_at);
+comment on table queue.webhook_history is 'Deliveries to URLs that ended at recorded_at, without bodies, for metrics.';
+
+
+-- Schedules: what is to be sent when. The worker `fire` sends it -------------------------------------------------------
+
+create sequence queue.schedule_id;
+
+create table queue.schedule (
+    schedule_id bigint primary key default nextval('queue.schedule_id'),
+    account_id text not null,
+    region text not null,
+    group_name text not null default 'default',
+    name text not null,
+    door text not null check (door in ('native', 'aws')), -- whose rules hold: catch-up or RetryPolicy, pauses, what stays
+    form text not null check (form in ('cron', 'every', 'when', 'fire_at', 'aws_cron', 'rate', 'at')),
+    expression text not null,       -- as it was written
+    canonical text not null,        -- what is computed with
+    timezone text not null,         -- IANA
+    anchor_at timestamptz,          -- where a rate counts from
+    start_at timestamptz,           -- no occurrence before, …
+    end_at timestamptz,             -- … none after
+    jitter_seconds int not null default 0,
+    window_minutes int,             -- flexible window; null: off
+    catchup boolean not null default false,
+    catchup_limit int not null default 100,
+    failure_threshold int not null default 3,
+    overlap text not null default 'allow' check (overlap in ('allow', 'skip')),
+    target jsonb not null,          -- {"queue" | "topic", "message", "headers"} or Target of EventBridge Scheduler
+    status text not null default 'active' check (status in ('active', 'paused')),
+    next_fire_at timestamptz,       -- the next occurrence; null: there is none
+    due_at timestamptz,             -- when it is fired: moved by jitter or window, later after a failure
+    last_fired_at timestamptz,
+    last_error text,
+    consecutive_failures int not null default 0,
+    fire_count bigint not null default 0,
+    description text,
+    kms_key_arn text,
+    action_after_completion text,   -- NONE, DELETE
+    client_token text,
+    created_at timestamptz not null default clock_timestamp(),
+    updated_at timestamptz not null default clock_timestamp(),
+    unique (account_id, region, group_name, name)
+) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+create index schedule_due on queue.schedule (due_at, schedule_id) where status = 'active';
+
+-- Groups of EventBridge Scheduler. The group `default` is there without a row, too.
+create table queue.schedule_group (
+    account_id text not null,
+    region text not null,
+    name text not null,
+    state text not null default 'ACTIVE',
+    tags jsonb not null default '{}',
+    client_token text,
+    created_at timestamptz not null default clock_timestamp(),
+    updated_at timestamptz not null default clock_timestamp(),
+    primary key (account_id, region, name)
+);
+
+-- What became of each occurrence. The unique index is what lets an occurrence fire once only.
+create table queue.schedule_run (
+    run_id bigint generated always as identity primary key,
+    schedule_id bigint not null,
+    scheduled_for timestamptz not null,
+    out_of_band boolean not null default false, -- "run now"
+    attempts int not null default 1,
+    fired_at timestamptz,           -- null: not yet, or never
+    message_ids jsonb not null default '[]', -- [{"queue_name", "msg_id"}]; null ids: sent to a topic of SNS
+    error text,                     -- of the last attempt; why it was skipped
+    recorded_at timestamptz not null default clock_timestamp()
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+create unique index schedule_run_once on queue.schedule_run (schedule_id, scheduled_for) where not out_of_band;
+create index schedule_run_schedule on queue.schedule_run (schedule_id, run_id);
+create index schedule_run_recorded_at on queue.schedule_run (recorded_at);
+
+-- Invocations of EventBridge Scheduler that failed and are tried again. They go on when their schedule is over.
+create table queue.schedule_retry (
+    retry_id bigint generated always as identity primary key,
+    schedule_id bigint not null,
+    account_id text not null,
+    region text not null,
+    group_name text not null,
+    name text not null,
+    target jsonb not null,
+    scheduled_for timestamptz not null,
+    retries int not null default 0, -- made so far, the first attempt not counted
+    expires_at timestamptz not null, -- MaximumEventAgeInSeconds
+    due_at timestamptz not null,
+    error_code text not null,       -- of the last attempt
+    error text not null
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+create index schedule_retry_due on queue.schedule_retry (due_at, retry_id);
+create index schedule_retry_schedule on queue.schedule_retry (schedule_id);
+
+-- What was deleted with a ClientToken of EventBridge Scheduler: the same request succeeds again, for a day.
+create table queue.schedule_deletion (
+    account_id text not null,
+    region text not null,
+    group_name text not null,
+    name text not null,             -- '' for the group itself
+    client_token text not null,
+    deleted_at timestamptz not null default clock_timestamp(),
+    primary key (account_id, region, group_name, name, client_token)
+);
+create index schedule_deletion_deleted_at on queue.schedule_deletion (deleted_at);
+
+
+-- Access and keys ----------------------------------------------------------------------------------------------------
+
+-- Who may call (QUEUE_ACCESS): access keys sign requests of the SQS API, bearer keys go with those of the REST API.
+-- A key belongs to an account. A revoked one is kept, so that its id is never used again and its history can be read.
+create table queue.access_key (
+    access_key_id text primary key,
+    account_id text not null check (account_id ~ '^[0-9]{12}$'),
+    sealed_secret bytea not null,   -- AES-256-GCM under QUEUE_ENCRYPTION_KEY: signatures need the secret itself
+    description text not null default '',
+    created_at timestamptz not null default now(),
+    revoked_at timestamptz
+);
+comment on table queue.access_key is 'Keys that sign requests of the SQS API (Signature Version 4); secrets are encrypted.';
+
+create table queue.bearer_key (
+    key_id text primary key,
+    account_id text not null check (account_id ~ '^[0-9]{12}$'),
+    secret_hash bytea not null,     -- SHA-256 of 30 random bytes in base64url: nothing that could be guessed
+    description text not null default '',
+    created_at timestamptz not null default now(),
+    revoked_at timestamptz
+);
+comment on table queue.bearer_key is 'Keys of the REST API; only hashes of their secrets are stored.';
+
+-- What signs the messages of SNS.
+create table queue.signing_key (
+    key_id text primary key check (key_id ~ '^[0-9a-f]{32}$'),
+    created_at timestamptz not null default clock_timestamp(),
+    retired_at timestamptz,         -- when a newer one took over; its certificate is served 30 days longer
+    sealed boolean not null,        -- the private key is encrypted with QUEUE_ENCRYPTION_KEY
+    private_key bytea not null,
+    certificate text not null
+);
+
+create table queue.secret (
+    name text primary key,
+    value bytea not null,
+    created_at timestamptz not null default now()
+);
+comment on table queue.secret is 'Keys that every process and function must share, such as the one that seals receipt handles.';
+
+
+-- Metrics ------------------------------------------------------------------------------------------------------------
+
+-- Results of the metrics job. Windows are [starts_at, ends_at), durations are microseconds. docs/metrics.md.
+create table queue.metrics_window (
+    window_seconds int not null check (window_seconds in (60, 3600, 86400)), -- 86400: a calendar day, 23 to 25 hours
+    queue_id int not null,
+    group_id text not null default '',  -- '': the whole queue
+    starts_at timestamptz not null,
+    ends_at timestamptz not null,
+    arrivals bigint not null,
+    deliveries bigint not null,
+    redeliveries bigint not null,
+    deletions bigint not null,
+    dead_lettered bigint not null,
+    purged bigint not null,
+    expired bigint not null,
+    moved bigint not null,
+    depth bigint not null,          -- sent before ends_at and not finished then
+    waiting bigint not null,        -- of these: never received before ends_at
+    received bigint not null,       -- of these: the others, in flight or back again
+    oldest_age_us bigint,           -- at ends_at; null: there is none
+    visible bigint,                 -- these three are measured, in the window that the run happened in
+    in_flight bigint,
+    delayed bigint,
+    groups int,                     -- distinct groups with arrivals
+    top_group_share double precision,
+    gini double precision,
+    computed_at timestamptz not null default clock_timestamp(),
+    primary key (window_seconds, queue_id, group_id, starts_at)
+);
+create index metrics_window_starts_at on queue.metrics_window (window_seconds, starts_at);
+comment on table queue.metrics_window is 'What happened in a queue (or in a group of it) in a window of time.';
+
+create table queue.metrics_latency (
+    window_seconds int not null check (window_seconds in (60, 3600, 86400)),
+    queue_id int not null,          -- 0: fire, webhook
+    group_id text not null default '',
+    measure text not null check (measure in ('wait', 'processing', 'lag', 'fire', 'webhook')),
+    starts_at timestamptz not null,
+    ends_at timestamptz not null,
+    count bigint not null,
+    sum_us numeric not null,
+    p50_us bigint not null,         -- exact, nearest rank
+    p90_us bigint not null,
+    p95_us bigint not null,
+    p99_us bigint not null,
+    max_us bigint not null,
+    sketch_buckets int[] not null,  -- DDSketch: bucket i holds (g^(i-1), g^i] microseconds, g = 1.02/0.98
+    sketch_counts bigint[] not null,
+    negative_count bigint not null default 0, -- durations below 0, of clocks that differ: they count as 0
+    computed_at timestamptz not null default clock_timestamp(),
+    primary key (window_seconds, queue_id, group_id, measure, starts_at)
+);
+create index metrics_latency_starts_at on queue.metrics_latency (window_seconds, starts_at);
+comment on table queue.metrics_latency is 'How long it took: exact within a window, sketches to merge windows.';
+
+create table queue.metrics_forecast (
+    queue_id int primary key,
+    computed_at timestamptz not null default clock_timestamp(),
+    arrival_rate double precision not null, -- messages a second, over the last hour of complete minutes
+    drain_rate double precision not null,
+    backlog bigint not null,
+    drain_seconds double precision, -- at the current net rate; null: never
+    forecast_at timestamptz[] not null,
+    forecast double precision[] not null,
+    forecast_low double precision[] not null,
+    forecast_high double precision[] not null
+);
+comment on table queue.metrics_forecast is 'How long a queue takes to drain, and its backlog over the next hour.';
+
+create table queue.metrics_run (
+    run_id bigint generated always as identity primary key,
+    mode text not null check (mode in ('once', 'continuous')),
+    started_at timestamptz not null default clock_timestamp(),
+    finished_at timestamptz,
+    from_at timestamptz,
+    to_at timestamptz,
+    recorded_below xid8,            -- what later transactions recorded is left to the next run
+    rows_read bigint not null default 0,
+    rows_written bigint not null default 0,
+    error text
+);
+comment on table queue.metrics_run is 'Runs of the metrics job: what they covered, how far they came.';
+
+-- What /metrics tells of the whole installation: one process at a time measures it, all of them read it. Autovacuum comes
+-- for these tables of some hundred rows at 2,000 dead rows: workers rewrite them all the time, and dead versions are
+-- pruned in their pages, as long as these have room.
+
+-- How much a queue held when it was last measured, and what became of its messages since it was made.
+create table queue.measurement (
+    queue_id int primary key,
+    measured_at timestamptz not null,
+    visible bigint not null,
+    in_flight bigint not null,
+    delayed bigint not null,
+    oldest_at timestamptz,          -- when the oldest message was sent; null: there is none
+    noisy_groups int not null,      -- tenants that are set back
+    dead_lettered bigint not null   -- moved to the dead-letter queue, ever
+) with (autovacuum_vacuum_scale_factor = 0.02, fillfactor = 50, autovacuum_vacuum_threshold = 2000,
+    autovacuum_analyze_threshold = 2000);
+comment on table queue.measurement is 'Gauges of queues for /metrics; rewritten every few seconds.';
+
+-- What belongs to no queue: a name, and where it has several values a label.
+create table queue.reading (
+    name text not null,
+    label text not null default '',
+    value double precision not null,
+    primary key (name, label)
+) with (fillfactor = 50, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000);
+comment on table queue.reading is 'Gauges of the installation for /metrics; rewritten every few seconds.';
+
+
+-- Workers ------------------------------------------------------------------------------------------------------------
+
+-- Where a bounded worker goes on in its next run.
+create table queue.worker_position (
+    worker text primary key,
+    position bigint not null,
+    ran_at timestamptz not null default clock_timestamp()
+) with (fillfactor = 50, autovacuum_vacuum_threshold = 2000, autovacuum_analyze_threshold = 2000);
+
+
+-- Compression --------------------------------------------------------------------------------------------------------
+
+-- Texts of over 2 KB are compressed by lz4 where the server was built with it: a MB of JSON costs pglz 25 ms of CPU, and lz4
+-- nothing that could be measured.
+do $$
+declare
+    v_column record;
+begin
+    if not exists (select from pg_settings where name = 'default_toast_compression' and 'lz4' = any (enumvals)) then
+        return;
+    end if;
+    for v_column in
+        select * from (values ('log', 'body'), ('log', 'attributes'), ('side', 'body'), ('side', 'attributes'),
+            ('fifo_message', 'body'), ('fifo_message', 'attributes'), ('archive', 'body'), ('archive', 'attributes'),
+            ('notice', 'raw'), ('notice', 'head'), ('notice', 'attributes')) c (table_name, name)
+    loop
+        execute format('alter table queue.%I alter column %I set compression lz4', v_column.table_name, v_column.name);
+    end loop;
+end $$;
