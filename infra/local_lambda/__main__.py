@@ -19,9 +19,9 @@ import uvicorn
 import uvloop
 
 from penstock.settings import Settings
-from penstock_web.system_account import LocalError
 from penstock_web.local.up import Plan, with_database, with_local_endpoints
 from penstock_web.server import listening_socket
+from penstock_web.system_account import LocalError
 
 from .balancer import read_balancer
 from .fleet import Fleet

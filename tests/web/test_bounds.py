@@ -1,4 +1,4 @@
-"""How much one call carries: entries, messages, bytes. Rules: docs/how_it_works.md, "The path of a request"; decision 14."""
+"""How much one call carries: entries, messages, bytes. Rules: decision 14; docs/how_it_works.md."""
 
 import asyncio
 from typing import Any

@@ -81,10 +81,10 @@ def _database(ephemeral: bool) -> Iterator[str]:
     from penstock_web.local.postgres import running_postgres
     from penstock_web.local.state import ephemeral_state
 
-    from .system_account import Account
+    from .system_account import SystemAccount
 
     if ephemeral:
-        with ephemeral_state() as state, running_postgres(state, Account.choose()) as server:
+        with ephemeral_state() as state, running_postgres(state, SystemAccount.choose()) as server:
             yield server.service_dsn()
     elif dsn := Settings.read(os.environ).direct_url:
         yield dsn

@@ -22,24 +22,28 @@ class LocalError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
-    """The user that runs the servers; `switch`: whether it is another one than the caller, who is root."""
+class SystemAccount:
+    """The user that runs the servers; `is_other_user`: whether it is another one than the caller, who is root."""
 
     uid: int
     gid: int
-    switch: bool
+    is_other_user: bool
 
     @classmethod
-    def choose(cls) -> Account:
+    def choose(cls) -> SystemAccount:
         """The caller's user, or for root `postgres` or `nobody`."""
         if os.geteuid() != 0:
-            return cls(os.geteuid(), os.getegid(), switch=False)
+            return cls(os.geteuid(), os.getegid(), is_other_user=False)
         known = {entry.pw_name: entry for entry in pwd.getpwall()}
         entry = known.get("postgres") or known["nobody"]
-        return cls(entry.pw_uid, entry.pw_gid, switch=True)
+        return cls(entry.pw_uid, entry.pw_gid, is_other_user=True)
 
     def run(
-        self, command: Sequence[str | Path], *, log: Path | None = None, more: Mapping[str, str] | None = None
+        self,
+        command: Sequence[str | Path],
+        *,
+        log: Path | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
         """Runs a command as this user and returns it with its output; never raises for a failed command.
 
@@ -47,7 +51,7 @@ class Account:
         When a signal ends the caller meanwhile, the command is still waited for, so that its server can be stopped.
         """
         with (log or Path(os.devnull)).open("ab") as file:
-            process = self.start(command, output=file if log else subprocess.PIPE, more=more)
+            process = self.start(command, output=file if log else subprocess.PIPE, environment=environment)
             try:
                 output, _ = process.communicate()
             except BaseException:
@@ -58,26 +62,30 @@ class Account:
         )
 
     def start(
-        self, command: Sequence[str | Path], *, output: IO[bytes] | int, more: Mapping[str, str] | None = None
+        self,
+        command: Sequence[str | Path],
+        *,
+        output: IO[bytes] | int,
+        environment: Mapping[str, str] | None = None,
     ) -> subprocess.Popen[bytes]:
         """Starts a command as this user, in a session of its own: Ctrl-C in the terminal does not reach it."""
-        user = {"user": self.uid, "group": self.gid, "extra_groups": ()} if self.switch else {}
+        user = {"user": self.uid, "group": self.gid, "extra_groups": ()} if self.is_other_user else {}
         return subprocess.Popen(  # type: ignore[call-overload, no-any-return]
             list(map(str, command)),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             cwd="/",
-            env={**_ENVIRONMENT, **(more or {})},
+            env={**_ENVIRONMENT, **(environment or {})},
             start_new_session=True,
             **user,
         )
 
-    def own(self, path: Path, mode: int = 0o700) -> Path:
+    def make_private_folder(self, path: Path, mode: int = 0o700) -> Path:
         """Makes a folder (or takes an existing one) that only this user, and root, can enter."""
         path.mkdir(parents=True, exist_ok=True)
         path.chmod(mode)
-        if self.switch:
+        if self.is_other_user:
             os.chown(path, self.uid, self.gid)
         return path
 
@@ -85,11 +93,11 @@ class Account:
         """Writes a file that only this user, and root, can read."""
         path.touch(mode=0o600)
         path.write_text(text)
-        if self.switch:
+        if self.is_other_user:
             os.chown(path, self.uid, self.gid)
         return path
 
-    def can_reach(self, path: Path) -> bool:
+    def can_enter(self, path: Path) -> bool:
         """Whether this user can enter the folder: below a home folder of mode 0700 other users cannot."""
         return self.run(["/bin/sh", "-c", 'cd "$0"', path]).returncode == 0
 
