@@ -122,7 +122,7 @@ class Application(RestApplication):
         request = Request(scope, receive)
         try:
             response = await answered(route, request)
-        except Exception as error:  # noqa: BLE001 - every error has an answer
+        except Exception as error:  # noqa: BLE001 - every error gets a response
             kinds = self.exception_handlers
             handler = next(kinds[kind] for kind in type(error).__mro__ if kind in kinds)
             response = await cast("Awaitable[Response]", handler(request, error))

@@ -50,7 +50,7 @@ class AsgiRequest:
     def __init__(self, deadlines: "Deadlines", receive: Receive) -> None:
         task = asyncio.current_task()
         if task is None:
-            raise RuntimeError("a visit needs a task")
+            raise RuntimeError("a request needs a task")
         self._deadlines = deadlines
         self._receive = receive
         self._task = task

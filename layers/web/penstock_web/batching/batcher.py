@@ -75,9 +75,7 @@ class Batcher:
         self._lengths = Lengths()
         self._last_flush_ended_at = 0.0  # of all pending batches
         self._tasks: set[asyncio.Task[None]] = set()
-        self._loop: asyncio.AbstractEventLoop | None = (
-            None  # looked up once, not for each of thousands of effects
-        )
+        self._loop: asyncio.AbstractEventLoop | None = None  # found once, not for each effect
 
     def submit(self, effect: Mergeable) -> RowsFuture:
         """A future of this effect's rows. Raises ServiceUnavailable when too many entries wait already."""
@@ -143,7 +141,7 @@ class Batcher:
                 await self._flush(entries, retry=False)
             else:
                 fail_entries(entries, ServiceUnavailable)
-        except Exception as error:  # noqa: BLE001 - psycopg's, that of a value without a binary form, or Apart
+        except Exception as error:  # noqa: BLE001 - psycopg's, a value's without a binary form, NotMergeable
             if len(entries) > 1 and may_be_data_error(error):
                 middle = len(entries) // 2
                 await self._flush(entries[:middle])
@@ -176,9 +174,9 @@ class Batcher:
             results, left_over = distribute_messages(cast("list[Take]", effects), connected, rows)
         else:
             results = rows_by_effect(cast("list[Rows]", effects), rows)
-        for entry, future in zip(entries, results, strict=True):
+        for entry, result in zip(entries, results, strict=True):
             if not entry.future.done():
-                entry.future.set_result(future)
+                entry.future.set_result(result)
         if isinstance(first, Take):
             self.return_messages(first.queue_arn, left_over)
 

@@ -40,7 +40,10 @@ async def listen(url: str, handler: NotificationHandler) -> None:
             await _listen_once(url, handler)
         except psycopg.Error as error:
             cause = " ".join(str(error).split())
-            _log.warning("no notifications for a moment", extra={"cause": cause})
+            _log.warning(
+                "the LISTEN connection was lost; notifications pause until it is open again",
+                extra={"cause": cause},
+            )
         await asyncio.sleep(RECONNECT_PAUSE_SECONDS)
 
 

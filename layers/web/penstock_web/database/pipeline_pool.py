@@ -82,7 +82,10 @@ class PipelinePool:
         except psycopg.Error as error:
             self._count -= 1
             self._retry_at = asyncio.get_running_loop().time() + RECONNECT_PAUSE_SECONDS
-            _log.info("calls go through the pool", extra={"cause": " ".join(str(error).split())})
+            _log.info(
+                "no pipeline connection could be opened; calls go through the pool",
+                extra={"cause": " ".join(str(error).split())},
+            )
         except BaseException:
             self._count -= 1
             raise

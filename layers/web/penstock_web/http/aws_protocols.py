@@ -98,7 +98,7 @@ class AwsApplication:
             return call
         try:
             return encode(call, await run_operation(call.operation(), self.resources, request))
-        except Exception as error:  # noqa: BLE001 - every error has an answer
+        except Exception as error:  # noqa: BLE001 - every error gets a response
             return self.error_response(call, error)
         finally:  # before the signature was verified the action was unknown
             if call.action is not UNREAD:
@@ -116,7 +116,7 @@ class AwsApplication:
         except Refusal as refusal:
             self._meter.refused(refusal.error)
             return refusal.response()
-        except Exception:  # noqa: BLE001 - whatever it is, the client learns nothing of it
+        except Exception:  # noqa: BLE001 - after any error: the client gets no details
             response = self._error_without_call({"headers": headers, "path": path}, InternalFailure())
             request_id = dict(response.headers)[b"x-amzn-requestid"].decode()
             _log.exception("a request could not be read", extra={"request_id": request_id})

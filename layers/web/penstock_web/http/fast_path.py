@@ -93,7 +93,7 @@ class FastPathRequest:
         except StopIteration as end:
             operation_run.finish()
             self._succeed(end.value)
-        except Exception as error:  # noqa: BLE001 - every error has an answer
+        except Exception as error:  # noqa: BLE001 - every error gets a response
             self._fail(error)
 
     def _submit(self, effect: Rows | Take) -> None:
@@ -142,7 +142,7 @@ class FastPathRequest:
     def _succeed(self, result: Any) -> None:
         try:
             response = encode(cast("Call", self._call), result)
-        except Exception as error:  # noqa: BLE001 - every error has an answer
+        except Exception as error:  # noqa: BLE001 - every error gets a response
             self._fail(error)
         else:
             self._respond(response)

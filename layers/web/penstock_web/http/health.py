@@ -40,7 +40,7 @@ class Readiness:
     async def _writable(self) -> bool:
         try:
             ((read_only,),) = await self._fetch(READ_ONLY_QUERY)
-        except Exception:  # noqa: BLE001 - whatever it is, the service is not ready
+        except Exception:  # noqa: BLE001 - after any error the service is not ready
             return False
         return not read_only
 
