@@ -165,11 +165,11 @@ _AS_ORDINARY_USER = """
 import os, pwd, sys
 from pathlib import Path
 import psycopg
-from penstock_web.system_account import Account
+from penstock_web.system_account import SystemAccount
 from penstock_web.local.postgres import running_postgres
 
 def round(state):
-    with running_postgres(Path(state), Account.choose(), "system") as server:
+    with running_postgres(Path(state), SystemAccount.choose(), "system") as server:
         with psycopg.connect(server.service_dsn()) as connection:
             connection.execute("select 1")
         return server.account.is_other_user, (server.data / "PG_VERSION").stat().st_uid
