@@ -19,7 +19,7 @@ from penstock.sns.filter_policy.facts import attribute_facts, body_facts
 from penstock.sqs.types import MessageAttributeValue
 from penstock_web.local.postgres import ROLE, running_postgres
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import Account
+from penstock_web.system_account import SystemAccount
 
 # "Example filter policies" of the SNS Developer Guide, and others of the same size.
 STORE = {
@@ -58,7 +58,7 @@ ATTRIBUTES = {
 @contextmanager
 def server() -> Iterator[psycopg.Connection[Any]]:
     """A new PostgreSQL with Penstock's schema; a connection of the service's role."""
-    with ephemeral_state() as state, running_postgres(state, Account.choose()) as postgres:
+    with ephemeral_state() as state, running_postgres(state, SystemAccount.choose()) as postgres:
         with psycopg.connect(postgres.superuser_dsn(), autocommit=True) as administration:
             administration.execute(f"create database filters owner {ROLE}".encode())
         migrate(postgres.service_dsn("filters"), role=ROLE)

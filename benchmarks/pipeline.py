@@ -28,7 +28,7 @@ import psycopg
 from penstock.postgres.migrations import migrate
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import Account
+from penstock_web.system_account import SystemAccount
 from tests.jobs import history_generator, oracle
 
 from .cpu import Meter
@@ -123,7 +123,7 @@ def parser() -> argparse.ArgumentParser:
 
 @contextmanager
 def server(folder: Path) -> Iterator[Postgres]:
-    with running_postgres(folder, Account.choose()) as postgres:
+    with running_postgres(folder, SystemAccount.choose()) as postgres:
         yield postgres
 
 

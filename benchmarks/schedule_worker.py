@@ -8,20 +8,20 @@ from penstock.effects import Row, Statement
 from penstock.settings import Settings
 from penstock_web.background import FiringWorker
 from penstock_web.database.listener import listen
-from penstock_web.long_poll.dispatcher import Hub
+from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter
 
 
 async def main(dsn: str) -> None:
     """As the container runs it: it sleeps, is woken by notifications, and does nothing else."""
-    hub = Hub(nobody_waits)
+    long_polls = LongPollDispatcher(no_statement)
     settings = Settings.read({"DATABASE_URL": dsn})
-    worker = FiringWorker(settings, hub, Meter(settings))
-    await asyncio.gather(worker.run(), listen(dsn, hub))
+    worker = FiringWorker(settings, long_polls, Meter(settings))
+    await asyncio.gather(worker.run(), listen(dsn, long_polls))
 
 
-async def nobody_waits(statement: Statement, arguments: list[Any]) -> list[Row]:
-    """The hub of a process without long polls calls nothing."""
+async def no_statement(statement: Statement, arguments: list[Any]) -> list[Row]:
+    """The dispatcher of a process without long polls calls nothing."""
     raise NotImplementedError(statement.name, arguments)
 
 

@@ -23,7 +23,7 @@ import psycopg
 from penstock.postgres.migrations import migrate
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import Account
+from penstock_web.system_account import SystemAccount
 
 from .cpu import Meter
 from .host import host_load, machine
@@ -81,7 +81,7 @@ def workers(dsn: str, count: int) -> Iterator[list[int]]:
 def server(folder: Path) -> Iterator[Postgres]:
     """Its normal settings, with commit timestamps."""
     settings = {"track_commit_timestamp": "on"}
-    with running_postgres(folder, Account.choose(), settings=settings) as postgres:
+    with running_postgres(folder, SystemAccount.choose(), settings=settings) as postgres:
         migrate(postgres.service_dsn(), role=ROLE)
         yield postgres
 

@@ -18,7 +18,7 @@ from penstock_web.local.binaries import Source
 from penstock_web.local.pgbouncer import PgBouncer, running_pgbouncer
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import Account
+from penstock_web.system_account import SystemAccount
 
 TEMPLATE = "penstock_template"
 
@@ -96,7 +96,7 @@ def running_test_server() -> Iterator[TestServer]:
     source = cast("Source", os.environ.get("PENSTOCK_TEST_POSTGRES", "any"))
     with ExitStack() as stack:
         state = stack.enter_context(ephemeral_state(place()))
-        server = stack.enter_context(running_postgres(state, Account.choose(), source, _TEST_SETTINGS))
+        server = stack.enter_context(running_postgres(state, SystemAccount.choose(), source, _TEST_SETTINGS))
         pooler = stack.enter_context(running_pgbouncer(state, server, database="*"))
         connection = psycopg.connect(server.superuser_dsn(), autocommit=True)
         administration = stack.enter_context(connection)

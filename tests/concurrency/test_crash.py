@@ -14,7 +14,7 @@ from penstock.postgres.migrations import migrate
 from penstock_web.local.binaries import Source
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres, start
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import Account
+from penstock_web.system_account import SystemAccount
 from tests.concurrency.crash import Round, drain, run_until_killed
 from tests.concurrency.ledger import Ledger
 from tests.database import place
@@ -33,7 +33,7 @@ def state() -> Iterator[Path]:
 @pytest.fixture
 def server(state: Path) -> Iterator[Postgres]:
     """A server of our own with its normal settings: fsync and synchronous_commit are on."""
-    with running_postgres(state, Account.choose(), SOURCE) as server:
+    with running_postgres(state, SystemAccount.choose(), SOURCE) as server:
         migrate(server.service_dsn(), role=ROLE)
         yield server
 
@@ -47,7 +47,7 @@ def test_acknowledged_messages_survive_a_crash(server: Postgres, state: Path, na
         assert db.execute(on).fetchone() == ("onon",)
     for number in range(ROUNDS):
         run_until_killed(server.data, Round(server.service_dsn(), arn, ledger, number), deletes=20)
-        server = start(state, Account.choose(), SOURCE)
+        server = start(state, SystemAccount.choose(), SOURCE)
         assert not server.adopted
     with psycopg.connect(server.service_dsn(), autocommit=True) as db:
         drain(db, arn, ledger)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from penstock_web.local.postgres import free_port, start
-from penstock_web.system_account import Account
+from penstock_web.system_account import SystemAccount
 from tests.crash.wire import NoAnswerError, Wire
 from tests.up import Up, running
 from tests.waiting import until
@@ -47,7 +47,7 @@ class Installation:
 
     def restart_database(self) -> None:
         """Start PostgreSQL again below a service that has stayed: as after a failover."""
-        start(self.state, Account.choose())
+        start(self.state, SystemAccount.choose())
 
     def check_it_says_unavailable(self, queue_url: str) -> None:
         """Without a database: 503, and after how many seconds to try again."""

@@ -22,7 +22,7 @@ from penstock.settings import DRIVERS
 from penstock_web.local.pgbouncer import running_pgbouncer
 from penstock_web.local.postgres import running_postgres
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import Account
+from penstock_web.system_account import SystemAccount
 from tests.database import Database, end_sessions, place
 
 RECORD = Statement("test_record", ("text",))
@@ -184,7 +184,7 @@ def test_nobody_listens(driver: str) -> None:
 # --- through PgBouncer -----------------------------------------------------------------------------------------------
 def test_a_pooler_that_was_restarted(driver: str) -> None:
     """The same address again, as after a new release of it: whoever asks next finds it, and nobody sees an error."""
-    with ephemeral_state(place()) as state, running_postgres(state, Account.choose()) as server:
+    with ephemeral_state(place()) as state, running_postgres(state, SystemAccount.choose()) as server:
         echo = Statement("pg_catalog.generate_series", ("int4", "int4"))
         with running_pgbouncer(state, server) as pooler:
             kept = Kept(pooler.dsn(), driver)

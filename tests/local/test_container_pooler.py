@@ -15,7 +15,7 @@ import pytest
 from penstock_web.local.pgbouncer import find_pgbouncer
 from penstock_web.local.postgres import DATABASE, ROLE, Postgres, running_postgres
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import Account
+from penstock_web.system_account import SystemAccount
 from tests.database import place
 from tests.waiting import until
 from tests.web.service import free_port
@@ -27,7 +27,7 @@ POOLER_PASSWORD = 'a pooler\'s "own" word'
 @pytest.fixture(scope="module")
 def server() -> Iterator[Postgres]:
     """A database, after the script that the image of PostgreSQL runs."""
-    with ephemeral_state(place()) as state, running_postgres(state, Account.choose()) as server:
+    with ephemeral_state(place()) as state, running_postgres(state, SystemAccount.choose()) as server:
         script = (ROOT / "infra/container/postgres/pooler.sh").read_text()
         superuser = psycopg.conninfo.conninfo_to_dict(server.superuser_dsn(DATABASE))
         address = {
@@ -50,7 +50,7 @@ def pooler(server: Postgres, **more: str) -> Iterator[int]:
     """The port of the image's pooler, in front of the server's TCP port."""
     account, port = server.account, free_port()
     with ephemeral_state(place()) as state:
-        folder = account.own(state / "image")
+        folder = account.make_private_folder(state / "image")
         for source in ("pgbouncer/pgbouncer.ini.tmpl", "container/pgbouncer/entrypoint.sh"):
             shutil.copy(ROOT / "infra" / source, folder)
         program = find_pgbouncer(account)
@@ -68,7 +68,7 @@ def pooler(server: Postgres, **more: str) -> Iterator[int]:
             **more,
         }
         output = subprocess.DEVNULL
-        process = account.start(["sh", folder / "entrypoint.sh"], output=output, more=environment)
+        process = account.start(["sh", folder / "entrypoint.sh"], output=output, environment=environment)
         try:
             until(lambda: process.poll() is not None or answers(port, ROLE, server.password))
             assert process.poll() is None

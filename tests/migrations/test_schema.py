@@ -6,7 +6,7 @@ from penstock.postgres.migrations import migrate, sql_directory
 from penstock.postgres.schema_dump import schema_dump
 from penstock_web.local.postgres import running_postgres
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import Account
+from penstock_web.system_account import SystemAccount
 from tests.database import Database
 
 
@@ -16,6 +16,6 @@ def test_the_dump_in_the_repository_is_up_to_date(database: Database) -> None:
 
 
 def test_the_dump_is_the_same_on_the_newest_postgresql(database: Database) -> None:
-    with ephemeral_state() as state, running_postgres(state, Account.choose(), "wheel") as newest:
+    with ephemeral_state() as state, running_postgres(state, SystemAccount.choose(), "wheel") as newest:
         migrate(newest.service_dsn())
         assert schema_dump(newest.service_dsn()) == schema_dump(database.api_dsn)

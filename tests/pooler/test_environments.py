@@ -22,7 +22,7 @@ from penstock.postgres.migrations import migrate
 from penstock_web.local.pgbouncer import PgBouncer, running_pgbouncer
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres, start
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import Account
+from penstock_web.system_account import SystemAccount
 from tests.concurrency.crash import kill_server
 from tests.database import place
 from tests.sql.calls import create
@@ -138,7 +138,7 @@ def transactions(connection: psycopg.Connection[Any]) -> int:
 def staged(plan: Plan) -> Iterator[Stage]:
     with ExitStack() as stack:
         state = stack.enter_context(ephemeral_state(place()))
-        server = stack.enter_context(running_postgres(state, Account.choose()))
+        server = stack.enter_context(running_postgres(state, SystemAccount.choose()))
         migrate(server.service_dsn(), role=ROLE)
         stage = Stage(server, stack)
         pooler = stage.pool()

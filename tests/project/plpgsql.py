@@ -26,7 +26,7 @@ from penstock.postgres.migrations import MigrationError, migrate, read_functions
 from penstock_web.local.binaries import Source
 from penstock_web.local.postgres import running_postgres
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import Account
+from penstock_web.system_account import SystemAccount
 
 _DEFINED = re.compile(r"^create (?:or replace )?(?:function|procedure)\s+([a-z_.]+)\s*\(", re.MULTILINE)
 # What drops a function of the previous release whose parameters have got other names since.
@@ -111,7 +111,10 @@ def findings(directory: Path) -> Iterator[str]:
     yield from check_files(directory)
     source = cast("Source", os.environ.get("PENSTOCK_TEST_POSTGRES", "any"))
     settings = {"fsync": "off", "full_page_writes": "off"}
-    with ephemeral_state() as state, running_postgres(state, Account.choose(), source, settings) as server:
+    with (
+        ephemeral_state() as state,
+        running_postgres(state, SystemAccount.choose(), source, settings) as server,
+    ):
         yield from check_server(server.service_dsn(), server.superuser_dsn("penstock"), directory)
 
 

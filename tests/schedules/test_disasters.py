@@ -18,7 +18,7 @@ from penstock.postgres.migrations import migrate
 from penstock_web.local.binaries import Source
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres, start
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import Account
+from penstock_web.system_account import SystemAccount
 from tests.concurrency.crash import kill_server
 from tests.database import place
 from tests.sql.calls import Connection
@@ -108,7 +108,7 @@ def state() -> Iterator[Path]:
 @pytest.fixture
 def server(state: Path) -> Iterator[Postgres]:
     """A server of our own with its normal settings: fsync and synchronous_commit are on."""
-    with running_postgres(state, Account.choose(), SOURCE) as server:
+    with running_postgres(state, SystemAccount.choose(), SOURCE) as server:
         migrate(server.service_dsn(), role=ROLE)
         yield server
 
@@ -131,7 +131,7 @@ def test_every_occurrence_fires_once(
                 workers.kill(rnd.randrange(len(CLOCKS_SECONDS)))
             else:
                 kill_server(server.data)
-                assert not start(state, Account.choose(), SOURCE).adopted
+                assert not start(state, SystemAccount.choose(), SOURCE).adopted
         until_fired(server.service_dsn(), expected)
         until_idle(server.service_dsn())
     finally:

@@ -24,7 +24,7 @@ from penstock import __version__
 from penstock_web.local.pgbouncer import running_pgbouncer
 from penstock_web.local.postgres import Postgres, free_port, running_postgres
 from penstock_web.local.state import ephemeral_state
-from penstock_web.system_account import Account
+from penstock_web.system_account import SystemAccount
 from tests.database import place
 from tests.upgrade.customers import OTHERS, WANTED, Customers, set_up
 from tests.upgrade.release import environment_of, unpack
@@ -98,7 +98,7 @@ class Installation:
 def installed(release: Path) -> Iterator[Installation]:
     with ExitStack() as stack:
         state = stack.enter_context(ephemeral_state(place()))
-        server = stack.enter_context(running_postgres(state, Account.choose()))
+        server = stack.enter_context(running_postgres(state, SystemAccount.choose()))
         pooler = stack.enter_context(running_pgbouncer(state, server))
         port = free_port()
         addresses = {"DATABASE_URL": pooler.dsn(), "DATABASE_DIRECT_URL": server.service_dsn()}

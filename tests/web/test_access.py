@@ -17,7 +17,7 @@ from botocore.credentials import Credentials
 
 from penstock.postgres.migrations import sql_directory
 from penstock_web.cli import main
-from penstock_web.http.aws_protocols import joined
+from penstock_web.http.aws_protocols import join_repeated_headers
 from tests.database import Database, TestServer
 from tests.web.service import Service, free_port, running_service
 
@@ -167,7 +167,7 @@ def test_a_long_body_is_verified_and_stored(service: Service, keys: CommandLine)
 
 
 def test_repeated_headers_are_joined() -> None:
-    assert joined([(b"a", b"1"), (b"b", b"2"), (b"a", b"3")]) == {b"a": b"1,3", b"b": b"2"}
+    assert join_repeated_headers([(b"a", b"1"), (b"b", b"2"), (b"a", b"3")]) == {b"a": b"1,3", b"b": b"2"}
 
 
 def test_keys_are_made_listed_and_revoked(database: Database, keys: CommandLine) -> None:

@@ -11,12 +11,12 @@ import pytest
 from penstock.effects import Row, Rows, Statement, Take, Woken
 from penstock.errors import ServiceUnavailable
 from penstock.postgres.statements import RECEIVE_MESSAGES, SEND_MESSAGES
-from penstock_web.batching.direct_handoff import MOST_PARTIES, Arrivals
+from penstock_web.batching.direct_handoff import MAX_WAITER_GROUPS, DirectHandoff
 from penstock_web.batching.merge import LARGEST_TAKE
-from penstock_web.batching.write_backpressure import Unread
-from penstock_web.database.pipeline_connection import Call
-from penstock_web.long_poll.dispatcher import Hub
-from penstock_web.long_poll.waiters import Answer
+from penstock_web.batching.write_backpressure import WriteBackpressure
+from penstock_web.database.pipeline_connection import StatementCall
+from penstock_web.long_poll.dispatcher import LongPollDispatcher
+from penstock_web.long_poll.waiters import WaitFuture
 from tests.database import Database
 from tests.web.clock import run, settle
 from tests.web.fake_queue import HEADER, ORDERS, message, take
@@ -25,24 +25,24 @@ from tests.web.slow_client import SlowClient
 
 
 class Pool:
-    """Stores what it is told. A receive finds `found` messages; `lines`: whether calls can go together."""
+    """Stores what it is told. A receive finds `found` messages; `pipelines`: whether calls can go together."""
 
-    def __init__(self, found: int = 0, *, lines: bool = True) -> None:
+    def __init__(self, found: int = 0, *, pipelines: bool = True) -> None:
         self.found = found
-        self.lines = lines
+        self.pipelines = pipelines
         self.calls: list[list[str]] = []
         self.asked: list[list[Any]] = []
         self.during: Callable[[], object] = lambda: None
         self.error: Exception | None = None
 
-    async def flush(self, statement: Statement, arguments: Sequence[Any], /) -> list[Row]:
+    async def call_pipelined(self, statement: Statement, arguments: Sequence[Any], /) -> list[Row]:
         (rows,) = self._answer([(statement, arguments)])
         return rows
 
-    async def flush_together(self, calls: Sequence[Call]) -> list[list[Row]] | None:
-        return self._answer(calls) if self.lines else None
+    async def call_in_transaction(self, calls: Sequence[StatementCall]) -> list[list[Row]] | None:
+        return self._answer(calls) if self.pipelines else None
 
-    def _answer(self, calls: Sequence[Call]) -> list[list[Row]]:
+    def _answer(self, calls: Sequence[StatementCall]) -> list[list[Row]]:
         self.calls.append([statement.name for statement, _ in calls])
         self.during()
         if self.error is not None:
@@ -59,25 +59,25 @@ class Pool:
 
 
 class Waiters:
-    """A hub whose queues nobody else looks at, and what was given back."""
+    """A dispatcher whose queues only the test sends to, and the messages that were returned."""
 
     def __init__(self, pool: Pool) -> None:
-        self.hub = Hub(self._nothing)
-        self.unread = Unread()
-        self.arrivals = Arrivals(pool, self.hub, self.unread)
+        self.long_polls = LongPollDispatcher(self._nothing)
+        self.write_backpressure = WriteBackpressure()
+        self.direct_handoff = DirectHandoff(pool, self.long_polls, self.write_backpressure)
         self.given_back: list[tuple[str, int]] = []
 
     async def _nothing(self, statement: Statement, arguments: list[Any], /) -> list[Row]:
         return []
 
-    def wait(self, look: Take | None) -> Answer:
-        arn = ORDERS if look is None else look.queue_arn
-        return self.hub.wait(arn, 20, self.hub.ticket(), look=look)
+    def wait(self, receive: Take | None) -> WaitFuture:
+        arn = ORDERS if receive is None else receive.queue_arn
+        return self.long_polls.wait(arn, 20, self.long_polls.next_ticket(), receive=receive)
 
     def send(self, *numbers: int, arn: str = ORDERS) -> Awaitable[list[Row]]:
         """A call for as many senders as there are numbers of messages."""
         effects = [sent(arn, number) for number in numbers]
-        return self.arrivals.send(effects, self._give_back)
+        return self.direct_handoff.send(effects, self._give_back)
 
     def _give_back(self, queue_arn: str, rows: Sequence[Row]) -> None:
         if rows:
@@ -89,7 +89,7 @@ def sent(arn: str, number: int) -> Rows:
     return Rows(SEND_MESSAGES, (*columns, *([None] * number for _ in range(5))), (False,), queue_arn=arn)
 
 
-def messages_of(answer: Answer) -> int:
+def messages_of(answer: WaitFuture) -> int:
     rows = answer.result()
     assert isinstance(rows, list)
     return len(rows) - 1
@@ -162,7 +162,7 @@ def test_while_much_is_unread_they_look_by_themselves() -> None:
 
     async def scenario() -> None:
         waiters = Waiters(Pool(found=1))
-        waiters.unread.add(SlowClient(20_000_000))
+        waiters.write_backpressure.add(SlowClient(20_000_000))
         answer = waiters.wait(take(1))
         await waiters.send(1)
         assert answer.result() == Woken.FOR_ONE
@@ -172,7 +172,7 @@ def test_while_much_is_unread_they_look_by_themselves() -> None:
 
 def test_without_a_line_they_look_by_themselves() -> None:
     async def scenario() -> None:
-        pool = Pool(found=1, lines=False)
+        pool = Pool(found=1, pipelines=False)
         waiters = Waiters(pool)
         first, second = waiters.wait(take(1)), waiters.wait(take(1))
         await waiters.send(1)
@@ -222,15 +222,15 @@ def test_what_was_taken_for_somebody_who_left_goes_to_others_and_back() -> None:
     run(scenario())
 
 
-@pytest.mark.parametrize("look", [None, take(1, f"{ORDERS}.fifo")])
-def test_looks_of_their_own_are_not_made_by_a_send(look: Take | None) -> None:
+@pytest.mark.parametrize("receive", [None, take(1, f"{ORDERS}.fifo")])
+def test_looks_of_their_own_are_not_made_by_a_send(receive: Take | None) -> None:
     """Those of a FIFO queue keep messages of a group apart; one with an attempt id is remembered."""
 
     async def scenario() -> None:
         pool = Pool(found=1)
         waiters = Waiters(pool)
-        waiting = waiters.wait(look)
-        await waiters.send(1, arn=ORDERS if look is None else look.queue_arn)
+        waiting = waiters.wait(receive)
+        await waiters.send(1, arn=ORDERS if receive is None else receive.queue_arn)
         assert pool.calls == [ALONE]
         assert waiting.result() == Woken.FOR_ONE
 
@@ -252,11 +252,11 @@ def test_each_queue_has_a_receive_of_its_own_but_not_many() -> None:
     async def scenario() -> None:
         pool = Pool(found=10)
         waiters = Waiters(pool)
-        arns = [f"{ORDERS}-{number}" for number in range(MOST_PARTIES + 1)]
+        arns = [f"{ORDERS}-{number}" for number in range(MAX_WAITER_GROUPS + 1)]
         answers = [waiters.wait(take(1, arn)) for arn in arns]
-        await waiters.arrivals.send([sent(arn, 1) for arn in arns], lambda *_: None)
-        assert pool.calls == [[SEND_MESSAGES.name, *[RECEIVE_MESSAGES.name] * MOST_PARTIES]]
-        assert [messages_of(answer) for answer in answers[:-1]] == [1] * MOST_PARTIES
+        await waiters.direct_handoff.send([sent(arn, 1) for arn in arns], lambda *_: None)
+        assert pool.calls == [[SEND_MESSAGES.name, *[RECEIVE_MESSAGES.name] * MAX_WAITER_GROUPS]]
+        assert [messages_of(answer) for answer in answers[:-1]] == [1] * MAX_WAITER_GROUPS
         assert answers[-1].result() == Woken.FOR_ONE
 
     run(scenario())
@@ -267,7 +267,7 @@ def test_the_time_of_who_is_being_served_does_not_end() -> None:
         pool = Pool(found=1)
         waiters = Waiters(pool)
         waiting = waiters.wait(take(1))
-        claimed = waiters.hub.claim(ORDERS, 1)
+        claimed = waiters.long_polls.claim(ORDERS, 1)
         await asyncio.sleep(60)
         await settle()
         assert not waiting.done()

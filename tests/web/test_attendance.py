@@ -1,4 +1,4 @@
-"""How long a request may stay, in virtual time. Source: docs/settings.md, QUEUE_REQUEST_TIMEOUT_SECONDS."""
+"""How long a request may take, in virtual time. Source: docs/settings.md; docs/errors.md."""
 
 import asyncio
 from collections.abc import MutableMapping
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock_web.deadlines import SWEEP_SECONDS, Deadlines, Ended, Visit
+from penstock_web.deadlines import SWEEP_SECONDS, AsgiRequest, Deadlines, EndReason
 from tests.web.clock import run, settle
 
 
@@ -21,38 +21,38 @@ class Client:
         return {"type": "http.disconnect"}
 
 
-async def visit_that_waits(
+async def request_that_waits(
     deadlines: Deadlines, client: Client, wait_seconds: float, seconds: float
-) -> Visit:
+) -> AsgiRequest:
     """A request that waits (not counted) and then works (counted)."""
-    visit = deadlines.enter(client.receive)
+    request = deadlines.start_request(client.receive)
     try:
-        visit.pause()
+        request.pause()
         await asyncio.sleep(wait_seconds)
-        visit.resume()
+        request.resume()
         await asyncio.sleep(seconds)
     except asyncio.CancelledError:
-        assert visit.ended is not None
+        assert request.end_reason is not None
     finally:
-        visit.close()
-    return visit
+        request.close()
+    return request
 
 
 @pytest.mark.parametrize(
-    ("wait_seconds", "seconds", "ended", "at"),
+    ("wait_seconds", "seconds", "end_reason", "at"),
     [
         (0, 29, None, 29.0),
-        (0, 31, Ended.OVERDUE, 30.0),
+        (0, 31, EndReason.TIMED_OUT, 30.0),
         (300, 29, None, 329.0),
-        (300, 31, Ended.OVERDUE, 330.0),
+        (300, 31, EndReason.TIMED_OUT, 330.0),
     ],
 )
 def test_a_request_ends_after_its_time_and_a_wait_does_not_count(
-    wait_seconds: float, seconds: float, ended: Ended | None, at: float
+    wait_seconds: float, seconds: float, end_reason: EndReason | None, at: float
 ) -> None:
     async def scenario() -> None:
-        visit = await visit_that_waits(Deadlines(30), Client(), wait_seconds, seconds)
-        assert visit.ended is ended
+        request = await request_that_waits(Deadlines(30), Client(), wait_seconds, seconds)
+        assert request.end_reason is end_reason
         assert at <= asyncio.get_running_loop().time() <= at + SWEEP_SECONDS
 
     run(scenario())
@@ -61,10 +61,10 @@ def test_a_request_ends_after_its_time_and_a_wait_does_not_count(
 def test_a_client_that_leaves_during_a_wait_ends_the_request() -> None:
     async def scenario() -> None:
         client = Client()
-        request = asyncio.get_running_loop().create_task(visit_that_waits(Deadlines(30), client, 20, 0))
+        request = asyncio.get_running_loop().create_task(request_that_waits(Deadlines(30), client, 20, 0))
         await settle()
         client.left.set()
-        assert (await request).ended is Ended.LEFT
+        assert (await request).end_reason is EndReason.DISCONNECTED
         assert asyncio.get_running_loop().time() == 0.0
 
     run(scenario())
@@ -73,8 +73,8 @@ def test_a_client_that_leaves_during_a_wait_ends_the_request() -> None:
 def test_an_idle_process_has_no_timer() -> None:
     async def scenario() -> None:
         deadlines = Deadlines(30)
-        visit = deadlines.enter(Client().receive)
-        visit.close()
+        request = deadlines.start_request(Client().receive)
+        request.close()
         await asyncio.sleep(1)
         assert deadlines.due == {}
         assert deadlines._timer is None

@@ -1,6 +1,6 @@
 """The micro-batch: what is merged, how it is given back, and what happens when it goes wrong.
 
-Rules: docs/how_it_works.md, "Merging".
+Rules: docs/how_it_works.md, "The path of a request".
 """
 
 import asyncio
@@ -13,8 +13,8 @@ from penstock.effects import Row, Rows, Statement, Take
 from penstock.errors import InternalFailure, ServiceUnavailable
 from penstock.postgres.statements import DELETE_MESSAGES, PUBLISH_MESSAGES, RECEIVE_MESSAGES, SEND_MESSAGES
 from penstock_web.batching.batcher import Batcher
-from penstock_web.batching.merge import deal
-from penstock_web.database.pool import Lost, Undone
+from penstock_web.batching.merge import distribute_messages
+from penstock_web.database.pool import OutcomeUnknown, RolledBack
 from tests.web.clock import run, settle
 from tests.web.fake_database import FakeDatabase, integers
 from tests.web.fake_queue import HEADER, ORDERS, Queue, bodies, empty, entries, message, stored, take
@@ -172,7 +172,7 @@ def test_the_share_of_who_left_a_fifo_queue_goes_to_nobody_else() -> None:
     arn = ORDERS + ".fifo"
     takes = [Take(RECEIVE_MESSAGES, arn, 2, None)] * 3
     rows = [message(number) for number in range(5)]
-    answers, left_over = deal(takes, [True, False, True], [(None, 0), *rows])
+    answers, left_over = distribute_messages(takes, [True, False, True], [(None, 0), *rows])
     assert [answer[1:] for answer in answers] == [rows[:2], rows[2:4], rows[4:]]
     assert left_over == rows[2:4]
 
@@ -303,10 +303,10 @@ def delete() -> Rows:
 @pytest.mark.parametrize(
     ("effect", "error", "calls"),
     [
-        (send(), Lost, 1),  # it may have been stored: never twice
-        (take(1), Lost, 1),
-        (delete(), Lost, 2),
-        (send(), Undone, 2),  # it was rolled back: certainly not stored
+        (send(), OutcomeUnknown, 1),  # it may have been stored: never twice
+        (take(1), OutcomeUnknown, 1),
+        (delete(), OutcomeUnknown, 2),
+        (send(), RolledBack, 2),  # it was rolled back: certainly not stored
         (send(), ServiceUnavailable, 1),
     ],
 )
@@ -330,7 +330,7 @@ def test_what_is_known_of_a_failed_call_decides_whether_it_is_made_again(
 def test_a_delete_that_works_the_second_time_is_a_success() -> None:
     def reply(statement: Statement, arguments: list[Any]) -> list[Row]:
         if len(database.calls) == 1:
-            raise Lost
+            raise OutcomeUnknown
         return [(1, "deleted")]
 
     database = FakeDatabase(reply)
@@ -363,7 +363,7 @@ def test_lanes_are_gone_when_idle() -> None:
         batcher = Batcher(FakeDatabase(Queue(stored=0)).call, limit=10_000)
         await asyncio.gather(*(batcher.submit(take(1, f"{ORDERS}-{n}")) for n in range(500)))
         await batcher.drain()
-        assert batcher._lanes == {}
+        assert batcher._batches == {}
 
     run(scenario())
 

@@ -1,4 +1,4 @@
-"""How much one call carries: entries, messages, bytes. Rules: docs/how_it_works.md, "Merging"; decision 14."""
+"""How much one call carries: entries, messages, bytes. Rules: decision 14; docs/how_it_works.md."""
 
 import asyncio
 from typing import Any
@@ -9,8 +9,8 @@ from penstock.effects import Row, Rows, Statement
 from penstock.postgres.statements import SEND_MESSAGES
 from penstock_web.batching.batcher import Batcher
 from penstock_web.batching.merge import LARGEST_TAKE
-from penstock_web.batching.pending_batch import LARGEST_FLUSH
-from penstock_web.batching.write_backpressure import PATIENCE_SECONDS, Unread
+from penstock_web.batching.pending_batch import MAX_FLUSH_WEIGHT
+from penstock_web.batching.write_backpressure import MAX_WAIT_SECONDS, WriteBackpressure
 from tests.web.clock import run
 from tests.web.fake_database import FakeDatabase, integers
 from tests.web.fake_queue import ORDERS, Queue, bodies, empty, entries, stored, take
@@ -23,8 +23,8 @@ def test_a_flush_is_bounded() -> None:
     async def scenario() -> None:
         database = FakeDatabase()
         batcher = Batcher(database.call, limit=10_000)
-        await asyncio.gather(*(batcher.submit(entries(n)) for n in range(2 * LARGEST_FLUSH + 1)))
-        assert [len(values) for values in database.values] == [LARGEST_FLUSH, LARGEST_FLUSH, 1]
+        await asyncio.gather(*(batcher.submit(entries(n)) for n in range(2 * MAX_FLUSH_WEIGHT + 1)))
+        assert [len(values) for values in database.values] == [MAX_FLUSH_WEIGHT, MAX_FLUSH_WEIGHT, 1]
 
     run(scenario())
 
@@ -83,18 +83,22 @@ def test_a_receive_of_long_messages_waits_while_much_is_unread() -> None:
     queues = {ORDERS: Queue(stored=10, body="x" * 100_000), SHORT: Queue(stored=10)}
 
     async def scenario() -> None:
-        loop, unread, client = asyncio.get_running_loop(), Unread(), SlowClient(20_000_000)
-        unread.add(client)
+        loop, write_backpressure, client = (
+            asyncio.get_running_loop(),
+            WriteBackpressure(),
+            SlowClient(20_000_000),
+        )
+        write_backpressure.add(client)
         database = FakeDatabase(lambda statement, arguments: queues[arguments[0]](statement, arguments))
-        batcher = Batcher(database.call, limit=10_000, unread=unread)
+        batcher = Batcher(database.call, limit=10_000, write_backpressure=write_backpressure)
         times = []
         for arn in (SHORT, SHORT, ORDERS, ORDERS):
             await batcher.submit(take(1, arn))
-            times.append(loop.time() / PATIENCE_SECONDS)
+            times.append(loop.time() / MAX_WAIT_SECONDS)
         assert times == [0, 0, 0, 1]
-        unread.remove(client)
+        write_backpressure.remove(client)
         await batcher.submit(take(1))
-        assert loop.time() == PATIENCE_SECONDS
+        assert loop.time() == MAX_WAIT_SECONDS
 
     run(scenario())
 

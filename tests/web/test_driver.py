@@ -11,8 +11,8 @@ from penstock.postgres.statements import RECEIVE_MESSAGES
 from penstock.settings import Settings
 from penstock_web.batching.batcher import Batcher
 from penstock_web.database.pool import Pool
-from penstock_web.driver import World, drive
-from penstock_web.long_poll.dispatcher import Hub
+from penstock_web.driver import Resources, run_operation
+from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter
 from tests.web.clock import run, settle
 from tests.web.fake_database import ECHO, FakeDatabase
@@ -22,15 +22,17 @@ Steps = Generator[Effect, Any, Any]
 
 
 class Quiet:
-    """A hub's database without anything to receive."""
+    """A database of long polls without any messages."""
 
     async def call(self, statement: object, arguments: list[Any]) -> list[Any]:
         return []
 
 
-def world_on(database: FakeDatabase) -> World:
+def resources_on(database: FakeDatabase) -> Resources:
     batcher = Batcher(database.call, limit=10)
-    return World(cast("Pool", database), batcher, Hub(Quiet().call), Meter(Settings.read({})))
+    return Resources(
+        cast("Pool", database), batcher, LongPollDispatcher(Quiet().call), Meter(Settings.read({}))
+    )
 
 
 def waiting(seconds: float) -> Steps:
@@ -48,7 +50,7 @@ def test_answers_go_back_into_the_operation() -> None:
 
 
 async def drive_on(database: type[FakeDatabase], operation: Steps) -> Any:
-    return await drive(operation, world_on(database()))
+    return await run_operation(operation, resources_on(database()))
 
 
 def test_a_pause_takes_its_time_and_ends_with_the_process() -> None:
@@ -56,25 +58,25 @@ def test_a_pause_takes_its_time_and_ends_with_the_process() -> None:
         return (yield Pause(3))
 
     async def scenario() -> None:
-        world = world_on(FakeDatabase())
+        resources = resources_on(FakeDatabase())
         loop = asyncio.get_running_loop()
-        assert await drive(operation(), world) is True
+        assert await run_operation(operation(), resources) is True
         assert loop.time() == 3.0
-        world.hub.drain()
-        assert await drive(operation(), world) is False
+        resources.long_polls.drain()
+        assert await run_operation(operation(), resources) is False
 
     run(scenario())
 
 
 def test_who_is_woken_but_has_left_passes_the_turn_on() -> None:
     async def scenario() -> None:
-        world = world_on(FakeDatabase())
+        resources = resources_on(FakeDatabase())
         loop = asyncio.get_running_loop()
-        first = loop.create_task(drive(waiting(20), world))
+        first = loop.create_task(run_operation(waiting(20), resources))
         await settle()
-        second = loop.create_task(drive(waiting(20), world))
+        second = loop.create_task(run_operation(waiting(20), resources))
         await settle()
-        world.hub.wake(ORDERS, 1)
+        resources.long_polls.wake(ORDERS, 1)
         first.cancel()
         assert await second == Woken.FOR_ONE
         assert loop.time() == 0.0
@@ -93,26 +95,26 @@ def test_who_comes_while_others_wait_lines_up_unseen(arn: str, later_seconds: fl
     """
 
     def polling(may_wait: bool) -> Steps:
-        look = Take(RECEIVE_MESSAGES, arn, 1, None, may_wait=may_wait)
-        header, *_ = yield look
+        receive = Take(RECEIVE_MESSAGES, arn, 1, None, may_wait=may_wait)
+        header, *_ = yield receive
         woken = yield Wait(arn, 20)
-        rows = yield look
+        rows = yield receive
         return header[0], woken, rows
 
     async def scenario() -> None:
         database = FakeDatabase(Queue(stored=0))
-        world = world_on(database)
+        resources = resources_on(database)
         loop = asyncio.get_running_loop()
         polls = []
         for _ in range(2):
-            polls.append(loop.create_task(drive(polling(may_wait=True), world)))
+            polls.append(loop.create_task(run_operation(polling(may_wait=True), resources)))
             await settle()
             await asyncio.sleep(later_seconds)
         assert len(database.calls) == looks
-        hasty = loop.create_task(drive(polling(may_wait=False), world))
+        hasty = loop.create_task(run_operation(polling(may_wait=False), resources))
         await settle()
         assert len(database.calls) == looks + 1
-        world.hub.wake(arn, 3)
+        resources.long_polls.wake(arn, 3)
         await asyncio.gather(*polls, hasty)
         assert [poll.result()[:2] for poll in polls] == [(None, Woken.FOR_ONE)] * 2
         assert loop.time() == 2 * later_seconds
@@ -127,13 +129,15 @@ def test_who_looked_in_vain_while_a_message_came_looks_again() -> None:
 
     async def scenario() -> None:
         database = FakeDatabase(Queue(stored=0))
-        world = world_on(database)
-        await world.hub.wait(ORDERS, 0.1, world.hub.ticket())  # this process is registered
+        resources = resources_on(database)
+        await resources.long_polls.wait(
+            ORDERS, 0.1, resources.long_polls.next_ticket()
+        )  # this process is registered
         begun_at = asyncio.get_running_loop().time()
         database.hold()
-        poll = asyncio.get_running_loop().create_task(drive(polling(), world))
+        poll = asyncio.get_running_loop().create_task(run_operation(polling(), resources))
         await settle()
-        world.hub.wake(ORDERS, 1)
+        resources.long_polls.wake(ORDERS, 1)
         database.release()
         assert await poll == Woken.FOR_ONE
         assert asyncio.get_running_loop().time() == begun_at
@@ -155,32 +159,32 @@ def test_messages_that_came_for_a_request_that_has_just_ended_go_back() -> None:
         def operation() -> Steps:
             return (yield Take(RECEIVE_MESSAGES, ORDERS, 3, None))
 
-        world = world_on(FakeDatabase(reply))
-        request = loop.create_task(drive(operation(), world))
+        resources = resources_on(FakeDatabase(reply))
+        request = loop.create_task(run_operation(operation(), resources))
         await asyncio.wait([request])
         assert request.cancelled()
-        await world.batcher.drain()
+        await resources.batcher.drain()
         assert queue.given_back == [3]
 
     run(scenario())
 
 
 def polling_twice() -> Steps:
-    look = Take(RECEIVE_MESSAGES, ORDERS, 3, None)
-    yield look
+    receive = Take(RECEIVE_MESSAGES, ORDERS, 3, None)
+    yield receive
     woken = yield Wait(ORDERS, 20)
-    return woken, (yield look)
+    return woken, (yield receive)
 
 
 def test_what_is_handed_to_who_waits_answers_its_next_look() -> None:
     async def scenario() -> None:
         database = FakeDatabase(Queue(stored=0))
-        world = world_on(database)
-        request = asyncio.get_running_loop().create_task(drive(polling_twice(), world))
+        resources = resources_on(database)
+        request = asyncio.get_running_loop().create_task(run_operation(polling_twice(), resources))
         await settle()
-        (waiter,) = world.hub.claim(ORDERS, 3)
-        assert waiter.look == Take(RECEIVE_MESSAGES, ORDERS, 3, None)
-        waiter.hand([HEADER, message(1), message(2)])
+        (waiter,) = resources.long_polls.claim(ORDERS, 3)
+        assert waiter.receive == Take(RECEIVE_MESSAGES, ORDERS, 3, None)
+        waiter.serve([HEADER, message(1), message(2)])
         assert await request == (Woken.FOR_ONE, [HEADER, message(1), message(2)])
         assert len(database.calls) == 1
 
@@ -190,15 +194,15 @@ def test_what_is_handed_to_who_waits_answers_its_next_look() -> None:
 def test_what_is_handed_to_who_has_just_left_goes_back() -> None:
     async def scenario() -> None:
         queue = Queue(stored=0)
-        world = world_on(FakeDatabase(queue))
-        request = asyncio.get_running_loop().create_task(drive(polling_twice(), world))
+        resources = resources_on(FakeDatabase(queue))
+        request = asyncio.get_running_loop().create_task(run_operation(polling_twice(), resources))
         await settle()
-        (waiter,) = world.hub.claim(ORDERS, 3)
-        waiter.hand([HEADER, message(1), message(2)])
+        (waiter,) = resources.long_polls.claim(ORDERS, 3)
+        waiter.serve([HEADER, message(1), message(2)])
         request.cancel()
         await asyncio.wait([request])
         assert request.cancelled()
-        await world.batcher.drain()
+        await resources.batcher.drain()
         assert queue.given_back == [2]
 
     run(scenario())

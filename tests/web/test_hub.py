@@ -9,7 +9,7 @@ import pytest
 from penstock.effects import Row, Statement, Woken
 from penstock.errors import ServiceUnavailable
 from penstock.postgres.statements import POLL_QUEUES, WATCH_QUEUES
-from penstock_web.long_poll.dispatcher import Hub
+from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from tests.web.clock import run, settle
 
 ORDERS = "arn:aws:sqs:us-east-1:000000000000:orders"
@@ -52,14 +52,14 @@ class Database:
 
 def test_wake_answers_those_first_who_have_waited_longest() -> None:
     async def scenario() -> None:
-        hub = Hub(Database().call)
-        answers = [hub.wait(ORDERS, 20, hub.ticket()) for _ in range(3)]
-        hub.wake(ORDERS, 2)
+        long_polls = LongPollDispatcher(Database().call)
+        answers = [long_polls.wait(ORDERS, 20, long_polls.next_ticket()) for _ in range(3)]
+        long_polls.wake(ORDERS, 2)
         assert [answer.done() for answer in answers] == [True, True, False]
         assert answers[0].result() == Woken.FOR_ONE
-        hub.wake(BILLS, 1)
+        long_polls.wake(BILLS, 1)
         assert not answers[2].done()
-        hub.wake(ORDERS, 5)
+        long_polls.wake(ORDERS, 5)
         assert answers[2].result() == Woken.FOR_ONE
 
     run(scenario())
@@ -67,13 +67,13 @@ def test_wake_answers_those_first_who_have_waited_longest() -> None:
 
 def test_who_found_nothing_goes_back_to_the_front() -> None:
     async def scenario() -> None:
-        hub = Hub(Database().call)
-        first, second = hub.ticket(), hub.ticket()
-        hub.wait(ORDERS, 20, first)
-        waiting = hub.wait(ORDERS, 20, second)
-        hub.wake(ORDERS, 1)
-        again = hub.wait(ORDERS, 20, first)
-        hub.wake(ORDERS, 1)
+        long_polls = LongPollDispatcher(Database().call)
+        first, second = long_polls.next_ticket(), long_polls.next_ticket()
+        long_polls.wait(ORDERS, 20, first)
+        waiting = long_polls.wait(ORDERS, 20, second)
+        long_polls.wake(ORDERS, 1)
+        again = long_polls.wait(ORDERS, 20, first)
+        long_polls.wake(ORDERS, 1)
         assert again.done()
         assert not waiting.done()
 
@@ -84,25 +84,27 @@ def test_what_came_while_nobody_was_in_line_is_looked_for() -> None:
     """Two receivers look in vain, one message comes meanwhile, and only then they begin to wait."""
 
     async def scenario() -> None:
-        hub = Hub(Database().call)
-        hub.wait(ORDERS, 0.5, hub.ticket())
+        long_polls = LongPollDispatcher(Database().call)
+        long_polls.wait(ORDERS, 0.5, long_polls.next_ticket())
         await asyncio.sleep(1)
-        missed = hub.missed
-        hub.wake(ORDERS, 1)
-        assert not hub.wait(BILLS, 20, hub.ticket(), missed).done()
-        assert [hub.wait(ORDERS, 20, hub.ticket(), missed).result() for _ in range(2)] == [Woken.FOR_ONE] * 2
-        assert not hub.wait(ORDERS, 20, hub.ticket(), hub.missed).done()
+        missed_wakeups = long_polls.missed_wakeups
+        long_polls.wake(ORDERS, 1)
+        assert not long_polls.wait(BILLS, 20, long_polls.next_ticket(), missed_wakeups).done()
+        assert [
+            long_polls.wait(ORDERS, 20, long_polls.next_ticket(), missed_wakeups).result() for _ in range(2)
+        ] == [Woken.FOR_ONE] * 2
+        assert not long_polls.wait(ORDERS, 20, long_polls.next_ticket(), long_polls.missed_wakeups).done()
 
     run(scenario())
 
 
 def test_a_guess_that_there_is_more_is_not_missed() -> None:
     async def scenario() -> None:
-        hub = Hub(Database().call)
-        hub.wait(ORDERS, 20, hub.ticket())
-        missed = hub.missed
-        hub.wake(ORDERS, 2, Woken.FOR_MORE)
-        assert not hub.wait(ORDERS, 20, hub.ticket(), missed).done()
+        long_polls = LongPollDispatcher(Database().call)
+        long_polls.wait(ORDERS, 20, long_polls.next_ticket())
+        missed_wakeups = long_polls.missed_wakeups
+        long_polls.wake(ORDERS, 2, Woken.FOR_MORE)
+        assert not long_polls.wait(ORDERS, 20, long_polls.next_ticket(), missed_wakeups).done()
 
     run(scenario())
 
@@ -111,30 +113,35 @@ def test_who_comes_back_from_a_wait_in_vain_does_not_look() -> None:
     """Clients do so at once, all that wait for a queue at about the same time."""
 
     async def scenario() -> None:
-        hub = Hub(Database().call)
-        assert await hub.wait(ORDERS, 2, hub.ticket()) == Woken.NOT
+        long_polls = LongPollDispatcher(Database().call)
+        assert await long_polls.wait(ORDERS, 2, long_polls.next_ticket()) == Woken.NOT
         await settle()
-        assert not hub.lines_up(ORDERS)  # notifications do not arrive
-        hub.hears = True
-        for word in (lambda: hub.wake(ORDERS, 1), lambda: hub.notified(ORDERS), hub.renew, None):
-            assert await hub.wait(ORDERS, 2, hub.ticket()) == Woken.NOT
+        assert not long_polls.can_skip_receive(ORDERS)  # notifications do not arrive
+        long_polls.receives_notifications = True
+        for word in (
+            lambda: long_polls.wake(ORDERS, 1),
+            lambda: long_polls.handle_notification(ORDERS),
+            long_polls.renew_registrations,
+            None,
+        ):
+            assert await long_polls.wait(ORDERS, 2, long_polls.next_ticket()) == Woken.NOT
             await settle()
-            assert hub.lines_up(ORDERS)
+            assert long_polls.can_skip_receive(ORDERS)
             if word is not None:
                 word()
             else:
                 await asyncio.sleep(1)
-            assert not hub.lines_up(ORDERS)
+            assert not long_polls.can_skip_receive(ORDERS)
 
     run(scenario())
 
 
 def test_the_time_is_over() -> None:
     async def scenario() -> None:
-        hub = Hub(Database().call)
-        assert await hub.wait(ORDERS, 7.5, 0) == Woken.NOT
+        long_polls = LongPollDispatcher(Database().call)
+        assert await long_polls.wait(ORDERS, 7.5, 0) == Woken.NOT
         assert asyncio.get_running_loop().time() == pytest.approx(7.5)
-        assert await hub.wait(ORDERS, 0, 1) == Woken.NOT
+        assert await long_polls.wait(ORDERS, 0, 1) == Woken.NOT
 
     run(scenario())
 
@@ -142,9 +149,9 @@ def test_the_time_is_over() -> None:
 def test_a_look_after_the_registration_closes_the_race() -> None:
     async def scenario() -> None:
         database = Database()
-        hub = Hub(database.call)
+        long_polls = LongPollDispatcher(database.call)
         database.ready = {ORDERS}  # sent after the empty look, before the registration was committed
-        assert await hub.wait(ORDERS, 20, 0) == Woken.FOR_MORE
+        assert await long_polls.wait(ORDERS, 20, 0) == Woken.FOR_MORE
         assert database.watched == [(0.0, [ORDERS])]
         assert database.looked == [(0.0, [ORDERS])]
 
@@ -154,10 +161,10 @@ def test_a_look_after_the_registration_closes_the_race() -> None:
 def test_one_registration_serves_all_waiters_of_a_queue_and_many_queues() -> None:
     async def scenario() -> None:
         database = Database()
-        hub = Hub(database.call)
+        long_polls = LongPollDispatcher(database.call)
         for number in range(100):
             for _ in range(10):
-                hub.wait(f"{ORDERS}-{number}", 20, hub.ticket())
+                long_polls.wait(f"{ORDERS}-{number}", 20, long_polls.next_ticket())
         await settle()
         assert [len(arns) for _, arns in database.watched] == [100]
 
@@ -167,14 +174,14 @@ def test_one_registration_serves_all_waiters_of_a_queue_and_many_queues() -> Non
 def test_a_notification_wakes_one_and_registers_again_while_others_wait() -> None:
     async def scenario() -> None:
         database = Database()
-        hub = Hub(database.call)
-        answers = [hub.wait(ORDERS, 20, hub.ticket()) for _ in range(2)]
+        long_polls = LongPollDispatcher(database.call)
+        answers = [long_polls.wait(ORDERS, 20, long_polls.next_ticket()) for _ in range(2)]
         await asyncio.sleep(0.5)
-        hub.notified(ORDERS)
+        long_polls.handle_notification(ORDERS)
         await settle()
         assert [answer.done() for answer in answers] == [True, False]
         assert database.watched == [(0.0, [ORDERS]), (0.5, [ORDERS])]
-        hub.notified(ORDERS)
+        long_polls.handle_notification(ORDERS)
         await settle()
         assert answers[1].done()
         assert len(database.watched) == 2  # nobody waits: nobody registers
@@ -185,15 +192,15 @@ def test_a_notification_wakes_one_and_registers_again_while_others_wait() -> Non
 def test_the_echo_of_a_sender_of_this_process_wakes_nobody_else() -> None:
     async def scenario() -> None:
         database = Database()
-        hub = Hub(database.call)
-        answers = [hub.wait(ORDERS, 20, hub.ticket()) for _ in range(3)]
+        long_polls = LongPollDispatcher(database.call)
+        answers = [long_polls.wait(ORDERS, 20, long_polls.next_ticket()) for _ in range(3)]
         await asyncio.sleep(0.5)
-        hub.wake(ORDERS, 1)  # sent in this process, which used up the registration
-        hub.notified(ORDERS)
+        long_polls.wake(ORDERS, 1)  # sent in this process, which used up the registration
+        long_polls.handle_notification(ORDERS)
         await settle()
         assert [answer.done() for answer in answers] == [True, False, False]
         assert database.watched == [(0.0, [ORDERS]), (0.5, [ORDERS])]
-        hub.notified(ORDERS)  # sent in another one
+        long_polls.handle_notification(ORDERS)  # sent in another one
         assert [answer.done() for answer in answers] == [True, True, False]
 
     run(scenario())
@@ -202,12 +209,12 @@ def test_the_echo_of_a_sender_of_this_process_wakes_nobody_else() -> None:
 def test_what_another_process_sent_beside_one_of_this_is_found_by_the_look() -> None:
     async def scenario() -> None:
         database = Database()
-        hub = Hub(database.call)
-        answers = [hub.wait(ORDERS, 20, hub.ticket()) for _ in range(2)]
+        long_polls = LongPollDispatcher(database.call)
+        answers = [long_polls.wait(ORDERS, 20, long_polls.next_ticket()) for _ in range(2)]
         await asyncio.sleep(0.5)
-        hub.wake(ORDERS, 1)
+        long_polls.wake(ORDERS, 1)
         database.ready = {ORDERS}
-        hub.notified(ORDERS)
+        long_polls.handle_notification(ORDERS)
         assert await answers[1] == Woken.FOR_MORE
         assert asyncio.get_running_loop().time() == pytest.approx(0.5)
 
@@ -217,11 +224,11 @@ def test_what_another_process_sent_beside_one_of_this_is_found_by_the_look() -> 
 def test_a_busy_queue_registers_every_20_ms_at_most() -> None:
     async def scenario() -> None:
         database = Database()
-        hub = Hub(database.call)
+        long_polls = LongPollDispatcher(database.call)
         for _ in range(200):
-            hub.wait(ORDERS, 20, hub.ticket())
+            long_polls.wait(ORDERS, 20, long_polls.next_ticket())
         for _ in range(100):
-            hub.notified(ORDERS)
+            long_polls.handle_notification(ORDERS)
             await asyncio.sleep(0.001)
         times = [time for time, _ in database.watched]
         assert 5 <= len(times) <= 6
@@ -235,17 +242,17 @@ def test_a_queue_is_registered_anew_before_its_time_is_over() -> None:
 
     async def scenario() -> None:
         database = Database()
-        hub = Hub(database.call)
-        polling = asyncio.get_running_loop().create_task(hub.run())
+        long_polls = LongPollDispatcher(database.call)
+        polling = asyncio.get_running_loop().create_task(long_polls.run())
         for number in range(8):
-            await hub.wait(ORDERS, 20, number)
+            await long_polls.wait(ORDERS, 20, number)
         times = [time for time, _ in database.watched]
         ends = [time + good for time, good in zip(times, database.seconds, strict=True)]
         assert all(end > time for end, time in zip(ends, [*times[1:], 160.0], strict=True))
         assert database.seconds == [5, 60, 60, 60, 60]
-        hub.wait(ORDERS, 20, 0)
-        hub.notified(ORDERS)
-        hub.wait(ORDERS, 20, 0)
+        long_polls.wait(ORDERS, 20, 0)
+        long_polls.handle_notification(ORDERS)
+        long_polls.wait(ORDERS, 20, 0)
         await settle()
         assert database.seconds[5:] == [5]
         polling.cancel()
@@ -256,9 +263,9 @@ def test_a_queue_is_registered_anew_before_its_time_is_over() -> None:
 def test_each_second_one_look_serves_all_queues_and_wakes_those_that_are_ready() -> None:
     async def scenario() -> None:
         database = Database()
-        hub = Hub(database.call)
-        polling = asyncio.get_running_loop().create_task(hub.run())
-        orders, bills = hub.wait(ORDERS, 20, 0), hub.wait(BILLS, 20, 1)
+        long_polls = LongPollDispatcher(database.call)
+        polling = asyncio.get_running_loop().create_task(long_polls.run())
+        orders, bills = long_polls.wait(ORDERS, 20, 0), long_polls.wait(BILLS, 20, 1)
         await asyncio.sleep(1.5)
         database.ready = {BILLS}  # whose notification was lost
         database.commits += 1
@@ -275,9 +282,9 @@ def test_nothing_is_looked_for_while_nothing_was_committed_and_nothing_is_due() 
     async def scenario() -> None:
         database = Database()
         database.wait_ms = 8_300
-        hub = Hub(database.call)
-        polling = asyncio.get_running_loop().create_task(hub.run())
-        answer = hub.wait(ORDERS, 20, 0)
+        long_polls = LongPollDispatcher(database.call)
+        polling = asyncio.get_running_loop().create_task(long_polls.run())
+        answer = long_polls.wait(ORDERS, 20, 0)
         await asyncio.sleep(9.2)
         assert [time for time, _ in database.looked] == pytest.approx([0.0, 1.0, 3.0])
         assert database.spared == pytest.approx([2.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0])
@@ -292,11 +299,11 @@ def test_nothing_is_looked_for_while_nothing_was_committed_and_nothing_is_due() 
 def test_a_queue_that_the_last_look_left_out_is_looked_at() -> None:
     async def scenario() -> None:
         database = Database()
-        hub = Hub(database.call)
-        polling = asyncio.get_running_loop().create_task(hub.run())
-        hub.wait(ORDERS, 20, 0)
+        long_polls = LongPollDispatcher(database.call)
+        polling = asyncio.get_running_loop().create_task(long_polls.run())
+        long_polls.wait(ORDERS, 20, 0)
         await asyncio.sleep(1.5)
-        hub.wait(BILLS, 20, 1)
+        long_polls.wait(BILLS, 20, 1)
         await asyncio.sleep(1)
         assert sorted(database.looked[-1][1]) == [BILLS, ORDERS]
         polling.cancel()
@@ -306,10 +313,10 @@ def test_a_queue_that_the_last_look_left_out_is_looked_at() -> None:
 
 def test_a_waiter_that_leaves_is_out_of_the_line() -> None:
     async def scenario() -> None:
-        hub = Hub(Database().call)
-        gone, stays = hub.wait(ORDERS, 20, 0), hub.wait(ORDERS, 20, 1)
+        long_polls = LongPollDispatcher(Database().call)
+        gone, stays = long_polls.wait(ORDERS, 20, 0), long_polls.wait(ORDERS, 20, 1)
         gone.cancel()
-        hub.wake(ORDERS, 1)
+        long_polls.wake(ORDERS, 1)
         assert stays.done()
 
     run(scenario())
@@ -317,9 +324,9 @@ def test_a_waiter_that_leaves_is_out_of_the_line() -> None:
 
 def test_a_thousand_waiters_have_no_task_each() -> None:
     async def scenario() -> None:
-        hub = Hub(Database().call)
+        long_polls = LongPollDispatcher(Database().call)
         for _ in range(1000):
-            hub.wait(ORDERS, 20, hub.ticket())
+            long_polls.wait(ORDERS, 20, long_polls.next_ticket())
         await settle()
         assert len(asyncio.all_tasks()) == 1
 
@@ -328,11 +335,11 @@ def test_a_thousand_waiters_have_no_task_each() -> None:
 
 def test_drain_sends_everybody_home() -> None:
     async def scenario() -> None:
-        hub = Hub(Database().call)
-        answers = [hub.wait(arn, 20, hub.ticket()) for arn in (ORDERS, BILLS, ORDERS)]
-        hub.drain()
+        long_polls = LongPollDispatcher(Database().call)
+        answers = [long_polls.wait(arn, 20, long_polls.next_ticket()) for arn in (ORDERS, BILLS, ORDERS)]
+        long_polls.drain()
         assert await asyncio.gather(*answers) == [Woken.NOT] * 3
-        assert await hub.wait(ORDERS, 20, 9) == Woken.NOT
+        assert await long_polls.wait(ORDERS, 20, 9) == Woken.NOT
         assert asyncio.get_running_loop().time() == 0.0
 
     run(scenario())
@@ -342,14 +349,14 @@ def test_a_database_that_is_away_costs_only_time() -> None:
     async def scenario() -> None:
         database = Database()
         database.away = True
-        hub = Hub(database.call)
-        polling = asyncio.get_running_loop().create_task(hub.run())
-        answer = hub.wait(ORDERS, 20, 0)
+        long_polls = LongPollDispatcher(database.call)
+        polling = asyncio.get_running_loop().create_task(long_polls.run())
+        answer = long_polls.wait(ORDERS, 20, 0)
         await asyncio.sleep(2.5)
         database.away = False
         await asyncio.sleep(1)
         assert database.watched == [(3.0, [ORDERS])]
-        hub.notified(ORDERS)
+        long_polls.handle_notification(ORDERS)
         assert await answer == Woken.FOR_MORE
         polling.cancel()
 
@@ -359,11 +366,11 @@ def test_a_database_that_is_away_costs_only_time() -> None:
 def test_a_new_listen_connection_registers_everybody_and_looks() -> None:
     async def scenario() -> None:
         database = Database()
-        hub = Hub(database.call)
-        answer = hub.wait(ORDERS, 20, 0)
+        long_polls = LongPollDispatcher(database.call)
+        answer = long_polls.wait(ORDERS, 20, 0)
         await asyncio.sleep(0.5)
         database.ready = {ORDERS}  # sent while nobody listened
-        hub.renew()
+        long_polls.renew_registrations()
         assert await answer == Woken.FOR_MORE
         assert asyncio.get_running_loop().time() == pytest.approx(0.5)
 
@@ -372,12 +379,12 @@ def test_a_new_listen_connection_registers_everybody_and_looks() -> None:
 
 def test_queues_that_nobody_waits_for_are_forgotten() -> None:
     async def scenario() -> None:
-        hub = Hub(Database().call)
-        polling = asyncio.get_running_loop().create_task(hub.run())
+        long_polls = LongPollDispatcher(Database().call)
+        polling = asyncio.get_running_loop().create_task(long_polls.run())
         for number in range(1000):
-            hub.wait(f"{ORDERS}-{number}", 1, number)
+            long_polls.wait(f"{ORDERS}-{number}", 1, number)
         await asyncio.sleep(10)
-        assert hub._queues == {}
+        assert long_polls._queues == {}
         polling.cancel()
 
     run(scenario())

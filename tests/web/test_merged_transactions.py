@@ -1,6 +1,6 @@
 """Transactions of concurrent requests: one call, and still each of them whole or not at all.
 
-Rule: docs/topics.md, "A receipt that is over fails the whole with 409".
+Rule: a receipt that is over fails the whole with 409 (docs/topics.md).
 """
 
 import asyncio

@@ -5,19 +5,19 @@ import pytest
 
 from penstock.effects import Statement
 from penstock.errors import ServiceUnavailable
-from penstock_web.database.pool import Lost, Pool, Undone, sort_error
+from penstock_web.database.pool import OutcomeUnknown, Pool, RolledBack, classify_error
 from tests.database import Database
 
 
 @pytest.mark.parametrize(
     ("error", "meaning"),
     [
-        (psycopg.errors.DeadlockDetected(), Undone),
-        (psycopg.errors.SerializationFailure(), Undone),
-        (psycopg.errors.LockNotAvailable(), Undone),
-        (psycopg.errors.AdminShutdown(), Lost),
-        (psycopg.errors.ConnectionFailure(), Lost),
-        (psycopg.OperationalError("server closed the connection unexpectedly"), Lost),
+        (psycopg.errors.DeadlockDetected(), RolledBack),
+        (psycopg.errors.SerializationFailure(), RolledBack),
+        (psycopg.errors.LockNotAvailable(), RolledBack),
+        (psycopg.errors.AdminShutdown(), OutcomeUnknown),
+        (psycopg.errors.ConnectionFailure(), OutcomeUnknown),
+        (psycopg.OperationalError("server closed the connection unexpectedly"), OutcomeUnknown),
         (psycopg.errors.TooManyConnections(), ServiceUnavailable),
         (psycopg.errors.DiskFull(), ServiceUnavailable),
         (psycopg.errors.QueryCanceled(), ServiceUnavailable),
@@ -28,11 +28,11 @@ from tests.database import Database
     ],
 )
 def test_an_error_says_whether_the_call_took_effect(error: psycopg.Error, meaning: type[Exception]) -> None:
-    assert type(sort_error(error, broken=False)) is meaning
+    assert type(classify_error(error, broken=False)) is meaning
 
 
 def test_an_error_of_the_client_on_a_broken_connection_says_nothing() -> None:
-    assert type(sort_error(psycopg.DataError(), broken=True)) is Lost
+    assert type(classify_error(psycopg.DataError(), broken=True)) is OutcomeUnknown
 
 
 async def test_nobody_listens(unused_tcp_port: int) -> None:

@@ -1,6 +1,6 @@
-"""Long requests wait for room, in virtual time.
+"""Long requests wait for memory, in virtual time.
 
-Source: our choice (decision 14); docs/how_it_works.md, "What is promised".
+Source: our choice (decision 14); 503 with Retry-After: docs/errors.md.
 """
 
 import asyncio
@@ -16,11 +16,17 @@ from penstock.errors import ServiceUnavailable
 from penstock.receipt_handle import Receipts
 from penstock.settings import Settings
 from penstock_web.application import Application
-from penstock_web.http.request_memory import READ_BYTES, WORKED_ON_BYTES, Guest, Room, room_for
+from penstock_web.http.request_memory import (
+    PROCESSING_BYTES,
+    READING_BYTES,
+    LongRequest,
+    MemoryBudget,
+    bytes_to_reserve,
+)
 from tests.web.clock import run, settle
 from tests.web.fake_database import FakeDatabase
 from tests.web.fake_queue import stored
-from tests.web.test_driver import world_on
+from tests.web.test_driver import resources_on
 
 WHOLE, HALF = 1000, 500
 MIB = 1_048_576
@@ -30,23 +36,23 @@ def test_who_fits_goes_in_at_once_and_the_others_in_their_order() -> None:
     """Also a small one waits behind a large one, which else might wait forever."""
 
     async def scenario() -> None:
-        room, inside = Room(WHOLE, 10), list[str]()
+        budget, inside = MemoryBudget(WHOLE, 10), list[str]()
 
-        async def enter(name: str, size: int) -> None:
-            await room.enter(size)
+        async def acquire(name: str, size: int) -> None:
+            await budget.acquire(size)
             inside.append(name)
 
-        requests = [enter("a", HALF), enter("b", HALF), enter("c", WHOLE), enter("d", 1)]
+        requests = [acquire("a", HALF), acquire("b", HALF), acquire("c", WHOLE), acquire("d", 1)]
         tasks = [asyncio.create_task(request) for request in requests]
         await settle()
         assert inside == ["a", "b"]
-        room.leave(HALF)
+        budget.release(HALF)
         await settle()
         assert inside == ["a", "b"]
-        room.leave(HALF)
+        budget.release(HALF)
         await settle()
         assert inside == ["a", "b", "c"]
-        room.leave(WHOLE)
+        budget.release(WHOLE)
         await asyncio.gather(*tasks)
         assert inside == ["a", "b", "c", "d"]
 
@@ -55,11 +61,11 @@ def test_who_fits_goes_in_at_once_and_the_others_in_their_order() -> None:
 
 def test_who_waits_too_long_makes_way() -> None:
     async def scenario() -> None:
-        room = Room(WHOLE, 10)
-        await room.enter(HALF + 1)
-        large = asyncio.create_task(room.enter(WHOLE))
+        budget = MemoryBudget(WHOLE, 10)
+        await budget.acquire(HALF + 1)
+        large = asyncio.create_task(budget.acquire(WHOLE))
         await asyncio.sleep(5)
-        small = asyncio.create_task(room.enter(1))
+        small = asyncio.create_task(budget.acquire(1))
         with pytest.raises(ServiceUnavailable):
             await large
         assert asyncio.get_running_loop().time() == 10
@@ -73,22 +79,22 @@ def test_who_leaves_while_waiting_takes_no_room_and_gives_none(steps: str) -> No
     """Also when there was room just then, and nobody told it yet."""
 
     async def scenario() -> None:
-        room = Room(WHOLE, 10)
-        await room.enter(WHOLE)
-        waiting = asyncio.create_task(room.enter(HALF))
+        budget = MemoryBudget(WHOLE, 10)
+        await budget.acquire(WHOLE)
+        waiting = asyncio.create_task(budget.acquire(HALF))
         await settle()
         for step in steps.split():
             if step == "leave":
-                room.leave(WHOLE)
+                budget.release(WHOLE)
             elif step == "cancel":
                 waiting.cancel()
             else:
                 await asyncio.wait([waiting])
         assert waiting.cancelled()
-        await room.enter(WHOLE)
+        await budget.acquire(WHOLE)
         assert asyncio.get_running_loop().time() == 0
         with pytest.raises(ServiceUnavailable):
-            await room.enter(1)
+            await budget.acquire(1)
 
     run(scenario())
 
@@ -105,14 +111,14 @@ def test_who_leaves_while_waiting_takes_no_room_and_gives_none(steps: str) -> No
 )
 def test_only_long_bodies_need_room(headers: list[tuple[bytes, bytes]], size: int) -> None:
     """Of one whose length nobody knows, as much as a body may have: 6 MiB."""
-    assert room_for(headers) == size
+    assert bytes_to_reserve(headers) == size
 
 
 def test_who_sends_slowly_keeps_nobody_from_being_worked_on() -> None:
     """Only who is there whole takes room where the work is done."""
 
     async def scenario() -> None:
-        reading, working, rest = Room(3 * WHOLE, 10), Room(WHOLE, 10), asyncio.Event()
+        reading, working, rest = MemoryBudget(3 * WHOLE, 10), MemoryBudget(WHOLE, 10), asyncio.Event()
 
         async def slow() -> MutableMapping[str, Any]:
             await rest.wait()
@@ -121,16 +127,16 @@ def test_who_sends_slowly_keeps_nobody_from_being_worked_on() -> None:
         async def whole() -> MutableMapping[str, Any]:
             return {"type": "http.request", "body": b"", "more_body": False}
 
-        slow_ones = [Guest(reading, working, WHOLE, slow) for _ in range(2)]
-        tasks = [asyncio.create_task(guest.receive()) for guest in slow_ones]
+        slow_ones = [LongRequest(reading, working, WHOLE, slow) for _ in range(2)]
+        tasks = [asyncio.create_task(request.receive()) for request in slow_ones]
         await settle()
         for _ in range(3):
-            guest = Guest(reading, working, WHOLE, whole)
-            await guest.receive()
-            guest.leave()
+            request = LongRequest(reading, working, WHOLE, whole)
+            await request.receive()
+            request.release()
         rest.set()
         await tasks[0]
-        slow_ones[0].leave()
+        slow_ones[0].release()
         await tasks[1]
         assert asyncio.get_running_loop().time() == 0
 
@@ -150,7 +156,7 @@ class Client:
 
     def __init__(self, database: Database) -> None:
         environment = Environment(Settings.read({}, queue_request_timeout_seconds=30), Receipts(b"k" * 32))
-        self._application = Application(environment, world_on(database))
+        self._application = Application(environment, resources_on(database))
         self.read = 0  # bodies
 
     async def ask(self, path: str, body: bytes, **headers: str) -> tuple[int, dict[bytes, bytes], Any]:
@@ -187,11 +193,13 @@ def test_without_room_long_requests_wait_and_then_are_503() -> None:
         database = Database(stored)
         database.hold()
         client = Client(database)
-        inside = [asyncio.create_task(client.send_message(MIB - 1000)) for _ in range(WORKED_ON_BYTES // MIB)]
+        inside = [
+            asyncio.create_task(client.send_message(MIB - 1000)) for _ in range(PROCESSING_BYTES // MIB)
+        ]
         await settle()
-        read = [asyncio.create_task(client.send_message(MIB - 1000)) for _ in range(READ_BYTES // MIB - 6)]
+        read = [asyncio.create_task(client.send_message(MIB - 1000)) for _ in range(READING_BYTES // MIB - 6)]
         await asyncio.sleep(1)
-        assert client.read == READ_BYTES // MIB
+        assert client.read == READING_BYTES // MIB
         unread = [client.send_message(100_000), client.ask("/v1/queues/orders/messages", b" " * 100_000)]
         refused = [*await asyncio.gather(*read, *unread)]
         assert asyncio.get_running_loop().time() == 20  # these were read after 10

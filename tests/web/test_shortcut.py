@@ -1,4 +1,4 @@
-"""Which requests take the short way, and what becomes of them there. HTTP: RFC 9112; limits: docs/compatibility.md."""
+"""Which requests take the fast path, and how it answers them. HTTP: RFC 9112; limits: docs/how_it_works.md."""
 
 import asyncio
 import json
@@ -14,14 +14,14 @@ from penstock.environment import Environment
 from penstock.postgres.statements import CHANGE_VISIBILITIES, RECEIVE_MESSAGES
 from penstock.receipt_handle import Receipts
 from penstock.settings import Settings
-from penstock_web.batching.write_backpressure import MOST_BYTES, STALLED_SECONDS, Unread
+from penstock_web.batching.write_backpressure import HIGH_WATER_BYTES, STALLED_SECONDS, WriteBackpressure
 from penstock_web.deadlines import Deadlines
-from penstock_web.http.aws_protocols import HotPath
-from penstock_web.http.dispatch import ShortcutProtocol
+from penstock_web.http.aws_protocols import AwsApplication
+from penstock_web.http.fast_path_protocol import FastPathProtocol
 from tests.web.clock import run, settle
 from tests.web.fake_database import FakeDatabase
 from tests.web.fake_queue import HEADER, ORDERS, message
-from tests.web.test_driver import world_on
+from tests.web.test_driver import resources_on
 
 KEEP_ALIVE_SECONDS = 75
 LONG_WAY = b"the long way"
@@ -35,7 +35,7 @@ class Transport(asyncio.Transport):
         self.written = b""
         self.closed = self.aborted = False
         self.reading = True
-        self.unread = 0
+        self.write_backpressure = 0
 
     def write(self, data: Any) -> None:
         self.written += data
@@ -47,7 +47,7 @@ class Transport(asyncio.Transport):
         self.aborted = True
 
     def get_write_buffer_size(self) -> int:
-        return self.unread
+        return self.write_backpressure
 
     def is_closing(self) -> bool:
         return self.closed
@@ -63,12 +63,12 @@ class Transport(asyncio.Transport):
 
 
 class Application:
-    """Has the short way; of what comes the long way it keeps the bodies."""
+    """Has the fast path; keeps the bodies of requests that take ASGI."""
 
     def __init__(self, database: FakeDatabase) -> None:
-        self.world = world_on(database)
+        self.resources = resources_on(database)
         environment = Environment(Settings.read({}), Receipts(b"k" * 32))
-        self.hot_path = HotPath(environment, self.world, Deadlines(30))
+        self.aws_application = AwsApplication(environment, self.resources, Deadlines(30))
         self.bodies: list[bytes] = []
 
     async def __call__(
@@ -102,9 +102,9 @@ class Connection:
             ws="none",
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
         )
-        self.unread = Unread()
-        self.protocol = ShortcutProtocol(
-            config, ServerState(), {}, asyncio.get_running_loop(), unread=self.unread
+        self.write_backpressure = WriteBackpressure()
+        self.protocol = FastPathProtocol(
+            config, ServerState(), {}, asyncio.get_running_loop(), write_backpressure=self.write_backpressure
         )
         self.transport = Transport()
         self.protocol.connection_made(self.transport)
@@ -288,7 +288,7 @@ def test_what_is_under_way_at_the_end_of_the_process_is_503_and_the_last_one() -
     async def scenario(connection: Connection) -> None:
         connection.database.hold()
         await connection.say(SEND)
-        connection.application.hot_path.deadlines.stop()
+        connection.application.aws_application.deadlines.stop()
         await settle()
         answer = connection.transport.written
         assert answer.startswith(b"HTTP/1.1 503 ")
@@ -301,11 +301,11 @@ def test_what_is_under_way_at_the_end_of_the_process_is_503_and_the_last_one() -
 def test_a_long_poll_ends_when_its_client_leaves() -> None:
     async def scenario(connection: Connection) -> None:
         await connection.say(request("ReceiveMessage", WaitTimeSeconds=20))
-        hub = connection.application.world.hub
-        assert hub.is_waited_for(ORDERS)
+        long_polls = connection.application.resources.long_polls
+        assert long_polls.has_waiters(ORDERS)
         connection.protocol.connection_lost(None)
         await settle()
-        assert not hub.is_waited_for(ORDERS)
+        assert not long_polls.has_waiters(ORDERS)
 
     on_a_connection(scenario, reply=lambda *_: [HEADER])
 
@@ -315,9 +315,9 @@ def test_who_leaves_when_it_is_its_turn_does_not_look() -> None:
 
     async def scenario(connection: Connection) -> None:
         await connection.say(request("ReceiveMessage", WaitTimeSeconds=20))
-        hub = connection.application.world.hub
-        second = hub.wait(ORDERS, 20, hub.ticket())
-        hub.wake(ORDERS, 1)
+        long_polls = connection.application.resources.long_polls
+        second = long_polls.wait(ORDERS, 20, long_polls.next_ticket())
+        long_polls.wake(ORDERS, 1)
         connection.protocol.connection_lost(None)
         await settle()
         assert second.result() == Woken.FOR_ONE
@@ -368,19 +368,19 @@ def test_a_slow_reader_gets_the_next_answer_when_it_has_read_this_one() -> None:
 
 def test_what_a_slow_reader_has_not_read_is_known_until_it_is_read_or_the_reader_has_left() -> None:
     async def scenario(connection: Connection) -> None:
-        connection.transport.unread = MOST_BYTES + 1
+        connection.transport.write_backpressure = HIGH_WATER_BYTES + 1
         for end in (connection.protocol.resume_writing, lambda: connection.protocol.connection_lost(None)):
             connection.protocol.pause_writing()
-            assert connection.unread.is_much
+            assert connection.write_backpressure.is_high
             end()
-            assert not connection.unread.is_much
+            assert not connection.write_backpressure.is_high
 
     on_a_connection(scenario)
 
 
 def test_who_reads_nothing_for_a_minute_is_hung_up_on() -> None:
     async def scenario(connection: Connection) -> None:
-        connection.transport.unread = 100_000
+        connection.transport.write_backpressure = 100_000
         connection.protocol.pause_writing()
         await asyncio.sleep(STALLED_SECONDS)
         assert connection.transport.aborted

@@ -4,20 +4,25 @@ import asyncio
 
 import pytest
 
-from penstock_web.batching.write_backpressure import MOST_BYTES, PATIENCE_SECONDS, STALLED_SECONDS, Unread
+from penstock_web.batching.write_backpressure import (
+    HIGH_WATER_BYTES,
+    MAX_WAIT_SECONDS,
+    STALLED_SECONDS,
+    WriteBackpressure,
+)
 from tests.web.clock import run, settle
 from tests.web.slow_client import SlowClient
 
-HALF = MOST_BYTES // 2
+HALF = HIGH_WATER_BYTES // 2
 
 
 @pytest.mark.parametrize(("sizes", "much"), [((), False), ((HALF, HALF), False), ((HALF, HALF, 1), True)])
 def test_much_is_more_than_8_mib_of_all(sizes: tuple[int, ...], much: bool) -> None:
     async def scenario() -> None:
-        unread = Unread()
+        backpressure = WriteBackpressure()
         for size in sizes:
-            unread.add(SlowClient(size))
-        assert unread.is_much is much
+            backpressure.add(SlowClient(size))
+        assert backpressure.is_high is much
 
     run(scenario())
 
@@ -26,22 +31,22 @@ def test_an_answer_counts_until_it_is_read_for_the_most_part() -> None:
     """The transport keeps all of it as long."""
 
     async def scenario() -> None:
-        unread, client = Unread(), SlowClient(MOST_BYTES + 1)
-        unread.add(client)
+        backpressure, client = WriteBackpressure(), SlowClient(HIGH_WATER_BYTES + 1)
+        backpressure.add(client)
         client.unread = 70_000
-        assert unread.is_much
-        unread.remove(client)
-        assert not unread.is_much
-        unread.remove(client)  # it left as well
+        assert backpressure.is_high
+        backpressure.remove(client)
+        assert not backpressure.is_high
+        backpressure.remove(client)  # it left as well
 
     run(scenario())
 
 
 def test_nobody_waits_while_little_is_unread() -> None:
     async def scenario() -> None:
-        unread = Unread()
-        unread.add(SlowClient(MOST_BYTES))
-        await unread.wait()
+        backpressure = WriteBackpressure()
+        backpressure.add(SlowClient(HIGH_WATER_BYTES))
+        await backpressure.wait_until_low()
         assert asyncio.get_running_loop().time() == 0
 
     run(scenario())
@@ -49,15 +54,15 @@ def test_nobody_waits_while_little_is_unread() -> None:
 
 def test_all_go_on_when_enough_has_been_read() -> None:
     async def scenario() -> None:
-        unread, clients = Unread(), [SlowClient(MOST_BYTES) for _ in range(3)]
+        backpressure, clients = WriteBackpressure(), [SlowClient(HIGH_WATER_BYTES) for _ in range(3)]
         for client in clients:
-            unread.add(client)
-        waiting = [asyncio.create_task(unread.wait()) for _ in range(2)]
+            backpressure.add(client)
+        waiting = [asyncio.create_task(backpressure.wait_until_low()) for _ in range(2)]
         await settle()
-        unread.remove(clients[0])
+        backpressure.remove(clients[0])
         await settle()
         assert not any(task.done() for task in waiting)
-        unread.remove(clients[1])
+        backpressure.remove(clients[1])
         await asyncio.gather(*waiting)
         assert asyncio.get_running_loop().time() == 0
 
@@ -66,10 +71,10 @@ def test_all_go_on_when_enough_has_been_read() -> None:
 
 def test_a_slow_reader_keeps_nobody_from_receiving() -> None:
     async def scenario() -> None:
-        unread = Unread()
-        unread.add(SlowClient(MOST_BYTES + 1))
-        await unread.wait()
-        assert asyncio.get_running_loop().time() == PATIENCE_SECONDS
+        backpressure = WriteBackpressure()
+        backpressure.add(SlowClient(HIGH_WATER_BYTES + 1))
+        await backpressure.wait_until_low()
+        assert asyncio.get_running_loop().time() == MAX_WAIT_SECONDS
 
     run(scenario())
 
@@ -78,8 +83,8 @@ def test_who_reads_nothing_is_hung_up_on() -> None:
     """After a minute without a byte; who reads one in a minute goes on."""
 
     async def scenario() -> None:
-        unread, client = Unread(), SlowClient(1000)
-        unread.add(client)
+        backpressure, client = WriteBackpressure(), SlowClient(1000)
+        backpressure.add(client)
         await asyncio.sleep(STALLED_SECONDS - 1)
         client.unread -= 1
         await asyncio.sleep(STALLED_SECONDS)
@@ -92,9 +97,9 @@ def test_who_reads_nothing_is_hung_up_on() -> None:
 
 def test_who_has_read_is_not_hung_up_on() -> None:
     async def scenario() -> None:
-        unread, client = Unread(), SlowClient(1000)
-        unread.add(client)
-        unread.remove(client)
+        backpressure, client = WriteBackpressure(), SlowClient(1000)
+        backpressure.add(client)
+        backpressure.remove(client)
         await asyncio.sleep(2 * STALLED_SECONDS)
         assert not client.aborted
 

@@ -1,11 +1,12 @@
 """The service as one ASGI application.
 
-    POST|GET / and /{account}/{queue} ──► hot_path (raw ASGI); /_aws/sqs/messages too, if it is served
-    /schedules, /schedule-groups, /tags ► hot_path: EventBridge Scheduler
+    POST|GET / and /{account}/{queue} ──► aws_application (raw ASGI); /_aws/sqs/messages too, if enabled
+    /schedules, /schedule-groups, /tags ► aws_application: EventBridge Scheduler
     everything else                   ──► FastAPI: /v1 (native REST), /v1/openapi.json, /livez, /readyz, /metrics
 
-FastAPI's middleware and routing cost more than the whole hot path, so the SQS paths never reach them. Nor do
-transactions, the one call of the native API that consumers make for each message: their route is called at once.
+FastAPI's middleware and routing cost more than a whole SQS request, so the AWS paths never reach them. Nor do
+transactions, the one action of the native API that consumers call for each message: the application calls their route
+itself.
 """
 
 import asyncio
@@ -22,21 +23,27 @@ from penstock.effects import Operation
 from penstock.environment import Environment
 from penstock.errors import AwsError, RequestEntityTooLarge, RequestTimeout, ServiceUnavailable
 from penstock.gateway import MAXIMUM_BODY_BYTES
-from penstock_web.http.aws_protocols import HotPath, Scope, Send
+from penstock_web.http.aws_protocols import AwsApplication, Scope, Send
 from penstock_web.http.health import health_router
-from penstock_web.http.request_memory import READ_BYTES, WORKED_ON_BYTES, Guest, Room, room_for
+from penstock_web.http.request_memory import (
+    PROCESSING_BYTES,
+    READING_BYTES,
+    LongRequest,
+    MemoryBudget,
+    bytes_to_reserve,
+)
 from penstock_web.metrics.page import metrics_router
 from penstock_web.native.application import RestApplication
 from penstock_web.native.calling import answered
 from penstock_web.native.errors import error_response
 
-from .deadlines import Deadlines, Ended, Receive, Visit
-from .driver import World, drive
+from .deadlines import AsgiRequest, Deadlines, EndReason, Receive
+from .driver import Resources, run_operation
 from .native import transactions
 
-VISIT = "penstock.visit"
+REQUEST_KEY = "penstock.request"
 PREFIX = "/v1"
-DIRECT = {
+DIRECT_ROUTES = {
     ("POST", PREFIX + route.path): route
     for route in transactions.router.routes
     if isinstance(route, APIRoute)
@@ -47,109 +54,114 @@ _log = logging.getLogger(__name__)
 
 
 class Application(RestApplication):
-    """Penstock over HTTP, on a world that is open."""
+    """Penstock over HTTP, on resources that are open."""
 
-    def __init__(self, environment: Environment, world: World) -> None:
-        super().__init__(environment, self._drive)
-        self._world = world
+    def __init__(self, environment: Environment, resources: Resources) -> None:
+        super().__init__(environment, self._run_operation)
+        self._resources = resources
         self._deadlines = Deadlines(environment.settings.queue_request_timeout_seconds)
-        self.hot_path = HotPath(environment, world, self._deadlines)
-        self._meter = world.meter
+        self.aws_application = AwsApplication(environment, resources, self._deadlines)
+        self._meter = resources.meter
         settings = environment.settings
-        patience = settings.queue_request_timeout_seconds / 3  # 503 after two waits rather than 408
-        self._reading, self._working = Room(READ_BYTES, patience), Room(WORKED_ON_BYTES, patience)
-        self.include_router(health_router(world.pool.fetch, localstack=settings.queue_localstack_health))
-        self.include_router(metrics_router(world.meter, world.pool, settings.queue_metrics_max_queues))
+        timeout_seconds = settings.queue_request_timeout_seconds / 3  # 503 after two waits rather than 408
+        self._reading_budget = MemoryBudget(READING_BYTES, timeout_seconds)
+        self._processing_budget = MemoryBudget(PROCESSING_BYTES, timeout_seconds)
+        self.include_router(health_router(resources.pool.fetch, localstack=settings.queue_localstack_health))
+        self.include_router(
+            metrics_router(resources.meter, resources.pool, settings.queue_metrics_max_queues)
+        )
 
     def stop(self) -> None:
-        """Answers, with 503, what is still under way at the end of the process."""
+        """Answers the requests that are still under way at the end of the process with 503."""
         self._deadlines.stop()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """One request (or uvicorn's lifespan)."""
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
-        elif size := room_for(scope["headers"]):
-            guest = Guest(self._reading, self._working, size, receive)
+        elif size := bytes_to_reserve(scope["headers"]):
+            long_request = LongRequest(self._reading_budget, self._processing_budget, size, receive)
             try:
-                await self._serve(scope, guest.receive, send)
+                await self._serve(scope, long_request.receive, send)
             finally:
-                guest.leave()
+                long_request.release()
         else:
             await self._serve(scope, receive, send)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        serve = self.hot_path if self.hot_path.answers(scope["method"], scope["path"]) else self._rest
+        is_aws = self.aws_application.handles(scope["method"], scope["path"])
+        serve = self.aws_application if is_aws else self._serve_fastapi
         await serve(scope, receive, send)
 
-    async def _rest(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """FastAPI, with the same limits as the hot path: no request takes forever, no body is endless."""
-        visit = self._deadlines.enter(receive)
-        scope[VISIT] = visit
-        send = self._metered(scope, send)
+    async def _serve_fastapi(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves a request by FastAPI, with the same limits of time and of body size as the AWS protocols."""
+        request = self._deadlines.start_request(receive)
+        scope[REQUEST_KEY] = request
+        send = self._count_response(scope, send)
         self._meter.entered()
         try:
-            route = DIRECT.get((scope["method"], scope["path"]))
+            route = DIRECT_ROUTES.get((scope["method"], scope["path"]))
             if route is None:
-                await super().__call__(scope, limited(receive), send)
+                await super().__call__(scope, limit_body(receive), send)
             else:
-                await self._directly(route, scope, limited(receive), send)
+                await self._call_route(route, scope, limit_body(receive), send)
         except Exception as error:  # noqa: BLE001 - Starlette has answered 500 and raises it once more
             _log.debug("answered with 500", exc_info=error)
         except asyncio.CancelledError:
-            if visit.ended is not Ended.LEFT:
-                ended = RequestTimeout() if visit.ended is Ended.OVERDUE else ServiceUnavailable()
+            if request.end_reason is not EndReason.DISCONNECTED:
+                timed_out = request.end_reason is EndReason.TIMED_OUT
+                ended = RequestTimeout() if timed_out else ServiceUnavailable()
                 await error_response(ended)(scope, receive, send)
         finally:
             self._meter.left()
-            visit.close()
+            request.close()
 
-    async def _directly(self, route: APIRoute, scope: Scope, receive: Receive, send: Send) -> None:
-        """A route without FastAPI's middleware, which does nothing for it, and with its errors."""
+    async def _call_route(self, route: APIRoute, scope: Scope, receive: Receive, send: Send) -> None:
+        """Calls a route without FastAPI's middleware, which does nothing for it, and answers its errors."""
         scope["app"], scope["route"] = self, route
         request = Request(scope, receive)
         try:
             response = await answered(route, request)
-        except Exception as error:  # noqa: BLE001 - every error has an answer
+        except Exception as error:  # noqa: BLE001 - every error gets a response
             kinds = self.exception_handlers
             handler = next(kinds[kind] for kind in type(error).__mro__ if kind in kinds)
             response = await cast("Awaitable[Response]", handler(request, error))
         await response(scope, receive, send)
 
-    def _metered(self, scope: Scope, send: Send) -> Send:
-        """`send`, which counts the answer when its head goes out: by then the route is known."""
+    def _count_response(self, scope: Scope, send: Send) -> Send:
+        """`send`, which counts the response when its head is sent: by then the route is known."""
         started = perf_counter()
 
         async def counted(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 seconds = perf_counter() - started
-                self._meter.answered(scope["method"], template(scope), message["status"], seconds)
+                self._meter.answered(scope["method"], route_template(scope), message["status"], seconds)
             await send(message)
 
         return counted
 
-    async def _drive(self, operation: Operation, scope: Scope) -> Any:
-        visit: Visit | None = scope.get(VISIT)
+    async def _run_operation(self, operation: Operation, scope: Scope) -> Any:
+        request: AsgiRequest | None = scope.get(REQUEST_KEY)
         try:
-            return await drive(operation, self._world, visit)
+            return await run_operation(operation, self._resources, request)
         except AwsError as error:
             self._meter.refused(error)
             raise
 
 
-def template(scope: Scope) -> str:
-    """The route's path with the names of its parameters, never what a client wrote."""
+def route_template(scope: Scope) -> str:
+    """The route's path with the names of its parameters, never the client's own text."""
     path: str | None = getattr(scope.get("route"), "path_format", None)
     if path is None:
         return UNMATCHED
-    # Newer FastAPI tells the route of an included router, without the prefix that it was included with.
+    # Newer FastAPI reports the route of an included router, without the prefix that it was included with.
     return PREFIX + path if scope["path"].startswith(PREFIX + "/") and not path.startswith(PREFIX) else path
 
 
-def limited(receive: Receive) -> Receive:
-    """`receive`, which raises 413 beyond 6 MiB, and 503 where there is no room.
+def limit_body(receive: Receive) -> Receive:
+    """`receive`, which raises 413 beyond 6 MiB, and 503 when the memory for long requests is full.
 
-    As Starlette's own class, since FastAPI makes others a 400.
+    It raises Starlette's own exception, since FastAPI answers any other one with 400.
     """
     size = 0
 

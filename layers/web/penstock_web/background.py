@@ -20,34 +20,34 @@ from penstock.workers import Counts, measure, move
 from penstock.workers.deliver import Deliverer
 from penstock.workers.fire import Firer
 from penstock.workers.maintain import Maintainer
-from penstock_web.long_poll.dispatcher import Hub
+from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter, WorkerObserver
 
 RunOnce = Callable[[Settings, "psycopg.Connection[Any]"], Counts]
 
 CANCEL_SECONDS = 0.5
-# A run ends by itself when nothing is due for a minute; cut short, it would first wait for the slowest endpoint.
+# A run ends by itself when nothing is due for a minute. Ending it earlier would first wait for the slowest endpoint.
 LONGEST_DELIVERY_RUN_SECONDS = 3600.0
 # A run ends by itself when nothing is due.
 LONGEST_FIRING_RUN_SECONDS = 3600.0
 # After a stop the deliverer writes the outcomes that it knows; then its query, if there is one, is cancelled.
 SETTLE_SECONDS = 0.4
 FAILURE_PAUSE_SECONDS = 1.0
-# A worker that is notified of what there is to do looks by itself so many times less often.
-NOTIFIED_TIMES = 5
-# After a round that found nothing to clean, the next one may come so many times later.
-NOTHING_TIMES = 5
+# A worker that notifications wake checks for work by itself so many times less often.
+NOTIFIED_PAUSE_FACTOR = 5
+# After a round that found nothing to clean, the pause is so many times longer.
+IDLE_PAUSE_FACTOR = 5
 
 _log = logging.getLogger(__name__)
 
 
 class Worker:
-    """Runs `run_once` again and again, `pause_seconds` after each end. What fails is logged and tried again.
+    """Calls `run_once` again and again, with `pause_seconds` in between. It logs a failure and tries again.
 
-    `tells_while`: the run itself says what it does; else its counts do, when it has ended.
+    `reports_progress`: `run_once` itself reports its counts meanwhile; otherwise the worker reports them at the end.
     """
 
-    tells_while = False
+    reports_progress = False
 
     def __init__(
         self, name: str, run_once: RunOnce, settings: Settings, pause_seconds: float, meter: Meter
@@ -59,7 +59,7 @@ class Worker:
         self._pause_seconds = pause_seconds
         self._connection: psycopg.Connection[Any] | None = None
         self._stopping = asyncio.Event()
-        self._awake = asyncio.Event()
+        self._wake_event = asyncio.Event()
 
     async def run(self) -> None:
         """Returns soon after `stop`."""
@@ -69,10 +69,10 @@ class Worker:
             failed = True
             try:
                 await asyncio.to_thread(self._run)
-                pause_seconds = self._pause_now()
+                pause_seconds = self._next_pause()
                 failed = False
             except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-                if not self._stopping.is_set():  # the database is away: said each time, without a traceback
+                if not self._stopping.is_set():  # the database is unavailable: logged without a traceback
                     cause = " ".join(str(error).split())
                     _log.warning("database unavailable", extra={"worker": self._name, "cause": cause})
             except Exception as error:  # noqa: BLE001 - logged; the next run tries again
@@ -85,14 +85,14 @@ class Worker:
             self._connection.close()
 
     def stop(self) -> None:
-        """No further run; a query under way is cancelled, and what was committed before stays done."""
+        """Starts no further run and cancels a query under way; commits before it remain."""
         self._stopping.set()
-        self._awake.set()
+        self._wake_event.set()
         self._cancel()
 
     def wake(self) -> None:
-        """Ends the pause, or the next one."""
-        self._awake.set()
+        """Ends the current pause, or the next one."""
+        self._wake_event.set()
 
     def _cancel(self) -> None:
         if self._connection is not None and not self._connection.closed:
@@ -102,69 +102,77 @@ class Worker:
         if self._connection is None or self._connection.closed:
             self._connection = connect(self._settings.database_url)
         counts = self._run_once(self._settings, self._connection)
-        if not self.tells_while:
+        if not self.reports_progress:
             self._meter.worked(self._name, counts)
 
-    def _pause_now(self) -> float:
+    def _next_pause(self) -> float:
         """Seconds until the next run."""
         return self._pause_seconds
 
     async def _pause(self, seconds: float) -> None:
         try:
             async with asyncio.timeout(seconds):
-                await self._awake.wait()
+                await self._wake_event.wait()
         except TimeoutError:
             pass
-        self._awake.clear()
+        self._wake_event.clear()
 
 
 class DeliveryWorker(Worker):
-    """The worker that delivers webhooks; a publish, here or in another process, wakes it."""
+    """Delivers webhooks. A publication, here or in another process, wakes it."""
 
-    tells_while = True
+    reports_progress = True
 
-    def __init__(self, settings: Settings, hub: Hub, meter: Meter, tracer: Tracer | None = None) -> None:
+    def __init__(
+        self, settings: Settings, long_polls: LongPollDispatcher, meter: Meter, tracer: Tracer | None = None
+    ) -> None:
         observer = WorkerObserver(meter, "deliver")
         self._deliverer = Deliverer(uuid4(), LONGEST_DELIVERY_RUN_SECONDS, observer=observer, tracer=tracer)
         pause_seconds = settings.queue_http_delivery_poll_ms / 1000
         super().__init__("deliver", self._deliverer.run_once, settings, pause_seconds, meter)
-        self._hub = hub
-        self._quiet_looks = 0
-        hub.on_wake(WEBHOOKS, self.wake)
+        self._long_polls = long_polls
+        self._empty_runs = 0
+        long_polls.on_wake(WEBHOOKS, self.wake)
 
     def stop(self) -> None:
-        """As every worker, but what has been delivered is written first."""
+        """As every worker, but the deliverer first writes the outcomes of finished deliveries."""
         self._deliverer.stop()
         self._stopping.set()
-        self._awake.set()
+        self._wake_event.set()
         asyncio.get_running_loop().call_later(SETTLE_SECONDS, self._cancel)
 
     def wake(self) -> None:
         super().wake()
-        self._quiet_looks = 0
+        self._empty_runs = 0
         self._deliverer.wake()
 
-    def _pause_now(self) -> float:
-        """Long once it looked, in vain, while it was registered: the first look in vain registers it."""
-        self._quiet_looks += 1
-        return longest_pause(self._pause_seconds, self._hub) if self._quiet_looks > 2 else self._pause_seconds
+    def _next_pause(self) -> float:
+        """Long once a run was empty while the worker was registered: its first empty run registers it."""
+        self._empty_runs += 1
+        return (
+            notified_pause(self._pause_seconds, self._long_polls)
+            if self._empty_runs > 2
+            else self._pause_seconds
+        )
 
 
 class FiringWorker(Worker):
-    """The worker that fires schedules: sleeps until the next one is due; writing a nearer one wakes it."""
+    """Fires schedules: sleeps until the next one is due. A change that makes one due earlier wakes it."""
 
-    tells_while = True
+    reports_progress = True
 
-    def __init__(self, settings: Settings, hub: Hub, meter: Meter, tracer: Tracer | None = None) -> None:
+    def __init__(
+        self, settings: Settings, long_polls: LongPollDispatcher, meter: Meter, tracer: Tracer | None = None
+    ) -> None:
         observer = WorkerObserver(meter, "fire")
         self._firer = Firer(LONGEST_FIRING_RUN_SECONDS, stays=False, observer=observer, tracer=tracer)
         pause_seconds = settings.queue_schedule_poll_ms / 1000
         super().__init__("fire", self._firer.run_once, settings, pause_seconds, meter)
-        self._hub = hub
-        hub.on_wake(SCHEDULES, self.wake)
+        self._long_polls = long_polls
+        long_polls.on_wake(SCHEDULES, self.wake)
 
     def stop(self) -> None:
-        """As every worker: a batch that is not committed has not happened."""
+        """As every worker: the database rolls back a batch that is not committed."""
         self._firer.stop()
         super().stop()
 
@@ -172,38 +180,40 @@ class FiringWorker(Worker):
         super().wake()
         self._firer.wake()
 
-    def _pause_now(self) -> float:
+    def _next_pause(self) -> float:
         wait_ms = self._firer.wait_ms
-        longest = longest_pause(self._pause_seconds, self._hub)
+        longest = notified_pause(self._pause_seconds, self._long_polls)
         return longest if wait_ms is None else min(longest, wait_ms / 1000)
 
 
-class MovingWorker(Worker):
-    """The worker for message move tasks. The start of one, here or in another process, wakes it a pause later.
+class MoveTaskWorker(Worker):
+    """Runs message move tasks. The start of a task, here or in another process, wakes it after a pause.
 
     Not at once: a small task would be over before its caller can list or cancel it.
     """
 
-    def __init__(self, settings: Settings, hub: Hub, meter: Meter) -> None:
+    def __init__(self, settings: Settings, long_polls: LongPollDispatcher, meter: Meter) -> None:
         super().__init__("move", self._move, settings, settings.queue_move_interval_ms / 1000, meter)
-        self._hub = hub
-        self._found = False
-        hub.on_wake(move.MOVE_TASKS, self._wake_soon)
+        self._long_polls = long_polls
+        self._moved_any = False
+        long_polls.on_wake(move.MOVE_TASKS, self._wake_soon)
 
     def _wake_soon(self) -> None:
         asyncio.get_running_loop().call_later(self._pause_seconds, self.wake)
 
     def _move(self, settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
         counts = move.run_once(settings, connection)
-        self._found = counts["steps"] > 0
+        self._moved_any = counts["steps"] > 0
         return counts
 
-    def _pause_now(self) -> float:
-        return self._pause_seconds if self._found else longest_pause(self._pause_seconds, self._hub)
+    def _next_pause(self) -> float:
+        return (
+            self._pause_seconds if self._moved_any else notified_pause(self._pause_seconds, self._long_polls)
+        )
 
 
-class MaintainingWorker(Worker):
-    """The worker that cleans. A round that finds nothing to clean is followed by a longer pause."""
+class MaintenanceWorker(Worker):
+    """Cleans up. A longer pause follows a round that found nothing to clean."""
 
     def __init__(self, settings: Settings, meter: Meter) -> None:
         self._maintainer = Maintainer()
@@ -214,13 +224,13 @@ class MaintainingWorker(Worker):
     def _maintain(self, settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
         return self._maintainer.run_once(settings, Calls(connection))
 
-    def _pause_now(self) -> float:
-        return self._pause_seconds * (NOTHING_TIMES if self._maintainer.found_nothing else 1)
+    def _next_pause(self) -> float:
+        return self._pause_seconds * (IDLE_PAUSE_FACTOR if self._maintainer.found_nothing else 1)
 
 
-def longest_pause(seconds: float, hub: Hub) -> float:
-    """Between two looks of a worker that NOTIFY wakes; `seconds` if none may arrive."""
-    return seconds * NOTIFIED_TIMES if hub.hears else seconds
+def notified_pause(seconds: float, long_polls: LongPollDispatcher) -> float:
+    """The pause of a worker that notifications wake; `seconds` if none may arrive."""
+    return seconds * NOTIFIED_PAUSE_FACTOR if long_polls.receives_notifications else seconds
 
 
 def check_webhook_settings(settings: Settings) -> None:
@@ -239,16 +249,20 @@ def _measure(settings: Settings, connection: "psycopg.Connection[Any]") -> Count
     return measure.run_once(settings, Calls(connection))
 
 
-def workers(settings: Settings, hub: Hub, meter: Meter, tracer: Tracer | None = None) -> list[Worker]:
+def workers(
+    settings: Settings, long_polls: LongPollDispatcher, meter: Meter, tracer: Tracer | None = None
+) -> list[Worker]:
     """Every worker of the container."""
-    delivery = [DeliveryWorker(settings, hub, meter, tracer)] if settings.queue_http_delivery_enabled else []
-    firing = [FiringWorker(settings, hub, meter, tracer)] if settings.queue_schedule_enabled else []
-    # A round's pause is kept in the database; looking twice as often keeps rounds near it, whoever began the last.
+    delivery = (
+        [DeliveryWorker(settings, long_polls, meter, tracer)] if settings.queue_http_delivery_enabled else []
+    )
+    firing = [FiringWorker(settings, long_polls, meter, tracer)] if settings.queue_schedule_enabled else []
+    # The database keeps when a round is due; checking twice as often starts rounds near it in any process.
     measure_seconds = settings.queue_metrics_interval_ms / 2000
     return [
         *delivery,
         *firing,
-        MaintainingWorker(settings, meter),
-        MovingWorker(settings, hub, meter),
+        MaintenanceWorker(settings, meter),
+        MoveTaskWorker(settings, long_polls, meter),
         Worker("measure", _measure, settings, measure_seconds, meter),
     ]

@@ -1,8 +1,8 @@
-"""How long a request may stay, and whether its client is still there.
+"""Limits the time of requests, and notices when a client disconnects.
 
-A visit is one request under way. It ends early, by cancellation, when it takes longer than it may (408; a long poll's
-wait does not count) or when its client leaves during a wait. Both cost the ordinary request next to nothing: there is
-no timer and no task for it, only an entry in a dictionary that is looked through four times a second.
+A request ends early, by cancellation, when it takes too long (408; a long poll's wait does not count) or when its
+client disconnects during a wait. Neither costs an ordinary request much: it has no timer and no task, only an entry in
+a dictionary that is checked four times a second.
 """
 
 import asyncio
@@ -10,126 +10,128 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from enum import Enum
 from typing import Any, Protocol
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
+AsgiMessage = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[AsgiMessage]]
 
 SWEEP_SECONDS = 0.25
-UNREAD = "(unread)"
-"""What a request is called as long as nobody knows what it asks for."""
+UNKNOWN_ACTION = "(unread)"
+"""The label of a request in metrics until its action is known."""
 
 
-class Ended(Enum):
-    """Why a visit was cut short."""
+class EndReason(Enum):
+    """Why a request was ended early."""
 
-    OVERDUE = "the request took too long"
-    LEFT = "the client closed the connection"
-    STOPPED = "the process ends"
+    TIMED_OUT = "the request took too long"
+    DISCONNECTED = "the client closed the connection"
+    SHUTDOWN = "the process ends"
 
 
-class Stay(Protocol):
-    """A request under way, as those see it who measure its time."""
+class PendingRequest(Protocol):
+    """A request under way, as `Deadlines` and operations see it."""
 
     def pause(self) -> None:
-        """A wait begins: it is not counted, and the client may leave during it."""
+        """Stops counting the time: a wait begins, during which the client may disconnect."""
 
     def resume(self) -> None:
-        """The wait is over: the time counts afresh."""
+        """Counts the time from zero: the wait is over."""
 
-    def end(self, reason: Ended) -> None:
-        """Cuts the request short."""
+    def end(self, reason: EndReason) -> None:
+        """Ends the request early."""
 
     def stop(self) -> None:
-        """The time that the process gives requests at its end is over."""
+        """Ends the request because the time for shutting down is over."""
 
 
-class Visit:
-    """One request under way, in the task that made it."""
+class AsgiRequest:
+    """A request under way that an ASGI application answers in a task."""
 
-    __slots__ = ("_deadlines", "_receive", "_task", "_watch", "ended", "label")
+    __slots__ = ("_deadlines", "_disconnect_watch", "_receive", "_task", "end_reason", "label")
 
     def __init__(self, deadlines: "Deadlines", receive: Receive) -> None:
         task = asyncio.current_task()
         if task is None:
-            raise RuntimeError("a visit needs a task")
+            raise RuntimeError("a request needs a task")
         self._deadlines = deadlines
         self._receive = receive
         self._task = task
-        self._watch: asyncio.Task[None] | None = None
-        self.ended: Ended | None = None
-        self.label = UNREAD
+        self._disconnect_watch: asyncio.Task[None] | None = None
+        self.end_reason: EndReason | None = None
+        self.label = UNKNOWN_ACTION
 
     def pause(self) -> None:
-        """A wait begins: it is not counted, and the client may leave during it. The body has been read by now."""
+        """Stops counting the time, and watches for a disconnect. The body has been read by now."""
         self._deadlines.due.pop(self, None)
-        if self._watch is None:
-            self._watch = asyncio.get_running_loop().create_task(until_gone(self._receive))
-            self._watch.add_done_callback(self._left)
+        if self._disconnect_watch is None:
+            self._disconnect_watch = asyncio.get_running_loop().create_task(
+                wait_for_disconnect(self._receive)
+            )
+            self._disconnect_watch.add_done_callback(self._on_disconnect)
 
     def resume(self) -> None:
-        """The wait is over: the time counts afresh."""
+        """Counts the time from zero: the wait is over."""
         self._deadlines.add(self)
 
     def close(self) -> None:
-        """The request is answered; from now on nothing cancels it."""
+        """Forgets the request, which is answered; from now on nothing cancels it."""
         self._deadlines.due.pop(self, None)
-        if self._watch is not None:
-            self._watch.remove_done_callback(self._left)
-            self._watch.cancel()
+        if self._disconnect_watch is not None:
+            self._disconnect_watch.remove_done_callback(self._on_disconnect)
+            self._disconnect_watch.cancel()
 
-    def end(self, reason: Ended) -> None:
+    def end(self, reason: EndReason) -> None:
         """Cancels the request."""
-        if self.ended is None:
-            self.ended = reason
+        if self.end_reason is None:
+            self.end_reason = reason
             self._task.cancel()
 
     def stop(self) -> None:
-        """Nothing: uvicorn cancels the task."""
+        """Does nothing: uvicorn cancels the task."""
 
-    def _left(self, watch: "asyncio.Task[None]") -> None:
+    def _on_disconnect(self, watch: "asyncio.Task[None]") -> None:
         if not watch.cancelled():
-            self.end(Ended.LEFT)
+            self.end(EndReason.DISCONNECTED)
 
 
 class Deadlines:
-    """Ends the visits that last longer than `seconds`, with a precision of 0.25 s."""
+    """Ends the requests that last longer than `seconds`, with a precision of 0.25 s."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self.due: dict[Stay, float] = {}  # soonest first, since every visit may last equally long
+        self.due: dict[PendingRequest, float] = {}  # soonest first, since all requests have equally long
 
-    def enter(self, receive: Receive) -> Visit:
-        """A visit of the current task begins. `receive` is the ASGI callable that tells when the client leaves."""
-        visit = Visit(self, receive)
-        self.add(visit)
-        return visit
+    def start_request(self, receive: Receive) -> AsgiRequest:
+        """Begins a request in the current task. `receive`: the ASGI callable, which reports a disconnect."""
+        request = AsgiRequest(self, receive)
+        self.add(request)
+        return request
 
-    def add(self, visit: Stay) -> None:
-        """Counts the time of a visit from now on."""
+    def add(self, request: PendingRequest) -> None:
+        """Counts the time of a request from now on."""
         loop = self._loop = self._loop or asyncio.get_running_loop()
-        self.due[visit] = loop.time() + self._seconds
+        self.due[request] = loop.time() + self._seconds
         if self._timer is None:
             self._timer = loop.call_later(SWEEP_SECONDS, self._sweep)
 
     def stop(self) -> None:
-        """Tells all visits that the process does not wait for them any longer."""
-        for visit in list(self.due):
-            visit.stop()
+        """Ends all requests because the process shuts down."""
+        for request in list(self.due):
+            request.stop()
 
     def _sweep(self) -> None:
         loop = asyncio.get_running_loop()
         now = loop.time()
         while self.due:
-            visit, due_at = next(iter(self.due.items()))
+            request, due_at = next(iter(self.due.items()))
             if due_at > now:
                 break
-            del self.due[visit]
-            visit.end(Ended.OVERDUE)
+            del self.due[request]
+            request.end(EndReason.TIMED_OUT)
         self._timer = loop.call_later(SWEEP_SECONDS, self._sweep) if self.due else None
 
 
-async def until_gone(receive: Receive) -> None:
+async def wait_for_disconnect(receive: Receive) -> None:
     """Returns when the client has closed the connection."""
     while (await receive())["type"] != "http.disconnect":
         pass

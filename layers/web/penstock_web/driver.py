@@ -1,4 +1,4 @@
-"""Runs operations in the container: their effects are awaited, and merged with those of concurrent requests."""
+"""Runs operations in the container: awaits their effects, and merges them with those of concurrent requests."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,188 +12,203 @@ from penstock.postgres.calls import call_of
 from penstock.postgres.statements import RECEIVE_ATTEMPT, TRANSACT
 from penstock_web.batching.batcher import Batcher
 from penstock_web.database.pool import Pool
-from penstock_web.long_poll.dispatcher import Hub
-from penstock_web.long_poll.waiters import Answer as WaitAnswer
+from penstock_web.long_poll.dispatcher import LongPollDispatcher
+from penstock_web.long_poll.waiters import WaitFuture
 from penstock_web.metrics.meter import Meter
 
-from .deadlines import Stay
+from .deadlines import PendingRequest
 
-# What `queue.receive_messages` answers when there is nothing, for somebody who says how long to wait.
-EMPTY_LOOK: Row = (None, 0)
+# The rows of `queue.receive_messages` when the queue is empty, for a request that says how long to wait.
+EMPTY_RECEIVE: Row = (None, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class World:
-    """Everything that effects are about. `observe`: puts itself around every operation, to record what it does."""
+class Resources:
+    """What effects need, shared by all requests of a process. `observe` wraps each operation, to record its effects."""
 
     pool: Pool
     batcher: Batcher
-    hub: Hub
+    long_polls: LongPollDispatcher
     meter: Meter
     observe: Callable[[Operation], Operation] | None = None
 
 
-class Drive:
-    """One operation under way. `ticket`: its place among those who wait, which it keeps after an empty look.
+class OperationRun:
+    """One operation under way.
 
-    `missed`: the hub's, from before its last look. `look`: what it looked for, `handed`: what it got without a look.
+    `ticket`: the order in which the request waits, which it keeps after an empty receive. `missed_wakeups`: the
+    dispatcher's count from before the last receive. `last_receive`: the effect of that receive.
+    `received_while_waiting`: rows that another call has received for this request.
     """
 
-    __slots__ = ("empty", "handed", "look", "missed", "stay", "ticket", "world")
+    __slots__ = (
+        "empty_queue",
+        "last_receive",
+        "missed_wakeups",
+        "received_while_waiting",
+        "request",
+        "resources",
+        "ticket",
+    )
 
-    def __init__(self, world: World, stay: Stay | None) -> None:
-        self.world = world
-        self.stay = stay
+    def __init__(self, resources: Resources, request: PendingRequest | None) -> None:
+        self.resources = resources
+        self.request = request
         self.ticket: int | None = None
-        self.missed = 0
-        self.look: Take | None = None
-        self.handed: list[Row] | None = None
-        self.empty: str | None = None
-        """The queue that was looked at last, if nothing was there."""
+        self.missed_wakeups = 0
+        self.last_receive: Take | None = None
+        self.received_while_waiting: list[Row] | None = None
+        self.empty_queue: str | None = None
+        """The queue of the last receive, if that was empty."""
 
     async def run(self, operation: Operation, effect: Effect | None = None) -> Any:
-        """The operation's result; `effect`: what it has asked for already. Raises what `drive` raises."""
+        """The operation's result. `effect`: its first effect, if it has yielded it. Raises as `run_operation` does."""
         try:
             if effect is None:
                 effect = next(operation)
             while True:
-                if isinstance(effect, (Rows, Take)):  # the hot ones, one coroutine less
-                    effect = operation.send(await self.merged(effect))
+                if isinstance(effect, (Rows, Take)):  # the most frequent effects, with one coroutine less
+                    effect = operation.send(await self.execute_merged(effect))
                 elif isinstance(effect, Wake):
                     self.wake(effect)
                     effect = operation.send(None)
                 else:
-                    effect = operation.send(await self.answer(effect))
+                    effect = operation.send(await self.execute(effect))
         except StopIteration as end:
-            self.ended()
+            self.finish()
             return end.value
 
-    def ended(self) -> None:
-        """The operation has its result."""
-        if self.empty is not None:
-            self.world.meter.queues.empty(self.empty)
+    def finish(self) -> None:
+        """Counts an empty receive when the operation has its result."""
+        if self.empty_queue is not None:
+            self.resources.meter.queues.empty(self.empty_queue)
 
     def wake(self, effect: Wake) -> None:
-        """Tells those who wait in this process."""
-        self.world.hub.wake(effect.queue_arn, effect.count, effect.woken)
+        """Wakes requests that wait in this process."""
+        self.resources.long_polls.wake(effect.queue_arn, effect.count, effect.woken)
 
-    async def answer(self, effect: Sql | Wait | Pause) -> list[Row] | Woken | bool:
-        """What the world says to an effect that is not merged."""
+    async def execute(self, effect: Sql | Wait | Pause) -> list[Row] | Woken | bool:
+        """The result of an effect that is not merged."""
         if isinstance(effect, Wait):
-            return await self.waited(effect)
+            return await self.wait_until_woken(effect)
         if isinstance(effect, Pause):
-            return await self.rested(effect)
+            return await self.pause(effect)
         statement, arguments = call_of(effect)
-        self.missed = self.world.hub.missed
+        self.missed_wakeups = self.resources.long_polls.missed_wakeups
         started = perf_counter()
-        pool = self.world.pool
-        call = pool.flush if statement is TRANSACT else pool.call  # so long a text is worth preparing
+        pool = self.resources.pool
+        # The text of TRANSACT is so long that preparing it is worthwhile.
+        call = pool.call_pipelined if statement is TRANSACT else pool.call
         rows = await call(statement, binary_array.encode_arguments(statement.types, arguments))
-        self.world.meter.queues.observe(effect, rows, perf_counter() - started)
+        self.resources.meter.queues.observe(effect, rows, perf_counter() - started)
         if statement is RECEIVE_ATTEMPT:
-            self.looked(str(arguments[0]), rows)
+            self.remember_if_empty(str(arguments[0]), rows)
         return rows
 
-    async def merged(self, effect: Rows | Take) -> list[Row]:
-        """The rows of an effect that may share its call, or need none."""
-        at_once = self.at_once(effect)
-        if at_once is not None:
-            return at_once
-        answer = self.world.batcher.submit(effect)
+    async def execute_merged(self, effect: Rows | Take) -> list[Row]:
+        """The rows of an effect that may share a call, or that needs none."""
+        rows_without_call = self.rows_without_call(effect)
+        if rows_without_call is not None:
+            return rows_without_call
+        future = self.resources.batcher.submit(effect)
         started = perf_counter()
         try:
-            rows = await answer
+            rows = await future
         except asyncio.CancelledError:
-            self.world.batcher.abandon(effect, answer)
+            self.resources.batcher.abandon(effect, future)
             raise
-        self.arrived(effect, rows, perf_counter() - started)
+        self.rows_arrived(effect, rows, perf_counter() - started)
         return rows
 
-    def joins_a_line(self, effect: Rows | Take) -> bool:
-        """Whether others wait for the queue and this newcomer lines up, without a look."""
+    def skips_receive(self, effect: Rows | Take) -> bool:
+        """Whether the request waits without a receive, since others wait for the queue already."""
         if not isinstance(effect, Take):
             return False
-        self.missed = self.world.hub.missed
-        self.look = effect
+        self.missed_wakeups = self.resources.long_polls.missed_wakeups
+        self.last_receive = effect
         if not effect.may_wait or self.ticket is not None:
             return False
-        if not self.world.hub.lines_up(effect.queue_arn):
+        if not self.resources.long_polls.can_skip_receive(effect.queue_arn):
             return False
-        self.empty = effect.queue_arn
+        self.empty_queue = effect.queue_arn
         return True
 
-    def arrived(self, effect: Rows | Take, rows: list[Row], seconds: float) -> None:
-        """The rows of an effect came after so long."""
-        self.world.meter.queues.observe(effect, rows, seconds)
+    def rows_arrived(self, effect: Rows | Take, rows: list[Row], seconds: float) -> None:
+        """Records the rows of an effect, which took so long."""
+        self.resources.meter.queues.observe(effect, rows, seconds)
         if isinstance(effect, Take):
-            self.looked(effect.queue_arn, rows)
+            self.remember_if_empty(effect.queue_arn, rows)
 
-    def looked(self, queue_arn: str, rows: list[Row]) -> None:
-        """Remembers whether a look found something: only of the last one it is said how the request ended."""
-        self.empty = queue_arn if len(rows) == 1 and rows[0][0] is None else None
+    def remember_if_empty(self, queue_arn: str, rows: list[Row]) -> None:
+        """Remembers whether a receive was empty. Only the last one of a request counts as its outcome."""
+        self.empty_queue = queue_arn if len(rows) == 1 and rows[0][0] is None else None
 
-    async def waited(self, effect: Wait) -> Woken:
-        """Whether to look again. Not counted as time of the request; ends when the client leaves."""
-        answer = self.wait(effect)
-        if self.stay is not None:
-            self.stay.pause()
+    async def wait_until_woken(self, effect: Wait) -> Woken:
+        """Why a wait ended. It does not count as time of the request, and ends when the client disconnects."""
+        future = self.wait(effect)
+        if self.request is not None:
+            self.request.pause()
         try:
-            woken = await answer
+            woken = await future
         except asyncio.CancelledError:
-            if not answer.cancelled():
-                self.pass_on(effect.queue_arn, answer.result())
+            if not future.cancelled():
+                self.pass_wake_on(effect.queue_arn, future.result())
             raise
         finally:
-            if self.stay is not None:
-                self.stay.resume()
-        return self.told(woken)
+            if self.request is not None:
+                self.request.resume()
+        return self.accept_wake(woken)
 
-    def told(self, woken: Woken | list[Row]) -> Woken:
-        """What the operation is told of the end of its wait. What it was handed is what its next look finds."""
+    def accept_wake(self, woken: Woken | list[Row]) -> Woken:
+        """The reason that the operation gets for the end of its wait. Its next receive gets rows that were received."""
         if isinstance(woken, list):
-            self.handed = woken
+            self.received_while_waiting = woken
             return Woken.FOR_ONE
         return woken
 
-    def at_once(self, effect: Rows | Take) -> list[Row] | None:
-        """The rows without a call: what it was handed in its wait, or nothing, since it joins a line. None: call."""
-        rows, self.handed = self.handed, None
+    def rows_without_call(self, effect: Rows | Take) -> list[Row] | None:
+        """Rows without a call: those received during its wait, or an empty receive that it skips. None: call."""
+        rows, self.received_while_waiting = self.received_while_waiting, None
         if rows is not None:
-            self.arrived(effect, rows, 0.0)
+            self.rows_arrived(effect, rows, 0.0)
             return rows
-        return [EMPTY_LOOK] if self.joins_a_line(effect) else None
+        return [EMPTY_RECEIVE] if self.skips_receive(effect) else None
 
-    def pass_on(self, queue_arn: str, woken: Woken | list[Row]) -> None:
-        """It was this one's turn, who has left: the next one takes it."""
+    def pass_wake_on(self, queue_arn: str, woken: Woken | list[Row]) -> None:
+        """Passes a wake-up, or messages, to another request, since the client has disconnected."""
         if isinstance(woken, list):
-            self.world.batcher.give_back(queue_arn, woken[1:])
+            self.resources.batcher.return_messages(queue_arn, woken[1:])
         else:
-            self.world.hub.wake(queue_arn, 1, woken)
+            self.resources.long_polls.wake(queue_arn, 1, woken)
 
-    def wait(self, effect: Wait) -> WaitAnswer:
-        """Why to look again, or what a look would find."""
-        hub = self.world.hub
+    def wait(self, effect: Wait) -> WaitFuture:
+        """A future of why the wait ended, or of rows that another call has received."""
+        long_polls = self.resources.long_polls
         if self.ticket is None:
-            self.ticket = hub.ticket()
-        return hub.wait(effect.queue_arn, effect.seconds, self.ticket, self.missed, self.look)
+            self.ticket = long_polls.next_ticket()
+        return long_polls.wait(
+            effect.queue_arn, effect.seconds, self.ticket, self.missed_wakeups, self.last_receive
+        )
 
-    async def rested(self, effect: Pause) -> bool:
-        """Whether to go on: not when the process ends. Counted as little as a wait."""
-        if self.stay is not None:
-            self.stay.pause()
+    async def pause(self, effect: Pause) -> bool:
+        """Sleeps. False if the process is shutting down. Like a wait, this does not count as time of the request."""
+        if self.request is not None:
+            self.request.pause()
         try:
             await asyncio.sleep(effect.seconds)
-            return not self.world.hub.draining
+            return not self.resources.long_polls.draining
         finally:
-            if self.stay is not None:
-                self.stay.resume()
+            if self.request is not None:
+                self.request.resume()
 
 
-async def drive(operation: Operation, world: World, stay: Stay | None = None) -> Any:
-    """The operation's result. Raises what the operation raises, ServiceUnavailable and InternalFailure.
+async def run_operation(
+    operation: Operation, resources: Resources, request: PendingRequest | None = None
+) -> Any:
+    """The operation's result. Raises the operation's errors, ServiceUnavailable and InternalFailure.
 
-    With a `stay`, a wait is not counted as time of the request, and ends when the client leaves.
+    With a `request`, a wait does not count as time of the request, and ends when the client disconnects.
     """
-    if world.observe is not None:
-        operation = world.observe(operation)
-    return await Drive(world, stay).run(operation)
+    if resources.observe is not None:
+        operation = resources.observe(operation)
+    return await OperationRun(resources, request).run(operation)

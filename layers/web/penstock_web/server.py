@@ -1,4 +1,4 @@
-"""The container: opens the world, serves until SIGTERM or SIGINT, and leaves in good order.
+"""The container's process: opens its resources, serves until SIGTERM or SIGINT, and shuts down in order.
 
 stop accepting ─► release long polls ─► finish requests and flushes (QUEUE_DRAIN_SECONDS) ─► close the pool
 """
@@ -27,31 +27,31 @@ from penstock.postgres.psycopg_link import Calls, connect
 from penstock.receipt_handle import Receipts
 from penstock.settings import SettingError, Settings
 from penstock_web.batching.batcher import Batcher
-from penstock_web.batching.direct_handoff import Arrivals
-from penstock_web.batching.write_backpressure import Unread
+from penstock_web.batching.direct_handoff import DirectHandoff
+from penstock_web.batching.write_backpressure import WriteBackpressure
 from penstock_web.database.listener import listen
 from penstock_web.database.pool import Pool
-from penstock_web.http.dispatch import ShortcutProtocol
-from penstock_web.long_poll.dispatcher import Hub
+from penstock_web.http.fast_path_protocol import FastPathProtocol
+from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter
 from penstock_web.metrics.page import tend
 
 from .application import Application
 from .background import Worker, check_webhook_settings, workers
-from .driver import World
+from .driver import Resources
 from .system_account import LocalError
 
 if TYPE_CHECKING:
     from penstock_web.tracing.tracing import Tracing
 
 BACKLOG = 2048
-# Longer than the idle time of load balancers (60 s on an ALB), which must be the ones that close.
+# Longer than the idle time of load balancers (60 s on an ALB), which must be the ones that close connections.
 KEEP_ALIVE_SECONDS = 75
-# Requests make no cycles: looking for some after every 700 allocations finds nothing.
+# Requests make no reference cycles: a collection after every 700 allocations finds nothing.
 GARBAGE_THRESHOLD = 20_000
-# After the requests have ended only calls of callers who left are under way; a database that hangs ends no call.
-LAST_SECONDS = 0.5
-# uvicorn's own is a tenth: a twelfth of what an idle process costs.
+# After the requests have ended, only calls of disconnected clients are under way; a hanging database ends no call.
+SHUTDOWN_SECONDS = 0.5
+# uvicorn's own is 0.1 s, which costs a twelfth of what an idle process uses.
 TICK_SECONDS = 1.0
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -66,12 +66,12 @@ def serve(
 ) -> None:
     """Serves until a signal, then returns. `on_ready` is called once the port answers.
 
-    Raises LocalError, and SettingError for settings of webhooks that cannot be read.
+    Raises LocalError, and SettingError for webhook settings that cannot be read.
 
     `reuse_port`: several processes share the port, and the kernel spreads connections over them. They
-    keep their metrics in `metrics_folder`, so that whoever is asked can answer for all.
+    keep their metrics in `metrics_folder`, so that each of them can report the metrics of all.
     """
-    # At info it writes two lines a call, as a warning one for each request of an outage, which ends with 503 anyway.
+    # psycopg_pool logs two lines a call at info, and one a request during an outage at warning; those end with 503.
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
     check_webhook_settings(settings)
     environment = Environment(settings, load_receipts(settings))
@@ -92,7 +92,7 @@ def load_receipts(settings: Settings) -> Receipts:
 
 
 def listening_socket(host: str, port: int, reuse_port: bool) -> socket.socket:
-    """A bound TCP socket. Raises LocalError when the address is taken or not ours."""
+    """A bound TCP socket. Raises LocalError when the address is taken or belongs to another machine."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family)
     try:
@@ -112,20 +112,22 @@ async def run(
     on_ready: Callable[[], None],
     metrics_folder: Path | None = None,
 ) -> None:
-    """The whole life of the service, in a running event loop."""
+    """Opens the resources, serves and shuts down, in a running event loop."""
     settings = environment.settings
-    unread = Unread()
+    write_backpressure = WriteBackpressure()
     async with (
         open_traces(settings) as tracing,
-        open_world(settings, unread, metrics_folder, tracing) as world,
+        open_resources(settings, write_backpressure, metrics_folder, tracing) as resources,
     ):
-        application = Application(environment, world)
+        application = Application(environment, resources)
         config = uvicorn.Config(
-            traced(application, tracing),
+            with_tracing(application, tracing),
             interface="asgi3",
             lifespan="off",
             loop="none",
-            http=cast("type[asyncio.Protocol]", partial(ShortcutProtocol, unread=unread)),
+            http=cast(
+                "type[asyncio.Protocol]", partial(FastPathProtocol, write_backpressure=write_backpressure)
+            ),
             ws="none",
             log_config=None,
             log_level="warning",
@@ -136,49 +138,53 @@ async def run(
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=environment.settings.queue_drain_seconds,
         )
-        server = Server(config, world.hub, application, on_ready)
+        server = Server(config, resources.long_polls, application, on_ready)
         with server.stopped_by_signals():
             await server.serve(sockets=[listener])
 
 
 class Server(uvicorn.Server):
-    """uvicorn, which says when it is ready, ends long polls before it waits for requests, and leaves signals alone."""
+    """uvicorn's server. It reports when it is ready, ends long polls before requests, and leaves signals alone."""
 
     def __init__(
-        self, config: uvicorn.Config, hub: Hub, application: Application, on_ready: Callable[[], None]
+        self,
+        config: uvicorn.Config,
+        long_polls: LongPollDispatcher,
+        application: Application,
+        on_ready: Callable[[], None],
     ) -> None:
         super().__init__(config)
-        self._hub = hub
+        self._long_polls = long_polls
         self._application = application
         self._on_ready = on_ready
         self._stopping = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        gc.freeze()  # what was made up to here stays: the collector need not look at it again
+        gc.freeze()  # the objects made so far live until the end: the collector need not visit them
         gc.set_threshold(GARBAGE_THRESHOLD, 20, 50)
         self._on_ready()
 
     async def main_loop(self) -> None:
-        """Ticks, for the date in answers, until `stop`."""
+        """Ticks until `stop`; uvicorn renews the date of responses at each tick."""
         while not await self.on_tick(0):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(TICK_SECONDS):
                     await self._stopping.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._hub.drain()
+        self._long_polls.drain()
         await super().shutdown(sockets)
         self._application.stop()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Nothing: uvicorn would raise them again at the end, in whoever called `serve`."""
+        """Does nothing: uvicorn would raise the signals again at the end, in the caller of `serve`."""
         yield
 
     @contextlib.contextmanager
     def stopped_by_signals(self) -> Iterator[None]:
-        """SIGTERM and SIGINT end the service; the second one does not wait. Only a main thread gets signals."""
+        """SIGTERM and SIGINT end the service; the second one does not wait. Only a main thread receives signals."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -194,7 +200,7 @@ class Server(uvicorn.Server):
                 signal.signal(number, handler)
 
     def stop(self) -> None:
-        """End the service; called again, at once."""
+        """Ends the service. The second call ends it at once."""
         self.force_exit = self.should_exit
         self.should_exit = True
         self._stopping.set()
@@ -202,9 +208,9 @@ class Server(uvicorn.Server):
 
 @contextlib.asynccontextmanager
 async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
-    """The tracer, if OTLP_ENABLED says so; at the end its spans have two seconds to leave. Raises SettingError.
+    """The tracer, if OTLP_ENABLED is set; at the end it has two seconds to send its spans. Raises SettingError.
 
-    Only here is OpenTelemetry imported: without traces it costs nothing, and need not be installed.
+    Only this function imports OpenTelemetry: without traces it costs nothing, and need not be installed.
     """
     if not settings.otlp_enabled:
         yield None
@@ -213,7 +219,7 @@ async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
         from penstock_web.tracing.tracing import open_tracing  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise SettingError(f"OTLP_ENABLED needs the packages of the extra `tracing`: {error}") from error
-    logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # the outbox says what was lost
+    logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # the outbox reports spans that were lost
     tracing = open_tracing(settings)
     try:
         yield tracing
@@ -221,8 +227,8 @@ async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
         await asyncio.to_thread(tracing.close)
 
 
-def traced(application: Application, tracing: "Tracing | None") -> Any:
-    """The application itself, or with a span around each request."""
+def with_tracing(application: Application, tracing: "Tracing | None") -> Any:
+    """The application itself, or one that records a span of each request."""
     if tracing is None:
         return application
     from penstock_web.tracing.requests import TracedApplication  # noqa: PLC0415
@@ -231,13 +237,13 @@ def traced(application: Application, tracing: "Tracing | None") -> Any:
 
 
 @contextlib.asynccontextmanager
-async def open_world(
+async def open_resources(
     settings: Settings,
-    unread: Unread,
+    write_backpressure: WriteBackpressure,
     metrics_folder: Path | None = None,
     tracing: "Tracing | None" = None,
-) -> AsyncIterator[World]:
-    """Pool, batcher, hub and workers; at the end what is still under way has half a second."""
+) -> AsyncIterator[Resources]:
+    """Opens pool, batcher, long polls and workers; at the end unfinished tasks have half a second."""
     watcher = uuid4()
     pool = Pool(
         settings.database_url,
@@ -248,29 +254,36 @@ async def open_world(
     )
     meter = Meter(settings, metrics_folder)
     linger_seconds = settings.queue_linger_ms / 1000
-    hub = Hub(pool.call, watcher)
-    arrivals = Arrivals(pool, hub, unread)
-    batcher = Batcher(pool.flush, settings.queue_batch_limit, linger_seconds, meter.flushed, arrivals, unread)
+    long_polls = LongPollDispatcher(pool.call, watcher)
+    direct_handoff = DirectHandoff(pool, long_polls, write_backpressure)
+    batcher = Batcher(
+        pool.call_pipelined,
+        settings.queue_batch_limit,
+        linger_seconds,
+        meter.flushed,
+        direct_handoff,
+        write_backpressure,
+    )
     await pool.open()
-    background = workers(settings, hub, meter, tracing)
+    background = workers(settings, long_polls, meter, tracing)
     loop = asyncio.get_running_loop()
-    endless = [
-        loop.create_task(hub.run()),
-        loop.create_task(listen(settings.direct_url, hub)),
+    endless_tasks = [
+        loop.create_task(long_polls.run()),
+        loop.create_task(listen(settings.direct_url, long_polls)),
         loop.create_task(tend(meter, pool)),
     ]
-    ending = [loop.create_task(worker.run()) for worker in background]
+    worker_tasks = [loop.create_task(worker.run()) for worker in background]
     try:
-        yield World(pool, batcher, hub, meter, observer(tracing))
+        yield Resources(pool, batcher, long_polls, meter, operation_observer(tracing))
     finally:
-        hub.drain()
-        await _finish(endless, ending, background, batcher)
+        long_polls.drain()
+        await _stop_background(endless_tasks, worker_tasks, background, batcher)
         await pool.close()
         meter.memory.close()
 
 
-def observer(tracing: "Tracing | None") -> "Callable[[Operation], Operation] | None":
-    """What records operations; None: nothing does."""
+def operation_observer(tracing: "Tracing | None") -> "Callable[[Operation], Operation] | None":
+    """The function that records operations, if traces are written."""
     if tracing is None:
         return None
     from penstock_web.tracing.operations import Observer  # noqa: PLC0415
@@ -278,15 +291,15 @@ def observer(tracing: "Tracing | None") -> "Callable[[Operation], Operation] | N
     return Observer(tracing)
 
 
-async def _finish(
-    endless: list["asyncio.Task[None]"],
-    ending: list["asyncio.Task[None]"],
+async def _stop_background(
+    endless_tasks: list["asyncio.Task[None]"],
+    worker_tasks: list["asyncio.Task[None]"],
     background: list[Worker],
     batcher: Batcher,
 ) -> None:
     for worker in background:
         worker.stop()
-    for task in endless:
+    for task in endless_tasks:
         task.cancel()
     flushes = asyncio.get_running_loop().create_task(batcher.drain())
-    await asyncio.wait([*endless, *ending, flushes], timeout=LAST_SECONDS)
+    await asyncio.wait([*endless_tasks, *worker_tasks, flushes], timeout=SHUTDOWN_SECONDS)

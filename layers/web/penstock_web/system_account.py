@@ -1,4 +1,4 @@
-"""Under which user PostgreSQL and PgBouncer run: both refuse to be root.
+"""The user that runs PostgreSQL and PgBouncer: both refuse to be root.
 
 An ordinary user runs them as itself. Root runs them as `postgres`, or as `nobody` where that does not exist.
 """
@@ -13,41 +13,45 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
-# Nothing of the caller's environment (PGHOST, PGDATA, LC_ALL …) may steer our own server.
+# The caller's environment (PGHOST, PGDATA, LC_ALL …) must not change our own server.
 _ENVIRONMENT: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C", "TZ": "UTC"}
 
 
 class LocalError(Exception):
-    """The local database cannot be used; the text is one line that says what to do."""
+    """A local server cannot be used; the text is one line that says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
-    """The user that runs the servers; `switch` says whether that is another one than the caller (root)."""
+class SystemAccount:
+    """The user that runs the servers; `is_other_user`: whether it is another one than the caller, who is root."""
 
     uid: int
     gid: int
-    switch: bool
+    is_other_user: bool
 
     @classmethod
-    def choose(cls) -> Account:
-        """The caller, or for root `postgres` or `nobody`."""
+    def choose(cls) -> SystemAccount:
+        """The caller's user, or for root `postgres` or `nobody`."""
         if os.geteuid() != 0:
-            return cls(os.geteuid(), os.getegid(), switch=False)
+            return cls(os.geteuid(), os.getegid(), is_other_user=False)
         known = {entry.pw_name: entry for entry in pwd.getpwall()}
         entry = known.get("postgres") or known["nobody"]
-        return cls(entry.pw_uid, entry.pw_gid, switch=True)
+        return cls(entry.pw_uid, entry.pw_gid, is_other_user=True)
 
     def run(
-        self, command: Sequence[str | Path], *, log: Path | None = None, more: Mapping[str, str] | None = None
+        self,
+        command: Sequence[str | Path],
+        *,
+        log: Path | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command as this user and return it with its output; never raises for a failed command.
+        """Runs a command as this user and returns it with its output; never raises for a failed command.
 
-        `log` receives the output instead: a command that leaves a server behind must not hold our pipe open.
-        When a signal ends the caller meanwhile, the command is still waited for: what it starts can be stopped.
+        `log` receives the output instead: a command that starts a server must not keep our pipe open.
+        When a signal ends the caller meanwhile, the command is still waited for, so that its server can be stopped.
         """
         with (log or Path(os.devnull)).open("ab") as file:
-            process = self.start(command, output=file if log else subprocess.PIPE, more=more)
+            process = self.start(command, output=file if log else subprocess.PIPE, environment=environment)
             try:
                 output, _ = process.communicate()
             except BaseException:
@@ -58,39 +62,43 @@ class Account:
         )
 
     def start(
-        self, command: Sequence[str | Path], *, output: IO[bytes] | int, more: Mapping[str, str] | None = None
+        self,
+        command: Sequence[str | Path],
+        *,
+        output: IO[bytes] | int,
+        environment: Mapping[str, str] | None = None,
     ) -> subprocess.Popen[bytes]:
-        """Start a command as this user, in a session of its own: Ctrl-C in the terminal does not reach it."""
-        user = {"user": self.uid, "group": self.gid, "extra_groups": ()} if self.switch else {}
+        """Starts a command as this user, in a session of its own: Ctrl-C in the terminal does not reach it."""
+        user = {"user": self.uid, "group": self.gid, "extra_groups": ()} if self.is_other_user else {}
         return subprocess.Popen(  # type: ignore[call-overload, no-any-return]
             list(map(str, command)),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             cwd="/",
-            env={**_ENVIRONMENT, **(more or {})},
+            env={**_ENVIRONMENT, **(environment or {})},
             start_new_session=True,
             **user,
         )
 
-    def own(self, path: Path, mode: int = 0o700) -> Path:
-        """Make a folder (or take an existing one) that only this user, and root, can enter."""
+    def make_private_folder(self, path: Path, mode: int = 0o700) -> Path:
+        """Makes a folder (or takes an existing one) that only this user, and root, can enter."""
         path.mkdir(parents=True, exist_ok=True)
         path.chmod(mode)
-        if self.switch:
+        if self.is_other_user:
             os.chown(path, self.uid, self.gid)
         return path
 
     def write(self, path: Path, text: str) -> Path:
-        """Write a file that only this user, and root, can read."""
+        """Writes a file that only this user, and root, can read."""
         path.touch(mode=0o600)
         path.write_text(text)
-        if self.switch:
+        if self.is_other_user:
             os.chown(path, self.uid, self.gid)
         return path
 
-    def can_reach(self, path: Path) -> bool:
-        """Whether this user can enter the folder: below a home folder of mode 0700 others can not."""
+    def can_enter(self, path: Path) -> bool:
+        """Whether this user can enter the folder: below a home folder of mode 0700 other users cannot."""
         return self.run(["/bin/sh", "-c", 'cd "$0"', path]).returncode == 0
 
     def can_run(self, program: Path) -> bool:

@@ -1,1 +1,1 @@
-"""Calls of concurrent requests are merged into one."""
+"""The calls of concurrent requests are merged into one database call."""

@@ -1,14 +1,15 @@
-"""The natural micro-batch: while a call is under way, the next ones gather, and then go together.
+"""Merges the effects of concurrent requests: while one call is under way, the next effects collect and share a call.
 
-    submit(effect) ─► lane ─► flush ─► one SQL call ─► every caller's own rows
+    submit(effect) ─► pending batch ─► flush ─► one SQL call ─► each request's own rows
 
-A lane holds effects that may share a call: equal statement, options and lane name, or equal queue and visibility.
-When nothing is under way an effect goes at once: nothing is added when idle, and the busier the lane the larger the
-flush. A flush is a task of its own, so a caller that is cancelled cannot cancel it. A lane is gone when it is idle.
+A pending batch holds effects that may share a call: equal statement, options and lane, or equal queue and visibility
+timeout. When no call is under way the batcher flushes an effect at once: an idle process adds no delay, and a busier
+one makes larger flushes. A flush runs in a task of its own, so a cancelled request cannot cancel it. The batcher
+removes a pending batch that is empty.
 
-What goes wrong stays with whom it concerns: a flush whose data the database refuses is halved until the bad entry is
-alone, as are transactions of which one is refused; messages that were taken for a caller who left meanwhile go to the
-others of the flush or back to the queue.
+A failure affects only the requests that caused it. When the database refuses the data of a flush, the batcher halves
+the flush until the bad entry is alone; it does the same with transactions of which one is refused. Messages that were
+received for a request whose client has disconnected go to the other requests of the flush or back to the queue.
 """
 
 import asyncio
@@ -20,182 +21,187 @@ from penstock.effects import Row, Rows, Statement, Take, Transact
 from penstock.errors import AwsError, InternalFailure, ServiceUnavailable
 from penstock.postgres.sqlstates import Meaning, meaning
 from penstock.postgres.statements import CHANGE_VISIBILITIES, DELETE_MESSAGES, READ_POLICIES, SEND_MESSAGES
-from penstock_web.database.pool import Lost, Undone
+from penstock_web.database.pool import OutcomeUnknown, RolledBack
 
-from .direct_handoff import Arrivals
+from .direct_handoff import DirectHandoff
 from .lengths import Lengths
 from .merge import (
     Mergeable,
     check_distinct,
-    check_done,
-    deal,
-    give_back,
+    check_not_refused,
+    distribute_messages,
+    make_visible_effect,
     merged_call,
-    rows_of_each,
+    rows_by_effect,
 )
-from .pending_batch import Answer, Entry, Lane, lane_key
-from .write_backpressure import Unread
+from .pending_batch import Entry, PendingBatch, RowsFuture, batch_key
+from .write_backpressure import WriteBackpressure
 
-# After so long without a call nobody is at the door: who comes goes at once.
-ALONE_SECONDS = 0.003
-# Made again once when the outcome is unknown: done twice they change nothing. A send would be stored twice.
-REPEATABLE = frozenset((DELETE_MESSAGES, CHANGE_VISIBILITIES, READ_POLICIES))
+# After so long without a flush no other requests are arriving: the batcher flushes a new effect at once.
+IDLE_SECONDS = 0.003
+# The batcher repeats these once when their outcome is unknown: a repetition changes nothing. A repeated send would be
+# stored twice.
+IDEMPOTENT_STATEMENTS = frozenset((DELETE_MESSAGES, CHANGE_VISIBILITIES, READ_POLICIES))
 
-Call = Callable[[Statement, list[Any]], Awaitable[list[Row]]]
+ExecuteStatement = Callable[[Statement, list[Any]], Awaitable[list[Row]]]
 
 _log = logging.getLogger(__name__)
 
 
 class Batcher:
-    """All lanes of a process. `limit`: most entries that wait; `linger_seconds`: how long a send waits for others.
+    """All pending batches of a process.
 
-    `flushed` is told how many messages a call has stored. `arrivals`: who stores messages and tells those who wait.
-    `unread`: what receives of long messages wait for.
+    `limit`: most entries that may wait; `linger_seconds`: how long a send waits for others. `on_stored` is called with
+    the number of messages that a call has stored. `direct_handoff` stores messages and serves waiting receives.
+    `write_backpressure`: receives of long messages wait for it.
     """
 
     def __init__(
         self,
-        call: Call,
+        execute: ExecuteStatement,
         limit: int,
         linger_seconds: float = 0.0,
-        flushed: Callable[[int], None] = lambda _: None,
-        arrivals: Arrivals | None = None,
-        unread: Unread | None = None,
+        on_stored: Callable[[int], None] = lambda _: None,
+        direct_handoff: DirectHandoff | None = None,
+        write_backpressure: WriteBackpressure | None = None,
     ) -> None:
-        self._call = call
-        self._unread = unread or Unread()
-        self._arrivals = arrivals
-        self._flushed = flushed
+        self._execute_statement = execute
+        self._write_backpressure = write_backpressure or WriteBackpressure()
+        self._direct_handoff = direct_handoff
+        self._on_stored = on_stored
         self._limit = limit
         self._linger_seconds = linger_seconds
-        self._lanes: dict[Hashable, Lane] = {}
-        self._waiting = 0
+        self._batches: dict[Hashable, PendingBatch] = {}
+        self._pending_entries = 0
         self._lengths = Lengths()
-        self._landed_at = 0.0  # when the last flight of all lanes ended
+        self._last_flush_ended_at = 0.0  # of all pending batches
         self._tasks: set[asyncio.Task[None]] = set()
-        self._loop: asyncio.AbstractEventLoop | None = None  # looked up once, not for each of thousands
+        self._loop: asyncio.AbstractEventLoop | None = None  # found once, not for each effect
 
-    def submit(self, effect: Mergeable) -> Answer:
-        """The rows of this effect, soon. Raises ServiceUnavailable when too many wait already."""
-        if self._waiting >= self._limit:
+    def submit(self, effect: Mergeable) -> RowsFuture:
+        """A future of this effect's rows. Raises ServiceUnavailable when too many entries wait already."""
+        if self._pending_entries >= self._limit:
             raise ServiceUnavailable
-        key = lane_key(effect)
-        lane = self._lanes.get(key)
-        if lane is None:
-            lane = self._lanes[key] = Lane(effect, self._linger_seconds, self._lengths)
-            self._start(self._fly(key, lane))
+        key = batch_key(effect)
+        batch = self._batches.get(key)
+        if batch is None:
+            batch = self._batches[key] = PendingBatch(effect, self._linger_seconds, self._lengths)
+            self._start(self._run_batch(key, batch))
         loop = self._loop = self._loop or asyncio.get_running_loop()
-        answer: Answer = loop.create_future()
-        entry = Entry(effect, answer)
-        lane.waiting.append(entry)
+        future: RowsFuture = loop.create_future()
+        entry = Entry(effect, future)
+        batch.pending.append(entry)
         if isinstance(effect, Rows) and effect.statement is SEND_MESSAGES and entry.weight > len(effect):
             self._lengths.sent(effect.queue_arn, int(max(effect.columns[3])))
-        self._waiting += 1
-        return answer
+        self._pending_entries += 1
+        return future
 
-    def abandon(self, effect: Mergeable, answer: Answer) -> None:
-        """The caller left. What was taken for it, when the answer had come already, goes back to the queue."""
-        if isinstance(effect, Take) and answer.done() and not answer.cancelled() and not answer.exception():
-            self.give_back(effect.queue_arn, answer.result()[1:])
+    def abandon(self, effect: Mergeable, future: RowsFuture) -> None:
+        """The client has disconnected. Messages that had already been received for it go back to the queue."""
+        if isinstance(effect, Take) and future.done() and not future.cancelled() and not future.exception():
+            self.return_messages(effect.queue_arn, future.result()[1:])
 
     async def drain(self) -> None:
         """Returns when no flush is under way any more."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
-    def _start(self, flight: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(flight)
+    def _start(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _fly(self, key: Hashable, lane: Lane) -> None:
+    async def _run_batch(self, key: Hashable, batch: PendingBatch) -> None:
         loop = asyncio.get_running_loop()
-        alone = loop.time() - self._landed_at > ALONE_SECONDS
+        idle = loop.time() - self._last_flush_ended_at > IDLE_SECONDS
         try:
-            while lane.waiting:
-                if not alone:
-                    await lane.gather()
-                alone = False
-                if lane.is_long:
-                    await self._unread.wait()
-                before = len(lane.waiting)
-                entries = lane.board()
-                self._waiting -= before - len(lane.waiting)
+            while batch.pending:
+                if not idle:
+                    await batch.collect()
+                idle = False
+                if batch.receives_long_messages:
+                    await self._write_backpressure.wait_until_low()
+                before = len(batch.pending)
+                entries = batch.next_flush()
+                self._pending_entries -= before - len(batch.pending)
                 if entries:
                     await self._flush(entries)
         finally:
-            self._landed_at = loop.time()
-            del self._lanes[key]
+            self._last_flush_ended_at = loop.time()
+            del self._batches[key]
 
-    async def _flush(self, entries: Sequence[Entry], *, again: bool = True) -> None:
+    async def _flush(self, entries: Sequence[Entry], *, retry: bool = True) -> None:
         statement = entries[0].effect.statement
         try:
-            rows = await self._rows([entry.effect for entry in entries])
+            rows = await self._execute([entry.effect for entry in entries])
         except ServiceUnavailable as error:
-            if again and (isinstance(error, Undone) or (isinstance(error, Lost) and statement in REPEATABLE)):
-                await self._flush(entries, again=False)
+            if retry and (
+                isinstance(error, RolledBack)
+                or (isinstance(error, OutcomeUnknown) and statement in IDEMPOTENT_STATEMENTS)
+            ):
+                await self._flush(entries, retry=False)
             else:
-                fail(entries, ServiceUnavailable)
-        except Exception as error:  # noqa: BLE001 - psycopg's, that of a value without a binary form, or Apart
-            if len(entries) > 1 and is_about_data(error):
+                fail_entries(entries, ServiceUnavailable)
+        except Exception as error:  # noqa: BLE001 - psycopg's, a value's without a binary form, NotMergeable
+            if len(entries) > 1 and may_be_data_error(error):
                 middle = len(entries) // 2
                 await self._flush(entries[:middle])
                 await self._flush(entries[middle:])
             else:
                 _log.error("database call failed", exc_info=error, extra={"function": statement.name})
-                fail(entries, InternalFailure)
+                fail_entries(entries, InternalFailure)
         else:
             if statement is SEND_MESSAGES:
-                self._flushed(len(rows))
-            self._deliver(entries, rows)
+                self._on_stored(len(rows))
+            self._distribute(entries, rows)
 
-    async def _rows(self, effects: Sequence[Mergeable]) -> list[Row]:
-        if self._arrivals is not None and effects[0].statement is SEND_MESSAGES:
-            return await self._arrivals.send(cast("Sequence[Rows]", effects), self.give_back)
+    async def _execute(self, effects: Sequence[Mergeable]) -> list[Row]:
+        if self._direct_handoff is not None and effects[0].statement is SEND_MESSAGES:
+            return await self._direct_handoff.send(cast("Sequence[Rows]", effects), self.return_messages)
         if len(effects) == 1 or not isinstance(effects[0], Transact):
-            return await self._call(*merged_call(effects))
+            return await self._execute_statement(*merged_call(effects))
         check_distinct(cast("Sequence[Transact]", effects))
-        rows = await self._call(*merged_call(effects))
-        check_done(rows)
+        rows = await self._execute_statement(*merged_call(effects))
+        check_not_refused(rows)
         return rows
 
-    def _deliver(self, entries: Sequence[Entry], rows: list[Row]) -> None:
+    def _distribute(self, entries: Sequence[Entry], rows: list[Row]) -> None:
         first = entries[0].effect
         effects = [entry.effect for entry in entries]
         left_over: list[Row] = []
         if isinstance(first, Take):
             self._lengths.received(first.queue_arn, rows)
-            present = [not entry.answer.done() for entry in entries]
-            answers, left_over = deal(cast("list[Take]", effects), present, rows)
+            connected = [not entry.future.done() for entry in entries]
+            results, left_over = distribute_messages(cast("list[Take]", effects), connected, rows)
         else:
-            answers = rows_of_each(cast("list[Rows]", effects), rows)
-        for entry, answer in zip(entries, answers, strict=True):
-            if not entry.answer.done():
-                entry.answer.set_result(answer)
+            results = rows_by_effect(cast("list[Rows]", effects), rows)
+        for entry, result in zip(entries, results, strict=True):
+            if not entry.future.done():
+                entry.future.set_result(result)
         if isinstance(first, Take):
-            self.give_back(first.queue_arn, left_over)
+            self.return_messages(first.queue_arn, left_over)
 
-    def give_back(self, queue_arn: str, messages: Sequence[Row]) -> None:
-        """Messages that nobody is there to take are visible again, soon."""
+    def return_messages(self, queue_arn: str, messages: Sequence[Row]) -> None:
+        """Makes messages visible again that no request is left to take."""
         if messages:
             try:
-                self.submit(give_back(queue_arn, messages)).add_done_callback(_note_failure)
+                self.submit(make_visible_effect(queue_arn, messages)).add_done_callback(_log_failed_return)
             except ServiceUnavailable:
                 _log.warning("messages stay invisible until their timeout", extra={"queue": queue_arn})
 
 
-def is_about_data(error: Exception) -> bool:
-    """Whether one entry may be to blame. A missing function or privilege fails for each."""
+def may_be_data_error(error: Exception) -> bool:
+    """Whether one entry may be the cause. A missing function or privilege fails for all."""
     return meaning(getattr(error, "sqlstate", None)) is not Meaning.NOT_INSTALLED
 
 
-def fail(entries: Sequence[Entry], error: type[AwsError]) -> None:
-    """An error of its own for every caller that is still there: a shared one would collect their tracebacks."""
+def fail_entries(entries: Sequence[Entry], error: type[AwsError]) -> None:
+    """Gives each remaining request an error object of its own: a shared one would collect all their tracebacks."""
     for entry in entries:
-        if not entry.answer.done():
-            entry.answer.set_exception(error())
+        if not entry.future.done():
+            entry.future.set_exception(error())
 
 
-def _note_failure(answer: Answer) -> None:
-    if not answer.cancelled() and answer.exception():
+def _log_failed_return(future: RowsFuture) -> None:
+    if not future.cancelled() and future.exception():
         _log.warning("messages stay invisible until their timeout")

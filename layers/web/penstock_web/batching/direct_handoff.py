@@ -1,109 +1,118 @@
-"""What is sent while somebody waits for it is received in the same transaction: one call and one commit, not two.
+"""Hands new messages to waiting receives: one transaction, with one commit, stores and receives them.
 
-    flush of sends ─► send_messages, receive_messages ─► the senders, and those who waited
+    flush of sends ─► send_messages, receive_messages ─► the senders, and the waiting receives
 
-They are handed what the receive finds, which need not be what was just sent. Who gets nothing looks by itself.
+A waiting receive gets the messages that `receive_messages` finds, which need not be those just sent. A waiting receive
+that gets none is woken and receives by itself.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from penstock.effects import Row, Rows, Statement
-from penstock_web.database.pipeline_connection import Call
-from penstock_web.long_poll.dispatcher import Hub
+from penstock_web.database.pipeline_connection import StatementCall
+from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.long_poll.waiters import Waiter
 
-from .merge import LARGEST_TAKE, deal, merged_call
-from .write_backpressure import Unread
+from .merge import LARGEST_TAKE, distribute_messages, merged_call
+from .write_backpressure import WriteBackpressure
 
-# Queues of one flush whose waiters are served with it. Each adds a receive to a transaction that holds shards.
-MOST_PARTIES = 3
+# Queues of one flush whose waiting receives are served with it. Each adds a receive to a transaction that locks shards.
+MAX_WAITER_GROUPS = 3
 
-GiveBack = Callable[[str, Sequence[Row]], None]
+ReturnMessages = Callable[[str, Sequence[Row]], None]
 
 
 class Database(Protocol):
-    """The pool's part."""
+    """The methods of the pool that the handoff uses."""
 
-    def flush(self, statement: Statement, arguments: Sequence[Any], /) -> Awaitable[list[Row]]: ...
+    def call_pipelined(self, statement: Statement, arguments: Sequence[Any], /) -> Awaitable[list[Row]]: ...
 
-    def flush_together(self, calls: Sequence[Call]) -> Awaitable[list[list[Row]] | None]: ...
+    def call_in_transaction(self, calls: Sequence[StatementCall]) -> Awaitable[list[list[Row]] | None]: ...
 
 
-class Party:
-    """Those who wait for one queue, with looks that may share a call."""
+class WaiterGroup:
+    """The waiting receives of one queue that may share a call."""
 
     def __init__(self, queue_arn: str, waiters: list[Waiter]) -> None:
         self.queue_arn = queue_arn
         self._waiters = waiters
-        self._takes = [waiter.look for waiter in waiters if waiter.look is not None]
+        self._takes = [waiter.receive for waiter in waiters if waiter.receive is not None]
 
     @property
-    def call(self) -> Call:
-        """One receive for all, in a transaction with what is sent."""
-        return merged_call(self._takes, alone=False)
+    def call(self) -> StatementCall:
+        """One receive for all of them, in a transaction with the sends."""
+        return merged_call(self._takes, own_transaction=False)
 
-    def serve(self, rows: Sequence[Row], give_back: GiveBack) -> int:
-        """Hands each what it asked for, as far as it goes. How many messages there were."""
-        present = [not waiter.answer.done() for waiter in self._waiters]
-        answers, left_over = deal(self._takes, present, rows)
-        for waiter, answer in zip(self._waiters, answers, strict=True):
-            if len(answer) > 1:
-                waiter.hand(answer)
-        give_back(self.queue_arn, left_over)
+    def serve(self, rows: Sequence[Row], return_messages: ReturnMessages) -> int:
+        """Gives each waiter as many messages as it asked for, while they last. Returns how many messages there were."""
+        connected = [not waiter.future.done() for waiter in self._waiters]
+        results, left_over = distribute_messages(self._takes, connected, rows)
+        for waiter, messages in zip(self._waiters, results, strict=True):
+            if len(messages) > 1:
+                waiter.serve(messages)
+        return_messages(self.queue_arn, left_over)
         return len(rows) - 1
 
-    def dismiss(self) -> int:
-        """Who has no answer yet looks by itself. How many these are."""
+    def wake_unserved(self) -> int:
+        """Wakes the waiters that got no messages, which receive by themselves. Returns how many these are."""
         return sum(waiter.wake() for waiter in self._waiters)
 
 
-class Arrivals:
-    """Stores messages and tells the `hub`'s waiters, who look by themselves while much is `unread`."""
+class DirectHandoff:
+    """Stores messages and serves the waiters of `long_polls`.
 
-    def __init__(self, database: Database, hub: Hub, unread: Unread) -> None:
+    While `write_backpressure` is high it serves none of them: they are woken and receive by themselves.
+    """
+
+    def __init__(
+        self, database: Database, long_polls: LongPollDispatcher, write_backpressure: WriteBackpressure
+    ) -> None:
         self._database = database
-        self._hub = hub
-        self._unread = unread
+        self._long_polls = long_polls
+        self._write_backpressure = write_backpressure
 
-    async def send(self, effects: Sequence[Rows], give_back: GiveBack) -> list[Row]:
-        """The rows of one call that stores all of these. Raises what the pool raises: then nobody got any."""
+    async def send(self, effects: Sequence[Rows], return_messages: ReturnMessages) -> list[Row]:
+        """The rows of one call that stores the messages of all these effects.
+
+        Raises the pool's errors: then no waiter got any message.
+        """
         call = merged_call(effects)
-        numbers = messages_by_queue(effects)
-        parties = self._parties(numbers)
+        counts = count_by_queue(effects)
+        groups = self._groups(counts)
         try:
-            rows, *taken = await self._store(call, parties)
-            for party, found in zip(parties, taken, strict=False):  # none, when they were not served
-                numbers[party.queue_arn] -= party.serve(found, give_back)
+            rows, *received = await self._store(call, groups)
+            for group, group_rows in zip(groups, received, strict=False):  # shorter when no waiter was served
+                counts[group.queue_arn] -= group.serve(group_rows, return_messages)
         finally:
-            for party in parties:
-                numbers[party.queue_arn] -= party.dismiss()
-        for queue_arn, number in numbers.items():
-            self._hub.wake(queue_arn, number)
+            for group in groups:
+                counts[group.queue_arn] -= group.wake_unserved()
+        for queue_arn, count in counts.items():
+            self._long_polls.wake(queue_arn, count)
         return rows
 
-    async def _store(self, call: Call, parties: list[Party]) -> list[list[Row]]:
-        if parties:
-            answers = await self._database.flush_together([call, *(party.call for party in parties)])
-            if answers is not None:
-                return answers
-        return [await self._database.flush(*call)]
+    async def _store(self, call: StatementCall, groups: list[WaiterGroup]) -> list[list[Row]]:
+        if groups:
+            results = await self._database.call_in_transaction([call, *(group.call for group in groups)])
+            if results is not None:
+                return results
+        return [await self._database.call_pipelined(*call)]
 
-    def _parties(self, numbers: dict[str, int]) -> list[Party]:
-        parties: list[Party] = []
-        if self._unread.is_much:
-            return parties
-        for queue_arn, number in numbers.items():
-            if len(parties) < MOST_PARTIES and (
-                waiters := self._hub.claim(queue_arn, min(number, LARGEST_TAKE))
+    def _groups(self, counts: dict[str, int]) -> list[WaiterGroup]:
+        groups: list[WaiterGroup] = []
+        if self._write_backpressure.is_high:
+            return groups
+        for queue_arn, count in counts.items():
+            if len(groups) < MAX_WAITER_GROUPS and (
+                waiters := self._long_polls.claim(queue_arn, min(count, LARGEST_TAKE))
             ):
-                parties.append(Party(queue_arn, waiters))
-        return parties
+                groups.append(WaiterGroup(queue_arn, waiters))
+        return groups
 
 
-def messages_by_queue(effects: Sequence[Rows]) -> dict[str, int]:
-    """How many messages there are for each queue."""
-    numbers: dict[str, int] = {}
+def count_by_queue(effects: Sequence[Rows]) -> dict[str, int]:
+    """How many messages the effects send to each queue."""
+    counts: dict[str, int] = {}
     for effect in effects:
-        numbers[effect.queue_arn] = numbers.get(effect.queue_arn, 0) + len(effect)
-    return numbers
+        counts[effect.queue_arn] = counts.get(effect.queue_arn, 0) + len(effect)
+    return counts

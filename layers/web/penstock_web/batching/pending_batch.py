@@ -1,6 +1,6 @@
-"""A lane of the batcher: those who wait for a call that they may share, and how much one call takes.
+"""A pending batch: effects that wait for a call that they may share, and how many of them one call takes.
 
-Its bounds are entries, messages and bytes: many short messages pay by sharing a call, long ones do not.
+Entries, messages and bytes bound a call: sharing it pays for many short messages, not for long ones.
 """
 
 import asyncio
@@ -15,78 +15,80 @@ from penstock.postgres.statements import PUBLISH_MESSAGES, SEND_MESSAGES
 from .lengths import Lengths
 from .merge import LARGEST_TAKE, Mergeable
 
-# Entries; a send or publication counts one more for each KiB, so that a call carries a MiB and the last caller's. It is
-# in memory several times, and libpq keeps a buffer of the longest one that a connection has sent.
-LARGEST_FLUSH = 1000
-BYTES_AN_ENTRY = 1024
-# By weight. So much at the door is enough: with all of it in one call, nobody would work while that commits.
-CROWD = 60
-# Turns of the event loop that bring nobody, after which nobody else is at the door.
-QUIET_TURNS = 3
+# In entries; a send or publication counts one more for each KiB, so a call carries a MiB and the last request's bytes.
+# A call's bytes are in memory several times, and libpq keeps a buffer of the longest one that a connection has sent.
+MAX_FLUSH_WEIGHT = 1000
+BYTES_PER_ENTRY = 1024
+# By weight. A batch stops collecting here: with all waiting entries in one call, the service would idle during commit.
+ENOUGH_WEIGHT = 60
+# After so many turns of the event loop without a new entry, the batch assumes that no more are arriving.
+IDLE_TURNS = 3
 
-Answer = asyncio.Future[list[Row]]
+RowsFuture = asyncio.Future[list[Row]]
 
 
 class Entry:
-    """One caller's effect and the answer that it waits for."""
+    """One request's effect and the future of its rows."""
 
-    __slots__ = ("answer", "effect", "weight")
+    __slots__ = ("effect", "future", "weight")
 
-    def __init__(self, effect: Mergeable, answer: Answer) -> None:
+    def __init__(self, effect: Mergeable, future: RowsFuture) -> None:
         self.effect = effect
-        self.answer = answer
+        self.future = future
         self.weight = weight_of(effect)
 
     def limit(self, messages: int) -> None:
-        """It is a receive, and asks for fewer if it asked for more."""
+        """Lowers the count of a receive that asks for more than `messages`."""
         if self.weight > messages:
             self.effect = replace(self.effect, count=messages)
             self.weight = messages
 
 
-class Lane:
-    """Effects that may share a call, and wait for the one that is under way: with two, each would carry fewer."""
+class PendingBatch:
+    """Effects that may share a call. They wait for the one call under way: with two, each call would carry fewer."""
 
-    __slots__ = ("_lengths", "_queue_arn", "linger_seconds", "waiting")
+    __slots__ = ("_lengths", "_queue_arn", "linger_seconds", "pending")
 
     def __init__(self, effect: Mergeable, linger_seconds: float, lengths: Lengths) -> None:
-        self.waiting: deque[Entry] = deque()
+        self.pending: deque[Entry] = deque()
         self._lengths = lengths
         self._queue_arn = effect.queue_arn if isinstance(effect, Take) else None
         self.linger_seconds = linger_seconds if effect.statement is SEND_MESSAGES else 0.0
 
-    async def gather(self) -> None:
-        """Waits for those who are at the door already: until a few turns of the event loop bring nobody.
+    async def collect(self) -> None:
+        """Waits for entries that are arriving: until a few turns of the event loop add none.
 
-        Requests that came together are read one by one, and the first of them would go alone. A turn that finds
-        nobody costs 10 µs, a call several hundred.
+        The server reads requests that arrived together one by one, and the first of them would be flushed alone. A turn
+        that adds none costs 10 µs, a call several hundred.
         """
         if self.linger_seconds:
             await asyncio.sleep(self.linger_seconds)
-        quiet = 0
-        while quiet < QUIET_TURNS and self.weight < CROWD:
-            present = len(self.waiting)
+        idle_turns = 0
+        while idle_turns < IDLE_TURNS and self.weight < ENOUGH_WEIGHT:
+            count = len(self.pending)
             await asyncio.sleep(0)
-            quiet = quiet + 1 if len(self.waiting) == present else 0
+            idle_turns = idle_turns + 1 if len(self.pending) == count else 0
 
     @property
     def weight(self) -> int:
-        """Of all who wait."""
-        return sum(entry.weight for entry in self.waiting)
+        """The weight of all waiting entries."""
+        return sum(entry.weight for entry in self.pending)
 
     @property
-    def is_long(self) -> bool:
-        """Whether it receives messages of which one caller can have too many."""
+    def receives_long_messages(self) -> bool:
+        """Whether it receives messages so long that one request must get fewer than it may ask for."""
         return self._queue_arn is not None and self._lengths.most_for_one(self._queue_arn) < LARGEST_TAKE
 
-    def board(self) -> list[Entry]:
-        """The entries of the next flush, without those whose caller is gone."""
+    def next_flush(self) -> list[Entry]:
+        """The entries of the next flush, without those whose request has ended."""
         entries: list[Entry] = []
         weight = 0
-        largest = LARGEST_FLUSH if self._queue_arn is None else self._lengths.largest_take(self._queue_arn)
-        while self.waiting and weight < largest:
-            entry = self.waiting.popleft()
-            if not entry.answer.done():
+        max_weight = (
+            MAX_FLUSH_WEIGHT if self._queue_arn is None else self._lengths.largest_take(self._queue_arn)
+        )
+        while self.pending and weight < max_weight:
+            entry = self.pending.popleft()
+            if not entry.future.done():
                 if self._queue_arn is not None:
                     entry.limit(self._lengths.most_for_one(self._queue_arn))
                 entries.append(entry)
@@ -99,19 +101,19 @@ def weight_of(effect: Mergeable) -> int:
     if isinstance(effect, Take):
         return effect.count
     if isinstance(effect, Transact):
-        return len(effect) + int(sum(effect.messages[3])) // BYTES_AN_ENTRY
+        return len(effect) + int(sum(effect.messages[3])) // BYTES_PER_ENTRY
     if effect.statement is SEND_MESSAGES:
-        return len(effect) + int(sum(effect.columns[3])) // BYTES_AN_ENTRY
+        return len(effect) + int(sum(effect.columns[3])) // BYTES_PER_ENTRY
     if effect.statement is PUBLISH_MESSAGES:
         # Each message is there twice, as it is and in its envelope; its row has the size of the whole request.
-        return len(effect) + 2 * int(effect.columns[9][0]) // BYTES_AN_ENTRY
+        return len(effect) + 2 * int(effect.columns[9][0]) // BYTES_PER_ENTRY
     return len(effect)
 
 
-def lane_key(effect: Mergeable) -> Hashable:
+def batch_key(effect: Mergeable) -> Hashable:
     """Effects with equal keys may share a call."""
     if isinstance(effect, Take):
-        # Of a FIFO queue SQL keeps the shares of callers apart, which must then be equally large.
+        # On a FIFO queue SQL keeps the shares of requests apart, and the shares must have equal counts.
         share = effect.count if effect.is_fifo else None
         return effect.statement, effect.queue_arn, effect.visibility_seconds, share
     return effect.statement, effect.options, effect.lane

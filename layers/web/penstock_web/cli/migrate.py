@@ -46,10 +46,10 @@ def _database(ephemeral: bool) -> Iterator[str]:
     """The database to migrate: that of the settings, or one that is removed afterwards."""
     from penstock_web.local.postgres import running_postgres
     from penstock_web.local.state import ephemeral_state
-    from penstock_web.system_account import Account
+    from penstock_web.system_account import SystemAccount
 
     if ephemeral:
-        with ephemeral_state() as state, running_postgres(state, Account.choose()) as server:
+        with ephemeral_state() as state, running_postgres(state, SystemAccount.choose()) as server:
             yield server.service_dsn()
     elif dsn := Settings.read(os.environ).direct_url:
         yield dsn

@@ -1,4 +1,4 @@
-"""How connections to the database are made, and whether one still works."""
+"""How the service opens connections to the database, and how it tells whether an idle connection still works."""
 
 import select
 from typing import Any
@@ -8,7 +8,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from .pipeline_connection import Connection
 
-# libpq's own timeouts, so that a call on a dead network ends. The address of the database may say otherwise.
+# libpq's own timeouts end a call on a dead network. The database's URL may set other values.
 NETWORK_LIMITS = {
     "connect_timeout": 5,
     "keepalives_idle": 10,
@@ -19,7 +19,7 @@ NETWORK_LIMITS = {
 
 
 def connection_options(url: str) -> dict[str, Any]:
-    """What every asynchronous connection is made with. No prepared statements: PgBouncer 1.18 mixes them up."""
+    """The options of every asynchronous connection. No prepared statements: PgBouncer 1.18 mixes them up."""
     return {
         **NETWORK_LIMITS,
         **conninfo_to_dict(url),
@@ -30,9 +30,10 @@ def connection_options(url: str) -> dict[str, Any]:
 
 
 def is_stale(connection: Connection) -> bool:
-    """Closed, or the server hung up while nobody looked: an idle connection has nothing to say but goodbye.
+    """Whether the connection is closed, or the server closed it while it was idle.
 
-    `poll`, not `select`, which refuses descriptors beyond 1,023. Costs 0.7 µs, where a query would cost a round trip.
+    The server sends nothing on an idle connection except its end, so a readable socket means that it is over. `poll`,
+    not `select`, which refuses descriptors beyond 1,023. Costs 0.7 µs, where a query would cost a round trip.
     """
     if connection.closed:
         return True

@@ -1,4 +1,4 @@
-"""The one LISTEN connection of a process: direct, since a pooler accepts LISTEN and delivers nothing."""
+"""The LISTEN connection of a process. It goes directly to the server: a pooler accepts LISTEN and delivers nothing."""
 
 import asyncio
 import logging
@@ -12,62 +12,73 @@ from .connect import connection_options
 from .pipeline_pool import is_direct
 
 CHANNEL = "penstock"
-PAUSE_SECONDS = 1.0
+RECONNECT_PAUSE_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
 
 
-class Listener(Protocol):
-    """Who is told: the hub. `hears`: whether notifications arrive, as far as one can know."""
+class NotificationHandler(Protocol):
+    """Receives the notifications: the dispatcher of long polls.
 
-    hears: bool
+    `receives_notifications`: whether notifications arrive, as far as the listener can know.
+    """
 
-    def notified(self, queue_arn: str, /) -> None: ...
+    receives_notifications: bool
 
-    def renew(self) -> None: ...
+    def handle_notification(self, queue_arn: str, /) -> None: ...
+
+    def renew_registrations(self) -> None: ...
 
 
-async def listen(url: str, hub: Listener) -> None:
-    """Passes notifications on until it is cancelled; connects again, a second later, when the connection is lost.
+async def listen(url: str, handler: NotificationHandler) -> None:
+    """Passes notifications to the handler until it is cancelled, and reconnects a second after a lost connection.
 
-    Meanwhile long polls live by the shared look alone. After each connect everybody registers anew.
+    Meanwhile long polls depend on the shared check alone. After each connect the handler registers every queue anew.
     """
     while True:
         try:
-            await _listen_once(url, hub)
+            await _listen_once(url, handler)
         except psycopg.Error as error:
             cause = " ".join(str(error).split())
-            _log.warning("no notifications for a moment", extra={"cause": cause})
-        await asyncio.sleep(PAUSE_SECONDS)
+            _log.warning(
+                "the LISTEN connection was lost; notifications pause until it is open again",
+                extra={"cause": cause},
+            )
+        await asyncio.sleep(RECONNECT_PAUSE_SECONDS)
 
 
-async def _listen_once(url: str, hub: Listener) -> None:
+async def _listen_once(url: str, handler: NotificationHandler) -> None:
     connection: psycopg.AsyncConnection[Row] = await psycopg.AsyncConnection.connect(
         **connection_options(url)
     )
-    # Of those that come together with an answer psycopg tells by itself.
-    connection.add_notify_handler(lambda notify: hub.notified(notify.payload))
+    # psycopg itself passes on the notifications that arrive together with the result of a query.
+    connection.add_notify_handler(lambda notify: handler.handle_notification(notify.payload))
     async with connection:
         direct = await is_direct(connection)
         await connection.execute(f"listen {CHANNEL}")
-        hub.hears = direct
-        hub.renew()
+        handler.receives_notifications = direct
+        handler.renew_registrations()
         try:
-            await _pass_on(connection, hub)
+            await _forward_notifications(connection, handler)
         finally:
-            hub.hears = False
+            handler.receives_notifications = False
 
 
-async def _pass_on(connection: psycopg.AsyncConnection[Row], hub: Listener) -> None:
+async def _forward_notifications(
+    connection: psycopg.AsyncConnection[Row], handler: NotificationHandler
+) -> None:
     while True:
-        await _readable(connection.fileno())
+        await _wait_until_readable(connection.fileno())
         connection.pgconn.consume_input()
         while (notification := connection.pgconn.notifies()) is not None:
-            hub.notified(notification.extra.decode())
+            handler.handle_notification(notification.extra.decode())
 
 
-async def _readable(descriptor: int) -> None:
-    """The server has said something, or hung up. Without psycopg's own look, ten times a second: 0.2 % of a core."""
+async def _wait_until_readable(descriptor: int) -> None:
+    """Returns when the server has sent something, or has closed the connection.
+
+    psycopg's own generator would check ten times a second, which costs 0.2 % of a core.
+    """
     loop = asyncio.get_running_loop()
     readable = asyncio.Event()
     loop.add_reader(descriptor, readable.set)

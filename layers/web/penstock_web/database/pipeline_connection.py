@@ -1,12 +1,13 @@
-"""One connection for calls one after another, or several in one transaction, on libpq itself.
+"""A connection that sends calls in libpq's pipeline mode: one after another, or several in one transaction.
 
-psycopg makes a cursor, a query, a generator and an entry in the event loop for each call. A line watches its socket as
-long as it lives, writes its values in binary form, and asks psycopg only to read rows.
+psycopg makes a cursor, a query, a generator and an entry in the event loop for each call. A pipeline connection watches
+its socket as long as it lives, writes its values in binary form, and uses psycopg only to read rows.
 
-Where nothing stands between it and the server, its statements are prepared once: parsing and planning are a quarter of
-what a call costs the server. A pooler would give the next call to another server connection, which does not know them.
+Where no pooler stands between the connection and the server, it prepares each statement once: parsing and planning are
+a quarter of what a call costs the server. A pooler would give the next call to another server connection, which does
+not know the prepared statements.
 
-Calls are written in libpq's pipeline mode: everything at once, then one synchronization, where their transaction ends.
+In pipeline mode the connection writes all calls at once, then one synchronization, where their transaction ends.
 """
 
 import asyncio
@@ -24,11 +25,11 @@ from psycopg.pq.abc import PGresult
 from penstock.effects import Row, Statement
 
 Connection = psycopg.AsyncConnection[Row]
-Call = tuple[Statement, Sequence[Any]]
-Answer = asyncio.Future[list[list[Row]]]
+StatementCall = tuple[Statement, Sequence[Any]]
+ResultsFuture = asyncio.Future[list[list[Row]]]
 
-# Binary forms of plain values: PostgreSQL source, `…_recv`. Arrays come as bytes (`pgarray`).
-FORMS: Final[dict[str, Callable[[Any], bytes]]] = {
+# Binary forms of plain values: PostgreSQL source, `…_recv`. Arrays arrive as bytes (`binary_array`).
+BINARY_ENCODERS: Final[dict[str, Callable[[Any], bytes]]] = {
     "text": str.encode,
     "int2": Struct(">h").pack,
     "int4": Struct(">i").pack,
@@ -37,143 +38,146 @@ FORMS: Final[dict[str, Callable[[Any], bytes]]] = {
 }
 
 
-class Line:
-    """`connection` is idle, and belongs to the line. One call at a time. `prepares`: whether it keeps statements."""
+class PipelineConnection:
+    """Runs one call, or one transaction of calls, at a time. It owns `connection`, which is idle.
+
+    `prepares`: whether the connection keeps prepared statements.
+    """
 
     __slots__ = (
-        "_answer", "_error", "_loop", "_pgconn", "_prepared", "_prepares", "_preparing", "_rows", "_socket",
-        "_transformer", "_writing", "connection", "made_at",
+        "_error", "_loop", "_pgconn", "_prepared", "_prepares", "_preparing", "_results_future", "_rows", "_socket",
+        "_transformer", "_writing", "connection", "created_at",
     )  # fmt: skip
 
     def __init__(self, connection: Connection, prepares: bool) -> None:
         self.connection = connection
         self._loop = asyncio.get_running_loop()
-        self.made_at = self._loop.time()
+        self.created_at = self._loop.time()
         self._pgconn = connection.pgconn
         self._pgconn.enter_pipeline_mode()
         self._socket = self._pgconn.socket
         self._transformer = Transformer(connection)
         self._prepares = prepares
         self._prepared: dict[Statement, bytes] = {}
-        self._preparing: deque[Statement] = deque()  # by what is under way
-        self._answer: Answer | None = None
-        self._rows: list[list[Row]] = []  # and the error, of what is under way
+        self._preparing: deque[Statement] = deque()  # statements that the current call prepares
+        self._results_future: ResultsFuture | None = None
+        self._rows: list[list[Row]] = []  # of the current call, as is the error
         self._error: psycopg.Error | None = None
         self._writing = False
-        self._loop.add_reader(self._socket, self._readable)
+        self._loop.add_reader(self._socket, self._on_readable)
 
     async def call(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
-        """The rows of one call. Raises as `call_together` does."""
-        (rows,) = await self.call_together([(statement, arguments)])
+        """The rows of one call. Raises as `call_in_transaction` does."""
+        (rows,) = await self.call_in_transaction([(statement, arguments)])
         return rows
 
-    def call_together(self, calls: Sequence[Call]) -> Answer:
-        """The rows of each of these calls, which are one transaction; or psycopg's error of the one that failed.
+    def call_in_transaction(self, calls: Sequence[StatementCall]) -> ResultsFuture:
+        """A future of the rows of each call. The calls are one transaction; if one fails the future has its error.
 
-        Raises KeyError for types that have no form here, and what values raise that are not of their type.
+        Raises KeyError for types that have no binary form here, and the encoder's error for a value of another type.
         """
-        forms = [binary(*call) for call in calls]
-        for (statement, _), values in zip(calls, forms, strict=True):
+        values_of_calls = [binary_values(*call) for call in calls]
+        for (statement, _), values in zip(calls, values_of_calls, strict=True):
             self._send(statement, values)
         self._pgconn.pipeline_sync()
-        answer = self._answer = self._loop.create_future()
+        future = self._results_future = self._loop.create_future()
         self._write()
-        return answer
+        return future
 
     @property
     def busy(self) -> bool:
         """Whether a call is under way."""
-        return self._answer is not None
+        return self._results_future is not None
 
-    def hang_up(self) -> None:
-        """Closes the connection. Whoever waits for an answer gets OperationalError."""
+    def close(self) -> None:
+        """Closes the connection. The caller of an unfinished call gets OperationalError."""
         if self._socket >= 0:
             self._loop.remove_reader(self._socket)
             self._loop.remove_writer(self._socket)
             self._socket = -1
         self._pgconn.finish()
-        answer, self._answer = self._answer, None
-        if answer is not None and not answer.done():
-            answer.set_exception(psycopg.OperationalError("the connection was lost"))
+        future, self._results_future = self._results_future, None
+        if future is not None and not future.done():
+            future.set_exception(psycopg.OperationalError("the connection was lost"))
 
     # --- sending -----------------------------------------------------------------------------------------------------
     def _send(self, statement: Statement, values: list[bytes | None]) -> None:
         formats = [Format.BINARY] * len(values)
-        if not self._prepares:  # the text says of which type they are
+        if not self._prepares:  # the statement's text names the types of its parameters
             self._pgconn.send_query_params(statement.text.encode(), values, None, formats, Format.BINARY)
             return
         name = self._prepared.get(statement)
         if name is None:
-            name = self._prepared[statement] = b"line_%d" % len(self._prepared)
+            name = self._prepared[statement] = b"statement_%d" % len(self._prepared)
             self._preparing.append(statement)
             self._pgconn.send_prepare(name, statement.text.encode())
         self._pgconn.send_query_prepared(name, values, formats, Format.BINARY)
 
     def _write(self) -> None:
-        """Sends as much as the network takes; the rest when it takes more."""
-        rest = self._pgconn.flush() != 0
-        if rest is not self._writing:
-            self._writing = rest
-            if rest:
-                self._loop.add_writer(self._socket, self._guarded, self._write)
+        """Sends as much as the network takes; the event loop calls this again for the rest."""
+        unsent = self._pgconn.flush() != 0
+        if unsent is not self._writing:
+            self._writing = unsent
+            if unsent:
+                self._loop.add_writer(self._socket, self._close_on_error, self._write)
             else:
                 self._loop.remove_writer(self._socket)
 
     # --- receiving ---------------------------------------------------------------------------------------------------
-    def _readable(self) -> None:
-        self._guarded(self._read)
+    def _on_readable(self) -> None:
+        self._close_on_error(self._read)
 
-    def _guarded(self, step: Callable[[], None]) -> None:
+    def _close_on_error(self, step: Callable[[], None]) -> None:
         try:
             step()
         except psycopg.Error:
-            self.hang_up()
+            self.close()
 
     def _read(self) -> None:
         pgconn = self._pgconn
         pgconn.consume_input()
-        if self._writing:  # a server that answers before it has read everything waits for us to read
+        if self._writing:  # a server that sends rows before it has read everything waits until we read
             self._write()
-        if self._answer is None:
+        if self._results_future is None:
             if pgconn.status == ConnStatus.BAD:
-                self.hang_up()
+                self.close()
             return
         while not pgconn.is_busy():
             result = pgconn.get_result()
-            if result is not None and self._note(result):
-                self._conclude()
+            if result is not None and self._collect(result):
+                self._finish_call()
                 return
 
-    def _note(self, result: PGresult) -> bool:
-        """Remembers a result. Whether it was the last one of what is under way."""
+    def _collect(self, result: PGresult) -> bool:
+        """Collects one result. Whether it was the last one of the current call."""
         status = result.status
         if status == ExecStatus.TUPLES_OK:
             self._transformer.set_pgresult(result)
             self._rows.append(self._transformer.load_rows(0, result.ntuples, cast("Any", tuple)))
-            self._transformer.set_pgresult(None)  # it would keep megabytes until the next one
+            self._transformer.set_pgresult(None)  # it would keep megabytes in memory until the next result
         elif status == ExecStatus.COMMAND_OK:
             self._preparing.popleft()
         elif status == ExecStatus.FATAL_ERROR:
             self._error = error_from_result(result)
         return status == ExecStatus.PIPELINE_SYNC
 
-    def _conclude(self) -> None:
-        while self._preparing:  # an error came before
+    def _finish_call(self) -> None:
+        while self._preparing:  # an error came before the server prepared these
             del self._prepared[self._preparing.pop()]
         rows, self._rows = self._rows, []
         error, self._error = self._error, None
-        answer, self._answer = self._answer, None
-        if answer is None or answer.done():
+        future, self._results_future = self._results_future, None
+        if future is None or future.done():
             return
         if error is None:
-            answer.set_result(rows)
+            future.set_result(rows)
         else:
-            answer.set_exception(error)
+            future.set_exception(error)
 
 
-def binary(statement: Statement, arguments: Sequence[Any]) -> list[bytes | None]:
-    """The values of a call as the server reads them."""
+def binary_values(statement: Statement, arguments: Sequence[Any]) -> list[bytes | None]:
+    """The arguments of a call in the binary form that the server reads."""
     return [
-        value if value is None or isinstance(value, bytes) else FORMS[kind](value)
+        value if value is None or isinstance(value, bytes) else BINARY_ENCODERS[kind](value)
         for kind, value in zip(statement.types, arguments, strict=True)
     ]

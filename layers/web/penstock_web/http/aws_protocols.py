@@ -1,6 +1,6 @@
 """AWS's protocols as raw ASGI: no Request or Response objects, no middleware (28 µs against 88 for a FastAPI route).
 
-receive ─► body ─► gateway.decode ─► drive(operation) ─► gateway.encode ─► send
+receive ─► body ─► gateway.decode ─► run_operation ─► gateway.encode ─► send
 """
 
 import asyncio
@@ -21,10 +21,10 @@ from penstock.errors import (
 )
 from penstock.gateway import MAXIMUM_BODY_BYTES, Call, Refusal, decode, encode, encode_error, is_peek
 from penstock.http import HttpRequest, HttpResponse
-from penstock_web.deadlines import Deadlines, Ended, Receive, Visit
-from penstock_web.driver import World, drive
+from penstock_web.deadlines import AsgiRequest, Deadlines, EndReason, Receive
+from penstock_web.driver import Resources, run_operation
 
-from .protocol import write_at_once
+from .protocol import write_whole_response
 
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -32,12 +32,12 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 _log = logging.getLogger(__name__)
 
 
-class ClientLeft(Exception):  # noqa: N818 - nothing failed
-    """Nobody is there any more who could be answered."""
+class ClientDisconnected(Exception):  # noqa: N818 - nothing failed
+    """The client has closed the connection, so no response is sent."""
 
 
-def is_sqs(method: str, path: str) -> bool:
-    """`/` and `/{account}/{queue}`, where actions are called."""
+def is_sqs_path(method: str, path: str) -> bool:
+    """Whether the path is `/` or `/{account}/{queue}`, where actions of SQS and SNS are called."""
     if method not in ("POST", "GET"):
         return False
     if path == "/":
@@ -45,96 +45,96 @@ def is_sqs(method: str, path: str) -> bool:
     return len(path) > 14 and path[13] == "/" and path[1:13].isdigit() and "/" not in path[14:]
 
 
-def is_rest(method: str, path: str) -> bool:
-    """`/schedules`, `/schedule-groups` and `/tags`, with what is below them."""
+def is_rest_path(method: str, path: str) -> bool:
+    """Whether the path is `/schedules`, `/schedule-groups` or `/tags`, or below them."""
     return method in REST_METHODS and resource(path) is not None
 
 
-class HotPath:
+class AwsApplication:
     """Answers requests of SQS, SNS and EventBridge Scheduler: an ASGI application for them alone."""
 
-    def __init__(self, environment: Environment, world: World, deadlines: Deadlines) -> None:
+    def __init__(self, environment: Environment, resources: Resources, deadlines: Deadlines) -> None:
         self._environment = environment
-        self._guarded = environment.access is not None
-        self.world = world
-        self._meter = world.meter
+        self._checks_access = environment.access is not None
+        self.resources = resources
+        self._meter = resources.meter
         self.deadlines = deadlines
 
-    def answers(self, method: str, path: str) -> bool:
+    def handles(self, method: str, path: str) -> bool:
         """Whether a request is for this application."""
-        if is_sqs(method, path) or is_rest(method, path):
+        if is_sqs_path(method, path) or is_rest_path(method, path):
             return True
         return method in ("POST", "GET") and is_peek(path, self._environment)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = perf_counter()
-        visit = self.deadlines.enter(receive)
+        request = self.deadlines.start_request(receive)
         self._meter.entered()
         try:
-            response = await self._answer(scope, receive, visit)
+            response = await self._respond(scope, receive, request)
         except asyncio.CancelledError:
-            if visit.ended is Ended.LEFT:
+            if request.end_reason is EndReason.DISCONNECTED:
                 return
-            error = RequestTimeout() if visit.ended is Ended.OVERDUE else ServiceUnavailable()
-            response = self._refusal(scope, error, close=True)
-        except ClientLeft:
+            error = RequestTimeout() if request.end_reason is EndReason.TIMED_OUT else ServiceUnavailable()
+            response = self._error_without_call(scope, error, close=True)
+        except ClientDisconnected:
             return
         finally:
             self._meter.left()
-            visit.close()
+            request.close()
         await send_response(send, response)
-        self._meter.answered(scope["method"], visit.label, response.status, perf_counter() - started)
+        self._meter.answered(scope["method"], request.label, response.status, perf_counter() - started)
 
-    async def _answer(self, scope: Scope, receive: Receive, visit: Visit) -> HttpResponse:
-        pairs = scope["headers"]
+    async def _respond(self, scope: Scope, receive: Receive, request: AsgiRequest) -> HttpResponse:
+        header_pairs = scope["headers"]
         try:
-            body = await read_body(dict(pairs), receive)
+            body = await read_body(dict(header_pairs), receive)
         except AwsError as error:
             self._meter.refused(error)
-            return self._refusal(scope, error, close=True)
-        call = self.begin(scope["method"], scope["path"], scope["query_string"], pairs, body)
-        del body  # maybe megabytes, of which the call has what it needs
+            return self._error_without_call(scope, error, close=True)
+        call = self.decode_request(scope["method"], scope["path"], scope["query_string"], header_pairs, body)
+        del body  # up to megabytes; the call has copied what it needs
         if isinstance(call, HttpResponse):
             return call
         try:
-            return encode(call, await drive(call.operation(), self.world, visit))
-        except Exception as error:  # noqa: BLE001 - every error has an answer
-            return self.failed(call, error)
-        finally:  # before the signature was verified nobody knew the action
+            return encode(call, await run_operation(call.operation(), self.resources, request))
+        except Exception as error:  # noqa: BLE001 - every error gets a response
+            return self.error_response(call, error)
+        finally:  # before the signature was verified the action was unknown
             if call.action is not UNREAD:
-                visit.label = call.action.label
+                request.label = call.action.label
 
-    def begin(
-        self, method: str, path: str, query: bytes, pairs: Iterable[tuple[bytes, bytes]], body: bytes
+    def decode_request(
+        self, method: str, path: str, query: bytes, header_pairs: Iterable[tuple[bytes, bytes]], body: bytes
     ) -> Call | HttpResponse:
-        """The call that a whole request makes, or the answer to one that makes none."""
-        headers = dict(pairs)
+        """The call that a whole request makes, or the response to a request that makes none."""
+        headers = dict(header_pairs)
         try:
-            if self._guarded:
-                headers = joined(pairs)
+            if self._checks_access:
+                headers = join_repeated_headers(header_pairs)
             return decode(HttpRequest(method, path, query, headers, body), self._environment)
         except Refusal as refusal:
             self._meter.refused(refusal.error)
             return refusal.response()
-        except Exception:  # noqa: BLE001 - whatever it is, the client learns nothing of it
-            response = self._refusal({"headers": headers, "path": path}, InternalFailure())
+        except Exception:  # noqa: BLE001 - after any error: the client gets no details
+            response = self._error_without_call({"headers": headers, "path": path}, InternalFailure())
             request_id = dict(response.headers)[b"x-amzn-requestid"].decode()
             _log.exception("a request could not be read", extra={"request_id": request_id})
             return response
 
-    def failed(self, call: Call, error: BaseException) -> HttpResponse:
-        """The answer to a call that failed; an error that is not AWS's is logged, and the client learns nothing."""
+    def error_response(self, call: Call, error: BaseException) -> HttpResponse:
+        """The response to a call that failed. An error that is not AWS's is logged, and the client gets no details."""
         request_id = call.context.request_id
         if isinstance(error, AwsError):
             self._meter.refused(error)
         else:
-            known = {"request_id": request_id, "action": call.action.name}
-            _log.error("request failed", extra=known, exc_info=error)
+            log_fields = {"request_id": request_id, "action": call.action.name}
+            _log.error("request failed", extra=log_fields, exc_info=error)
             error = InternalFailure()
         return encode_error(call.protocol, error, request_id, call.action.service)
 
-    def _refusal(self, scope: Scope, error: AwsError, *, close: bool = False) -> HttpResponse:
-        """An error for a request that has not become a call. `close`: its rest is not read."""
+    def _error_without_call(self, scope: Scope, error: AwsError, *, close: bool = False) -> HttpResponse:
+        """The response to a request that has not become a call. `close`: the rest of the request is not read."""
         protocol = spoken(dict(scope["headers"]), scope["path"])
         response = encode_error(protocol, error, self._environment.request_ids())
         if close:
@@ -142,16 +142,16 @@ class HotPath:
         return response
 
 
-def joined(pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
-    """Headers by name, repeated ones as one list without spaces: so they are signed, and none can hide another."""
+def join_repeated_headers(header_pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+    """Headers by name. Repeated ones become one list without spaces: so they are signed, and none can hide another."""
     headers: dict[bytes, bytes] = {}
-    for name, value in pairs:
+    for name, value in header_pairs:
         headers[name] = headers[name] + b"," + value if name in headers else value
     return headers
 
 
 async def read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
-    """The whole body. Raises RequestEntityTooLarge (6 MiB), as soon as it is known, and ClientLeft."""
+    """The whole body. Raises RequestEntityTooLarge (6 MiB), as soon as it is known, and ClientDisconnected."""
     if int(headers.get(b"content-length", b"0")) > MAXIMUM_BODY_BYTES:
         raise RequestEntityTooLarge
     message = await receive()
@@ -167,13 +167,13 @@ async def read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
                 raise RequestEntityTooLarge
         body = b"".join(chunks)
     if message["type"] == "http.disconnect":
-        raise ClientLeft
+        raise ClientDisconnected
     return body
 
 
 async def send_response(send: Send, response: HttpResponse) -> None:
-    """Status, headers with the length, body."""
-    if write_at_once(send, response):
+    """Sends status, headers with the length, and body."""
+    if write_whole_response(send, response):
         return
     headers = [*response.headers, (b"content-length", b"%d" % len(response.body))]
     await send({"type": "http.response.start", "status": response.status, "headers": headers})

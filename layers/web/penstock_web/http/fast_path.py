@@ -1,10 +1,11 @@
 """A request that arrived whole, answered without ASGI and, mostly, without a task.
 
-    ShortcutProtocol ─► Exchange.start ─► HotPath.begin ─► operation ─► Batcher ─► HotPath's answer ─► transport
+    FastPathProtocol ─► FastPathRequest.start ─► AwsApplication.decode_request ─► operation ─► Batcher
+        ─► AwsApplication's response ─► transport
 
-An operation that needs only effects which are merged, or waits for messages, goes on in the callback of their answer.
-Whatever else it asks for is awaited in a task. To uvicorn an exchange is the connection's current cycle, which it
-tells about a lost connection and about the end of the process; to those who measure time it is a stay.
+The operation continues in the callback of a future when its effect is merged, or is a wait for messages. A task awaits
+every other effect. uvicorn treats the object as the connection's current `RequestResponseCycle`, which it tells about a
+lost connection and about the end of the process; `Deadlines` treats it as a `PendingRequest`.
 """
 
 import asyncio
@@ -17,199 +18,200 @@ from penstock.effects import Operation, Row, Rows, Take, Wait, Wake, Woken
 from penstock.errors import RequestTimeout, ServiceUnavailable
 from penstock.gateway import Call, encode
 from penstock.http import HttpResponse
-from penstock_web.deadlines import UNREAD as NOBODY_KNOWS
-from penstock_web.deadlines import Ended
-from penstock_web.driver import Drive
-from penstock_web.long_poll.waiters import Answer as WaitAnswer
+from penstock_web.deadlines import UNKNOWN_ACTION, EndReason
+from penstock_web.driver import OperationRun
+from penstock_web.long_poll.waiters import WaitFuture
 
 if TYPE_CHECKING:
-    from .aws_protocols import HotPath
-    from .dispatch import ShortcutProtocol
+    from .aws_protocols import AwsApplication
+    from .fast_path_protocol import FastPathProtocol
 
-Answer = asyncio.Future[list[Row]]
+RowsFuture = asyncio.Future[list[Row]]
 
 
-class Exchange:
-    """One request of a connection and its answer. `disconnected`, `keep_alive`, `response_complete`: as uvicorn's."""
+class FastPathRequest:
+    """One request of a connection. uvicorn reads and sets `disconnected`, `keep_alive` and `response_complete`."""
 
     __slots__ = (
-        "_answer", "_asked", "_begun", "_call", "_drive", "_effect", "_ended", "_line", "_method",
-        "_operation", "_paths", "_task", "disconnected", "keep_alive", "response_complete",
+        "_application", "_call", "_effect", "_end_reason", "_future", "_method", "_operation", "_operation_run",
+        "_protocol", "_started_at", "_submitted_at", "_task", "disconnected", "keep_alive", "response_complete",
     )  # fmt: skip
 
-    def __init__(self, line: "ShortcutProtocol", paths: "HotPath") -> None:
-        self._line = line
-        self._paths = paths
-        self._begun = perf_counter()
-        self._answer: Answer | WaitAnswer | None = None
+    def __init__(self, protocol: "FastPathProtocol", application: "AwsApplication") -> None:
+        self._protocol = protocol
+        self._application = application
+        self._started_at = perf_counter()
+        self._future: RowsFuture | WaitFuture | None = None
         self._effect: Rows | Take | Wait
         self._task: asyncio.Task[Any] | None = None
         self._call: Call | None = None
-        self._ended: Ended | None = None
+        self._end_reason: EndReason | None = None
         self.disconnected = False
         self.keep_alive = True
         self.response_complete = False
 
     # --- the request -------------------------------------------------------------------------------------------------
     def start(
-        self, method: str, path: str, query: bytes, pairs: Sequence[tuple[bytes, bytes]], body: bytes
+        self, method: str, path: str, query: bytes, header_pairs: Sequence[tuple[bytes, bytes]], body: bytes
     ) -> None:
-        """Begins; the answer is written at once or later."""
-        paths = self._paths
-        paths.world.meter.entered()
+        """Begins the request; the response is written at once or later."""
+        application = self._application
+        application.resources.meter.entered()
         self._method = method
-        call = paths.begin(method, path, query, pairs, body)
+        call = application.decode_request(method, path, query, header_pairs, body)
         if isinstance(call, HttpResponse):
             self._respond(call)
             return
         self._call = call
-        self._drive = Drive(paths.world, None)
+        self._operation_run = OperationRun(application.resources, None)
         self._operation: Operation = call.operation()
-        paths.deadlines.add(self)
-        self._step(None)
+        application.deadlines.add(self)
+        self._continue(None)
 
-    def _step(self, rows: list[Row] | Woken | None) -> None:
-        """Goes on with what it asked for, as far as it goes without waiting."""
-        drive, operation = self._drive, self._operation
+    def _continue(self, rows: list[Row] | Woken | None) -> None:
+        """Continues the operation with the result of its effect, as far as it goes without waiting."""
+        operation_run, operation = self._operation_run, self._operation
         try:
             effect = operation.send(rows)
             while True:
                 if isinstance(effect, Wake):
-                    drive.wake(effect)
+                    operation_run.wake(effect)
                     effect = operation.send(None)
                 elif isinstance(effect, Wait):
                     self._wait(effect)
                     return
                 elif not isinstance(effect, (Rows, Take)):
-                    drive.stay = self  # only here: the collector would have to free each request
-                    self._task = asyncio.get_running_loop().create_task(drive.run(operation, effect))
-                    self._task.add_done_callback(self._driven)
+                    operation_run.request = self  # only here: a cycle that the collector has to free
+                    self._task = asyncio.get_running_loop().create_task(operation_run.run(operation, effect))
+                    self._task.add_done_callback(self._on_task_done)
                     return
-                elif (at_once := drive.at_once(effect)) is not None:
-                    effect = operation.send(at_once)
+                elif (rows_without_call := operation_run.rows_without_call(effect)) is not None:
+                    effect = operation.send(rows_without_call)
                 else:
                     self._submit(effect)
                     return
         except StopIteration as end:
-            drive.ended()
-            self._conclude(end.value)
-        except Exception as error:  # noqa: BLE001 - every error has an answer
+            operation_run.finish()
+            self._succeed(end.value)
+        except Exception as error:  # noqa: BLE001 - every error gets a response
             self._fail(error)
 
     def _submit(self, effect: Rows | Take) -> None:
         self._effect = effect
-        self._asked = perf_counter()
-        answer = self._answer = self._drive.world.batcher.submit(effect)
-        answer.add_done_callback(self._answered)
+        self._submitted_at = perf_counter()
+        future = self._future = self._operation_run.resources.batcher.submit(effect)
+        future.add_done_callback(self._on_rows)
 
     def _wait(self, effect: Wait) -> None:
         self._effect = effect
         self.pause()
-        answer = self._answer = self._drive.wait(effect)
-        answer.add_done_callback(self._waited)
+        future = self._future = self._operation_run.wait(effect)
+        future.add_done_callback(self._on_wait_ended)
 
-    def _waited(self, answer: WaitAnswer) -> None:
-        self._answer = None
+    def _on_wait_ended(self, future: WaitFuture) -> None:
+        self._future = None
         self.resume()
-        if answer.cancelled() or self._ended is Ended.LEFT:  # nobody is there to look for
-            self._cut_short()
+        if future.cancelled() or self._end_reason is EndReason.DISCONNECTED:  # a receive would have no reader
+            self._respond_cancelled()
         else:
-            self._step(self._drive.told(answer.result()))
+            self._continue(self._operation_run.accept_wake(future.result()))
 
-    def _answered(self, answer: Answer) -> None:
-        self._answer = None
-        if answer.cancelled():
-            self._cut_short()
-        elif (error := answer.exception()) is not None:
+    def _on_rows(self, future: RowsFuture) -> None:
+        self._future = None
+        if future.cancelled():
+            self._respond_cancelled()
+        elif (error := future.exception()) is not None:
             self._fail(error)
         else:
-            rows = answer.result()
-            self._drive.arrived(cast("Rows | Take", self._effect), rows, perf_counter() - self._asked)
-            self._step(rows)
+            rows = future.result()
+            self._operation_run.rows_arrived(
+                cast("Rows | Take", self._effect), rows, perf_counter() - self._submitted_at
+            )
+            self._continue(rows)
 
-    def _driven(self, task: "asyncio.Task[Any]") -> None:
-        self._task = self._drive.stay = None
+    def _on_task_done(self, task: "asyncio.Task[Any]") -> None:
+        self._task = self._operation_run.request = None
         if task.cancelled():
-            self._cut_short()
+            self._respond_cancelled()
         elif (error := task.exception()) is not None:
             self._fail(error)
         else:
-            self._conclude(task.result())
+            self._succeed(task.result())
 
-    # --- the answer --------------------------------------------------------------------------------------------------
-    def _conclude(self, result: Any) -> None:
+    # --- the response ------------------------------------------------------------------------------------------------
+    def _succeed(self, result: Any) -> None:
         try:
             response = encode(cast("Call", self._call), result)
-        except Exception as error:  # noqa: BLE001 - every error has an answer
+        except Exception as error:  # noqa: BLE001 - every error gets a response
             self._fail(error)
         else:
             self._respond(response)
 
     def _fail(self, error: BaseException) -> None:
-        self._respond(self._paths.failed(cast("Call", self._call), error))
+        self._respond(self._application.error_response(cast("Call", self._call), error))
 
-    def _cut_short(self) -> None:
-        if self._ended is Ended.LEFT:
+    def _respond_cancelled(self) -> None:
+        if self._end_reason is EndReason.DISCONNECTED:
             self._close()
         else:
             self.keep_alive = False
-            self._fail(RequestTimeout() if self._ended is Ended.OVERDUE else ServiceUnavailable())
+            self._fail(RequestTimeout() if self._end_reason is EndReason.TIMED_OUT else ServiceUnavailable())
 
     def _close(self) -> None:
         self.response_complete = True
-        self._paths.deadlines.due.pop(self, None)
-        self._paths.world.meter.left()
+        self._application.deadlines.due.pop(self, None)
+        self._application.resources.meter.left()
 
     def _respond(self, response: HttpResponse) -> None:
         self._close()
         if self.disconnected:
             return
-        self._line.write_response(response, self.keep_alive)
-        seconds = perf_counter() - self._begun
+        self._protocol.write_response(response, self.keep_alive)
+        seconds = perf_counter() - self._started_at
         action = UNREAD if self._call is None else self._call.action
-        label = NOBODY_KNOWS if action is UNREAD else action.label
-        self._paths.world.meter.answered(self._method, label, response.status, seconds)
+        label = UNKNOWN_ACTION if action is UNREAD else action.label
+        self._application.resources.meter.answered(self._method, label, response.status, seconds)
 
-    # --- what uvicorn says -------------------------------------------------------------------------------------------
+    # --- called by uvicorn -------------------------------------------------------------------------------------------
     @property
-    def message_event(self) -> "Exchange":
-        """Itself: the event is set when the connection is lost."""
+    def message_event(self) -> "FastPathRequest":
+        """Itself: uvicorn sets this event when the connection is lost."""
         return self
 
     def set(self) -> None:
-        """Something about the connection has changed."""
+        """Ends the request if the connection was lost."""
         if self.disconnected and not self.response_complete:
-            self.end(Ended.LEFT)
+            self.end(EndReason.DISCONNECTED)
 
-    # --- a stay ------------------------------------------------------------------------------------------------------
+    # --- a pending request -------------------------------------------------------------------------------------------
     def pause(self) -> None:
-        """A wait begins: it is not counted."""
-        self._paths.deadlines.due.pop(self, None)
+        """Stops counting the time: a wait begins."""
+        self._application.deadlines.due.pop(self, None)
 
     def resume(self) -> None:
-        """The wait is over: the time counts afresh."""
-        self._paths.deadlines.add(self)
+        """Counts the time from zero: the wait is over."""
+        self._application.deadlines.add(self)
 
-    def end(self, reason: Ended) -> None:
-        """Cuts it short. Messages that are on their way to a caller who left go to others."""
-        if self._ended is None:
-            self._ended = reason
+    def end(self, reason: EndReason) -> None:
+        """Ends the request early. Messages that were received for a disconnected client go to other requests."""
+        if self._end_reason is None:
+            self._end_reason = reason
             if self._task is not None:
                 self._task.cancel()
-            elif self._answer is not None:
-                self._leave(self._answer, reason)
+            elif self._future is not None:
+                self._abandon(self._future, reason)
 
     def stop(self) -> None:
-        """Answers 503: uvicorn knows no task to cancel."""
-        self.end(Ended.STOPPED)
+        """Answers 503: there is no task that uvicorn could cancel."""
+        self.end(EndReason.SHUTDOWN)
 
-    def _leave(self, answer: Answer | WaitAnswer, reason: Ended) -> None:
+    def _abandon(self, future: RowsFuture | WaitFuture, reason: EndReason) -> None:
         effect = self._effect
-        if not answer.done():
-            if reason is not Ended.LEFT or not isinstance(effect, Rows):
-                answer.cancel()
-        elif reason is Ended.LEFT:  # what is about to be written, or the turn to look, is for others
+        if not future.done():
+            if reason is not EndReason.DISCONNECTED or not isinstance(effect, Rows):
+                future.cancel()
+        elif reason is EndReason.DISCONNECTED:  # others get the rows, or the wake-up
             if isinstance(effect, Wait):
-                self._drive.pass_on(effect.queue_arn, cast("WaitAnswer", answer).result())
+                self._operation_run.pass_wake_on(effect.queue_arn, cast("WaitFuture", future).result())
             else:
-                self._drive.world.batcher.abandon(effect, cast("Answer", answer))
+                self._operation_run.resources.batcher.abandon(effect, cast("RowsFuture", future))

@@ -18,29 +18,29 @@ from penstock import __version__
 from penstock.actions import SERVICES
 from penstock.effects import Row
 
-LONGEST_LOOK_SECONDS = 2.0
-# True on a standby and while an operator has made the database read-only.
-QUESTION = "select current_setting('transaction_read_only') = 'on'"
+CHECK_TIMEOUT_SECONDS = 2.0
+# True on a standby, and while an operator has made the database read-only.
+READ_ONLY_QUERY = "select current_setting('transaction_read_only') = 'on'"
 
 
 class Readiness:
-    """Asks the database whether it can be written to: one question at a time, however many people ask us."""
+    """Checks whether the database can be written to: one query at a time, however many clients ask."""
 
     def __init__(self, fetch: Callable[[str], Awaitable[list[Row]]]) -> None:
         self._fetch = fetch
-        self._look: asyncio.Task[bool] | None = None
+        self._check: asyncio.Task[bool] | None = None
 
     async def __call__(self) -> bool:
-        """Never later than after 2 s. A look that hangs is left to end by itself."""
-        if self._look is None or self._look.done():
-            self._look = asyncio.get_running_loop().create_task(self._writable())
-        await asyncio.wait([self._look], timeout=LONGEST_LOOK_SECONDS)
-        return self._look.done() and self._look.result()
+        """The result, after at most 2 s. A query that hangs is left to end by itself."""
+        if self._check is None or self._check.done():
+            self._check = asyncio.get_running_loop().create_task(self._writable())
+        await asyncio.wait([self._check], timeout=CHECK_TIMEOUT_SECONDS)
+        return self._check.done() and self._check.result()
 
     async def _writable(self) -> bool:
         try:
-            ((read_only,),) = await self._fetch(QUESTION)
-        except Exception:  # noqa: BLE001 - whatever it is, the service is not ready
+            ((read_only,),) = await self._fetch(READ_ONLY_QUERY)
+        except Exception:  # noqa: BLE001 - after any error the service is not ready
             return False
         return not read_only
 
@@ -65,7 +65,7 @@ def health_router(fetch: Callable[[str], Awaitable[list[Row]]], *, localstack: b
 
         @router.get("/_localstack/health")
         async def services() -> dict[str, Any]:
-            """The services that are there; it says what it is, and imitates nothing else of LocalStack."""
+            """The services and their state. The document names Penstock, and imitates nothing else of LocalStack."""
             state = "running" if await is_ready() else "error"
             return {
                 "services": dict.fromkeys(SERVICES, state),

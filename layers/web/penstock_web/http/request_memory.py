@@ -1,10 +1,11 @@
-"""How much of long requests may be in memory at once: what comes beyond waits in its socket.
+"""Bounds the memory of long requests: the rest waits in its socket.
 
-    socket ─► 20 MiB that are read ─► 6 MiB that are worked on ─► answer
+    socket ─► 20 MiB that are being read ─► 6 MiB that are being processed ─► response
 
-A request of a MiB is there up to four times while it is checked, merged and written to the database; a hundred at once
-would be half a GB. So they are worked on in the order in which they came whole, as far as there is room, and nobody who
-sends slowly takes room from those. Who is being read is there once.
+The service holds a body of a MiB up to four times while it checks it, merges it and writes it to the database; for a
+hundred requests at once that would be half a GB. So it processes long requests in the order in which they arrived
+whole, as far as the budget allows, and a client that sends slowly takes no part of this budget. A body that is still
+being read is held once.
 """
 
 import asyncio
@@ -14,89 +15,88 @@ from collections.abc import Iterable
 from penstock.errors import ServiceUnavailable
 from penstock.gateway import MAXIMUM_BODY_BYTES
 from penstock.http import LONG_BODY_BYTES
-from penstock_web.deadlines import Message as Part
-from penstock_web.deadlines import Receive
+from penstock_web.deadlines import AsgiMessage, Receive
 
-READ_BYTES = 20 * 1_048_576
-WORKED_ON_BYTES = MAXIMUM_BODY_BYTES  # or the longest would wait forever
+READING_BYTES = 20 * 1_048_576
+PROCESSING_BYTES = MAXIMUM_BODY_BYTES  # less would make the longest request wait forever
 
 
-class Room:
-    """At most `most_bytes`. Who waits for longer than `timeout_seconds` gets ServiceUnavailable."""
+class MemoryBudget:
+    """At most `max_bytes`. A request that waits for longer than `timeout_seconds` gets ServiceUnavailable."""
 
-    def __init__(self, most_bytes: int, timeout_seconds: float) -> None:
+    def __init__(self, max_bytes: int, timeout_seconds: float) -> None:
         self._timeout_seconds = timeout_seconds
-        self._free = most_bytes
-        self._line: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._free = max_bytes
+        self._waiters: deque[tuple[int, asyncio.Future[None]]] = deque()
 
-    async def enter(self, size: int) -> None:
-        """Returns when there is room, which the caller then has until it leaves."""
-        if not self._line and size <= self._free:
+    async def acquire(self, size: int) -> None:
+        """Returns when so many bytes are free. The caller has them until it releases them."""
+        if not self._waiters and size <= self._free:
             self._free -= size
             return
-        place = asyncio.get_running_loop().create_future()
-        self._line.append((size, place))
+        admitted = asyncio.get_running_loop().create_future()
+        self._waiters.append((size, admitted))
         try:
             async with asyncio.timeout(self._timeout_seconds):
-                await place
+                await admitted
         except BaseException as error:
-            if place.cancelled():
-                self._admit()  # maybe it was the first, and the next is smaller
+            if admitted.cancelled():
+                self._admit_waiters()  # it may have been the first, and the next one may be smaller
             else:
-                self.leave(size)  # it had just been let in
+                self.release(size)  # it had just been admitted
             if isinstance(error, TimeoutError):
                 raise ServiceUnavailable from error
             raise
 
-    def leave(self, size: int) -> None:
-        """Makes room for who comes next."""
+    def release(self, size: int) -> None:
+        """Frees the bytes, and admits the requests that waited for them."""
         self._free += size
-        self._admit()
+        self._admit_waiters()
 
-    def _admit(self) -> None:
-        while self._line:
-            size, place = self._line[0]
-            if not place.cancelled():
+    def _admit_waiters(self) -> None:
+        while self._waiters:
+            size, admitted = self._waiters[0]
+            if not admitted.cancelled():
                 if size > self._free:
                     break
                 self._free -= size
-                place.set_result(None)
-            self._line.popleft()
+                admitted.set_result(None)
+            self._waiters.popleft()
 
 
-class Guest:
-    """A request with a long body, which is read, and then worked on, once there is room for it."""
+class LongRequest:
+    """A request with a long body, which is read, and then processed, when there is memory for it."""
 
-    def __init__(self, reading: Room, working: Room, size: int, receive: Receive) -> None:
+    def __init__(self, reading: MemoryBudget, processing: MemoryBudget, size: int, receive: Receive) -> None:
         self._reading = reading
-        self._working = working
+        self._processing = processing
         self._size = size
         self._receive = receive
-        self._inside: list[Room] = []
+        self._acquired: list[MemoryBudget] = []
 
-    async def receive(self) -> Part:
-        """ASGI's. Raises ServiceUnavailable when there is no room for too long."""
-        await self._enter(self._reading)
-        part = await self._receive()
-        if part["type"] == "http.request" and not part.get("more_body", False):
-            await self._enter(self._working)
-        return part
+    async def receive(self) -> AsgiMessage:
+        """ASGI's receive. Raises ServiceUnavailable when the budget is used up for too long."""
+        await self._acquire(self._reading)
+        message = await self._receive()
+        if message["type"] == "http.request" and not message.get("more_body", False):
+            await self._acquire(self._processing)
+        return message
 
-    def leave(self) -> None:
-        """The request has been answered."""
-        while self._inside:
-            self._inside.pop().leave(self._size)
+    def release(self) -> None:
+        """Frees the memory of the request, which has been answered."""
+        while self._acquired:
+            self._acquired.pop().release(self._size)
 
-    async def _enter(self, room: Room) -> None:
-        if room not in self._inside:
-            await room.enter(self._size)
-            self._inside.append(room)
+    async def _acquire(self, budget: MemoryBudget) -> None:
+        if budget not in self._acquired:
+            await budget.acquire(self._size)
+            self._acquired.append(budget)
 
 
-def room_for(headers: Iterable[tuple[bytes, bytes]]) -> int:
-    """The bytes that a request's body may take; 0 for a short one, which needs no room."""
-    given = dict(headers)
-    if b"transfer-encoding" in given:
+def bytes_to_reserve(headers: Iterable[tuple[bytes, bytes]]) -> int:
+    """The bytes that a request's body may take; 0 for a short body, which needs no budget."""
+    headers_by_name = dict(headers)
+    if b"transfer-encoding" in headers_by_name:
         return MAXIMUM_BODY_BYTES
-    size = min(int(given.get(b"content-length", b"0")), MAXIMUM_BODY_BYTES)
+    size = min(int(headers_by_name.get(b"content-length", b"0")), MAXIMUM_BODY_BYTES)
     return 0 if size <= LONG_BODY_BYTES else size

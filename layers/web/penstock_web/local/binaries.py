@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from penstock_web.system_account import Account, LocalError
+from penstock_web.system_account import LocalError, SystemAccount
 
 from .state import cache_directory, one_at_a_time
 
@@ -89,7 +89,7 @@ def _examine(directory: Path, source: Source) -> Binaries | None:
     return Binaries(directory, int(match[1]), source) if match else None
 
 
-def reachable(binaries: Binaries, account: Account) -> Binaries:
+def reachable(binaries: Binaries, account: SystemAccount) -> Binaries:
     """The same programs where the server's user can run them: a copy when their folder is closed to that user."""
     if account.can_run(binaries.path("postgres")):
         return binaries

@@ -24,7 +24,7 @@ from typing import Final
 import psycopg
 from psycopg import sql
 
-from penstock_web.system_account import Account, LocalError
+from penstock_web.system_account import LocalError, SystemAccount
 
 from .debian import library_path, unpack_package
 from .postgres import DATABASE, ROLE, Postgres, free_port
@@ -56,7 +56,7 @@ class PgBouncer:
         return f"postgresql://{ROLE}:{self.password}@127.0.0.1:{self.port}/{database}"
 
 
-def find_pgbouncer(account: Account) -> Program:
+def find_pgbouncer(account: SystemAccount) -> Program:
     """The installed program, or the unpacked one. Raises LocalError with the reason when there is none."""
     for place in (shutil.which("pgbouncer"), "/usr/sbin/pgbouncer"):
         if place and Path(place).exists():
@@ -65,11 +65,11 @@ def find_pgbouncer(account: Account) -> Program:
     return Program(root / "usr/sbin/pgbouncer", library_path(root))
 
 
-def account_cache(account: Account) -> Path:
+def account_cache(account: SystemAccount) -> Path:
     """The cache folder. Raises LocalError when the server's user cannot enter it."""
     cache = cache_directory()
     cache.mkdir(parents=True, exist_ok=True)
-    if not account.can_reach(cache):
+    if not account.can_enter(cache):
         raise LocalError(f"PgBouncer does not run as root, and its user cannot enter {cache}")
     return cache
 
@@ -83,7 +83,7 @@ def running_pgbouncer(
     `port`: 0 for any free one. With "*" the databases that have no look-up function are for the service's role alone.
     """
     program = find_pgbouncer(server.account)
-    home = server.account.own(state / "pgbouncer")
+    home = server.account.make_private_folder(state / "pgbouncer")
     _stop_leftover(home)
     port = port or free_port()
     if database != "*":
@@ -141,9 +141,11 @@ def _configure(home: Path, server: Postgres, database: str, pool_size: int, port
     account.write(home / "pgbouncer.ini", text)
 
 
-def _launch(program: Program, account: Account, home: Path) -> subprocess.Popen[bytes]:
+def _launch(program: Program, account: SystemAccount, home: Path) -> subprocess.Popen[bytes]:
     more = {"LD_LIBRARY_PATH": program.libraries} if program.libraries else {}
-    return account.start([program.path, "-q", home / "pgbouncer.ini"], output=subprocess.DEVNULL, more=more)
+    return account.start(
+        [program.path, "-q", home / "pgbouncer.ini"], output=subprocess.DEVNULL, environment=more
+    )
 
 
 def _wait_until_open(process: subprocess.Popen[bytes], port: int, home: Path) -> None:

@@ -23,7 +23,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from penstock_web.system_account import Account, LocalError
+from penstock_web.system_account import LocalError, SystemAccount
 
 from .binaries import Binaries, Source, find_binaries, reachable
 
@@ -64,7 +64,7 @@ class Postgres:
     socket_directory: Path
     password: str
     binaries: Binaries
-    account: Account
+    account: SystemAccount
     adopted: bool
 
     def service_dsn(self, database: str = DATABASE) -> str:
@@ -101,7 +101,7 @@ def _service_dsn(port: int, password: str, database: str) -> str:
 @contextmanager
 def running_postgres(
     state: Path,
-    account: Account,
+    account: SystemAccount,
     source: Source = "any",
     settings: Mapping[str, str] | None = None,
 ) -> Iterator[Postgres]:
@@ -116,22 +116,22 @@ def running_postgres(
 
 
 def start(
-    state: Path, account: Account, source: Source = "any", settings: Mapping[str, str] | None = None
+    state: Path, account: SystemAccount, source: Source = "any", settings: Mapping[str, str] | None = None
 ) -> Postgres:
     """Start or adopt the server of a state folder and leave it running."""
     home, binaries = _prepare(state, account, source)
     return _run(home, binaries, account, settings or {})
 
 
-def _prepare(state: Path, account: Account, source: Source) -> tuple[Path, Binaries]:
-    home = account.own(state / "postgres")
+def _prepare(state: Path, account: SystemAccount, source: Source) -> tuple[Path, Binaries]:
+    home = account.make_private_folder(state / "postgres")
     binaries = reachable(_binaries_for(home / "data", source), account)
     if not (home / "data/PG_VERSION").exists():
         _initialise(binaries, account, home)
     return home, binaries
 
 
-def _run(home: Path, binaries: Binaries, account: Account, settings: Mapping[str, str]) -> Postgres:
+def _run(home: Path, binaries: Binaries, account: SystemAccount, settings: Mapping[str, str]) -> Postgres:
     server = _adopt(binaries, account, home) or _launch(binaries, account, home, settings)
     _make_role_and_database(server)
     return server
@@ -151,7 +151,7 @@ def _binaries_for(data: Path, source: Source) -> Binaries:
         ) from error
 
 
-def _initialise(binaries: Binaries, account: Account, home: Path) -> None:
+def _initialise(binaries: Binaries, account: SystemAccount, home: Path) -> None:
     """Make the cluster beside its place and move it there: an interrupted attempt leaves nothing half done."""
     unfinished = home / "data.new"
     shutil.rmtree(unfinished, ignore_errors=True)
@@ -174,7 +174,7 @@ def _initialise(binaries: Binaries, account: Account, home: Path) -> None:
     unfinished.rename(home / "data")
 
 
-def _adopt(binaries: Binaries, account: Account, home: Path) -> Postgres | None:
+def _adopt(binaries: Binaries, account: SystemAccount, home: Path) -> Postgres | None:
     if account.run([binaries.path("pg_ctl"), "status", "-D", home / "data"]).returncode != 0:
         return None
     lines = (home / "data/postmaster.pid").read_text().split("\n")
@@ -186,7 +186,7 @@ def _adopt(binaries: Binaries, account: Account, home: Path) -> Postgres | None:
     return server
 
 
-def _launch(binaries: Binaries, account: Account, home: Path, settings: Mapping[str, str]) -> Postgres:
+def _launch(binaries: Binaries, account: SystemAccount, home: Path, settings: Mapping[str, str]) -> Postgres:
     sockets = _socket_directory(account, home)
     log = _fresh_log(account, home)
     deadline = time.monotonic() + _START_SECONDS
@@ -207,7 +207,7 @@ def _launch(binaries: Binaries, account: Account, home: Path, settings: Mapping[
     raise LocalError(f"PostgreSQL did not start; see {log}")
 
 
-def _try_to_start(binaries: Binaries, account: Account, home: Path, log: Path) -> str | None:
+def _try_to_start(binaries: Binaries, account: SystemAccount, home: Path, log: Path) -> str | None:
     """None, or what this attempt wrote to the log."""
     already = log.stat().st_size
     command: list[str | Path] = [binaries.path("pg_ctl"), "start", "-D", home / "data", "-l", log]
@@ -216,7 +216,7 @@ def _try_to_start(binaries: Binaries, account: Account, home: Path, log: Path) -
     return log.read_bytes()[already:].decode(errors="replace")
 
 
-def _fresh_log(account: Account, home: Path) -> Path:
+def _fresh_log(account: SystemAccount, home: Path) -> Path:
     log = home / "log"
     if log.exists():
         log.replace(home / "log.previous")
@@ -224,21 +224,21 @@ def _fresh_log(account: Account, home: Path) -> Path:
 
 
 def _server(
-    binaries: Binaries, account: Account, home: Path, port: int, sockets: Path, *, adopted: bool
+    binaries: Binaries, account: SystemAccount, home: Path, port: int, sockets: Path, *, adopted: bool
 ) -> Postgres:
     password = (home / "password").read_text()
     return Postgres(home / "data", port, sockets, password, binaries, account, adopted)
 
 
-def _socket_directory(account: Account, home: Path) -> Path:
+def _socket_directory(account: SystemAccount, home: Path) -> Path:
     """A folder with a short path: beside the data, or else a temporary one, remembered for the next start."""
     if len(str(home)) <= _LONGEST_SOCKET_FOLDER:
-        return account.own(home / "socket")
+        return account.make_private_folder(home / "socket")
     link = home / "socket"
     if not link.is_dir():
         link.unlink(missing_ok=True)
         link.symlink_to(tempfile.mkdtemp(prefix="penstock-"))
-    return account.own(link.resolve())
+    return account.make_private_folder(link.resolve())
 
 
 def _ports(home: Path) -> Iterator[int]:
@@ -258,7 +258,9 @@ def free_port() -> int:
     return port
 
 
-def _configure(account: Account, home: Path, settings: Mapping[str, str], port: int, sockets: Path) -> None:
+def _configure(
+    account: SystemAccount, home: Path, settings: Mapping[str, str], port: int, sockets: Path
+) -> None:
     whole = {**settings, "port": str(port), "unix_socket_directories": str(sockets)}
     lines = [f"{name} = '{value}'" for name, value in whole.items()]
     head = "# Written at each start. ALTER SYSTEM wins over this file."

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from penstock_web.system_account import Account, LocalError
+from penstock_web.system_account import LocalError, SystemAccount
 
 
 def default_state_directory() -> Path:
@@ -36,11 +36,11 @@ def cache_directory() -> Path:
 
 
 @contextmanager
-def held_state(path: Path, account: Account) -> Iterator[Path]:
+def held_state(path: Path, account: SystemAccount) -> Iterator[Path]:
     """The folder, made if need be and held until the end. Raises LocalError when another process holds it."""
     path = path.absolute()
     path.mkdir(parents=True, exist_ok=True)
-    if not account.can_reach(path):
+    if not account.can_enter(path):
         raise LocalError(
             f"PostgreSQL does not run as root, and its user cannot enter {path}; choose another with --data-dir"
         )

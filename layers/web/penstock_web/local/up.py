@@ -18,7 +18,7 @@ from typing import Final
 
 from penstock.settings import Settings
 from penstock.telemetry import configure_logging
-from penstock_web.system_account import Account, LocalError
+from penstock_web.system_account import LocalError, SystemAccount
 
 from .migrating import migrate_or_explain, without_password
 from .pgbouncer import running_pgbouncer
@@ -62,7 +62,7 @@ def with_database(settings: Settings, plan: Plan, stack: ExitStack) -> tuple[Set
         if plan.migrate:
             migrate_or_explain(settings.direct_url, None)
         return settings, without_password(settings.direct_url)  # which must not get into a log
-    account = Account.choose()
+    account = SystemAccount.choose()
     place = (
         stack.enter_context(ephemeral_state()) if plan.ephemeral else plan.state or default_state_directory()
     )

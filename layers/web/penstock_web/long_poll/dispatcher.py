@@ -1,16 +1,22 @@
-"""Where long polls wait: no connection, no task and no timer each, only a future.
+"""Long polls of a process: each waiting request costs a future, but no connection, no task and no timer of its own.
 
-    wait ──► first in line ──► claim: by a send in this process, which receives for those it claims (`arrivals`)
-                               wake: by whatever else happens in this process, at once
-                               by NOTIFY from another one (one LISTEN connection a process)
-                               by the look that all share each second: delayed and timed-out messages, a lost NOTIFY
+A request waits until one of these serves or wakes it:
 
-A sender notifies only queues that somebody registered for, because NOTIFY takes a database-wide lock at commit. So the
-hub registers before it waits, and looks once more after the registration is committed: a message that was sent
-between the empty look and the registration is found. One message of this process wakes one waiter, and nobody notifies
-the process of it, as long as it was sent on a connection that names this hub (`lines`): its registration stays. If it
-came while nobody was in line, whoever looked meanwhile looks again. A notification and a look do not say how many there
-are: one is woken, and who finds messages wakes two others.
+    claim   a send in this process receives for the waiters that it claims (`direct_handoff`)
+    wake    another event in this process wakes waiters at once
+    NOTIFY  another process notifies this one (one LISTEN connection a process)
+    check   the shared check of all queues with waiters, each second: delayed messages, ended visibility timeouts and
+            lost notifications
+
+A sender notifies only queues that are registered, because NOTIFY takes a database-wide lock at commit. So the
+dispatcher registers the queue of a waiter, and checks the queue once after that registration has committed: this check
+finds a message that was sent between the waiter's empty receive and the registration.
+
+One message sent in this process wakes one waiter. It does not notify this process, and keeps its registration, if it
+was sent on a connection that names this dispatcher as `watcher` (`pipeline_pool`). If the message comes when its queue
+has no waiters, a request whose empty receive was under way meanwhile receives again instead of waiting. Notifications
+and checks do not say how many messages there are: they wake one waiter, and a waiter that finds messages wakes two
+others.
 """
 
 import asyncio
@@ -26,281 +32,301 @@ from penstock.effects import Row, Statement, Take, Woken
 from penstock.errors import AwsError
 from penstock.postgres.statements import POLL_QUEUES, WATCH_QUEUES
 
-from .timers import Ends
-from .waiters import Answer, Queue, Sight, Waiter
+from .timers import WaitTimers
+from .waiters import LastCheck, QueueState, Waiter, WaitFuture
 
 POLL_SECONDS = 1.0
-# A registration is good for five seconds. One that has not been used in three is followed by one for a minute.
-GOOD_SECONDS, RENEW_SECONDS = 5, 3.0
-QUIET_GOOD_SECONDS, QUIET_RENEW_SECONDS = 60, 50.0
+# A registration lasts five seconds. If no notification used it within three, the next one lasts a minute.
+REGISTRATION_SECONDS, RENEW_SECONDS = 5, 3.0
+UNUSED_REGISTRATION_SECONDS, UNUSED_RENEW_SECONDS = 60, 50.0
 REGISTER_PAUSE_SECONDS = 0.02  # a busy queue registers at most 50 times a second
-SILENT_SECONDS = 1.0  # as long as what time makes visible may stay unseen by those who wait
-FRESH_SECONDS = 0.02  # so long an empty look at a FIFO queue is good for newcomers, too
+ASSUMED_EMPTY_SECONDS = 1.0  # the shared check finds messages that become visible by time as late as this
+EMPTY_RECEIVE_VALID_SECONDS = 0.02  # so long a new request relies on another's empty receive of a FIFO queue
 
 _log = logging.getLogger(__name__)
 
 
-class Call(Protocol):
+class ExecuteStatement(Protocol):
     """Calls one SQL function."""
 
     def __call__(self, statement: Statement, arguments: list[Any], /) -> Awaitable[list[Row]]: ...
 
 
-class Hub:
-    """The waiting requests of a process. `call` runs SQL functions; its failures only cost time.
+class LongPollDispatcher:
+    """The waiting requests of a process. `execute` runs SQL functions; when it fails, waiters are woken later.
 
-    `watcher`: under which it registers. `missed` counts what came when nobody was in line, of all queues. `hears`:
-    whether notifications arrive (`listener`).
+    `watcher`: the id under which the dispatcher registers queues. `missed_wakeups`: how many wake-ups found too few
+    waiters, over all queues. `receives_notifications`: whether notifications arrive (`listener`).
     """
 
-    def __init__(self, call: Call, watcher: UUID | None = None) -> None:
-        self._call = call
+    def __init__(self, execute: ExecuteStatement, watcher: UUID | None = None) -> None:
+        self._execute = execute
         self._watcher = watcher or uuid4()
-        self.missed = 0
-        self.hears = False
-        self._queues: dict[str, Queue] = {}
-        self._wanted: list[Queue] = []
-        self._registrar: asyncio.Task[None] | None = None
+        self.missed_wakeups = 0
+        self.receives_notifications = False
+        self._queues: dict[str, QueueState] = {}
+        self._to_register: list[QueueState] = []
+        self._register_task: asyncio.Task[None] | None = None
         self._draining = False
-        self._signals: dict[str, Callable[[], None]] = {}
-        self._sight = Sight()
-        self._ends = Ends()
-        self.ticket: Callable[[], int] = count().__next__
+        self._wake_callbacks: dict[str, Callable[[], None]] = {}
+        self._last_check = LastCheck()
+        self._timers = WaitTimers()
+        self.next_ticket: Callable[[], int] = count().__next__
 
     @property
     def draining(self) -> bool:
-        """Whether the process ends."""
+        """Whether the process is shutting down."""
         return self._draining
 
     # --- waiting -----------------------------------------------------------------------------------------------------
-    def is_waited_for(self, queue_arn: str) -> bool:
-        """Whether somebody waits: they have looked, and will be told of what comes."""
+    def has_waiters(self, queue_arn: str) -> bool:
+        """Whether requests wait for the queue: their receives were empty, and messages that come will wake them."""
         queue = self._queues.get(queue_arn)
         return queue is not None and bool(queue.waiters)
 
-    def lines_up(self, queue_arn: str) -> bool:
-        """Whether a newcomer waits without a look, since others do already, or did so a moment ago and in vain.
+    def can_skip_receive(self, queue_arn: str) -> bool:
+        """Whether a new request may wait without a receive, since the queue is known to be empty.
 
-        On a FIFO queue only when the last look was a moment ago: a look passes over groups that others have locked, and
-        of those that another process has set free nobody is told.
+        It is known where other requests wait, or where one waited a moment ago until its time was over. On a FIFO queue
+        only an empty receive of a moment ago counts: a receive passes over message groups that others have locked, and
+        nothing notifies this process when another one unlocks them.
         """
         queue = self._queues.get(queue_arn)
         if queue is None:
             return False
         now = asyncio.get_running_loop().time()
         if not queue_arn.endswith(".fifo"):
-            return bool(queue.waiters) or now < queue.silent_until
-        queue.lines_up = bool(queue.waiters) and now - queue.looked_at < FRESH_SECONDS
-        return queue.lines_up
+            return bool(queue.waiters) or now < queue.assumed_empty_until
+        queue.skipped_receive = (
+            bool(queue.waiters) and now - queue.last_empty_receive_at < EMPTY_RECEIVE_VALID_SECONDS
+        )
+        return queue.skipped_receive
 
     def wait(
-        self, queue_arn: str, seconds: float, ticket: int, missed: int | None = None, look: Take | None = None
-    ) -> Answer:
-        """Why to look again, or what another look would find. NOT: the time is over, or the process ends.
+        self,
+        queue_arn: str,
+        seconds: float,
+        ticket: int,
+        missed_wakeups: int | None = None,
+        receive: Take | None = None,
+    ) -> WaitFuture:
+        """A future of why the wait ended, or of the rows that a receive returned for the waiter.
 
-        `missed`: the hub's, from before the look that was empty. What came since then, that look may not have seen.
+        The reason NOT says that the time is over, or that the process is shutting down. `missed_wakeups`: the
+        dispatcher's, from before the request's empty receive, which may have overlooked messages sent since then.
         """
         loop = asyncio.get_running_loop()
-        answer: Answer = loop.create_future()
+        future: WaitFuture = loop.create_future()
         if self._draining or seconds <= 0:
-            answer.set_result(Woken.NOT)
-            return answer
+            future.set_result(Woken.NOT)
+            return future
         queue = self._queues.get(queue_arn)
         if queue is None:
-            queue = self._queues[queue_arn] = Queue(queue_arn)
-        if missed is not None and queue.missed > missed:
-            answer.set_result(Woken.FOR_ONE)
-            return answer
-        if not queue.lines_up:
-            queue.looked_at = loop.time()
-        queue.lines_up = False
-        waiter = Waiter(ticket, answer, look)
-        waiter.end = self._ends.add(seconds, waiter.over)
-        answer.add_done_callback(partial(self._leave, queue, waiter))
+            queue = self._queues[queue_arn] = QueueState(queue_arn)
+        if missed_wakeups is not None and queue.last_missed_wakeup > missed_wakeups:
+            future.set_result(Woken.FOR_ONE)
+            return future
+        if not queue.skipped_receive:
+            queue.last_empty_receive_at = loop.time()
+        queue.skipped_receive = False
+        waiter = Waiter(ticket, future, receive)
+        waiter.timer = self._timers.add(seconds, waiter.time_out)
+        future.add_done_callback(partial(self._remove_waiter, queue, waiter))
         insort(queue.waiters, waiter)
-        self._want(queue)
-        return answer
+        self._request_registration(queue)
+        return future
 
-    def _leave(self, queue: Queue, waiter: Waiter, answer: Answer) -> None:
-        """However the wait ended: the waiter is not in line any more."""
-        if waiter.end is not None:
-            self._ends.remove(waiter.end, waiter.over)
+    def _remove_waiter(self, queue: QueueState, waiter: Waiter, future: WaitFuture) -> None:
+        """Removes a waiter, however its wait ended."""
+        if waiter.timer is not None:
+            self._timers.remove(waiter.timer, waiter.time_out)
         if waiter in queue.waiters:
             queue.waiters.remove(waiter)
-        if queue.current and self.hears and not answer.cancelled() and answer.result() == Woken.NOT:
-            queue.silent_until = asyncio.get_running_loop().time() + SILENT_SECONDS
+        if (
+            queue.registered
+            and self.receives_notifications
+            and not future.cancelled()
+            and future.result() == Woken.NOT
+        ):
+            queue.assumed_empty_until = asyncio.get_running_loop().time() + ASSUMED_EMPTY_SECONDS
 
-    def on_wake(self, name: str, signal: Callable[[], None]) -> None:
-        """`signal` is called whenever `name`, which is no queue, is woken or notified."""
-        self._signals[name] = signal
+    def on_wake(self, name: str, callback: Callable[[], None]) -> None:
+        """Calls `callback` at each wake-up or notification of `name`, which is not a queue."""
+        self._wake_callbacks[name] = callback
 
     def wake(self, queue_arn: str, number: int, woken: Woken = Woken.FOR_ONE) -> None:
-        """Up to `number` waiters may look again, those first who have waited longest."""
-        if queue_arn in self._signals:
-            self._signals[queue_arn]()
+        """Wakes up to `number` waiters, those that have waited longest first."""
+        if queue_arn in self._wake_callbacks:
+            self._wake_callbacks[queue_arn]()
         queue = self._queues.get(queue_arn)
         if queue is not None:
-            queue.silent_until = float("-inf")
+            queue.assumed_empty_until = float("-inf")
         while queue is not None and queue.waiters and number > 0:
-            queue.woken = queue.woken or woken == Woken.FOR_ONE
+            queue.woken_locally = queue.woken_locally or woken == Woken.FOR_ONE
             number -= queue.waiters.pop(0).wake(woken)
         if queue is not None and number > 0 and woken == Woken.FOR_ONE:
-            self.missed += 1
-            queue.missed = self.missed
+            self.missed_wakeups += 1
+            queue.last_missed_wakeup = self.missed_wakeups
 
     def claim(self, queue_arn: str, messages: int) -> list[Waiter]:
-        """As many of those in line as so many messages are enough for, whose looks may share a call.
+        """Removes and returns the first waiters whose receives may share a call: enough for so many messages.
 
-        They are out of line, and nothing but their caller answers them. Nobody of a FIFO queue.
+        Only the caller may serve or wake them. It gets no waiters of a FIFO queue.
         """
         queue = self._queues.get(queue_arn)
         if queue is None or not queue.waiters or queue_arn.endswith(".fifo"):
             return []
         claimed: list[Waiter] = []
-        first = queue.waiters[0].look
+        first = queue.waiters[0].receive
         for waiter in queue.waiters:
-            look = waiter.look
+            receive = waiter.receive
             if (
                 messages <= 0
-                or look is None
+                or receive is None
                 or first is None
-                or look.visibility_seconds != first.visibility_seconds
+                or receive.visibility_seconds != first.visibility_seconds
             ):
                 break
-            if waiter.end is not None:
-                self._ends.remove(waiter.end, waiter.over)
+            if waiter.timer is not None:
+                self._timers.remove(waiter.timer, waiter.time_out)
             claimed.append(waiter)
-            messages -= look.count
+            messages -= receive.count
         del queue.waiters[: len(claimed)]
-        queue.woken = queue.woken or bool(claimed)
+        queue.woken_locally = queue.woken_locally or bool(claimed)
         return claimed
 
     def drain(self) -> None:
-        """Everybody is sent home, and whoever comes from now on."""
+        """Ends every wait, and each that begins from now on."""
         self._draining = True
         for queue in self._queues.values():
             for waiter in list(queue.waiters):
                 waiter.wake(Woken.NOT)
 
     # --- registering -------------------------------------------------------------------------------------------------
-    def notified(self, queue_arn: str) -> None:
-        """A notification came: it has used up the registration.
+    def handle_notification(self, queue_arn: str) -> None:
+        """Wakes a waiter after a notification, which has used up the registration.
 
-        It comes from another process, or from here without a wake-up, such as of a publication. Nobody is woken twice:
-        where a sender of this process has woken somebody, the look that follows the next registration, within 20 ms,
-        finds what came.
+        The notification comes from another process, or from a call of this process without a wake-up, such as a
+        publication. A message does not wake two waiters: if a sender of this process has woken one since the
+        registration, this method wakes none, and the check after the next registration, within 20 ms, finds the rest.
         """
-        if queue_arn in self._signals:
-            self._signals[queue_arn]()
+        if queue_arn in self._wake_callbacks:
+            self._wake_callbacks[queue_arn]()
         queue = self._queues.get(queue_arn)
         if queue is not None:
-            queue.current = queue.quiet = False
-            queue.silent_until = float("-inf")
-            if not queue.woken:
+            queue.registered = queue.previous_unused = False
+            queue.assumed_empty_until = float("-inf")
+            if not queue.woken_locally:
                 self.wake(queue_arn, 1, Woken.FOR_MORE)
             if queue.waiters:
-                self._want(queue)
+                self._request_registration(queue)
 
-    def renew(self) -> None:
-        """Notifications may have been missed: register afresh for every queue, and look. The workers look, too."""
-        for signal in self._signals.values():
-            signal()
-        self._sight = Sight()
+    def renew_registrations(self) -> None:
+        """Registers every queue anew and checks it, since notifications may have been lost. Wakes the workers, too."""
+        for callback in self._wake_callbacks.values():
+            callback()
+        self._last_check = LastCheck()
         for queue in self._queues.values():
-            queue.current = queue.quiet = False
-            queue.silent_until = float("-inf")
+            queue.registered = queue.previous_unused = False
+            queue.assumed_empty_until = float("-inf")
             if queue.waiters:
-                self._want(queue)
+                self._request_registration(queue)
 
-    def _want(self, queue: Queue) -> None:
-        if not queue.current:
-            queue.current = True
+    def _request_registration(self, queue: QueueState) -> None:
+        if not queue.registered:
+            queue.registered = True
             loop = asyncio.get_running_loop()
             pause = queue.registered_at + REGISTER_PAUSE_SECONDS - loop.time()
             if pause > 0:
-                loop.call_later(pause, self._enlist, queue)
+                loop.call_later(pause, self._schedule_registration, queue)
             else:
-                self._enlist(queue)
+                self._schedule_registration(queue)
 
-    def _enlist(self, queue: Queue) -> None:
-        self._wanted.append(queue)
-        if self._registrar is None:
-            self._registrar = asyncio.get_running_loop().create_task(self._register())
+    def _schedule_registration(self, queue: QueueState) -> None:
+        self._to_register.append(queue)
+        if self._register_task is None:
+            self._register_task = asyncio.get_running_loop().create_task(self._register())
 
     async def _register(self) -> None:
         try:
-            while self._wanted:
-                queues, self._wanted = self._wanted, []
-                await self._register_all([queue for queue in queues if still_wanted(queue)])
+            while self._to_register:
+                queues, self._to_register = self._to_register, []
+                await self._register_batch([queue for queue in queues if still_has_waiters(queue)])
         finally:
-            self._registrar = None
+            self._register_task = None
 
-    async def _register_all(self, queues: list[Queue]) -> None:
+    async def _register_batch(self, queues: list[QueueState]) -> None:
         if not queues:
             return
         now = asyncio.get_running_loop().time()
         for queue in queues:
             queue.registered_at = now
-            queue.renew_at = now + (QUIET_RENEW_SECONDS if queue.quiet else RENEW_SECONDS)
-            queue.woken = False
+            queue.renew_at = now + (UNUSED_RENEW_SECONDS if queue.previous_unused else RENEW_SECONDS)
+            queue.woken_locally = False
         arns = [queue.arn for queue in queues]
-        seconds = [QUIET_GOOD_SECONDS if queue.quiet else GOOD_SECONDS for queue in queues]
+        seconds = [
+            UNUSED_REGISTRATION_SECONDS if queue.previous_unused else REGISTRATION_SECONDS for queue in queues
+        ]
         try:
-            await self._call(WATCH_QUEUES, [arns, self._watcher, seconds])
-            self._found(await self._call(POLL_QUEUES, [arns, None]))
-        except Exception as error:  # noqa: BLE001 - long polls live by the shared look until it works again
+            await self._execute(WATCH_QUEUES, [arns, self._watcher, seconds])
+            self._wake_found(await self._execute(POLL_QUEUES, [arns, None]))
+        except Exception as error:  # noqa: BLE001 - long polls depend on the shared check until it works again
             if not isinstance(error, AwsError):
                 _log.exception("long polls could not register")
             for queue in queues:
-                queue.current = False
+                queue.registered = False
 
-    # --- looking -----------------------------------------------------------------------------------------------------
-    async def _look(self, arns: list[str], now: float) -> None:
-        """Nobody is looked for while nothing was committed and nothing is due: a thirtieth of the work."""
-        sight = self._sight
-        seen = sight.snapshot if sight.covers(arns, now) else None
-        rows = await self._call(POLL_QUEUES, [arns, seen])
+    # --- checking ----------------------------------------------------------------------------------------------------
+    async def _check_queues(self, arns: list[str], now: float) -> None:
+        """Wakes waiters of queues that have messages.
+
+        With a known snapshot, the SQL function returns at once while nothing was committed and nothing became visible
+        by time: a thirtieth of the work.
+        """
+        last_check = self._last_check
+        known_snapshot = last_check.snapshot if last_check.covers(arns, now) else None
+        rows = await self._execute(POLL_QUEUES, [arns, known_snapshot])
         if rows:
             _, snapshot, wait_ms = rows[-1]
-            sight.set(arns, snapshot, now + wait_ms / 1000)
-            self._found(rows)
+            last_check.update(arns, snapshot, now + wait_ms / 1000)
+            self._wake_found(rows)
 
-    def _found(self, rows: list[Row]) -> None:
+    def _wake_found(self, rows: list[Row]) -> None:
         for arn, *_ in rows[:-1]:
             self.wake(arn, 1, Woken.FOR_MORE)
 
     async def poll(self) -> None:
-        """The look that all share, once, but for queues that register now, which is followed by a look of its own.
+        """Runs the shared check once, without queues that register now, which are checked after their registration.
 
-        Forgets queues that nobody waits for any more.
+        Forgets queues that have no waiters any more.
         """
         now = asyncio.get_running_loop().time()
-        waited: list[str] = []
+        arns_with_waiters: list[str] = []
         for queue in list(self._queues.values()):
-            if now < queue.renew_at and queue.current:
+            if now < queue.renew_at and queue.registered:
                 if queue.waiters:
-                    waited.append(queue.arn)
+                    arns_with_waiters.append(queue.arn)
             elif queue.waiters:
-                queue.quiet, queue.current = queue.current, False
-                self._want(queue)
+                queue.previous_unused, queue.registered = queue.registered, False
+                self._request_registration(queue)
             else:
                 del self._queues[queue.arn]
-        if waited:
-            await self._look(waited, now)
+        if arns_with_waiters:
+            await self._check_queues(arns_with_waiters, now)
 
     async def run(self) -> None:
-        """Polls each second, until it is cancelled."""
+        """Runs the shared check each second, until it is cancelled."""
         while True:
             await asyncio.sleep(POLL_SECONDS)
             try:
                 await self.poll()
             except AwsError:
-                continue  # the database is away; whoever can say so does
-            except Exception:  # noqa: BLE001 - logged; waiting goes on
-                _log.exception("the shared look of long polls failed")
+                continue  # the database cannot be reached: the pool's callers report it
+            except Exception:  # noqa: BLE001 - logged; long polls go on
+                _log.exception("the shared check of long polls failed")
 
 
-def still_wanted(queue: Queue) -> bool:
-    """Somebody waits still; else the queue registers when the next one comes."""
-    queue.current = bool(queue.waiters)
-    return queue.current
+def still_has_waiters(queue: QueueState) -> bool:
+    """Whether the queue has waiters. If not, it registers when the next request waits."""
+    queue.registered = bool(queue.waiters)
+    return queue.registered

@@ -1,48 +1,49 @@
-"""When long polls are over: a timer, and a turn of the event loop, for all that end at about the same time."""
+"""Timers of long polls: waits that end at about the same time share a timer and a turn of the event loop."""
 
 import asyncio
 from collections.abc import Callable
 from math import ceil, floor, log2
 
-GRAINS = 100
-"""A wait ends up to a hundredth of its time late: 20 s up to 0.125 s."""
+STEPS_PER_WAIT = 100
+"""A wait ends late by up to a hundredth of its time: 20 s by up to 0.125 s."""
 
 
-class End:
-    """Those who are called at one moment, in their order."""
+class SharedTimer:
+    """The callbacks of one moment, in the order in which they were added."""
 
-    __slots__ = ("at", "calls", "timer")
+    __slots__ = ("at", "callbacks", "handle")
 
     def __init__(self, at: float) -> None:
         self.at = at
-        self.calls: dict[Callable[[], object], None] = {}
-        self.timer = asyncio.get_running_loop().call_at(at, self.come)
+        self.callbacks: dict[Callable[[], object], None] = {}
+        self.handle = asyncio.get_running_loop().call_at(at, self.fire)
 
-    def come(self) -> None:
-        """It is the moment."""
-        for call in list(self.calls):
-            call()
+    def fire(self) -> None:
+        """Calls every callback."""
+        for callback in list(self.callbacks):
+            callback()
 
 
-class Ends:
-    """The moments that somebody waits for."""
+class WaitTimers:
+    """The shared timers of all waits."""
 
     def __init__(self) -> None:
-        self._ends: dict[float, End] = {}
+        self._timers: dict[float, SharedTimer] = {}
 
-    def add(self, seconds: float, call: Callable[[], object]) -> End:
-        """`call` is called after so many seconds (more than 0), or a little later."""
-        grain = 2.0 ** floor(log2(seconds / GRAINS))  # a power of two: waits of 14 s and of 20 s end together
-        at = ceil((asyncio.get_running_loop().time() + seconds) / grain) * grain
-        end = self._ends.get(at)
-        if end is None:
-            end = self._ends[at] = End(at)
-        end.calls[call] = None
-        return end
+    def add(self, seconds: float, callback: Callable[[], object]) -> SharedTimer:
+        """Calls `callback` after so many seconds (more than 0), or a little later."""
+        # A power of two: waits of 14 s and of 20 s end together.
+        step = 2.0 ** floor(log2(seconds / STEPS_PER_WAIT))
+        at = ceil((asyncio.get_running_loop().time() + seconds) / step) * step
+        timer = self._timers.get(at)
+        if timer is None:
+            timer = self._timers[at] = SharedTimer(at)
+        timer.callbacks[callback] = None
+        return timer
 
-    def remove(self, end: End, call: Callable[[], object]) -> None:
-        """It is not called any more. To be called also by those whose time was over."""
-        end.calls.pop(call, None)
-        if not end.calls and self._ends.get(end.at) is end:
-            end.timer.cancel()
-            del self._ends[end.at]
+    def remove(self, timer: SharedTimer, callback: Callable[[], object]) -> None:
+        """Removes a callback. Waits whose time is over call this, too."""
+        timer.callbacks.pop(callback, None)
+        if not timer.callbacks and self._timers.get(timer.at) is timer:
+            timer.handle.cancel()
+            del self._timers[timer.at]

@@ -1,85 +1,87 @@
-"""Who waits for a queue, and what is known of it: see `hub`."""
+"""The state of a long poll, of its queue, and of the last shared check: see `dispatcher`."""
 
 import asyncio
 
 from penstock.effects import Row, Take, Woken
 
-from .timers import End
+from .timers import SharedTimer
 
-Answer = asyncio.Future[Woken | list[Row]]
-"""Why to look again, or what a look would find."""
+WaitFuture = asyncio.Future[Woken | list[Row]]
+"""Why a wait ended, or the rows that a receive returned for the waiter."""
 
 
 class Waiter:
-    """One request's wait. Tickets keep the order of arrival, also of those who come back from an empty look.
+    """One request's wait. Tickets keep the order of arrival, also of requests that wait again after an empty receive.
 
-    `look`: what it asked for in vain, if it may be asked together with others. `end`: when its time is over.
+    `receive`: the effect that found nothing, if it may share a call with others. `timer`: ends the wait.
     """
 
-    __slots__ = ("answer", "end", "look", "ticket")
+    __slots__ = ("future", "receive", "ticket", "timer")
 
-    def __init__(self, ticket: int, answer: Answer, look: Take | None) -> None:
+    def __init__(self, ticket: int, future: WaitFuture, receive: Take | None) -> None:
         self.ticket = ticket
-        self.answer = answer
-        self.look = look
-        self.end: End | None = None
+        self.future = future
+        self.receive = receive
+        self.timer: SharedTimer | None = None
 
     def wake(self, woken: Woken = Woken.FOR_ONE) -> bool:
-        """Whether it could be told: it may just have left, or been served."""
-        if self.answer.done():
+        """Ends the wait. False if it had ended: the client has disconnected, or another call has served the waiter."""
+        if self.future.done():
             return False
-        self.answer.set_result(woken)
+        self.future.set_result(woken)
         return True
 
-    def hand(self, rows: list[Row]) -> None:
-        """Gives it what it looked for: a header and messages."""
-        self.answer.set_result(rows)
+    def serve(self, rows: list[Row]) -> None:
+        """Ends the wait with the rows of a receive: a header and messages."""
+        self.future.set_result(rows)
 
-    def over(self) -> None:
-        """The time is over."""
+    def time_out(self) -> None:
+        """Ends the wait because its time is over."""
         self.wake(Woken.NOT)
 
     def __lt__(self, other: "Waiter") -> bool:
         return self.ticket < other.ticket
 
 
-class Queue:
-    """A queue that requests wait for (or did a moment ago). `current`: registered, or about to be, until `renew_at`.
+class QueueState:
+    """A queue that requests wait for, or waited for a moment ago.
 
-    `quiet`: the registration before was not used up.
-    `woken`: since then, a sender of this process woke somebody. `looked_at`: when somebody last began to wait because a
-    look was empty; `lines_up`: the next one who begins did not look. `missed`: number of the last message that came
-    when nobody was in line. `silent_until`: whoever comes by then need not look: somebody has just waited in vain.
+    `registered`: the queue is registered, or about to be, until `renew_at`. `previous_unused`: no notification used
+    the registration before. `woken_locally`: since the registration, a sender of this process has woken a waiter.
+    `last_empty_receive_at`: when a request last began to wait after an empty receive. `skipped_receive`: the next
+    request that waits has not called a receive. `last_missed_wakeup`: number of the last wake-up that found too few
+    waiters. `assumed_empty_until`: until then a new request waits without a receive, since another has just waited
+    until its time was over.
     """
 
     __slots__ = (
         "arn",
-        "current",
-        "lines_up",
-        "looked_at",
-        "missed",
-        "quiet",
+        "assumed_empty_until",
+        "last_empty_receive_at",
+        "last_missed_wakeup",
+        "previous_unused",
+        "registered",
         "registered_at",
         "renew_at",
-        "silent_until",
+        "skipped_receive",
         "waiters",
-        "woken",
+        "woken_locally",
     )
 
     def __init__(self, arn: str) -> None:
         self.arn = arn
         self.waiters: list[Waiter] = []
-        self.current = False
-        self.quiet = False
+        self.registered = False
+        self.previous_unused = False
         self.registered_at = self.renew_at = float("-inf")
-        self.looked_at = self.silent_until = float("-inf")
-        self.lines_up = False
-        self.missed = 0
-        self.woken = False
+        self.last_empty_receive_at = self.assumed_empty_until = float("-inf")
+        self.skipped_receive = False
+        self.last_missed_wakeup = 0
+        self.woken_locally = False
 
 
-class Sight:
-    """What the shared look saw: nothing in these queues, nor before `until`, unless something is committed."""
+class LastCheck:
+    """The result of the last shared check: no messages in these queues, nor before `until` unless a commit happens."""
 
     __slots__ = ("arns", "snapshot", "until")
 
@@ -89,9 +91,9 @@ class Sight:
         self.until = float("-inf")
 
     def covers(self, arns: list[str], now: float) -> bool:
-        """Whether a look at these queues would see the same, as long as nothing is committed."""
+        """Whether a check of these queues would find the same, as long as nothing is committed."""
         return now < self.until and self.arns.issuperset(arns)
 
-    def set(self, arns: list[str], snapshot: str, until: float) -> None:
-        """A look has seen this."""
+    def update(self, arns: list[str], snapshot: str, until: float) -> None:
+        """Remembers the result of a check."""
         self.arns, self.snapshot, self.until = frozenset(arns), snapshot, until

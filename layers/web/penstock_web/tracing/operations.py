@@ -23,7 +23,7 @@ from penstock.postgres.statements import (
 )
 from penstock.sqs.receive import Delivery
 from penstock.trace_context import parse_trace_header
-from penstock_web.driver import EMPTY_LOOK
+from penstock_web.driver import EMPTY_RECEIVE
 
 from .requests import SPAN
 from .tracing import Recorded, Tracing, span_context
@@ -97,7 +97,7 @@ def call_attributes(effect: Sql | Rows | Take) -> dict[str, str | int]:
 
 def answered(call: Recorded, effect: Effect, answer: Any, request: Recorded) -> None:
     """Ends the span of a call, unless there was none: who lines up behind others does not look first."""
-    if answer and answer[0] is EMPTY_LOOK:
+    if answer and answer[0] is EMPTY_RECEIVE:
         return
     call.end()
     if isinstance(effect, Take):

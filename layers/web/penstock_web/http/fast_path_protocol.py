@@ -1,8 +1,8 @@
-"""The short way in: a request of SQS or SNS that arrived whole skips ASGI; everything else is left to uvicorn.
+"""The fast path: a request of an AWS protocol that arrived whole skips ASGI; uvicorn handles every other request.
 
-Whole means that one read from the socket brought head and body, as it does for nearly all. Requests that are pipelined,
-chunked over several reads, long, expect 100-continue, speak HTTP/1.0 or want another protocol go the long way, which
-has all the rules. So does every request while traces are written.
+A request is whole if one read from the socket brought head and body, as it does for nearly all. These use ASGI, which
+implements all rules: requests that are pipelined, in several reads, or long, that expect 100-continue, use HTTP/1.0 or
+ask for another protocol, and every request while traces are written.
 """
 
 from typing import Any, cast
@@ -12,42 +12,42 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from penstock.http import LONG_BODY_BYTES, HttpResponse
 
-from .aws_protocols import HotPath
-from .fast_path import Exchange
-from .protocol import OneWriteProtocol
+from .aws_protocols import AwsApplication
+from .fast_path import FastPathRequest
+from .protocol import CorkedProtocol
 
 
-class CommonHeaders:
-    """The headers that uvicorn puts before all others, as text. It makes the list anew each second, for the date."""
+class DefaultHeaders:
+    """The headers that uvicorn puts before all others, as bytes. uvicorn renews the list each second, for the date."""
 
     def __init__(self) -> None:
-        self._pairs: list[tuple[bytes, bytes]] = []
-        self._text = b""
+        self._header_pairs: list[tuple[bytes, bytes]] = []
+        self._encoded = b""
 
-    def text(self, pairs: list[tuple[bytes, bytes]]) -> bytes:
-        """Ready to be sent."""
-        if pairs is not self._pairs:
-            self._pairs = pairs
-            self._text = b"".join(b"%b: %b\r\n" % pair for pair in pairs)
-        return self._text
+    def encode(self, header_pairs: list[tuple[bytes, bytes]]) -> bytes:
+        """The headers in the form in which they are sent."""
+        if header_pairs is not self._header_pairs:
+            self._header_pairs = header_pairs
+            self._encoded = b"".join(b"%b: %b\r\n" % pair for pair in header_pairs)
+        return self._encoded
 
 
-class ShortcutProtocol(OneWriteProtocol):
-    """uvicorn's protocol with the short way in, where the application has a `hot_path`."""
+class FastPathProtocol(CorkedProtocol):
+    """uvicorn's protocol with the fast path, where the application has an `aws_application`."""
 
-    _common = CommonHeaders()  # of all connections
+    _default_headers = DefaultHeaders()  # shared by all connections
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
-        self._paths: HotPath | None = getattr(self.app, "hot_path", None)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._application: AwsApplication | None = getattr(self.app, "aws_application", None)
         self._body: bytes | None = None  # of a request that may be whole
 
     # --- reading -----------------------------------------------------------------------------------------------------
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self._body is not None:  # the rest is yet to come
+        if self._body is not None:  # the rest has not arrived yet
             body, self._body = self._body, None
-            self._go_the_long_way()
+            self._use_asgi()
             if body:
                 super().on_body(body)
 
@@ -59,10 +59,10 @@ class ShortcutProtocol(OneWriteProtocol):
 
     def on_headers_complete(self) -> None:
         self.in_head = False
-        if self._is_short():
+        if self._can_use_fast_path():
             self._body = b""
         else:
-            self._go_the_long_way()
+            self._use_asgi()
 
     def on_body(self, body: bytes) -> None:
         if self._body is None:
@@ -76,18 +76,18 @@ class ShortcutProtocol(OneWriteProtocol):
             return
         body, self._body = self._body, None
         if len(body) > LONG_BODY_BYTES:
-            self._go_the_long_way()
+            self._use_asgi()
             super().on_body(body)
             super().on_message_complete()
             return
-        exchange = Exchange(self, cast("HotPath", self._paths))
-        self.cycle = cast("Any", exchange)
-        exchange.start(self._method, self._path, self._query, self.headers, body)
+        request = FastPathRequest(self, cast("AwsApplication", self._application))
+        self.cycle = cast("Any", request)
+        request.start(self._method, self._path, self._query, self.headers, body)
 
-    def _is_short(self) -> bool:
-        """Whether the request may take the short way, if its body is there."""
-        paths, parser = self._paths, self.parser
-        if paths is None or self.expect_100_continue or parser.get_http_version() != "1.1":
+    def _can_use_fast_path(self) -> bool:
+        """Whether the request may take the fast path, provided that its body has arrived."""
+        application, parser = self._application, self.parser
+        if application is None or self.expect_100_continue or parser.get_http_version() != "1.1":
             return False
         cycle: Any = self.cycle  # None before the first request
         if cycle is not None and not cycle.response_complete:
@@ -100,19 +100,22 @@ class ShortcutProtocol(OneWriteProtocol):
         else:
             parsed = parse_url(self.url)
             self._path, self._query = (parsed.path or b"").decode("ascii"), parsed.query or b""
-        return paths.answers(self._method, self._path)
+        return application.handles(self._method, self._path)
 
-    def _go_the_long_way(self) -> None:
-        url, headers, expects = self.url, self.headers, self.expect_100_continue
+    def _use_asgi(self) -> None:
+        url, headers, expects_continue = self.url, self.headers, self.expect_100_continue
         super().on_message_begin()
-        self.url, self.expect_100_continue = url, expects
-        self.headers.extend(headers)  # the scope has this list
+        self.url, self.expect_100_continue = url, expects_continue
+        self.headers.extend(headers)  # the scope refers to this list
         super().on_headers_complete()
 
     # --- writing -----------------------------------------------------------------------------------------------------
     def write_response(self, response: HttpResponse, keep_alive: bool) -> None:
-        """Writes a whole answer. A slow reader gets the next one when it has read this one."""
-        parts = [STATUS_LINE[response.status], self._common.text(self.server_state.default_headers)]
+        """Writes a whole response. A slow client gets the next response when it has read this one."""
+        parts = [
+            STATUS_LINE[response.status],
+            self._default_headers.encode(self.server_state.default_headers),
+        ]
         for name, value in response.headers:
             parts += (name, b": ", value, b"\r\n")
         if not keep_alive:
@@ -128,12 +131,12 @@ class ShortcutProtocol(OneWriteProtocol):
             self.transport.close()
         if self.flow.write_paused:
             self.flow.pause_reading()
-            task = self.loop.create_task(self._drained())
+            task = self.loop.create_task(self._finish_after_drain())
             self.tasks.add(task)
             task.add_done_callback(self.tasks.discard)
         else:
             self.on_response_complete()
 
-    async def _drained(self) -> None:
+    async def _finish_after_drain(self) -> None:
         await self.flow.drain()
         self.on_response_complete()
