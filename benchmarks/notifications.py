@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Sequence
 
 from benchmarks.signatures import cost_us
-from penstock.sns.notification import Letterhead, notification
+from penstock.sns.notification import SigningContext, notification
 from penstock.sns.signatures import Signer, new_key
 
 TOPIC = "arn:aws:sns:us-east-1:000000000000:orders"
@@ -25,12 +25,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     key = new_key()
     signer, text = Signer(key.key_id, key.private_key), "a" * options.body_bytes
     for version in ("1", "2"):
-        head = Letterhead(signer, version, "http://q", "http://q/c.pem")
+        head = SigningContext(signer, version, "http://q", "http://q/c.pem")
 
         def signed(version: str = version) -> None:
             signer.sign(text, version)
 
-        def enveloped(head: Letterhead = head) -> None:
+        def enveloped(head: SigningContext = head) -> None:
             notification(head, TOPIC, MESSAGE_ID, text, "subject", AT, {})
 
         whole, alone = (cost_us(work, options.times, options.repeats) for work in (enveloped, signed))

@@ -1,6 +1,6 @@
 """Cleans the database; a schedule invokes it every minute."""
 
-from penstock.lambda_runtime.scheduled import calling_handler
+from penstock.lambda_runtime.scheduled import statement_handler
 from penstock.workers import maintain
 
-handler = calling_handler(maintain)
+handler = statement_handler(maintain)

@@ -1,7 +1,7 @@
 """Receipt handles that nobody was given: made up, cut, bent, stretched, spelt otherwise, or good for another queue.
 
-A seed makes the same ones each time. Nothing here is a handle of the queue and the key of `Receipts` that it is tried
-on, which is all that has to be true of it.
+A seed makes the same ones each time. Nothing here is a handle of the queue and the key of `ReceiptHandles` that it is
+tried on, which is all that has to be true of it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import cycle
 from random import Random
 from urllib.parse import quote
 
-from penstock.receipt_handle import Receipts
+from penstock.receipt_handle import ReceiptHandles
 
 Forge = Callable[[Random, list[str], list[str]], str]
 
@@ -111,7 +111,7 @@ def forgeries(seed: int, number: int, mine: list[str], foreign: list[str]) -> It
             yield forged
 
 
-def handles_of(receipts: Receipts, arn: str, number: int, seed: int = 0) -> list[str]:
+def handles_of(receipts: ReceiptHandles, arn: str, number: int, seed: int = 0) -> list[str]:
     """Real handles of a queue, such as receives give."""
     rng = Random(seed)
     return [

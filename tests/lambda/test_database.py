@@ -17,7 +17,7 @@ import pytest
 from penstock.effects import Statement
 from penstock.errors import InternalFailure, ServiceUnavailable
 from penstock.postgres.database import Database as Kept
-from penstock.postgres.database import LinkError
+from penstock.postgres.database import DriverError
 from penstock.settings import DRIVERS
 from penstock_web.local.pgbouncer import running_pgbouncer
 from penstock_web.local.postgres import running_postgres
@@ -132,7 +132,7 @@ def test_while_there_is_no_primary_it_is_said(
     owner.execute(f"alter database {database.name} set default_transaction_read_only = on".encode())
     with pytest.raises(ServiceUnavailable) as raised:
         kept.call(RECORD, ["never"])
-    assert isinstance(raised.value.__cause__, LinkError)
+    assert isinstance(raised.value.__cause__, DriverError)
     assert raised.value.__cause__.sqlstate == "25006"
     owner.execute(f"alter database {database.name} reset default_transaction_read_only".encode())
     kept.call(RECORD, ["now"])

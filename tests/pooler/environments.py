@@ -89,7 +89,7 @@ class Environment:
                 time.sleep(PAUSE_SECONDS)
 
     def close(self) -> None:
-        self._handler.world.close()
+        self._handler.environment.close()
 
     def _work(self) -> Iterator[None]:
         """Send, receive, delete what came: a request a step."""

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from msgspec.structs import fields
 
-from penstock.access.authorization import ARN_MEMBERS, RULES, TOPIC_MEMBERS, invoked, queues_of
+from penstock.access.authorization import ARN_MEMBERS, RULES, TOPIC_MEMBERS, invoked_arns, queues_of
 from penstock.actions import ACTIONS, Action
 
 MEMBERS = {"queue_url", "queue_owner_aws_account_id", "task_handle", *ARN_MEMBERS, *TOPIC_MEMBERS}
@@ -38,8 +38,8 @@ def test_what_is_invoked_is_asked_about() -> None:
     assert with_target == {"CreateSchedule", "UpdateSchedule"}
     queue, topic = "arn:aws:sqs:us-east-1:111122223333:q", "arn:aws:sns:us-east-1:111122223333:t"
     target = SimpleNamespace(arn=topic, dead_letter_config=SimpleNamespace(arn=queue))
-    assert invoked(SimpleNamespace(target=target)) == [topic, queue]
-    assert invoked(SimpleNamespace()) == []
+    assert invoked_arns(SimpleNamespace(target=target)) == [topic, queue]
+    assert invoked_arns(SimpleNamespace()) == []
 
 
 def test_a_task_handle_names_its_queue() -> None:

@@ -13,7 +13,7 @@ import yaml
 
 from infra.local_lambda.balancer import CloudFormationLoader, read_balancer
 from infra.local_lambda.values import Values, expanded
-from penstock.actions import ACTIONS, BY_ROUTE, Later
+from penstock.actions import ACTIONS, BY_ROUTE, LazyOperation
 from penstock.lambda_runtime.handler import Handler
 from penstock.lambda_runtime.scheduled import LONGEST_INVOCATION_SECONDS
 from tests.lambda_door import FUNCTIONS, file_name, load_handler
@@ -75,7 +75,7 @@ def test_each_file_handles_its_action(action: Any) -> None:
 
 @pytest.mark.parametrize("action", ACTIONS, ids=lambda action: f"{action.service}.{action.name}")
 def test_each_operation_is_there(action: Any) -> None:
-    assert isinstance(action.operation, Later)
+    assert isinstance(action.operation, LazyOperation)
     assert action.operation.load().__name__ == file_name(action.name)
 
 

@@ -28,7 +28,7 @@ def fire(database: Database) -> Iterator[Fire]:
     with psycopg.connect(database.pooled_dsn, autocommit=True, prepare_threshold=None) as connection:
 
         def run(**overrides: Value) -> Counts:
-            return Firer(60, stays=False).run_once(Settings.read({}, **overrides), connection)
+            return Firer(60, continues=False).run_once(Settings.read({}, **overrides), connection)
 
         yield run
 

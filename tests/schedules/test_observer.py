@@ -43,7 +43,7 @@ def test_how_late_each_occurrence_fires_and_what_became_of_it(
     pass_time(db, 60)
     heard = Heard()
     with psycopg.connect(database.api_dsn, autocommit=True) as connection:
-        counts = Firer(60, stays=False, observer=heard).run_once(Settings.read({}), connection)
+        counts = Firer(60, continues=False, observer=heard).run_once(Settings.read({}), connection)
     assert counts["fired"] == 4
     assert heard.counts == Counter(dict(counts))
     assert len(heard.late) == 2

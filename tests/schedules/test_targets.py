@@ -119,7 +119,7 @@ def test_a_topic_takes_no_more_than_its_maximum(db: Connection, fire: Fire, hour
 @pytest.mark.parametrize(("action", "stays"), [("NONE", True), ("DELETE", False), (None, True)])
 @pytest.mark.parametrize("form", ["at", "aws_cron"])
 def test_action_after_completion(
-    db: Connection, fire: Fire, form: str, action: str | None, stays: bool, hour: Hour
+    db: Connection, fire: Fire, form: str, action: str | None, continues: bool, hour: Hour
 ) -> None:
     at = hour()
     canonical = f"at({at:%Y-%m-%dT%H:%M:%S})" if form == "at" else f"cron({at.minute} * * * ? *)"
@@ -127,7 +127,7 @@ def test_action_after_completion(
     invoke(db, at, form=form, canonical=canonical, end_at=end, action_after_completion=action)
     assert fire()["fired"] == 1
     row = read(db, "s")
-    assert (row is not None) == stays
+    assert (row is not None) == continues
     if row is not None:  # the state of a schedule of EventBridge Scheduler is its owner's
         assert (row["status"], row["next_fire_at"], row["last_error"]) == ("active", None, None)
     assert fire()["fired"] == 0

@@ -15,11 +15,11 @@ import psycopg
 
 from penstock.effects import Statement
 from penstock.postgres import binary_array, statements
-from penstock.sqs.send import Stored
+from penstock.sqs.send import StoredRow
 
 ACCOUNT, REGION = "000000000000", "us-east-1"
 Connection = psycopg.Connection[Any]
-Sent = Stored
+Sent = StoredRow
 Isolation = Literal["read committed", "repeatable read", "serializable"]
 
 

@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from penstock.postgres import statements
-from penstock.postgres.psycopg_link import Calls
+from penstock.postgres.psycopg_link import TransactionExecutor
 from penstock.settings import Settings
 from penstock.workers import maintain
 from tests.sql.background import Background
@@ -47,23 +47,23 @@ def make_queues(db: Connection, number: int) -> list[str]:
 
 @pytest.mark.usefixtures("one_look")
 def test_a_run_goes_on_where_the_last_one_stopped(db: Connection) -> None:
-    arns = make_queues(db, 2 * maintain.QUEUES_A_LOOK + 1)
-    runs = [maintain.run_once(SETTINGS, Calls(db)) for _ in range(4)]
-    assert [run["queues"] for run in runs] == [maintain.QUEUES_A_LOOK, maintain.QUEUES_A_LOOK, 1, 0]
+    arns = make_queues(db, 2 * maintain.QUEUES_PER_PAGE + 1)
+    runs = [maintain.run_once(SETTINGS, TransactionExecutor(db)) for _ in range(4)]
+    assert [run["queues"] for run in runs] == [maintain.QUEUES_PER_PAGE, maintain.QUEUES_PER_PAGE, 1, 0]
     assert [history(db, arn) for arn in arns] == [{"deleted": 1}] * len(arns)
 
 
 def test_a_round_is_followed_by_a_pause_for_all(db: Connection, connect: Connect) -> None:
     create(db)
-    assert maintain.run_once(SETTINGS, Calls(db))["queues"] == 1
-    assert maintain.run_once(SETTINGS, Calls(connect()))["queues"] == 0
+    assert maintain.run_once(SETTINGS, TransactionExecutor(db))["queues"] == 1
+    assert maintain.run_once(SETTINGS, TransactionExecutor(connect()))["queues"] == 0
     db.execute(PAUSE_IS_OVER.encode())
-    assert maintain.run_once(SETTINGS, Calls(connect()))["queues"] == 1
+    assert maintain.run_once(SETTINGS, TransactionExecutor(connect()))["queues"] == 1
 
 
 def test_what_belongs_to_no_queue_is_cleaned_without_any_queue(db: Connection) -> None:
     db.execute("insert into queue.watcher values (1, now() - interval '1 hour', gen_random_uuid())")
-    maintain.run_once(SETTINGS, Calls(db))
+    maintain.run_once(SETTINGS, TransactionExecutor(db))
     assert value(db, "select count(*) from queue.watcher") == 0
 
 
@@ -79,7 +79,7 @@ def test_a_process_cleans_what_belongs_to_no_queue_now_and_then(
         if seconds != 2.0:
             db.execute(OVER)
         db.execute(PAUSE_IS_OVER.encode())
-        removed.append(worker.run_once(SETTINGS, Calls(db))["rows"])
+        removed.append(worker.run_once(SETTINGS, TransactionExecutor(db))["rows"])
     assert removed == [1, 0, 0, 0, 1]
 
 
@@ -92,7 +92,7 @@ def test_old_windows_of_metrics_are_cleaned(db: Connection) -> None:
             from (select now() - %(d)s * interval '1 day' as t) t"""
         with db.cursor() as cursor:
             cursor.executemany(query.encode(), [{"s": seconds, "d": days} for seconds, days in ages])
-    assert maintain.run_once(SETTINGS, Calls(db))["rows"] == 4
+    assert maintain.run_once(SETTINGS, TransactionExecutor(db))["rows"] == 4
     for table, _, _ in WINDOWS:
         left = db.execute(f"select window_seconds, now()::date - starts_at::date from queue.{table}".encode())
         assert sorted(left.fetchall()) == [ages[0], ages[2], ages[4], ages[5]]
@@ -106,7 +106,9 @@ def test_workers_side_by_side_clean_and_count_once(
     for arn in arns[:30]:
         send(db, arn, "n")
         purge(db, arn)
-    workers = [Background(connect(), lambda c: maintain.run_once(SETTINGS, Calls(c))) for _ in range(4)]
+    workers = [
+        Background(connect(), lambda c: maintain.run_once(SETTINGS, TransactionExecutor(c))) for _ in range(4)
+    ]
     runs = [worker.result() for worker in workers]
     assert sum(run["queues"] for run in runs) == len(arns)
     cleaned = [sum(history(db, arn).values()) for arn in arns]

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock.postgres.psycopg_link import Calls
+from penstock.postgres.psycopg_link import TransactionExecutor
 from penstock.postgres.statements import DELETED_QUEUES, READ_INSTALLATION, READ_MEASUREMENTS
 from penstock.settings import Settings
 from penstock.workers import measure
@@ -24,7 +24,7 @@ PAUSE_IS_OVER = (
 def measured(db: Connection) -> int:
     """Queues that a round of its own measures."""
     db.execute(PAUSE_IS_OVER.encode())
-    return measure.run_once(SETTINGS, Calls(db))["queues"]
+    return measure.run_once(SETTINGS, TransactionExecutor(db))["queues"]
 
 
 def reading(db: Connection, name: str) -> dict[str, float]:
@@ -43,7 +43,7 @@ def test_a_round_measures_each_queue_and_pauses_for_all(db: Connection, connect:
     send(db, arns[1], "1", group="g")
     receive(db, arns[1])
     assert measured(db) == 2
-    assert measure.run_once(SETTINGS, Calls(connect()))["queues"] == 0
+    assert measure.run_once(SETTINGS, TransactionExecutor(connect()))["queues"] == 0
     assert rows(db) == {arns[0]: (1, 0, 1, 0), arns[1]: (0, 1, 0, 0)}
 
 

@@ -111,7 +111,7 @@ def fire(db: Connection, rate: float) -> list[tuple[str, str, dict[str, Any]]]:
     exporter = InMemorySpanExporter()
     settings = Settings.read({}, otlp_sample_rate=rate)
     tracing = Tracing(settings, exporter)
-    Firer(60, stays=False, tracer=tracing).run_once(settings, db)
+    Firer(60, continues=False, tracer=tracing).run_once(settings, db)
     tracing.close(60)
     found = []
     for span in exporter.get_finished_spans():

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.sns import notification
-from penstock.sns.notification import Letterhead, Parts
+from penstock.sns.notification import EnvelopeParts, SigningContext
 from penstock.sqs.types import MessageAttributeValue
 
 TOPIC = "arn:aws:sns:us-west-2:123456789012:MyTopic"
@@ -40,11 +40,11 @@ def notary() -> Notary:
     return Notary()
 
 
-def letterhead(notary: Notary, version: str = "1") -> Letterhead:
-    return Letterhead(notary, version, BASE, CERTIFICATE)
+def letterhead(notary: Notary, version: str = "1") -> SigningContext:
+    return SigningContext(notary, version, BASE, CERTIFICATE)
 
 
-def joined(parts: Parts, number: str = "") -> Any:
+def joined(parts: EnvelopeParts, number: str = "") -> Any:
     return json.loads(f"{parts.opening}{number}{parts.head}{SUBSCRIPTION}{parts.tail}")
 
 

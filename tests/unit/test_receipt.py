@@ -10,21 +10,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.receipt_handle import Handle, Receipts
+from penstock.receipt_handle import ReceiptHandle, ReceiptHandles
 from tests.forgeries import forgeries, handles_of
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:orders"
 KEY = bytes(range(32))
-RECEIPTS = Receipts(KEY)
-HANDLE = Handle(7, 3, 2**40, 2**45 - 1, 2)
+RECEIPTS = ReceiptHandles(KEY)
+HANDLE = ReceiptHandle(7, 3, 2**40, 2**45 - 1, 2)
 
 int4 = st.integers(-(2**31), 2**31 - 1)
 int8 = st.integers(-(2**63), 2**63 - 1)
-handles = st.builds(Handle, st.integers(0, 2**32 - 1), st.integers(-(2**15), 2**15 - 1), int8, int8, int4)
+handles = st.builds(
+    ReceiptHandle, st.integers(0, 2**32 - 1), st.integers(-(2**15), 2**15 - 1), int8, int8, int4
+)
 
 
 @given(handles)
-def test_what_is_sealed_opens_as_it_was(handle: Handle) -> None:
+def test_what_is_sealed_opens_as_it_was(handle: ReceiptHandle) -> None:
     text = RECEIPTS.seal(ARN, *handle)
     assert len(text) == 60
     assert RECEIPTS.open(ARN, text) == handle
@@ -58,7 +60,7 @@ def test_truncated_handles_are_refused(length: int) -> None:
 def test_a_handle_of_another_queue_or_installation_is_refused() -> None:
     text = RECEIPTS.seal(ARN, *HANDLE)
     assert RECEIPTS.open(ARN + "2", text) is None
-    assert Receipts(bytes(32)).open(ARN, text) is None
+    assert ReceiptHandles(bytes(32)).open(ARN, text) is None
 
 
 # --- forgeries -------------------------------------------------------------------------------------------------------
@@ -68,7 +70,7 @@ def accepted(seed: int, number: int) -> list[str]:
         *handles_of(RECEIPTS, ARN + "2", 50),
         *handles_of(RECEIPTS, ARN.replace("us-east-1", "eu-west-1"), 50),
         *handles_of(RECEIPTS, ARN.replace("000000000000", "111122223333"), 50),
-        *handles_of(Receipts(bytes(32)), ARN, 50),
+        *handles_of(ReceiptHandles(bytes(32)), ARN, 50),
     ]
     tried = forgeries(seed, number, handles_of(RECEIPTS, ARN, 200), others)
     return [forged for forged in tried if RECEIPTS.open(ARN, forged) is not None]

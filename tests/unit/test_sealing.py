@@ -8,7 +8,7 @@ from base64 import b64encode
 
 import pytest
 
-from penstock.access.secret_encryption import Sealer, Unsealable
+from penstock.access.secret_encryption import DecryptionError, SecretCipher
 from penstock.settings import SettingError
 
 KEY, OTHER = b64encode(bytes(range(32))).decode(), b64encode(bytes(32)).decode()
@@ -16,14 +16,14 @@ ROW = ("PSTKAAAAAAAAAAAAAAAA", "000000000000")
 
 
 def test_what_was_sealed_can_be_opened_and_does_not_show() -> None:
-    sealed = Sealer(KEY).seal("secret", *ROW)
-    assert Sealer(KEY).open(sealed, *ROW) == "secret"
+    sealed = SecretCipher(KEY).seal("secret", *ROW)
+    assert SecretCipher(KEY).open(sealed, *ROW) == "secret"
     assert b"secret" not in sealed
-    assert Sealer(KEY).seal("secret", *ROW) != sealed
+    assert SecretCipher(KEY).seal("secret", *ROW) != sealed
 
 
 def test_another_key_row_or_byte() -> None:
-    sealed = Sealer(KEY).seal("secret", *ROW)
+    sealed = SecretCipher(KEY).seal("secret", *ROW)
     attempts = [
         (OTHER, sealed, ROW),
         (KEY, sealed, (ROW[0], "111122223333")),
@@ -35,14 +35,14 @@ def test_another_key_row_or_byte() -> None:
     ]
     attempts += [(KEY, sealed[:length], ROW) for length in range(len(sealed))]
     for key, text, row in attempts:
-        with pytest.raises(Unsealable):
-            Sealer(key).open(text, *row)
+        with pytest.raises(DecryptionError):
+            SecretCipher(key).open(text, *row)
 
 
 @pytest.mark.parametrize("key", ["", "short", b64encode(bytes(31)).decode(), "é" * 44, KEY + "!"])
 def test_a_bad_key_is_named_and_not_shown(key: str) -> None:
     with pytest.raises(SettingError, match="QUEUE_ENCRYPTION_KEY") as refusal:
-        Sealer(key)
+        SecretCipher(key)
     assert not key or key not in str(refusal.value)
 
 

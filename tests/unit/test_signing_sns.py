@@ -15,7 +15,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 
 from penstock.sns import notification
-from penstock.sns.notification import Letterhead
+from penstock.sns.notification import SigningContext
 from penstock.sns.signatures import NewKey, Signer, certificate_path, new_key
 from tests.signed_messages import SIGNED, flipped, public_key, verify, verify_bytes
 
@@ -36,7 +36,7 @@ def version(request: pytest.FixtureRequest) -> str:
 
 def message_of(kind: str, key: NewKey, version: str) -> dict[str, str]:
     """A message of each kind, as a receiver has it."""
-    head = Letterhead(Signer(key.key_id, key.private_key), version, "http://q", "http://q/c.pem")
+    head = SigningContext(Signer(key.key_id, key.private_key), version, "http://q", "http://q/c.pem")
     if kind == "Notification":
         parts = notification.notification(head, TOPIC, MESSAGE_ID, "grüße\n\t", "Über", AT, {})
         return dict(json.loads(f"{parts.head}{TOPIC}:id{parts.tail}"))

@@ -13,7 +13,7 @@ import pytest
 from penstock.effects import Row
 from penstock.environment import Environment
 from penstock.errors import ServiceUnavailable
-from penstock.receipt_handle import Receipts
+from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
 from penstock_web.application import Application
 from penstock_web.http.request_memory import (
@@ -155,7 +155,9 @@ class Client:
     """Asks an application without sockets."""
 
     def __init__(self, database: Database) -> None:
-        environment = Environment(Settings.read({}, queue_request_timeout_seconds=30), Receipts(b"k" * 32))
+        environment = Environment(
+            Settings.read({}, queue_request_timeout_seconds=30), ReceiptHandles(b"k" * 32)
+        )
         self._application = Application(environment, resources_on(database))
         self.read = 0  # bodies
 

@@ -12,7 +12,7 @@ from uvicorn.server import ServerState
 from penstock.effects import Row, Statement, Woken
 from penstock.environment import Environment
 from penstock.postgres.statements import CHANGE_VISIBILITIES, RECEIVE_MESSAGES
-from penstock.receipt_handle import Receipts
+from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
 from penstock_web.batching.write_backpressure import HIGH_WATER_BYTES, STALLED_SECONDS, WriteBackpressure
 from penstock_web.deadlines import Deadlines
@@ -67,7 +67,7 @@ class Application:
 
     def __init__(self, database: FakeDatabase) -> None:
         self.resources = resources_on(database)
-        environment = Environment(Settings.read({}), Receipts(b"k" * 32))
+        environment = Environment(Settings.read({}), ReceiptHandles(b"k" * 32))
         self.aws_application = AwsApplication(environment, self.resources, Deadlines(30))
         self.bodies: list[bytes] = []
 

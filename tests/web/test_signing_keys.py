@@ -25,7 +25,7 @@ from penstock.errors import InternalFailure
 from penstock.postgres import statements
 from penstock.sns import signing_keys
 from penstock.sns.signatures import SigningKeyCache, new_key
-from penstock.sns.signing_keys import KEEP_SECONDS, signer
+from penstock.sns.signing_keys import KEEP_SECONDS, current_signer
 from penstock_web.cli import main
 from tests import without_tls
 from tests.database import Database, end_sessions
@@ -161,7 +161,7 @@ def ended(operation: Any, answer: object) -> Any:
 def test_first_publishers_of_a_process_offer_the_same_key() -> None:
     """To make one takes 50 ms, in which nothing else is done."""
     here = context()
-    first, second, third = (signer(here) for _ in range(3))
+    first, second, third = (current_signer(here) for _ in range(3))
     for operation in (first, second, third):
         assert asked(operation) is statements.CURRENT_SIGNING_KEY
     offers = [cast("Sql", operation.send([])) for operation in (first, second)]
@@ -179,14 +179,14 @@ def test_a_process_looks_for_a_newer_key_after_a_minute(monkeypatch: pytest.Monk
     here, (old, new) = context(), (new_key(), new_key())
 
     def look(made: Any) -> Any:
-        operation = signer(here)
+        operation = current_signer(here)
         assert asked(operation) is statements.CURRENT_SIGNING_KEY
         return ended(operation, [(made.key_id, False, made.private_key)])
 
     kept = look(old)
     now += KEEP_SECONDS - 1
     with pytest.raises(StopIteration) as end:
-        next(signer(here))
+        next(current_signer(here))
     assert end.value.value is kept
     now += 1
     assert look(old) is kept  # the same key is not read again
@@ -210,10 +210,10 @@ def test_a_private_key_is_sealed(database: Database, function: Callable[..., str
 def test_a_key_that_was_sealed_with_another_key(
     encryption_key: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    maker = signer(context(KEY))
+    maker = current_signer(context(KEY))
     next(maker)
     key_id, sealed, private_key, *_ = cast("Sql", maker.send([])).arguments
-    operation = signer(context(encryption_key))
+    operation = current_signer(context(encryption_key))
     next(operation)
     with pytest.raises(InternalFailure):
         operation.send([(key_id, sealed, private_key)])

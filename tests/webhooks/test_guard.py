@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from penstock.delivery.webhooks.endpoint import Address, EndpointInvalid, EndpointRefused, parse_endpoint
-from penstock.delivery.webhooks.guard import Guard, read_networks
+from penstock.delivery.webhooks.guard import AddressGuard, read_networks
 from penstock.delivery.webhooks.sender import Sender
 
 # Addresses that must not be reached, with the registry's or the cloud's reason.
@@ -115,7 +115,7 @@ async def poisoned(host: str) -> list[Address]:
 
 async def post(url: str, resolver: Any = poisoned, allowed: str = "") -> str:
     """How it ended."""
-    sender = Sender(Guard(read_networks(allowed)), resolver)
+    sender = Sender(AddressGuard(read_networks(allowed)), resolver)
     try:
         endpoint = parse_endpoint(url)
         await sender.post(endpoint, b"POST / HTTP/1.1\r\n\r\n", 5)
@@ -237,7 +237,7 @@ def test_bad_networks_are_refused(text: str) -> None:
 
 
 def test_every_allowed_network_permits_only_itself() -> None:
-    guard = Guard([ip_network("10.0.0.0/8")])
+    guard = AddressGuard([ip_network("10.0.0.0/8")])
     assert guard.permits(ip_address("10.9.9.9"))
     assert not guard.permits(ip_address("192.168.0.1"))
     assert issubclass(EndpointInvalid, EndpointRefused)

@@ -23,7 +23,7 @@ from penstock.errors import (
     SerializationException,
     ServiceUnavailable,
 )
-from penstock.gateway import Call, Refusal, decode, encode, encode_error
+from penstock.gateway import ActionCall, RejectedRequest, decode, encode, encode_error
 from penstock.http import HttpRequest
 from penstock.settings import Settings
 from penstock.sns.errors import ValidationError
@@ -55,12 +55,12 @@ def http(
     return HttpRequest(method, path, query, headers, body)
 
 
-def call(request: HttpRequest) -> Call:
+def call(request: HttpRequest) -> ActionCall:
     return decode(request, ENVIRONMENT)
 
 
-def refused(request: HttpRequest, **expected: str) -> Refusal:
-    with pytest.raises(Refusal) as caught:
+def refused(request: HttpRequest, **expected: str) -> RejectedRequest:
+    with pytest.raises(RejectedRequest) as caught:
         decode(request, ENVIRONMENT, **expected)
     return caught.value
 
@@ -123,7 +123,7 @@ def test_a_call_runs_the_operation_of_its_action() -> None:
 
     found = call(http(SEND, target="AmazonSQS.SendMessage"))
     row = Action("sqs", "SendMessage", sqs.SendMessageRequest, None, operation)
-    assert list(Call(row, found.request, found.context, found.protocol).operation()) == [Wake("arn", 1)]
+    assert list(ActionCall(row, found.request, found.context, found.protocol).operation()) == [Wake("arn", 1)]
     assert seen == [(found.request, found.context)]
 
 
@@ -168,7 +168,7 @@ def test_the_text_of_an_unknown_action() -> None:
 def outcome(request: HttpRequest) -> int:
     try:
         return encode(call(request), None).status
-    except Refusal as refusal:
+    except RejectedRequest as refusal:
         return refusal.response().status
 
 

@@ -289,8 +289,8 @@ RAW = st.text("aZ09-_.~!*'(),;:@/?= \t\0ü", max_size=20).map(str.encode)
 def test_many_escapes_are_read_as_few(text: bytes) -> None:
     """The judge is Python's own function, which takes 0.6 s for 6 MiB of escapes."""
     many = text + b"%41%3d%25%2B%0A" * (query.FEW_ESCAPES // 5 + 1)
-    assert query.unescaped(many) == unquote_to_bytes(many)
-    assert query.unescaped(text) == unquote_to_bytes(text)
+    assert query.unquote(many) == unquote_to_bytes(many)
+    assert query.unquote(text) == unquote_to_bytes(text)
 
 
 @pytest.mark.parametrize(
@@ -298,16 +298,16 @@ def test_many_escapes_are_read_as_few(text: bytes) -> None:
 )
 def test_a_percent_sign_that_begins_no_escape(bad: bytes) -> None:
     """Few are kept as they are; among more than anybody writes by hand they are refused."""
-    assert query.unescaped(b"100" + bad) == b"100" + bad
+    assert query.unquote(b"100" + bad) == b"100" + bad
     many = b"%41" * (query.FEW_ESCAPES + 1)
     for text in (many + bad, bad + many, many + bad + many, many + bad + b"zz"):
         with pytest.raises(MalformedQueryString):
-            query.unescaped(text)
+            query.unquote(text)
 
 
 def test_line_breaks_between_escapes_stay() -> None:
     many = b"%41\r\n\n" * (query.FEW_ESCAPES + 1)
-    assert query.unescaped(many) == b"A\r\n\n" * (query.FEW_ESCAPES + 1)
+    assert query.unquote(many) == b"A\r\n\n" * (query.FEW_ESCAPES + 1)
 
 
 def test_escapes_do_not_count_for_the_size() -> None:

@@ -21,17 +21,17 @@ from .sqs import types as sqs
 Operation = Callable[[Any, Context], Generator[Effect, Any, Any]]
 
 
-class Operations:
+class OperationModule:
     """A module of a service, imported with the first call: a function of one action needs none of the others."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __getattr__(self, name: str) -> "Later":
-        return Later(self._name, name)
+    def __getattr__(self, name: str) -> "LazyOperation":
+        return LazyOperation(self._name, name)
 
 
-class Later:
+class LazyOperation:
     """One operation of such a module."""
 
     __slots__ = ("_found", "_module", "_name")
@@ -51,22 +51,22 @@ class Later:
         return self._found
 
 
-dead_letters = Operations("sqs.dead_letter_sources")
-deleting = Operations("sqs.delete")
-move_tasks = Operations("sqs.move_tasks")
-peeking = Operations("sqs.peek")
-permissions = Operations("sqs.permissions")
-publishing = Operations("sns.publish")
-queues = Operations("sqs.queues")
-receiving = Operations("sqs.receive")
-scheduler_groups = Operations("scheduler.groups")
-scheduler_schedules = Operations("scheduler.schedules")
-sending = Operations("sqs.send")
-subscriptions = Operations("sns.subscriptions")
-tags = Operations("sqs.tags")
-topic_permissions = Operations("sns.permissions")
-topics = Operations("sns.topics")
-visibility = Operations("sqs.visibility")
+dead_letters = OperationModule("sqs.dead_letter_sources")
+deleting = OperationModule("sqs.delete")
+move_tasks = OperationModule("sqs.move_tasks")
+peeking = OperationModule("sqs.peek")
+permissions = OperationModule("sqs.permissions")
+publishing = OperationModule("sns.publish")
+queues = OperationModule("sqs.queues")
+receiving = OperationModule("sqs.receive")
+scheduler_groups = OperationModule("scheduler.groups")
+scheduler_schedules = OperationModule("scheduler.schedules")
+sending = OperationModule("sqs.send")
+subscriptions = OperationModule("sns.subscriptions")
+tags = OperationModule("sqs.tags")
+topic_permissions = OperationModule("sns.permissions")
+topics = OperationModule("sns.topics")
+visibility = OperationModule("sqs.visibility")
 
 
 class Service(Struct, frozen=True):
@@ -199,7 +199,7 @@ ACTIONS: tuple[Action, ...] = (
 PEEK = Action("sqs", "ReceiveMessage", sqs.PeekRequest, sqs.ReceiveMessageResult, peeking.peek_messages)
 
 # Stands for the action of a request that has not been read, since its signature comes first.
-UNREAD = Action("sqs", "(unread)", Struct, None, Later("", ""))
+UNDECODED = Action("sqs", "(unread)", Struct, None, LazyOperation("", ""))
 
 BY_NAME: dict[tuple[str, str], Action] = {(action.service, action.name): action for action in ACTIONS}
 BY_TARGET: dict[bytes, Action] = {
@@ -229,5 +229,5 @@ def load_operations() -> None:
 
 def load_operation(action: Action) -> None:
     """Imports the operation of an action."""
-    if isinstance(action.operation, Later):
+    if isinstance(action.operation, LazyOperation):
         action.operation.load()

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from penstock.postgres.calls import call_of
+from penstock.postgres.calls import statement_call
 from penstock.postgres.statements import READY_QUEUES
 
 from .effects import Effect, Operation, Pause, Row, Sql, Statement, Wait, Wake
@@ -16,13 +16,15 @@ FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0
 
 
-class Calls(Protocol):
+class StatementExecutor(Protocol):
     """Makes calls on one connection: `database.Database`, a `Link`, or a transaction that is open. Arrays are lists."""
 
     def call(self, statement: Statement, arguments: Sequence[Any], /) -> list[Row]: ...
 
 
-def run(operation: Operation, database: Calls, observe: Callable[[Effect, Any], None] | None = None) -> Any:
+def run(
+    operation: Operation, database: StatementExecutor, observe: Callable[[Effect, Any], None] | None = None
+) -> Any:
     """The operation's result. Raises what the operation raises, and the errors of `call`.
 
     `observe` is told each effect and its answer.
@@ -30,7 +32,7 @@ def run(operation: Operation, database: Calls, observe: Callable[[Effect, Any], 
     try:
         effect = next(operation)
         while True:
-            answered = answer(effect, database)
+            answered = perform(effect, database)
             if observe is not None:
                 observe(effect, answered)
             effect = operation.send(answered)
@@ -38,25 +40,25 @@ def run(operation: Operation, database: Calls, observe: Callable[[Effect, Any], 
         return end.value
 
 
-def answer(effect: Effect, database: Calls) -> list[Row] | bool | None:
+def perform(effect: Effect, database: StatementExecutor) -> list[Row] | bool | None:
     """What the world says to one effect."""
     if isinstance(effect, Wait):
-        return wait(effect, database)
+        return wait_for_message(effect, database)
     if isinstance(effect, Pause):
         time.sleep(effect.seconds)
         return True
     if isinstance(effect, Wake):
         return None  # a function has nobody waiting in its process; the database notifies the others
-    return database.call(*call_of(effect))
+    return database.call(*statement_call(effect))
 
 
-def wait(effect: Wait, database: Calls) -> bool:
+def wait_for_message(effect: Wait, database: StatementExecutor) -> bool:
     """Looks again and again, less and less often; holds no transaction in between."""
     deadline = time.monotonic() + effect.seconds
     pause = FIRST_PAUSE_SECONDS
     while (left := deadline - time.monotonic()) > 0:
         time.sleep(min(pause, left))
-        if database.call(*call_of(Sql(READY_QUEUES, ([effect.queue_arn],)))):
+        if database.call(*statement_call(Sql(READY_QUEUES, ([effect.queue_arn],)))):
             return True
         pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
     return False

@@ -8,9 +8,9 @@ from uuid import uuid4
 from .settings import Settings
 
 if TYPE_CHECKING:
-    from penstock.access.authentication import Access
+    from penstock.access.authentication import AccessRule
 
-    from .receipt_handle import Receipts
+    from .receipt_handle import ReceiptHandles
 
 T = TypeVar("T")
 
@@ -34,9 +34,9 @@ class Environment:
     """What is made once per process (after a fork, not before) and shared by its requests."""
 
     settings: Settings
-    receipts: "Receipts"
+    receipts: "ReceiptHandles"
     request_ids: RequestIds = field(default_factory=RequestIds)
-    access: "Access | None" = field(init=False)
+    access: "AccessRule | None" = field(init=False)
     _caches: dict[type, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -51,9 +51,9 @@ class Environment:
         return cast("T", found)
 
 
-def _access_of(settings: Settings) -> "Access | None":
+def _access_of(settings: Settings) -> "AccessRule | None":
     if settings.queue_access == "off":
         return None
-    from penstock.access.authentication import access_of  # noqa: PLC0415 - 15 ms, for those who want it
+    from penstock.access.authentication import access_rule  # noqa: PLC0415 - 15 ms, for those who want it
 
-    return access_of(settings)
+    return access_rule(settings)

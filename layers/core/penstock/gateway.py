@@ -21,11 +21,11 @@ from urllib.parse import unquote_to_bytes
 from penstock.access.sigv4 import query_pairs
 from penstock.aws.arn import is_account_id
 from penstock.aws.codec import json, query, query_json, rest_json, xml
-from penstock.aws.codec.protocol import Protocol, resource, spoken
+from penstock.aws.codec.protocol import Protocol, protocol_of, queue_path
 from penstock.scheduler.errors import UnknownOperationException, ValidationException, rest_type
 from penstock.sns.errors import ValidationError, as_sns_error
 
-from .actions import BY_NAME, BY_ROUTE, BY_TARGET, PEEK, SERVICES, UNREAD, Action
+from .actions import BY_NAME, BY_ROUTE, BY_TARGET, PEEK, SERVICES, UNDECODED, Action
 from .context import Context
 from .effects import Operation
 from .environment import Environment
@@ -41,7 +41,7 @@ _PEEK_PATH = re.compile(r"/_aws/sqs/messages(?:/([a-z0-9-]{1,32})(/[0-9]{12}/[^/
 _REGION = re.compile(r"[a-z0-9-]{1,32}").fullmatch
 
 
-class Refusal(Exception):  # noqa: N818 - not a failure of ours: it carries one to the client
+class RejectedRequest(Exception):  # noqa: N818 - not a failure of ours: it carries one to the client
     """A request that never became a call: the error and all that is needed to answer it."""
 
     def __init__(self, error: AwsError, protocol: Protocol, request_id: str, service: str) -> None:
@@ -56,7 +56,7 @@ class Refusal(Exception):  # noqa: N818 - not a failure of ours: it carries one 
         return encode_error(self.protocol, self.error, self.request_id, self.service)
 
 
-class Caller(NamedTuple):
+class CredentialScope(NamedTuple):
     """Who signed: account, region and service of the credential scope."""
 
     account_id: str
@@ -64,15 +64,15 @@ class Caller(NamedTuple):
     service: str
 
 
-class Read(NamedTuple):
+class DecodedRequest(NamedTuple):
     """What a request asks for, and for whom."""
 
     action: Action
     request: Any
-    caller: Caller
+    caller: CredentialScope
 
 
-class Call:
+class ActionCall:
     """One request for one action, ready to run."""
 
     __slots__ = ("action", "context", "protocol", "request")
@@ -88,23 +88,23 @@ class Call:
         return self.action.operation(self.request, self.context)
 
 
-class GuardedCall(Call):
+class GuardedActionCall(ActionCall):
     """A request that is read once its signature has been verified; until then nobody knows its action."""
 
     __slots__ = ("_guard", "_read")
 
     def __init__(
         self,
-        guard: Callable[["GuardedCall"], Operation],
-        read: Callable[[], Read],
+        guard: Callable[["GuardedActionCall"], Operation],
+        read: Callable[[], DecodedRequest],
         context: Context,
         protocol: Protocol,
     ) -> None:
-        super().__init__(UNREAD, None, context, protocol)
+        super().__init__(UNDECODED, None, context, protocol)
         self._guard = guard
         self._read = read
 
-    def read(self) -> Read:
+    def read(self) -> DecodedRequest:
         """Action and request. Raises what is wrong with them."""
         found = self._read()
         self.action, self.request = found.action, found.request
@@ -120,56 +120,56 @@ class GuardedCall(Call):
 # --- requests --------------------------------------------------------------------------------------------------------
 def decode(
     http: HttpRequest, environment: Environment, service: str | None = None, action: str | None = None
-) -> Call:
+) -> ActionCall:
     """The call that a request makes. With `service` and `action` given, any other action is InvalidAction.
 
     Raises Refusal for everything that is wrong with the request itself. Bodies beyond 6 MiB are refused.
     """
     request_id = environment.request_ids()
-    protocol = spoken(http.headers, http.path)
+    protocol = protocol_of(http.headers, http.path)
     access, settings = environment.access, environment.settings
-    read = partial(_read, http, environment, protocol, service, action)
+    read = partial(_decode_request, http, environment, protocol, service, action)
     try:
         guard = None if access is None else access.check(http)
         if len(http.body) > MAXIMUM_BODY_BYTES:
             raise RequestEntityTooLarge
         if guard is not None:
             context = Context(settings.queue_account_id, settings.queue_region, request_id, environment, http)
-            return GuardedCall(guard, read, context, protocol)
+            return GuardedActionCall(guard, read, context, protocol)
         found, request, caller = read()
     except AwsError as error:
-        raise Refusal(error, protocol, request_id, addressed(http)) from error
+        raise RejectedRequest(error, protocol, request_id, service_of(http)) from error
     context = Context(caller.account_id, caller.region, request_id, environment, http.head)
-    return Call(found, request, context, protocol)
+    return ActionCall(found, request, context, protocol)
 
 
-def _read(
+def _decode_request(
     http: HttpRequest, environment: Environment, protocol: Protocol, service: str | None, action: str | None
-) -> Read:
+) -> DecodedRequest:
     if is_peek(http.path, environment):
-        found = _read_peek(http, environment, protocol)
+        found = _decode_peek(http, environment, protocol)
     elif protocol is Protocol.JSON:
-        found = _read_json(http, environment)
+        found = _decode_json(http, environment)
     elif protocol is Protocol.REST_JSON:
-        found = _read_rest(http, environment)
+        found = _decode_rest(http, environment)
     else:
-        found = _read_query(http, environment)
+        found = _decode_query(http, environment)
     if action is not None and (found.action.name != action or found.action.service != service):
         raise UnknownOperationException if found.action.route else InvalidAction.named(found.action.name)
     return found
 
 
-def _read_json(http: HttpRequest, environment: Environment) -> Read:
+def _decode_json(http: HttpRequest, environment: Environment) -> DecodedRequest:
     target = http.headers[b"x-amz-target"]
     action = BY_TARGET.get(target)
     if action is None:
         raise InvalidAction.named(target.decode("latin-1").rpartition(".")[2])
-    request = _decoded(action, json.decoder(action.request), http.body)
-    return Read(action, request, _header_caller(http, environment) or _nobody(environment))
+    request = _decode_members(action, json.decoder(action.request), http.body)
+    return DecodedRequest(action, request, _header_scope(http, environment) or _default_scope(environment))
 
 
-def _read_rest(http: HttpRequest, environment: Environment) -> Read:
-    kind, label = resource(http.path) or ("", None)
+def _decode_rest(http: HttpRequest, environment: Environment) -> DecodedRequest:
+    kind, label = queue_path(http.path) or ("", None)
     action = BY_ROUTE.get((http.method, kind, label is not None))
     if action is None:
         raise UnknownOperationException
@@ -177,20 +177,24 @@ def _read_rest(http: HttpRequest, environment: Environment) -> Read:
         request = rest_json.decoder(action.request)(label, http.query, http.body)
     except rest_json.ConstraintViolation as violation:
         raise ValidationException.of(violation.problems) from None
-    caller = _header_caller(http, environment) or _presigned_caller(http, environment) or _nobody(environment)
-    return Read(action, request, caller)
+    caller = (
+        _header_scope(http, environment) or _presigned_scope(http, environment) or _default_scope(environment)
+    )
+    return DecodedRequest(action, request, caller)
 
 
-def _read_query(http: HttpRequest, environment: Environment) -> Read:
+def _decode_query(http: HttpRequest, environment: Environment) -> DecodedRequest:
     tree = query.parse(http.query, b"" if http.method == "GET" else http.body)
-    caller = _header_caller(http, environment) or _query_caller(tree, environment) or _nobody(environment)
+    caller = (
+        _header_scope(http, environment) or _query_scope(tree, environment) or _default_scope(environment)
+    )
     action = _query_action(tree, caller.service)
     if http.path != "/":
         tree.setdefault("QueueUrl", http.path)
-    return Read(action, _decoded(action, query.decoder(action.request), tree), caller)
+    return DecodedRequest(action, _decode_members(action, query.decoder(action.request), tree), caller)
 
 
-def _decoded(action: Action, decoder: Callable[[Any], Any], given: Any) -> Any:
+def _decode_members(action: Action, decoder: Callable[[Any], Any], given: Any) -> Any:
     """The request. A missing member is a ValidationError of SNS, where SQS says MissingParameter."""
     try:
         return decoder(given)
@@ -200,9 +204,9 @@ def _decoded(action: Action, decoder: Callable[[Any], Any], given: Any) -> Any:
         raise ValidationError.missing(error.message.removesuffix(".").rpartition(" ")[2]) from error
 
 
-def addressed(http: HttpRequest) -> str:
+def service_of(http: HttpRequest) -> str:
     """The service that a request which could not be read was meant for: its errors have their own form."""
-    if resource(http.path) is not None:
+    if queue_path(http.path) is not None:
         return "scheduler"
     target = http.headers.get(b"x-amz-target", b"")
     scope = http.headers.get(b"authorization", b"")
@@ -230,16 +234,18 @@ def is_peek(path: str, environment: Environment) -> bool:
     return environment.settings.queue_peek_endpoint and _PEEK_PATH(path) is not None
 
 
-def _read_peek(http: HttpRequest, environment: Environment, protocol: Protocol) -> Read:
+def _decode_peek(http: HttpRequest, environment: Environment, protocol: Protocol) -> DecodedRequest:
     """A GET with parameters, or a whole ReceiveMessage of an SDK, of which the QueueUrl alone counts."""
     in_body = protocol is not Protocol.JSON and http.method != "GET"
     tree = query.parse(http.query, http.body if in_body else b"")
     if protocol is Protocol.JSON:
-        found = _read_json(http, environment)
+        found = _decode_json(http, environment)
         tree |= {"Action": found.action.name, "QueueUrl": getattr(found.request, "queue_url", "")}
     if tree.get("Action", PEEK.name) != PEEK.name:
         raise InvalidAction.named(str(tree["Action"])[:256])
-    caller = _header_caller(http, environment) or _query_caller(tree, environment) or _nobody(environment)
+    caller = (
+        _header_scope(http, environment) or _query_scope(tree, environment) or _default_scope(environment)
+    )
     place = _PEEK_PATH(http.path)
     if place and place[2]:
         tree["QueueUrl"] = place[2]
@@ -247,32 +253,32 @@ def _read_peek(http: HttpRequest, environment: Environment, protocol: Protocol) 
     for name in ("ShowInvisible", "ShowDelayed"):
         if isinstance(tree.get(name), str):
             tree[name] = tree[name].lower()  # True, as Python writes it
-    return Read(PEEK, query.decoder(PEEK.request)(tree), caller)
+    return DecodedRequest(PEEK, query.decoder(PEEK.request)(tree), caller)
 
 
 # --- callers ---------------------------------------------------------------------------------------------------------
-def _header_caller(http: HttpRequest, environment: Environment) -> Caller | None:
+def _header_scope(http: HttpRequest, environment: Environment) -> CredentialScope | None:
     """Authorization: AWS4-HMAC-SHA256 Credential=<scope>, SignedHeaders=…, Signature=… (SigV4)."""
     header = http.headers.get(b"authorization")
     if header is None:
         return None
     _, found, rest = header.partition(b"Credential=")
-    return _caller(rest.partition(b",")[0].strip(), environment) if found else None
+    return _known_scope(rest.partition(b",")[0].strip(), environment) if found else None
 
 
-def _query_caller(tree: query.Tree, environment: Environment) -> Caller | None:
+def _query_scope(tree: query.Tree, environment: Environment) -> CredentialScope | None:
     """X-Amz-Credential of a presigned address."""
     scope = tree.get("X-Amz-Credential")
-    return _caller(scope.encode(), environment) if isinstance(scope, str) else None
+    return _known_scope(scope.encode(), environment) if isinstance(scope, str) else None
 
 
-def _presigned_caller(http: HttpRequest, environment: Environment) -> Caller | None:
+def _presigned_scope(http: HttpRequest, environment: Environment) -> CredentialScope | None:
     """X-Amz-Credential of a presigned address of REST-JSON."""
     scope = next((value for name, value in query_pairs(http.query) if name == b"X-Amz-Credential"), None)
-    return None if scope is None else _caller(scope, environment)
+    return None if scope is None else _known_scope(scope, environment)
 
 
-def _caller(scope: bytes, environment: Environment) -> Caller | None:
+def _known_scope(scope: bytes, environment: Environment) -> CredentialScope | None:
     settings = environment.settings
     if len(scope) > LONGEST_SCOPE_BYTES:
         return None
@@ -280,7 +286,7 @@ def _caller(scope: bytes, environment: Environment) -> Caller | None:
 
 
 @lru_cache(maxsize=1024)
-def parse_scope(scope: bytes, default_account_id: str, default_region: str) -> Caller | None:
+def parse_scope(scope: bytes, default_account_id: str, default_region: str) -> CredentialScope | None:
     """`AKID/20250101/us-east-1/sqs/aws4_request`: an access key id of 12 digits is the account id itself.
 
     None when it is no scope. Cached, since a client sends the same one all day.
@@ -290,15 +296,15 @@ def parse_scope(scope: bytes, default_account_id: str, default_region: str) -> C
         return None
     key, _, region, service, _ = parts
     account_id = key if is_account_id(key) else default_account_id
-    return Caller(account_id, region if _REGION(region) else default_region, service)
+    return CredentialScope(account_id, region if _REGION(region) else default_region, service)
 
 
-def _nobody(environment: Environment) -> Caller:
-    return Caller(environment.settings.queue_account_id, environment.settings.queue_region, "")
+def _default_scope(environment: Environment) -> CredentialScope:
+    return CredentialScope(environment.settings.queue_account_id, environment.settings.queue_region, "")
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------
-def encode(call: Call, result: Any) -> HttpResponse:
+def encode(call: ActionCall, result: Any) -> HttpResponse:
     """The answer of an action, in the protocol of its request."""
     request_id, action = call.context.request_id, call.action
     if call.protocol is Protocol.JSON:
@@ -312,7 +318,7 @@ def encode(call: Call, result: Any) -> HttpResponse:
         return HttpResponse(200, _headers(query_json.CONTENT_TYPE, request_id), body)
     body = xml.encode_result(action.name, SERVICES[action.service].xml_namespace, result, request_id)
     if call.protocol is Protocol.QUERY_JSON:
-        return HttpResponse(200, _headers(query_json.CONTENT_TYPE, request_id), query_json.transcribed(body))
+        return HttpResponse(200, _headers(query_json.CONTENT_TYPE, request_id), query_json.json_of_xml(body))
     return HttpResponse(200, _headers(xml.CONTENT_TYPE, request_id), body)
 
 

@@ -16,4 +16,4 @@ class Observer:
         """A schedule fired, so much after its time."""
 
 
-NOBODY = Observer()
+NO_OBSERVER = Observer()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from penstock.postgres.statements import SHARED_SECRET
 
 if TYPE_CHECKING:
-    from .drivers import Calls
+    from .drivers import StatementExecutor
 
 _PAYLOAD = Struct(">BIhqqi")
 _VERSION = 1
@@ -30,7 +30,7 @@ _TO_URL = bytes.maketrans(b"+/", b"-_")
 _FROM_URL = bytes.maketrans(b"-_+/", b"+/\0\0")
 
 
-class Handle(NamedTuple):
+class ReceiptHandle(NamedTuple):
     """What a receipt handle says: the columns of `queue.delete_messages`."""
 
     queue_id: int
@@ -40,7 +40,7 @@ class Handle(NamedTuple):
     receive_count: int
 
 
-class Receipts:
+class ReceiptHandles:
     """Seals and opens receipt handles under one key of at most 64 bytes."""
 
     __slots__ = ("_inner", "_outer")
@@ -52,7 +52,7 @@ class Receipts:
         self._outer = sha256(bytes(byte ^ 0x5C for byte in block))
 
     @classmethod
-    def load(cls, database: "Calls") -> "Receipts":
+    def load(cls, database: "StatementExecutor") -> "ReceiptHandles":
         """With the installation's key, which the first caller of all makes. Raises what calls raise."""
         ((key,),) = database.call(SHARED_SECRET, ["receipt", os.urandom(32)])
         return cls(bytes(key))
@@ -65,7 +65,7 @@ class Receipts:
         sealed = b2a_base64(payload + self._mac(queue_arn, payload), newline=False)
         return sealed.translate(_TO_URL).decode("ascii")
 
-    def open(self, queue_arn: str, handle: str) -> Handle | None:
+    def open(self, queue_arn: str, handle: str) -> ReceiptHandle | None:
         """What a handle of this queue says, or None when it is not one that we sealed for it."""
         if len(handle) != _LENGTH or not handle.isascii():
             return None
@@ -77,7 +77,7 @@ class Receipts:
         if len(mac) != _MAC_BYTES or not hmac.compare_digest(mac, self._mac(queue_arn, payload)):
             return None
         version, *parts = _PAYLOAD.unpack(payload)
-        return Handle(*parts) if version == _VERSION else None
+        return ReceiptHandle(*parts) if version == _VERSION else None
 
     def _mac(self, queue_arn: str, payload: bytes) -> bytes:
         inner = self._inner.copy()

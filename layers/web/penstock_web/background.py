@@ -12,7 +12,7 @@ import psycopg
 from penstock.delivery.webhooks import WEBHOOKS
 from penstock.delivery.webhooks.guard import read_networks
 from penstock.delivery.webhooks.request import read_secrets
-from penstock.postgres.psycopg_link import Calls, connect
+from penstock.postgres.psycopg_link import TransactionExecutor, connect
 from penstock.scheduler.expressions import SCHEDULES
 from penstock.settings import SettingError, Settings
 from penstock.trace_context import Tracer
@@ -165,7 +165,7 @@ class FiringWorker(Worker):
         self, settings: Settings, long_polls: LongPollDispatcher, meter: Meter, tracer: Tracer | None = None
     ) -> None:
         observer = WorkerObserver(meter, "fire")
-        self._firer = Firer(LONGEST_FIRING_RUN_SECONDS, stays=False, observer=observer, tracer=tracer)
+        self._firer = Firer(LONGEST_FIRING_RUN_SECONDS, continues=False, observer=observer, tracer=tracer)
         pause_seconds = settings.queue_schedule_poll_ms / 1000
         super().__init__("fire", self._firer.run_once, settings, pause_seconds, meter)
         self._long_polls = long_polls
@@ -222,7 +222,7 @@ class MaintenanceWorker(Worker):
         )
 
     def _maintain(self, settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
-        return self._maintainer.run_once(settings, Calls(connection))
+        return self._maintainer.run_once(settings, TransactionExecutor(connection))
 
     def _next_pause(self) -> float:
         return self._pause_seconds * (IDLE_PAUSE_FACTOR if self._maintainer.found_nothing else 1)
@@ -246,7 +246,7 @@ def check_webhook_settings(settings: Settings) -> None:
 
 
 def _measure(settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
-    return measure.run_once(settings, Calls(connection))
+    return measure.run_once(settings, TransactionExecutor(connection))
 
 
 def workers(

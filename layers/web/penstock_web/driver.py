@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.effects import Effect, Operation, Pause, Row, Rows, Sql, Take, Wait, Wake, Woken
 from penstock.postgres import binary_array
-from penstock.postgres.calls import call_of
+from penstock.postgres.calls import statement_call
 from penstock.postgres.statements import RECEIVE_ATTEMPT, TRANSACT
 from penstock_web.batching.batcher import Batcher
 from penstock_web.database.pool import Pool
@@ -93,7 +93,7 @@ class OperationRun:
             return await self.wait_until_woken(effect)
         if isinstance(effect, Pause):
             return await self.pause(effect)
-        statement, arguments = call_of(effect)
+        statement, arguments = statement_call(effect)
         self.missed_wakeups = self.resources.long_polls.missed_wakeups
         started = perf_counter()
         pool = self.resources.pool

@@ -23,8 +23,8 @@ import uvloop
 from penstock.actions import load_operations
 from penstock.effects import Operation
 from penstock.environment import Environment
-from penstock.postgres.psycopg_link import Calls, connect
-from penstock.receipt_handle import Receipts
+from penstock.postgres.psycopg_link import TransactionExecutor, connect
+from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import SettingError, Settings
 from penstock_web.batching.batcher import Batcher
 from penstock_web.batching.direct_handoff import DirectHandoff
@@ -82,11 +82,11 @@ def serve(
         asyncio_runner.run(run(environment, listener, on_ready, metrics_folder))
 
 
-def load_receipts(settings: Settings) -> Receipts:
+def load_receipts(settings: Settings) -> ReceiptHandles:
     """The installation's receipt key. Raises LocalError when the database cannot be reached or is not migrated."""
     try:
         with connect(settings.database_url) as connection:
-            return Receipts.load(Calls(connection))
+            return ReceiptHandles.load(TransactionExecutor(connection))
     except psycopg.Error as error:
         raise LocalError(f"the database cannot be used: {' '.join(str(error).split())}") from error
 

@@ -32,11 +32,11 @@ from penstock.settings import Settings
 
 from . import sigv4
 from .authorization import Caller, authorize
-from .secret_encryption import Sealer, Unsealable
-from .sigv4 import Signed
+from .secret_encryption import DecryptionError, SecretCipher
+from .sigv4 import SignatureClaim
 
 K = TypeVar("K")
-Guard = Callable[["GuardedCall"], Operation]
+GuardedOperation = Callable[["GuardedActionCall"], Operation]
 
 MOST_KEYS = 4096
 # A key that nobody knows may be one that was made a moment ago.
@@ -79,8 +79,8 @@ class GuardedRequest(Protocol):
     def caller(self) -> CredentialScope: ...
 
 
-class GuardedCall(Protocol):
-    """A request that is read after its signature has been verified (`gateway.GuardedCall`)."""
+class GuardedActionCall(Protocol):
+    """A request that is read after its signature has been verified (`gateway.GuardedActionCall`)."""
 
     @property
     def context(self) -> Caller: ...
@@ -88,10 +88,10 @@ class GuardedCall(Protocol):
     def read(self) -> GuardedRequest: ...
 
 
-class Access(Protocol):
+class AccessRule(Protocol):
     """A rule about who may call."""
 
-    def check(self, http: HttpRequest) -> Guard | None:
+    def check(self, http: HttpRequest) -> GuardedOperation | None:
         """Before the request is read. Raises MissingAuthenticationToken, IncompleteSignature and the like.
 
         What it gives is the operation of the call, behind the rest of the rule; None: there is no more to check.
@@ -101,44 +101,44 @@ class Access(Protocol):
         """A request of the REST API. Raises MissingAuthenticationToken or InvalidClientTokenId."""
 
 
-def access_of(settings: Settings) -> Access | None:
+def access_rule(settings: Settings) -> AccessRule | None:
     """The rule of the settings; None: there is none. Raises SettingError when the encryption key is missing."""
     if settings.queue_access == "off":
         return None
-    return Presence() if settings.queue_access == "presence" else Signatures(settings)
+    return RequireCredentials() if settings.queue_access == "presence" else RequireSignature(settings)
 
 
 # Links in messages of SNS, which whoever got the message may follow (ConfirmSubscription, Unsubscribe, API reference).
-OPEN = frozenset(("ConfirmSubscription", "Unsubscribe"))
+PUBLIC_ACTIONS = frozenset(("ConfirmSubscription", "Unsubscribe"))
 _OPEN = re.compile(
-    rb"(?:.*&)?Action=(?:%s)(?:&.*)?" % b"|".join(name.encode() for name in sorted(OPEN))
+    rb"(?:.*&)?Action=(?:%s)(?:&.*)?" % b"|".join(name.encode() for name in sorted(PUBLIC_ACTIONS))
 ).fullmatch
 
 
-def is_open(http: HttpRequest) -> bool:
+def is_public_link(http: HttpRequest) -> bool:
     """Whether a request without credentials follows such a link."""
     unsigned = b"authorization" not in http.headers and b"X-Amz-" not in http.query
     return unsigned and b"x-amz-target" not in http.headers and _OPEN(http.query) is not None
 
 
-def anonymous(call: "GuardedCall") -> Operation:
+def run_public_link(call: "GuardedActionCall") -> Operation:
     """The operation of a link. Raises MissingAuthenticationToken when the request turns out to be another one."""
     found = call.read()
-    if found.action.service != "sns" or found.action.name not in OPEN:
+    if found.action.service != "sns" or found.action.name not in PUBLIC_ACTIONS:
         raise MissingAuthenticationToken
     return (yield from found.action.operation(found.request, call.context))
 
 
-class Presence:
+class RequireCredentials:
     """Credentials must be there."""
 
-    def check(self, http: HttpRequest) -> Guard | None:
+    def check(self, http: HttpRequest) -> GuardedOperation | None:
         """An Authorization header, or X-Amz-Credential in the query string. Raises MissingAuthenticationToken."""
         if http.headers.get(b"authorization") or b"X-Amz-Credential=" in http.query:
             return None
-        if not is_open(http):
+        if not is_public_link(http):
             raise MissingAuthenticationToken
-        return anonymous
+        return run_public_link
 
     def admitted(self, context: Caller) -> Generator[Effect, Any, None]:
         """Any Authorization header will do. Raises AccessDenied, which is 403: the specification's rule."""
@@ -162,7 +162,7 @@ class BearerKey(NamedTuple):
     secret_hash: bytes
 
 
-class Keys(Generic[K]):
+class KeyCache(Generic[K]):
     """Keys of one kind, each looked up once in `seconds`: so long a revoked one may still be good."""
 
     def __init__(self, statement: Statement, read: Callable[[str, Row], K], seconds: float) -> None:
@@ -199,22 +199,22 @@ def _remember(cache: dict[str, Any], key_id: str, value: Any) -> None:
 
 
 # --- signatures ------------------------------------------------------------------------------------------------------
-class Signatures:
+class RequireSignature:
     """Requests must be signed with a key of ours."""
 
     def __init__(self, settings: Settings) -> None:
-        self._sealer = Sealer(settings.queue_encryption_key)
+        self._cipher = SecretCipher(settings.queue_encryption_key)
         seconds = settings.queue_access_cache_seconds
-        self._access_keys = Keys(FIND_ACCESS_KEY, self._access_key, seconds)
-        self._bearer_keys = Keys(FIND_BEARER_KEY, _bearer_key, seconds)
+        self._access_keys = KeyCache(FIND_ACCESS_KEY, self._access_key, seconds)
+        self._bearer_keys = KeyCache(FIND_BEARER_KEY, _bearer_key, seconds)
 
-    def check(self, http: HttpRequest) -> Guard:
+    def check(self, http: HttpRequest) -> GuardedOperation:
         """What the request says of its signature; the guard finds out whether it is true."""
-        if is_open(http):
-            return anonymous
+        if is_public_link(http):
+            return run_public_link
         return partial(self._guarded, sigv4.parse(http))
 
-    def _guarded(self, signed: Signed, call: "GuardedCall") -> Operation:
+    def _guarded(self, signed: SignatureClaim, call: "GuardedActionCall") -> Operation:
         """Verifies the signature, reads the request, asks the queue's policy; then the operation.
 
         The account is the key's. Nothing of the request but its signature is looked at before that is good.
@@ -243,15 +243,15 @@ class Signatures:
         scheme, _, token = header.decode("latin-1").partition(" ")
         key_id, _, secret = token.strip().partition(".")
         key = (yield from self._bearer_keys.find(key_id)) if scheme.lower() == "bearer" else None
-        if key is None or not hmac.compare_digest(hash_of(secret), key.secret_hash):
+        if key is None or not hmac.compare_digest(hash_of_secret(secret), key.secret_hash):
             raise InvalidClientTokenId
         context.account_id = key.account_id
 
     def _access_key(self, key_id: str, row: Row) -> AccessKey:
-        account_id, sealed = row
+        account_id, encrypted = row
         try:
-            return AccessKey(account_id, self._sealer.open(bytes(sealed), key_id, account_id))
-        except Unsealable as error:
+            return AccessKey(account_id, self._cipher.open(bytes(encrypted), key_id, account_id))
+        except DecryptionError as error:
             _log.error("access key was not made with this QUEUE_ENCRYPTION_KEY", extra={"key": key_id})
             raise InternalFailure from error
 
@@ -260,6 +260,6 @@ def _bearer_key(_key_id: str, row: Row) -> BearerKey:
     return BearerKey(row[0], bytes(row[1]))
 
 
-def hash_of(secret: str) -> bytes:
+def hash_of_secret(secret: str) -> bytes:
     """What is stored of a bearer key's secret; it is random, so no salt and no slow hash are needed."""
     return sha256(secret.encode("utf-8", "surrogatepass")).digest()

@@ -42,7 +42,7 @@ Targets = Callable[[Any, Caller], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class ServiceRules:
     """What a service says of access. Actions by name.
 
     `of_the_account`: about the caller's account, not about something that exists. `shared`: what an owner can permit to
@@ -63,7 +63,7 @@ def authorize(service: str, action: str, request: Any, context: Caller) -> Gener
     Policies are read anew for each call, those of concurrent calls together.
     """
     if service == "scheduler":
-        for arn in invoked(request):
+        for arn in invoked_arns(request):
             yield from authorize_one(*INVOKES[arn.split(":")[2]], arn, context)
         return
     rules = RULES[service]
@@ -94,7 +94,7 @@ def queues_of(request: Any, context: Caller) -> list[str]:
     arns = [arn for member in ARN_MEMBERS if (arn := getattr(request, member, None))]
     task_handle = getattr(request, "task_handle", None)
     if task_handle is not None:
-        arns = [source_of(task_handle)]
+        arns = [source_of_task(task_handle)]
     if arns:
         # What is no ARN of a queue is for the operation to refuse.
         return [str(parsed) for arn in arns if (parsed := parse_queue_arn(arn)) is not None]
@@ -105,7 +105,7 @@ def queues_of(request: Any, context: Caller) -> list[str]:
     return [] if arn is None else [arn]  # a name that no queue can have is for the operation to refuse
 
 
-def source_of(task_handle: str) -> str:
+def source_of_task(task_handle: str) -> str:
     """The queue of a message move task, which its handle names (base64 of JSON); else an empty text."""
     try:
         document = msgspec.json.decode(b64decode(task_handle[:LONGEST_TASK_HANDLE], validate=True))
@@ -129,7 +129,7 @@ def topics_of(request: Any, context: Caller) -> list[str]:  # noqa: ARG001 - as 
 INVOKES = {"sqs": ("sqs", "SendMessage"), "sns": ("sns", "Publish")}
 
 
-def invoked(request: Any) -> list[str]:
+def invoked_arns(request: Any) -> list[str]:
     """ARNs of the queues and topics that a schedule would be sent to. What is none is for the operation to refuse."""
     target = getattr(request, "target", None)
     if target is None:
@@ -143,7 +143,7 @@ def invoked(request: Any) -> list[str]:
 
 
 RULES = {
-    "sqs": Rules(
+    "sqs": ServiceRules(
         of_the_account=frozenset(("CreateQueue", "ListQueues")),
         shared=frozenset((
             "ChangeMessageVisibility", "ChangeMessageVisibilityBatch", "DeleteMessage", "DeleteMessageBatch",
@@ -154,7 +154,7 @@ RULES = {
         targets=queues_of,
         policies=READ_POLICIES,
     ),
-    "sns": Rules(
+    "sns": ServiceRules(
         of_the_account=frozenset(("CreateTopic", "ListTopics", "ListSubscriptions")),
         shared=frozenset((*OWNER_ACTIONS, "PublishBatch")),
         never_denied=frozenset(("GetTopicAttributes", "SetTopicAttributes")),

@@ -15,11 +15,11 @@ _VERSION = b"\x01"
 _NONCE_BYTES = 12
 
 
-class Unsealable(ValueError):  # noqa: N818 - said of the text, not of a failure
+class DecryptionError(ValueError):
     """The secret was sealed under another key or for another row, or is damaged."""
 
 
-class Sealer:
+class SecretCipher:
     """Seals and opens secrets under one key: 32 bytes in base64. Raises SettingError for anything else."""
 
     __slots__ = ("_cipher",)
@@ -32,19 +32,23 @@ class Sealer:
     def seal(self, secret: str, key_id: str, account_id: str) -> bytes:
         """The bytes to store."""
         nonce = os.urandom(_NONCE_BYTES)
-        return _VERSION + nonce + self._cipher.encrypt(nonce, secret.encode(), _about(key_id, account_id))
+        return (
+            _VERSION
+            + nonce
+            + self._cipher.encrypt(nonce, secret.encode(), associated_data(key_id, account_id))
+        )
 
-    def open(self, sealed: bytes, key_id: str, account_id: str) -> str:
+    def open(self, encrypted: bytes, key_id: str, account_id: str) -> str:
         """The secret. Raises Unsealable."""
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415
 
-        nonce, text = sealed[1 : 1 + _NONCE_BYTES], sealed[1 + _NONCE_BYTES :]
-        if sealed[:1] != _VERSION or len(nonce) != _NONCE_BYTES:
-            raise Unsealable
+        nonce, text = encrypted[1 : 1 + _NONCE_BYTES], encrypted[1 + _NONCE_BYTES :]
+        if encrypted[:1] != _VERSION or len(nonce) != _NONCE_BYTES:
+            raise DecryptionError
         try:
-            return self._cipher.decrypt(nonce, text, _about(key_id, account_id)).decode()
+            return self._cipher.decrypt(nonce, text, associated_data(key_id, account_id)).decode()
         except (InvalidTag, ValueError) as error:
-            raise Unsealable from error
+            raise DecryptionError from error
 
 
 def read_key(text: str) -> bytes:
@@ -58,5 +62,5 @@ def read_key(text: str) -> bytes:
     return key
 
 
-def _about(key_id: str, account_id: str) -> bytes:
+def associated_data(key_id: str, account_id: str) -> bytes:
     return f"{key_id}\0{account_id}".encode()

@@ -44,7 +44,7 @@ _QUERY_PARTS = ("Algorithm", "Credential", "Date", "Expires", "SignedHeaders", "
 Pairs = list[tuple[bytes, bytes]]
 
 
-class Signed(NamedTuple):
+class SignatureClaim(NamedTuple):
     """What a request says of its own signature. `expires_seconds`: of a presigned address, else None.
 
     `pairs` are the parameters of the query string, which are part of what is signed.
@@ -67,7 +67,7 @@ class Signed(NamedTuple):
 
 
 # --- what the request says -------------------------------------------------------------------------------------------
-def parse(http: HttpRequest) -> Signed:
+def parse(http: HttpRequest) -> SignatureClaim:
     """The signature of a request.
 
     Raises MissingAuthenticationToken when there is none, IncompleteSignature for one that is not whole or is given
@@ -85,7 +85,7 @@ def parse(http: HttpRequest) -> Signed:
     raise MissingAuthenticationToken
 
 
-def _from_header(header: str, http: HttpRequest, pairs: Pairs) -> Signed:
+def _from_header(header: str, http: HttpRequest, pairs: Pairs) -> SignatureClaim:
     # All but the signature is the same for many requests of a client, so it is read once.
     before, _, signature = header.rpartition("Signature=")
     if "," in signature or " " in signature or len(header) > LONGEST_REMEMBERED:
@@ -99,7 +99,7 @@ def _from_header(header: str, http: HttpRequest, pairs: Pairs) -> Signed:
     _refuse_session(http.headers.get(b"x-amz-security-token"))
     timestamp = http.headers.get(b"x-amz-date") or http.headers.get(b"date") or b""
     shown = timestamp.decode("latin-1")
-    return _signed(parts["Credential"], shown, parts["SignedHeaders"], signature, None, pairs)
+    return _signature_claim(parts["Credential"], shown, parts["SignedHeaders"], signature, None, pairs)
 
 
 def _read_parts(header: str) -> dict[str, str]:
@@ -118,7 +118,7 @@ def _read_parts(header: str) -> dict[str, str]:
 _remembered_parts = lru_cache(maxsize=1024)(_read_parts)
 
 
-def _from_query(pairs: Pairs) -> Signed:
+def _from_query(pairs: Pairs) -> SignatureClaim:
     given = _single(pairs)
     for name in _QUERY_PARTS:
         if not given.get(f"X-Amz-{name}"):
@@ -129,7 +129,7 @@ def _from_query(pairs: Pairs) -> Signed:
     expires = given["X-Amz-Expires"]
     if not _EXPIRES(expires) or not 1 <= int(expires) <= LONGEST_EXPIRES_SECONDS:
         raise IncompleteSignature(f"X-Amz-Expires must be 1 to {LONGEST_EXPIRES_SECONDS} seconds.")
-    return _signed(
+    return _signature_claim(
         given["X-Amz-Credential"],
         given["X-Amz-Date"],
         given["X-Amz-SignedHeaders"],
@@ -139,9 +139,9 @@ def _from_query(pairs: Pairs) -> Signed:
     )
 
 
-def _signed(
+def _signature_claim(
     credential: str, timestamp: str, signed_headers: str, signature: str, expires: int | None, pairs: Pairs
-) -> Signed:
+) -> SignatureClaim:
     key, date, region, service = _scope(credential)
     if not _TIMESTAMP(timestamp):
         raise IncompleteSignature("The request needs X-Amz-Date in the form 20250101T000000Z.")
@@ -149,7 +149,7 @@ def _signed(
         raise IncompleteSignature("Signature must be 64 hexadecimal digits.")
     if date != timestamp[:8]:
         raise _bad_scope()
-    return Signed(key, date, region, service, timestamp, signed_headers, signature, expires, pairs)
+    return SignatureClaim(key, date, region, service, timestamp, signed_headers, signature, expires, pairs)
 
 
 @lru_cache(maxsize=1024)
@@ -174,7 +174,7 @@ def _refuse_session(token: bytes | str | None) -> None:
 
 
 # --- whether it is true ----------------------------------------------------------------------------------------------
-def verify(http: HttpRequest, signed: Signed, secret: str, now: float) -> None:
+def verify(http: HttpRequest, signed: SignatureClaim, secret: str, now: float) -> None:
     """Raises SignatureDoesNotMatch unless the request was signed with `secret` and `now` (Unix time) is near enough.
 
     A header is good for 15 minutes before and after its date; an address from 15 minutes before until it expires.
@@ -186,7 +186,7 @@ def verify(http: HttpRequest, signed: Signed, secret: str, now: float) -> None:
         raise SignatureDoesNotMatch
 
 
-def check_time(signed: Signed, now: float) -> None:
+def check_time(signed: SignatureClaim, now: float) -> None:
     """Raises SignatureDoesNotMatch when the signature is from the future or has expired, in AWS's words."""
     at = _seconds(signed.timestamp)
     last = CLOCK_SECONDS if signed.expires_seconds is None else signed.expires_seconds
@@ -223,13 +223,13 @@ def signing_key(secret: str, date: str, region: str, service: str) -> bytes:
     return key
 
 
-def string_to_sign(http: HttpRequest, signed: Signed) -> str:
+def string_to_sign(http: HttpRequest, signed: SignatureClaim) -> str:
     """Algorithm, time, scope and the hash of the canonical request."""
     digest = sha256(canonical_request(http, signed)).hexdigest()
     return f"{ALGORITHM}\n{signed.timestamp}\n{signed.scope}\n{digest}"
 
 
-def canonical_request(http: HttpRequest, signed: Signed) -> bytes:
+def canonical_request(http: HttpRequest, signed: SignatureClaim) -> bytes:
     """Method, path, query, headers, their names and the payload's hash. Raises SignatureDoesNotMatch."""
     return b"\n".join(
         (

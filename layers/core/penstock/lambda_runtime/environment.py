@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from penstock.drivers import run
 from penstock.environment import Environment, RequestIds
-from penstock.postgres.database import Database, prepare
-from penstock.receipt_handle import Receipts
+from penstock.postgres.database import Database, import_driver
+from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import SettingError, Settings
 from penstock.telemetry import lambda_logger, traced
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
 
     from penstock.effects import Operation
-    from penstock.postgres.psycopg_link import PsycopgLink
+    from penstock.postgres.psycopg_link import PsycopgConnection
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ class ExecutionEnvironment:
     def __init__(self, variables: Mapping[str, str] = os.environ) -> None:
         self.variables = variables
         self.request_ids = RequestIds()
-        prepare(variables.get("QUEUE_DATABASE_DRIVER", ""))
+        import_driver(variables.get("QUEUE_DATABASE_DRIVER", ""))
 
     @cached_property
     def settings(self) -> Settings:
@@ -48,7 +48,7 @@ class ExecutionEnvironment:
     @cached_property
     def environment(self) -> Environment:
         """Settings and the key of receipt handles. Raises ServiceUnavailable or InternalFailure; then not kept."""
-        return Environment(self.settings, Receipts.load(self.database), self.request_ids)
+        return Environment(self.settings, ReceiptHandles.load(self.database), self.request_ids)
 
     @cached_property
     def logger(self) -> "Logger":
@@ -77,7 +77,7 @@ class ExecutionEnvironment:
 
     def psycopg_connection(self) -> "psycopg.Connection[Any]":
         """For workers that need more than calls, whichever driver calls are made with. Raises ServiceUnavailable."""
-        return cast("PsycopgLink", self._psycopg.link()).connection
+        return cast("PsycopgConnection", self._psycopg.link()).connection
 
     def traced(self, work: Callable[[], T], lambda_context: object) -> T:
         """What `work` answers; a segment of X-Ray, where the function has tracing."""

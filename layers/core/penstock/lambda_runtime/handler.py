@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from penstock import gateway
 from penstock.actions import BY_NAME, load_operation, load_operations
-from penstock.aws.codec.protocol import spoken
+from penstock.aws.codec.protocol import protocol_of
 from penstock.errors import AwsError, InternalFailure, ServiceUnavailable
 from penstock.http import HttpRequest, HttpResponse
 from penstock.settings import SettingError
@@ -24,14 +24,14 @@ from .environment import ExecutionEnvironment
 class Handler:
     """A function of Lambda. With `service` and `action`, every other action is InvalidAction."""
 
-    def __init__(self, service: str | None, action: str | None, world: ExecutionEnvironment) -> None:
+    def __init__(self, service: str | None, action: str | None, environment: ExecutionEnvironment) -> None:
         self.service = service
         self.action = action
-        self.world = world
+        self.environment = environment
 
     def __call__(self, event: events.Event, lambda_context: object) -> dict[str, Any]:
         """The answer to an HTTP event, in its own form. Raises lambda_events.UnknownEvent for any other event."""
-        return self.world.traced(lambda: self._answer(event, lambda_context), lambda_context)
+        return self.environment.traced(lambda: self._answer(event, lambda_context), lambda_context)
 
     def _answer(self, event: events.Event, lambda_context: object) -> dict[str, Any]:
         return events.answer(event, self.respond(events.read(event), lambda_context))
@@ -41,32 +41,32 @@ class Handler:
         call = None
         try:
             if self.action is None and is_certificate(http.method, http.path):
-                return cast("HttpResponse", self.world.run(find_certificate(http.path)))
-            call = gateway.decode(http, self.world.environment, self.service, self.action)
-            return gateway.encode(call, self.world.run(call.operation()))
-        except gateway.Refusal as refusal:
+                return cast("HttpResponse", self.environment.run(find_certificate(http.path)))
+            call = gateway.decode(http, self.environment.environment, self.service, self.action)
+            return gateway.encode(call, self.environment.run(call.operation()))
+        except gateway.RejectedRequest as refusal:
             return refusal.response()
         except Exception as error:  # noqa: BLE001 - the client must not see what it was
             return self._failure(error, http, call, lambda_context)
 
     def _failure(
-        self, error: Exception, http: HttpRequest, call: gateway.Call | None, lambda_context: object
+        self, error: Exception, http: HttpRequest, call: gateway.ActionCall | None, lambda_context: object
     ) -> HttpResponse:
-        request_id = call.context.request_id if call else self.world.request_ids()
+        request_id = call.context.request_id if call else self.environment.request_ids()
         answered = error if isinstance(error, AwsError) else InternalFailure()
-        service = call.action.service if call else self.service or gateway.addressed(http)
+        service = call.action.service if call else self.service or gateway.service_of(http)
         if not answered.sender_fault:
             self._log(error, request_id, call, lambda_context)
         self._count(answered, service, call)
-        return gateway.encode_error(spoken(http.headers, http.path), answered, request_id, service)
+        return gateway.encode_error(protocol_of(http.headers, http.path), answered, request_id, service)
 
-    def _count(self, error: AwsError, service: str, call: gateway.Call | None) -> None:
+    def _count(self, error: AwsError, service: str, call: gateway.ActionCall | None) -> None:
         action = call.action.name if call else self.action or "(unread)"
         with suppress(SettingError):  # which is logged
-            self.world.metrics.refused(service, action, error)
+            self.environment.metrics.refused(service, action, error)
 
     def _log(
-        self, error: Exception, request_id: str, call: gateway.Call | None, lambda_context: object
+        self, error: Exception, request_id: str, call: gateway.ActionCall | None, lambda_context: object
     ) -> None:
         known = {
             "request_id": request_id,
@@ -77,9 +77,9 @@ class Handler:
             error, ServiceUnavailable
         ):  # the database's fault, not the code's: its words are enough
             cause = str(error.__cause__ or error)
-            self.world.logger.warning("database unavailable", extra={**known, "cause": cause})
+            self.environment.logger.warning("database unavailable", extra={**known, "cause": cause})
         else:
-            self.world.logger.error("request failed", extra=known, exc_info=error)
+            self.environment.logger.error("request failed", extra=known, exc_info=error)
 
 
 def lambda_handler(service: str, action: str) -> Handler:

@@ -17,7 +17,7 @@ from .environment import ExecutionEnvironment
 if TYPE_CHECKING:
     from psycopg import Connection
 
-    from penstock.drivers import Calls
+    from penstock.drivers import StatementExecutor
 
 LONGEST_INVOCATION_SECONDS = 45
 """A schedule comes every minute; the function's own timeout is 60 seconds."""
@@ -25,7 +25,7 @@ LONGEST_INVOCATION_SECONDS = 45
 Run = Callable[[ExecutionEnvironment], Counts]
 
 
-class Worker(Protocol):
+class TransactionWorker(Protocol):
     """A module of `penstock.workers` that needs a connection of psycopg: for transactions of several calls."""
 
     LONGEST_RUN_SECONDS: float
@@ -33,36 +33,38 @@ class Worker(Protocol):
     def run_once(self, settings: Settings, connection: "Connection[Any]") -> Counts: ...
 
 
-class Caller(Protocol):
+class StatementWorker(Protocol):
     """A module of `penstock.workers` that makes calls, with whichever driver."""
 
     LONGEST_RUN_SECONDS: float
 
-    def run_once(self, settings: Settings, connection: "Calls") -> Counts: ...
+    def run_once(self, settings: Settings, connection: "StatementExecutor") -> Counts: ...
 
 
-class Reporter(Protocol):
+class ReportingWorker(Protocol):
     """A module of `penstock.workers` that makes calls and reports gauges."""
 
     LONGEST_RUN_SECONDS: float
 
     def run_once(
-        self, settings: Settings, connection: "Calls", report: Callable[[Depth], None]
+        self, settings: Settings, connection: "StatementExecutor", report: Callable[[Depth], None]
     ) -> Counts: ...
 
 
 class ScheduledHandler:
     """Runs a worker, and again while its runs are cut short by their own limit of time."""
 
-    def __init__(self, name: str, run: Run, longest_run_seconds: float, world: ExecutionEnvironment) -> None:
+    def __init__(
+        self, name: str, run: Run, longest_run_seconds: float, environment: ExecutionEnvironment
+    ) -> None:
         self.name = name
         self.run = run
         self.longest_run_seconds = longest_run_seconds
-        self.world = world
+        self.environment = environment
 
     def __call__(self, event: object, lambda_context: object) -> dict[str, int]:  # noqa: ARG002 - Lambda's form
         """The counts of all runs, added up. Raises what a run raises, so that the invocation counts as failed."""
-        return self.world.traced(self._work, lambda_context)
+        return self.environment.traced(self._work, lambda_context)
 
     def _work(self) -> dict[str, int]:
         deadline = monotonic() + LONGEST_INVOCATION_SECONDS
@@ -70,36 +72,36 @@ class ScheduledHandler:
         finished = False
         while not finished and monotonic() < deadline:
             started = monotonic()
-            counts = self.run(self.world)
+            counts = self.run(self.environment)
             finished = monotonic() - started < self.longest_run_seconds
             totals = {name: totals.get(name, 0) + count for name, count in counts.items()}
-        self.world.metrics.count({"Worker": self.name}, totals)
+        self.environment.metrics.count({"TransactionWorker": self.name}, totals)
         return totals
 
 
-def scheduled_handler(worker: Worker) -> ScheduledHandler:
+def scheduled_handler(worker: TransactionWorker) -> ScheduledHandler:
     """The handler of a worker, given as its module, that needs a connection of psycopg, whatever the setting says."""
 
-    def run(world: ExecutionEnvironment) -> Counts:
-        return worker.run_once(world.settings, world.psycopg_connection())
+    def run(environment: ExecutionEnvironment) -> Counts:
+        return worker.run_once(environment.settings, environment.psycopg_connection())
 
     return ScheduledHandler(name_of(worker), run, worker.LONGEST_RUN_SECONDS, ExecutionEnvironment())
 
 
-def calling_handler(worker: Caller) -> ScheduledHandler:
+def statement_handler(worker: StatementWorker) -> ScheduledHandler:
     """The handler of a worker, given as its module, that only makes calls."""
 
-    def run(world: ExecutionEnvironment) -> Counts:
-        return worker.run_once(world.settings, world.database)
+    def run(environment: ExecutionEnvironment) -> Counts:
+        return worker.run_once(environment.settings, environment.database)
 
     return ScheduledHandler(name_of(worker), run, worker.LONGEST_RUN_SECONDS, ExecutionEnvironment())
 
 
-def reporting_handler(worker: Reporter) -> ScheduledHandler:
+def reporting_handler(worker: ReportingWorker) -> ScheduledHandler:
     """The handler of a worker, given as its module, whose gauges become metrics."""
 
-    def run(world: ExecutionEnvironment) -> Counts:
-        return worker.run_once(world.settings, world.database, world.metrics.depth)
+    def run(environment: ExecutionEnvironment) -> Counts:
+        return worker.run_once(environment.settings, environment.database, environment.metrics.depth)
 
     return ScheduledHandler(name_of(worker), run, worker.LONGEST_RUN_SECONDS, ExecutionEnvironment())
 

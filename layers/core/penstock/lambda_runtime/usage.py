@@ -15,7 +15,7 @@ _SIZES = 3
 """The column of `queue.send_messages` that has a message's size."""
 
 
-def added(rows: Sequence[Row]) -> int:
+def added_messages(rows: Sequence[Row]) -> int:
     """Messages that were added to a queue, of the rows of `queue.send_messages`: a duplicate is not."""
     return sum(is_added(row) for row in rows)
 

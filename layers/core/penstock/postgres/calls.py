@@ -4,10 +4,10 @@ from typing import Any
 
 from penstock.effects import Rows, Sql, Statement, Take
 
-LEAST_LEASE = 10
+SMALLEST_LEASE = 10
 
 
-def call_of(effect: Sql | Rows | Take) -> tuple[Statement, list[Any]]:
+def statement_call(effect: Sql | Rows | Take) -> tuple[Statement, list[Any]]:
     """The statement and its arguments for one effect on its own; arrays are lists."""
     if isinstance(effect, Rows):
         return effect.statement, [*effect.columns, *effect.options]
@@ -23,5 +23,5 @@ def take_arguments(take: Take, count: int, lease: int, *, alone: bool = True) ->
     `alone` in its transaction, it is not waited for the disk: what is lost in a crash is that messages were received,
     and they are received again.
     """
-    lease = take.count if take.is_fifo else max(LEAST_LEASE, lease)
+    lease = take.count if take.is_fifo else max(SMALLEST_LEASE, lease)
     return [take.queue_arn, count, lease, take.visibility_seconds, take.in_flight_limit, alone]

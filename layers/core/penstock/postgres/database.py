@@ -26,18 +26,18 @@ from .sqlstates import meaning
 CONNECT_SECONDS = 5
 
 
-class LinkError(Exception):
+class DriverError(Exception):
     """A call failed; the text is the driver's.
 
     `sqlstate`: None when the server said nothing, since it hung up or was not reached.
-    `undone`: whether it is certain that the call took no effect, as it is when the database says so.
+    `took_no_effect`: whether it is certain that the call took no effect, as it is when the database says so.
     """
 
-    def __init__(self, text: str, sqlstate: str | None, *, undone: bool = False) -> None:
+    def __init__(self, text: str, sqlstate: str | None, *, took_no_effect: bool = False) -> None:
         super().__init__(" ".join(text.split()))
         self.sqlstate = sqlstate
         self.meaning = meaning(sqlstate)
-        self.undone = undone or self.meaning.took_no_effect
+        self.took_no_effect = took_no_effect or self.meaning.took_no_effect
 
     @property
     def ends_connection(self) -> bool:
@@ -45,16 +45,16 @@ class LinkError(Exception):
         return self.meaning.ends_connection
 
     @property
-    def passes(self) -> bool:
+    def is_transient(self) -> bool:
         """Whether the same call may succeed later."""
         return self.meaning.is_temporary
 
-    def told(self) -> ServiceUnavailable | InternalFailure:
+    def client_error(self) -> ServiceUnavailable | InternalFailure:
         """What the client is told."""
-        return ServiceUnavailable() if self.passes else InternalFailure()
+        return ServiceUnavailable() if self.is_transient else InternalFailure()
 
 
-class Link(Protocol):
+class DriverConnection(Protocol):
     """A connection of a driver. Its calls raise LinkError."""
 
     def call(self, statement: Statement, arguments: Sequence[Any], /) -> list[Row]: ...
@@ -64,14 +64,14 @@ class Link(Protocol):
     def close(self) -> None: ...
 
 
-def opener(driver: str) -> Callable[[str], Link]:
+def connection_factory(driver: str) -> Callable[[str], DriverConnection]:
     """What makes connections of `psycopg` or `pg8000`. It raises LinkError."""
-    return cast("Callable[[str], Link]", import_module(f".{driver}_link", __package__).open_link)
+    return cast("Callable[[str], DriverConnection]", import_module(f".{driver}_link", __package__).open_link)
 
 
-def prepare(driver: str) -> None:
+def import_driver(driver: str) -> None:
     """Imports a driver, psycopg when there is none of this name: a function that starts has more processor time."""
-    opener(driver if driver in DRIVERS else DRIVERS[0])
+    connection_factory(driver if driver in DRIVERS else DRIVERS[0])
 
 
 class Database:
@@ -80,13 +80,13 @@ class Database:
     def __init__(self, url: str, driver: str = "psycopg") -> None:
         self._url = url
         self._driver = driver
-        self._link: Link | None = None
+        self._link: DriverConnection | None = None
 
-    def link(self) -> Link:
+    def link(self) -> DriverConnection:
         """The connection, a new one when the old one is gone. Raises ServiceUnavailable."""
         try:
             return self._found()
-        except LinkError as error:
+        except DriverError as error:
             raise ServiceUnavailable from error
 
     def call(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
@@ -97,13 +97,13 @@ class Database:
         """
         try:
             return self._attempt(statement, arguments)
-        except LinkError as error:
-            if not (error.undone and error.passes):
-                raise error.told() from error
+        except DriverError as error:
+            if not (error.took_no_effect and error.is_transient):
+                raise error.client_error() from error
         try:
             return self._attempt(statement, arguments)
-        except LinkError as error:
-            raise error.told() from error
+        except DriverError as error:
+            raise error.client_error() from error
 
     def close(self) -> None:
         """Closes the connection; the next call makes a new one."""
@@ -115,14 +115,14 @@ class Database:
         link = self.link()
         try:
             return link.call(statement, arguments)
-        except LinkError as error:
+        except DriverError as error:
             if error.ends_connection:
                 self.close()
             raise
 
-    def _found(self) -> Link:
+    def _found(self) -> DriverConnection:
         if self._link is not None and self._link.is_lost():
             self.close()
         if self._link is None:
-            self._link = opener(self._driver)(self._url)
+            self._link = connection_factory(self._driver)(self._url)
         return self._link

@@ -157,7 +157,7 @@ def _apply_missing(connection: Connection, directory: Path) -> Applied:
     _check_unchanged(migrations, recorded)
     for script in migrations:
         if script.number not in recorded:
-            _patiently(connection, script, lambda script=script: _apply_migration(connection, script))  # type: ignore[misc]
+            _retry_locked(connection, script, lambda script=script: _apply_migration(connection, script))  # type: ignore[misc]
             applied.migrations.append(script.name)
     has_older_tables = max(recorded, default=0) > len(migrations)
     _apply_changed_functions(connection, directory, recorded.get(_FUNCTIONS), has_older_tables, applied)
@@ -179,7 +179,7 @@ def _adopt_baseline(connection: Connection, directory: Path, migrations: list[Sc
             raise MigrationError(reason)
         adoption.record_baseline(connection, baseline.name, baseline.checksum)
 
-    _patiently(connection, baseline, adopt)
+    _retry_locked(connection, baseline, adopt)
     return baseline.name
 
 
@@ -253,7 +253,7 @@ def _apply_changed_functions(
         return
     applied.warning = _newer_functions(connection, has_older_tables)
     if not applied.warning:
-        _patiently(connection, whole, lambda: _apply_functions(connection, scripts, whole.checksum))
+        _retry_locked(connection, whole, lambda: _apply_functions(connection, scripts, whole.checksum))
         applied.functions = True
 
 
@@ -276,7 +276,7 @@ def _apply_functions(connection: Connection, scripts: list[Script], checksum: st
                 raise MigrationError(f"{script.name}: {error}") from error
 
 
-def _patiently(connection: Connection, script: Script, work: Callable[[], None]) -> None:
+def _retry_locked(connection: Connection, script: Script, work: Callable[[], None]) -> None:
     """Run `work` in a transaction that gives up soon on a lock, and try again a moment later."""
     for attempt in range(1, _LOCK_ATTEMPTS + 1):
         try:

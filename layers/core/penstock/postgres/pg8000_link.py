@@ -18,12 +18,12 @@ from pg8000.exceptions import DatabaseError, InterfaceError
 from penstock.effects import Row, Statement
 
 from . import text_array
-from .database import CONNECT_SECONDS, LinkError
+from .database import CONNECT_SECONDS, DriverError
 
 _FAILURES = (DatabaseError, InterfaceError, OSError)
 
 
-class Pg8000Link:
+class Pg8000Connection:
     """A `database.Link`."""
 
     def __init__(self, connection: CoreConnection) -> None:
@@ -37,14 +37,14 @@ class Pg8000Link:
             values = text_array.encode_arguments(statement.types, arguments)
             found = self._connection.execute_unnamed(statement.text, vals=values)
         except _FAILURES as error:
-            failure = link_error(error, undone=True)
+            failure = driver_error(error, took_no_effect=True)
             if not failure.ends_connection:
                 self._roll_back()
             raise failure from error
         try:
             self._connection.execute_simple("commit")
         except _FAILURES as error:
-            raise link_error(error, undone=False) from error
+            raise driver_error(error, took_no_effect=False) from error
         return [tuple(row) for row in found.rows or ()]
 
     def is_lost(self) -> bool:
@@ -67,22 +67,22 @@ class Pg8000Link:
             self.close()
 
 
-def link_error(error: Exception, *, undone: bool) -> LinkError:
+def driver_error(error: Exception, *, took_no_effect: bool) -> DriverError:
     """What a failure of pg8000 says: a dictionary of the server's fields, C for the SQLSTATE, or a text of its own."""
     if isinstance(error, DatabaseError) and error.args and isinstance(error.args[0], dict):
         fields = error.args[0]
-        return LinkError(str(fields.get("M", "")), fields.get("C"), undone=undone)
-    return LinkError(str(error) or type(error).__name__, None, undone=undone)
+        return DriverError(str(fields.get("M", "")), fields.get("C"), took_no_effect=took_no_effect)
+    return DriverError(str(error) or type(error).__name__, None, took_no_effect=took_no_effect)
 
 
-def open_link(url: str) -> Pg8000Link:
+def open_connection(url: str) -> Pg8000Connection:
     """A new connection. Raises LinkError."""
     try:
         connection = CoreConnection(**parameters(url), timeout=CONNECT_SECONDS)
     except _FAILURES as error:
-        raise LinkError(str(link_error(error, undone=True)), None, undone=True) from error
+        raise DriverError(str(driver_error(error, took_no_effect=True)), None, took_no_effect=True) from error
     socket_of(connection).settimeout(None)  # a call may take its time
-    return Pg8000Link(connection)
+    return Pg8000Connection(connection)
 
 
 def parameters(url: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import psycopg
 from penstock.effects import Row, Statement
 
 from . import binary_array
-from .database import CONNECT_SECONDS, LinkError
+from .database import CONNECT_SECONDS, DriverError
 from .sqlstates import INTERNAL_ERROR
 
 
@@ -21,7 +21,7 @@ def connect(url: str) -> "psycopg.Connection[Row]":
     return psycopg.connect(url, autocommit=True, prepare_threshold=None, connect_timeout=CONNECT_SECONDS)
 
 
-class Calls:
+class TransactionExecutor:
     """Makes calls on a connection of somebody else. Raises psycopg.Error."""
 
     def __init__(self, connection: "psycopg.Connection[Any]") -> None:
@@ -34,7 +34,7 @@ class Calls:
             return cursor.execute(statement.text, encoded).fetchall()
 
 
-class PsycopgLink(Calls):
+class PsycopgConnection(TransactionExecutor):
     """A `database.Link`."""
 
     def call(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
@@ -43,8 +43,8 @@ class PsycopgLink(Calls):
             return super().call(statement, arguments)
         except psycopg.Error as error:
             if self.connection.closed:
-                raise LinkError(str(error), None) from error
-            raise LinkError(str(error), error.sqlstate or INTERNAL_ERROR) from error
+                raise DriverError(str(error), None) from error
+            raise DriverError(str(error), error.sqlstate or INTERNAL_ERROR) from error
 
     def is_lost(self) -> bool:
         """Closed, or the server hung up while nobody looked: an idle connection has nothing to say but goodbye."""
@@ -58,9 +58,9 @@ class PsycopgLink(Calls):
         self.connection.close()
 
 
-def open_link(url: str) -> PsycopgLink:
+def open_connection(url: str) -> PsycopgConnection:
     """A new connection. Raises LinkError."""
     try:
-        return PsycopgLink(connect(url))
+        return PsycopgConnection(connect(url))
     except psycopg.OperationalError as error:
-        raise LinkError(str(error), None, undone=True) from error
+        raise DriverError(str(error), None, took_no_effect=True) from error

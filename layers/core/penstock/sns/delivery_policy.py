@@ -53,7 +53,7 @@ DEFAULT_RETRY: Final[Policy] = {
 _DEFAULT_REQUEST: Final[Policy] = {"headerContentType": CONTENT_TYPE}
 
 
-def bad(reason: str) -> InvalidParameter:
+def invalid_policy(reason: str) -> InvalidParameter:
     """The policy cannot be used; the action's name of the parameter is AWS's."""
     return InvalidParameter.named(f"DeliveryPolicy: {reason}")
 
@@ -97,7 +97,7 @@ def retry_delays(retry: Policy) -> list[float]:
     shortest, longest = retries["minDelayTarget"], retries["maxDelayTarget"]
     at_once, early, late = (retries[f"num{phase}DelayRetries"] for phase in ("No", "Min", "Max"))
     between = retries["numRetries"] - at_once - early - late
-    share = _SHARES[retries["backoffFunction"]]
+    share = _BACKOFF_CURVES[retries["backoffFunction"]]
     curve = [
         shortest + (longest - shortest) * share(i, between - 1, longest / shortest) for i in range(between)
     ]
@@ -105,7 +105,7 @@ def retry_delays(retry: Policy) -> list[float]:
 
 
 # How much of the way from the shortest to the longest delay is gone at retry i of 0..last. ratio: longest / shortest.
-_SHARES: Final[dict[str, Callable[[int, int, float], float]]] = {
+_BACKOFF_CURVES: Final[dict[str, Callable[[int, int, float], float]]] = {
     # equal steps
     "linear": lambda i, last, _: i / last if last else 0.0,
     # each step longer than the one before by the same amount
@@ -144,25 +144,25 @@ def _check_sections(document: Policy, path: str, retries: str, throttle: str, re
         "headerContentType", CONTENT_TYPE
     )
     if not isinstance(content_type, str) or content_type.partition(";")[0].strip() not in _CONTENT_TYPES:
-        raise bad(f"{path}{request}.headerContentType is not a supported content type")
+        raise invalid_policy(f"{path}{request}.headerContentType is not a supported content type")
     if not content_type.isascii() or not content_type.isprintable():
-        raise bad(f"{path}{request}.headerContentType is not a supported content type")
+        raise invalid_policy(f"{path}{request}.headerContentType is not a supported content type")
 
 
 def _check_retries(retries: Policy, path: str) -> None:
     _check_numbers(retries, path, _RETRY_LIMITS, "backoffFunction")
     whole = {**DEFAULT_RETRY, **_given(retries)}
     if whole["backoffFunction"] not in _CURVES:
-        raise bad(f"{path}.backoffFunction must be one of {', '.join(_CURVES)}")
+        raise invalid_policy(f"{path}.backoffFunction must be one of {', '.join(_CURVES)}")
     if whole["maxDelayTarget"] < whole["minDelayTarget"]:
-        raise bad(f"{path}.maxDelayTarget must be greater than or equal to minDelayTarget")
+        raise invalid_policy(f"{path}.maxDelayTarget must be greater than or equal to minDelayTarget")
     if whole["numRetries"] < sum(whole[f"num{phase}DelayRetries"] for phase in ("No", "Min", "Max")):
-        raise bad(
+        raise invalid_policy(
             f"{path}.numRetries must be greater than or equal to the sum of numNoDelayRetries,"
             " numMinDelayRetries and numMaxDelayRetries"
         )
     if sum(retry_delays(whole)) > MOST_RETRY_SECONDS:
-        raise bad(f"{path}: total retry time must be less than or equal to {MOST_RETRY_SECONDS}")
+        raise invalid_policy(f"{path}: total retry time must be less than or equal to {MOST_RETRY_SECONDS}")
 
 
 def _check_numbers(
@@ -174,24 +174,24 @@ def _check_numbers(
         if value is None:
             continue
         if not isinstance(value, int) or isinstance(value, bool):
-            raise bad(f"{path}.{name} must be an integer")
+            raise invalid_policy(f"{path}.{name} must be an integer")
         if value < least:
-            raise bad(f"{path}.{name} must be greater than or equal to {least}")
+            raise invalid_policy(f"{path}.{name} must be greater than or equal to {least}")
         if greatest is not None and value > greatest:
-            raise bad(f"{path}.{name} must be less than or equal to {greatest}")
+            raise invalid_policy(f"{path}.{name} must be less than or equal to {greatest}")
 
 
 def _check_names(section: Policy, known: set[str]) -> None:
     for name in section:
         if name not in known:
-            raise bad(f"Unexpected JSON member: {name}")
+            raise invalid_policy(f"Unexpected JSON member: {name}")
 
 
 def _object(value: Any, path: str) -> Policy:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise bad(f"{path} must be a JSON object".lstrip())
+        raise invalid_policy(f"{path} must be a JSON object".lstrip())
     return value
 
 
@@ -199,7 +199,7 @@ def _parse(text: str) -> Any:
     try:
         return msgspec.json.decode(text) if text else None
     except (msgspec.DecodeError, RecursionError) as error:
-        raise bad("failed to parse JSON") from error
+        raise invalid_policy("failed to parse JSON") from error
 
 
 def _read(text: str | None) -> Policy:

@@ -18,17 +18,17 @@ from penstock.sqs.types import MessageAttributeValue
 
 from . import notification
 from .signatures import Signer
-from .signing_keys import signer
-from .topics import described
+from .signing_keys import current_signer
+from .topics import describe_topic
 
 if TYPE_CHECKING:
-    from .publish import Outgoing
+    from .publish import OutgoingMessage
 
 MOST_TOPICS = 4096
 TRACE = "trace"
 """Where `queue.publish_messages` looks for the trace header, beside the protocols."""
 
-BARE = "none"
+NO_ENVELOPE = "none"
 """What stands for the version when all subscriptions are queues with raw delivery: there is no envelope."""
 
 MOST_RAW_ATTRIBUTES = 10  # with more, raw delivery fails, and a dead-letter queue gets the envelope
@@ -58,18 +58,18 @@ class TopicCache:
         self._bare.discard(topic)
         return version
 
-    def learn_bare(self, topic: str) -> None:
+    def learn_no_envelope(self, topic: str) -> None:
         """Remembers that no subscription wants envelopes."""
         if len(self._bare) >= MOST_TOPICS:
             self._bare.clear()
         self._bare.add(topic)
 
-    def version_for(self, topic: str, messages: Iterable["Outgoing"]) -> str:
+    def version_for(self, topic: str, messages: Iterable["OutgoingMessage"]) -> str:
         """How to publish these: the topic's signature version, or BARE, as far as this process knows."""
         if topic in self._bare and all(
             len(message.attributes) <= MOST_RAW_ATTRIBUTES for message in messages
         ):
-            return BARE
+            return NO_ENVELOPE
         return self.signature_version(topic)
 
 
@@ -80,24 +80,24 @@ def certificate_url(found: Signer, context: Context) -> str:
     return (f"https://{host}" if host else context.base_url) + found.certificate_path
 
 
-def letterhead(version: str, context: Context) -> Generator[Effect, Any, notification.Letterhead]:
+def signing_context(version: str, context: Context) -> Generator[Effect, Any, notification.SigningContext]:
     """Who signs now, and where links lead: the address that the caller itself used."""
-    key = yield from signer(context)
-    return notification.Letterhead(key, version, context.base_url, certificate_url(key, context))
+    key = yield from current_signer(context)
+    return notification.SigningContext(key, version, context.base_url, certificate_url(key, context))
 
 
-def contents(
-    topic: TopicArn, message: "Outgoing", version: str, context: Context
+def envelope_contents(
+    topic: TopicArn, message: "OutgoingMessage", version: str, context: Context
 ) -> Generator[Effect, Any, dict[str, Any]]:
     """By protocol: the text itself, and its envelope in parts, if there is one. Under `trace`: the trace header."""
     found: dict[str, Any] = {} if context.trace_header is None else {TRACE: context.trace_header}
-    if version == BARE:
+    if version == NO_ENVELOPE:
         return found | {protocol: {"raw": text} for protocol, text in message.texts.items()}
-    envelope: Callable[[str, str, str, str | None, str, Attributes], notification.Parts]
+    envelope: Callable[[str, str, str, str | None, str, Attributes], notification.EnvelopeParts]
     if topic.fifo:
         envelope = partial(notification.numbered_notification, context.base_url)
     else:
-        envelope = partial(notification.notification, (yield from letterhead(version, context)))
+        envelope = partial(notification.notification, (yield from signing_context(version, context)))
     message_id, at = as_text(message.message_id), notification.timestamp()
     for protocol, text in message.texts.items():
         parts = envelope(str(topic), message_id, text, message.subject, at, message.attributes)
@@ -107,20 +107,22 @@ def contents(
 
 def confirmation(topic: TopicArn, token: str, context: Context) -> Generator[Effect, Any, str]:
     """What asks an endpoint to confirm. Raises NotFound."""
-    head = yield from present_letterhead(topic, context)
+    head = yield from current_signing_context(topic, context)
     return notification.confirmation(head, str(topic), str(uuid4()), token, notification.timestamp())
 
 
-def farewell(
+def unsubscribe_confirmation(
     topic: TopicArn, subscription_arn: str, token: str, context: Context
 ) -> Generator[Effect, Any, str]:
     """What tells an endpoint of the end. Raises NotFound."""
-    head = yield from present_letterhead(topic, context)
+    head = yield from current_signing_context(topic, context)
     about = (str(topic), subscription_arn, str(uuid4()), token)
     return notification.unsubscribe_confirmation(head, *about, notification.timestamp())
 
 
-def present_letterhead(topic: TopicArn, context: Context) -> Generator[Effect, Any, notification.Letterhead]:
+def current_signing_context(
+    topic: TopicArn, context: Context
+) -> Generator[Effect, Any, notification.SigningContext]:
     """As the topic is signed for now: asked for, since nothing checks it later, and few messages are of this kind."""
-    attributes, *_ = yield from described(topic)
-    return (yield from letterhead(attributes.get("SignatureVersion", "1"), context))
+    attributes, *_ = yield from describe_topic(topic)
+    return (yield from signing_context(attributes.get("SignatureVersion", "1"), context))

@@ -30,7 +30,7 @@ class Signer(Protocol):
         """The signature in base64."""
 
 
-class Letterhead(NamedTuple):
+class SigningContext(NamedTuple):
     """What all messages of a publisher share: who signs and how, and where links lead."""
 
     signer: Signer
@@ -39,7 +39,7 @@ class Letterhead(NamedTuple):
     certificate_url: str
 
 
-class Parts(NamedTuple):
+class EnvelopeParts(NamedTuple):
     """A Notification: `head`, the subscription's ARN, `tail`; of a FIFO topic `opening` and the number before them."""
 
     head: str
@@ -60,19 +60,19 @@ def string_to_sign(members: Mapping[str, str], names: tuple[str, ...]) -> str:
 
 
 def notification(
-    letterhead: Letterhead,
+    signing: SigningContext,
     topic_arn: str,
     message_id: str,
     message: str,
     subject: str | None,
     at: str,
     attributes: Mapping[str, MessageAttributeValue],
-) -> Parts:
+) -> EnvelopeParts:
     """The envelope of a message, signed once for all subscriptions."""
     members = {"Type": "Notification", "MessageId": message_id, "TopicArn": topic_arn}
-    members |= content(message, subject, at) | {"SignatureVersion": letterhead.version}
-    sign(members, NOTIFICATION_SIGNED, letterhead)
-    return Parts(head(members, letterhead.base_url), tail(attributes))
+    members |= content(message, subject, at) | {"SignatureVersion": signing.version}
+    sign(members, NOTIFICATION_SIGNED, signing)
+    return EnvelopeParts(head(members, signing.base_url), tail(attributes))
 
 
 def numbered_notification(
@@ -83,14 +83,14 @@ def numbered_notification(
     subject: str | None,
     at: str,
     attributes: Mapping[str, MessageAttributeValue],
-) -> Parts:
+) -> EnvelopeParts:
     """The envelope of a message of a FIFO topic: with `SequenceNumber`, known when it is stored, and unsigned.
 
     AWS signs none of these, which reach queues only (recorded in the issue 3000 of aws/aws-sdk-net).
     """
     opening = _encode({"Type": "Notification", "MessageId": message_id}).decode()[:-1] + ',"SequenceNumber":"'
     members = {"TopicArn": topic_arn} | content(message, subject, at)
-    return Parts(f'",{head(members, base_url)[1:]}', tail(attributes), opening)
+    return EnvelopeParts(f'",{head(members, base_url)[1:]}', tail(attributes), opening)
 
 
 def content(message: str, subject: str | None, at: str) -> dict[str, str]:
@@ -107,17 +107,19 @@ def head(members: Mapping[str, str], base_url: str) -> str:
 
 def tail(attributes: Mapping[str, MessageAttributeValue]) -> str:
     """The rest of an envelope."""
-    return f'","MessageAttributes":{_encode(readable(attributes)).decode()}}}' if attributes else '"}'
+    return (
+        f'","MessageAttributes":{_encode(readable_attributes(attributes)).decode()}}}' if attributes else '"}'
+    )
 
 
-def sign(members: dict[str, str], names: tuple[str, ...], letterhead: Letterhead) -> None:
+def sign(members: dict[str, str], names: tuple[str, ...], signing: SigningContext) -> None:
     """Adds the signature, and where its certificate is."""
     text = string_to_sign(members, names)
-    members["Signature"] = letterhead.signer.sign(text, letterhead.version)
-    members["SigningCertURL"] = letterhead.certificate_url
+    members["Signature"] = signing.signer.sign(text, signing.version)
+    members["SigningCertURL"] = signing.certificate_url
 
 
-def readable(attributes: Mapping[str, MessageAttributeValue]) -> dict[str, dict[str, str]]:
+def readable_attributes(attributes: Mapping[str, MessageAttributeValue]) -> dict[str, dict[str, str]]:
     """Message attributes as an envelope shows them; binary values are base64."""
     return {
         name: {
@@ -128,28 +130,28 @@ def readable(attributes: Mapping[str, MessageAttributeValue]) -> dict[str, dict[
     }
 
 
-def confirmation(letterhead: Letterhead, topic_arn: str, message_id: str, token: str, at: str) -> str:
+def confirmation(signing: SigningContext, topic_arn: str, message_id: str, token: str, at: str) -> str:
     """A SubscriptionConfirmation."""
     text = (
         f"You have chosen to subscribe to the topic {topic_arn}.\n"
         "To confirm the subscription, visit the SubscribeURL included in this message."
     )
-    return token_bearer(letterhead, "SubscriptionConfirmation", topic_arn, message_id, token, text, at)
+    return token_message(signing, "SubscriptionConfirmation", topic_arn, message_id, token, text, at)
 
 
 def unsubscribe_confirmation(
-    letterhead: Letterhead, topic_arn: str, subscription_arn: str, message_id: str, token: str, at: str
+    signing: SigningContext, topic_arn: str, subscription_arn: str, message_id: str, token: str, at: str
 ) -> str:
     """An UnsubscribeConfirmation."""
     text = (
         f"You have chosen to deactivate subscription {subscription_arn}.\n"
         "To cancel this operation and restore the subscription, visit the SubscribeURL included in this message."
     )
-    return token_bearer(letterhead, "UnsubscribeConfirmation", topic_arn, message_id, token, text, at)
+    return token_message(signing, "UnsubscribeConfirmation", topic_arn, message_id, token, text, at)
 
 
-def token_bearer(
-    letterhead: Letterhead, kind: str, topic_arn: str, message_id: str, token: str, text: str, at: str
+def token_message(
+    signing: SigningContext, kind: str, topic_arn: str, message_id: str, token: str, text: str, at: str
 ) -> str:
     """A signed message with a token, and with the link that uses it."""
     members = {
@@ -158,9 +160,9 @@ def token_bearer(
         "Token": token,
         "TopicArn": topic_arn,
         "Message": text,
-        "SubscribeURL": f"{letterhead.base_url}/?Action=ConfirmSubscription&TopicArn={topic_arn}&Token={token}",
+        "SubscribeURL": f"{signing.base_url}/?Action=ConfirmSubscription&TopicArn={topic_arn}&Token={token}",
         "Timestamp": at,
-        "SignatureVersion": letterhead.version,
+        "SignatureVersion": signing.version,
     }
-    sign(members, CONFIRMATION_SIGNED, letterhead)
+    sign(members, CONFIRMATION_SIGNED, signing)
     return _encode(members).decode()

@@ -12,12 +12,12 @@ from penstock.context import Context
 from penstock.effects import Effect, Sql
 from penstock.postgres.statements import REPLACE_TOPIC_POLICY
 from penstock.sqs import validation
-from penstock.sqs.permissions import Statements, alone
+from penstock.sqs.permissions import Statements, single_or_list
 
 from . import errors
 from . import types as sns
 from .attributes import default_policy
-from .topics import described, topic_arn
+from .topics import describe_topic, topic_arn
 
 
 def add_permission(request: sns.AddPermissionRequest, context: Context) -> Generator[Effect, Any, None]:
@@ -29,7 +29,7 @@ def add_permission(request: sns.AddPermissionRequest, context: Context) -> Gener
         if any(one.get("Sid") == request.label for one in statements):
             raise errors.InvalidParameter.named("Statement already exists")
         policy["Statement"] = [*statements, grant(arn, request)]
-        if (yield from replaced(arn, old, policy)):
+        if (yield from policy_replaced(arn, old, policy)):
             return
 
 
@@ -39,20 +39,20 @@ def remove_permission(request: sns.RemovePermissionRequest, context: Context) ->
     while True:
         old, policy, statements = yield from policy_of(arn)
         policy["Statement"] = [one for one in statements if one.get("Sid") != request.label]
-        if (yield from replaced(arn, old, policy)):
+        if (yield from policy_replaced(arn, old, policy)):
             return
 
 
 def policy_of(arn: TopicArn) -> Generator[Effect, Any, tuple[str | None, dict[str, Any], Statements]]:
     """The policy's text as stored (None: the default), the policy and its statements. Raises NotFound."""
-    stored, *_ = yield from described(arn)
+    stored, *_ = yield from describe_topic(arn)
     old = stored.get("Policy")
     policy: dict[str, Any] = msgspec.json.decode(old or default_policy(arn))
     statements = policy.get("Statement", [])
     return old, policy, [statements] if isinstance(statements, dict) else statements
 
 
-def replaced(arn: TopicArn, old: str | None, policy: dict[str, Any]) -> Generator[Effect, Any, bool]:
+def policy_replaced(arn: TopicArn, old: str | None, policy: dict[str, Any]) -> Generator[Effect, Any, bool]:
     """False when somebody else changed the policy meanwhile."""
     text = msgspec.json.encode(policy).decode()
     ((done,),) = yield Sql(REPLACE_TOPIC_POLICY, (str(arn), old, text))
@@ -64,8 +64,10 @@ def grant(arn: TopicArn, request: sns.AddPermissionRequest) -> dict[str, Any]:
     return {
         "Sid": request.label,
         "Effect": "Allow",
-        "Principal": {"AWS": alone([f"arn:aws:iam::{account}:root" for account in request.aws_account_ids])},
-        "Action": alone([f"SNS:{action}" for action in request.actions]),
+        "Principal": {
+            "AWS": single_or_list([f"arn:aws:iam::{account}:root" for account in request.aws_account_ids])
+        },
+        "Action": single_or_list([f"SNS:{action}" for action in request.actions]),
         "Resource": str(arn),
     }
 

@@ -21,21 +21,21 @@ from penstock.sqs.types import MessageAttributeValue
 from . import envelopes, errors
 from . import types as sns
 from .filter_policy import facts as filter_facts
-from .topics import described, topic_arn
+from .topics import describe_topic, topic_arn
 
 MOST_BYTES = 1_048_576  # of a topic's MaximumMessageSize, which is compared in SQL
 MOST_SUBJECT = 99
 MOST_ENTRIES = 10
 PROTOCOLS = ("sqs", "http", "https")
 TOO_LONG = "MessageTooLong"  # what SQL calls it
-EVERY = "*"  # the protocols that have no content of their own
+DEFAULT_TEXT = "*"  # the protocols that have no content of their own
 
 _json = msgspec.json.Encoder()
 
 Entry = sns.PublishRequest | sns.PublishBatchRequestEntry
 
 
-class Outgoing(NamedTuple):
+class OutgoingMessage(NamedTuple):
     """A message that passed its checks. `texts` by protocol; `size`: bytes of the message as sent, and attributes."""
 
     message_id: bytes
@@ -48,7 +48,7 @@ class Outgoing(NamedTuple):
     deduplication_id: str | None
 
 
-class Published(NamedTuple):
+class PublishedRow(NamedTuple):
     """A row of `queue.publish_messages`."""
 
     n: int
@@ -60,13 +60,13 @@ class Published(NamedTuple):
 
 def publish(request: sns.PublishRequest, context: Context) -> Generator[Effect, Any, sns.PublishResult]:
     """Publishes one message. The answer comes after the commit."""
-    topic = target(request, context)
-    message = outgoing(request, topic)
+    topic = target_topic(request, context)
+    message = outgoing_message(request, topic)
     if message.size > MOST_BYTES:
         raise too_long()
     (published,) = yield from store(topic, [message], message.size, context)
     if published.error is not None:
-        raise refusal(published.error)
+        raise error_of(published.error)
     return sns.PublishResult(
         message_id=published.message_id, sequence_number=sequence_number(published.sequence_number)
     )
@@ -80,28 +80,30 @@ def publish_batch(
     entries = request.publish_batch_request_entries
     check_batch(entries)
     checked = [(entry.id, checked_entry(entry, topic)) for entry in entries]
-    accepted = [(name, message) for name, message in checked if isinstance(message, Outgoing)]
+    accepted = [(name, message) for name, message in checked if isinstance(message, OutgoingMessage)]
     size = sum(message.size for _, message in accepted)
     if size > MOST_BYTES:
         raise errors.TopicBatchRequestTooLong
     result = sns.PublishBatchResult(
         successful=[],
-        failed=[failure(name, error) for name, error in checked if isinstance(error, sqs_errors.AwsError)],
+        failed=[
+            failed_entry(name, error) for name, error in checked if isinstance(error, sqs_errors.AwsError)
+        ],
     )
     if not accepted:
-        yield from described(topic)
+        yield from describe_topic(topic)
         return result
     rows = yield from store(topic, [message for _, message in accepted], size, context)
     if rows[0].error == TOO_LONG:
         raise errors.TopicBatchRequestTooLong
     for (name, _), row in zip(accepted, rows, strict=True):
-        report(result, name, row)
+        report_entry(result, name, row)
     return result
 
 
 def store(
-    topic: TopicArn, messages: Sequence[Outgoing], size: int, context: Context
-) -> Generator[Effect, Any, list[Published]]:
+    topic: TopicArn, messages: Sequence[OutgoingMessage], size: int, context: Context
+) -> Generator[Effect, Any, list[PublishedRow]]:
     """Signs and stores the messages. Raises NotFound. Once more when the topic is signed for in another way."""
     topics_known = context.environment.cache(envelopes.TopicCache)
     version = topics_known.version_for(str(topic), messages)
@@ -109,30 +111,30 @@ def store(
         columns = yield from as_columns(topic, messages, version, context)
         sizes = [size] * len(messages)
         rows = yield Rows(PUBLISH_MESSAGES, (*columns, sizes), (str(topic), version), lane=str(topic))
-        published = sorted(Published(*row) for row in rows)
+        published = sorted(PublishedRow(*row) for row in rows)
         if published[0].error == "NotFound":
             raise errors.NotFound
         if published[0].error != "OtherSignatureVersion":
-            if any(row.detail == envelopes.BARE for row in published):
-                topics_known.learn_bare(str(topic))
+            if any(row.detail == envelopes.NO_ENVELOPE for row in published):
+                topics_known.learn_no_envelope(str(topic))
             return published
         version = topics_known.learn_signature_version(str(topic), str(published[0].detail))
 
 
 def as_columns(
-    topic: TopicArn, messages: Sequence[Outgoing], version: str, context: Context
+    topic: TopicArn, messages: Sequence[OutgoingMessage], version: str, context: Context
 ) -> Generator[Effect, Any, list[list[Any]]]:
     """The first arrays of `queue.publish_messages`."""
     rows = []
     for message in messages:
-        contents = yield from envelopes.contents(topic, message, version, context)
+        contents = yield from envelopes.envelope_contents(topic, message, version, context)
         rows.append((
             message.message_id,
             _json.encode(contents),
             _json.encode(message.attributes) if message.attributes else None,
             message.attribute_bytes,
             _json.encode(filter_facts.attribute_facts(message.attributes)),
-            as_facts(message.texts.get("sqs", message.texts[EVERY])),
+            as_facts(message.texts.get("sqs", message.texts[DEFAULT_TEXT])),
             message.group_id,
             message.deduplication_id,
             message.subject,
@@ -147,7 +149,7 @@ def as_facts(text: str) -> bytes | None:
 
 
 # --- checks ----------------------------------------------------------------------------------------------------------
-def target(request: sns.PublishRequest, context: Context) -> TopicArn:
+def target_topic(request: sns.PublishRequest, context: Context) -> TopicArn:
     """The topic to publish to. Raises InvalidParameter: there are no phones and no mobile endpoints here."""
     if request.phone_number is not None:
         raise errors.InvalidParameter.named("PhoneNumber", "is not supported")
@@ -157,15 +159,15 @@ def target(request: sns.PublishRequest, context: Context) -> TopicArn:
     return topic_arn(arn, context)
 
 
-def checked_entry(entry: Entry, topic: TopicArn) -> Outgoing | sqs_errors.AwsError:
+def checked_entry(entry: Entry, topic: TopicArn) -> OutgoingMessage | sqs_errors.AwsError:
     """The message, or why it cannot be accepted."""
     try:
-        return outgoing(entry, topic)
+        return outgoing_message(entry, topic)
     except sqs_errors.AwsError as error:
         return error
 
 
-def outgoing(entry: Entry, topic: TopicArn) -> Outgoing:
+def outgoing_message(entry: Entry, topic: TopicArn) -> OutgoingMessage:
     """A message of a request, checked and measured."""
     if not entry.message:
         raise errors.InvalidParameter.named("Empty message")
@@ -174,7 +176,7 @@ def outgoing(entry: Entry, topic: TopicArn) -> Outgoing:
     attributes = check_attributes(entry.message_attributes or {})
     check_ids(entry, topic)
     attribute_bytes = digests.size_of_attributes(attributes) if attributes else 0
-    return Outgoing(
+    return OutgoingMessage(
         new_message_id(), texts_of(entry), attributes, attribute_bytes, len(entry.message.encode()) + attribute_bytes,
         entry.subject, entry.message_group_id, entry.message_deduplication_id,
     )  # fmt: skip
@@ -188,7 +190,7 @@ def too_long() -> errors.InvalidParameter:
 def texts_of(entry: Entry) -> dict[str, str]:
     """The text for each protocol: with MessageStructure `json` as the message says, its `default` for the others."""
     if entry.message_structure is None:
-        return {EVERY: check_text(entry.message)}
+        return {DEFAULT_TEXT: check_text(entry.message)}
     if entry.message_structure != "json":
         raise errors.InvalidParameter.named("MessageStructure")
     try:
@@ -200,7 +202,7 @@ def texts_of(entry: Entry) -> dict[str, str]:
     if not isinstance(texts.get("default"), str):
         raise errors.InvalidParameter.named("Message Structure - No default entry in JSON message body")
     chosen = {name: texts[name] for name in PROTOCOLS if isinstance(texts.get(name), str)}
-    return {name: check_text(text) for name, text in ({EVERY: texts["default"]} | chosen).items()}
+    return {name: check_text(text) for name, text in ({DEFAULT_TEXT: texts["default"]} | chosen).items()}
 
 
 def check_text(text: str) -> str:
@@ -274,7 +276,7 @@ def check_batch(entries: Sequence[sns.PublishBatchRequestEntry]) -> None:
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------
-def refusal(code: str) -> errors.SnsError:
+def error_of(code: str) -> errors.SnsError:
     """The typed error for a code of the column `error`."""
     if code == TOO_LONG:
         return too_long()
@@ -286,10 +288,10 @@ def refusal(code: str) -> errors.SnsError:
     return errors.NotFound()
 
 
-def report(result: sns.PublishBatchResult, name: str, row: Published) -> None:
+def report_entry(result: sns.PublishBatchResult, name: str, row: PublishedRow) -> None:
     """Puts what became of an entry into the batch's result."""
     if row.error is not None:
-        result.failed.append(failure(name, refusal(row.error)))
+        result.failed.append(failed_entry(name, error_of(row.error)))
         return
     number = sequence_number(row.sequence_number)
     result.successful.append(
@@ -297,7 +299,7 @@ def report(result: sns.PublishBatchResult, name: str, row: Published) -> None:
     )
 
 
-def failure(name: str, error: sqs_errors.AwsError) -> sns.BatchResultErrorEntry:
+def failed_entry(name: str, error: sqs_errors.AwsError) -> sns.BatchResultErrorEntry:
     return sns.BatchResultErrorEntry(
         id=name, sender_fault=error.sender_fault, code=error.query_code, message=error.message
     )

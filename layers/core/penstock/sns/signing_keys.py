@@ -8,7 +8,7 @@ from collections.abc import Generator
 from time import monotonic
 from typing import Any
 
-from penstock.access.secret_encryption import Sealer, Unsealable
+from penstock.access.secret_encryption import DecryptionError, SecretCipher
 from penstock.context import Context
 from penstock.effects import Effect, Row, Sql
 from penstock.errors import InternalFailure
@@ -18,12 +18,12 @@ from penstock.settings import SettingError
 from .signatures import NewKey, Signer, SigningKeyCache
 
 KEEP_SECONDS = 60.0
-SEALED_FOR = "sns"  # what a sealed private key belongs to, where an access key has its account
+ENCRYPTION_CONTEXT = "sns"  # what a sealed private key belongs to, where an access key has its account
 
 _log = logging.getLogger(__name__)
 
 
-def signer(context: Context) -> Generator[Effect, Any, Signer]:
+def current_signer(context: Context) -> Generator[Effect, Any, Signer]:
     """The key that signs now, at most a minute old. Makes the installation's first one. Raises InternalFailure."""
     cache, settings = context.environment.cache(SigningKeyCache), context.environment.settings
     if (kept := cache.fresh(monotonic())) is not None:
@@ -36,7 +36,7 @@ def signer(context: Context) -> Generator[Effect, Any, Signer]:
     key_id = rows[0][0]
     found = cache.signer
     if found is None or found.key_id != key_id:
-        found = Signer(key_id, opened(rows[0], settings.queue_encryption_key))
+        found = Signer(key_id, private_key_of(rows[0], settings.queue_encryption_key))
     cache.keep(found, monotonic() + KEEP_SECONDS)
     return found
 
@@ -45,19 +45,19 @@ def add_key(made: NewKey, encryption_key: str, *, rotate: bool) -> Generator[Eff
     """Offers a new key: to sign if none does, or, with `rotate`, in any case. The row of the key that signs then."""
     private = made.private_key
     if encryption_key:
-        private = Sealer(encryption_key).seal(private.decode(), made.key_id, SEALED_FOR)
+        private = SecretCipher(encryption_key).seal(private.decode(), made.key_id, ENCRYPTION_CONTEXT)
     stored = (made.key_id, bool(encryption_key), private, made.certificate, rotate)
     rows: list[Row] = yield Sql(ADD_SIGNING_KEY, stored)
     return rows
 
 
-def opened(row: Row, encryption_key: str) -> bytes:
+def private_key_of(row: Row, encryption_key: str) -> bytes:
     """The private key of a row, as PEM. Raises InternalFailure when it was sealed under another encryption key."""
     key_id, sealed, private_key = row
     if not sealed:
         return bytes(private_key)
     try:
-        return Sealer(encryption_key).open(bytes(private_key), key_id, SEALED_FOR).encode()
-    except (Unsealable, SettingError) as error:
+        return SecretCipher(encryption_key).open(bytes(private_key), key_id, ENCRYPTION_CONTEXT).encode()
+    except (DecryptionError, SettingError) as error:
         _log.error("signing key was not made with this QUEUE_ENCRYPTION_KEY", extra={"key": key_id})
         raise InternalFailure from error

@@ -27,7 +27,7 @@ from . import attributes as topic_attributes
 from . import envelopes, errors, paging
 from . import types as sns
 from .delivery_policy import effective_policy
-from .topics import LARGE_MESSAGES, as_json, described, topic_arn
+from .topics import LARGE_MESSAGES, as_json, describe_topic, topic_arn
 
 PAGE = 100
 PENDING = "pending confirmation"
@@ -53,13 +53,13 @@ def subscribe(request: sns.SubscribeRequest, context: Context) -> Generator[Effe
          confirmation, *limits(context)),
     )  # fmt: skip
     if error is not None:
-        raise refusal(error)
+        raise error_of(error)
     return sns.SubscribeResult(
         subscription_arn=arn if confirmed or request.return_subscription_arn else PENDING
     )
 
 
-def refusal(code: str) -> errors.SnsError:
+def error_of(code: str) -> errors.SnsError:
     """The typed error for what SQL answered."""
     if code == "SubscriptionExists":
         return errors.InvalidParameter.named(
@@ -84,7 +84,7 @@ def confirm_subscription(
     token = request.token if _TOKEN(request.token) else ""  # what is none of ours is as unknown as that
     ((arn, error),) = yield Sql(CONFIRM_SUBSCRIPTION, (str(topic), token, authenticates))
     if error is not None:
-        raise refusal(error)
+        raise error_of(error)
     return sns.ConfirmSubscriptionResult(subscription_arn=arn)
 
 
@@ -98,7 +98,7 @@ def unsubscribe(request: sns.UnsubscribeRequest, context: Context) -> Generator[
     text = None
     if rows[0][2] != "sqs":
         try:
-            text = yield from envelopes.farewell(topic, arn, secrets.token_hex(80), context)
+            text = yield from envelopes.unsubscribe_confirmation(topic, arn, secrets.token_hex(80), context)
         except errors.NotFound:  # its topic has just been deleted, and it with it
             return
     ((error,),) = yield Sql(DROP_SUBSCRIPTION, (arn, is_anonymous(context), text))
@@ -128,7 +128,7 @@ def list_subscriptions_by_topic(
     topic = topic_arn(request.topic_arn, context)
     found, token = yield from page(str(topic), request.next_token, context)
     if not found:
-        yield from described(topic)
+        yield from describe_topic(topic)
     return sns.ListSubscriptionsByTopicResult(subscriptions=found, next_token=token)
 
 
@@ -139,10 +139,10 @@ def page(
     after = paging.read_token(token, is_subscription_id)
     rows = yield Sql(LIST_SUBSCRIPTIONS, (context.account_id, context.region, topic, after, PAGE + 1))
     more = paging.make_token(rows[PAGE - 1][0]) if len(rows) > PAGE else None
-    return [listed(row) for row in rows[:PAGE]], more
+    return [listed_subscription(row) for row in rows[:PAGE]], more
 
 
-def listed(row: Row) -> sns.Subscription:
+def listed_subscription(row: Row) -> sns.Subscription:
     """A row of `queue.list_subscription_page`."""
     _, arn, owner, protocol, endpoint, topic, confirmed = row
     return sns.Subscription(
@@ -160,7 +160,9 @@ def get_subscription_attributes(
 ) -> Generator[Effect, Any, sns.GetSubscriptionAttributesResult]:
     """All attributes of a subscription."""
     row = yield from described_subscription(request.subscription_arn, context)
-    return sns.GetSubscriptionAttributesResult(attributes=readable(request.subscription_arn, row))
+    return sns.GetSubscriptionAttributesResult(
+        attributes=readable_subscription(request.subscription_arn, row)
+    )
 
 
 def set_subscription_attributes(
@@ -177,10 +179,10 @@ def set_subscription_attributes(
         changed = {key: given for key, given in {**stored, name: value}.items() if given}
         new = as_json({name: value or None})
         ((error,),) = yield Sql(
-            SET_SUBSCRIPTION_ATTRIBUTES, (arn, row[0], new, compiled(changed), *limits(context))
+            SET_SUBSCRIPTION_ATTRIBUTES, (arn, row[0], new, compiled_filter(changed), *limits(context))
         )
     if error == "FilterPolicyLimitExceeded":
-        raise refusal(error)
+        raise error_of(error)
     if error is not None:
         raise errors.NotFound("Subscription does not exist")
 
@@ -194,7 +196,7 @@ def limits(context: Context) -> tuple[int, int]:
 NEEDS_VALUE = frozenset(("RawMessageDelivery", "FilterPolicyScope"))
 
 
-def readable(arn: str, row: Row) -> dict[str, str]:
+def readable_subscription(arn: str, row: Row) -> dict[str, str]:
     """A row of `queue.describe_subscription` as GetSubscriptionAttributes shows it."""
     attributes, owner, protocol, endpoint, topic, confirmed, authenticated, topic_policy = row
     stored = _text.decode(attributes)
@@ -232,7 +234,7 @@ def check_attributes(attributes: Mapping[str, str], protocol: str) -> str | None
     """The compiled filter policy of a new subscription, whose attributes stand in a map: errors name it."""
     try:
         topic_attributes.check_subscription_attributes(attributes, protocol)
-        return compiled(attributes)
+        return compiled_filter(attributes)
     except errors.InvalidParameter as error:
         raise error.within("Attributes") from error
 
@@ -283,7 +285,7 @@ def is_url(text: str) -> bool:
         return False
 
 
-def compiled(attributes: Mapping[str, str]) -> str | None:
+def compiled_filter(attributes: Mapping[str, str]) -> str | None:
     """The filter policy as SQL evaluates it. Raises InvalidParameter."""
     policy = attributes.get("FilterPolicy")
     return (

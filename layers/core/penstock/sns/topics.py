@@ -43,7 +43,7 @@ def create_topic(
         raise refused.within("Attributes") from refused
     tags = check_tags(request.tags or ())
     if request.data_protection_policy:
-        raise unavailable()
+        raise data_protection_unavailable()
     ((arn, _, error, detail),) = yield Sql(
         CREATE_TOPIC, (context.account_id, context.region, request.name, as_json(attributes), as_json(tags))
     )
@@ -74,7 +74,7 @@ def get_topic_attributes(
 ) -> Generator[Effect, Any, sns.GetTopicAttributesResult]:
     """All attributes of a topic."""
     arn = topic_arn(request.topic_arn, context)
-    stored, _, confirmed, pending = yield from described(arn)
+    stored, _, confirmed, pending = yield from describe_topic(arn)
     values = topic_attributes.readable_topic(arn, stored, confirmed, pending)
     return sns.GetTopicAttributesResult(attributes=values)
 
@@ -123,7 +123,7 @@ def tag_resource(
     arn = topic_arn(request.resource_arn, context)
     tags = check_tags(request.tags)
     ((error,),) = yield Sql(TAG_TOPIC, (str(arn), as_json(tags), topic_attributes.MAXIMUM_TAGS))
-    refuse(error)
+    raise_tag_error(error)
     return sns.TagResourceResult()
 
 
@@ -132,7 +132,7 @@ def untag_resource(
 ) -> Generator[Effect, Any, sns.UntagResourceResult]:
     """Removes tags; one that is not there is no error."""
     ((error,),) = yield Sql(UNTAG_TOPIC, (str(topic_arn(request.resource_arn, context)), request.tag_keys))
-    refuse(error)
+    raise_tag_error(error)
     return sns.UntagResourceResult()
 
 
@@ -165,7 +165,7 @@ def check_tags(tags: Sequence[sns.Tag]) -> dict[str, str]:
     return found
 
 
-def refuse(error: str | None) -> None:
+def raise_tag_error(error: str | None) -> None:
     """Raises what a SQL function answered as data."""
     if error is not None:
         raise errors.TagLimitExceeded if error == "TagLimitExceeded" else errors.TopicResourceNotFound
@@ -176,7 +176,7 @@ def get_data_protection_policy(
     request: sns.GetDataProtectionPolicyRequest, context: Context
 ) -> Generator[Effect, Any, sns.GetDataProtectionPolicyResult]:
     """No topic has one."""
-    yield from described(topic_arn(request.resource_arn, context))
+    yield from describe_topic(topic_arn(request.resource_arn, context))
     return sns.GetDataProtectionPolicyResult()
 
 
@@ -184,11 +184,11 @@ def put_data_protection_policy(
     request: sns.PutDataProtectionPolicyRequest, context: Context
 ) -> Generator[Effect, Any, None]:
     """Refused, as AWS does for new customers ("Message data protection availability change", Developer Guide)."""
-    yield from described(topic_arn(request.resource_arn, context))
-    raise unavailable()
+    yield from describe_topic(topic_arn(request.resource_arn, context))
+    raise data_protection_unavailable()
 
 
-def unavailable() -> errors.AuthorizationError:
+def data_protection_unavailable() -> errors.AuthorizationError:
     """The text is ours."""
     return errors.AuthorizationError("Message data protection is not available to new customers.")
 
@@ -208,7 +208,7 @@ def topic_arn(text: str, context: Context) -> TopicArn:
     return arn
 
 
-def described(arn: TopicArn) -> Generator[Effect, Any, tuple[dict[str, str], dict[str, str], int, int]]:
+def describe_topic(arn: TopicArn) -> Generator[Effect, Any, tuple[dict[str, str], dict[str, str], int, int]]:
     """Attributes, tags, confirmed and pending subscriptions. Raises NotFound."""
     rows = yield Sql(DESCRIBE_TOPIC, (str(arn),))
     if not rows:

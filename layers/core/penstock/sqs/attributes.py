@@ -309,7 +309,7 @@ def _json(text: str) -> Any:
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
-class Selection(msgspec.Struct, frozen=True):
+class AttributeSelection(msgspec.Struct, frozen=True):
     """Which attributes a request asked for: all, or these names, or those that start with one of these prefixes."""
 
     everything: bool = False
@@ -332,32 +332,34 @@ class Selection(msgspec.Struct, frozen=True):
         return {name: value for name, value in attributes.items() if name in self}
 
 
-NOTHING = Selection()
-EVERYTHING = Selection(everything=True)
+NO_ATTRIBUTES = AttributeSelection()
+ALL_ATTRIBUTES = AttributeSelection(everything=True)
 
 
-def check_attribute_names(names: Sequence[str] | None, known: frozenset[str] = READABLE) -> Selection:
+def check_attribute_names(
+    names: Sequence[str] | None, known: frozenset[str] = READABLE
+) -> AttributeSelection:
     """AttributeNames of GetQueueAttributes; `All` is every one. Raises InvalidAttributeName."""
     if not names:
-        return NOTHING
+        return NO_ATTRIBUTES
     wanted = frozenset(names)
     for name in names:
         if name not in known and name != "All":
             raise unknown_attribute(name)
-    return EVERYTHING if "All" in wanted else Selection(names=wanted)
+    return ALL_ATTRIBUTES if "All" in wanted else AttributeSelection(names=wanted)
 
 
-def check_system_attribute_names(*lists: Sequence[str] | None) -> Selection:
+def check_system_attribute_names(*lists: Sequence[str] | None) -> AttributeSelection:
     """AttributeNames and MessageSystemAttributeNames of ReceiveMessage together. Raises InvalidAttributeName."""
     return check_attribute_names([name for names in lists for name in names or ()], MESSAGE_SYSTEM)
 
 
-def select_message_attributes(names: Iterable[str] | None) -> Selection:
+def select_message_attributes(names: Iterable[str] | None) -> AttributeSelection:
     """MessageAttributeNames of ReceiveMessage: names, `All`, `.*`, and `bar.*` for all that start with `bar`."""
     if not names:
-        return NOTHING
+        return NO_ATTRIBUTES
     wanted = frozenset(names)
     if wanted & {"All", ".*"}:
-        return EVERYTHING
+        return ALL_ATTRIBUTES
     prefixes = tuple(name[:-2] for name in wanted if name.endswith(".*"))
-    return Selection(names=wanted, prefixes=prefixes)
+    return AttributeSelection(names=wanted, prefixes=prefixes)

@@ -11,10 +11,10 @@ from typing import Any
 from penstock.context import Context
 from penstock.effects import Effect, Rows, Wake, Woken
 from penstock.postgres.statements import DELETE_MESSAGES
-from penstock.receipt_handle import Handle
+from penstock.receipt_handle import ReceiptHandle
 
 from . import handles, validation
-from .refusals import entry_failure
+from .refusals import failed_entry
 from .types import (
     BatchResultErrorEntry,
     DeleteMessageBatchRequest,
@@ -27,9 +27,9 @@ from .types import (
 def delete_message(request: DeleteMessageRequest, context: Context) -> Generator[Effect, Any, None]:
     """Deletes one message."""
     arn = context.queue_arn(request.queue_url)
-    handle = yield from handles.opened(arn, request.receipt_handle, context)
+    handle = yield from handles.open_handle(arn, request.receipt_handle, context)
     (outcome,) = yield from delete(arn, [handle])
-    refused = handles.refused(outcome, request.receipt_handle)
+    refused = handles.outcome_error(outcome, request.receipt_handle)
     if refused is not None:
         raise refused
 
@@ -41,11 +41,11 @@ def delete_message_batch(
     validation.check_batch(request.entries, "DeleteMessageBatchRequestEntry")
     arn = context.queue_arn(request.queue_url)
     result = DeleteMessageBatchResult()
-    good: list[tuple[str, str, Handle]] = []
+    good: list[tuple[str, str, ReceiptHandle]] = []
     for entry in request.entries:
         handle = context.environment.receipts.open(arn, entry.receipt_handle)
         if handle is None:
-            failure = entry_failure(handles.invalid_handle(entry.receipt_handle))
+            failure = failed_entry(handles.invalid_handle(entry.receipt_handle))
             result.failed.append(BatchResultErrorEntry(id=entry.id, **failure))  # type: ignore[arg-type]
         else:
             good.append((entry.id, entry.receipt_handle, handle))
@@ -54,19 +54,19 @@ def delete_message_batch(
         return result
     outcomes = yield from delete(arn, [handle for _, _, handle in good])
     for (entry_id, text, _), outcome in zip(good, outcomes, strict=True):
-        refused = handles.refused(outcome, text)
+        refused = handles.outcome_error(outcome, text)
         if refused is not None:
-            failure = entry_failure(refused)
+            failure = failed_entry(refused)
             result.failed.append(BatchResultErrorEntry(id=entry_id, **failure))  # type: ignore[arg-type]
         else:
             result.successful.append(DeleteMessageBatchResultEntry(id=entry_id))
     return result
 
 
-def delete(arn: str, given: list[Handle]) -> Generator[Effect, Any, list[str]]:
+def delete(arn: str, given: list[ReceiptHandle]) -> Generator[Effect, Any, list[str]]:
     """The outcome of each handle: deleted, gone, expired or no_queue. Raises QueueDoesNotExist."""
     fifo = arn.endswith(".fifo")
-    rows = yield Rows(DELETE_MESSAGES, handles.columns(given), lane=arn if fifo else "", queue_arn=arn)
+    rows = yield Rows(DELETE_MESSAGES, handles.handle_columns(given), lane=arn if fifo else "", queue_arn=arn)
     if fifo:
         yield Wake(
             arn, 1, Woken.FOR_MORE

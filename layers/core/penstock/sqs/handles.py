@@ -7,10 +7,10 @@ from penstock import errors
 from penstock.context import Context
 from penstock.effects import Effect, Sql
 from penstock.postgres.statements import DESCRIBE_QUEUE
-from penstock.receipt_handle import Handle
+from penstock.receipt_handle import ReceiptHandle
 
 
-def opened(arn: str, handle: str, context: Context) -> Generator[Effect, Any, Handle]:
+def open_handle(arn: str, handle: str, context: Context) -> Generator[Effect, Any, ReceiptHandle]:
     """What a handle of this queue says. Raises QueueDoesNotExist, or ReceiptHandleIsInvalid for every other text."""
     found = context.environment.receipts.open(arn, handle)
     if found is None:
@@ -32,7 +32,7 @@ def check_outcomes(arn: str, outcomes: list[str]) -> Generator[Effect, Any, list
     return outcomes
 
 
-def refused(outcome: str, handle: str) -> errors.AwsError | None:
+def outcome_error(outcome: str, handle: str) -> errors.AwsError | None:
     """Why a handle that we once made does nothing any more; None when its outcome is for the caller to judge.
 
     A handle of a deleted queue whose name was used again is none of the new queue's.
@@ -53,6 +53,6 @@ def invalid_handle(handle: str) -> errors.AwsError:
     )
 
 
-def columns(handles: list[Handle]) -> tuple[list[int], ...]:
+def handle_columns(handles: list[ReceiptHandle]) -> tuple[list[int], ...]:
     """Handles as the columns of the hot SQL functions."""
     return tuple(list(column) for column in zip(*handles, strict=True))

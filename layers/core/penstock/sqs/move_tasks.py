@@ -17,7 +17,7 @@ from penstock.effects import Effect, Sql
 from penstock.postgres.statements import CANCEL_MOVE_TASK, LIST_MOVE_TASKS, START_MOVE_TASK
 
 from . import validation
-from .refusals import refusal
+from .refusals import sql_error
 from .types import (
     CancelMessageMoveTaskRequest,
     CancelMessageMoveTaskResult,
@@ -54,7 +54,7 @@ def start_message_move_task(
     arguments = (source, destination, request.max_number_of_messages_per_second)
     ((task_id, error, detail),) = yield Sql(START_MOVE_TASK, arguments)
     if error is not None:
-        raise refusal(error, detail)
+        raise sql_error(error, detail)
     return StartMessageMoveTaskResult(task_handle=str(TaskHandle(UUID(task_id), source)))
 
 
@@ -70,7 +70,7 @@ def list_message_move_tasks(
     source = checked_arn("SourceArn", request.source_arn, context)
     (error, *_), *rows = yield Sql(LIST_MOVE_TASKS, (source, limit))
     if error is not None:
-        raise refusal(error, "SourceArn")
+        raise sql_error(error, "SourceArn")
     return ListMessageMoveTasksResult(results=[entry(source, row) for row in rows])
 
 
@@ -82,7 +82,7 @@ def cancel_message_move_task(
     source = checked_arn("SourceArn", handle.source_arn, context)
     ((moved, error, detail),) = yield Sql(CANCEL_MOVE_TASK, (str(handle.task_id), source))
     if error is not None:
-        raise refusal(error, detail)
+        raise sql_error(error, detail)
     return CancelMessageMoveTaskResult(approximate_number_of_messages_moved=moved)
 
 
@@ -106,7 +106,7 @@ def checked_arn(parameter: str, text: str, context: Context) -> str:
     """The ARN, if it can be one of a queue in the request's region. Raises ResourceNotFoundException."""
     parsed = parse_queue_arn(text)
     if parsed is None or parsed.region != context.region:
-        raise refusal("ResourceNotFoundException", parameter)
+        raise sql_error("ResourceNotFoundException", parameter)
     return str(parsed)
 
 

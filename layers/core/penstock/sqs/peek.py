@@ -12,8 +12,8 @@ from penstock.effects import Effect, Row, Sql
 from penstock.postgres.statements import PEEK_MESSAGES
 
 from . import handles
-from .attributes import EVERYTHING
-from .receive import Delivery, shown
+from .attributes import ALL_ATTRIBUTES
+from .receive import DeliveryRow, message_result
 from .types import Message, PeekRequest, ReceiveMessageResult
 
 MOST_MESSAGES = 1_000
@@ -34,7 +34,7 @@ def peek_messages(request: PeekRequest, context: Context) -> Generator[Effect, A
     messages: list[Message] = []
     for state in (state for state, wanted in states.items() if wanted):
         for row in (yield from _rows(arn, state, MOST_MESSAGES - len(messages))):
-            message = shown(delivery(row), arn, NOT_RECEIVED, EVERYTHING, EVERYTHING)
+            message = message_result(delivery_of(row), arn, NOT_RECEIVED, ALL_ATTRIBUTES, ALL_ATTRIBUTES)
             _explain(message, row, state, both=request.show_invisible or request.show_delayed)
             messages.append(message)
     if not messages:
@@ -54,10 +54,10 @@ def _rows(arn: str, state: str, most: int) -> Generator[Effect, Any, list[Row]]:
     return found[:most]
 
 
-def delivery(row: Row) -> Delivery:
+def delivery_of(row: Row) -> DeliveryRow:
     """A row of `queue.peek_messages` in the form of a delivery that never was."""
     public_id, receive_count, message_id, sent_at_ms, visible_at_ms, body, given, system, _ = row
-    return Delivery(
+    return DeliveryRow(
         None, None, 0, 0, 0, public_id >> 8, receive_count, message_id, sent_at_ms, 0, body, given, system,
         public_id, visible_at_ms,
     )  # fmt: skip

@@ -91,13 +91,13 @@ def grant(arn: str, request: AddPermissionRequest) -> dict[str, Any]:
     return {
         "Sid": request.label,
         "Effect": "Allow",
-        "Principal": {"AWS": alone(principals)},
-        "Action": alone(actions),
+        "Principal": {"AWS": single_or_list(principals)},
+        "Action": single_or_list(actions),
         "Resource": arn,
     }
 
 
-def alone(values: list[str]) -> str | list[str]:
+def single_or_list(values: list[str]) -> str | list[str]:
     """A single value without its list."""
     return values[0] if len(values) == 1 else values
 

@@ -21,7 +21,7 @@ from penstock.postgres.statements import (
 )
 
 from . import attributes, validation
-from .refusals import refusal
+from .refusals import sql_error
 from .types import (
     CreateQueueRequest,
     CreateQueueResult,
@@ -77,7 +77,7 @@ def make_queue(
         ),
     )
     if error is not None:
-        raise refusal(error, detail)
+        raise sql_error(error, detail)
     return bool(created)
 
 
@@ -85,7 +85,7 @@ def delete_queue(request: DeleteQueueRequest, context: Context) -> Generator[Eff
     """Deletes a queue and its messages."""
     ((error,),) = yield Sql(DROP_QUEUE, (context.queue_arn(request.queue_url),))
     if error is not None:
-        raise refusal(error, None)
+        raise sql_error(error, None)
 
 
 def get_queue_url(request: GetQueueUrlRequest, context: Context) -> Generator[Effect, Any, GetQueueUrlResult]:
@@ -175,7 +175,7 @@ def change_attributes(arn: str, values: Mapping[str, str]) -> Generator[Effect, 
     changed = {name: value if value != "" else None for name, value in implied.items()}
     ((error,),) = yield Sql(SET_QUEUE_ATTRIBUTES, (arn, as_json(changed)))
     if error is not None:
-        raise refusal(error, None)
+        raise sql_error(error, None)
 
 
 def check_dead_letter_queue(arn: str, values: Mapping[str, str]) -> Generator[Effect, Any, None]:
@@ -205,7 +205,7 @@ def purge(arn: str, context: Context) -> Generator[Effect, Any, int]:
     interval = context.environment.settings.queue_purge_interval_seconds
     ((purged, error, detail),) = yield Sql(PURGE_MESSAGES, (arn, interval))
     if error is not None:
-        raise refusal(error, detail)
+        raise sql_error(error, detail)
     return int(purged)
 
 

@@ -12,17 +12,17 @@ from penstock.effects import Effect, Pause, Sql, Take, Wait, Wake, Woken
 from penstock.postgres.statements import RECEIVE_ATTEMPT, RECEIVE_MESSAGES
 
 from . import attributes, digests, validation
-from .refusals import refusal
+from .refusals import sql_error
 from .types import Message, MessageAttributeValue, ReceiveMessageRequest, ReceiveMessageResult
 
 FULL_PAUSE_SECONDS = 1.0
-EVERYBODY = 1_000_000
+ALL_ATTRIBUTES = 1_000_000
 
 _attributes = msgspec.json.Decoder(dict[str, MessageAttributeValue])
 _system = msgspec.json.Decoder(dict[str, str])
 
 
-class Delivery(NamedTuple):
+class DeliveryRow(NamedTuple):
     """A row of `queue.receive_messages`; the first row of an answer is its header."""
 
     error: str | None
@@ -56,12 +56,14 @@ def receive_message(
         request.attribute_names, request.message_system_attribute_names
     )
     user = attributes.select_message_attributes(request.message_attribute_names)
-    look = first_look(request, arn, context)
-    deliveries = yield from receive(look, arn, request.wait_time_seconds, request.receive_request_attempt_id)
+    look = first_attempt(request, arn, context)
+    deliveries = yield from receive_rows(
+        look, arn, request.wait_time_seconds, request.receive_request_attempt_id
+    )
     return ReceiveMessageResult(messages=[message(row, arn, context, system, user) for row in deliveries])
 
 
-def first_look(request: ReceiveMessageRequest, arn: str, context: Context) -> Take | Sql:
+def first_attempt(request: ReceiveMessageRequest, arn: str, context: Context) -> Take | Sql:
     """How the request looks for messages. With a ReceiveRequestAttemptId it shares no call with others.
 
     On a standard queue the id is not looked at: it "applies only to FIFO queues" (API reference).
@@ -86,9 +88,9 @@ def in_flight_limit(context: Context) -> int | None:
     return context.environment.settings.queue_in_flight_limit or None
 
 
-def receive(
+def receive_rows(
     look: Take | Sql, arn: str, wait_seconds: int | None, attempt_id: str | None = None
-) -> Generator[Effect, Any, list[Delivery]]:
+) -> Generator[Effect, Any, list[DeliveryRow]]:
     """Messages of a queue; with `wait_seconds` (None: the queue's own) looks again until there is one.
 
     Raises QueueDoesNotExist, also when the queue is deleted meanwhile; InvalidParameterValue for a receive that cannot
@@ -103,12 +105,12 @@ def receive(
         header, *rows = yield look
         full = header[0] == "OverLimit"
         if header[0] is not None and not full:
-            yield Wake(arn, EVERYBODY)
-            raise refusal(header[0], attempt_id)
+            yield Wake(arn, ALL_ATTRIBUTES)
+            raise sql_error(header[0], attempt_id)
         if rows:
-            if says_more(look, len(rows), woken):
+            if may_have_more(look, len(rows), woken):
                 yield Wake(arn, 2, Woken.FOR_MORE)
-            return [Delivery(*row) for row in rows]
+            return [DeliveryRow(*row) for row in rows]
         seconds = header[1] if wait_seconds is None else wait_seconds
         if full and seconds == 0 and not arn.endswith(".fifo"):
             raise errors.OverLimit
@@ -121,7 +123,7 @@ def receive(
             return []
 
 
-def says_more(look: Take | Sql, messages: int, woken: Woken) -> bool:
+def may_have_more(look: Take | Sql, messages: int, woken: Woken) -> bool:
     """Whether there may be messages for others, who have not been told.
 
     On a FIFO queue when it got as many as it asked for, woken or not: with fewer it had all that could be received, and
@@ -133,14 +135,22 @@ def says_more(look: Take | Sql, messages: int, woken: Woken) -> bool:
 
 
 def message(
-    row: Delivery, arn: str, context: Context, system: attributes.Selection, user: attributes.Selection
+    row: DeliveryRow,
+    arn: str,
+    context: Context,
+    system: attributes.AttributeSelection,
+    user: attributes.AttributeSelection,
 ) -> Message:
     """A delivery as the client sees it, with the attributes that it asked for."""
-    return shown(row, arn, context.environment.receipts.seal(arn, *row[2:7]), system, user)
+    return message_result(row, arn, context.environment.receipts.seal(arn, *row[2:7]), system, user)
 
 
-def shown(
-    row: Delivery, arn: str, receipt_handle: str, system: attributes.Selection, user: attributes.Selection
+def message_result(
+    row: DeliveryRow,
+    arn: str,
+    receipt_handle: str,
+    system: attributes.AttributeSelection,
+    user: attributes.AttributeSelection,
 ) -> Message:
     """A delivery with this receipt handle and these of its attributes."""
     answer = Message(
@@ -149,7 +159,7 @@ def shown(
         md5_of_body=digests.md5_of_text(row.body.encode()),
         body=row.body,
     )
-    if system is not attributes.NOTHING:
+    if system is not attributes.NO_ATTRIBUTES:
         answer.attributes = system.pick(system_attributes(row, arn)) or None
     if row.attributes is not None and user:
         chosen = user.pick(_attributes.decode(row.attributes))
@@ -159,7 +169,7 @@ def shown(
     return answer
 
 
-def system_attributes(row: Delivery, arn: str) -> dict[str, str]:
+def system_attributes(row: DeliveryRow, arn: str) -> dict[str, str]:
     """The message's system attributes, all of them. Times are milliseconds since 1970, as text.
 
     SenderId is the queue's account as long as no access control tells one caller from another (our choice). In a

@@ -56,12 +56,12 @@ _TEXTS: dict[str, Callable[[str], errors.AwsError]] = {
 }
 
 
-def refusal(code: str, detail: str | None) -> errors.AwsError:
+def sql_error(code: str, detail: str | None) -> errors.AwsError:
     """The typed error for a code of the column `error` and its detail."""
     text = _TEXTS.get(code)
     return errors.from_sql(code) if text is None else text(detail or "")
 
 
-def entry_failure(error: errors.AwsError) -> dict[str, object]:
+def failed_entry(error: errors.AwsError) -> dict[str, object]:
     """An error as the members of a BatchResultErrorEntry besides its id."""
     return {"sender_fault": error.sender_fault, "code": error.query_code, "message": error.message}

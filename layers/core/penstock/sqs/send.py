@@ -17,7 +17,7 @@ from penstock.http import LONG_BODY_BYTES
 from penstock.postgres.statements import SEND_MESSAGES
 
 from . import digests, handles, validation
-from .refusals import entry_failure, refusal
+from .refusals import failed_entry, sql_error
 from .types import (
     BatchResultErrorEntry,
     MessageAttributeValue,
@@ -34,7 +34,7 @@ _json = msgspec.json.Encoder()
 Entry = SendMessageRequest | SendMessageBatchRequestEntry
 
 
-class Outgoing(NamedTuple):
+class OutgoingMessage(NamedTuple):
     """A message that passed its checks: the columns of `queue.send_messages`, and the digests of the answer."""
 
     message_id: bytes
@@ -50,7 +50,7 @@ class Outgoing(NamedTuple):
     system_md5: str | None
 
 
-class Stored(NamedTuple):
+class StoredRow(NamedTuple):
     """A row of `queue.send_messages`."""
 
     n: int
@@ -65,11 +65,11 @@ def send_message(request: SendMessageRequest, context: Context) -> Generator[Eff
     """Stores one message. The answer comes after the commit."""
     arn = context.queue_arn(request.queue_url)
     validation.check_message_size(least_bytes(request))  # before work is done for megabytes in vain
-    message = outgoing(request, arn.endswith(".fifo"), context.trace_header)
+    message = outgoing_message(request, arn.endswith(".fifo"), context.trace_header)
     validation.check_message_size(message.size_bytes)
     (stored,) = yield from store(arn, [message])
     if stored.error is not None:
-        raise refusal(stored.error, stored.detail)
+        raise sql_error(stored.error, stored.detail)
     return SendMessageResult(
         md5_of_message_body=message.body_md5,
         md5_of_message_attributes=message.attributes_md5,
@@ -89,26 +89,26 @@ def send_message_batch(
     fifo, trace = arn.endswith(".fifo"), context.trace_header
     checked = [(entry, checked_entry(entry, fifo, trace)) for entry in request.entries]
     validation.check_batch_size(
-        sum(message.size_bytes for _, message in checked if isinstance(message, Outgoing))
+        sum(message.size_bytes for _, message in checked if isinstance(message, OutgoingMessage))
     )
     result = SendMessageBatchResult()
-    accepted = [(e, m) for e, m in checked if isinstance(m, Outgoing)]
+    accepted = [(e, m) for e, m in checked if isinstance(m, OutgoingMessage)]
     if not accepted:
         yield from handles.check_queue(arn)
     stored = (yield from store(arn, [message for _, message in accepted])) if accepted else []
     for (entry, message), row in zip(accepted, stored, strict=True):
         if row.error == "QueueDoesNotExist":
             raise errors.QueueDoesNotExist
-        report(result, entry.id, message, row)
+        report_entry(result, entry.id, message, row)
     for entry, refused in checked:
         if isinstance(refused, errors.AwsError):
-            result.failed.append(BatchResultErrorEntry(id=entry.id, **entry_failure(refused)))  # type: ignore[arg-type]
+            result.failed.append(BatchResultErrorEntry(id=entry.id, **failed_entry(refused)))  # type: ignore[arg-type]
     return result
 
 
 def store(
-    arn: str, messages: Sequence[Outgoing], async_commit: bool = False
-) -> Generator[Effect, Any, list[Stored]]:
+    arn: str, messages: Sequence[OutgoingMessage], async_commit: bool = False
+) -> Generator[Effect, Any, list[StoredRow]]:
     """Appends the messages to one queue in their order; a row each. Raises nothing: errors are in the rows."""
     columns = map(list, zip(*[message[:8] for message in messages], strict=True))
     rows = yield Rows(
@@ -118,7 +118,7 @@ def store(
         lane=arn if arn.endswith(".fifo") else "",
         queue_arn=arn,
     )
-    stored = sorted(Stored(*row) for row in rows) if len(rows) > 1 else [Stored(*row) for row in rows]
+    stored = sorted(StoredRow(*row) for row in rows) if len(rows) > 1 else [StoredRow(*row) for row in rows]
     return stored
 
 
@@ -130,15 +130,15 @@ def least_bytes(entry: Entry) -> int:
     return size - 2 * validation.MAXIMUM_ATTRIBUTES  # base64 may stand for two bytes less
 
 
-def checked_entry(entry: Entry, fifo: bool, trace_header: str | None) -> Outgoing | errors.AwsError:
+def checked_entry(entry: Entry, fifo: bool, trace_header: str | None) -> OutgoingMessage | errors.AwsError:
     """The message, or why it cannot be accepted."""
     try:
-        return outgoing(entry, fifo, trace_header)
+        return outgoing_message(entry, fifo, trace_header)
     except errors.AwsError as error:
         return error
 
 
-def outgoing(entry: Entry, fifo: bool, trace_header: str | None = None) -> Outgoing:
+def outgoing_message(entry: Entry, fifo: bool, trace_header: str | None = None) -> OutgoingMessage:
     """A message of a request, checked and measured. Raises the typed errors of `characters`.
 
     Its size is not checked here: in a batch, one that is too long makes the whole batch too long.
@@ -162,7 +162,7 @@ def outgoing(entry: Entry, fifo: bool, trace_header: str | None = None) -> Outgo
     if entry.message_group_id is not None or entry.message_deduplication_id is not None or fifo:
         check_ids(entry, fifo)
     validation.check_range("DelaySeconds", entry.delay_seconds)
-    return Outgoing(
+    return OutgoingMessage(
         new_message_id(), body, size, attributes, system, entry.delay_seconds, entry.message_group_id,
         entry.message_deduplication_id, digests.md5_of_text(body), attributes_md5, system_md5,
     )  # fmt: skip
@@ -190,12 +190,12 @@ def check_ids(entry: Entry, fifo: bool) -> None:
     if entry.message_deduplication_id is not None:
         validation.check_deduplication_id(entry.message_deduplication_id)
         if not fifo:
-            raise not_for_this_queue("MessageDeduplicationId", entry.message_deduplication_id)
+            raise parameter_not_allowed("MessageDeduplicationId", entry.message_deduplication_id)
     if fifo and entry.delay_seconds:
-        raise not_for_this_queue("DelaySeconds", str(entry.delay_seconds))
+        raise parameter_not_allowed("DelaySeconds", str(entry.delay_seconds))
 
 
-def not_for_this_queue(parameter: str, value: str) -> errors.AwsError:
+def parameter_not_allowed(parameter: str, value: str) -> errors.AwsError:
     """The parameter exists, but not for this type of queue."""
     return errors.InvalidParameterValue(
         f"Value {value} for parameter {parameter} is invalid. "
@@ -203,15 +203,17 @@ def not_for_this_queue(parameter: str, value: str) -> errors.AwsError:
     )
 
 
-def sequence_number(stored: Stored) -> str | None:
+def sequence_number(stored: StoredRow) -> str | None:
     """20 digits, rising within a message group."""
     return None if stored.sequence_number is None else f"{stored.sequence_number:020d}"
 
 
-def report(result: SendMessageBatchResult, entry_id: str, message: Outgoing, row: Stored) -> None:
+def report_entry(
+    result: SendMessageBatchResult, entry_id: str, message: OutgoingMessage, row: StoredRow
+) -> None:
     """Puts what became of an entry into the batch's result."""
     if row.error is not None:
-        failure = entry_failure(refusal(row.error, row.detail))
+        failure = failed_entry(sql_error(row.error, row.detail))
         result.failed.append(BatchResultErrorEntry(id=entry_id, **failure))  # type: ignore[arg-type]
         return
     result.successful.append(
@@ -226,6 +228,6 @@ def report(result: SendMessageBatchResult, entry_id: str, message: Outgoing, row
     )
 
 
-def attribute(data_type: str, text: str) -> MessageAttributeValue:
+def attribute_value(data_type: str, text: str) -> MessageAttributeValue:
     """A text attribute, as the native API makes them from headers."""
     return MessageAttributeValue(data_type=data_type, string_value=text)

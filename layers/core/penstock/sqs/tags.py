@@ -12,7 +12,7 @@ from penstock.postgres.statements import DESCRIBE_QUEUE, TAG_QUEUE, UNTAG_QUEUE
 
 from . import validation
 from .queues import as_json
-from .refusals import refusal
+from .refusals import sql_error
 from .types import ListQueueTagsRequest, ListQueueTagsResult, TagQueueRequest, UntagQueueRequest
 
 _text = msgspec.json.Decoder(dict[str, str])
@@ -24,7 +24,7 @@ def tag_queue(request: TagQueueRequest, context: Context) -> Generator[Effect, A
     validation.check_tags(request.tags)
     ((error, detail),) = yield Sql(TAG_QUEUE, (arn, as_json(request.tags), validation.MAXIMUM_TAGS))
     if error is not None:
-        raise refusal(error, detail)
+        raise sql_error(error, detail)
 
 
 def untag_queue(request: UntagQueueRequest, context: Context) -> Generator[Effect, Any, None]:
@@ -35,7 +35,7 @@ def untag_queue(request: UntagQueueRequest, context: Context) -> Generator[Effec
     validation.check_tags(dict.fromkeys(request.tag_keys, ""))
     ((error,),) = yield Sql(UNTAG_QUEUE, (arn, request.tag_keys))
     if error is not None:
-        raise refusal(error, None)
+        raise sql_error(error, None)
 
 
 def list_queue_tags(

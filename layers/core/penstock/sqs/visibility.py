@@ -7,10 +7,10 @@ from penstock import errors
 from penstock.context import Context
 from penstock.effects import Effect, Rows, Wake
 from penstock.postgres.statements import CHANGE_VISIBILITIES
-from penstock.receipt_handle import Handle
+from penstock.receipt_handle import ReceiptHandle
 
 from . import handles, validation
-from .refusals import entry_failure
+from .refusals import failed_entry
 from .types import (
     BatchResultErrorEntry,
     ChangeMessageVisibilityBatchRequest,
@@ -29,10 +29,10 @@ def change_message_visibility(
     """The message stays invisible for so many seconds from now; 0 makes it visible at once."""
     validation.check_range("VisibilityTimeout", request.visibility_timeout)
     arn = context.queue_arn(request.queue_url)
-    handle = yield from handles.opened(arn, request.receipt_handle, context)
+    handle = yield from handles.open_handle(arn, request.receipt_handle, context)
     (outcome,) = yield from change(arn, [handle], [request.visibility_timeout])
     if outcome != "changed":
-        raise unchanged(outcome, request.receipt_handle, request.visibility_timeout)
+        raise outcome_error(outcome, request.receipt_handle, request.visibility_timeout)
 
 
 def change_message_visibility_batch(
@@ -42,12 +42,12 @@ def change_message_visibility_batch(
     validation.check_batch(request.entries, ENTRY)
     arn = context.queue_arn(request.queue_url)
     result = ChangeMessageVisibilityBatchResult()
-    good: list[tuple[ChangeMessageVisibilityBatchRequestEntry, Handle]] = []
+    good: list[tuple[ChangeMessageVisibilityBatchRequestEntry, ReceiptHandle]] = []
     for number, entry in enumerate(request.entries, 1):
         try:
-            good.append((entry, checked(entry, number, arn, context)))
+            good.append((entry, checked_handle(entry, number, arn, context)))
         except errors.AwsError as error:
-            fail(result, entry.id, error)
+            fail_entry(result, entry.id, error)
     if not good:
         yield from handles.check_queue(arn)
         return result
@@ -57,13 +57,15 @@ def change_message_visibility_batch(
         if outcome == "changed":
             result.successful.append(ChangeMessageVisibilityBatchResultEntry(id=entry.id))
         else:
-            fail(result, entry.id, unchanged(outcome, entry.receipt_handle, entry.visibility_timeout or 0))
+            fail_entry(
+                result, entry.id, outcome_error(outcome, entry.receipt_handle, entry.visibility_timeout or 0)
+            )
     return result
 
 
-def checked(
+def checked_handle(
     entry: ChangeMessageVisibilityBatchRequestEntry, number: int, arn: str, context: Context
-) -> Handle:
+) -> ReceiptHandle:
     """The entry's handle. Raises MissingParameter, InvalidParameterValue or ReceiptHandleIsInvalid."""
     if entry.visibility_timeout is None:
         raise errors.MissingParameter.named(f"{ENTRY}.{number}.VisibilityTimeout")
@@ -74,28 +76,28 @@ def checked(
     return handle
 
 
-def change(arn: str, given: list[Handle], seconds: list[int]) -> Generator[Effect, Any, list[str]]:
+def change(arn: str, given: list[ReceiptHandle], seconds: list[int]) -> Generator[Effect, Any, list[str]]:
     """The outcome of each handle: changed, gone, expired, too_long or no_queue. Raises QueueDoesNotExist."""
     lane = arn if arn.endswith(".fifo") else ""
-    rows = sorted((yield Rows(CHANGE_VISIBILITIES, (*handles.columns(given), seconds), lane=lane)))
+    rows = sorted((yield Rows(CHANGE_VISIBILITIES, (*handles.handle_columns(given), seconds), lane=lane)))
     if 0 in seconds:
         yield Wake(arn, seconds.count(0))
     return (yield from handles.check_outcomes(arn, [outcome for _, outcome, _ in rows]))
 
 
-def unchanged(outcome: str, handle: str, seconds: int) -> errors.AwsError:
+def outcome_error(outcome: str, handle: str, seconds: int) -> errors.AwsError:
     """Why a visibility timeout could not be changed, in AWS's words."""
     if outcome == "too_long":
         return errors.InvalidParameterValue(
             f"Value {seconds} for parameter VisibilityTimeout is invalid. Reason: Total VisibilityTimeout for the "
             "message is beyond the limit [43200 seconds]."
         )
-    return handles.refused(outcome, handle) or errors.InvalidParameterValue(
+    return handles.outcome_error(outcome, handle) or errors.InvalidParameterValue(
         f"Value {handle} for parameter ReceiptHandle is invalid. Reason: Message does not exist or is not available "
         "for visibility timeout change."
     )
 
 
-def fail(result: ChangeMessageVisibilityBatchResult, entry_id: str, error: errors.AwsError) -> None:
+def fail_entry(result: ChangeMessageVisibilityBatchResult, entry_id: str, error: errors.AwsError) -> None:
     """Puts an entry's error into the batch's result."""
-    result.failed.append(BatchResultErrorEntry(id=entry_id, **entry_failure(error)))  # type: ignore[arg-type]
+    result.failed.append(BatchResultErrorEntry(id=entry_id, **failed_entry(error)))  # type: ignore[arg-type]

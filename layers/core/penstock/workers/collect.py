@@ -14,10 +14,10 @@ from penstock.settings import Settings
 from . import Counts
 
 if TYPE_CHECKING:
-    from penstock.drivers import Calls
+    from penstock.drivers import StatementExecutor
 
 LONGEST_RUN_SECONDS = 10.0
-QUEUES_A_PAGE = 100
+QUEUES_PER_PAGE = 100
 
 
 class Depth(NamedTuple):
@@ -32,11 +32,11 @@ class Depth(NamedTuple):
     oldest_age_seconds: int
 
 
-def run_once(settings: Settings, connection: "Calls", report: Callable[[Depth], None]) -> Counts:  # noqa: ARG001 - as every worker
+def run_once(settings: Settings, connection: "StatementExecutor", report: Callable[[Depth], None]) -> Counts:  # noqa: ARG001 - as every worker
     """One bounded run; `report` gets each queue's gauges. Raises what calls raise; what was reported stays reported."""
     deadline = monotonic() + LONGEST_RUN_SECONDS
     queues = 0
-    while monotonic() < deadline and (page := connection.call(MEASURE_QUEUES, [QUEUES_A_PAGE])):
+    while monotonic() < deadline and (page := connection.call(MEASURE_QUEUES, [QUEUES_PER_PAGE])):
         for row in page:
             report(Depth(*row))
         queues += len(page)

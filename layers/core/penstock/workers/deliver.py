@@ -17,12 +17,12 @@ from uuid import UUID
 
 import psycopg
 
-from penstock.delivery.webhooks.guard import Guard, read_networks
+from penstock.delivery.webhooks.guard import AddressGuard, read_networks
 from penstock.delivery.webhooks.resolver import resolve
-from penstock.delivery.webhooks.run import STAY_MS, Run
+from penstock.delivery.webhooks.run import WAIT_FOR_MORE_MS, DeliveryRun
 from penstock.delivery.webhooks.sender import Resolver, Sender
 from penstock.delivery.webhooks.store import SETTLED, Finished, Store
-from penstock.observer import NOBODY, Observer
+from penstock.observer import NO_OBSERVER, Observer
 from penstock.settings import Settings
 from penstock.trace_context import Tracer
 
@@ -46,7 +46,7 @@ class Deliverer:
         longest_run_seconds: float = LONGEST_RUN_SECONDS,
         resolver: Resolver = resolve,
         tls: ssl.SSLContext | None = None,
-        observer: Observer = NOBODY,
+        observer: Observer = NO_OBSERVER,
         tracer: Tracer | None = None,
     ) -> None:
         self._watcher = watcher
@@ -56,7 +56,7 @@ class Deliverer:
         self._observer = observer
         self._tracer = tracer
         self._stopping = False
-        self._run: Run | None = None
+        self._run: DeliveryRun | None = None
         self.unwritten: list[Finished] = []
 
     def run_once(self, settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
@@ -88,9 +88,9 @@ class Deliverer:
                 run.loop.call_soon_threadsafe(run.look)
 
     async def _deliver(self, settings: Settings, store: Store, counts: "Counter[str]") -> None:
-        guard = Guard(read_networks(settings.webhook_allow_cidrs))
+        guard = AddressGuard(read_networks(settings.webhook_allow_cidrs))
         sender = Sender(guard, self._resolver, self._tls)
-        run = Run(settings, store, sender, counts, self.unwritten, self._observer, self._tracer)
+        run = DeliveryRun(settings, store, sender, counts, self.unwritten, self._observer, self._tracer)
         self._run = run
         try:
             await self._run.work(monotonic() + self._longest_run_seconds, lambda: self._stopping)
@@ -105,4 +105,4 @@ run_once = _deliverer.run_once
 
 
 def _is_near(wait_ms: int | None) -> bool:
-    return wait_ms is not None and wait_ms <= STAY_MS
+    return wait_ms is not None and wait_ms <= WAIT_FOR_MORE_MS

@@ -12,7 +12,7 @@ from typing import Any, Final
 import psycopg
 
 from penstock.environment import Environment
-from penstock.observer import NOBODY, Observer
+from penstock.observer import NO_OBSERVER, Observer
 from penstock.scheduler.firing.store import Store, Waits
 from penstock.scheduler.firing.topic_messages import environment_of
 from penstock.settings import Settings
@@ -30,19 +30,19 @@ OUTCOMES: Final = ("fired", "skipped", "failed", "busy", "exhausted")
 class Firer:
     """The worker of one process. `stop` and `wake` may be called from any thread.
 
-    `stays`: a run waits for what becomes due before its time is over; else it ends when nothing is due.
+    `continues`: a run waits for what becomes due before its time is over; else it ends when nothing is due.
     """
 
     def __init__(
         self,
         longest_run_seconds: float = LONGEST_RUN_SECONDS,
         *,
-        stays: bool = True,
-        observer: Observer = NOBODY,
+        continues: bool = True,
+        observer: Observer = NO_OBSERVER,
         tracer: Tracer | None = None,
     ) -> None:
         self._longest_run_seconds = longest_run_seconds
-        self._stays = stays
+        self._continues = continues
         self._observer = observer
         self._tracer = tracer
         self._stopping = False
@@ -81,7 +81,7 @@ class Firer:
             self.wait_ms = waits.ms
             if waits.ms == 0:
                 return waits
-            if not self._stays or waits.ms is None or waits.ms > left * 1000:
+            if not self._continues or waits.ms is None or waits.ms > left * 1000:
                 return None
             self._awake.wait(waits.ms / 1000)
         return None

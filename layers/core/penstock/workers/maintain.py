@@ -26,14 +26,14 @@ from penstock.settings import Settings
 from . import Counts
 
 if TYPE_CHECKING:
-    from penstock.drivers import Calls
+    from penstock.drivers import StatementExecutor
 
 LONGEST_RUN_SECONDS = 1.5
 # So often a process sees to what belongs to no queue and can wait; in every round while there is something to remove.
 INSTALLATION_SECONDS = 10.0
 # What was taken is finished: a call for a queue ends soon after a second, most take 0.3 ms; empty queues get none. So a
 # run ends after some 20 s even if each queue has much to clean, and a function has 60.
-QUEUES_A_LOOK = 20
+QUEUES_PER_PAGE = 20
 ROWS_A_TABLE = 10_000
 # What belongs to no queue comes first in a round.
 INSTALLATION = 0
@@ -49,10 +49,10 @@ class Maintainer:
         self._installation_at = float("-inf")
         self.found_nothing = False
 
-    def run_once(self, settings: Settings, connection: "Calls") -> Counts:
+    def run_once(self, settings: Settings, connection: "StatementExecutor") -> Counts:
         """One bounded run; each call is a transaction. Raises what calls raise; what was done before stays done."""
         deadline = monotonic() + LONGEST_RUN_SECONDS
-        options = ("maintain", QUEUES_A_LOOK, settings.queue_maintain_interval_ms)
+        options = ("maintain", QUEUES_PER_PAGE, settings.queue_maintain_interval_ms)
         counts = {"queues": 0, "messages": 0, "rows": 0, "analyzed": 0, "emptied": 0}
         self.found_nothing = True
         while monotonic() < deadline and (due := connection.call(NEXT_QUEUES, options)):
@@ -65,7 +65,9 @@ class Maintainer:
         self.found_nothing = self.found_nothing and not counts["rows"]
         return counts
 
-    def _maintain_installation(self, settings: Settings, connection: "Calls", counts: dict[str, int]) -> None:
+    def _maintain_installation(
+        self, settings: Settings, connection: "StatementExecutor", counts: dict[str, int]
+    ) -> None:
         counts["analyzed"] += number(connection, REFRESH_STATISTICS)
         now = monotonic()
         if now >= self._installation_at:
@@ -74,24 +76,24 @@ class Maintainer:
             counts["emptied"] += number(connection, RECLAIM_SPACE)
             self._installation_at = now + (0 if rows else INSTALLATION_SECONDS)
 
-    def _maintain_queues(self, connection: "Calls", queue_ids: list[int]) -> int:
+    def _maintain_queues(self, connection: "StatementExecutor", queue_ids: list[int]) -> int:
         leftover = connection.call(QUEUES_WITH_LEFTOVER_ROWS, (queue_ids,)) if queue_ids else []
         self.found_nothing = self.found_nothing and not leftover
         return sum(number(connection, MAINTAIN_QUEUE, queue_id) for (queue_id,) in leftover)
 
 
-def run_once(settings: Settings, connection: "Calls") -> Counts:
+def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
     """One bounded run, for functions."""
     return Maintainer().run_once(settings, connection)
 
 
-def _clean_installation(settings: Settings, connection: "Calls") -> int:
+def _clean_installation(settings: Settings, connection: "StatementExecutor") -> int:
     rows = number(connection, MAINTAIN_INSTALLATION, ROWS_A_TABLE, settings.queue_history_days)
     rows += number(connection, CLEAN_SCHEDULE_RUNS, ROWS_A_TABLE, settings.queue_schedule_history_seconds)
     return rows + number(connection, CLEAN_METRICS, ROWS_A_TABLE, settings.queue_metrics_days)
 
 
-def number(connection: "Calls", statement: Statement, *arguments: object) -> int:
+def number(connection: "StatementExecutor", statement: Statement, *arguments: object) -> int:
     """The one number that a maintenance function returns."""
     rows = connection.call(statement, arguments)
     return int(rows[0][0] or 0) if rows else 0

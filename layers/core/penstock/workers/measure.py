@@ -14,16 +14,16 @@ from penstock.settings import Settings
 from . import Counts
 
 if TYPE_CHECKING:
-    from penstock.drivers import Calls
+    from penstock.drivers import StatementExecutor
 
 LONGEST_RUN_SECONDS = 5.0
-QUEUES_A_PAGE = 100
+QUEUES_PER_PAGE = 100
 
 
-def run_once(settings: Settings, connection: "Calls") -> Counts:
+def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
     """One bounded run; each page is a transaction. Raises what calls raise; what was measured stays."""
     deadline = monotonic() + LONGEST_RUN_SECONDS
-    options = (QUEUES_A_PAGE, settings.queue_metrics_interval_ms)
+    options = (QUEUES_PER_PAGE, settings.queue_metrics_interval_ms)
     queues = 0
     while monotonic() < deadline and (page := connection.call(STORE_MEASUREMENTS, options)):
         queues += int(page[0][0])

@@ -18,7 +18,7 @@ from . import Counts
 LONGEST_RUN_SECONDS = 1.5
 MOVE_TASKS = "move-tasks"
 """What NOTIFY calls the tasks in place of a queue's ARN (see queue.start_move_task)."""
-MESSAGES_A_STEP = 100
+MESSAGES_PER_STEP = 100
 PAUSE_SECONDS = 0.1
 """When nothing can move right now: the rate of every task is used up, or others hold the messages."""
 
@@ -42,5 +42,5 @@ def run_once(settings: Settings, connection: "psycopg.Connection[Any]") -> Count
 
 def step(cursor: "psycopg.RawCursor[Any]", task_id: UUID) -> int:
     """Messages moved by one step; 0 also when another worker has the task."""
-    row = cursor.execute(RUN_MOVE_TASK.text, (task_id, MESSAGES_A_STEP)).fetchone()
+    row = cursor.execute(RUN_MOVE_TASK.text, (task_id, MESSAGES_PER_STEP)).fetchone()
     return int(row[0]) if row else 0

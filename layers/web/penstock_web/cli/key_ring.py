@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from penstock.access.authentication import hash_of
-from penstock.access.secret_encryption import Sealer
+from penstock.access.authentication import hash_of_secret
+from penstock.access.secret_encryption import SecretCipher
 from penstock.aws.arn import is_account_id
 from penstock.drivers import run
 from penstock.effects import Row, Statement
@@ -55,9 +55,9 @@ class KeyRing:
         key_id = new_key_id(BEARER_PREFIX if bearer else ACCESS_PREFIX)
         secret = secrets.token_urlsafe(SECRET_BYTES)
         stored = (
-            hash_of(secret)
+            hash_of_secret(secret)
             if bearer
-            else Sealer(self._settings.queue_encryption_key).seal(secret, key_id, account_id)
+            else SecretCipher(self._settings.queue_encryption_key).seal(secret, key_id, account_id)
         )
         kind = "bearer" if bearer else "access"
         ((created,),) = self._call(CREATE_KEY, kind, key_id, account_id, stored, description)

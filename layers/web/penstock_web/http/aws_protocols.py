@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from time import perf_counter
 from typing import Any
 
-from penstock.actions import UNREAD
-from penstock.aws.codec.protocol import REST_METHODS, resource, spoken
+from penstock.actions import UNDECODED
+from penstock.aws.codec.protocol import REST_METHODS, protocol_of, queue_path
 from penstock.environment import Environment
 from penstock.errors import (
     AwsError,
@@ -19,7 +19,15 @@ from penstock.errors import (
     RequestTimeout,
     ServiceUnavailable,
 )
-from penstock.gateway import MAXIMUM_BODY_BYTES, Call, Refusal, decode, encode, encode_error, is_peek
+from penstock.gateway import (
+    MAXIMUM_BODY_BYTES,
+    ActionCall,
+    RejectedRequest,
+    decode,
+    encode,
+    encode_error,
+    is_peek,
+)
 from penstock.http import HttpRequest, HttpResponse
 from penstock_web.deadlines import AsgiRequest, Deadlines, EndReason, Receive
 from penstock_web.driver import Resources, run_operation
@@ -47,7 +55,7 @@ def is_sqs_path(method: str, path: str) -> bool:
 
 def is_rest_path(method: str, path: str) -> bool:
     """Whether the path is `/schedules`, `/schedule-groups` or `/tags`, or below them."""
-    return method in REST_METHODS and resource(path) is not None
+    return method in REST_METHODS and queue_path(path) is not None
 
 
 class AwsApplication:
@@ -101,19 +109,19 @@ class AwsApplication:
         except Exception as error:  # noqa: BLE001 - every error gets a response
             return self.error_response(call, error)
         finally:  # before the signature was verified the action was unknown
-            if call.action is not UNREAD:
+            if call.action is not UNDECODED:
                 request.label = call.action.label
 
     def decode_request(
         self, method: str, path: str, query: bytes, header_pairs: Iterable[tuple[bytes, bytes]], body: bytes
-    ) -> Call | HttpResponse:
+    ) -> ActionCall | HttpResponse:
         """The call that a whole request makes, or the response to a request that makes none."""
         headers = dict(header_pairs)
         try:
             if self._checks_access:
                 headers = join_repeated_headers(header_pairs)
             return decode(HttpRequest(method, path, query, headers, body), self._environment)
-        except Refusal as refusal:
+        except RejectedRequest as refusal:
             self._meter.refused(refusal.error)
             return refusal.response()
         except Exception:  # noqa: BLE001 - after any error: the client gets no details
@@ -122,7 +130,7 @@ class AwsApplication:
             _log.exception("a request could not be read", extra={"request_id": request_id})
             return response
 
-    def error_response(self, call: Call, error: BaseException) -> HttpResponse:
+    def error_response(self, call: ActionCall, error: BaseException) -> HttpResponse:
         """The response to a call that failed. An error that is not AWS's is logged, and the client gets no details."""
         request_id = call.context.request_id
         if isinstance(error, AwsError):
@@ -135,7 +143,7 @@ class AwsApplication:
 
     def _error_without_call(self, scope: Scope, error: AwsError, *, close: bool = False) -> HttpResponse:
         """The response to a request that has not become a call. `close`: the rest of the request is not read."""
-        protocol = spoken(dict(scope["headers"]), scope["path"])
+        protocol = protocol_of(dict(scope["headers"]), scope["path"])
         response = encode_error(protocol, error, self._environment.request_ids())
         if close:
             response.headers.append((b"connection", b"close"))

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, cast
 
-from penstock.actions import UNREAD
+from penstock.actions import UNDECODED
 from penstock.effects import Operation, Row, Rows, Take, Wait, Wake, Woken
 from penstock.errors import RequestTimeout, ServiceUnavailable
-from penstock.gateway import Call, encode
+from penstock.gateway import ActionCall, encode
 from penstock.http import HttpResponse
 from penstock_web.deadlines import UNKNOWN_ACTION, EndReason
 from penstock_web.driver import OperationRun
@@ -44,7 +44,7 @@ class FastPathRequest:
         self._future: RowsFuture | WaitFuture | None = None
         self._effect: Rows | Take | Wait
         self._task: asyncio.Task[Any] | None = None
-        self._call: Call | None = None
+        self._call: ActionCall | None = None
         self._end_reason: EndReason | None = None
         self.disconnected = False
         self.keep_alive = True
@@ -141,14 +141,14 @@ class FastPathRequest:
     # --- the response ------------------------------------------------------------------------------------------------
     def _succeed(self, result: Any) -> None:
         try:
-            response = encode(cast("Call", self._call), result)
+            response = encode(cast("ActionCall", self._call), result)
         except Exception as error:  # noqa: BLE001 - every error gets a response
             self._fail(error)
         else:
             self._respond(response)
 
     def _fail(self, error: BaseException) -> None:
-        self._respond(self._application.error_response(cast("Call", self._call), error))
+        self._respond(self._application.error_response(cast("ActionCall", self._call), error))
 
     def _respond_cancelled(self) -> None:
         if self._end_reason is EndReason.DISCONNECTED:
@@ -168,8 +168,8 @@ class FastPathRequest:
             return
         self._protocol.write_response(response, self.keep_alive)
         seconds = perf_counter() - self._started_at
-        action = UNREAD if self._call is None else self._call.action
-        label = UNKNOWN_ACTION if action is UNREAD else action.label
+        action = UNDECODED if self._call is None else self._call.action
+        label = UNKNOWN_ACTION if action is UNDECODED else action.label
         self._application.resources.meter.answered(self._method, label, response.status, seconds)
 
     # --- called by uvicorn -------------------------------------------------------------------------------------------

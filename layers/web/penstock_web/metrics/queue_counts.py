@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from penstock.effects import Row, Rows, Sql, Statement, Take
-from penstock.lambda_runtime.usage import added
+from penstock.lambda_runtime.usage import added_messages
 from penstock.postgres.statements import (
     DELETE_BY_ID,
     DELETE_MESSAGES,
@@ -101,7 +101,7 @@ class QueueCounts:
             row = rows[0]
             count = 1 if row[4] is None and row[2] is None else 0
         else:
-            count = added(rows)
+            count = added_messages(rows)
         if not count and any(row[4] == "QueueDoesNotExist" for row in rows):
             return
         start = self._sends.get(effect.queue_arn)

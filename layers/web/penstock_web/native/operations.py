@@ -120,7 +120,7 @@ def send(
     """
     arn = arn_of(name, context)
     fifo, trace = arn.endswith(".fifo"), context.trace_header
-    outgoing = [sending.outgoing(to_request(message), fifo, trace) for message in messages]
+    outgoing = [sending.outgoing_message(to_request(message), fifo, trace) for message in messages]
     if len(outgoing) > 1:
         yield from check_all(arn, outgoing)
     stored = yield from sending.store(arn, outgoing, async_commit)
@@ -128,11 +128,11 @@ def send(
         if row.error == "MessageTooLong":
             raise errors.RequestEntityTooLarge(f"A message is longer than the queue's {row.detail} bytes")
         if row.error is not None:
-            raise refusals.refusal(row.error, row.detail)
+            raise refusals.sql_error(row.error, row.detail)
     return [row.id for row in stored if row.id is not None]
 
 
-def check_all(arn: str, outgoing: Sequence[sending.Outgoing]) -> Steps:
+def check_all(arn: str, outgoing: Sequence[sending.OutgoingMessage]) -> Steps:
     """Raises what storing them would answer for one: too long for the queue, no deduplication id, no queue."""
     rows = yield Sql(DESCRIBE_QUEUE, (arn, False))
     if not rows:
@@ -142,7 +142,7 @@ def check_all(arn: str, outgoing: Sequence[sending.Outgoing]) -> Steps:
     if max(message.size_bytes for message in outgoing) > int(limit):
         raise errors.RequestEntityTooLarge(f"A message is longer than the queue's {limit} bytes")
     if stored.get("ContentBasedDeduplication") == "false" and None in {m.deduplication_id for m in outgoing}:
-        raise refusals.refusal("DeduplicationIdRequired", None)
+        raise refusals.sql_error("DeduplicationIdRequired", None)
 
 
 def receive(
@@ -151,7 +151,7 @@ def receive(
     """Up to `count` messages, each with a receipt; waits for the first one."""
     arn = arn_of(name, context)
     look = receiving.take(arn, count, visibility_seconds, context)
-    rows = yield from receiving.receive(look, arn, wait_seconds)
+    rows = yield from receiving.receive_rows(look, arn, wait_seconds)
     seal = context.environment.receipts.seal
     return [
         StoredMessage(
@@ -185,7 +185,7 @@ def delete_receipts(
     arn = arn_of(name, context)
     opened = []
     for receipt in receipts:
-        opened.append((yield from handles.opened(arn, receipt, context)))  # noqa: PERF401 - not in a comprehension
+        opened.append((yield from handles.open_handle(arn, receipt, context)))  # noqa: PERF401 - not in a comprehension
     if not opened:
         yield from handles.check_queue(arn)
         return []

@@ -9,7 +9,7 @@ from penstock import errors
 from penstock.context import Context
 from penstock.effects import Effect, Row, Sql, Transact
 from penstock.postgres.statements import TRANSACT
-from penstock.receipt_handle import Handle
+from penstock.receipt_handle import ReceiptHandle
 from penstock.sqs import handles, refusals
 from penstock.sqs import send as sending
 
@@ -33,13 +33,14 @@ async def transact(request: Request, call: Call) -> Response:
 
 def run(wanted: Transaction, context: Context) -> Generator[Effect, Any, dict[str, Any]]:
     """What was done. Raises what is wrong with the first part that cannot be done; then nothing was."""
-    acks: list[Handle] = []
+    acks: list[ReceiptHandle] = []
     for ack in wanted.ack:
-        acks.append((yield from handles.opened(arn_of(ack.queue, context), ack.receipt, context)))  # noqa: PERF401
+        acks.append((yield from handles.open_handle(arn_of(ack.queue, context), ack.receipt, context)))  # noqa: PERF401
     sends = [(arn_of(message.queue, context), message) for message in wanted.send]
     trace = context.trace_header
     outgoing = [
-        sending.outgoing(to_request(message), arn.endswith(".fifo"), trace)[:8] for arn, message in sends
+        sending.outgoing_message(to_request(message), arn.endswith(".fifo"), trace)[:8]
+        for arn, message in sends
     ]
     events = [publishing.as_columns(event.routing_key, event) for event in wanted.publish]
     work = [*columns(acks, 5), [arn for arn, _ in sends], *columns(outgoing, 8)]
@@ -71,7 +72,7 @@ def check(rows: Sequence[Row], wanted: Transaction) -> None:
         raise errors.RequestEntityTooLarge(f"send {number}: longer than the queue's {detail} bytes")
     if error == "QueueDoesNotExist":
         raise errors.QueueDoesNotExist(f"Queue '{wanted.send[number - 1].queue}' does not exist")
-    raise refusals.refusal(error, detail)
+    raise refusals.sql_error(error, detail)
 
 
 def done(rows: Sequence[Row], wanted: Transaction) -> dict[str, Any]:

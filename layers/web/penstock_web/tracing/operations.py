@@ -21,7 +21,7 @@ from penstock.postgres.statements import (
     RECEIVE_ATTEMPT,
     SEND_MESSAGES,
 )
-from penstock.sqs.receive import Delivery
+from penstock.sqs.receive import DeliveryRow
 from penstock.trace_context import parse_trace_header
 from penstock_web.driver import EMPTY_RECEIVE
 
@@ -154,7 +154,7 @@ def operation(
 
 def received(request: Recorded, queue_arn: str, answer: Sequence[Row]) -> None:
     """How many messages there were, and a link to the span that sent each of them, as far as that is known."""
-    deliveries = [Delivery(*row) for row in answer[1:]]
+    deliveries = [DeliveryRow(*row) for row in answer[1:]]
     operation(request, "receive", "receive", name_of(queue_arn), len(deliveries))
     for delivery in deliveries[:MOST_LINKS]:
         header = None if delivery.system is None else _system.decode(delivery.system).get("AWSTraceHeader")

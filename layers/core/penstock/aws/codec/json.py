@@ -42,7 +42,7 @@ def decoder(request: type[msgspec.Struct]) -> Callable[[bytes], Any]:
                 body.decode()  # msgspec does not look into members that it skips
             return decode(body)
         except _REFUSALS:
-            return _second_look(body, structure(request))
+            return _find_type_error(body, structure(request))
 
     return decode_body
 
@@ -63,7 +63,7 @@ def encode_error(error: AwsError) -> bytes:
     return _encode({"__type": f"{error.namespace}#{error.json_type}", "message": error.message})
 
 
-def _second_look(body: bytes, shape: Structure) -> Any:
+def _find_type_error(body: bytes, shape: Structure) -> Any:
     if len(body) > SHORT_BYTES and sum(body.count(mark) for mark in (b"[", b"{", b",")) > MAXIMUM_MARKS:
         raise SerializationException
     try:

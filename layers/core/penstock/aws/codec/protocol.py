@@ -24,7 +24,7 @@ _RESOURCE = re.compile(r"/(schedules|schedule-groups|tags)(?:/(.*))?", re.DOTALL
 REST_METHODS = frozenset(("GET", "POST", "PUT", "DELETE"))
 
 
-def resource(path: str) -> tuple[str, str | None] | None:
+def queue_path(path: str) -> tuple[str, str | None] | None:
     """Kind and label of the resource at a path of REST-JSON, or None: `/schedules/a` is `("schedules", "a")`.
 
     Some servers hand paths on as they were written, others decoded; no label has a percent sign, so both will do.
@@ -37,9 +37,9 @@ def resource(path: str) -> tuple[str, str | None] | None:
     return match[1], unquote_to_bytes(match[2].encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
 
 
-def spoken(headers: Mapping[bytes, bytes], path: str) -> Protocol:
+def protocol_of(headers: Mapping[bytes, bytes], path: str) -> Protocol:
     """The protocol of a request, by its path and its headers (names in lower case)."""
-    if path != "/" and resource(path) is not None:
+    if path != "/" and queue_path(path) is not None:
         return Protocol.REST_JSON
     if b"x-amz-target" in headers:
         return Protocol.JSON

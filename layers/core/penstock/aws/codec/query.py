@@ -62,14 +62,14 @@ def _unquoted(text: bytes) -> str:
     if b"+" in text:
         text = text.replace(b"+", b" ")
     if b"%" in text:
-        text = unescaped(text)
+        text = unquote(text)
     try:
         return text.decode()
     except UnicodeDecodeError:
         raise MalformedQueryString("The request contains characters that are not UTF-8.") from None
 
 
-def unescaped(text: bytes) -> bytes:
+def unquote(text: bytes) -> bytes:
     """`%41` becomes `A`; a percent sign that begins no escape stays, as with browsers.
 
     Python's own function takes 0.3 µs an escape, 0.6 s for a body of nothing else. Many are therefore left to the

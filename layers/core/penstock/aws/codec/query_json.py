@@ -35,18 +35,18 @@ def encode_result(action: str, result: msgspec.Struct | None, request_id: str) -
     """The whole answer of an action; one without a result has no Result member."""
     answer: dict[str, Any] = {"ResponseMetadata": {"RequestId": request_id}}
     if result is not None:
-        answer = {f"{action}Result": plain(type(result))(result), **answer}
+        answer = {f"{action}Result": without_control_characters(type(result))(result), **answer}
     return _encode({f"{action}Response": answer})
 
 
 def encode_error(error: AwsError, request_id: str) -> bytes:
     """Type, code and message as in XML."""
-    told = {"Type": error.fault, "Code": error.query_code, "Message": error.query_message}
-    return _encode({"Error": told, "RequestId": request_id})
+    body = {"Type": error.fault, "Code": error.query_code, "Message": error.query_message}
+    return _encode({"Error": body, "RequestId": request_id})
 
 
 @cache
-def plain(message: type[msgspec.Struct]) -> Plain:
+def without_control_characters(message: type[msgspec.Struct]) -> Plain:
     """A function from a result of this type to what is written of it."""
     return _structure(structure(message))
 
@@ -91,7 +91,7 @@ def _value(shape: Shape) -> Plain:
 
 
 # --- transcribed XML -------------------------------------------------------------------------------------------------
-def transcribed(document: bytes) -> bytes:
+def json_of_xml(document: bytes) -> bytes:
     """An XML answer of ours as JSON, as a reader makes it that knows no model: LocalStack's form, for peeking.
 
     An element that repeats is a list, one that stands alone is its content, an empty one is null.

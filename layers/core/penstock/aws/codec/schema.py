@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from .names import WRAPPED_LIST, WRAPPED_MAP, Naming, Place
+from .names import WRAPPED_LIST, WRAPPED_MAP, Naming, ParameterPlace
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ class Member(msgspec.Struct, frozen=True):
     attribute: str
     shape: "Shape"
     required: bool
-    place: Place | None = None
+    place: ParameterPlace | None = None
 
 
 class Structure(msgspec.Struct, frozen=True):

@@ -73,10 +73,10 @@ class Connection(asyncio.Protocol):
         if self._complete:
             self.abort()  # nobody asked
             return
-        room = MOST_ANSWER_BYTES - self._received
+        capacity = MOST_ANSWER_BYTES - self._received
         self._received += len(data)
         try:
-            self._parser.feed_data(data[:room])
+            self._parser.feed_data(data[:capacity])
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             self._fail("the answer is not HTTP/1.1")
         if self._received > MOST_ANSWER_BYTES:

@@ -51,7 +51,7 @@ _NEVER_PUBLIC_6: Final = tuple(
 _NAT64: Final = IPv6Network("64:ff9b::/96")
 
 
-class Guard:
+class AddressGuard:
     """Judges addresses. `allowed`: networks that may be called although they are not public."""
 
     def __init__(self, allowed: Iterable[Network] = ()) -> None:
@@ -63,7 +63,7 @@ class Guard:
         One that carries an IPv4 address (mapped, NAT64) may be where that address is allowed, or where its own range
         is (networks with DNS64) and the IPv4 address is permitted.
         """
-        inner = carried(address)
+        inner = embedded_ipv4(address)
         if inner is not None:
             return self._is_allowed(inner) or (self._is_allowed(address) and self.permits(inner))
         return self._is_allowed(address) or is_public(address)
@@ -78,7 +78,7 @@ class Guard:
         return any(address.version == network.version and address in network for network in self._allowed)
 
 
-def carried(address: Address) -> IPv4Address | None:
+def embedded_ipv4(address: Address) -> IPv4Address | None:
     """The IPv4 address within an IPv4-mapped or NAT64 address."""
     if isinstance(address, IPv4Address):
         return None

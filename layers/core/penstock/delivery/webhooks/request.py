@@ -32,7 +32,7 @@ class Delivery(NamedTuple):
     """A row of queue.claim_webhooks: one webhook, leased. `attempts`: those whose outcome is known."""
 
     webhook_id: int
-    lane: str
+    endpoint_key: str
     endpoint: str
     kind: str
     message_id: UUID

@@ -24,28 +24,32 @@ async def resolve(host: str) -> list[Address]:
         raise OSError("too many names are being looked up")
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[list[Address]] = loop.create_future()
-    threading.Thread(target=_look_up, args=(host, loop, answer), daemon=True, name=f"resolve {host}").start()
+    threading.Thread(
+        target=_resolve_in_thread, args=(host, loop, answer), daemon=True, name=f"resolve {host}"
+    ).start()
     return await answer
 
 
-def _look_up(host: str, loop: asyncio.AbstractEventLoop, answer: "asyncio.Future[list[Address]]") -> None:
+def _resolve_in_thread(
+    host: str, loop: asyncio.AbstractEventLoop, answer: "asyncio.Future[list[Address]]"
+) -> None:
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-        _tell(
+        _set_result(
             loop,
             answer,
             answer.set_result,
             list(dict.fromkeys(ip_address(str(entry[4][0])) for entry in found)),
         )
     except (OSError, ValueError) as error:  # ValueError: a name that cannot be encoded
-        _tell(
+        _set_result(
             loop, answer, answer.set_exception, error if isinstance(error, OSError) else OSError(str(error))
         )
     finally:
         _slots.release()
 
 
-def _tell(
+def _set_result(
     loop: asyncio.AbstractEventLoop,
     answer: "asyncio.Future[Any]",
     method: Callable[[Any], None],

@@ -8,7 +8,7 @@ from contextlib import suppress
 from time import monotonic, time
 from typing import Final
 
-from penstock.observer import NOBODY, Observer
+from penstock.observer import NO_OBSERVER, Observer
 from penstock.settings import Settings
 from penstock.trace_context import CURRENT, Tracer
 
@@ -17,11 +17,11 @@ from .outcome import Outcome, answered, unanswered
 from .request import EVENT, Delivery, read_secrets, request_bytes
 from .sender import Sender
 from .store import Claimed, Finished, Store
-from .traces import begin, end
+from .traces import begin_span, end_span
 
 SNS_SECONDS: Final = 15.0
 """How long an endpoint of a topic may take, connecting included ("the connection will time out in 15 seconds")."""
-STAY_MS: Final = 60_000
+WAIT_FOR_MORE_MS: Final = 60_000
 """A run waits for a webhook that is due within this time."""
 GATHER_SECONDS: Final = 0.01
 """Outcomes of so much time are written together."""
@@ -33,7 +33,7 @@ LAST_SECONDS: Final = 0.3
 _log = logging.getLogger(__name__)
 
 
-class Run:
+class DeliveryRun:
     """In one event loop. `unwritten` holds finished attempts that are not in the database; it outlives the run."""
 
     def __init__(
@@ -43,7 +43,7 @@ class Run:
         sender: Sender,
         counts: "Counter[str]",
         unwritten: list[Finished],
-        observer: Observer = NOBODY,
+        observer: Observer = NO_OBSERVER,
         tracer: Tracer | None = None,
     ) -> None:
         self.loop = asyncio.get_running_loop()
@@ -89,15 +89,17 @@ class Run:
     async def _exchange(self, claiming: bool) -> None:
         """Writes what has finished and claims as much as may go out, if there may be something to claim."""
         self._signal.clear()
-        room = self._capacity - len(self._under_way) if claiming and monotonic() >= self._claim_after else 0
-        if self._unwritten or room:
-            for claimed in await asyncio.to_thread(self._settle_and_claim, room):
+        capacity = (
+            self._capacity - len(self._under_way) if claiming and monotonic() >= self._claim_after else 0
+        )
+        if self._unwritten or capacity:
+            for claimed in await asyncio.to_thread(self._settle_and_claim, capacity):
                 self._start(claimed)
-                room -= 1
-            if room:
+                capacity -= 1
+            if capacity:
                 self._claim_after = monotonic() + GLANCE_SECONDS
 
-    def _settle_and_claim(self, room: int) -> list[Claimed]:
+    def _settle_and_claim(self, capacity: int) -> list[Claimed]:
         """In a thread: requests go on meanwhile. What could not be written stays in `unwritten`."""
         finished = self._unwritten[:]
         if finished:
@@ -105,12 +107,12 @@ class Run:
             self._counts.update(settled)
             self._observer.counted(settled)
             del self._unwritten[: len(finished)]
-        return self._store.claim(room, dict(self._busy)) if room else []
+        return self._store.claim(capacity, dict(self._busy)) if capacity else []
 
     async def _rest(self, deadline: float) -> bool:
         """Nothing is under way: waits for what is due soon. False when there is nothing."""
         wait_ms = await asyncio.to_thread(self._store.wait_ms)
-        if wait_ms is None or wait_ms > STAY_MS:
+        if wait_ms is None or wait_ms > WAIT_FOR_MORE_MS:
             return False
         await self._wait(min(wait_ms / 1000, self._poll_seconds, max(0.0, deadline - monotonic())))
         self._claim_after = float("-inf")
@@ -118,7 +120,7 @@ class Run:
 
     # --- the endpoints -----------------------------------------------------------------------------------------------
     def _start(self, claimed: Claimed) -> None:
-        self._busy[claimed.delivery.lane] += 1
+        self._busy[claimed.delivery.endpoint_key] += 1
         task = self.loop.create_task(self._attempt(claimed))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
@@ -130,10 +132,10 @@ class Run:
             self._observer.attempted(outcome.error is None, monotonic() - started)
             self._unwritten.append(Finished(claimed, outcome))
         finally:
-            lane = claimed.delivery.lane
-            self._busy[lane] -= 1
-            if not self._busy[lane]:
-                del self._busy[lane]
+            endpoint_key = claimed.delivery.endpoint_key
+            self._busy[endpoint_key] -= 1
+            if not self._busy[endpoint_key]:
+                del self._busy[endpoint_key]
             if len(self._under_way) == 1 or len(self._unwritten) * 4 >= self._capacity:
                 self._signal.set()
 
@@ -141,13 +143,13 @@ class Run:
         """The outcome of an attempt, which is a span of its own if the publish was."""
         if self._tracer is None or claimed.trace is None:
             return await self._post(claimed.delivery)
-        span = begin(self._tracer, claimed.trace, claimed.delivery)
+        span = begin_span(self._tracer, claimed.trace, claimed.delivery)
         CURRENT.set(
             claimed.trace if span is None else span.context
         )  # of this task, which is the attempt's own
         outcome = await self._post(claimed.delivery)
         if span is not None:
-            end(span, outcome)
+            end_span(span, outcome)
         return outcome
 
     async def _post(self, delivery: Delivery) -> Outcome:

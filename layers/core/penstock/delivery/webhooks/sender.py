@@ -12,7 +12,7 @@ from weakref import WeakSet
 
 from .connection import Connection, ConnectionLost
 from .endpoint import Address, Endpoint, EndpointRefused
-from .guard import Guard
+from .guard import AddressGuard
 from .resolver import resolve
 
 Resolver = Callable[[str], Awaitable[list[Address]]]
@@ -37,7 +37,9 @@ class Origin(NamedTuple):
 class Sender:
     """Belongs to one event loop; `close` ends its connections."""
 
-    def __init__(self, guard: Guard, resolver: Resolver = resolve, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, guard: AddressGuard, resolver: Resolver = resolve, tls: ssl.SSLContext | None = None
+    ) -> None:
         self._guard = guard
         self._resolve = resolver
         self._tls = tls

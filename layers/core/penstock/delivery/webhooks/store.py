@@ -54,13 +54,13 @@ class Store:
         self,
         connection: "psycopg.Connection[Any]",
         watcher: UUID | None,
-        per_lane: int,
+        per_endpoint: int,
         *,
         traced: bool = False,
     ) -> None:
         self._connection = connection
         self._watcher = watcher
-        self._per_lane = per_lane
+        self._per_endpoint = per_endpoint
         self._traced = traced
 
     def wait_ms(self) -> int | None:
@@ -71,9 +71,9 @@ class Store:
     def claim(self, limit: int, busy: Mapping[str, int]) -> list[Claimed]:
         """Up to `limit` due webhooks; `busy`: requests under way, by lane."""
         lease = uuid4()
-        lanes = binary_array.encode("text[]", list(busy))
+        endpoint_keys = binary_array.encode("text[]", list(busy))
         counts = binary_array.encode("int4[]", list(busy.values()))
-        rows = self._call(CLAIM_WEBHOOKS, [limit, lease, LEASE_MS, lanes, counts, self._per_lane])
+        rows = self._call(CLAIM_WEBHOOKS, [limit, lease, LEASE_MS, endpoint_keys, counts, self._per_endpoint])
         traces = self._traces([row[0] for row in rows]) if self._traced and rows else {}
         return [Claimed(read_delivery(row), lease, traces.get(row[0])) for row in rows]
 
@@ -84,7 +84,8 @@ class Store:
     def settle(self, finished: Sequence[Finished]) -> dict[str, int]:
         """Writes outcomes; how many of each kind."""
         rows: Iterable[tuple[Any, ...]] = (
-            (c.delivery.webhook_id, c.lease.bytes, c.delivery.lane, *outcome) for c, outcome in finished
+            (c.delivery.webhook_id, c.lease.bytes, c.delivery.endpoint_key, *outcome)
+            for c, outcome in finished
         )
         columns = binary_array.encode_columns(SETTLE_WEBHOOKS.types, list(zip(*rows, strict=True)))
         return dict(zip(SETTLED, self._call(SETTLE_WEBHOOKS, columns)[0], strict=True))

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .outcome import Outcome
 
 
-def begin(tracer: Tracer, cause: TraceContext, delivery: Delivery) -> Span | None:
+def begin_span(tracer: Tracer, cause: TraceContext, delivery: Delivery) -> Span | None:
     """An attempt begins. The path and the query of the endpoint are not recorded: they may hold secrets."""
     attributes: dict[str, Value] = {
         "http.request.method": "POST",
@@ -28,7 +28,7 @@ def begin(tracer: Tracer, cause: TraceContext, delivery: Delivery) -> Span | Non
     return tracer.post(cause, "POST", attributes)
 
 
-def end(span: Span, outcome: "Outcome") -> None:
+def end_span(span: Span, outcome: "Outcome") -> None:
     """What came of it: for a client every status from 400 on is an error."""
     if outcome.status is None:
         span.end("no_answer")

@@ -24,7 +24,7 @@ from . import every as everies
 from . import moments, rate, when
 from .description import describe_cron, describe_moment, describe_rate
 from .invalid import ScheduleInvalid, checked
-from .next_time import LATEST, walk_of
+from .next_time import LATEST, cron_times
 from .zones import zone_named
 
 __all__ = ["Expression", "ScheduleInvalid", "occurrences", "parse", "parse_aws", "stored"]
@@ -58,7 +58,7 @@ class Expression:
         if self.is_one_shot:
             moment = _moment(self.canonical, self.timezone)
             return moment if moment > instant else None
-        return walk_of(self.canonical).next_after(instant, zone_named(self.timezone))
+        return cron_times(self.canonical).next_after(instant, zone_named(self.timezone))
 
     def description(self) -> str:
         """The text for people, in English."""

@@ -25,7 +25,7 @@ _YEARS_OF_CALENDAR = 40  # the longest time between two fifth Mondays in Februar
 _YEARS_OF_DAYS = 8  # the longest time between two 29ths of February
 
 
-class Walk:
+class CronTimes:
     """A cron expression, ready to be evaluated. Immutable, and safe to share between threads."""
 
     __slots__ = ("_cron", "_plain", "_template")
@@ -77,9 +77,9 @@ class Walk:
 
 
 @lru_cache(maxsize=4096)
-def walk_of(canonical: str) -> Walk:
+def cron_times(canonical: str) -> CronTimes:
     """The walk of a stored expression, in 0.3 ms; known ones are kept. Raises ScheduleInvalid for what is no cron."""
-    return Walk(checked(canonical, read_aws if canonical.startswith("cron(") else read_native, ()))
+    return CronTimes(checked(canonical, read_aws if canonical.startswith("cron(") else read_native, ()))
 
 
 def _dates(cron: Cron, start: date) -> Iterator[date]:

@@ -24,7 +24,7 @@ MOST_COUNTED: Final = 10_000
 """Skipped occurrences are counted so far; each costs a few microseconds of a transaction."""
 
 
-class Due(NamedTuple):
+class DueSchedule(NamedTuple):
     """A row of `queue.claim_schedules`: a schedule, locked, whose `next_fire_at` is to be fired."""
 
     now: datetime
@@ -57,7 +57,7 @@ class Next(Protocol):
     def __call__(self, instant: datetime, /) -> datetime | None: ...
 
 
-def plan(due: Due, grace_seconds: int) -> Plan:
+def plan(due: DueSchedule, grace_seconds: int) -> Plan:
     """What fires now. What is up to `window_seconds` old is not due for certain: it is looked at again."""
     following = next_of(due)
     over = due.now - timedelta(seconds=due.window_seconds)
@@ -69,7 +69,7 @@ def plan(due: Due, grace_seconds: int) -> Plan:
     return take_recent(due, following, over, over - timedelta(seconds=late))
 
 
-def next_of(due: Due) -> Next:
+def next_of(due: DueSchedule) -> Next:
     """The occurrences of a schedule, up to its end."""
     expression = stored(due.form, due.canonical, due.canonical, due.timezone)
 
@@ -80,7 +80,7 @@ def next_of(due: Due) -> Next:
     return following
 
 
-def catch_up(due: Due, following: Next, over: datetime) -> Plan:
+def catch_up(due: DueSchedule, following: Next, over: datetime) -> Plan:
     """The oldest ones first, up to the limit; then the next one in the future."""
     rest = missed(due.next_fire_at, following, over)
     times = [due.next_fire_at, *islice(rest, max(0, due.catchup_limit - 1))]
@@ -91,7 +91,7 @@ def catch_up(due: Due, following: Next, over: datetime) -> Plan:
     return Plan(times, following(max(over, skipped[-1])), f"catchup_limit_exceeded: {number} fires skipped")
 
 
-def take_recent(due: Due, following: Next, over: datetime, oldest: datetime) -> Plan:
+def take_recent(due: DueSchedule, following: Next, over: datetime, oldest: datetime) -> Plan:
     """Those that are not too late, some at a time."""
     if due.next_fire_at < oldest:
         return Plan([], following(oldest))

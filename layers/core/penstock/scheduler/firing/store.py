@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from penstock import drivers
 from penstock.effects import Statement
 from penstock.environment import Environment
-from penstock.observer import NOBODY, Observer
-from penstock.postgres.psycopg_link import Calls
+from penstock.observer import NO_OBSERVER, Observer
+from penstock.postgres.psycopg_link import TransactionExecutor
 from penstock.postgres.statements import (
     CLAIM_SCHEDULE_RETRIES,
     CLAIM_SCHEDULES,
@@ -26,8 +26,8 @@ from penstock.postgres.statements import (
 from penstock.sns import envelopes
 from penstock.trace_context import Tracer
 
-from .plan import Due, Plan, plan
-from .topic_messages import Draft, sign
+from .plan import DueSchedule, Plan, plan
+from .topic_messages import TopicDraft, sign_drafts
 from .traces import Traces
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ MOST_SIGNATURES: Final = 3
 """A topic may change its signature version while we sign, but not each time."""
 
 
-class Work(NamedTuple):
+class PlannedSchedule(NamedTuple):
     """A schedule and what is to be done with it."""
 
-    due: Due
+    due: DueSchedule
     plan: Plan
 
 
@@ -72,11 +72,11 @@ class Store:
         connection: "psycopg.Connection[Any]",
         environment: Environment,
         counts: "Counter[str]",
-        observer: Observer = NOBODY,
+        observer: Observer = NO_OBSERVER,
         tracer: Tracer | None = None,
     ) -> None:
         self._connection = connection
-        self._calls = Calls(connection)
+        self._calls = TransactionExecutor(connection)
         self._environment = environment
         self._counts = counts
         self._observer = observer
@@ -89,11 +89,11 @@ class Store:
     def fire(self, limit: int, grace_seconds: int) -> int:
         """Fires up to `limit` schedules that are due; how many there were."""
         with self._traces.recorded(), self._connection.transaction():
-            claimed = [Due(*row) for row in self.call(CLAIM_SCHEDULES, [limit])]
-            works = [Work(due, plan(due, grace_seconds)) for due in claimed]
+            claimed = [DueSchedule(*row) for row in self.call(CLAIM_SCHEDULES, [limit])]
+            planned = [PlannedSchedule(due, plan(due, grace_seconds)) for due in claimed]
             for _ in range(MOST_SIGNATURES):
-                if works:
-                    works = self._fire(works)
+                if planned:
+                    planned = self._fire(planned)
             return len(claimed)
 
     def try_again(self, limit: int) -> int:
@@ -107,17 +107,17 @@ class Store:
             return len(retries)
 
     # --- one call ----------------------------------------------------------------------------------------------------
-    def _fire(self, works: list[Work]) -> list[Work]:
+    def _fire(self, planned: list[PlannedSchedule]) -> list[PlannedSchedule]:
         """Those that have to be signed in another way are left."""
-        firings = [(work.due, at) for work in works for at in work.plan.times]
-        letters = self._sign(self._drafts(firings))
+        firings = [(work.due, at) for work in planned for at in work.plan.times]
+        topic_messages = self._sign(self._drafts(firings))
         columns: list[list[Any]] = [
-            [work.due.schedule_id for work in works],
-            [work.plan.next_fire_at for work in works],
-            [work.plan.note for work in works],
-            [len(work.plan.times) for work in works],
+            [work.due.schedule_id for work in planned],
+            [work.plan.next_fire_at for work in planned],
+            [work.plan.note for work in planned],
+            [len(work.plan.times) for work in planned],
             [at for _, at in firings],
-            self._traces.begin("schedule", [(due.schedule_id, at) for due, at in firings], letters),
+            self._traces.begin("schedule", [(due.schedule_id, at) for due, at in firings], topic_messages),
         ]
         unsigned = set()
         for schedule_id, outcome, fired, skipped, failed, detail in self._fire_rows(columns):
@@ -126,12 +126,12 @@ class Store:
                 self._traces.failed(schedule_id)
             if outcome == "unsigned":
                 unsigned.add(schedule_id)
-                self._learn(next(w.due.topic for w in works if w.due.schedule_id == schedule_id), detail)
+                self._learn(next(w.due.topic for w in planned if w.due.schedule_id == schedule_id), detail)
         for due, at in firings:
             # Within a flexible window, or with jitter, an occurrence is not late.
             if due.schedule_id not in unsigned and not due.window_seconds:
                 self._observer.fired((due.now - at).total_seconds())
-        return [work for work in works if work.due.schedule_id in unsigned]
+        return [work for work in planned if work.due.schedule_id in unsigned]
 
     def _count(self, **counts: int) -> None:
         self._counts.update(counts)
@@ -141,9 +141,9 @@ class Store:
         return self.call(FIRE_SCHEDULES, columns)
 
     def _retry(self, retries: list[Retry]) -> list[Retry]:
-        signed = self._sign([Draft(r.topic, r.text) if r.topic else None for r in retries])
-        letters = self._traces.begin("retry", [(r.retry_id, None) for r in retries], signed)
-        columns: list[list[Any]] = [[r.retry_id for r in retries], letters]
+        signed = self._sign([TopicDraft(r.topic, r.text) if r.topic else None for r in retries])
+        topic_messages = self._traces.begin("retry", [(r.retry_id, None) for r in retries], signed)
+        columns: list[list[Any]] = [[r.retry_id for r in retries], topic_messages]
         unsigned = set()
         for retry_id, outcome, detail in self.call(FIRE_SCHEDULE_RETRIES, columns):
             self._count(**{outcome if outcome in ("fired", "busy", "exhausted") else "failed": 1})
@@ -155,20 +155,20 @@ class Store:
         return [retry for retry in retries if retry.retry_id in unsigned]
 
     # --- letters -----------------------------------------------------------------------------------------------------
-    def _drafts(self, firings: list[tuple[Due, datetime]]) -> list[Draft | None]:
+    def _drafts(self, firings: list[tuple[DueSchedule, datetime]]) -> list[TopicDraft | None]:
         """What is said to topics of SNS; None for every other target."""
         if not any(due.topic for due, _ in firings):
             return [None] * len(firings)
         columns: list[list[Any]] = [[due.schedule_id for due, _ in firings], [at for _, at in firings]]
         inputs = self.call(SCHEDULE_INPUTS, columns)
         return [
-            Draft(due.topic, text) if due.topic else None
+            TopicDraft(due.topic, text) if due.topic else None
             for (due, _), (_, text) in zip(firings, inputs, strict=True)
         ]
 
-    def _sign(self, drafts: list[Draft | None]) -> list[bytes | None]:
-        letters: list[bytes | None] = drivers.run(sign(drafts, self._environment), self)
-        return letters
+    def _sign(self, drafts: list[TopicDraft | None]) -> list[bytes | None]:
+        topic_messages: list[bytes | None] = drivers.run(sign_drafts(drafts, self._environment), self)
+        return topic_messages
 
     def _learn(self, topic: str | None, version: str) -> None:
         self._environment.cache(envelopes.TopicCache).learn_signature_version(str(topic), version)

@@ -11,18 +11,18 @@ from penstock.context import Context
 from penstock.effects import Effect
 from penstock.environment import Environment
 from penstock.http import HttpRequest
-from penstock.receipt_handle import Receipts
+from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
 from penstock.sns import envelopes
 from penstock.sns.filter_policy.facts import body_facts
-from penstock.sns.publish import EVERY, Outgoing
+from penstock.sns.publish import DEFAULT_TEXT, OutgoingMessage
 
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 
 _json = msgspec.json.Encoder()
 
 
-class Draft(NamedTuple):
+class TopicDraft(NamedTuple):
     """A message to a topic, given by its ARN."""
 
     topic: str
@@ -31,31 +31,31 @@ class Draft(NamedTuple):
 
 def environment_of(settings: Settings) -> Environment:
     """For a worker, which hands out no receipt handles."""
-    return Environment(settings, Receipts(b""))
+    return Environment(settings, ReceiptHandles(b""))
 
 
-def sign(
-    drafts: Sequence[Draft | None], environment: Environment
+def sign_drafts(
+    drafts: Sequence[TopicDraft | None], environment: Environment
 ) -> Generator[Effect, Any, list[bytes | None]]:
     """The letters that `queue.fire_schedules` takes, as JSON; None where nothing is signed."""
-    letters: list[bytes | None] = []
+    topic_messages: list[bytes | None] = []
     for draft in drafts:
         topic = None if draft is None else parse_topic_arn(draft.topic)
         if (
             draft is None or topic is None
         ):  # SQL says what is wrong with such an ARN: there is no topic of that name
-            letters.append(None)
+            topic_messages.append(None)
         else:
-            letters.append((yield from letter(topic, draft.text, environment)))
-    return letters
+            topic_messages.append((yield from topic_message(topic, draft.text, environment)))
+    return topic_messages
 
 
-def letter(topic: TopicArn, text: str, environment: Environment) -> Generator[Effect, Any, bytes]:
+def topic_message(topic: TopicArn, text: str, environment: Environment) -> Generator[Effect, Any, bytes]:
     """One message, signed as the topic wants it as far as this process knows (QU007 tells otherwise)."""
     version = environment.cache(envelopes.TopicCache).signature_version(str(topic))
     size = len(text.encode())
-    message = Outgoing(new_message_id(), {EVERY: text}, {}, 0, size, None, None, None)
-    contents = yield from envelopes.contents(topic, message, version, context_of(topic, environment))
+    message = OutgoingMessage(new_message_id(), {DEFAULT_TEXT: text}, {}, 0, size, None, None, None)
+    contents = yield from envelopes.envelope_contents(topic, message, version, context_of(topic, environment))
     return _json.encode({
         "version": version,
         "message_id": as_text(message.message_id),

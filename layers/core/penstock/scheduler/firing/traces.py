@@ -35,14 +35,18 @@ class Traces:
             self._spans.clear()
             self._failed.clear()
 
-    def begin(self, what: str, keys: Sequence[Key], letters: Sequence[bytes | None]) -> list[bytes | None]:
+    def begin(
+        self, what: str, keys: Sequence[Key], topic_messages: Sequence[bytes | None]
+    ) -> list[bytes | None]:
         """The letters, with the header of a trace in those whose occurrence is recorded. `what`: schedule or retry."""
         if self._tracer is None:
-            return list(letters)
+            return list(topic_messages)
         for key in keys:
             if key not in self._spans:
                 self._spans[key] = self._tracer.root(f"fire {what}", described(what, key))
-        return [with_trace(letter, self._spans[key]) for key, letter in zip(keys, letters, strict=True)]
+        return [
+            with_trace(letter, self._spans[key]) for key, letter in zip(keys, topic_messages, strict=True)
+        ]
 
     def failed(self, which: int) -> None:
         """The target of this schedule, or of this retry, did not take it."""

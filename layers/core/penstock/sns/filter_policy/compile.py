@@ -23,8 +23,8 @@ import msgspec
 
 from penstock.sns.errors import InvalidParameter
 
-from .operators import RESERVED, Operator, bad, read_operator
-from .values import SEPARATOR, plain
+from .operators import RESERVED, Operator, invalid_operator, read_operator
+from .values import SEPARATOR, plain_value
 
 MAXIMUM_BYTES = 262_144
 MOST_KEYS = 5
@@ -71,13 +71,13 @@ def compile_policy(text: str, scope: str) -> str | None:
     keys, 150 combinations of values (each times the nesting of its key), 100 points of wildcards.
     """
     if len(text) > MAXIMUM_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAXIMUM_BYTES:
-        raise bad(f"Filter policy is longer than {MAXIMUM_BYTES} bytes")
+        raise invalid_operator(f"Filter policy is longer than {MAXIMUM_BYTES} bytes")
     try:
         policy = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, ValueError):
-        raise bad("failed to parse JSON.") from None
+        raise invalid_operator("failed to parse JSON.") from None
     if not isinstance(policy, dict):
-        raise bad("Filter is not an object")
+        raise invalid_operator("Filter is not an object")
     return compiled(policy, nested=scope == "MessageBody") if policy else None
 
 
@@ -94,24 +94,26 @@ def compiled(policy: dict[str, Any], *, nested: bool) -> str:
 
 def too_complex() -> InvalidParameter:
     """More combinations, or wildcards, than AWS allows."""
-    return bad("Filter policy is too complex")
+    return invalid_operator("Filter policy is too complex")
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 def parts_of(members: dict[str, Any], path: str, depth: int, *, nested: bool) -> Iterator[Key | Or]:
     """What an object of the policy says, those below it included. Raises InvalidParameter."""
     if not members:
-        raise bad("Empty objects are not allowed")
+        raise invalid_operator("Empty objects are not allowed")
     for name, value in members.items():
-        below = f"{path}{SEPARATOR}{plain(name)}" if depth > 1 else plain(name)
+        below = f"{path}{SEPARATOR}{plain_value(name)}" if depth > 1 else plain_value(name)
         if name == "$or" and is_or(value):
             yield tuple(Object(tuple(parts_of(one, path, depth, nested=nested))) for one in value)
         elif isinstance(value, list):
             yield key(below, depth, value)
         elif not isinstance(value, dict):
-            raise bad(f'"{name[:256]}" must be an object or an array')
+            raise invalid_operator(f'"{name[:256]}" must be an object or an array')
         elif not nested:
-            raise bad("Filter policy scope MessageAttributes does not support nested filter policy")
+            raise invalid_operator(
+                "Filter policy scope MessageAttributes does not support nested filter policy"
+            )
         else:
             yield from parts_of(value, below, depth + 1, nested=nested)
 
@@ -119,7 +121,7 @@ def parts_of(members: dict[str, Any], path: str, depth: int, *, nested: bool) ->
 def key(path: str, depth: int, values: list[Any]) -> Key:
     """The key of one list. Raises InvalidParameter."""
     if not values:
-        raise bad("Empty arrays are not allowed")
+        raise invalid_operator("Empty arrays are not allowed")
     return Key(path, depth, tuple(read_operator(value) for value in values))
 
 
@@ -145,7 +147,7 @@ def check_limits(policy: Object) -> None:
     """Raises InvalidParameter."""
     keys = list(keys_of(policy))
     if len({one.path for one in keys}) > MOST_KEYS:
-        raise bad(f"Filter policy can not have more than {MOST_KEYS} keys")
+        raise invalid_operator(f"Filter policy can not have more than {MOST_KEYS} keys")
     if combinations(policy) > MOST_COMBINATIONS or sum(one.points() for one in keys) > MOST_WILDCARD_POINTS:
         raise too_complex()
 

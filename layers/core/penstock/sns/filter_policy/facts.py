@@ -14,7 +14,7 @@ import msgspec
 
 from penstock.sqs.types import MessageAttributeValue
 
-from .values import SEPARATOR, plain
+from .values import SEPARATOR, plain_value
 
 Facts = dict[str, list[Any]]
 
@@ -22,7 +22,7 @@ MOST_PATH_CHARACTERS = 4_194_304  # of one message: deep objects with long names
 MOST_ARRAY_LEVELS = 32  # of arrays in each other: queue.keys_match_together calls itself once a level
 
 
-class Unreadable(Exception):  # noqa: N818 - nobody's mistake: the message is just not filtered by its content
+class UnreadableBody(Exception):  # noqa: N818 - nobody's mistake: the message is just not filtered by its content
     """The message cannot be compared."""
 
 
@@ -36,12 +36,12 @@ def attribute_facts(attributes: Mapping[str, MessageAttributeValue]) -> Facts:
     """
     try:
         found = {
-            plain(name): _attribute(value.data_type, value.string_value)
+            plain_value(name): _attribute(value.data_type, value.string_value)
             for name, value in attributes.items()
             if value.string_value is not None
         }
         return {name: values for name, values in found.items() if values}
-    except (ValueError, RecursionError, Unreadable):
+    except (ValueError, RecursionError, UnreadableBody):
         return {}
 
 
@@ -49,7 +49,7 @@ def _attribute(kind: str, text: str) -> list[Any]:
     if kind in ("String.Array", "Number.Array"):
         values = msgspec.json.decode(text)
         if not isinstance(values, list) or any(isinstance(value, list | dict) for value in values):
-            raise Unreadable
+            raise UnreadableBody
         return [_escaped(value) if isinstance(value, str) else value for value in values]
     return [msgspec.Raw(number_text(text))] if kind.startswith("Number") else [_escaped(text)]
 
@@ -64,7 +64,7 @@ def number_text(text: str) -> bytes:
 
 
 def _escaped(text: str) -> str:
-    return plain(text).replace("\\", "\\\\").replace('"', '\\"')
+    return plain_value(text).replace("\\", "\\\\").replace('"', '\\"')
 
 
 # --- bodies ----------------------------------------------------------------------------------------------------------
@@ -78,18 +78,18 @@ def body_facts(body: str) -> dict[str, Any] | None:
         if not isinstance(document, dict):
             return None
         # What is written as an escape is rare, and the only way for what `plain` replaces to come here.
-        return flattened(cleaned(document) if "\\u00" in body else document)
-    except (msgspec.DecodeError, ValueError, RecursionError, Unreadable):
+        return flattened(without_surrogates(document) if "\\u00" in body else document)
+    except (msgspec.DecodeError, ValueError, RecursionError, UnreadableBody):
         return None
 
 
-def cleaned(value: Any) -> Any:
-    """The same with `plain` names and texts."""
+def without_surrogates(value: Any) -> Any:
+    """The same with `plain_value` names and texts."""
     if isinstance(value, dict):
-        return {plain(name): cleaned(member) for name, member in value.items()}
+        return {plain_value(name): without_surrogates(member) for name, member in value.items()}
     if isinstance(value, list):
-        return [cleaned(one) for one in value]
-    return plain(value) if isinstance(value, str) else value
+        return [without_surrogates(one) for one in value]
+    return plain_value(value) if isinstance(value, str) else value
 
 
 def flattened(document: dict[str, Any]) -> dict[str, Any]:
@@ -108,5 +108,5 @@ def flattened(document: dict[str, Any]) -> dict[str, Any]:
         else:
             facts.setdefault(path, []).append(value)
         if level > MOST_ARRAY_LEVELS or characters > MOST_PATH_CHARACTERS:
-            raise Unreadable
+            raise UnreadableBody
     return facts | {SEPARATOR: document} if several else facts

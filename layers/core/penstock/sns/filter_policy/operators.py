@@ -20,7 +20,7 @@ import msgspec
 
 from penstock.sns.errors import InvalidParameter
 
-from .values import GREATEST, SMALLEST, in_range, is_number, lower_case, plain, rounded
+from .values import GREATEST, SMALLEST, in_range, is_number, lower_case, plain_value, rounded
 from .wildcards import WildcardError, like_pattern, literal
 
 SEVERAL_WILDCARDS = 3  # points of a pattern with more than one
@@ -48,7 +48,7 @@ class Operator:
     wildcard: bool = False
 
 
-def bad(reason: str) -> InvalidParameter:
+def invalid_operator(reason: str) -> InvalidParameter:
     """The policy cannot be used."""
     return InvalidParameter.named(f"FilterPolicy: {reason}")
 
@@ -58,24 +58,24 @@ def read_operator(value: Any) -> Operator:
     if isinstance(value, dict):
         name, argument = _single(value, "Match expression name not found")
         if name not in _READERS:
-            raise bad(f"Unrecognized match type {name[:256]}")
+            raise invalid_operator(f"Unrecognized match type {name[:256]}")
         return _READERS[name](argument)
     if isinstance(value, list):
-        raise bad("Match value must be String, number, true, false, or null")
-    return Operator(["in", [plain(value) if isinstance(value, str) else rounded(value)]])
+        raise invalid_operator("Match value must be String, number, true, false, or null")
+    return Operator(["in", [plain_value(value) if isinstance(value, str) else rounded(value)]])
 
 
 def _single(given: dict[str, Any], if_empty: str) -> tuple[str, Any]:
     """The only member. Every expression has one."""
     if len(given) != 1:
-        raise bad("Only one key allowed in match expression" if given else if_empty)
+        raise invalid_operator("Only one key allowed in match expression" if given else if_empty)
     return next(iter(given.items()))
 
 
 def _text(argument: Any, called: str) -> str:
     if not isinstance(argument, str):
-        raise bad(f"{called} match pattern must be a string")
-    return plain(argument)
+        raise invalid_operator(f"{called} match pattern must be a string")
+    return plain_value(argument)
 
 
 # --- strings ---------------------------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def _wildcard(argument: Any) -> Operator:
     try:
         pattern, stars = like_pattern(_text(argument, "wildcard"))
     except WildcardError as error:
-        raise bad(str(error)) from None
+        raise invalid_operator(str(error)) from None
     points = SEVERAL_WILDCARDS if stars > 1 else stars
     return Operator(["like", pattern], points=points, wildcard=stars > 0)
 
@@ -111,13 +111,13 @@ def _cidr(argument: Any) -> Operator:
     text = _text(argument, "prefix")  # AWS's engine says so
     host, slash, mask = text.partition("/")
     if not slash or "/" in mask:
-        raise bad("Malformed CIDR, one '/' required")
+        raise invalid_operator("Malformed CIDR, one '/' required")
     if not (mask.isascii() and mask.isdigit()):
-        raise bad("Malformed CIDR, mask bits must be an integer")
+        raise invalid_operator("Malformed CIDR, mask bits must be an integer")
     try:
         return Operator(["cidr", str(ip_network(f"{host}/{mask}", strict=False))])
     except ValueError:
-        raise bad(f"Invalid CIDR: {text[:64]}") from None
+        raise invalid_operator(f"Invalid CIDR: {text[:64]}") from None
 
 
 # --- presence --------------------------------------------------------------------------------------------------------
@@ -127,24 +127,24 @@ def _exists(argument: Any) -> Operator:
         return Operator(["not", [None, ""]])
     if argument is False:
         return Operator(absent=True)
-    raise bad("exists match pattern must be either true or false.")
+    raise invalid_operator("exists match pattern must be either true or false.")
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------
 def _numeric(argument: Any) -> Operator:
     """`["=", 1]`, `[">", 0, "<=", 5]` and the like: a range, with the ends of all numbers where it is open."""
     if not isinstance(argument, list):
-        raise bad("Value of numeric must be an array.")
+        raise invalid_operator("Value of numeric must be an array.")
     first = argument[0] if argument else "]"
     if not argument or not isinstance(first, str):
-        raise bad(f"Invalid member in numeric match: {_shown(first)}")
+        raise invalid_operator(f"Invalid member in numeric match: {_shown(first)}")
     if first not in ("=", "<", "<=", ">", ">="):
-        raise bad(f"Unrecognized numeric range operator: {first[:64]}")
+        raise invalid_operator(f"Unrecognized numeric range operator: {first[:64]}")
     value, rest = _bound(argument[1:2], "equals" if first == "=" else first), argument[2:]
     if first.startswith(">"):
         return Operator(["range", value, first == ">=", *_upper(value, rest)])
     if rest:
-        raise bad("Too many elements in numeric expression")
+        raise invalid_operator("Too many elements in numeric expression")
     if first == "=":
         return Operator(["range", value, True, value, True])
     return Operator(["range", SMALLEST, True, value, first == "<="])
@@ -155,22 +155,22 @@ def _upper(low: float, rest: list[Any]) -> tuple[float, bool]:
     if not rest:
         return GREATEST, True
     if not isinstance(rest[0], str):
-        raise bad(f"Bad value in numeric range: {_shown(rest[0])}")
+        raise invalid_operator(f"Bad value in numeric range: {_shown(rest[0])}")
     if rest[0] not in ("<", "<="):
-        raise bad(f"Bad numeric range operator: {rest[0][:64]}")
+        raise invalid_operator(f"Bad numeric range operator: {rest[0][:64]}")
     high = _bound(rest[1:2], rest[0])
     if len(rest) > 2:
-        raise bad("Too many terms in numeric range expression")
+        raise invalid_operator("Too many terms in numeric range expression")
     if low >= high:
-        raise bad("Bottom must be less than top")
+        raise invalid_operator("Bottom must be less than top")
     return high, rest[0] == "<="
 
 
 def _bound(given: list[Any], called: str) -> float:
     if not given or not is_number(given[0]):
-        raise bad(f"Value of {called} must be numeric")
+        raise invalid_operator(f"Value of {called} must be numeric")
     if not in_range(given[0]):
-        raise bad("Value must be between -1.0E9 and 1.0E9, inclusive")
+        raise invalid_operator("Value must be between -1.0E9 and 1.0E9, inclusive")
     number: float = rounded(given[0])
     return number
 
@@ -189,31 +189,32 @@ def _anything_but(argument: Any) -> Operator:
         return _anything_but_like(*_single(argument, "Anything-But expression name not found"))
     values = argument if isinstance(argument, list) else [argument]
     if not all(isinstance(value, str) or is_number(value) for value in values):
-        raise bad(
+        raise invalid_operator(
             "Inside anything but list, start|null|boolean is not supported."
             if isinstance(argument, list)
             else "Value of anything-but must be an array or single string/number value."
         )
     if len({isinstance(value, str) for value in values}) != 1:
-        raise bad(
+        raise invalid_operator(
             "Inside anything but list, either all values are number or string, mixed type is not supported"
         )
     return Operator(
-        ["not", [plain(value) if isinstance(value, str) else rounded(value) for value in values]], points=1
+        ["not", [plain_value(value) if isinstance(value, str) else rounded(value) for value in values]],
+        points=1,
     )
 
 
 def _anything_but_like(name: str, argument: Any) -> Operator:
     if name not in ("equals-ignore-case", "prefix", "suffix", "wildcard"):
-        raise bad(f"Unsupported anything-but pattern: {name[:256]}")
+        raise invalid_operator(f"Unsupported anything-but pattern: {name[:256]}")
     values = argument if isinstance(argument, list) else [argument]
     if not values or not all(isinstance(value, str) for value in values):
-        raise bad(_NOT_STRINGS.get(name, "prefix/suffix match pattern must be a string"))
+        raise invalid_operator(_NOT_STRINGS.get(name, "prefix/suffix match pattern must be a string"))
     if name == "equals-ignore-case":
-        texts = [lower_case(plain(value)) for value in values]
+        texts = [lower_case(plain_value(value)) for value in values]
         return Operator(["not-ci", texts, max(map(len, texts))], points=1)
     if name != "wildcard" and "" in values:
-        raise bad("Null prefix/suffix not allowed")
+        raise invalid_operator("Null prefix/suffix not allowed")
     read = [_READERS[name](value) for value in values]
     patterns = [one.test[1] for one in read if one.test]
     return Operator(["unlike", patterns], points=1, wildcard=any(one.wildcard for one in read))

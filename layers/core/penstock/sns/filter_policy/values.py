@@ -15,7 +15,7 @@ _DIGITS = Decimal("0.00001")
 _REPLACED = str.maketrans({"\0": "\ufffd", SEPARATOR: "\ufffd"})
 
 
-def plain(text: str) -> str:
+def plain_value(text: str) -> str:
     """The text without NUL and U+001F, which become U+FFFD on both sides."""
     return text.translate(_REPLACED) if "\0" in text or SEPARATOR in text else text
 
