@@ -6,7 +6,7 @@ SHELL := /bin/bash
 
 # What `make test` installs. Without `metrics` (PySpark, numpy, pandas, Arrow: 750 MB) the tests of jobs/ cannot run.
 TEST_LOCKS := dev metrics
-# `make clients DOOR=lambda`: which door the clients call; container, lambda, http-api or sam-local (tests/clients/conftest.py)
+# `make clients DOOR=lambda`: which door the clients call; container, lambda, http-api or sam-local (tests/system/clients/conftest.py)
 DOOR ?= container
 # `make test WORKERS=8`
 WORKERS ?= 3
@@ -65,7 +65,7 @@ check-generated: .venv/test.stamp
 	@$(BIN)/python -m infra.generate --check
 
 check-sql: .venv/test.stamp
-	@$(BIN)/python -m tests.project.plpgsql
+	@$(BIN)/python -m tests.support.sql.function_check
 
 check-sam: $(SAM) .tools/lambda/bin/python
 	@for template in template.yaml infra/alb/template.yaml infra/alarms/template.yaml; do $(SAM) validate --lint --template $$template || exit 1; done
@@ -101,7 +101,7 @@ bench: .venv/test.stamp ## run the benchmarks (SCENARIO=warski PEERS=pgmq,bullmq
 clients: .venv/test.stamp $(CLIENTS) ## run the tests with real SQS clients, also those that `make test` leaves out (Node 20, Go, Terraform; DOOR=lambda)
 	@if [ "$(DOOR)" != container ]; then \
 	  $(MAKE) --no-print-directory $(SAM) .tools/lambda/bin/python && infra/local/sam_build.sh $(SAM); fi
-	@PENSTOCK_DOOR=$(DOOR) $(BIN)/python -m pytest tests/clients -m "not slow" -n $(WORKERS) --dist loadfile -o faulthandler_timeout=300 $(ARGS)
+	@PENSTOCK_DOOR=$(DOOR) $(BIN)/python -m pytest tests/system/clients -m "not slow" -n $(WORKERS) --dist loadfile -o faulthandler_timeout=300 $(ARGS)
 
 lock: $(UV) ## remake requirements/*.lock from pyproject.toml (ARGS=--upgrade for newer versions)
 	@UV=$(UV) infra/local/lock.sh $(ARGS)
@@ -152,7 +152,7 @@ $(SAM): requirements/sam.lock | $(UV)
 	@VIRTUAL_ENV=.tools/clients/$* $(UV) pip sync --quiet --require-hashes $<
 	@touch $@
 
-.tools/clients/node.stamp: tests/clients/node/package.json tests/clients/node/package-lock.json
+.tools/clients/node.stamp: tests/support/clients/node/package.json tests/support/clients/node/package-lock.json
 	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null && npm --version >/dev/null \
 	  || { echo "make clients needs Node 20 or newer with npm." >&2; exit 1; }
 	@mkdir -p .tools/clients/node

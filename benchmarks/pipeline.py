@@ -4,9 +4,10 @@
     python -m benchmarks.pipeline --filled postgresql://…,…        # databases with such a history
     python -m benchmarks.pipeline --load                           # the service's throughput with and without the job
 
-A history of random fates over `days` days is written (tests/jobs/history_generator.py), and computed by the job in a
-process of its own, and by tests/jobs/oracle.sql, which was written from the definitions alone. Memory is the PSS of the
-job's processes (driver, JVM, Python workers), sampled. The longest transaction is read from pg_stat_activity.
+A history of random fates over `days` days is written (tests/support/jobs/history_generator.py), and computed by the
+job in a process of its own, and by tests/support/jobs/reference.sql, which was written from the definitions alone.
+Memory is the PSS of the job's processes (driver, JVM, Python workers), sampled. The longest transaction is read from
+pg_stat_activity.
 """
 
 import argparse
@@ -29,7 +30,7 @@ from penstock.postgres.migrations import migrate
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres
 from penstock_web.local.state import ephemeral_state
 from penstock_web.system_account import SystemAccount
-from tests.jobs import history_generator, oracle
+from tests.support.jobs import history_generator, reference
 
 from .cpu import Meter
 from .fleet import Fleet
@@ -215,7 +216,7 @@ def plain_sql(dsn: str, span: history_generator.Span) -> float:
     """Seconds that oracle.sql takes; it writes temporary tables only."""
     with psycopg.connect(dsn) as connection:
         began = time.monotonic()
-        oracle.compute(connection, span.from_at, span.to_at, span.timezone)
+        reference.compute(connection, span.from_at, span.to_at, span.timezone)
         took = time.monotonic() - began
         connection.rollback()
     return took

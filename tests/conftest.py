@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.database import Database, TestServer, running_test_server
-from tests.schedules.rows import Hour
+from tests.support.database import Database, TestServer, running_test_server
+from tests.support.schedules.rows import Hour
 
 
 @pytest.fixture(scope="session")

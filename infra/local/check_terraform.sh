@@ -28,7 +28,7 @@ else
 fi
 export TF_CLI_CONFIG_FILE=$work/cli.rc CHECKPOINT_DISABLE=1 TF_IN_AUTOMATION=1
 
-terraform fmt -check -diff -recursive infra/terraform tests/clients/terraform
+terraform fmt -check -diff -recursive infra/terraform tests/support/clients/terraform
 cp -r infra/terraform "$work/terraform"
 rm -rf "$work/terraform/.terraform" "$work/terraform/.terraform.lock.hcl"
 cd "$work/terraform"

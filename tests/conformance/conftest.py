@@ -11,22 +11,22 @@ from contextlib import ExitStack, closing
 import httpx
 import pytest
 
-from tests.conformance.access import OWNER, PARTNER, new_key
-from tests.conformance.clock import Clock
-from tests.conformance.doors import DOORS, Doors
-from tests.conformance.raw import Raw
-from tests.conformance.scenario import Sqs
-from tests.conformance.scheduler import Scheduler
-from tests.conformance.topics import Sns
-from tests.database import Database, TestServer
-from tests.lambda_door import Functions
+from tests.support.conformance.access_keys import OWNER, PARTNER, new_key
+from tests.support.conformance.database_clock import Clock
+from tests.support.conformance.deployments import DEPLOYMENTS, Deployments
+from tests.support.conformance.raw_requests import Raw
+from tests.support.conformance.scheduler import Scheduler
+from tests.support.conformance.sns import Sns
+from tests.support.conformance.sqs import Sqs
+from tests.support.database import Database, TestServer
+from tests.support.functions.server import Functions
 
 PROTOCOLS = ("json", "query")
 
 
 @pytest.fixture(scope="session")
 def installation(postgres: TestServer) -> Iterator[Database]:
-    """The database that both doors work on."""
+    """The database that both deployments work on."""
     with postgres.database() as database:
         yield database
 
@@ -38,15 +38,15 @@ def clock(installation: Database) -> Iterator[Clock]:
 
 
 @pytest.fixture(scope="session")
-def doors(installation: Database) -> Iterator[Doors]:
+def deployments(installation: Database) -> Iterator[Deployments]:
     with ExitStack() as stack:
-        yield Doors(installation, stack)
+        yield Deployments(installation, stack)
 
 
 @pytest.fixture(scope="module")
-def functions(doors: Doors) -> Iterator[Functions]:
+def functions(deployments: Deployments) -> Iterator[Functions]:
     """The Lambda functions, to be invoked with events."""
-    with Functions(doors.database.pooled_dsn) as functions:
+    with Functions(deployments.database.pooled_dsn) as functions:
         yield functions
 
 
@@ -54,23 +54,23 @@ def functions(doors: Doors) -> Iterator[Functions]:
 CLOCK_AT_WORK = "ERROR:  canceling autovacuum task"
 
 
-@pytest.fixture(params=[f"{door}-{protocol}" for door in DOORS for protocol in PROTOCOLS])
-def sqs(request: pytest.FixtureRequest, doors: Doors, clock: Clock) -> Sqs:
-    """One door in one protocol."""
-    door, _, protocol = request.param.partition("-")
-    return Sqs(doors, clock, door, protocol)
+@pytest.fixture(params=[f"{deployment}-{protocol}" for deployment in DEPLOYMENTS for protocol in PROTOCOLS])
+def sqs(request: pytest.FixtureRequest, deployments: Deployments, clock: Clock) -> Sqs:
+    """One deployment in one protocol."""
+    deployment, _, protocol = request.param.partition("-")
+    return Sqs(deployments, clock, deployment, protocol)
 
 
 @pytest.fixture
 def sns(sqs: Sqs) -> Sns:
-    """SNS at the same door, in the same protocol, for the same caller."""
+    """SNS in the same deployment, in the same protocol, for the same caller."""
     return Sns(sqs)
 
 
-@pytest.fixture(params=DOORS)
-def scheduler(request: pytest.FixtureRequest, doors: Doors, clock: Clock) -> Scheduler:
-    """EventBridge Scheduler at each door; it has one protocol."""
-    return Scheduler(Sqs(doors, clock, request.param, "json"))
+@pytest.fixture(params=DEPLOYMENTS)
+def scheduler(request: pytest.FixtureRequest, deployments: Deployments, clock: Clock) -> Scheduler:
+    """EventBridge Scheduler in each deployment; it has one protocol."""
+    return Scheduler(Sqs(deployments, clock, request.param, "json"))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -90,9 +90,9 @@ def keys(installation: Database) -> dict[str, tuple[str, str]]:
     return {account: new_key(installation, account) for account in (OWNER, PARTNER)}
 
 
-@pytest.fixture(params=DOORS)
-def raw(request: pytest.FixtureRequest, doors: Doors, clock: Clock) -> Iterator[Raw]:
-    """One door, for bytes."""
+@pytest.fixture(params=DEPLOYMENTS)
+def raw(request: pytest.FixtureRequest, deployments: Deployments, clock: Clock) -> Iterator[Raw]:
+    """One deployment, for bytes."""
     # Unverified, since plain: loading the certificate authorities takes 20 ms a client.
     with httpx.Client(timeout=40, verify=False) as http:
-        yield Raw(Sqs(doors, clock, request.param, "json"), http)
+        yield Raw(Sqs(deployments, clock, request.param, "json"), http)

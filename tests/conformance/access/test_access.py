@@ -1,0 +1,190 @@
+"""QUEUE_ACCESS, in both deployments in both protocols. Sources: SQS API reference, "Common Errors"; SQS Developer
+Guide, "Overview of managing access" and "Basic examples of Amazon SQS policies"; presence is the specification's
+rule."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+
+from tests.support import plain_http
+from tests.support.conformance.access_keys import OWNER, PARTNER, PRESENCE, SIGV4, allow, new_key, revoke
+from tests.support.conformance.raw_requests import Raw, error, refused
+from tests.support.conformance.sqs import Sqs
+from tests.support.database import Database
+
+
+@pytest.fixture
+def owner(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> Sqs:
+    return sqs.with_settings(SIGV4).with_key(*keys[OWNER])
+
+
+@pytest.fixture
+def partner(sqs: Sqs, keys: dict[str, tuple[str, str]]) -> Sqs:
+    return sqs.with_settings(SIGV4).with_key(*keys[PARTNER])
+
+
+# --- signatures ------------------------------------------------------------------------------------------------------
+def test_a_signed_message_goes_through(owner: Sqs) -> None:
+    url = owner.create()
+    owner.send(url, "signed ü & +")
+    message = owner.one(url)
+    assert message["Body"] == "signed ü & +"
+    owner.delete(url, message)
+    batch = [{"Id": str(number), "MessageBody": "b"} for number in range(10)]
+    assert len(owner.client.send_message_batch(QueueUrl=url, Entries=batch)["Successful"]) == 10
+    assert url in owner.client.list_queues(QueueNamePrefix=url.rpartition("/")[2])["QueueUrls"]
+
+
+def test_the_account_is_the_keys(partner: Sqs) -> None:
+    assert partner.arn(partner.create()).split(":")[4] == PARTNER
+
+
+def test_an_account_id_is_no_key(sqs: Sqs) -> None:
+    refusal = sqs.with_settings(SIGV4).caller(account=OWNER).refusal("list_queues")
+    assert (refusal.code, refusal.status) == ("InvalidClientTokenId", 403)
+
+
+def test_another_secret(owner: Sqs) -> None:
+    refusal = owner.with_key(owner.account, "not the secret").refusal("list_queues")
+    assert (refusal.code, refusal.status, refusal.fault) == ("SignatureDoesNotMatch", 403, "Sender")
+    assert refusal.type in {None, "SignatureDoesNotMatch"}
+
+
+def test_a_revoked_key(sqs: Sqs, installation: Database) -> None:
+    key_id, secret = new_key(installation, OWNER)
+    caller = sqs.with_settings(SIGV4).with_key(key_id, secret)
+    caller.client.list_queues()
+    revoke(installation, key_id)
+    assert caller.code("list_queues") == "InvalidClientTokenId"
+
+
+@pytest.mark.parametrize("sqs", ["container-query", "lambda-query"], indirect=True)
+def test_a_presigned_address(owner: Sqs) -> None:
+    """Only the Query protocol has these: the whole request is an address. AWS JSON needs a header."""
+    url = owner.create()
+    parameters = {"QueueUrl": url, "MessageBody": "by address ü+ &"}
+    client = owner.client
+    by_post = client.generate_presigned_url("send_message", Params=parameters, ExpiresIn=60)
+    address = client.generate_presigned_url("send_message", Params=parameters, ExpiresIn=60, HttpMethod="GET")
+    changed = urlunsplit(
+        urlsplit(address)._replace(query=urlsplit(address).query.replace("address", "nobody"))
+    )
+    assert error(plain_http.get(changed)) == refused("SignatureDoesNotMatch", 403)
+    assert error(plain_http.post(address)) == refused("SignatureDoesNotMatch", 403)
+    assert error(plain_http.post(by_post, content=b"DelaySeconds=9")) == refused("SignatureDoesNotMatch", 403)
+    assert [plain_http.get(address).status_code, plain_http.post(by_post).status_code] == [200, 200]
+    assert [one["Body"] for one in owner.receive(url, 2)] == ["by address ü+ &"] * 2
+
+
+@pytest.mark.parametrize("settings", [SIGV4, PRESENCE], ids=["sigv4", "presence"])
+def test_without_credentials(raw: Raw, settings: dict[str, str]) -> None:
+    """Whatever else is wrong with it: nobody learns that without credentials."""
+    deployment = raw._replace(sqs=raw.sqs.with_settings(settings))
+    missing = refused("MissingAuthenticationToken", 403)
+    assert error(deployment.json("ListQueues", {})) == missing
+    assert error(deployment.json("NoSuchAction", b"not json")) == missing
+    assert error(deployment.query({"Action": "ListQueues"})) == missing
+    assert error(deployment.get("/", "Action=ListQueues")) == missing
+
+
+def test_a_signature_that_is_not_whole(raw: Raw) -> None:
+    deployment = raw._replace(sqs=raw.sqs.with_settings(SIGV4))
+    answer = deployment.json("ListQueues", {}, authorization="AWS4-HMAC-SHA256 Credential=x")
+    assert error(answer) == refused("IncompleteSignature")
+
+
+def test_any_credentials_are_present(sqs: Sqs) -> None:
+    caller = sqs.with_settings(PRESENCE)
+    url = caller.create()
+    caller.send(url)
+    assert caller.one(url)["Body"] == "body"
+
+
+# --- other accounts --------------------------------------------------------------------------------------------------
+def test_a_stranger_is_let_in_by_the_policy_alone(owner: Sqs, partner: Sqs) -> None:
+    url = owner.create()
+    refusal = partner.refusal("send_message", QueueUrl=url, MessageBody="b")
+    assert (refusal.code, refusal.status) == ("AccessDenied", 403)
+    assert refusal.type in {None, "AccessDeniedException"}
+    allow(owner, url, "SQS:Send*")
+    partner.send(url, "allowed")
+    partner.client.send_message_batch(QueueUrl=url, Entries=[{"Id": "1", "MessageBody": "allowed"}])
+    assert [one["Body"] for one in owner.receive(url, 2)] == ["allowed", "allowed"]
+    assert partner.code("receive_message", QueueUrl=url) == "AccessDenied"
+
+
+def test_a_permission_is_enough(owner: Sqs, partner: Sqs) -> None:
+    url = owner.create()
+    name = url.rpartition("/")[2]
+    assert partner.code("get_queue_url", QueueName=name, QueueOwnerAWSAccountId=OWNER) == "AccessDenied"
+    actions = [
+        "GetQueueUrl",
+        "ReceiveMessage",
+        "DeleteMessage",
+        "ChangeMessageVisibility",
+        "GetQueueAttributes",
+    ]
+    owner.client.add_permission(QueueUrl=url, Label="partner", AWSAccountIds=[PARTNER], Actions=actions)
+    owner.send(url)
+    assert partner.client.get_queue_url(QueueName=name, QueueOwnerAWSAccountId=OWNER)["QueueUrl"] == url
+    message = partner.one(url)
+    partner.hide(url, message, 60)
+    partner.delete(url, message)
+    assert partner.counts(url) == (0, 0, 0)
+    owner.client.remove_permission(QueueUrl=url, Label="partner")
+    assert partner.code("receive_message", QueueUrl=url) == "AccessDenied"
+
+
+def test_a_queue_that_is_not_there_is_denied_alike(owner: Sqs, partner: Sqs) -> None:
+    url = owner.create()
+    owner.client.delete_queue(QueueUrl=url)
+    assert partner.code("receive_message", QueueUrl=url) == "AccessDenied"
+    assert owner.code("receive_message", QueueUrl=url) == "AWS.SimpleQueueService.NonExistentQueue"
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters"),
+    [
+        ("delete_queue", {}),
+        ("set_queue_attributes", {"Attributes": {"DelaySeconds": "1"}}),
+        ("add_permission", {"Label": "l", "AWSAccountIds": [PARTNER], "Actions": ["*"]}),
+        ("remove_permission", {"Label": "l"}),
+        ("tag_queue", {"Tags": {"a": "b"}}),
+        ("untag_queue", {"TagKeys": ["a"]}),
+        ("list_queue_tags", {}),
+    ],
+)
+def test_what_is_the_owners_alone(owner: Sqs, partner: Sqs, method: str, parameters: dict[str, Any]) -> None:
+    """Cross-account permissions don't apply to these actions (Developer Guide)."""
+    url = owner.create()
+    allow(owner, url, "sqs:*", principal="*")
+    partner.send(url)
+    assert partner.code(method, QueueUrl=url, **parameters) == "AccessDenied"
+
+
+def test_a_deny_holds_for_the_owner_too(owner: Sqs, partner: Sqs) -> None:
+    url = owner.create()
+    allow(owner, url, "sqs:SendMessage", effect="Deny", principal="*")
+    for caller in (owner, partner):
+        assert caller.code("send_message", QueueUrl=url, MessageBody="b") == "AccessDenied"
+    entries = [{"Id": "1", "MessageBody": "b"}]
+    assert owner.code("send_message_batch", QueueUrl=url, Entries=entries) == "AccessDenied"
+    owner.client.receive_message(QueueUrl=url)
+
+
+def test_a_deny_for_everybody_can_be_mended_by_the_owner_alone(owner: Sqs, partner: Sqs) -> None:
+    """On AWS the root user can edit a policy that denies all principals ("AWS actions for project owners")."""
+    url = owner.create()
+    allow(owner, url, "sqs:*", effect="Deny", principal="*")
+    for method in ("receive_message", "delete_queue", "purge_queue", "list_queue_tags"):
+        assert owner.code(method, QueueUrl=url) == "AccessDenied"
+    mended = {"QueueUrl": url, "Attributes": {"Policy": ""}}
+    assert partner.code("set_queue_attributes", **mended) == "AccessDenied"
+    assert json.loads(owner.attributes(url, "Policy")["Policy"])["Statement"][0]["Effect"] == "Deny"
+    owner.client.set_queue_attributes(**mended)
+    owner.send(url)
+    assert owner.one(url)["Body"] == "body"

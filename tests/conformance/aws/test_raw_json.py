@@ -1,0 +1,225 @@
+"""AWS JSON requests that no SDK makes. Sources: docs/errors.md; AWS JSON 1.0 protocol (Smithy)."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+import botocore.session
+import pytest
+
+from penstock.actions import ACTIONS
+from tests.support.conformance.raw_requests import MIB, Raw, error, refused
+
+NOT_JSON = refused("SerializationException")
+NO_QUEUE = refused("AWS.SimpleQueueService.NonExistentQueue")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{", b"x", b"[]", b'"text"', b"1", b"null", b"true", b"\x00", b'{"QueueUrl":"\x00"}', b"\xff\xfe{}",
+        b'{"QueueUrl":"\xff"}', b"{}{}", b"{'QueueUrl':'x'}", b"[" * 100_000, b'{"a":' * 100_000,
+        b"Action=ReceiveMessage&Version=2012-11-05", b'{"QueueUrl":"http://x/000000000000/q"} trailing',
+    ],
+    ids=lambda body: repr(body[:12]),
+)  # fmt: skip
+def test_what_is_not_json(raw: Raw, body: bytes) -> None:
+    assert error(raw.json("ReceiveMessage", body)) == NOT_JSON
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        {"QueueUrl": 1}, {"QueueUrl": ["x"]}, {"QueueUrl": {"a": "b"}}, {"MessageBody": 1}, {"MessageBody": ["x"]},
+        {"MessageBody": True}, {"DelaySeconds": "5"}, {"DelaySeconds": 1.5}, {"DelaySeconds": True},
+        {"DelaySeconds": []}, {"MessageAttributes": []}, {"MessageAttributes": "x"},
+        {"MessageAttributes": {"a": "b"}}, {"MessageAttributes": {"a": {"DataType": 1}}},
+        {"MessageAttributes": {"a": {"DataType": "String", "StringValue": 1}}},
+        {"MessageAttributes": {"a": {"DataType": "Binary", "BinaryValue": [1]}}},
+        {"MessageGroupId": 5}, {"MessageSystemAttributes": 5},
+    ],
+    ids=json.dumps,
+)  # fmt: skip
+def test_values_of_a_wrong_type(raw: Raw, member: dict[str, Any]) -> None:
+    url = raw.sqs.create()
+    before = raw.sqs.clock.now()
+    assert error(raw.json("SendMessage", {"QueueUrl": url, "MessageBody": "x", **member})) == NOT_JSON
+    assert raw.sqs.clock.stored_since(before) == 0
+
+
+def test_entries_of_a_wrong_type(raw: Raw) -> None:
+    url = raw.sqs.create()
+    cases: tuple[object, ...] = ({}, "x", [1], [["a"]], [{"Id": 1, "MessageBody": "x"}], [None])
+    for entries in cases:
+        answer = raw.json("SendMessageBatch", {"QueueUrl": url, "Entries": entries})
+        assert (entries, error(answer)) == (entries, NOT_JSON)
+
+
+@pytest.mark.parametrize("number", [2**31, 2**63, 2**64, -(2**63), 10**30])
+def test_numbers_of_any_size(raw: Raw, number: int) -> None:
+    """Whole numbers out of range: refused, by the range or as no number of the type."""
+    body = {"QueueUrl": raw.sqs.create(), "MaxNumberOfMessages": number}
+    assert error(raw.json("ReceiveMessage", body))[:2] in (
+        (400, "InvalidParameterValue"),
+        (400, "SerializationException"),
+    )
+
+
+@cache
+def required() -> list[tuple[str, str]]:
+    """(action, member) of botocore's model."""
+    model = botocore.session.get_session().get_service_model("sqs")
+    names = [action.name for action in ACTIONS if action.service == "sqs"]
+    shapes = {name: model.operation_model(name).input_shape for name in names}
+    return [(name, member) for name, shape in shapes.items() for member in shape.required_members]
+
+
+GOOD: dict[str, Any] = {
+    "QueueName": "never-made",
+    "QueueUrl": "http://host/000000000000/never-made",
+    "Attributes": {"DelaySeconds": "1"},
+    "MessageBody": "x",
+    "ReceiptHandle": "x",
+    "VisibilityTimeout": 1,
+    "Tags": {"team": "blue"},
+    "TagKeys": ["team"],
+    "Label": "partner",
+    "AWSAccountIds": ["111122223333"],
+    "Actions": ["SendMessage"],
+    "SourceArn": "arn:aws:sqs:us-east-1:000000000000:never-made",
+    "TaskHandle": "x",
+    "Entries": [{"Id": "a", "MessageBody": "x", "ReceiptHandle": "x", "VisibilityTimeout": 1}],
+}
+
+
+@pytest.mark.parametrize("value", [{}, {"null": None}], ids=["absent", "null"])
+@pytest.mark.parametrize(("action", "member"), required())
+def test_each_required_member(raw: Raw, action: str, member: str, value: dict[str, None]) -> None:
+    """botocore's model says what is required; without it MissingParameter names it. Null counts as absent."""
+    body = {name: GOOD[name] for other, name in required() if other == action and name != member}
+    answer = raw.json(action, {**body, **dict.fromkeys([member] * len(value))})
+    assert error(answer) == refused("MissingParameter")
+    assert member in answer.json()["message"]
+
+
+@pytest.mark.parametrize("action", sorted({action for action, _ in required()}))
+def test_no_body_at_all(raw: Raw, action: str) -> None:
+    assert error(raw.json(action, b"")) == refused("MissingParameter")
+
+
+def test_members_that_nobody_knows(raw: Raw) -> None:
+    """Clients may be newer than the service: unknown members are ignored."""
+    url = raw.sqs.create()
+    assert (
+        raw.json("SendMessage", {"QueueUrl": url, "MessageBody": "x", "Colour": {"a": [1]}}).status_code
+        == 200
+    )
+    assert raw.sqs.counts(url) == (1, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "action", ["Nothing", "", "sendmessage", "SendMessage;", "x" * 5000, "../SendMessage"]
+)
+def test_actions_that_do_not_exist(raw: Raw, action: str) -> None:
+    assert error(raw.json(action, {})) == refused("InvalidAction")
+
+
+@pytest.mark.parametrize(
+    "target", ["AmazonSNS.SendMessage", "SendMessage", "", "AmazonSQS", "DynamoDB_20120810.GetItem"]
+)
+def test_targets_of_other_services(raw: Raw, target: str) -> None:
+    assert error(raw.json("SendMessage", {}, **{"x-amz-target": target})) == refused("InvalidAction")
+
+
+@pytest.mark.parametrize("text", ["a\\u0000b", "a\\u0001b", "a\\uffffb"])
+def test_escaped_characters_are_checked_too(raw: Raw, text: str) -> None:
+    url = raw.sqs.create()
+    body = f'{{"QueueUrl":"{url}","MessageBody":"{text}"}}'.encode()
+    assert error(raw.json("SendMessage", body)) == refused("InvalidMessageContents")
+
+
+@pytest.mark.parametrize("text", ["\\ud800", "\\udc00x", "\\ud800\\ud800"])
+def test_half_a_character(raw: Raw, text: str) -> None:
+    """A lone surrogate is no character: refused, whoever notices it first."""
+    url = raw.sqs.create()
+    body = f'{{"QueueUrl":"{url}","MessageBody":"{text}"}}'.encode()
+    assert error(raw.json("SendMessage", body))[:2] in (
+        (400, "InvalidMessageContents"),
+        (400, "SerializationException"),
+    )
+
+
+def test_a_pair_of_surrogates_is_a_character(raw: Raw) -> None:
+    url = raw.sqs.create()
+    raw.json("SendMessage", f'{{"QueueUrl":"{url}","MessageBody":"\\ud83c\\udf89"}}'.encode())
+    assert raw.sqs.one(url)["Body"] == "\N{PARTY POPPER}"
+
+
+def test_one_mebibyte_of_escapes(raw: Raw) -> None:
+    """The limit is of the text, not of its spelling: 1 MiB written as \\u0041 is 6 MiB on the wire."""
+    url = raw.sqs.create()
+    letters = (MIB - 65_536) * b"\\u0041"
+    body = b'{"QueueUrl":"%s","MessageBody":"%s"}' % (url.encode(), letters)
+    assert raw.json("SendMessage", body).status_code == 200
+
+
+def test_binary_that_is_not_base64(raw: Raw) -> None:
+    url = raw.sqs.create()
+    for text in ("x", "*", "AAAA=", "AAAA====", "ä", "AA==AA=="):
+        value = {"DataType": "Binary", "BinaryValue": text}
+        answer = raw.json(
+            "SendMessage", {"QueueUrl": url, "MessageBody": "x", "MessageAttributes": {"a": value}}
+        )
+        assert (text, error(answer)) == (text, refused("InvalidParameterValue"))
+
+
+def test_a_request_of_seven_mebibytes(raw: Raw) -> None:
+    """Our choice: 413 beyond 6 MiB; nothing that is valid is as long."""
+    body = b'{"QueueUrl":"' + b"x" * 7 * MIB + b'"}'
+    assert error(raw.json("SendMessage", body)) == refused("RequestEntityTooLarge", 413)
+
+
+def test_unsigned_and_badly_signed(raw: Raw) -> None:
+    """Signatures are not checked: whoever can reach the service may use it."""
+    url = raw.sqs.create()
+    for header in (
+        "",
+        "AWS4-HMAC-SHA256",
+        "AWS4-HMAC-SHA256 Credential=",
+        "Basic dXNlcjpwYXNz",
+        "Credential=a/b",
+        "x" * 5000,
+    ):
+        answer = raw.json("ReceiveMessage", {"QueueUrl": url}, authorization=header)
+        assert (answer.status_code, answer.content) == (200, b"{}")
+
+
+@pytest.mark.parametrize("region", ["", "US-EAST-1", "a' or true --", "%00", "x" * 33, "ä"])
+def test_regions_that_cannot_be(raw: Raw, region: str) -> None:
+    """The default region stands in: the text never reaches an ARN."""
+    url = raw.sqs.create()
+    header = f"AWS4-HMAC-SHA256 Credential=key/20250101/{region}/sqs/aws4_request, Signature=x"
+    body = {"QueueUrl": url, "AttributeNames": ["QueueArn"]}
+    answer = raw.json("GetQueueAttributes", body, authorization=header.encode())  # type: ignore[arg-type]
+    assert answer.json()["Attributes"]["QueueArn"].startswith("arn:aws:sqs:us-east-1:")
+
+
+def test_the_url_is_built_from_the_host(raw: Raw) -> None:
+    """Reachable by this caller; X-Forwarded-Host counts only when it is trusted (by a setting)."""
+    name = raw.sqs.name()
+    headers = {"host": "queues.example:8080", "x-forwarded-host": "evil.example"}
+    answer = raw.json("CreateQueue", {"QueueName": name}, **headers)
+    assert answer.json() == {"QueueUrl": f"http://queues.example:8080/000000000000/{name}"}
+
+
+def test_an_empty_answer(raw: Raw) -> None:
+    """An action without a result answers 200 with an empty body; every answer has its own id."""
+    url = raw.sqs.create()
+    answers = [
+        raw.json("SetQueueAttributes", {"QueueUrl": url, "Attributes": {"DelaySeconds": "1"}}) for _ in "ab"
+    ]
+    assert [(answer.status_code, answer.content) for answer in answers] == [(200, b"")] * 2
+    ids = {answer.headers["x-amzn-requestid"] for answer in answers}
+    assert len(ids) == 2

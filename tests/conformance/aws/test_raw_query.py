@@ -1,0 +1,238 @@
+"""Query requests that no SDK makes. Source: Developer Guide, "Making Query API requests"
+(https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-making-api-requests.html).
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from tests.support.conformance.raw_requests import MIB, Raw, error, refused
+
+VERSION = "Version=2012-11-05"
+
+
+def path_of(url: str) -> str:
+    return "/" + "/".join(url.split("/")[3:])
+
+
+def send(url: str, **more: str) -> dict[str, str]:
+    return {"Action": "SendMessage", "QueueUrl": url, "MessageBody": "x", **more}
+
+
+# --- where a request may go ------------------------------------------------------------------------------------------
+def test_the_path_of_the_queue(raw: Raw) -> None:
+    """Query also arrives on POST and GET of the queue URL's own path."""
+    url = raw.sqs.create()
+    assert raw.query({"Action": "SendMessage", "MessageBody": "by post"}, path_of(url)).status_code == 200
+    assert raw.get(path_of(url), "Action=SendMessage&MessageBody=by%20get").status_code == 200
+    answer = raw.get(path_of(url), "Action=ReceiveMessage&MaxNumberOfMessages=10&" + VERSION)
+    assert sorted(re.findall("<Body>(.*?)</Body>", answer.text)) == ["by get", "by post"]
+    assert answer.headers["content-type"] == "text/xml"
+
+
+def test_a_get_on_the_path_of_no_queue(raw: Raw) -> None:
+    answer = raw.get("/000000000000/never-made", "Action=ReceiveMessage")
+    assert error(answer) == refused("AWS.SimpleQueueService.NonExistentQueue")
+
+
+def test_a_get_without_an_action(raw: Raw) -> None:
+    """A browser on a queue URL. AWS answers MissingAction or UnknownOperation; a 4xx without side effects."""
+    url = raw.sqs.create()
+    assert error(raw.get(path_of(url), "")) == refused("MissingAction")
+    assert error(raw.get("/", "")) == refused("MissingAction")
+
+
+PRESIGNED = {
+    "Action": "SendMessage",
+    "MessageBody": "presigned",
+    "X-Amz-Algorithm": "AWS4-HMAC-SHA256",
+    "X-Amz-Credential": "111122223333/20250101/eu-west-1/sqs/aws4_request",
+    "X-Amz-Date": "20250101T000000Z",
+    "X-Amz-Expires": "60",
+    "X-Amz-SignedHeaders": "host",
+    "X-Amz-Signature": "0" * 64,
+}
+
+
+def test_a_presigned_url(raw: Raw) -> None:
+    """SigV4 in the query string. Not checked, but it says who calls, from which region."""
+    owner = raw.sqs.caller(account="111122223333", region="eu-west-1")
+    url = owner.create()
+    assert raw.get(path_of(url), urlencode(PRESIGNED)).status_code == 200
+    assert owner.one(url)["Body"] == "presigned"
+
+
+# --- what is wrong with it -------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "body", [b"", b"x", b"&&&", b"=", VERSION.encode(), b"Action=", b"action=SendMessage", b"{}"]
+)
+def test_no_action(raw: Raw, body: bytes) -> None:
+    assert error(raw.query(body)) == refused("MissingAction")
+
+
+@pytest.mark.parametrize(
+    "action", ["Nothing", "sendMessage", "Publish ", "SendMessage\x00", "x" * 5000, "<a>&\"'"]
+)
+def test_actions_that_do_not_exist(raw: Raw, action: str) -> None:
+    assert error(raw.query({"Action": action})) == refused("InvalidAction")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"Action=SendMessage&QueueUrl=%ff",
+        b"Action=SendMessage&%ff=x",
+        b"Action=SendMessage&\xff\xfe",
+        b"Action=SendMessage&a=1&a.b=2",
+        b"Action=SendMessage&a.b=1&a=2",
+        b"Action=SendMessage&" + b".".join([b"a"] * 50) + b"=x",
+        b"Action=SendMessage&" + b"&".join(b"a%d=1" % number for number in range(6000)),
+    ],
+    ids=["utf8", "name", "bytes", "value-and-prefix", "prefix-and-value", "deep", "many"],
+)
+def test_malformed_forms(raw: Raw, body: bytes) -> None:
+    assert error(raw.query(body)) == refused("MalformedQueryString")
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"DelaySeconds": "five"},
+        {"DelaySeconds": ""},
+        {"DelaySeconds": "1.5"},
+        {"DelaySeconds": "9" * 400},
+        {"DelaySeconds": "٣"},
+        {"DelaySeconds.1": "5"},
+        {"MessageAttribute.1.Name": "a", "MessageAttribute.1.Value.DataType": "Nothing"},
+        {"MessageAttribute.1": "x"},
+        {"MessageAttribute.1.Name": "a", "MessageAttribute.1.Value.DataType": "Binary",
+         "MessageAttribute.1.Value.BinaryValue": "*"},
+    ],
+    ids=lambda parameters: "&".join(parameters)[:60],
+)  # fmt: skip
+def test_values_that_cannot_be(raw: Raw, parameters: dict[str, str]) -> None:
+    url = raw.sqs.create()
+    before = raw.sqs.clock.now()
+    assert error(raw.query(send(url, **parameters))) == refused("InvalidParameterValue")
+    assert raw.sqs.clock.stored_since(before) == 0
+
+
+@pytest.mark.parametrize("missing", ["QueueUrl", "MessageBody"])
+def test_missing_parameters(raw: Raw, missing: str) -> None:
+    parameters = send(raw.sqs.create())
+    del parameters[missing]
+    answer = raw.query(parameters)
+    assert error(answer) == refused("MissingParameter")
+    assert missing in answer.text
+
+
+def test_indexes_of_any_size(raw: Raw) -> None:
+    """An index is a name: `999999999` is one entry, not an array of a thousand million."""
+    url = raw.sqs.create()
+    number = "MessageAttribute.999999999"
+    attribute = {
+        f"{number}.Name": "a",
+        f"{number}.Value.DataType": "String",
+        f"{number}.Value.StringValue": "x",
+    }
+    assert raw.query(send(url, **attribute)).status_code == 200
+    assert raw.sqs.one(url, MessageAttributeNames=["All"])["MessageAttributes"].keys() == {"a"}
+
+
+def test_eleven_entries(raw: Raw) -> None:
+    batch = {"Action": "SendMessageBatch", "QueueUrl": raw.sqs.create()}
+    for number in range(1, 12):
+        batch[f"SendMessageBatchRequestEntry.{number}.Id"] = f"id-{number}"
+        batch[f"SendMessageBatchRequestEntry.{number}.MessageBody"] = "x"
+    assert error(raw.query(batch)) == refused("AWS.SimpleQueueService.TooManyEntriesInBatchRequest")
+
+
+def test_one_byte_too_many(raw: Raw) -> None:
+    url = raw.sqs.create()
+    assert error(raw.query(send(url, MessageBody="x" * (MIB + 1)))) == refused("InvalidParameterValue")
+    assert raw.query(send(url, MessageBody="x" * MIB)).status_code == 200
+
+
+@pytest.mark.parametrize("text", ["%00", "a%00b", "%01", "%EF%BF%BF"])
+def test_characters_that_cannot_be(raw: Raw, text: str) -> None:
+    url = quote(raw.sqs.create(), safe="")
+    answer = raw.query(f"Action=SendMessage&QueueUrl={url}&MessageBody={text}".encode())
+    assert error(answer) == refused("InvalidMessageContents")
+
+
+def test_a_request_of_seven_mebibytes(raw: Raw) -> None:
+    answer = raw.query(b"Action=SendMessage&MessageBody=" + b"x" * 7 * MIB)
+    assert error(answer) == refused("RequestEntityTooLarge", 413)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "'; drop schema queue cascade; --",
+        "a\x00b",
+        "../../etc/passwd",
+        "%s%n",
+        "${jndi:x}",
+        "ä" * 80,
+        "\u202e",
+    ],
+)
+def test_hostile_names(raw: Raw, name: str) -> None:
+    assert error(raw.query({"Action": "CreateQueue", "QueueName": name})) == refused("InvalidParameterValue")
+    assert error(raw.query({"Action": "GetQueueUrl", "QueueName": name})) == refused("InvalidParameterValue")
+    listed = raw.query({"Action": "ListQueues", "QueueNamePrefix": name})
+    assert (listed.status_code, "<QueueUrl>" in listed.text) == (200, False)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "\x00",
+        "http://x/000000000000/\x00",
+        "file:///etc/passwd",
+        "x" * 100_000,
+        "http://[::1",
+        "//",
+        "<&>\"'",
+        "ä/ö/ü",
+    ],
+    ids=lambda url: repr(url[:20]),
+)
+def test_hostile_urls(raw: Raw, url: str) -> None:
+    status, code, fault = error(raw.query({"Action": "ReceiveMessage", "QueueUrl": url}))
+    assert (code, fault) in {
+        ("InvalidAddress", "Sender"),
+        ("AWS.SimpleQueueService.NonExistentQueue", "Sender"),
+    }
+    assert status in (400, 404)
+
+
+def test_texts_in_errors_are_escaped(raw: Raw) -> None:
+    """What the client sent comes back as text, not as markup."""
+    answer = raw.query({"Action": "<script>&"})
+    assert "<script>" not in answer.text
+    assert "&lt;script&gt;&amp;" in answer.text
+
+
+# Methods and paths are routed before a function is called.
+CONTAINER = pytest.mark.parametrize("raw", ["container"], indirect=True)
+
+
+@CONTAINER
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "TRACE"])
+def test_other_methods(raw: Raw, method: str) -> None:
+    """Never an action, never our fault (404 or 405)."""
+    answer = raw.http.request(method, raw.sqs.endpoint_url + "/?Action=ListQueues")
+    assert 400 <= answer.status_code < 500
+
+
+@CONTAINER
+@pytest.mark.parametrize(
+    "path", ["//", "/%00", "/000000000000/", "/000000000000/a/b", "/x" * 4000, "/..;/", "/%2e%2e/"]
+)
+def test_other_paths(raw: Raw, path: str) -> None:
+    answer = raw.query({"Action": "ReceiveMessage"}, path)
+    assert 400 <= answer.status_code < 500

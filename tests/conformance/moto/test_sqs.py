@@ -1,0 +1,251 @@
+"""moto as a second voice: the same calls against moto, an independent reading of the same documentation.
+
+Expectations never come from moto: they are in the other modules, with their sources. Where the two differ, the
+difference is listed here with the reason; one that is listed and has gone fails the test as well.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import botocore.session
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.support.conformance.sqs import Sqs
+
+MIB = 1_048_576
+LEGACY = "AWS.SimpleQueueService."
+FIFO = {"FifoQueue": "true"}
+
+
+def queue(sqs: Any, name: str, **attributes: str) -> str:
+    return str(sqs.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"])
+
+
+def received(sqs: Any, url: str, **more: Any) -> str:
+    """Send, receive; the handle."""
+    sqs.send_message(QueueUrl=url, MessageBody="x")
+    return str(sqs.receive_message(QueueUrl=url, **more)["Messages"][0]["ReceiptHandle"])
+
+
+def entries(*ids: str, body: str = "x") -> list[dict[str, str]]:
+    return [{"Id": entry_id, "MessageBody": body} for entry_id in ids]
+
+
+# --- what is done ----------------------------------------------------------------------------------------------------
+def create_again(sqs: Any, name: str) -> None:
+    queue(sqs, name, DelaySeconds="1")
+    queue(sqs, name, DelaySeconds="1")
+
+
+def create_again_different(sqs: Any, name: str) -> None:
+    queue(sqs, name, DelaySeconds="1")
+    queue(sqs, name, DelaySeconds="2")
+
+
+def create_again_without_attributes(sqs: Any, name: str) -> None:
+    queue(sqs, name, DelaySeconds="1")
+    queue(sqs, name)
+
+
+def create_just_deleted(sqs: Any, name: str) -> None:
+    sqs.delete_queue(QueueUrl=queue(sqs, name))
+    queue(sqs, name)
+
+
+def create_and_find(sqs: Any, name: str) -> None:
+    queue(sqs, name)
+    sqs.get_queue_url(QueueName=name)
+
+
+def redrive_to_nobody(sqs: Any, name: str) -> None:
+    arn = "arn:aws:sqs:us-east-1:000000000000:nobody-made-it"
+    policy = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 1})
+    queue(sqs, name, RedrivePolicy=policy)
+
+
+def purge_twice(sqs: Any, name: str) -> None:
+    url = queue(sqs, name)
+    sqs.purge_queue(QueueUrl=url)
+    sqs.purge_queue(QueueUrl=url)
+
+
+def delete_message_twice(sqs: Any, name: str) -> None:
+    url = queue(sqs, name)
+    handle = received(sqs, url)
+    sqs.delete_message(QueueUrl=url, ReceiptHandle=handle)
+    sqs.delete_message(QueueUrl=url, ReceiptHandle=handle)
+
+
+def delete_with_an_old_handle(sqs: Any, name: str) -> None:
+    url = queue(sqs, name)
+    handle = received(sqs, url, VisibilityTimeout=0)
+    sqs.receive_message(QueueUrl=url)
+    sqs.delete_message(QueueUrl=url, ReceiptHandle=handle)
+
+
+def delete_with_a_foreign_handle(sqs: Any, name: str) -> None:
+    handle = received(sqs, queue(sqs, name))
+    sqs.delete_message(QueueUrl=queue(sqs, f"{name}-other"), ReceiptHandle=handle)
+
+
+def change_after_deletion(sqs: Any, name: str) -> None:
+    url = queue(sqs, name)
+    handle = received(sqs, url)
+    sqs.delete_message(QueueUrl=url, ReceiptHandle=handle)
+    sqs.change_message_visibility(QueueUrl=url, ReceiptHandle=handle, VisibilityTimeout=1)
+
+
+def change_to(seconds: int) -> Callable[[Any, str], None]:
+    def action(sqs: Any, name: str) -> None:
+        url = queue(sqs, name)
+        handle = received(sqs, url)
+        sqs.change_message_visibility(QueueUrl=url, ReceiptHandle=handle, VisibilityTimeout=seconds)
+
+    return action
+
+
+def on(
+    method: str, *, fifo: bool = False, missing: bool = False, **parameters: Any
+) -> Callable[[Any, str], None]:
+    """A call on a new queue, or on none."""
+
+    def action(sqs: Any, name: str) -> None:
+        url = queue(sqs, f"{name}.fifo", **FIFO) if fifo else queue(sqs, name)
+        getattr(sqs, method)(QueueUrl=f"{url}-none" if missing else url, **parameters)
+
+    return action
+
+
+def send(*, fifo: bool = False, **parameters: Any) -> Callable[[Any, str], None]:
+    return on("send_message", fifo=fifo, **{"MessageBody": "x", **parameters})
+
+
+def send_batch(*ids: str, body: str = "x") -> Callable[[Any, str], None]:
+    return on("send_message_batch", Entries=entries(*ids, body=body))
+
+
+def create(suffix: str, **attributes: str) -> Callable[[Any, str], None]:
+    return lambda sqs, name: sqs.create_queue(QueueName=name + suffix, Attributes=attributes)
+
+
+def attribute(name: str, kind: str, value: str) -> dict[str, dict[str, str]]:
+    return {name: {"DataType": kind, "StringValue": value}}
+
+
+class Case(NamedTuple):
+    """What is done, and where moto answers otherwise, its answer and why."""
+
+    name: str
+    action: Callable[[Any, str], None]
+    moto: str | None = None
+    why: str = ""
+
+
+CASES = (
+    Case("create again", create_again),
+    Case("create again, different", create_again_different),
+    Case("create again, no attributes", create_again_without_attributes),
+    Case("create what was just deleted", create_just_deleted,
+         "ok", "moto lets a deleted name be used again at once"),
+    Case("get the url", create_and_find),
+    Case("create a bad name", create(" x")),
+    Case("create .fifo without FifoQueue", create(".fifo"),
+         "ok", "moto accepts the name; AWS refuses it (botocore issue 3058)"),
+    Case("create FIFO without .fifo", create("", **FIFO)),
+    Case("create with an unknown attribute", create("", Colour="red"),
+         "ok", "moto stores attributes that it does not know"),
+    Case("create with a value out of range", create("", DelaySeconds="901"),
+         "ok", "moto checks no ranges of queue attributes"),
+    Case("redrive to nobody", redrive_to_nobody,
+         LEGACY + "NonExistentQueue", "AWS speaks of the parameter: `Reason: Dead letter target does not exist.`"),
+    Case("delete no queue", on("delete_queue", missing=True)),
+    Case("purge twice", purge_twice),
+    Case("read an unknown attribute", on("get_queue_attributes", AttributeNames=["Colour"])),
+    Case("set an unknown attribute", on("set_queue_attributes", Attributes={"Colour": "red"}),
+         "ok", "moto stores attributes that it does not know"),
+    Case("list pages of 0", lambda sqs, name: sqs.list_queues(MaxResults=0),
+         "ok", "moto does not check MaxResults"),
+    Case("send to no queue", on("send_message", missing=True, MessageBody="x")),
+    Case("send nothing", send(MessageBody=""),
+         "ok", "moto accepts an empty body"),
+    Case("send a control character", send(MessageBody="\x01"),
+         "ok", "moto accepts control characters"),
+    Case("send 1 MiB", send(MessageBody="x" * MIB)),
+    Case("send 1 MiB + 1", send(MessageBody="x" * (MIB + 1))),
+    Case("send with a delay too long", send(DelaySeconds=901)),
+    Case("send with a type unknown", send(MessageAttributes=attribute("a", "Text", "x"))),
+    Case("send with an empty value", send(MessageAttributes=attribute("a", "String", "")),
+         "ok", "moto accepts an empty value"),
+    Case("send with a reserved name", send(MessageAttributes=attribute("AWS.a", "String", "x")),
+         "ok", "moto accepts the reserved prefixes"),
+    Case("send a deduplication id to standard", send(MessageDeduplicationId="d"),
+         "ok", "moto ignores it"),
+    Case("send a group to standard", send(MessageGroupId="g")),
+    Case("send to FIFO without group", send(fifo=True)),
+    Case("send to FIFO without deduplication", send(fifo=True, MessageGroupId="g")),
+    Case("send to FIFO with a delay", send(fifo=True, MessageGroupId="g", MessageDeduplicationId="d", DelaySeconds=1)),
+    Case("batch of none", send_batch()),
+    Case("batch of eleven", send_batch(*"abcdefghijk")),
+    Case("batch with an id twice", send_batch("a", "a")),
+    Case("batch with a bad id", send_batch("a b")),
+    Case("batch too long", send_batch("a", "b", body="x" * (MIB // 2 + 1))),
+    Case("batch to no queue", on("send_message_batch", missing=True, Entries=entries("a"))),
+    Case("receive from no queue", on("receive_message", missing=True)),
+    Case("receive eleven", on("receive_message", MaxNumberOfMessages=11)),
+    Case("receive and wait too long", on("receive_message", WaitTimeSeconds=21)),
+    Case("receive and hide too long", on("receive_message", VisibilityTimeout=43_201)),
+    Case("delete with a forged handle", on("delete_message", ReceiptHandle="forged")),
+    Case("delete twice", delete_message_twice),
+    Case("delete with an old handle", delete_with_an_old_handle),
+    Case("delete with a foreign handle", delete_with_a_foreign_handle),
+    Case("change with a forged handle", on("change_message_visibility", ReceiptHandle="forged", VisibilityTimeout=1)),
+    Case("change after deletion", change_after_deletion,
+         "ReceiptHandleIsInvalid", "recorded answers of AWS are InvalidParameterValue (mapbox/ecs-watchbot issue 135)"),
+    Case("change to 0", change_to(0)),
+    Case("change beyond 12 hours", change_to(43_201)),
+)  # fmt: skip
+
+
+def outcome(client: Any, case: Case, name: str) -> str:
+    """The code of the error, or ok; moto has not got every action, and breaks at some requests."""
+    try:
+        case.action(client, name)
+    except ClientError as error:
+        return str(error.response["Error"]["Code"])
+    except (NotImplementedError, ValueError):
+        return "not implemented"
+    return "ok"
+
+
+@cache
+def moto_client(service: str) -> Any:
+    """Only sessions that are made after the import of moto can be mocked."""
+    import moto  # noqa: F401
+
+    keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
+    return botocore.session.Session().create_client(service, region_name="us-east-1", **keys)
+
+
+@cache
+def outcome_of_moto(case: Case, service: str = "sqs") -> str:
+    """In a world of its own, in this process."""
+    from moto import mock_aws
+
+    with mock_aws():
+        return outcome(moto_client(service), case, "name")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_moto_agrees(sqs: Sqs, case: Case) -> None:
+    ours = outcome(sqs.client, case, sqs.name())
+    assert outcome_of_moto(case) == (ours if case.moto is None else case.moto)
+    assert case.moto != ours
+
+
+def test_every_difference_has_a_reason() -> None:
+    assert [case.name for case in CASES if bool(case.moto) != bool(case.why)] == []

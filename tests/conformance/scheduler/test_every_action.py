@@ -1,0 +1,282 @@
+"""Every action of EventBridge Scheduler by every deployment: the good call is answered 200 with the members it should
+have; a required member that is absent, a body that is none and a path that leads nowhere are refused.
+
+Which members these are: "Response Elements" of each action in the API reference. botocore's model judges the shape, and
+its serializer writes the requests.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+import botocore.serialize
+import botocore.session
+import pytest
+
+from infra.local_lambda.events import EVENT_FORMS, EventForm, Request, Response, event_of, response_of
+from penstock.actions import ACTIONS
+from tests.support import plain_http
+from tests.support.conformance.answer_model import checked
+from tests.support.conformance.database_clock import Clock
+from tests.support.conformance.deployments import Deployments
+from tests.support.conformance.scheduler import Scheduler
+from tests.support.conformance.sqs import Sqs
+from tests.support.functions.server import Functions, file_name, function_for
+
+Members = dict[str, Any]
+MODEL = botocore.session.get_session().get_service_model("scheduler")
+SERIALIZER = botocore.serialize.create_serializer("rest-json", include_validation=False)
+GROUP = ("Arn", "Name", "State", "CreationDate", "LastModificationDate")
+EVERYTHING: Members = {
+    "Description": "d", "StartDate": 2_082_758_400, "EndDate": 2_114_380_800.5, "ScheduleExpressionTimezone": "CET",
+    "KmsKeyArn": "arn:aws:kms:us-east-1:000000000000:key/k", "ClientToken": "t",
+    "FlexibleTimeWindow": {"Mode": "FLEXIBLE", "MaximumWindowInMinutes": 5}, "ActionAfterCompletion": "DELETE",
+}  # fmt: skip
+
+
+# --- the good calls --------------------------------------------------------------------------------------------------
+class Good(NamedTuple):
+    """What an action needs, and the members of its answer."""
+
+    needs: Callable[[Scheduler], Members]
+    answered: tuple[str, ...] = ()
+
+
+def new(scheduler: Scheduler) -> Members:
+    dead_letters = {"Arn": scheduler.queue_arn("dead")}
+    target = {
+        **scheduler.given()["Target"],
+        "Input": "i",
+        "DeadLetterConfig": dead_letters,
+        "SqsParameters": {"MessageGroupId": "g"},
+    }
+    return scheduler.given(**EVERYTHING, Target=target)
+
+
+def there(scheduler: Scheduler) -> Members:
+    given = new(scheduler)
+    scheduler.client.create_schedule(**given)
+    return given
+
+
+def named(scheduler: Scheduler) -> Members:
+    return {"Name": there(scheduler)["Name"], "GroupName": "default"}
+
+
+def group(scheduler: Scheduler) -> Members:
+    return {"Name": scheduler.group()}
+
+
+def tagged(scheduler: Scheduler) -> Members:
+    made = scheduler.group(Tags=[{"Key": key, "Value": "v"} for key in "abc"])
+    return {"ResourceArn": scheduler.group_arn(made)}
+
+
+def two_schedules(scheduler: Scheduler) -> Members:
+    made = scheduler.group()
+    for name in "ab":
+        scheduler.create(Name=name, GroupName=made)
+    return {"GroupName": made, "MaxResults": 1, "State": "ENABLED"}
+
+
+def two_groups(scheduler: Scheduler) -> Members:
+    prefix = scheduler.name()
+    for letter in "ab":
+        scheduler.client.create_schedule_group(Name=prefix + letter)
+    return {"NamePrefix": prefix, "MaxResults": 1}
+
+
+TARGET = ("Arn", "RoleArn", "DeadLetterConfig", "DeadLetterConfig.Arn", "RetryPolicy", "Input", "SqsParameters",
+          "RetryPolicy.MaximumEventAgeInSeconds", "RetryPolicy.MaximumRetryAttempts",
+          "SqsParameters.MessageGroupId")  # fmt: skip
+SHOWN = (
+    "Arn", "GroupName", "Name", "ScheduleExpression", "StartDate", "EndDate", "Description",
+    "ScheduleExpressionTimezone", "State", "CreationDate", "LastModificationDate", "KmsKeyArn", "FlexibleTimeWindow",
+    "FlexibleTimeWindow.Mode", "FlexibleTimeWindow.MaximumWindowInMinutes", "ActionAfterCompletion", "Target",
+    *(f"Target.{name}" for name in TARGET),
+)  # fmt: skip
+LISTED = (*GROUP, "GroupName", "Target", "Target.Arn")
+
+GOOD: dict[str, Good] = {
+    "CreateSchedule": Good(new, ("ScheduleArn",)),
+    "GetSchedule": Good(named, SHOWN),
+    "UpdateSchedule": Good(there, ("ScheduleArn",)),
+    "DeleteSchedule": Good(lambda scheduler: {**named(scheduler), "ClientToken": "t"}),
+    "ListSchedules": Good(two_schedules, ("NextToken", "Schedules", *(f"Schedules[].{name}" for name in LISTED))),
+    "CreateScheduleGroup": Good(
+        lambda scheduler: {"Name": scheduler.name(), "Tags": [{"Key": "a", "Value": "b"}]}, ("ScheduleGroupArn",)
+    ),
+    "GetScheduleGroup": Good(group, GROUP),
+    "DeleteScheduleGroup": Good(lambda scheduler: {**group(scheduler), "ClientToken": "t"}),
+    "ListScheduleGroups": Good(
+        two_groups, ("NextToken", "ScheduleGroups", *(f"ScheduleGroups[].{name}" for name in GROUP))
+    ),
+    "TagResource": Good(lambda scheduler: {**tagged(scheduler), "Tags": [{"Key": "d", "Value": "v"}]}),
+    "UntagResource": Good(lambda scheduler: {**tagged(scheduler), "TagKeys": ["a", "b"]}),
+    "ListTagsForResource": Good(tagged, ("Tags", "Tags[].Key", "Tags[].Value")),
+}  # fmt: skip
+
+
+# --- how it is asked -------------------------------------------------------------------------------------------------
+def by_rest(action: str, given: Members) -> Request:
+    """As botocore writes it."""
+    asked = SERIALIZER.serialize_to_request(given, MODEL.operation_model(action))
+    query: Mapping[str, Any] = asked["query_string"]
+    headers = (("Content-Type", "application/json"), ("Host", "queues.example"))
+    body = asked["body"] if isinstance(asked["body"], bytes) else b""
+    return Request(asked["method"], asked["url_path"], urlencode(query, doseq=True), headers, body)
+
+
+Send = Callable[[str, Request], Response]
+
+
+@pytest.fixture(scope="module")
+def functions(deployments: Deployments) -> Iterator[Functions]:
+    with Functions(deployments.database.pooled_dsn) as functions:
+        yield functions
+
+
+@pytest.fixture
+def scheduler(deployments: Deployments, clock: Clock) -> Scheduler:
+    """Who prepares; the container alone, since what is prepared is in the database."""
+    return Scheduler(Sqs(deployments, clock, "container", "json"))
+
+
+@pytest.fixture(params=["container", "its own function", "the gateway function"])
+def send(request: pytest.FixtureRequest, scheduler: Scheduler, functions: Functions) -> Send:
+    def container(_action: str, asked: Request) -> Response:
+        url = scheduler.sqs.endpoint_url + asked.path + (f"?{asked.query}" if asked.query else "")
+        answer = plain_http.request(asked.method, url, headers=dict(asked.headers), content=asked.body)
+        return Response(answer.status_code, list(answer.headers.items()), answer.content)
+
+    def function(action: str, asked: Request) -> Response:
+        own = request.param == "its own function"
+        name = f"scheduler/{file_name(action)}" if own else "gateway"
+        return response_of(functions.invoke(name, event_of("http_api", asked)))
+
+    return container if request.param == "container" else function
+
+
+@pytest.mark.parametrize("action", GOOD)
+def test_the_good_call(scheduler: Scheduler, send: Send, action: str) -> None:
+    good = GOOD[action]
+    answer = send(action, by_rest(action, good.needs(scheduler)))
+    assert (answer.status, answer.header("content-type")) == (200, "application/json"), answer.body
+    assert answer.header("x-amzn-requestid")
+    if good.answered:
+        shape = MODEL.operation_model(action).output_shape
+        assert checked(shape, json.loads(answer.body), "") == set(good.answered)
+    else:
+        assert answer.body == b""
+
+
+def test_every_action_is_in_the_table() -> None:
+    assert GOOD.keys() == {action.name for action in ACTIONS if action.service == "scheduler"}
+
+
+@pytest.mark.parametrize("action", GOOD)
+@pytest.mark.parametrize("form", EVENT_FORMS)
+def test_every_form_of_an_event(
+    scheduler: Scheduler, functions: Functions, form: EventForm, action: str
+) -> None:
+    """Whoever makes the event: method and path lead to the action's own function."""
+    asked = by_rest(action, GOOD[action].needs(scheduler))
+    assert function_for(asked) == f"scheduler/{file_name(action)}"
+    answer = response_of(functions.invoke(function_for(asked), event_of(form, asked)))
+    assert answer.status == 200, answer.body
+
+
+# --- what is needed --------------------------------------------------------------------------------------------------
+REQUIRED = [
+    (name, member)
+    for name in GOOD
+    for member in MODEL.operation_model(name).input_shape.required_members
+    if "location" not in MODEL.operation_model(name).input_shape.members[member].serialization
+    or member == "TagKeys"
+]
+
+
+@pytest.mark.parametrize(("action", "member"), REQUIRED)
+def test_each_required_member(scheduler: Scheduler, send: Send, action: str, member: str) -> None:
+    given = {name: value for name, value in GOOD[action].needs(scheduler).items() if name != member}
+    answer = send(action, by_rest(action, given))
+    assert (answer.status, answer.header("x-amzn-errortype")) == (400, "ValidationException")
+    path = member[0].lower() + member[1:]
+    assert f"Value null at '{path}' failed to satisfy constraint: Member must not be null" in told(answer)
+
+
+def told(answer: Response) -> str:
+    document = json.loads(answer.body)
+    assert document.keys() == {"Message"}
+    assert answer.header("content-type") == "application/json"
+    return str(document["Message"])
+
+
+# --- what is no request ----------------------------------------------------------------------------------------------
+BODIES = (
+    b"", b"{", b"[]", b"1", b"null", b'"x"', b"\xff", b'{"Target":1}', b'{"ScheduleExpression":1}', b"{'a':1}",
+    b'{"StartDate":"2030-01-01"}', b'{"StartDate":true}', b'{"State":["ENABLED"]}', b'{"Description":"\\ud800"}',
+    b'{"FlexibleTimeWindow":{"MaximumWindowInMinutes":1.5}}', b'{"a":' * 50_000, b"[" * 100_000,
+    b'{"FlexibleTimeWindow":{"MaximumWindowInMinutes":' + b"9" * 5_000 + b"}}",
+    b'{"StartDate":1e999}', b'{"StartDate":-1}', b'{"StartDate":253402300800}', b'{"Description":"\\u0000"}',
+    b"{" + b",".join(b'"a%d":"b"' % number for number in range(60_000)) + b"}",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("body", BODIES, ids=lambda body: body[:24].decode("latin-1"))
+def test_bodies_that_are_none(scheduler: Scheduler, send: Send, body: bytes) -> None:
+    before = scheduler.sqs.clock.schedules()
+    path = f"/schedules/{scheduler.name()}"
+    answer = send("CreateSchedule", Request("POST", path, "", (), body))
+    assert answer.status == 400
+    assert answer.header("x-amzn-errortype") in {"ValidationException", "SerializationException"}
+    assert told(answer)
+    assert scheduler.sqs.clock.schedules() == before
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("PUT", "/schedules"), ("DELETE", "/schedules"), ("POST", "/schedules"), ("PUT", "/schedule-groups/a"),
+     ("DELETE", "/schedule-groups"), ("GET", "/tags"), ("PUT", "/tags/a")],
+)  # fmt: skip
+def test_paths_that_lead_nowhere(scheduler: Scheduler, send: Send, method: str, path: str) -> None:
+    answer = send("GetSchedule", Request(method, path))
+    assert (answer.status, answer.header("x-amzn-errortype")) == (404, "UnknownOperationException")
+
+
+@pytest.mark.parametrize(
+    ("action", "path", "query"),
+    [
+        ("GetSchedule", "/schedules/", ""), ("GetSchedule", "/schedules/a/b", ""),
+        ("GetSchedule", "/schedules/%00", ""), ("GetSchedule", "/schedules/%ff", ""),
+        ("GetSchedule", "/schedules/%ED%A0%80", ""),
+        ("GetSchedule", "/schedules/a", "groupName="), ("GetSchedule", "/schedules/a", "groupName=%00"),
+        ("GetSchedule", "/schedules/a", "groupName=%ff"), ("GetSchedule", "/schedules/a%0A", ""),
+        ("ListSchedules", "/schedules", "MaxResults=x"), ("ListSchedules", "/schedules", "MaxResults=" + "9" * 5_000),
+        ("ListSchedules", "/schedules", "MaxResults="), ("ListSchedules", "/schedules", "NextToken=%00"),
+        ("ListSchedules", "/schedules", "State=enabled"), ("ListSchedules", "/schedules", "%ff=1"),
+        ("ListTagsForResource", "/tags/", ""), ("ListTagsForResource", "/tags/a/b/c", ""),
+        ("ListScheduleGroups", "/schedule-groups", "NextToken=" + "A" * 3_000),
+    ],
+)  # fmt: skip
+def test_paths_and_queries_that_are_wrong(send: Send, action: str, path: str, query: str) -> None:
+    answer = send(action, Request("GET", path, query))
+    assert answer.status == 400
+    assert answer.header("x-amzn-errortype") in {"ValidationException", "SerializationException"}
+    assert told(answer)
+
+
+def test_a_function_answers_its_own_action_alone(functions: Functions) -> None:
+    answer = response_of(
+        functions.invoke("scheduler/get_schedule", event_of("http_api", Request("GET", "/schedules")))
+    )
+    assert (answer.status, answer.header("x-amzn-errortype")) == (404, "UnknownOperationException")
+
+
+def test_a_body_that_is_too_long(send: Send) -> None:
+    body = b'{"Description":"' + b"x" * (6 * 1_048_576) + b'"}'
+    answer = send("CreateSchedule", Request("POST", "/schedules/a", "", (), body))
+    assert (answer.status, answer.header("x-amzn-errortype")) == (413, "RequestEntityTooLargeException")

@@ -1,0 +1,113 @@
+"""QUEUE_ACCESS for EventBridge Scheduler, in both deployments. Sources: "Common Errors", API reference;
+docs/access.md.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support import plain_http
+from tests.support.conformance.access_keys import OWNER, PARTNER, PRESENCE, SIGV4, allow
+from tests.support.conformance.scheduler import ROLE, Scheduler
+
+Keys = dict[str, tuple[str, str]]
+DENIED = ("AccessDeniedException", 403)
+
+
+@pytest.fixture
+def owner(scheduler: Scheduler, keys: Keys) -> Scheduler:
+    return scheduler.of(scheduler.sqs.with_settings(SIGV4).with_key(*keys[OWNER]))
+
+
+@pytest.fixture
+def partner(scheduler: Scheduler, keys: Keys) -> Scheduler:
+    return scheduler.of(scheduler.sqs.with_settings(SIGV4).with_key(*keys[PARTNER]))
+
+
+def to(arn: str, dead_letters: str | None = None) -> dict[str, object]:
+    target: dict[str, object] = {"Arn": arn, "RoleArn": ROLE}
+    return target | ({} if dead_letters is None else {"DeadLetterConfig": {"Arn": dead_letters}})
+
+
+def test_every_kind_of_request_can_be_signed(owner: Scheduler) -> None:
+    """Paths with an ARN, whose slash is encoded; query strings with a list; bodies."""
+    group = owner.group(Tags=[{"Key": key, "Value": "ü + /"} for key in ("a b", "c/d", "e")])
+    name = owner.create(GroupName=group, Description="signed ü")
+    assert owner.get(name, GroupName=group)["Description"] == "signed ü"
+    assert [one["Name"] for one in owner.client.list_schedules(GroupName=group)["Schedules"]] == [name]
+    owner.client.untag_resource(ResourceArn=owner.group_arn(group), TagKeys=["c/d", "a b"])
+    assert owner.tags(group) == {"e": "ü + /"}
+    owner.client.delete_schedule(Name=name, GroupName=group)
+    owner.client.delete_schedule_group(Name=group)
+
+
+def test_the_account_is_the_keys(partner: Scheduler) -> None:
+    given = partner.given(Target=to(f"arn:aws:sqs:us-east-1:{PARTNER}:q"))
+    arn = partner.client.create_schedule(**given)["ScheduleArn"]
+    assert arn.split(":")[4] == PARTNER
+
+
+def test_signatures_that_are_wrong(owner: Scheduler, scheduler: Scheduler) -> None:
+    """By the names of Common Errors."""
+    other = owner.of(owner.sqs.with_key(owner.sqs.account, "not the secret"))
+    assert other.refused("list_schedules") == ("InvalidSignatureException", 403)
+    nobody = scheduler.of(scheduler.sqs.with_settings(SIGV4).with_key("PSTKAAAAAAAAAAAAAAAA", "x"))
+    assert nobody.refused("list_schedules") == ("UnrecognizedClientException", 403)
+
+
+@pytest.mark.parametrize("settings", [SIGV4, PRESENCE], ids=["sigv4", "presence"])
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/schedules"), ("POST", "/schedules/a"), ("PUT", "/tags")]
+)
+def test_without_credentials(scheduler: Scheduler, settings: dict[str, str], method: str, path: str) -> None:
+    """Whatever else is wrong with it: nobody learns that without credentials."""
+    url = scheduler.sqs.with_settings(settings).endpoint_url
+    answer = plain_http.request(method, url + path, content=b"not json")
+    assert answer.status_code == 403
+    assert answer.headers["x-amzn-errortype"] == "MissingAuthenticationTokenException"
+
+
+def test_any_credentials_are_present(scheduler: Scheduler) -> None:
+    caller = scheduler.of(scheduler.sqs.with_settings(PRESENCE))
+    assert caller.get(caller.create())["State"] == "ENABLED"
+
+
+def test_a_key_of_another_service(owner: Scheduler) -> None:
+    """The credential scope names the service."""
+    url = owner.sqs.create()
+    signed = owner.sqs.client.generate_presigned_url(
+        "get_queue_url", Params={"QueueName": url.rpartition("/")[2]}
+    )
+    query = signed.partition("?")[2]
+    answer = plain_http.get(f"{owner.sqs.endpoint_url}/schedules?{query}")
+    assert answer.headers["x-amzn-errortype"] == "InvalidSignatureException"
+
+
+def test_what_is_invoked_must_be_allowed(owner: Scheduler, partner: Scheduler) -> None:
+    """A schedule sends as its maker: to another account's queue only if that account allows it."""
+    queue = owner.sqs.create()
+    arn = owner.sqs.arn(queue)
+    own = partner.sqs.arn(partner.sqs.create())
+    given = partner.given(Target=to(arn))
+    assert partner.refused("create_schedule", **given) == DENIED
+    assert partner.refused("create_schedule", **partner.given(Target=to(own, arn))) == DENIED
+    name = partner.create(Target=to(own))
+    assert partner.refused("update_schedule", **{**given, "Name": name}) == DENIED
+    never = f"arn:aws:sqs:us-east-1:{OWNER}:never"
+    assert partner.refused("create_schedule", **partner.given(Target=to(never))) == DENIED
+    allow(owner.sqs, queue, "SQS:SendMessage")
+    partner.client.create_schedule(**given)
+    partner.client.update_schedule(**partner.given(Name=name, Target=to(own, arn)))
+
+
+def test_topics_of_others(owner: Scheduler, partner: Scheduler) -> None:
+    topic = f"arn:aws:sns:us-east-1:{OWNER}:never"
+    assert partner.refused("create_schedule", **partner.given(Target=to(topic))) == DENIED
+    owner.create(Target=to(topic))
+
+
+def test_what_the_owner_denies_to_all_is_denied(owner: Scheduler) -> None:
+    queue = owner.sqs.create()
+    arn = owner.sqs.arn(queue)
+    allow(owner.sqs, queue, "SQS:SendMessage", effect="Deny", principal="*")
+    assert owner.refused("create_schedule", **owner.given(Target=to(arn))) == DENIED

@@ -1,0 +1,254 @@
+"""Publish and PublishBatch to queues. Sources: their API reference; SNS Developer Guide, "Large payload and raw message
+delivery", "FIFO topics", "Message deduplication", "Dead-letter queues" (https://docs.aws.amazon.com/sns/latest/dg/sns-fifo-topics.html).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.conformance.sns import Sns
+
+ATTRIBUTES = {
+    "text": {"DataType": "String", "StringValue": "ü"},
+    "number": {"DataType": "Number", "StringValue": "1.5"},
+    "bytes": {"DataType": "Binary", "BinaryValue": b"\0\1"},
+}
+
+
+def test_an_envelope_arrives(sns: Sns) -> None:
+    topic = sns.create()
+    url, subscription = sns.queue(topic)
+    answer = sns.publish(topic, 'hällo "you"\n', Subject="Greetings")
+    envelope = sns.notification(url)
+    assert (envelope["Type"], envelope["TopicArn"]) == ("Notification", topic)
+    assert (envelope["Message"], envelope["Subject"]) == ('hällo "you"\n', "Greetings")
+    assert envelope["MessageId"] == answer["MessageId"]
+    assert envelope["SignatureVersion"] == "1"
+    assert subscription in envelope["UnsubscribeURL"]
+    assert "SequenceNumber" not in answer
+
+
+def test_raw_delivery_passes_attributes_on(sns: Sns) -> None:
+    topic = sns.create()
+    url, _ = sns.queue(topic, RawMessageDelivery="true")
+    sns.publish(topic, "plain", MessageAttributes=ATTRIBUTES)
+    message = sns.sqs.one(url, MessageAttributeNames=["All"])
+    assert (message["Body"], message["MessageAttributes"]) == ("plain", ATTRIBUTES)
+
+
+def test_every_subscription_gets_a_message(sns: Sns) -> None:
+    topic = sns.create()
+    urls = [sns.queue(topic)[0] for _ in range(5)]
+    sns.publish(topic, "to all")
+    assert [sns.notification(url)["Message"] for url in urls] == ["to all"] * 5
+
+
+def test_nobody_listens(sns: Sns) -> None:
+    assert sns.publish(sns.create())["MessageId"]
+
+
+def test_texts_by_protocol(sns: Sns) -> None:
+    """MessageStructure json: the protocol's own text, else the default."""
+    topic = sns.create()
+    url, _ = sns.queue(topic, RawMessageDelivery="true")
+    sns.publish(topic, json.dumps({"default": "d", "sqs": "s", "email": 1}), MessageStructure="json")
+    sns.publish(topic, json.dumps({"default": "d", "http": "h"}), MessageStructure="json")
+    assert sorted(message["Body"] for message in sns.sqs.receive(url, 2)) == ["d", "s"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"Message": ""}, "Invalid parameter: Empty message"),
+        ({"Message": "x" * 262_145}, "Invalid parameter: Message too long"),
+        ({"Message": "x", "Subject": ""}, "Invalid parameter: Subject"),
+        ({"Message": "x", "Subject": "x" * 100}, "Invalid parameter: Subject"),
+        ({"Message": "x", "Subject": "a\nb"}, "Invalid parameter: Subject"),
+        ({"Message": "x", "MessageStructure": "xml"}, "Invalid parameter: MessageStructure"),
+        ({"Message": "{", "MessageStructure": "json"},
+         "Invalid parameter: Message Structure - JSON message body failed to parse"),
+        ({"Message": "{}", "MessageStructure": "json"},
+         "Invalid parameter: Message Structure - No default entry in JSON message body"),
+    ],
+)  # fmt: skip
+def test_bad_messages(sns: Sns, parameters: dict[str, str], message: str) -> None:
+    topic = sns.create()
+    url, _ = sns.queue(topic)
+    assert sns.refusal("publish", TopicArn=topic, **parameters) == ("InvalidParameter", 400, message)
+    assert sns.sqs.counts(url) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "attribute",
+    [
+        {"DataType": "", "StringValue": "x"},
+        {"DataType": "String", "StringValue": ""},
+        {"DataType": "Number", "StringValue": "one"},
+        {"DataType": "Strange", "StringValue": "x"},
+    ],
+)
+def test_bad_attributes(sns: Sns, attribute: dict[str, str]) -> None:
+    topic = sns.create()
+    refused = sns.refusal("publish", TopicArn=topic, Message="x", MessageAttributes={"a": attribute})
+    assert refused[:2] == ("ParameterValueInvalid", 400)
+
+
+def test_targets_that_are_no_topics(sns: Sns) -> None:
+    assert sns.refusal("publish", Message="x")[:2] == ("InvalidParameter", 400)
+    assert sns.refusal("publish", Message="x", PhoneNumber="+15550100")[:2] == ("InvalidParameter", 400)
+    topic = sns.create()
+    url, _ = sns.queue(topic)
+    sns.client.publish(TargetArn=topic, Message="by target")
+    assert sns.notification(url)["Message"] == "by target"
+
+
+# --- batches ---------------------------------------------------------------------------------------------------------
+def test_a_batch(sns: Sns) -> None:
+    """Entries that cannot be accepted fail alone."""
+    topic = sns.create()
+    url, _ = sns.queue(topic, RawMessageDelivery="true")
+    entries: list[dict[str, Any]] = [{"Id": str(n), "Message": f"m{n}"} for n in range(9)]
+    answer = sns.client.publish_batch(
+        TopicArn=topic, PublishBatchRequestEntries=[*entries, {"Id": "bad", "Message": "x", "Subject": "\n"}]
+    )
+    assert [one["Id"] for one in answer["Successful"]] == [str(n) for n in range(9)]
+    assert len({one["MessageId"] for one in answer["Successful"]}) == 9
+    ((failed),) = answer["Failed"]
+    assert (failed["Id"], failed["Code"], failed["SenderFault"]) == ("bad", "InvalidParameter", True)
+    assert sorted(message["Body"] for message in sns.sqs.receive(url, 9)) == [f"m{n}" for n in range(9)]
+
+
+@pytest.mark.parametrize(
+    ("entries", "code"),
+    [
+        ([], "EmptyBatchRequest"),
+        ([{"Id": str(n), "Message": "m"} for n in range(11)], "TooManyEntriesInBatchRequest"),
+        ([{"Id": "a", "Message": "m"}] * 2, "BatchEntryIdsNotDistinct"),
+        ([{"Id": "a b", "Message": "m"}], "InvalidBatchEntryId"),
+        ([{"Id": str(n), "Message": "m" * 100_000} for n in range(3)], "BatchRequestTooLong"),
+    ],
+)
+def test_bad_batches(sns: Sns, entries: list[dict[str, str]], code: str) -> None:
+    topic = sns.create()
+    url, _ = sns.queue(topic)
+    assert sns.refusal("publish_batch", TopicArn=topic, PublishBatchRequestEntries=entries)[:2] == (code, 400)
+    assert sns.sqs.counts(url) == (0, 0, 0)
+
+
+# --- FIFO topics -----------------------------------------------------------------------------------------------------
+def test_group_id_and_number_are_passed_on(sns: Sns) -> None:
+    topic = sns.create_fifo()
+    url, _ = sns.queue(topic, ".fifo")
+    answers = [
+        sns.publish(topic, f"m{n}", MessageGroupId="g", MessageDeduplicationId=f"d{n}") for n in range(3)
+    ]
+    numbers = [answer["SequenceNumber"] for answer in answers]
+    assert numbers == sorted(set(numbers))
+    assert {len(number) for number in numbers} == {20}
+    received = sns.sqs.receive(url, 3, AttributeNames=["All"])
+    envelopes = [json.loads(message["Body"]) for message in received]
+    assert [envelope["Message"] for envelope in envelopes] == ["m0", "m1", "m2"]
+    assert [envelope["SequenceNumber"] for envelope in envelopes] == numbers
+    assert {message["Attributes"]["MessageGroupId"] for message in received} == {"g"}
+    assert [message["Attributes"]["MessageDeduplicationId"] for message in received] == ["d0", "d1", "d2"]
+
+
+def test_a_topic_deduplicates(sns: Sns) -> None:
+    """For five minutes; the answer is the first one's."""
+    topic = sns.create_fifo()
+    url, _ = sns.queue(topic, ".fifo")
+    first = sns.publish(topic, "m", MessageGroupId="g", MessageDeduplicationId="d")
+    again = sns.publish(topic, "other", MessageGroupId="h", MessageDeduplicationId="d")
+    assert (again["MessageId"], again["SequenceNumber"]) == (first["MessageId"], first["SequenceNumber"])
+    assert sns.sqs.counts(url) == (1, 0, 0)
+
+
+def test_a_topic_deduplicates_by_group(sns: Sns) -> None:
+    topic = sns.create_fifo(FifoThroughputScope="MessageGroup")
+    url, _ = sns.queue(topic, ".fifo", RawMessageDelivery="true")
+    for group in ("g", "h", "g"):
+        sns.publish(topic, group, MessageGroupId=group, MessageDeduplicationId="d")
+    sns.client.set_topic_attributes(
+        TopicArn=topic, AttributeName="FifoThroughputScope", AttributeValue="Topic"
+    )
+    # The queue itself deduplicates at queue scope, so it has the first one only.
+    assert sns.sqs.counts(url) == (1, 0, 0)
+
+
+def test_content_deduplicates(sns: Sns) -> None:
+    topic = sns.create_fifo(ContentBasedDeduplication="true")
+    url, _ = sns.queue(topic, ".fifo")
+    for text in ("a", "b", "a"):
+        sns.publish(topic, text, MessageGroupId="g")
+    assert sns.sqs.counts(url) == (2, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [{"MessageGroupId": "g"}, {"MessageDeduplicationId": "d"}],
+    ids=["no deduplication id", "no group"],
+)
+def test_fifo_needs_both(sns: Sns, missing: dict[str, str]) -> None:
+    topic = sns.create_fifo()
+    assert sns.refusal("publish", TopicArn=topic, Message="m", **missing)[:2] == ("InvalidParameter", 400)
+
+
+def test_ids_on_a_standard_topic(sns: Sns) -> None:
+    """A group is for fair queues; a deduplication id is an error."""
+    topic = sns.create()
+    url, _ = sns.queue(topic)
+    sns.publish(topic, MessageGroupId="tenant")
+    (message,) = sns.sqs.receive(url, 1, AttributeNames=["All"])
+    assert message["Attributes"]["MessageGroupId"] == "tenant"
+    assert sns.refusal("publish", TopicArn=topic, Message="m", MessageDeduplicationId="d")[:2] == (
+        "InvalidParameter", 400,
+    )  # fmt: skip
+
+
+def test_standard_queues_do_not_learn_the_group_of_a_fifo_topic(sns: Sns) -> None:
+    topic = sns.create_fifo()
+    url, _ = sns.queue(topic)
+    sns.publish(topic, MessageGroupId="g", MessageDeduplicationId="d")
+    (message,) = sns.sqs.receive(url, 1, AttributeNames=["All"])
+    assert "MessageGroupId" not in message["Attributes"]
+
+
+def test_a_fifo_queue_under_a_standard_topic(sns: Sns) -> None:
+    topic = sns.create()
+    url, _ = sns.queue(topic, ".fifo", RawMessageDelivery="true")
+    for text in ("a", "a", "b"):
+        sns.publish(topic, text)
+    assert [message["Body"] for message in sns.sqs.receive(url, 3)] == ["a", "a", "b"]
+
+
+# --- what cannot be delivered ----------------------------------------------------------------------------------------
+@pytest.mark.parametrize("raw", ["false", "true"])
+def test_a_queue_that_is_gone(sns: Sns, raw: str) -> None:
+    """Others get the messages; they go to the subscription's dead-letter queue."""
+    topic, dead = sns.create(), sns.sqs.create()
+    policy = json.dumps({"deadLetterTargetArn": sns.sqs.arn(dead)})
+    gone, _ = sns.queue(topic, RedrivePolicy=policy, RawMessageDelivery=raw)
+    there, _ = sns.queue(topic, RawMessageDelivery=raw)
+    sns.sqs.client.delete_queue(QueueUrl=gone)
+    for text in ("first", "second"):
+        sns.publish(topic, text)
+    for url in (there, dead):
+        bodies = [message["Body"] for message in sns.sqs.receive(url, 2)]
+        if raw == "false":
+            bodies = [json.loads(body)["Message"] for body in bodies]
+        assert sorted(bodies) == ["first", "second"]
+
+
+def test_raw_with_more_than_ten_attributes(sns: Sns) -> None:
+    topic, dead = sns.create(), sns.sqs.create()
+    url, _ = sns.queue(
+        topic, RawMessageDelivery="true",
+        RedrivePolicy=json.dumps({"deadLetterTargetArn": sns.sqs.arn(dead)}),
+    )  # fmt: skip
+    many = {f"a{n}": {"DataType": "String", "StringValue": "v"} for n in range(11)}
+    sns.publish(topic, "m", MessageAttributes=many)
+    assert sns.sqs.counts(url) == (0, 0, 0)
+    assert sns.sqs.counts(dead) == (1, 0, 0)

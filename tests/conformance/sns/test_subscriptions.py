@@ -1,0 +1,266 @@
+"""Subscriptions. Sources: Subscribe, ConfirmSubscription, Unsubscribe, ListSubscriptions, Get/SetSubscriptionAttributes
+(SNS API reference,
+https://docs.aws.amazon.com/sns/latest/api/API_Subscribe.html).
+What is sent to a URL is read where it waits for its delivery.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.conformance.sns.test_signatures import verify
+from tests.support import plain_http
+from tests.support.conformance.sns import Sns
+
+URL = "https://example.com/hook?a=1"
+
+
+def confirmation(sns: Sns, endpoint: str, kind: str = "SubscriptionConfirmation") -> dict[str, str]:
+    """The last message of a kind to an endpoint."""
+    return dict(json.loads(sns.sqs.clock.waiting(endpoint, kind)[-1]))
+
+
+def endpoint(sns: Sns) -> str:
+    return f"https://example.com/{sns.sqs.name()}"
+
+
+def test_a_queue_is_subscribed_at_once(sns: Sns) -> None:
+    topic = sns.create()
+    url, arn = sns.queue(topic)
+    assert arn.startswith(f"{topic}:")
+    found = sns.subscription(arn)
+    assert (found["SubscriptionArn"], found["TopicArn"], found["Endpoint"]) == (arn, topic, sns.sqs.arn(url))
+    assert (found["Protocol"], found["PendingConfirmation"], found["RawMessageDelivery"]) == (
+        "sqs",
+        "false",
+        "false",
+    )
+    assert sns.attributes(topic)["SubscriptionsConfirmed"] == "1"
+
+
+def test_the_same_endpoint_has_one_subscription(sns: Sns) -> None:
+    topic = sns.create()
+    url, arn = sns.queue(topic, RawMessageDelivery="true")
+    queue = sns.sqs.arn(url)
+    assert sns.subscribe(topic, queue) == arn
+    assert sns.subscribe(topic, queue, RawMessageDelivery="true") == arn
+    refused = sns.refusal(
+        "subscribe",
+        TopicArn=topic,
+        Protocol="sqs",
+        Endpoint=queue,
+        Attributes={"RawMessageDelivery": "false"},
+    )
+    assert refused == (
+        "InvalidParameter", 400,
+        "Invalid parameter: Attributes Reason: Subscription already exists with different attributes",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("protocol", "to"),
+    [
+        ("sqs", "http://127.0.0.1:9324/000000000000/queue"),
+        ("sqs", "arn:aws:sqs:eu-west-1:000000000000:elsewhere"),
+        ("sqs", ""),
+        ("http", "https://example.com/"),
+        ("https", "http://example.com/"),
+        ("https", "https://exa mple.com/"),
+        ("https", "https://"),
+        ("sms", "+15550100"),
+        ("email", "somebody@example.com"),
+        ("lambda", "arn:aws:lambda:us-east-1:000000000000:function:f"),
+    ],
+)
+def test_endpoints_that_cannot_be(sns: Sns, protocol: str, to: str) -> None:
+    """A queue is named by its ARN, not its URL; there are no telephones here."""
+    topic = sns.create()
+    refused = sns.refusal("subscribe", TopicArn=topic, Protocol=protocol, Endpoint=to)
+    assert refused[:2] == ("InvalidParameter", 400)
+    if protocol == "sqs":
+        assert refused[2] == "Invalid parameter: SQS endpoint ARN"
+    assert sns.client.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"] == []
+
+
+# --- confirmation ----------------------------------------------------------------------------------------------------
+def test_a_url_has_to_confirm(sns: Sns) -> None:
+    topic, to = sns.create(), endpoint(sns)
+    answer = sns.client.subscribe(TopicArn=topic, Protocol="https", Endpoint=to)
+    assert answer["SubscriptionArn"] == "pending confirmation"
+    (listed,) = sns.client.list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"]
+    assert (listed["SubscriptionArn"], listed["Endpoint"]) == ("PendingConfirmation", to)
+    message = confirmation(sns, to)
+    assert message["Type"] == "SubscriptionConfirmation"
+    verify(message)
+    arn = sns.client.confirm_subscription(TopicArn=topic, Token=message["Token"])["SubscriptionArn"]
+    assert sns.subscription(arn)["PendingConfirmation"] == "false"
+    assert sns.client.confirm_subscription(TopicArn=topic, Token=message["Token"])["SubscriptionArn"] == arn
+
+
+def test_a_visit_confirms_and_another_one_ends_it(sns: Sns) -> None:
+    """SubscribeURL and UnsubscribeURL are GETs without credentials."""
+    topic, to = sns.create(), endpoint(sns)
+    arn = sns.subscribe(topic, to, "https")
+    assert sns.subscription(arn)["PendingConfirmation"] == "true"
+    visit = plain_http.get(confirmation(sns, to)["SubscribeURL"])
+    assert (visit.status_code, arn in visit.text) == (200, True)
+    assert sns.subscription(arn)["PendingConfirmation"] == "false"
+    base = sns.sqs.endpoint_url
+    assert plain_http.get(f"{base}/?Action=Unsubscribe&SubscriptionArn={arn}").status_code == 200
+    assert sns.refusal("get_subscription_attributes", SubscriptionArn=arn)[:2] == ("NotFound", 404)
+    verify_end = confirmation(sns, to, "UnsubscribeConfirmation")
+    assert parse_qs(urlsplit(verify_end["SubscribeURL"]).query)["Token"] == [verify_end["Token"]]
+
+
+def test_unsubscribing_may_ask_for_credentials(sns: Sns) -> None:
+    """ConfirmSubscription, AuthenticateOnUnsubscribe."""
+    topic, to = sns.create(), endpoint(sns)
+    arn = sns.subscribe(topic, to, "https")
+    token = confirmation(sns, to)["Token"]
+    sns.client.confirm_subscription(TopicArn=topic, Token=token, AuthenticateOnUnsubscribe="true")
+    anonymous = plain_http.get(f"{sns.sqs.endpoint_url}/?Action=Unsubscribe&SubscriptionArn={arn}")
+    assert (anonymous.status_code, "AuthorizationError" in anonymous.text) == (403, True)
+    sns.client.unsubscribe(SubscriptionArn=arn)
+    assert sns.refusal("get_subscription_attributes", SubscriptionArn=arn)[:2] == ("NotFound", 404)
+
+
+def test_bad_tokens(sns: Sns) -> None:
+    topic = sns.create()
+    sns.subscribe(topic, endpoint(sns), "https")
+    for bad in ("0" * 160, "", "x", "\0", "F" * 160):
+        refused = sns.refusal("confirm_subscription", TopicArn=topic, Token=bad)
+        assert refused == ("InvalidParameter", 400, "Invalid parameter: Token")
+    for method in ("list_subscriptions", "list_subscriptions_by_topic"):
+        more = {"TopicArn": topic} if method.endswith("topic") else {}
+        assert sns.refusal(method, NextToken="bm8gaWQ=", **more)[:2] == ("InvalidParameter", 400)
+
+
+def test_nothing_is_sent_before_the_confirmation(sns: Sns) -> None:
+    topic, to = sns.create(), endpoint(sns)
+    sns.subscribe(topic, to, "https")
+    sns.publish(topic, "too early")
+    assert sns.sqs.clock.waiting(to, "Notification") == []
+
+
+def test_a_fifo_topic_has_queues_only(sns: Sns) -> None:
+    refused = sns.refusal("subscribe", TopicArn=sns.create_fifo(), Protocol="https", Endpoint=URL)
+    assert refused[:2] == ("InvalidParameter", 400)
+
+
+# --- attributes ------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("RawMessageDelivery", "true"),
+        ("FilterPolicy", '{"a": ["b"]}'),
+        ("FilterPolicyScope", "MessageBody"),
+        ("RedrivePolicy", '{"deadLetterTargetArn": "arn:aws:sqs:us-east-1:000000000000:dead"}'),
+    ],
+)
+def test_attributes_read_back(sns: Sns, name: str, value: str) -> None:
+    topic = sns.create()
+    _, arn = sns.queue(topic)
+    sns.client.set_subscription_attributes(SubscriptionArn=arn, AttributeName=name, AttributeValue=value)
+    assert sns.subscription(arn)[name] == value
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("NoSuchAttribute", "1"),
+        ("RawMessageDelivery", "yes"),
+        ("FilterPolicyScope", "Everything"),
+        ("FilterPolicy", "{"),
+        ("FilterPolicy", '{"a": {"b": ["c"]}}'),
+        ("RedrivePolicy", '{"deadLetterTargetArn": "nowhere"}'),
+        ("DeliveryPolicy", '{"healthyRetryPolicy": {"numRetries": 1}}'),
+    ],
+)
+def test_bad_attributes_change_nothing(sns: Sns, name: str, value: str) -> None:
+    topic = sns.create()
+    _, arn = sns.queue(topic)
+    before = sns.subscription(arn)
+    refused = sns.refusal(
+        "set_subscription_attributes", SubscriptionArn=arn, AttributeName=name, AttributeValue=value
+    )
+    assert refused[:2] == ("InvalidParameter", 400)
+    assert sns.subscription(arn) == before
+
+
+def test_filters(sns: Sns) -> None:
+    """In both scopes; no policy, or an empty one, is every message."""
+    topic = sns.create()
+    by_attribute, arn = sns.queue(
+        topic, RawMessageDelivery="true", FilterPolicy='{"kind": [{"prefix": "or"}]}'
+    )
+    by_body, _ = sns.queue(
+        topic,
+        RawMessageDelivery="true",
+        FilterPolicyScope="MessageBody",
+        FilterPolicy='{"n": [{"numeric": [">", 5]}]}',
+    )
+    kind: dict[str, Any] = {"kind": {"DataType": "String", "StringValue": "order"}}
+    sns.publish(topic, '{"n": 1}', MessageAttributes=kind)
+    sns.publish(topic, '{"n": 9}')
+    sns.publish(topic, "text")
+    assert [message["Body"] for message in sns.sqs.receive(by_attribute, 1)] == ['{"n": 1}']
+    assert [message["Body"] for message in sns.sqs.receive(by_body, 1)] == ['{"n": 9}']
+    assert sns.sqs.counts(by_attribute) == sns.sqs.counts(by_body) == (0, 1, 0)
+    sns.client.set_subscription_attributes(
+        SubscriptionArn=arn, AttributeName="FilterPolicy", AttributeValue="{}"
+    )
+    sns.publish(topic, "all")
+    assert sns.sqs.one(by_attribute)["Body"] == "all"
+
+
+def test_arrays_of_numbers(sns: Sns) -> None:
+    """ "Numeric value matching": an attribute of the type Number.Array."""
+    topic = sns.create()
+    url, _ = sns.queue(topic, RawMessageDelivery="true", FilterPolicy='{"price": [{"anything-but": [100]}]}')
+    for prices in ("[100, 50]", "[100]", "x"):
+        attribute = {"price": {"DataType": "Number.Array", "StringValue": prices}}
+        sns.publish(topic, prices, MessageAttributes=attribute)
+    assert sns.sqs.one(url)["Body"] == "[100, 50]"
+    assert sns.sqs.counts(url) == (0, 1, 0)
+
+
+def test_a_nul_in_a_body(sns: Sns) -> None:
+    """It stands there as an escape; PostgreSQL's JSON cannot hold it, filters compare it all the same."""
+    topic = sns.create()
+    policy = json.dumps({"a": ["x\0"]})
+    url, _ = sns.queue(topic, RawMessageDelivery="true", FilterPolicy=policy, FilterPolicyScope="MessageBody")
+    sns.publish(topic, '{"a": "x\\u0000", "\\u001f": [{}, 1]}')
+    sns.publish(topic, '{"a": "y\\u0000"}')
+    assert sns.sqs.counts(url) == (1, 0, 0)
+
+
+def test_a_delivery_policy_of_a_url(sns: Sns) -> None:
+    topic = sns.create()
+    policy = {"healthyRetryPolicy": {"numRetries": 5, "minDelayTarget": 2}}
+    arn = sns.subscribe(topic, endpoint(sns), "https", DeliveryPolicy=json.dumps(policy))
+    effective = json.loads(sns.subscription(arn)["EffectiveDeliveryPolicy"])["healthyRetryPolicy"]
+    assert (effective["numRetries"], effective["minDelayTarget"], effective["maxDelayTarget"]) == (5, 2, 20)
+
+
+def test_lists_have_pages(sns: Sns) -> None:
+    """100 a page, of the account and of a topic."""
+    mine = Sns(sns.sqs.caller("321321321321"))
+    topic = mine.create()
+    arns = {mine.subscribe(topic, f"arn:aws:sqs:us-east-1:321321321321:q{number}") for number in range(101)}
+    for method, more in (("list_subscriptions", {}), ("list_subscriptions_by_topic", {"TopicArn": topic})):
+        pages = list(mine.client.get_paginator(method).paginate(**more))
+        assert len(pages[0]["Subscriptions"]) == 100
+        assert {one["SubscriptionArn"] for page in pages for one in page["Subscriptions"]} == arns
+    mine.client.delete_topic(TopicArn=topic)
+
+
+@pytest.mark.parametrize(
+    "bad", ["nonsense", "arn:aws:sns:us-east-1:000000000000:topic", "arn:aws:sqs:a:b:c:d"]
+)
+def test_what_is_no_subscription(sns: Sns, bad: str) -> None:
+    for method in ("unsubscribe", "get_subscription_attributes"):
+        assert sns.refusal(method, SubscriptionArn=bad)[:2] == ("InvalidParameter", 400)

@@ -1,0 +1,245 @@
+"""Topics. Sources: CreateTopic, DeleteTopic, ListTopics, Get/SetTopicAttributes, TagResource, UntagResource,
+ListTagsForResource, AddPermission, RemovePermission, Get/PutDataProtectionPolicy (SNS API reference)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.conformance.sns import Sns
+
+UNKNOWN = "arn:aws:sns:us-east-1:000000000000:no-such-topic"
+
+
+def test_a_topic_is_made_once(sns: Sns) -> None:
+    """CreateTopic is idempotent; its ARN holds region, account and name."""
+    name = sns.sqs.name()
+    first = sns.client.create_topic(Name=name)["TopicArn"]
+    assert first == f"arn:aws:sns:us-east-1:000000000000:{name}"
+    assert sns.client.create_topic(Name=name)["TopicArn"] == first
+
+
+def test_other_attributes_or_tags_are_an_error(sns: Sns) -> None:
+    name = sns.sqs.name()
+    sns.client.create_topic(Name=name, Attributes={"DisplayName": "a"}, Tags=[{"Key": "k", "Value": "v"}])
+    sns.client.create_topic(Name=name, Attributes={"DisplayName": "a"}, Tags=[{"Key": "k", "Value": "v"}])
+    assert sns.refusal("create_topic", Name=name, Attributes={"DisplayName": "b"}) == (
+        "InvalidParameter", 400,
+        "Invalid parameter: Attributes Reason: Topic already exists with different attributes",
+    )  # fmt: skip
+    assert sns.refusal("create_topic", Name=name, Tags=[{"Key": "k", "Value": "w"}]) == (
+        "InvalidParameter", 400, "Invalid parameter: Tags Reason: Topic already exists with different tags",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "fifo"),
+    [
+        ("", ""),
+        ("a b", ""),
+        ("a.b", ""),
+        ("x" * 257, ""),
+        ("ü", ""),
+        ("a.fifo", ""),
+        ("a", "true"),
+        ("a.fifo", "false"),
+    ],
+)
+def test_bad_names(sns: Sns, name: str, fifo: str) -> None:
+    """1-256 of letters, digits, hyphen and underscore; FIFO topics, and only they, end in .fifo."""
+    attributes = {"FifoTopic": fifo} if fifo else {}
+    refused = sns.refusal("create_topic", Name=name, Attributes=attributes)
+    assert refused == ("InvalidParameter", 400, "Invalid parameter: Topic Name")
+
+
+def test_the_longest_name(sns: Sns) -> None:
+    name = (sns.sqs.name() + "-" + "x" * 256)[:256]
+    assert sns.client.create_topic(Name=name)["TopicArn"].endswith(name)
+
+
+def test_attributes_read_back(sns: Sns) -> None:
+    topic = sns.create()
+    fresh = sns.attributes(topic)
+    assert (fresh["TopicArn"], fresh["Owner"]) == (topic, "000000000000")
+    assert {fresh[f"Subscriptions{state}"] for state in ("Confirmed", "Pending", "Deleted")} == {"0"}
+    policy = json.loads(fresh["Policy"])
+    assert policy["Statement"][0]["Condition"] == {"StringEquals": {"AWS:SourceOwner": "000000000000"}}
+    retries = json.loads(fresh["EffectiveDeliveryPolicy"])["http"]["defaultHealthyRetryPolicy"]
+    assert (retries["numRetries"], retries["minDelayTarget"], retries["maxDelayTarget"]) == (3, 20, 20)
+    values = {
+        "DisplayName": "Orders ü",
+        "Policy": json.dumps({"Version": "2012-10-17", "Statement": []}),
+        "SignatureVersion": "2",
+        "TracingConfig": "Active",
+        "KmsMasterKeyId": "alias/aws/sns",
+        "DeliveryPolicy": json.dumps({"http": {"defaultHealthyRetryPolicy": {"numRetries": 5}}}),
+    }
+    for name, value in values.items():
+        sns.client.set_topic_attributes(TopicArn=topic, AttributeName=name, AttributeValue=value)
+    after = sns.attributes(topic)
+    assert {name: after[name] for name in values} == values
+
+
+def test_an_empty_value_takes_an_attribute_away(sns: Sns) -> None:
+    topic = sns.create(KmsMasterKeyId="alias/aws/sns")
+    sns.client.set_topic_attributes(TopicArn=topic, AttributeName="KmsMasterKeyId", AttributeValue="")
+    assert "KmsMasterKeyId" not in sns.attributes(topic)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("NoSuchAttribute", "1"),
+        ("FifoTopic", "true"),
+        ("SignatureVersion", "3"),
+        ("TracingConfig", "Off"),
+        ("DisplayName", "x" * 101),
+        ("Policy", "{"),
+        ("Policy", '{"Statement": ["x"]}'),
+        ("Policy", json.dumps({"Version": "x" * 30_720})),
+        ("DisplayName", "a\0b"),
+        ("ContentBasedDeduplication", "true"),
+    ],
+)
+def test_bad_attributes_change_nothing(sns: Sns, name: str, value: str) -> None:
+    topic = sns.create()
+    before = sns.attributes(topic)
+    refused = sns.refusal("set_topic_attributes", TopicArn=topic, AttributeName=name, AttributeValue=value)
+    assert refused[:2] == ("InvalidParameter", 400)
+    assert sns.attributes(topic) == before
+
+
+def test_fifo_attributes(sns: Sns) -> None:
+    topic = sns.create_fifo()
+    fresh = sns.attributes(topic)
+    assert (fresh["FifoTopic"], fresh["ContentBasedDeduplication"]) == ("true", "false")
+    for name, value in (("ContentBasedDeduplication", "true"), ("FifoThroughputScope", "MessageGroup")):
+        sns.client.set_topic_attributes(TopicArn=topic, AttributeName=name, AttributeValue=value)
+        assert sns.attributes(topic)[name] == value
+
+
+def test_topics_are_listed_in_pages(sns: Sns) -> None:
+    """100 a page, with a token until the last one."""
+    there = sns.sqs.caller("123123123123")
+    mine = Sns(there)
+    before = {
+        topic["TopicArn"]
+        for page in mine.client.get_paginator("list_topics").paginate()
+        for topic in page["Topics"]
+    }
+    made = {mine.create() for _ in range(101)}
+    pages = [page["Topics"] for page in mine.client.get_paginator("list_topics").paginate()]
+    assert len(pages[0]) == 100
+    assert {topic["TopicArn"] for page in pages for topic in page} == before | made
+    for bad in ("nonsense!", ".", "bm8gdG9waWM"):
+        assert mine.refusal("list_topics", NextToken=bad)[:2] == ("InvalidParameter", 400)
+    for topic in made | before:
+        mine.client.delete_topic(TopicArn=topic)
+
+
+def test_deleting(sns: Sns) -> None:
+    """DeleteTopic ends the subscriptions too, and succeeds for a topic that does not exist."""
+    topic = sns.create()
+    _, subscription = sns.queue(topic)
+    for _ in range(2):
+        sns.client.delete_topic(TopicArn=topic)
+    assert sns.refusal("get_topic_attributes", TopicArn=topic) == ("NotFound", 404, "Topic does not exist")
+    assert sns.refusal("get_subscription_attributes", SubscriptionArn=subscription)[:2] == ("NotFound", 404)
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters"),
+    [
+        ("get_topic_attributes", {}),
+        ("set_topic_attributes", {"AttributeName": "DisplayName", "AttributeValue": "x"}),
+        ("publish", {"Message": "x"}),
+        ("list_subscriptions_by_topic", {}),
+        ("confirm_subscription", {"Token": "x"}),
+        ("add_permission", {"Label": "l", "AWSAccountId": ["111122223333"], "ActionName": ["Publish"]}),
+        ("remove_permission", {"Label": "l"}),
+        ("subscribe", {"Protocol": "sqs", "Endpoint": "arn:aws:sqs:us-east-1:000000000000:q"}),
+        ("publish_batch", {"PublishBatchRequestEntries": [{"Id": "1", "Message": "m"}]}),
+        ("publish_batch", {"PublishBatchRequestEntries": [{"Id": "1", "Message": "m", "Subject": "\n"}]}),
+    ],
+)
+def test_unknown_topics(sns: Sns, method: str, parameters: dict[str, object]) -> None:
+    assert sns.refusal(method, TopicArn=UNKNOWN, **parameters) == ("NotFound", 404, "Topic does not exist")
+    for bad in ("nonsense", "arn:aws:sqs:us-east-1:000000000000:q", "arn:aws:sns:eu-west-1:000000000000:t"):
+        assert sns.refusal(method, TopicArn=bad, **parameters)[:2] == ("InvalidParameter", 400)
+
+
+@pytest.mark.parametrize("method", ["list_tags_for_resource", "tag_resource", "untag_resource"])
+def test_tags_of_an_unknown_topic(sns: Sns, method: str) -> None:
+    more: dict[str, dict[str, Any]] = {
+        "tag_resource": {"Tags": [{"Key": "a", "Value": "b"}]},
+        "untag_resource": {"TagKeys": ["a"]},
+    }
+    refused = sns.refusal(method, ResourceArn=UNKNOWN, **more.get(method, {}))
+    assert refused == ("ResourceNotFound", 404, "Resource does not exist")
+
+
+def test_tags(sns: Sns) -> None:
+    topic = sns.create()
+    sns.client.tag_resource(ResourceArn=topic, Tags=[{"Key": "a", "Value": "1"}, {"Key": "b", "Value": ""}])
+    sns.client.tag_resource(ResourceArn=topic, Tags=[{"Key": "a", "Value": "2"}])
+    sns.client.untag_resource(ResourceArn=topic, TagKeys=["b", "none"])
+    assert sns.client.list_tags_for_resource(ResourceArn=topic)["Tags"] == [{"Key": "a", "Value": "2"}]
+
+
+def test_too_many_tags(sns: Sns) -> None:
+    """50 a topic."""
+    topic = sns.create()
+    tags = [{"Key": str(number), "Value": "v"} for number in range(50)]
+    sns.client.tag_resource(ResourceArn=topic, Tags=tags)
+    refused = sns.refusal("tag_resource", ResourceArn=topic, Tags=[{"Key": "one more", "Value": "v"}])
+    assert refused[:2] == ("TagLimitExceeded", 400)
+    assert len(sns.client.list_tags_for_resource(ResourceArn=topic)["Tags"]) == 50
+
+
+def test_permissions(sns: Sns) -> None:
+    topic = sns.create()
+    grant = {"AWSAccountId": ["111122223333"], "ActionName": ["Publish"]}
+    sns.client.add_permission(TopicArn=topic, Label="friends", **grant)
+    statements = {one["Sid"]: one for one in json.loads(sns.attributes(topic)["Policy"])["Statement"]}
+    assert statements["friends"] == {
+        "Sid": "friends",
+        "Effect": "Allow",
+        "Principal": {"AWS": "arn:aws:iam::111122223333:root"},
+        "Action": "SNS:Publish",
+        "Resource": topic,
+    }
+    assert sns.refusal("add_permission", TopicArn=topic, Label="friends", **grant)[:2] == (
+        "InvalidParameter",
+        400,
+    )
+    sns.client.remove_permission(TopicArn=topic, Label="friends")
+    assert "friends" not in sns.attributes(topic)["Policy"]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"AWSAccountId": ["12"]},
+        {"AWSAccountId": []},
+        {"ActionName": ["SendMessage"]},
+        {"ActionName": []},
+        {"Label": ""},
+    ],
+)
+def test_bad_permissions(sns: Sns, bad: dict[str, object]) -> None:
+    topic = sns.create()
+    before = sns.attributes(topic)
+    good = {"Label": "l", "AWSAccountId": ["111122223333"], "ActionName": ["Publish"]}
+    assert sns.refusal("add_permission", TopicArn=topic, **(good | bad))[1] == 400
+    assert sns.attributes(topic) == before
+
+
+def test_data_protection_is_not_for_new_customers(sns: Sns) -> None:
+    """ "Message data protection availability change", SNS Developer Guide."""
+    topic = sns.create()
+    assert sns.client.get_data_protection_policy(ResourceArn=topic).get("DataProtectionPolicy", "") == ""
+    refused = sns.refusal("put_data_protection_policy", ResourceArn=topic, DataProtectionPolicy="{}")
+    assert refused[:2] == ("AuthorizationError", 403)
+    assert sns.refusal("get_data_protection_policy", ResourceArn=UNKNOWN)[:2] == ("NotFound", 404)

@@ -1,0 +1,152 @@
+"""Dead-letter queues. Sources: Developer Guide, "Using dead-letter queues in Amazon SQS"
+(https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html).
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support.conformance.sqs import Sqs
+
+ATTRIBUTES = {"kind": {"DataType": "String", "StringValue": "order"}}
+
+
+def redrive(arn: str, maximum: int = 1) -> str:
+    return json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": maximum})
+
+
+def pair(sqs: Sqs, maximum: int = 1) -> tuple[str, str]:
+    """A source and its dead-letter queue."""
+    dead = sqs.create()
+    return sqs.create(RedrivePolicy=redrive(sqs.arn(dead), maximum)), dead
+
+
+def test_a_message_moves_on_the_receive_after_the_last_allowed_one(sqs: Sqs) -> None:
+    """When the receive count exceeds maxReceiveCount the message moves: on the next receive, without a timer."""
+    url, dead = pair(sqs, 2)
+    sent = sqs.send(url, "poison", MessageAttributes=ATTRIBUTES)
+    for count in ("1", "2"):
+        message = sqs.one(url, VisibilityTimeout=0, AttributeNames=["ApproximateReceiveCount"])
+        assert message["Attributes"]["ApproximateReceiveCount"] == count
+    assert sqs.counts(dead) == (0, 0, 0)
+    assert sqs.poll(url) == []
+    assert (sqs.counts(url), sqs.counts(dead)) == ((0, 0, 0), (1, 0, 0))
+    moved = sqs.one(dead, AttributeNames=["All"], MessageAttributeNames=["All"])
+    assert (moved["MessageId"], moved["Body"]) == (sent["MessageId"], "poison")
+    assert moved["MessageAttributes"] == ATTRIBUTES
+    assert moved["Attributes"]["DeadLetterQueueSourceArn"] == sqs.arn(url)
+
+
+def test_receives_are_counted_across_queues(sqs: Sqs) -> None:
+    """ReceiveMessage, ApproximateReceiveCount: "across all queues"; so AWS gives 6 with the first receive after five,
+    and the time of the very first one. The dead-letter queue's own policy counts its own receives."""
+    last = sqs.create()
+    dead = sqs.create(RedrivePolicy=redrive(sqs.arn(last), 2))
+    url = sqs.create(RedrivePolicy=redrive(sqs.arn(dead), 2))
+    sqs.send(url)
+    names = ["ApproximateReceiveCount", "ApproximateFirstReceiveTimestamp", "DeadLetterQueueSourceArn"]
+    seen: list[dict[str, str]] = []
+    for queue, receives in ((url, 2), (dead, 2), (last, 1)):
+        seen += [
+            sqs.one(queue, VisibilityTimeout=0, AttributeNames=names)["Attributes"] for _ in range(receives)
+        ]
+        assert sqs.counts(queue) == (1, 0, 0)
+        sqs.poll(queue)
+    assert [attributes["ApproximateReceiveCount"] for attributes in seen] == list("12345")
+    assert len({attributes["ApproximateFirstReceiveTimestamp"] for attributes in seen}) == 1
+    sources = [attributes.get("DeadLetterQueueSourceArn") for attributes in seen]
+    assert sources == [None, None, sqs.arn(url), sqs.arn(url), sqs.arn(dead)]
+
+
+def test_the_time_of_sending_stays(sqs: Sqs) -> None:
+    """Developer Guide: of a standard queue, the enqueue timestamp is unchanged when a message is moved."""
+    url, dead = pair(sqs)
+    sqs.send(url)
+    before = sqs.one(url, VisibilityTimeout=0, AttributeNames=["SentTimestamp"])["Attributes"]
+    sqs.poll(url)
+    after = sqs.one(dead, AttributeNames=["SentTimestamp"])["Attributes"]
+    assert after == before
+
+
+def test_retention_counts_from_the_original_send(sqs: Sqs) -> None:
+    """Also after a move to a dead-letter queue ("Setting-up dead-letter queue retention": standard queues)."""
+    dead = sqs.create(MessageRetentionPeriod="100")
+    url = sqs.create(RedrivePolicy=redrive(sqs.arn(dead)))
+    sqs.send(url)
+    sqs.one(url, VisibilityTimeout=0)
+    sqs.clock.advance(60)
+    sqs.poll(url)
+    assert sqs.counts(dead) == (1, 0, 0)
+    sqs.clock.advance(60)
+    sqs.until_cleaned(dead)
+    assert sqs.poll(dead) == []
+
+
+def test_only_the_poisoned_message_moves(sqs: Sqs) -> None:
+    """The others of the same receive were deleted or received less often."""
+    url, dead = pair(sqs)
+    sqs.send_all(url, "good", "poison")
+    for message in sqs.receive(url, 2):
+        if message["Body"] == "good":
+            sqs.delete(url, message)
+        else:
+            sqs.hide(url, message, 0)
+    sqs.send(url, "new")
+    assert sqs.one(url)["Body"] == "new"
+    assert [message["Body"] for message in sqs.receive(dead, 1)] == ["poison"]
+
+
+def test_a_message_deleted_in_time_does_not_move(sqs: Sqs) -> None:
+    url, dead = pair(sqs)
+    sqs.send(url)
+    sqs.delete(url, sqs.one(url))
+    sqs.clock.advance(100)
+    assert (sqs.poll(url), sqs.counts(dead)) == ([], (0, 0, 0))
+
+
+def test_without_its_dead_letter_queue_a_message_stays(sqs: Sqs) -> None:
+    """The queue was deleted after the policy was set: nothing may be lost."""
+    url, dead = pair(sqs)
+    sqs.send(url)
+    sqs.client.delete_queue(QueueUrl=dead)
+    for count in range(1, 4):
+        message = sqs.one(url, VisibilityTimeout=0, AttributeNames=["ApproximateReceiveCount"])
+        assert message["Attributes"]["ApproximateReceiveCount"] == str(count)
+
+
+def test_a_dead_letter_queue_must_be_of_the_same_region_and_account(sqs: Sqs) -> None:
+    """Developer Guide: source queue and dead-letter queue must reside in one account and region."""
+    for other in (sqs.caller(region="eu-west-1"), sqs.caller(account="111122223333")):
+        policy = redrive(other.arn(other.create()))
+        code = sqs.code("create_queue", QueueName=sqs.name(), Attributes={"RedrivePolicy": policy})
+        assert code == "InvalidParameterValue"
+
+
+@pytest.mark.parametrize("permission", ["allowAll", "denyAll", "byQueue"])
+def test_who_may_use_a_dead_letter_queue(sqs: Sqs, permission: str) -> None:
+    """SetQueueAttributes, RedriveAllowPolicy: allowAll, denyAll, byQueue. The error's code is our choice."""
+    url, stranger = sqs.create(), sqs.create()
+    arns = {"sourceQueueArns": [sqs.arn(url)]} if permission == "byQueue" else {}
+    dead = sqs.create(RedriveAllowPolicy=json.dumps({"redrivePermission": permission, **arns}))
+    policy = {"RedrivePolicy": redrive(sqs.arn(dead))}
+    if permission == "denyAll":
+        assert sqs.code("set_queue_attributes", QueueUrl=url, Attributes=policy) == "InvalidParameterValue"
+    else:
+        sqs.client.set_queue_attributes(QueueUrl=url, Attributes=policy)
+    if permission == "allowAll":
+        sqs.client.set_queue_attributes(QueueUrl=stranger, Attributes=policy)
+    else:
+        assert (
+            sqs.code("set_queue_attributes", QueueUrl=stranger, Attributes=policy) == "InvalidParameterValue"
+        )
+
+
+def test_hostile_policies_are_refused_before_the_database(sqs: Sqs) -> None:
+    """A hidden first value that PostgreSQL's JSON cannot hold must not reach it."""
+    arn = sqs.arn(sqs.create())
+    for hidden in ('"\\u0000"', "1e999999", '"\\ud800"'):
+        policy = f'{{"maxReceiveCount":{hidden},"maxReceiveCount":1,"deadLetterTargetArn":"{arn}"}}'
+        code = sqs.code("create_queue", QueueName=sqs.name(), Attributes={"RedrivePolicy": policy})
+        assert code == "InvalidParameterValue"

@@ -1,0 +1,108 @@
+"""FIFO queues. Sources: Developer Guide, "FIFO delivery logic" and "Message group ID"; SendMessage
+(https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/FIFO-queues-understanding-logic.html).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.support.conformance.sqs import Sqs
+
+
+def fifo(sqs: Sqs, **attributes: str) -> str:
+    """A queue that deduplicates by content, so that messages need no id."""
+    return sqs.create_fifo(ContentBasedDeduplication="true", **attributes)
+
+
+def bodies(messages: list[dict[str, Any]]) -> list[str]:
+    return [message["Body"] for message in messages]
+
+
+def test_order_in_a_group(sqs: Sqs) -> None:
+    """Messages of one group come in the order in which they were sent, several at a time."""
+    url = fifo(sqs)
+    expected = [f"{number}" for number in range(12)]
+    sqs.send_all(url, *expected, MessageGroupId="g")
+    first = sqs.receive(url, 10)
+    assert bodies(first) == expected[:10]
+    assert sqs.poll(url) == []
+    for message in first:
+        sqs.delete(url, message)
+    assert bodies(sqs.receive(url, 2)) == expected[10:]
+
+
+def test_sequence_numbers(sqs: Sqs) -> None:
+    """SendMessage, SequenceNumber: large, not consecutive, increasing in a group; 20 digits."""
+    url = fifo(sqs)
+    sent = [sqs.send(url, str(n), MessageGroupId="g")["SequenceNumber"] for n in range(3)]
+    assert sent == sorted(set(sent))
+    assert all(re.fullmatch("[0-9]{20}", number) for number in sent)
+    got = sqs.receive(url, 3, AttributeNames=["SequenceNumber"])
+    assert [message["Attributes"]["SequenceNumber"] for message in got] == sent
+
+
+def test_system_attributes(sqs: Sqs) -> None:
+    """ReceiveMessage: MessageGroupId, MessageDeduplicationId and SequenceNumber besides the others."""
+    url = sqs.create_fifo()
+    sqs.send(url, MessageGroupId="g", MessageDeduplicationId="d")
+    attributes = sqs.one(url, AttributeNames=["All"])["Attributes"]
+    assert (attributes["MessageGroupId"], attributes["MessageDeduplicationId"]) == ("g", "d")
+    assert attributes.keys() == {
+        "SenderId", "SentTimestamp", "ApproximateReceiveCount", "ApproximateFirstReceiveTimestamp",
+        "SequenceNumber", "MessageDeduplicationId", "MessageGroupId",
+    }  # fmt: skip
+
+
+def test_a_group_is_needed(sqs: Sqs) -> None:
+    """SendMessage: MessageGroupId is required for FIFO queues: "the action fails" without it."""
+    refusal = sqs.refusal("send_message", QueueUrl=fifo(sqs), MessageBody="x")
+    assert (refusal.code, refusal.status) == ("MissingParameter", 400)
+    assert "MessageGroupId" in refusal.message
+
+
+LONGEST = "".join(chr(code) for code in range(33, 127)) + "x" * 34
+
+
+def test_the_longest_ids(sqs: Sqs) -> None:
+    """SendMessage: up to 128 alphanumeric characters and punctuation, for both ids."""
+    url = sqs.create_fifo()
+    sqs.send(url, MessageGroupId=LONGEST, MessageDeduplicationId=LONGEST)
+    attributes = sqs.one(url, AttributeNames=["All"])["Attributes"]
+    assert (attributes["MessageGroupId"], attributes["MessageDeduplicationId"]) == (LONGEST, LONGEST)
+
+
+@pytest.mark.parametrize("bad", ["", "a b", "ä", "x" * 129, "a\n", "\x00"])
+@pytest.mark.parametrize("parameter", ["MessageGroupId", "MessageDeduplicationId"])
+def test_ids_that_cannot_be(sqs: Sqs, parameter: str, bad: str) -> None:
+    parameters = {"MessageGroupId": "g", "MessageDeduplicationId": "d", parameter: bad}
+    code = sqs.code("send_message", QueueUrl=sqs.create_fifo(), MessageBody="x", **parameters)
+    assert code in ("InvalidParameterValue", "MissingParameter")
+
+
+def test_a_delay_belongs_to_the_queue(sqs: Sqs) -> None:
+    """SendMessage: "When you set FifoQueue, you can't set DelaySeconds per message"; 0 is allowed."""
+    url = fifo(sqs, DelaySeconds="60")
+    code = sqs.code("send_message", QueueUrl=url, MessageBody="x", MessageGroupId="g", DelaySeconds=1)
+    assert code == "InvalidParameterValue"
+    sqs.send(url, "first", MessageGroupId="g", DelaySeconds=0)
+    assert (sqs.poll(url), sqs.counts(url)) == ([], (0, 0, 1))
+    sqs.clock.advance(60)
+    assert sqs.one(url)["Body"] == "first"
+
+
+def test_a_changed_delay_holds_for_what_is_in_the_queue(sqs: Sqs) -> None:
+    """Developer Guide, "Delay queues": on FIFO queues the setting is retroactive; for what nobody has received."""
+    url = fifo(sqs, DelaySeconds="60")
+    sqs.send(url, "a", MessageGroupId="a")
+    sqs.clock.advance(30)
+    sqs.send(url, "b", MessageGroupId="b")
+    sqs.client.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "20"})
+    assert (sqs.counts(url), sqs.one(url)["Body"]) == ((1, 0, 1), "a")
+    sqs.client.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "900"})
+    sqs.clock.advance(60)
+    assert (sqs.counts(url), bodies(sqs.poll(url))) == ((1, 0, 1), ["a"])
+    sqs.client.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "0"})
+    assert sqs.one(url)["Body"] == "b"

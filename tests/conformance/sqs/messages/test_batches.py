@@ -1,0 +1,252 @@
+"""SendMessageBatch, DeleteMessageBatch, ChangeMessageVisibilityBatch. Sources: the API reference of the three."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.support.conformance.md5_digests import md5_of_attributes, md5_of_body
+from tests.support.conformance.sqs import Sqs
+
+MIB = 1_048_576
+PREFIX = "AWS.SimpleQueueService."
+Entry = dict[str, Any]
+
+
+def send_entry(entry_id: str) -> Entry:
+    return {"Id": entry_id, "MessageBody": f"body {entry_id}"}
+
+
+def delete_entry(entry_id: str) -> Entry:
+    return {"Id": entry_id, "ReceiptHandle": "x"}
+
+
+def hide_entry(entry_id: str) -> Entry:
+    return {"Id": entry_id, "ReceiptHandle": "x", "VisibilityTimeout": 0}
+
+
+BATCHES = pytest.mark.parametrize(
+    ("method", "entry"),
+    [
+        ("send_message_batch", send_entry),
+        ("delete_message_batch", delete_entry),
+        ("change_message_visibility_batch", hide_entry),
+    ],
+    ids=["send", "delete", "change"],
+)
+
+
+def ids(entries: list[Entry]) -> list[str]:
+    return [entry["Id"] for entry in entries]
+
+
+@BATCHES
+def test_no_entries(sqs: Sqs, method: str, entry: Callable[[str], Entry]) -> None:
+    assert sqs.code(method, QueueUrl=sqs.create(), Entries=[]) == PREFIX + "EmptyBatchRequest"
+
+
+@BATCHES
+def test_eleven_entries(sqs: Sqs, method: str, entry: Callable[[str], Entry]) -> None:
+    entries = [entry(str(number)) for number in range(11)]
+    code = sqs.code(method, QueueUrl=sqs.create(), Entries=entries)
+    assert code == PREFIX + "TooManyEntriesInBatchRequest"
+
+
+@BATCHES
+def test_the_same_id_twice(sqs: Sqs, method: str, entry: Callable[[str], Entry]) -> None:
+    code = sqs.code(method, QueueUrl=sqs.create(), Entries=[entry("a"), entry("b"), entry("a")])
+    assert code == PREFIX + "BatchEntryIdsNotDistinct"
+
+
+@BATCHES
+@pytest.mark.parametrize("bad", ["", "a b", "a.b", "ä", "x" * 81, "a\n"])
+def test_ids_that_cannot_be(sqs: Sqs, method: str, entry: Callable[[str], Entry], bad: str) -> None:
+    """BatchEntry Id: up to 80 alphanumeric characters, hyphens and underscores."""
+    code = sqs.code(method, QueueUrl=sqs.create(), Entries=[entry("good"), entry(bad)])
+    assert code == PREFIX + "InvalidBatchEntryId"
+
+
+@BATCHES
+def test_a_queue_that_does_not_exist(sqs: Sqs, method: str, entry: Callable[[str], Entry]) -> None:
+    code = sqs.code(method, QueueUrl=f"{sqs.create()}-none", Entries=[entry("a")])
+    assert code == PREFIX + "NonExistentQueue"
+
+
+def test_send_ten(sqs: Sqs) -> None:
+    """SendMessageBatch: up to ten messages; each result has its entry's id, MessageId and digests."""
+    url = sqs.create()
+    attributes = {"kind": {"DataType": "String", "StringValue": "x"}}
+    entries = [{**send_entry(f"{n}_-A" + "x" * 76), "MessageAttributes": attributes} for n in range(10)]
+    answer = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
+    assert "Failed" not in answer
+    assert ids(answer["Successful"]) == ids(entries)
+    for entry, result in zip(entries, answer["Successful"], strict=True):
+        assert result["MD5OfMessageBody"] == md5_of_body(str(entry["MessageBody"]))
+        assert result["MD5OfMessageAttributes"] == md5_of_attributes(attributes)
+    got = {message["MessageId"]: message["Body"] for message in sqs.receive(url, 10)}
+    assert [got[result["MessageId"]] for result in answer["Successful"]] == [
+        e["MessageBody"] for e in entries
+    ]
+
+
+def test_entries_fail_one_by_one(sqs: Sqs) -> None:
+    """SendMessageBatch: "The result of sending each message is reported individually in the response"."""
+    url = sqs.create(MaximumMessageSize="1024")
+    entries = [
+        send_entry("good"),
+        {**send_entry("character"), "MessageBody": "a\x01b"},
+        {**send_entry("delay"), "DelaySeconds": 901},
+        {**send_entry("size"), "MessageBody": "x" * 1025},
+        {**send_entry("attribute"), "MessageAttributes": {"a": {"DataType": "Text", "StringValue": "x"}}},
+        {**send_entry("deduplication"), "MessageDeduplicationId": "d"},
+        {**send_entry("delayed"), "DelaySeconds": 900},
+    ]
+    answer = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
+    failed = {entry["Id"]: entry for entry in answer["Failed"]}
+    assert sorted(ids(answer["Successful"])) == ["delayed", "good"]
+    assert {name: entry["Code"] for name, entry in failed.items()} == {
+        "character": "InvalidMessageContents",
+        "delay": "InvalidParameterValue",
+        "size": "InvalidParameterValue",
+        "attribute": "InvalidParameterValue",
+        "deduplication": "InvalidParameterValue",
+    }
+    assert all(entry["SenderFault"] is True and entry["Message"] for entry in failed.values())
+    assert sqs.counts(url) == (1, 0, 1)
+
+
+def test_every_entry_fails(sqs: Sqs) -> None:
+    """The request itself succeeds: "you should check for batch errors even when the call returns 200"."""
+    url = sqs.create()
+    entries = [{**send_entry(name), "MessageBody": "\x01"} for name in ("a", "b")]
+    answer = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
+    assert (ids(answer["Failed"]), "Successful" in answer) == (["a", "b"], False)
+    assert sqs.counts(url) == (0, 0, 0)
+
+
+def test_no_good_entry_for_no_queue(sqs: Sqs) -> None:
+    """SendMessageBatch, QueueDoesNotExist: said of the request, also when every entry is bad in itself."""
+    entries = [{**send_entry("a"), "MessageBody": "\x01"}]
+    code = sqs.code("send_message_batch", QueueUrl=f"{sqs.create()}-none", Entries=entries)
+    assert code == PREFIX + "NonExistentQueue"
+
+
+def test_one_mebibyte_in_total(sqs: Sqs) -> None:
+    """SendMessageBatch: the sum of the individual lengths is at most 1 MiB, 1,048,576 bytes."""
+    url = sqs.create()
+    half = "x" * (MIB // 2)
+    entries = [{**send_entry("a"), "MessageBody": half}, {**send_entry("b"), "MessageBody": half}]
+    assert ids(sqs.client.send_message_batch(QueueUrl=url, Entries=entries)["Successful"]) == ["a", "b"]
+    entries[1]["MessageBody"] = f"{half}x"
+    code = sqs.code("send_message_batch", QueueUrl=url, Entries=entries)
+    assert code == PREFIX + "BatchRequestTooLong"
+    assert sqs.counts(url) == (2, 0, 0)
+
+
+def test_one_entry_beyond_the_total(sqs: Sqs) -> None:
+    """A single message of more than 1 MiB makes the batch too long as well."""
+    url = sqs.create()
+    entries = [send_entry("a"), {**send_entry("b"), "MessageBody": "x" * (MIB + 1)}]
+    code = sqs.code("send_message_batch", QueueUrl=url, Entries=entries)
+    assert code == PREFIX + "BatchRequestTooLong"
+
+
+def test_a_fifo_batch_keeps_its_order(sqs: Sqs) -> None:
+    """SendMessageBatch to a FIFO queue: sequence numbers rise in the order of the entries."""
+    url = sqs.create_fifo()
+    entries = [
+        {**send_entry(str(n)), "MessageGroupId": "g", "MessageDeduplicationId": str(n)} for n in range(10)
+    ]
+    answer = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
+    numbers = {entry["Id"]: entry["SequenceNumber"] for entry in answer["Successful"]}
+    assert sorted(numbers, key=lambda entry_id: numbers[entry_id]) == ids(entries)
+    assert [message["Body"] for message in sqs.receive(url, 10)] == [e["MessageBody"] for e in entries]
+
+
+def test_fifo_entries_fail_one_by_one(sqs: Sqs) -> None:
+    """SendMessage: a FIFO queue needs a group and a deduplication id, and takes no delay a message."""
+    url = sqs.create_fifo()
+    good = {"MessageGroupId": "g", "MessageDeduplicationId": "good"}
+    entries = [
+        {**send_entry("good"), **good},
+        {**send_entry("group"), "MessageDeduplicationId": "x"},
+        {**send_entry("deduplication"), "MessageGroupId": "g"},
+        {**send_entry("delay"), **good, "DelaySeconds": 1},
+    ]
+    answer = sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
+    assert ids(answer["Successful"]) == ["good"]
+    assert {entry["Id"]: entry["Code"] for entry in answer["Failed"]} == {
+        "group": "MissingParameter",
+        "deduplication": "InvalidParameterValue",
+        "delay": "InvalidParameterValue",
+    }
+
+
+def test_delete_some(sqs: Sqs) -> None:
+    """DeleteMessageBatch: per entry; the same handle twice is fine, as deleting twice is."""
+    url, other = sqs.create(), sqs.create()
+    sqs.send_all(url, "a", "b", "c")
+    sqs.send(other)
+    first, second, _ = sqs.receive(url, 3)
+    foreign = sqs.one(other)
+    handles = {
+        "first": first["ReceiptHandle"],
+        "second": second["ReceiptHandle"],
+        "again": first["ReceiptHandle"],
+        "forged": "x" * 60,
+        "foreign": foreign["ReceiptHandle"],
+    }
+    entries = [{"Id": name, "ReceiptHandle": handle} for name, handle in handles.items()]
+    answer = sqs.client.delete_message_batch(QueueUrl=url, Entries=entries)
+    assert sorted(ids(answer["Successful"])) == ["again", "first", "second"]
+    codes = {entry["Id"]: (entry["Code"], entry["SenderFault"]) for entry in answer["Failed"]}
+    assert codes == dict.fromkeys(("forged", "foreign"), ("ReceiptHandleIsInvalid", True))
+    assert (sqs.counts(url), sqs.counts(other)) == ((0, 1, 0), (0, 1, 0))
+
+
+def test_change_some(sqs: Sqs) -> None:
+    """ChangeMessageVisibilityBatch: per entry; up to ten."""
+    url = sqs.create()
+    sqs.send_all(url, "visible", "deleted", "hidden", "too long")
+    found = {message["Body"]: message for message in sqs.receive(url, 4)}
+    sqs.delete(url, found["deleted"])
+    seconds = {"visible": 0, "deleted": 0, "hidden": 600, "too long": 43_201}
+    entries = [
+        {"Id": body.replace(" ", "-"), "ReceiptHandle": found[body]["ReceiptHandle"], "VisibilityTimeout": s}
+        for body, s in seconds.items()
+    ]
+    entries.append({"Id": "forged", "ReceiptHandle": "forged", "VisibilityTimeout": 0})
+    answer = sqs.client.change_message_visibility_batch(QueueUrl=url, Entries=entries)
+    assert sorted(ids(answer["Successful"])) == ["hidden", "visible"]
+    assert {entry["Id"]: entry["Code"] for entry in answer["Failed"]} == {
+        "deleted": "InvalidParameterValue",
+        "too-long": "InvalidParameterValue",
+        "forged": "ReceiptHandleIsInvalid",
+    }
+    assert sqs.one(url)["Body"] == "visible"
+    sqs.clock.advance(31)
+    assert {message["Body"] for message in sqs.receive(url, 2)} == {"visible", "too long"}
+
+
+def test_change_without_a_timeout(sqs: Sqs) -> None:
+    """The text is SQS's, from issue 2250 of aws-sdk-go-v2, which left a timeout of 0 out of its requests."""
+    url = sqs.create()
+    sqs.send_all(url, "a", "b")
+    first, second = sqs.receive(url, 2)
+    entries = [
+        {"Id": "good", "ReceiptHandle": first["ReceiptHandle"], "VisibilityTimeout": 600},
+        {"Id": "none", "ReceiptHandle": second["ReceiptHandle"]},
+    ]
+    answer = sqs.client.change_message_visibility_batch(QueueUrl=url, Entries=entries)
+    assert ids(answer["Successful"]) == ["good"]
+    name = "ChangeMessageVisibilityBatchRequestEntry.2.VisibilityTimeout"
+    assert answer["Failed"] == [
+        {
+            "Id": "none",
+            "SenderFault": True,
+            "Code": "MissingParameter",
+            "Message": f"The request must contain the parameter {name}.",
+        }
+    ]

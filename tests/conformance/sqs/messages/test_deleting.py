@@ -1,0 +1,108 @@
+"""DeleteMessage. Source: its API reference
+(https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html).
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.conformance.sqs import Sqs
+
+
+def test_a_deleted_message_does_not_come_back(sqs: Sqs) -> None:
+    url = sqs.create()
+    sqs.send_all(url, "a", "b")
+    first, _ = sqs.receive(url, 2)
+    sqs.delete(url, first)
+    sqs.clock.advance(31)
+    (left,) = sqs.receive(url, 1)
+    assert {first["Body"], left["Body"]} == {"a", "b"}
+    assert sqs.poll(url) == []
+
+
+def test_deleting_twice(sqs: Sqs) -> None:
+    """DeleteMessage is idempotent: the second one succeeds too."""
+    url = sqs.create()
+    sqs.send(url)
+    message = sqs.one(url)
+    sqs.delete(url, message)
+    sqs.delete(url, message)
+    assert sqs.counts(url) == (0, 0, 0)
+
+
+def test_deleting_after_the_timeout(sqs: Sqs) -> None:
+    """Deleting with an expired handle still succeeds, and the message does not come again."""
+    url = sqs.create()
+    sqs.send(url)
+    message = sqs.one(url)
+    sqs.clock.advance(31)
+    sqs.delete(url, message)
+    assert (sqs.poll(url), sqs.counts(url)) == ([], (0, 0, 0))
+
+
+def test_an_old_handle_after_a_new_receive(sqs: Sqs) -> None:
+    """DeleteMessage: with an old handle "the request succeeds, but the message might not be deleted"; the new one
+    deletes it."""
+    url = sqs.create()
+    sqs.send(url)
+    old = sqs.one(url, VisibilityTimeout=0)
+    new = sqs.one(url)
+    sqs.delete(url, old)
+    sqs.delete(url, new)
+    sqs.clock.advance(31)
+    assert (sqs.poll(url), sqs.counts(url)) == ([], (0, 0, 0))
+
+
+def test_a_handle_of_another_queue(sqs: Sqs) -> None:
+    """ReceiptHandleIsInvalid (AWS SDK for Java v2, issue 3101), and both messages stay."""
+    url, other = sqs.create(), sqs.create()
+    sqs.send(url)
+    sqs.send(other)
+    handle = sqs.one(other)["ReceiptHandle"]
+    assert sqs.code("delete_message", QueueUrl=url, ReceiptHandle=handle) == "ReceiptHandleIsInvalid"
+    assert (sqs.counts(url), sqs.counts(other)) == ((1, 0, 0), (0, 1, 0))
+
+
+def test_a_handle_in_another_region_or_account(sqs: Sqs) -> None:
+    """The same name elsewhere is another queue."""
+    name = sqs.name()
+    here = sqs.client.create_queue(QueueName=name)["QueueUrl"]
+    sqs.send(here)
+    handle = sqs.one(here)["ReceiptHandle"]
+    for other in (sqs.caller(region="eu-west-1"), sqs.caller(account="111122223333")):
+        url = other.client.create_queue(QueueName=name)["QueueUrl"]
+        assert other.code("delete_message", QueueUrl=url, ReceiptHandle=handle) == "ReceiptHandleIsInvalid"
+    assert sqs.counts(here) == (0, 1, 0)
+
+
+def variants(handle: str) -> dict[str, str]:
+    """A good handle, spoilt in every way."""
+    middle = len(handle) // 2
+    flipped = "B" if handle[middle] == "A" else "A"
+    return {
+        "truncated": handle[:-1],
+        "longer": f"{handle}A",
+        "changed": handle[:middle] + flipped + handle[middle + 1 :],
+        "first": ("B" if handle[0] == "A" else "A") + handle[1:],
+        "last": handle[:-1] + ("B" if handle[-1] == "A" else "A"),
+        "space": f" {handle}",
+        "newline": f"{handle}\n",
+        "case": handle.swapcase(),
+        "zero": "A" * len(handle),
+        "unicode": "ä" * len(handle),
+        "nul": "\x00",
+        "sql": "' or true --",
+        "long": "A" * 100_000,
+        "word": "x",
+    }
+
+
+@pytest.mark.parametrize("kind", sorted(variants("A" * 60)))
+def test_forged_handles(sqs: Sqs, kind: str) -> None:
+    """ReceiptHandleIsInvalid: "The specified receipt handle isn't valid". The message stays."""
+    url = sqs.create()
+    sqs.send(url)
+    handle = variants(sqs.one(url)["ReceiptHandle"])[kind]
+    assert sqs.code("delete_message", QueueUrl=url, ReceiptHandle=handle) == "ReceiptHandleIsInvalid"
+    code = sqs.code("change_message_visibility", QueueUrl=url, ReceiptHandle=handle, VisibilityTimeout=0)
+    assert (code, sqs.counts(url)) == ("ReceiptHandleIsInvalid", (0, 1, 0))

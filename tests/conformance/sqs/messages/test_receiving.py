@@ -1,0 +1,235 @@
+"""ReceiveMessage. Sources: its API reference; Developer Guide, "Short and long polling", "Visibility timeout"."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from contextlib import suppress
+
+import pytest
+
+from tests.support.conformance.md5_digests import md5_of_attributes
+from tests.support.conformance.sqs import Sqs, other_deployment
+
+ATTRIBUTES = {
+    name: {"DataType": "String", "StringValue": f"value of {name}"}
+    for name in ("bar.one", "bar.two", "bark", "other")
+}
+
+
+def test_at_most_so_many(sqs: Sqs) -> None:
+    """MaxNumberOfMessages: 1 to 10, default 1; never more, possibly fewer."""
+    url = sqs.create()
+    entries = [{"Id": str(n), "MessageBody": str(n)} for n in range(10)]
+    for _ in range(2):
+        sqs.client.send_message_batch(QueueUrl=url, Entries=entries)
+    assert len(sqs.client.receive_message(QueueUrl=url)["Messages"]) == 1
+    assert len(sqs.poll(url, 3)) <= 3
+    assert 1 <= len(sqs.poll(url, 10)) <= 10
+
+
+def test_everything_is_received_once(sqs: Sqs) -> None:
+    """No message is handed out twice while its visibility timeout runs."""
+    url = sqs.create()
+    bodies = [str(number) for number in range(30)]
+    sqs.send_all(url, *bodies)
+    assert sorted(message["Body"] for message in sqs.receive(url, 30)) == sorted(bodies)
+    assert (sqs.poll(url), sqs.counts(url)) == ([], (0, 30, 0))
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"MaxNumberOfMessages": 0},
+        {"MaxNumberOfMessages": 11},
+        {"MaxNumberOfMessages": -1},
+        {"WaitTimeSeconds": -1},
+        {"WaitTimeSeconds": 21},
+        {"VisibilityTimeout": -1},
+        {"VisibilityTimeout": 43_201},
+        {"VisibilityTimeout": 2**31},
+    ],
+)
+def test_numbers_out_of_range(sqs: Sqs, bad: dict[str, int]) -> None:
+    """1 to 10 messages, 0 to 20 s of waiting, 0 to 43,200 s of invisibility. Nothing becomes invisible."""
+    url = sqs.create()
+    sqs.send(url)
+    assert sqs.code("receive_message", QueueUrl=url, **bad) == "InvalidParameterValue"
+    assert sqs.counts(url) == (1, 0, 0)
+
+
+def test_an_empty_queue(sqs: Sqs) -> None:
+    """No messages, no member `Messages`."""
+    assert "Messages" not in sqs.client.receive_message(QueueUrl=sqs.create())
+
+
+def test_the_timeout_of_the_queue(sqs: Sqs) -> None:
+    """VisibilityTimeout of the queue, when the request has none; then the message comes again."""
+    url = sqs.create(VisibilityTimeout="60")
+    sent = sqs.send(url)
+    first = sqs.one(url)
+    sqs.clock.advance(55)
+    assert sqs.poll(url) == []
+    sqs.clock.advance(5)
+    second = sqs.one(url)
+    assert (first["MessageId"], second["MessageId"]) == (sent["MessageId"], sent["MessageId"])
+    assert first["ReceiptHandle"] != second["ReceiptHandle"]
+
+
+def test_the_timeout_of_the_request(sqs: Sqs) -> None:
+    """VisibilityTimeout of the request replaces the queue's."""
+    url = sqs.create(VisibilityTimeout="10")
+    sqs.send(url)
+    sqs.one(url, VisibilityTimeout=43_200)
+    sqs.clock.advance(43_190)
+    assert sqs.poll(url) == []
+    sqs.clock.advance(10)
+    assert len(sqs.receive(url, 1)) == 1
+
+
+def test_a_timeout_of_zero(sqs: Sqs) -> None:
+    """VisibilityTimeout=0 on receive works: the message stays visible, the handle is good."""
+    url = sqs.create()
+    sent = sqs.send(url)
+    first, message = (sqs.one(url, VisibilityTimeout=0) for _ in range(2))
+    assert first["MessageId"] == message["MessageId"] == sent["MessageId"]
+    assert sqs.counts(url) == (1, 0, 0)
+    sqs.delete(url, message)
+    assert (sqs.counts(url), sqs.poll(url)) == ((0, 0, 0), [])
+
+
+# --- attributes ------------------------------------------------------------------------------------------------------
+def test_system_attributes(sqs: Sqs) -> None:
+    """Times in ms since 1970; the receive count rises; the time of the first receive stays."""
+    url = sqs.create()
+    before = int(sqs.clock.now().timestamp() * 1000)
+    sqs.send(url)
+    first = sqs.one(url, AttributeNames=["All"], VisibilityTimeout=0)["Attributes"]
+    second = sqs.one(url, AttributeNames=["All"])["Attributes"]
+    after = int(sqs.clock.now().timestamp() * 1000) + 1
+    names = {"SenderId", "SentTimestamp", "ApproximateReceiveCount", "ApproximateFirstReceiveTimestamp"}
+    assert first.keys() == names
+    times = [before, int(first["SentTimestamp"]), int(first["ApproximateFirstReceiveTimestamp"]), after]
+    assert times == sorted(times)
+    assert second == {**first, "ApproximateReceiveCount": "2"}
+    assert first["ApproximateReceiveCount"] == "1"
+
+
+@pytest.mark.parametrize("name", ["SenderId", "SentTimestamp", "ApproximateReceiveCount"])
+def test_one_system_attribute(sqs: Sqs, name: str) -> None:
+    url = sqs.create()
+    sqs.send(url)
+    assert sqs.one(url, AttributeNames=[name])["Attributes"].keys() == {name}
+
+
+def test_the_new_name_of_the_old_list(sqs: Sqs) -> None:
+    """MessageSystemAttributeNames replaces AttributeNames; the Query model of botocore 1.31 does not know it yet."""
+    known = sqs.client.meta.service_model.operation_model("ReceiveMessage").input_shape.members
+    name = "MessageSystemAttributeNames"
+    assert (name in known) == (sqs.protocol == "json")
+    url = sqs.create()
+    sqs.send(url)
+    more = {name if name in known else "AttributeNames": ["SenderId"]}
+    assert sqs.one(url, **more)["Attributes"].keys() == {"SenderId"}
+
+
+def test_a_system_attribute_that_does_not_exist(sqs: Sqs) -> None:
+    """InvalidAttributeName; nothing becomes invisible."""
+    url = sqs.create()
+    sqs.send(url)
+    code = sqs.code("receive_message", QueueUrl=url, AttributeNames=["All", "Colour"])
+    assert (code, sqs.counts(url)) == ("InvalidAttributeName", (1, 0, 0))
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["All"], {"bar.one", "bar.two", "bark", "other"}),
+        ([".*"], {"bar.one", "bar.two", "bark", "other"}),
+        (["bar.*"], {"bar.one", "bar.two", "bark"}),
+        (["other"], {"other"}),
+        (["other", "bar.o*", "none"], {"other"}),
+        (["other", "bar.one"], {"other", "bar.one"}),
+        (["none"], set()),
+    ],
+)
+def test_message_attributes_by_name(sqs: Sqs, names: list[str], expected: set[str]) -> None:
+    """MessageAttributeNames: names, `All` or `.*`, and `bar.*` for "all message attributes starting with a prefix".
+
+    The MD5 is that of the attributes in the answer: so the SDKs check it.
+    """
+    url = sqs.create()
+    sqs.send(url, MessageAttributes=ATTRIBUTES)
+    message = sqs.one(url, MessageAttributeNames=names)
+    assert message.get("MessageAttributes", {}).keys() == expected
+    digest = md5_of_attributes({name: ATTRIBUTES[name] for name in expected}) if expected else None
+    assert message.get("MD5OfMessageAttributes") == digest
+
+
+def test_no_message_attributes_unless_asked(sqs: Sqs) -> None:
+    url = sqs.create()
+    sqs.send(url, MessageAttributes=ATTRIBUTES)
+    assert sqs.one(url).keys() == {"MessageId", "ReceiptHandle", "MD5OfBody", "Body"}
+
+
+# --- long polling ----------------------------------------------------------------------------------------------------
+def test_a_long_poll_ends_when_a_message_arrives(sqs: Sqs) -> None:
+    """Developer Guide: a long poll answers as soon as a message is available. Sent in the same deployment."""
+    url = sqs.create()
+    began = time.monotonic()
+    messages = sqs.while_waiting(url, lambda: sqs.send(url, "hello"), WaitTimeSeconds=20)
+    assert [message["Body"] for message in messages] == ["hello"]
+    assert time.monotonic() - began < 20
+
+
+def test_a_long_poll_hears_of_the_other_door(sqs: Sqs) -> None:
+    """Container and functions are one service."""
+    url = sqs.create()
+    other = other_deployment(sqs)
+    began = time.monotonic()
+    messages = sqs.while_waiting(url, lambda: other.send(url, "hello"), WaitTimeSeconds=20)
+    assert [message["Body"] for message in messages] == ["hello"]
+    assert time.monotonic() - began < 20
+
+
+def test_a_long_poll_by_the_queue(sqs: Sqs) -> None:
+    """ReceiveMessageWaitTimeSeconds of the queue holds when the request names no time. Ends for a made-visible one."""
+    url = sqs.create(ReceiveMessageWaitTimeSeconds="20")
+    sqs.send(url)
+    message = sqs.one(url)
+    messages = sqs.while_waiting(url, lambda: sqs.hide(url, message, 0))
+    assert [found["MessageId"] for found in messages] == [message["MessageId"]]
+
+
+def test_a_short_poll_on_a_queue_with_long_polls(sqs: Sqs) -> None:
+    """WaitTimeSeconds=0 takes precedence over the queue's 20 seconds (a long poll would run into the read timeout)."""
+    url = sqs.create(ReceiveMessageWaitTimeSeconds="20")
+    began = time.monotonic()
+    assert sqs.poll(url, WaitTimeSeconds=0) == []
+    assert time.monotonic() - began < 20
+
+
+def test_a_long_poll_ends_empty(sqs: Sqs) -> None:
+    """After WaitTimeSeconds, not before."""
+    url = sqs.create()
+    began = time.monotonic()
+    assert sqs.poll(url, WaitTimeSeconds=1) == []
+    assert time.monotonic() - began >= 1
+
+
+def test_a_long_poll_ends_with_its_queue(sqs: Sqs) -> None:
+    """A queue deleted meanwhile: the poll ends, empty or with QueueDoesNotExist, and the service goes on."""
+    url = sqs.create()
+    messages = []
+    with suppress(sqs.client.exceptions.QueueDoesNotExist):
+        messages = sqs.while_waiting(url, lambda: sqs.client.delete_queue(QueueUrl=url), WaitTimeSeconds=2)
+    assert messages == []
+    assert sqs.create()
+
+
+def test_handles_are_new_on_every_receive(sqs: Sqs) -> None:
+    """Developer Guide, message identifiers: "each time you receive it, you get a different receipt handle"."""
+    url = sqs.create()
+    sqs.send(url)
+    handles = [sqs.one(url, VisibilityTimeout=0)["ReceiptHandle"] for _ in range(4)]
+    assert all(first != second for first, second in itertools.combinations(handles, 2))

@@ -1,0 +1,224 @@
+"""SendMessage. Sources: its API reference; Developer Guide, "Message quotas" and "Message metadata"."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+
+from tests.support.conformance.md5_digests import md5_of_attributes, md5_of_body
+from tests.support.conformance.sqs import Sqs
+
+MIB = 1_048_576
+ATTRIBUTES: dict[str, dict[str, Any]] = {
+    "text": {"DataType": "String", "StringValue": "grüße & <more>\r\n"},
+    "number": {"DataType": "Number", "StringValue": "-1.50e3"},
+    "binary": {"DataType": "Binary", "BinaryValue": bytes(range(256))},
+    "custom.text": {"DataType": "String.json", "StringValue": "{}"},
+    "custom-number": {"DataType": "Number.int", "StringValue": "7"},
+    "custom_binary": {"DataType": "Binary.gif", "BinaryValue": b"GIF89a"},
+}
+TRACE = {"AWSTraceHeader": {"DataType": "String", "StringValue": "Root=1-5759e988-bd862e3fe1be46a994272793"}}
+
+
+def test_a_message_comes_back_as_it_was_sent(sqs: Sqs) -> None:
+    """SendMessage: MessageId and MD5OfMessageBody; a standard queue gives no sequence number."""
+    url = sqs.create()
+    sent = sqs.send(url, "hello")
+    assert str(uuid.UUID(sent["MessageId"])) == sent["MessageId"]
+    assert sent["MD5OfMessageBody"] == md5_of_body("hello")
+    assert sent.keys() - {"ResponseMetadata"} == {"MessageId", "MD5OfMessageBody"}
+    got = sqs.one(url)
+    assert got.keys() == {"MessageId", "ReceiptHandle", "MD5OfBody", "Body"}
+    assert (got["MessageId"], got["Body"], got["MD5OfBody"]) == (
+        sent["MessageId"],
+        "hello",
+        md5_of_body("hello"),
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "\t\n\r",
+        " \ud7ff\ue000\ufffd",
+        "\U00010000\U0010ffff",
+        "naïve 汉字 🎉 ' \" \\ & < > ]]> &#13; \u2028 \u0085 \x7f",
+        "a\r\nb\rc\n",
+        "+%2B%00\\u0000 %s {} $1",
+        '{"json": [1, null, "\\u0000"]}',
+        " ",
+    ],
+)
+def test_every_allowed_character(sqs: Sqs, body: str) -> None:
+    """SendMessage: #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF."""
+    url = sqs.create()
+    sent = sqs.send(url, body)
+    got = sqs.one(url)
+    assert (got["Body"], sent["MD5OfMessageBody"], got["MD5OfBody"]) == (
+        body,
+        md5_of_body(body),
+        md5_of_body(body),
+    )
+
+
+@pytest.mark.parametrize("character", ["\x00", "\x01", "\x08", "\x0b", "\x0c", "\x1f", "\ufffe", "\uffff"])
+def test_no_other_character(sqs: Sqs, character: str) -> None:
+    """SendMessage, InvalidMessageContents: "characters outside the allowed set"."""
+    url = sqs.create()
+    assert sqs.code("send_message", QueueUrl=url, MessageBody=f"a{character}b") == "InvalidMessageContents"
+    value = {"note": {"DataType": "String", "StringValue": f"a{character}b"}}
+    code = sqs.code("send_message", QueueUrl=url, MessageBody="x", MessageAttributes=value)
+    assert code in ("InvalidMessageContents", "InvalidParameterValue")
+    assert sqs.counts(url) == (0, 0, 0)
+
+
+def test_one_mebibyte(sqs: Sqs) -> None:
+    """SendMessage: the maximum is 1,048,576 bytes, in UTF-8, attributes included; one more is InvalidParameterValue."""
+    url = sqs.create()
+    body = "ä" * (MIB // 2)
+    assert sqs.send(url, body)["MD5OfMessageBody"] == md5_of_body(body)
+    assert sqs.one(url)["Body"] == body
+    assert sqs.code("send_message", QueueUrl=url, MessageBody=f"{body}x") == "InvalidParameterValue"
+    note = {"n": {"DataType": "String", "StringValue": "x"}}
+    fits = body[:-4]  # 8 bytes: name 1, type 6, value 1
+    assert sqs.send(url, fits, MessageAttributes=note)["MessageId"]
+    code = sqs.code("send_message", QueueUrl=url, MessageBody=f"{fits}x", MessageAttributes=note)
+    assert code == "InvalidParameterValue"
+
+
+def test_the_queue_has_a_limit_of_its_own(sqs: Sqs) -> None:
+    """SetQueueAttributes, MaximumMessageSize: bytes that a message can contain before SQS rejects it."""
+    url = sqs.create(MaximumMessageSize="1024")
+    sqs.send(url, "x" * 1024)
+    assert sqs.code("send_message", QueueUrl=url, MessageBody="x" * 1025) == "InvalidParameterValue"
+    sqs.client.set_queue_attributes(QueueUrl=url, Attributes={"MaximumMessageSize": "1025"})
+    sqs.send(url, "x" * 1025)
+    assert sqs.counts(url) == (2, 0, 0)
+
+
+def test_an_empty_body(sqs: Sqs) -> None:
+    """SendMessage: "The minimum size is one character"; MissingParameter is a recorded answer."""
+    assert sqs.code("send_message", QueueUrl=sqs.create(), MessageBody="") == "MissingParameter"
+
+
+def test_attributes_of_every_type(sqs: Sqs) -> None:
+    """SendMessage: MD5OfMessageAttributes as the SDKs check it; values come back byte by byte."""
+    url = sqs.create()
+    sent = sqs.send(url, MessageAttributes=ATTRIBUTES)
+    got = sqs.one(url, MessageAttributeNames=["All"])
+    digest = md5_of_attributes(ATTRIBUTES)
+    assert (sent["MD5OfMessageAttributes"], got["MD5OfMessageAttributes"]) == (digest, digest)
+    assert got["MessageAttributes"] == ATTRIBUTES
+
+
+def test_ten_attributes(sqs: Sqs) -> None:
+    """Developer Guide, "Message quotas": a message can contain up to 10 metadata attributes."""
+    url = sqs.create()
+    many = {f"name-{number}": {"DataType": "Number", "StringValue": str(number)} for number in range(11)}
+    ten = dict(list(many.items())[:10])
+    assert sqs.send(url, MessageAttributes=ten)["MD5OfMessageAttributes"] == md5_of_attributes(ten)
+    code = sqs.code("send_message", QueueUrl=url, MessageBody="x", MessageAttributes=many)
+    assert code == "InvalidParameterValue"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("AWS.name", {"DataType": "String", "StringValue": "x"}),
+        ("amazon.name", {"DataType": "String", "StringValue": "x"}),
+        (".name", {"DataType": "String", "StringValue": "x"}),
+        ("name.", {"DataType": "String", "StringValue": "x"}),
+        ("na..me", {"DataType": "String", "StringValue": "x"}),
+        ("na me", {"DataType": "String", "StringValue": "x"}),
+        ("n" * 257, {"DataType": "String", "StringValue": "x"}),
+        ("name", {"DataType": "Text", "StringValue": "x"}),
+        ("name", {"DataType": "", "StringValue": "x"}),
+        ("name", {"DataType": "string", "StringValue": "x"}),
+        ("name", {"DataType": "String", "StringValue": ""}),
+        ("name", {"DataType": "String", "BinaryValue": b"x"}),
+        ("name", {"DataType": "Binary", "StringValue": "x"}),
+        ("name", {"DataType": "Binary", "BinaryValue": b""}),
+        ("name", {"DataType": "Number", "StringValue": "one"}),
+        ("name", {"DataType": "Number", "StringValue": "1" * 39}),
+        ("name", {"DataType": "String"}),
+    ],
+)
+def test_attributes_that_cannot_be(sqs: Sqs, name: str, value: dict[str, Any]) -> None:
+    """Developer Guide, "Message attribute components" and "data types": names, types, values that are not empty."""
+    url = sqs.create()
+    code = sqs.code("send_message", QueueUrl=url, MessageBody="x", MessageAttributes={name: value})
+    assert code == "InvalidParameterValue"
+
+
+def test_the_trace_header(sqs: Sqs) -> None:
+    """SendMessage, MessageSystemAttributes: AWSTraceHeader of type String; not counted in the size of the message."""
+    url = sqs.create(MaximumMessageSize="1024")
+    sent = sqs.send(url, "x" * 1024, MessageSystemAttributes=TRACE)
+    assert sent["MD5OfMessageSystemAttributes"] == md5_of_attributes(TRACE)
+    got = sqs.one(url, AttributeNames=["AWSTraceHeader"])
+    assert got["Attributes"] == {"AWSTraceHeader": TRACE["AWSTraceHeader"]["StringValue"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("SenderId", "String"), ("AWSTraceHeader", "Number"), ("awstraceheader", "String")]
+)
+def test_no_other_system_attribute(sqs: Sqs, name: str, kind: str) -> None:
+    """SendMessage: "Currently, the only supported message system attribute is AWSTraceHeader. Its type must be
+    String"."""
+    given = {name: {"DataType": kind, "StringValue": "1"}}
+    code = sqs.code("send_message", QueueUrl=sqs.create(), MessageBody="x", MessageSystemAttributes=given)
+    assert code == "InvalidParameterValue"
+
+
+def test_a_delayed_message(sqs: Sqs) -> None:
+    """SendMessage, DelaySeconds: 0 to 900; the message becomes available after the delay."""
+    url = sqs.create()
+    sqs.send(url, "later", DelaySeconds=900)
+    sqs.clock.advance(890)
+    assert (sqs.poll(url), sqs.counts(url)) == ([], (0, 0, 1))
+    sqs.clock.advance(10)
+    assert sqs.one(url)["Body"] == "later"
+
+
+def test_a_delayed_queue_and_a_message_with_its_own_delay(sqs: Sqs) -> None:
+    """SendMessage: "If you don't specify a value, the default value for the queue applies"; 0 is a value."""
+    url = sqs.create(DelaySeconds="60")
+    sqs.send(url, "later")
+    sqs.send(url, "now", DelaySeconds=0)
+    assert sqs.one(url)["Body"] == "now"
+    assert sqs.counts(url) == (0, 1, 1)
+    sqs.clock.advance(60)
+    bodies = {message["Body"] for message in sqs.receive(url, 2)}
+    assert bodies == {"later", "now"}  # the visibility timeout of 30 s is over too
+
+
+@pytest.mark.parametrize("seconds", [-1, 901])
+def test_delays_that_cannot_be(sqs: Sqs, seconds: int) -> None:
+    """SendMessage: "Valid values: 0 to 900"."""
+    code = sqs.code("send_message", QueueUrl=sqs.create(), MessageBody="x", DelaySeconds=seconds)
+    assert code == "InvalidParameterValue"
+
+
+def test_a_deduplication_id_is_for_fifo_queues(sqs: Sqs) -> None:
+    """SendMessage, MessageDeduplicationId: applies only to FIFO queues."""
+    code = sqs.code("send_message", QueueUrl=sqs.create(), MessageBody="x", MessageDeduplicationId="d")
+    assert code == "InvalidParameterValue"
+
+
+def test_a_group_on_a_standard_queue_is_a_tenant(sqs: Sqs) -> None:
+    """Developer Guide, "Fair queues": MessageGroupId on a standard queue names the tenant and is read back."""
+    url = sqs.create()
+    sqs.send(url, MessageGroupId="tenant-1")
+    assert sqs.one(url, AttributeNames=["MessageGroupId"])["Attributes"] == {"MessageGroupId": "tenant-1"}
+
+
+def test_messages_end_with_their_retention(sqs: Sqs) -> None:
+    """SetQueueAttributes, MessageRetentionPeriod: 60 seconds at least; counted from the original send."""
+    url = sqs.create(MessageRetentionPeriod="60")
+    sqs.send_all(url, "received", "waiting")
+    sqs.one(url, VisibilityTimeout=600)
+    sqs.clock.advance(61)
+    sqs.until_cleaned(url)
+    assert sqs.poll(url) == []

@@ -1,0 +1,125 @@
+"""ChangeMessageVisibility. Sources: its API reference; Developer Guide, "Amazon SQS visibility timeout"."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.conformance.sqs import Sqs
+
+HALF_A_DAY = 43_200
+
+
+def test_zero_makes_it_visible_at_once(sqs: Sqs) -> None:
+    url = sqs.create()
+    sent = sqs.send(url)
+    sqs.hide(url, sqs.one(url), 0)
+    assert sqs.counts(url) == (1, 0, 0)
+    again = sqs.one(url, AttributeNames=["ApproximateReceiveCount"])
+    assert (again["MessageId"], again["Attributes"]["ApproximateReceiveCount"]) == (sent["MessageId"], "2")
+
+
+def test_longer(sqs: Sqs) -> None:
+    """The new timeout counts from the call, and replaces the rest of the old one."""
+    url = sqs.create(VisibilityTimeout="30")
+    sqs.send(url)
+    message = sqs.one(url)
+    sqs.clock.advance(20)
+    sqs.hide(url, message, 100)
+    sqs.clock.advance(90)
+    assert sqs.poll(url) == []
+    sqs.clock.advance(10)
+    assert len(sqs.receive(url, 1)) == 1
+
+
+def test_shorter(sqs: Sqs) -> None:
+    url = sqs.create(VisibilityTimeout="600")
+    sqs.send(url)
+    sqs.hide(url, sqs.one(url), 10)
+    sqs.clock.advance(10)
+    assert len(sqs.receive(url, 1)) == 1
+
+
+def test_the_handle_stays_good(sqs: Sqs) -> None:
+    """The handle of the last receive deletes the message, however often its timeout was changed."""
+    url = sqs.create()
+    sqs.send(url)
+    message = sqs.one(url)
+    for seconds in (600, 10, 0, 300):
+        sqs.hide(url, message, seconds)
+    sqs.delete(url, message)
+    sqs.clock.advance(600)
+    assert (sqs.poll(url), sqs.counts(url)) == ([], (0, 0, 0))
+
+
+def test_only_this_message(sqs: Sqs) -> None:
+    """Messages that were received together have their timeouts each."""
+    url = sqs.create()
+    sqs.send_all(url, "a", "b", "c")
+    first, _, _ = sqs.receive(url, 3)
+    sqs.hide(url, first, 0)
+    assert sqs.counts(url) == (1, 2, 0)
+    assert sqs.one(url)["Body"] == first["Body"]
+
+
+def test_after_the_timeout(sqs: Sqs) -> None:
+    """On a standard queue, ChangeMessageVisibility after expiry returns 200; and it holds."""
+    url = sqs.create()
+    sqs.send(url)
+    message = sqs.one(url)
+    sqs.clock.advance(31)
+    sqs.hide(url, message, 60)
+    assert sqs.poll(url) == []
+
+
+def test_after_deletion(sqs: Sqs) -> None:
+    """InvalidParameterValue, "Message does not exist or is not available for visibility timeout change" (recorded
+    answer: mapbox/ecs-watchbot issue 135)."""
+    url = sqs.create()
+    sqs.send(url)
+    message = sqs.one(url)
+    sqs.delete(url, message)
+    refusal = sqs.refusal(
+        "change_message_visibility",
+        QueueUrl=url,
+        ReceiptHandle=message["ReceiptHandle"],
+        VisibilityTimeout=60,
+    )
+    assert refusal.code == "InvalidParameterValue"
+    assert refusal.message.endswith(
+        "Message does not exist or is not available for visibility timeout change."
+    )
+
+
+@pytest.mark.parametrize("seconds", [-1, HALF_A_DAY + 1, 2**31])
+def test_out_of_range(sqs: Sqs, seconds: int) -> None:
+    """VisibilityTimeout: 0 to 43,200."""
+    url = sqs.create()
+    sqs.send(url)
+    handle = sqs.one(url)["ReceiptHandle"]
+    code = sqs.code(
+        "change_message_visibility", QueueUrl=url, ReceiptHandle=handle, VisibilityTimeout=seconds
+    )
+    assert (code, sqs.counts(url)) == ("InvalidParameterValue", (0, 1, 0))
+
+
+@pytest.mark.parametrize("fifo", [False, True], ids=["standard", "fifo"])
+def test_not_beyond_twelve_hours_in_total(sqs: Sqs, fifo: bool) -> None:
+    """Developer Guide: "The maximum visibility timeout is 12 hours from the first receipt"; extending does not reset
+    it."""
+    group = {"MessageGroupId": "g", "MessageDeduplicationId": "d"} if fifo else {}
+    url = sqs.create_fifo() if fifo else sqs.create()
+    sqs.send(url, **group)
+    message = sqs.one(url, VisibilityTimeout=HALF_A_DAY)
+    sqs.clock.advance(HALF_A_DAY - 1000)
+    sqs.hide(url, message, 900)
+    refusal = sqs.refusal(
+        "change_message_visibility",
+        QueueUrl=url,
+        ReceiptHandle=message["ReceiptHandle"],
+        VisibilityTimeout=1_100,
+    )
+    assert refusal.code == "InvalidParameterValue"
+    sqs.clock.advance(890)
+    assert sqs.poll(url) == []
+    sqs.clock.advance(10)
+    assert sqs.one(url)["MessageId"] == message["MessageId"]

@@ -1,0 +1,171 @@
+"""GetQueueAttributes and SetQueueAttributes. Sources: the API reference of the two actions and of CreateQueue."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.conformance.sqs import Sqs
+
+POLICY = '{ "Version":"2012-10-17",  "Statement":[{"Effect":"Allow","Principal":"*","Action":"sqs:*","Resource":"*"}] }'
+
+# Lowest and highest value of each, from the reference.
+RANGES = {
+    "DelaySeconds": (0, 900),
+    "MaximumMessageSize": (1_024, 1_048_576),
+    "MessageRetentionPeriod": (60, 1_209_600),
+    "ReceiveMessageWaitTimeSeconds": (0, 20),
+    "VisibilityTimeout": (0, 43_200),
+    "KmsDataKeyReusePeriodSeconds": (60, 86_400),
+}
+DEFAULTS = {
+    "DelaySeconds": "0",
+    "MaximumMessageSize": "1048576",
+    "MessageRetentionPeriod": "345600",
+    "ReceiveMessageWaitTimeSeconds": "0",
+    "VisibilityTimeout": "30",
+    "SqsManagedSseEnabled": "true",
+    "ApproximateNumberOfMessages": "0",
+    "ApproximateNumberOfMessagesDelayed": "0",
+    "ApproximateNumberOfMessagesNotVisible": "0",
+}
+FIFO_DEFAULTS = {
+    "FifoQueue": "true",
+    "ContentBasedDeduplication": "false",
+    "DeduplicationScope": "queue",
+    "FifoThroughputLimit": "perQueue",
+}
+TIMES = {"CreatedTimestamp", "LastModifiedTimestamp"}
+
+
+def test_all_attributes_of_a_new_queue(sqs: Sqs) -> None:
+    """CreateQueue: the defaults; GetQueueAttributes: `All`."""
+    url = sqs.create()
+    name = url.rpartition("/")[2]
+    found = sqs.attributes(url)
+    assert found.pop("QueueArn") == f"arn:aws:sqs:us-east-1:000000000000:{name}"
+    assert {key: value for key, value in found.items() if key not in TIMES} == DEFAULTS
+    assert found.keys() - DEFAULTS.keys() == TIMES
+
+
+def test_all_attributes_of_a_new_fifo_queue(sqs: Sqs) -> None:
+    """CreateQueue: the attributes of FIFO queues and of high throughput."""
+    found = sqs.attributes(sqs.create_fifo())
+    assert {name: found[name] for name in FIFO_DEFAULTS} == FIFO_DEFAULTS
+    assert found.keys() - DEFAULTS.keys() - FIFO_DEFAULTS.keys() == {*TIMES, "QueueArn"}
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_values_are_read_back_as_they_were_set(sqs: Sqs, name: str) -> None:
+    """CreateQueue: the limits of each attribute; both ends are allowed, one beyond is InvalidAttributeValue."""
+    low, high = RANGES[name]
+    key = {"KmsMasterKeyId": "alias/aws/sqs"} if name.startswith("Kms") else {}
+    url = sqs.create(**{name: str(low)}, **key)
+    assert sqs.attributes(url, name) == {name: str(low)}
+    sqs.client.set_queue_attributes(QueueUrl=url, Attributes={name: str(high)})
+    assert sqs.attributes(url, name) == {name: str(high)}
+    for value in (low - 1, high + 1, "", "x", "1.5", f" {high}", f"{high}\x00"):
+        code = sqs.code("set_queue_attributes", QueueUrl=url, Attributes={name: str(value)})
+        assert (value, code) == (value, "InvalidAttributeValue")
+    assert sqs.attributes(url, name) == {name: str(high)}
+
+
+def test_policies_keep_their_spelling(sqs: Sqs) -> None:
+    """Queue attributes read back exactly as set (Terraform waits until they do)."""
+    dead = sqs.arn(sqs.create())
+    policies = {
+        "Policy": POLICY,
+        "RedrivePolicy": f'{{ "maxReceiveCount" : "3","deadLetterTargetArn":"{dead}" }}',
+        "RedriveAllowPolicy": '{"redrivePermission":  "denyAll"}',
+    }
+    url = sqs.create(**policies)
+    assert sqs.attributes(url, *policies) == policies
+    sqs.client.set_queue_attributes(QueueUrl=url, Attributes=dict.fromkeys(policies, ""))
+    assert sqs.attributes(url, *policies) == {}
+
+
+@pytest.mark.parametrize("policy", ["no json", "{", "[]", '"text"', "1", "null", '{"Version":}'])
+def test_an_access_policy_is_a_json_document(sqs: Sqs, policy: str) -> None:
+    """CreateQueue, Policy: "a valid Amazon Web Services policy". The old one stays."""
+    url = sqs.create(Policy=POLICY)
+    code = sqs.code("set_queue_attributes", QueueUrl=url, Attributes={"Policy": policy})
+    assert (code, sqs.attributes(url, "Policy")) == ("InvalidAttributeValue", {"Policy": POLICY})
+    code = sqs.code("create_queue", QueueName=sqs.name(), Attributes={"Policy": policy})
+    assert code == "InvalidAttributeValue"
+
+
+def test_an_attribute_that_is_not_set_is_left_out(sqs: Sqs) -> None:
+    """GetQueueAttributes: a queue without a policy has no such attribute, and that is no error."""
+    url = sqs.create()
+    assert sqs.attributes(url, "Policy", "RedrivePolicy", "KmsMasterKeyId") == {}
+
+
+def test_no_names_no_attributes(sqs: Sqs) -> None:
+    """GetQueueAttributes: AttributeNames is optional; nothing asked, nothing answered."""
+    assert "Attributes" not in sqs.client.get_queue_attributes(QueueUrl=sqs.create())
+
+
+def test_one_attribute_changes_and_the_others_stay(sqs: Sqs) -> None:
+    """SetQueueAttributes: sets the given attributes."""
+    url = sqs.create(VisibilityTimeout="7", DelaySeconds="3")
+    sqs.client.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "4"})
+    found = sqs.attributes(url, "VisibilityTimeout", "DelaySeconds")
+    assert found == {"VisibilityTimeout": "7", "DelaySeconds": "4"}
+
+
+def test_one_bad_attribute_changes_nothing(sqs: Sqs) -> None:
+    """SetQueueAttributes: an error means that nothing was set."""
+    url = sqs.create()
+    bad = {"DelaySeconds": "4", "VisibilityTimeout": "43201"}
+    assert sqs.code("set_queue_attributes", QueueUrl=url, Attributes=bad) == "InvalidAttributeValue"
+    assert sqs.attributes(url, "DelaySeconds") == {"DelaySeconds": "0"}
+
+
+@pytest.mark.parametrize(
+    "name", ["Colour", "QueueArn", "CreatedTimestamp", "ContentBasedDeduplication", "All", "archive"]
+)
+def test_attributes_that_cannot_be_set(sqs: Sqs, name: str) -> None:
+    """SetQueueAttributes, InvalidAttributeName: unknown, read-only, or for FIFO queues only."""
+    code = sqs.code("set_queue_attributes", QueueUrl=sqs.create(), Attributes={name: "true"})
+    assert code == "InvalidAttributeName"
+    code = sqs.code("create_queue", QueueName=sqs.name(), Attributes={name: "true"})
+    assert code == "InvalidAttributeName"
+
+
+def test_attributes_that_cannot_be_read(sqs: Sqs) -> None:
+    """GetQueueAttributes, InvalidAttributeName."""
+    code = sqs.code(
+        "get_queue_attributes", QueueUrl=sqs.create(), AttributeNames=["VisibilityTimeout", "Colour"]
+    )
+    assert code == "InvalidAttributeName"
+
+
+def test_the_type_of_a_queue_stays(sqs: Sqs) -> None:
+    """CreateQueue, FifoQueue: "You can't change it for an existing queue"."""
+    url = sqs.create_fifo()
+    code = sqs.code("set_queue_attributes", QueueUrl=url, Attributes={"FifoQueue": "false"})
+    assert code == "InvalidAttributeValue"
+
+
+def test_timestamps(sqs: Sqs) -> None:
+    """GetQueueAttributes: both in seconds since 1970; the second one moves when attributes change."""
+    before = int(sqs.clock.now().timestamp())
+    url = sqs.create()
+    after = int(sqs.clock.now().timestamp())
+    found = sqs.attributes(url, *TIMES)
+    assert before <= int(found["CreatedTimestamp"]) <= after
+    assert found["CreatedTimestamp"] == found["LastModifiedTimestamp"]
+    sqs.clock.advance(100)
+    sqs.client.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "1"})
+    found = sqs.attributes(url, *TIMES)
+    assert int(found["LastModifiedTimestamp"]) - int(found["CreatedTimestamp"]) >= 100
+
+
+def test_counts(sqs: Sqs) -> None:
+    """GetQueueAttributes: available, in flight (received, not deleted) and delayed messages."""
+    url = sqs.create()
+    sqs.send_all(url, "a", "b", "c")
+    sqs.send(url, "later", DelaySeconds=900)
+    (message,) = sqs.receive(url, 1)
+    assert sqs.counts(url) == (2, 1, 1)
+    sqs.delete(url, message)
+    assert sqs.counts(url) == (2, 0, 1)

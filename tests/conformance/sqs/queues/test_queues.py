@@ -1,0 +1,170 @@
+"""CreateQueue, GetQueueUrl, ListQueues, DeleteQueue. Sources: the API reference of each action, unless one is named."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.conformance.sqs import Sqs
+
+
+def test_create_again_gives_the_same_queue(sqs: Sqs) -> None:
+    """CreateQueue: the URL of the existing queue when name and supplied attributes are those of the queue."""
+    name = sqs.name()
+    url = sqs.client.create_queue(QueueName=name, Attributes={"VisibilityTimeout": "7"})["QueueUrl"]
+    again = sqs.client.create_queue(QueueName=name, Attributes={"VisibilityTimeout": "7"})["QueueUrl"]
+    without = sqs.client.create_queue(QueueName=name)["QueueUrl"]
+    assert (again, without) == (url, url)
+    assert sqs.attributes(url, "VisibilityTimeout") == {"VisibilityTimeout": "7"}
+
+
+def test_create_again_with_a_default_that_is_spelled_out(sqs: Sqs) -> None:
+    """A supplied attribute may also equal the default that the queue got."""
+    name = sqs.name()
+    url = sqs.client.create_queue(QueueName=name)["QueueUrl"]
+    assert sqs.client.create_queue(QueueName=name, Attributes={"DelaySeconds": "0"})["QueueUrl"] == url
+
+
+@pytest.mark.parametrize("second", [{"VisibilityTimeout": "8"}, {"DelaySeconds": "1"}])
+def test_create_again_with_a_different_attribute(sqs: Sqs, second: dict[str, str]) -> None:
+    """CreateQueue, QueueNameExists: same name, different value for an attribute."""
+    name = sqs.name()
+    sqs.client.create_queue(QueueName=name, Attributes={"VisibilityTimeout": "7"})
+    assert sqs.code("create_queue", QueueName=name, Attributes=second) == "QueueAlreadyExists"
+
+
+@pytest.mark.parametrize("suffix", ["", ".fifo"])
+def test_a_name_of_80_characters(sqs: Sqs, suffix: str) -> None:
+    """CreateQueue: up to 80 characters, the suffix .fifo counts; 81 are InvalidParameterValue."""
+    attributes = {"FifoQueue": "true"} if suffix else {}
+    name = sqs.name()
+    longest = name + "x" * (80 - len(name) - len(suffix)) + suffix
+    url = sqs.client.create_queue(QueueName=longest, Attributes=attributes)["QueueUrl"]
+    assert url.endswith(f"/{longest}")
+    assert sqs.code("create_queue", QueueName=f"x{longest}", Attributes=attributes) == "InvalidParameterValue"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a b",
+        "a.b",
+        "a/b",
+        "ä",
+        "a\n",
+        "",
+        "a;drop schema queue",
+        "'",
+        "a\x00b",
+        "x.fifo",
+        ".fifo",
+        "x" * 5000,
+    ],
+)
+def test_names_that_no_standard_queue_has(sqs: Sqs, name: str) -> None:
+    """CreateQueue: alphanumeric characters, hyphens, underscores. `x.fifo` without FifoQueue: botocore issue 3058."""
+    assert sqs.code("create_queue", QueueName=name) == "InvalidParameterValue"
+
+
+@pytest.mark.parametrize("name", ["orders", "a.fifo.fifo", ".fifo", "a b.fifo", "x.FIFO"])
+def test_names_that_no_fifo_queue_has(sqs: Sqs, name: str) -> None:
+    """CreateQueue: "A FIFO queue name must end with the .fifo suffix"; attribute FifoQueue of SetQueueAttributes."""
+    code = sqs.code("create_queue", QueueName=name, Attributes={"FifoQueue": "true"})
+    assert code == "InvalidParameterValue"
+
+
+def test_fifo_and_standard_of_one_name_are_two_queues(sqs: Sqs) -> None:
+    """CreateQueue: "Queue URLs and names are case-sensitive"; `orders` and `orders.fifo` are two queues."""
+    name = sqs.name()
+    attributes: tuple[dict[str, str], ...] = ({}, {"FifoQueue": "true"}, {})
+    names = (name, f"{name}.fifo", name.upper())
+    urls = [
+        sqs.client.create_queue(QueueName=one, Attributes=given)["QueueUrl"]
+        for one, given in zip(names, attributes, strict=True)
+    ]
+    sqs.send(urls[0], "standard")
+    assert len(set(urls)) == 3
+    assert [sqs.counts(url)[0] for url in urls] == [1, 0, 0]
+
+
+def test_get_queue_url(sqs: Sqs) -> None:
+    """GetQueueUrl: the URL that CreateQueue gave; an unknown queue is QueueDoesNotExist."""
+    url = sqs.create()
+    name = url.rpartition("/")[2]
+    assert sqs.client.get_queue_url(QueueName=name)["QueueUrl"] == url
+    assert sqs.code("get_queue_url", QueueName=f"{name}-none") == "AWS.SimpleQueueService.NonExistentQueue"
+
+
+def test_a_new_queue_is_reachable_at_its_url(sqs: Sqs) -> None:
+    """The QueueUrl is built from the request's own Host."""
+    assert sqs.create().startswith(f"{sqs.endpoint_url}/000000000000/")
+
+
+def test_list_by_prefix(sqs: Sqs) -> None:
+    """ListQueues: "Only those queues whose name begins with the specified string are returned"; case-sensitive."""
+    prefix = sqs.name("-list")
+    urls = [sqs.client.create_queue(QueueName=f"{prefix}-{n}")["QueueUrl"] for n in range(3)]
+    sqs.client.create_queue(QueueName=f"x{prefix}")
+    assert sorted(sqs.client.list_queues(QueueNamePrefix=prefix)["QueueUrls"]) == urls
+    assert "QueueUrls" not in sqs.client.list_queues(QueueNamePrefix=prefix.upper())
+
+
+def test_an_underscore_in_a_prefix_is_no_wildcard(sqs: Sqs) -> None:
+    """ListQueues: the prefix is text, not a pattern."""
+    prefix = sqs.name("_x")
+    url = sqs.client.create_queue(QueueName=prefix)["QueueUrl"]
+    sqs.client.create_queue(QueueName=prefix.replace("_x", "-x"))
+    assert sqs.client.list_queues(QueueNamePrefix=prefix)["QueueUrls"] == [url]
+
+
+def test_list_in_pages(sqs: Sqs) -> None:
+    """ListQueues: MaxResults gives pages and NextToken; the last page has none."""
+    prefix = sqs.name("-page")
+    urls = {sqs.client.create_queue(QueueName=f"{prefix}-{n}")["QueueUrl"] for n in range(5)}
+    pages: list[list[str]] = []
+    more: dict[str, str] = {}
+    while True:
+        answer = sqs.client.list_queues(QueueNamePrefix=prefix, MaxResults=2, **more)
+        pages.append(answer["QueueUrls"])
+        if "NextToken" not in answer:
+            break
+        more = {"NextToken": answer["NextToken"]}
+    assert [len(page) for page in pages] == [2, 2, 1]
+    assert {url for page in pages for url in page} == urls
+
+
+def test_a_full_last_page_has_no_token(sqs: Sqs) -> None:
+    """ListQueues: "If there are no additional results, NextToken is not included"."""
+    prefix = sqs.name("-full")
+    for number in range(2):
+        sqs.client.create_queue(QueueName=f"{prefix}-{number}")
+    answer = sqs.client.list_queues(QueueNamePrefix=prefix, MaxResults=2)
+    assert (len(answer["QueueUrls"]), "NextToken" in answer) == (2, False)
+
+
+@pytest.mark.parametrize(
+    "bad", [{"MaxResults": 0}, {"MaxResults": 1001}, {"MaxResults": 1, "NextToken": "no token of ours"}]
+)
+def test_pages_that_cannot_be(sqs: Sqs, bad: dict[str, object]) -> None:
+    """ListQueues: MaxResults is 1 to 1000."""
+    assert sqs.code("list_queues", **bad) == "InvalidParameterValue"
+
+
+def test_a_deleted_queue_is_gone_with_its_messages(sqs: Sqs) -> None:
+    """DeleteQueue: "any messages in the queue are no longer available"; then QueueDoesNotExist."""
+    url = sqs.create()
+    name = url.rpartition("/")[2]
+    sqs.send(url)
+    sqs.client.delete_queue(QueueUrl=url)
+    gone = "AWS.SimpleQueueService.NonExistentQueue"
+    assert sqs.code("receive_message", QueueUrl=url) == gone
+    assert sqs.code("send_message", QueueUrl=url, MessageBody="x") == gone
+    assert sqs.code("get_queue_url", QueueName=name) == gone
+    assert sqs.code("delete_queue", QueueUrl=url) == gone
+    assert "QueueUrls" not in sqs.client.list_queues(QueueNamePrefix=name)
+
+
+def test_tags_may_be_given_at_creation(sqs: Sqs) -> None:
+    """CreateQueue: `tags`, up to 50 (Developer Guide, "Cost allocation tags")."""
+    assert sqs.client.create_queue(QueueName=sqs.name(), tags={"team": "billing"})["QueueUrl"]
+    many = {f"tag-{number}": "x" for number in range(51)}
+    assert sqs.code("create_queue", QueueName=sqs.name(), tags=many) == "InvalidParameterValue"

@@ -1,0 +1,43 @@
+"""A receiver, a database and a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+
+from penstock.delivery.webhooks import run as run_module
+from penstock.settings import Settings, Value
+from penstock.workers import Counts
+from penstock.workers.deliver import Deliverer
+from tests.support.database import Database
+from tests.support.sql.calls import Connection
+from tests.support.webhooks.receiver import Receiver, running_receiver
+
+Deliver = Callable[..., Counts]
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with running_receiver() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def db(database: Database) -> Iterator[Connection]:
+    with psycopg.connect(database.api_dsn, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def deliver(database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deliver]:
+    """Runs a worker until nothing is due now: `deliver(queue_http_delivery_timeout_secs=1)`."""
+    monkeypatch.setattr(run_module, "STAY_MS", 0)
+    with psycopg.connect(database.pooled_dsn, autocommit=True, prepare_threshold=None) as connection:
+
+        def run(**overrides: Value) -> Counts:
+            settings = Settings.read({"WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8"}, **overrides)
+            return Deliverer(longest_run_seconds=60).run_once(settings, connection)
+
+        yield run

@@ -1,0 +1,272 @@
+"""The worker against a real receiver: attempts, spacing and final state.
+
+SNS: "Amazon SNS message delivery retries", "Fanout Amazon SNS notifications to HTTPS endpoints" (5xx and 429 are tried
+again, all else is permanent) and the headers' page of its developer guide. Events: the specification, 10, 30, 60 and
+300 seconds, 5 attempts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import psycopg
+import pytest
+
+from penstock.delivery.webhooks import run
+from penstock.delivery.webhooks.outcome import answered
+from penstock.delivery.webhooks.store import Finished, Store
+from penstock.observer import Observer
+from penstock.settings import Settings
+from penstock.workers import deliver as worker
+from penstock.workers.deliver import Deliverer
+from tests.integration.delivery.webhooks.conftest import Deliver
+from tests.support.database import Database
+from tests.support.sql import calls
+from tests.support.sql.calls import Connection, bodies, create, receive
+from tests.support.webhooks.receiver import Receiver
+from tests.support.webhooks.rows import TOPIC, Row, due_in_seconds, number, pass_time, publish, webhooks
+
+POLICY = {"healthyRetryPolicy": {"minDelayTarget": 1, "maxDelayTarget": 4, "numRetries": 4, "numNoDelayRetries": 1,
+                                 "numMinDelayRetries": 1, "numMaxDelayRetries": 2}}  # fmt: skip
+
+
+def spacing(db: Connection, deliver: Deliver, **settings: Any) -> list[float]:
+    """Seconds before each retry of the one webhook, until none is left; the clock is moved to each."""
+    delays: list[float] = []
+    while True:
+        before = number(db, "select coalesce(sum(attempts), 0) from queue.webhook")
+        assert sum(deliver(**settings).values()) >= 1
+        left = webhooks(db)
+        if not left or left[0].state == "exhausted":
+            return delays
+        assert left[0].attempts > before
+        delays.append(round(due_in_seconds(db)[0]))
+        pass_time(db, delays[-1] + 1)
+
+
+# --- delivered -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("path", ["/200", "/204", "/chunked", "/continue"])
+def test_a_delivered_webhook_is_gone(db: Connection, deliver: Deliver, receiver: Receiver, path: str) -> None:
+    publish(db, receiver.url(path))
+    assert deliver()["delivered"] == 1
+    assert receiver.count(path) == 1
+    assert (
+        number(db, "select (select count(*) from queue.webhook) + (select count(*) from queue.notice)") == 0
+    )
+
+
+def test_a_notice_stays_until_the_last_webhook(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
+    publish(db, receiver.url("/200"), receiver.url("/500"))
+    assert deliver()["delivered"] == 1
+    assert number(db, "select count(*) from queue.notice") == 1
+    pass_time(db, 21)
+    receiver.answers["/500"] = receiver.answers["/200"]
+    assert deliver()["delivered"] == 1
+    assert number(db, "select count(*) from queue.notice") == 0
+
+
+def test_connections_are_used_again(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
+    publish(db, receiver.url("/200"), copies=200)
+    assert deliver()["delivered"] == 200
+    assert receiver.count("/200") == 200
+    assert receiver.connections <= worker.MOST_PER_ENDPOINT
+
+
+def test_nothing_is_claimed_when_delivery_is_off(
+    db: Connection, deliver: Deliver, receiver: Receiver
+) -> None:
+    publish(db, receiver.url("/200"))
+    assert sum(deliver(queue_http_delivery_enabled=False).values()) == 0
+    assert receiver.requests == []
+
+
+# --- retried ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("path", ["/500", "/429", "/hang_up", "/garbage", "/long_head"])
+def test_sns_tries_three_times_more_20_seconds_apart(
+    db: Connection, deliver: Deliver, receiver: Receiver, path: str
+) -> None:
+    publish(db, receiver.url(path))
+    assert spacing(db, deliver) == [20, 20, 20]
+    (row,) = webhooks(db)
+    assert (row.state, row.attempts) == ("exhausted", 4)
+    assert receiver.count(path) == 4
+
+
+@pytest.mark.parametrize("path", ["/404", "/302"])
+def test_sns_does_not_try_again_after_a_permanent_failure(
+    db: Connection, deliver: Deliver, receiver: Receiver, path: str
+) -> None:
+    publish(db, receiver.url(path))
+    assert deliver()["exhausted"] == 1
+    assert webhooks(db) == [Row("exhausted", 1, int(path[1:]), f"HTTP status {path[1:]}")]
+    assert [request.path for request in receiver.requests] == [path]  # a redirect is not followed
+
+
+@pytest.mark.parametrize("path", ["/500", "/404", "/302", "/hang_up"])
+def test_an_event_is_tried_five_times(
+    db: Connection, deliver: Deliver, receiver: Receiver, path: str
+) -> None:
+    publish(db, receiver.url(path), kind="event", raw=True)
+    assert spacing(db, deliver) == [10, 30, 60, 300]
+    assert webhooks(db)[0].attempts == 5
+    assert receiver.count(path) == 5
+
+
+def test_a_delivery_policy_sets_attempts_and_delays(
+    db: Connection, deliver: Deliver, receiver: Receiver
+) -> None:
+    """The first retry, which has no delay, is part of the first run."""
+    publish(db, receiver.url("/500"), policy=POLICY)
+    assert spacing(db, deliver) == [1, 4, 4]
+    assert receiver.count("/500") == 5
+
+
+def test_a_silent_endpoint_runs_out_of_time(
+    db: Connection, deliver: Deliver, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "SNS_SECONDS", 0.3)
+    publish(db, receiver.url("/silent"), receiver.url("/drip_head"))
+    assert deliver()["retried"] == 2
+    assert webhooks(db) == [Row("pending", 1, None, "no answer within 0.3 s")] * 2
+
+
+def test_the_status_counts_whatever_becomes_of_the_body(
+    db: Connection, deliver: Deliver, receiver: Receiver
+) -> None:
+    publish(db, receiver.url("/drip"), receiver.url("/gzip"))
+    assert deliver()["delivered"] == 2
+
+
+def test_an_endless_body_is_not_read(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
+    """64 KiB are read. What the sockets of both sides buffer comes on top: far less than what was offered."""
+    publish(db, receiver.url("/gzip"), copies=5)
+    assert deliver()["delivered"] == 5
+    assert receiver.sent["gzip"] < 5 * 16 * 2**20
+
+
+def test_an_answer_nobody_asked_for_closes_the_connection(
+    db: Connection, deliver: Deliver, receiver: Receiver
+) -> None:
+    publish(db, receiver.url("/twice"))
+    assert deliver()["delivered"] == 1
+    publish(db, receiver.url("/404"))
+    assert deliver()["exhausted"] == 1
+    assert webhooks(db)[0].last_status == 404
+
+
+# --- given up --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["dead", "dead.fifo"])
+@pytest.mark.parametrize("raw", [True, False])
+def test_a_webhook_given_up_goes_to_its_dead_letter_queue(
+    db: Connection, deliver: Deliver, receiver: Receiver, raw: bool, name: str
+) -> None:
+    dead = create(db, name)
+    attributes = {"colour": {"DataType": "String", "StringValue": "red"}}
+    publish(db, receiver.url("/404"), raw=raw, dead_letters=dead, attributes=attributes)
+    assert deliver()["dead_lettered"] == 1
+    assert (
+        number(db, "select (select count(*) from queue.webhook) + (select count(*) from queue.notice)") == 0
+    )
+    (letter,) = receive(db, dead)
+    if raw:
+        assert letter.body == "hello"
+        assert json.loads(letter.attributes or "") == attributes
+    else:
+        assert json.loads(letter.body)["Message"] == "hello"
+        assert json.loads(letter.body)["arn"].startswith(TOPIC)
+        assert letter.attributes is None
+
+
+def test_without_that_queue_it_stays(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
+    publish(db, receiver.url("/404"), dead_letters=calls.arn_of("gone"))
+    assert deliver()["exhausted"] == 1
+    assert webhooks(db)[0].last_error == "HTTP status 404; dead-letter queue: QueueDoesNotExist"
+
+
+def test_each_letter_has_its_own_fate(db: Connection, deliver: Deliver, receiver: Receiver) -> None:
+    small, dead = create(db, "small", MaximumMessageSize="1024"), create(db, "dead")
+    for number_, queue in enumerate((small, dead, None)):
+        publish(db, receiver.url("/404"), raw=True, dead_letters=queue, text=f"{number_}" * 2000)
+    counts = deliver()
+    assert (counts["dead_lettered"], counts["exhausted"]) == (1, 2)
+    assert bodies(receive(db, dead)) == ["1" * 2000]
+
+
+# --- leases ----------------------------------------------------------------------------------------------------------
+def test_only_the_holder_of_the_lease_writes_the_outcome(db: Connection, receiver: Receiver) -> None:
+    publish(db, receiver.url("/200"))
+    store = Store(db, None, 20)
+    (slow,) = store.claim(10, {})
+    assert store.claim(10, {}) == []
+    pass_time(db, 31)
+    (quick,) = store.claim(10, {})
+    assert quick.delivery.webhook_id == slow.delivery.webhook_id
+    late = store.settle([Finished(slow, answered(slow.delivery, 200))])
+    assert (late["delivered"], late["lost"]) == (0, 1)
+    assert webhooks(db) == [Row("pending", 0, None, None)]
+    assert store.settle([Finished(quick, answered(quick.delivery, 200))])["delivered"] == 1
+
+
+def test_two_workers_settle_the_last_two_webhooks_of_a_notice(db: Connection, receiver: Receiver) -> None:
+    """Neither leaves the notice behind."""
+    publish(db, receiver.url("/200"), copies=2)
+    claims = [Store(db, None, 20).claim(1, {})[0] for _ in range(2)]
+    for claimed in claims:
+        Store(db, None, 20).settle([Finished(claimed, answered(claimed.delivery, 200))])
+    assert number(db, "select count(*) from queue.notice") == 0
+
+
+def test_outcomes_outlive_a_lost_database(
+    db: Connection, receiver: Receiver, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are written by the next run, with a new connection: nothing is delivered twice."""
+    publish(db, receiver.url("/200"), copies=5)
+    settings = Settings.read({"WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8"})
+    deliverer = Deliverer(longest_run_seconds=5)
+    broken = psycopg.connect(database.api_dsn, autocommit=True)
+    settle = Store.settle
+
+    def lost(self: Store, finished: list[Finished]) -> dict[str, int]:
+        broken.close()
+        return settle(self, finished)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "settle", lost)
+        with pytest.raises(psycopg.Error):
+            deliverer.run_once(settings, broken)
+    assert len(deliverer.unwritten) == 5
+    assert deliverer.run_once(settings, db)["delivered"] == 5
+    assert receiver.count("/200") == 5
+
+
+# --- what is told while it happens -----------------------------------------------------------------------------------
+class Heard(Observer):
+    """Remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.attempts: list[bool] = []
+        self.counts: Counter[str] = Counter()
+
+    def attempted(self, delivered: bool, seconds: float) -> None:
+        assert seconds > 0
+        self.attempts.append(delivered)
+
+    def counted(self, counts: Mapping[str, int]) -> None:
+        self.counts.update(counts)
+
+
+def test_an_observer_hears_of_each_attempt_and_outcome(
+    database: Database, db: Connection, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "STAY_MS", 0)
+    publish(db, receiver.url("/200"), receiver.url("/404"))
+    heard = Heard()
+    with psycopg.connect(database.api_dsn, autocommit=True) as connection:
+        settings = Settings.read({"WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8"})
+        counts = Deliverer(longest_run_seconds=60, observer=heard).run_once(settings, connection)
+    assert sorted(heard.attempts) == [False, True]
+    assert heard.counts == counts
+    assert (counts["delivered"], counts["exhausted"]) == (1, 1)

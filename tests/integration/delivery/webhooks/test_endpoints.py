@@ -1,0 +1,145 @@
+"""Endpoints that fail, are slow or throttled: nobody waits for them but their own webhooks."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.delivery.webhooks.outcome import answered
+from penstock.delivery.webhooks.store import Claimed, Finished, Store
+from tests.support.sql.calls import Connection, bodies, create, receive
+from tests.support.webhooks.rows import number, pass_time, publish, webhooks
+
+BAD, GOOD = "http://bad.example/", "http://good.example/"
+COPIES = """
+    insert into queue.webhook (notice_id, account_id, subscription_arn, endpoint, raw, subscription_policy)
+    select notice_id, account_id, subscription_arn, endpoint, raw, subscription_policy
+    from queue.webhook, generate_series(1, 30)"""
+THROTTLED = {"throttlePolicy": {"maxReceivesPerSecond": 5}}
+
+
+@pytest.fixture
+def store(db: Connection) -> Store:
+    return Store(db, None, 20)
+
+
+def settle(store: Store, claims: list[Claimed], status: int) -> dict[str, int]:
+    return store.settle([Finished(claimed, answered(claimed.delivery, status)) for claimed in claims])
+
+
+def endpoints(claims: list[Claimed]) -> list[str]:
+    return [claimed.delivery.endpoint for claimed in claims]
+
+
+def pause(db: Connection, store: Store, more: int = 30) -> None:
+    """20 attempts of BAD fail; `more` webhooks wait for it."""
+    publish(db, BAD, copies=20 + more)
+    claims = store.claim(50, {})
+    assert len(claims) == 20
+    assert settle(store, claims, 503)["retried"] == 20
+
+
+def test_a_process_gets_20_of_an_endpoint_and_others_behind_them(db: Connection, store: Store) -> None:
+    publish(db, BAD, copies=200)
+    publish(db, GOOD, copies=5)
+    first = store.claim(30, {})
+    assert endpoints(first) == [BAD] * 20
+    second = store.claim(30, {BAD: 20})
+    assert endpoints(second) == [GOOD] * 5
+    assert store.claim(30, {BAD: 20, GOOD: 5}) == []
+    assert len(store.claim(30, {BAD: 15})) == 5
+
+
+def test_another_process_may_take_what_one_set_aside(db: Connection, store: Store) -> None:
+    publish(db, BAD, copies=50)
+    assert len(store.claim(50, {})) == 20
+    assert len(Store(db, None, 20).claim(50, {})) == 20
+
+
+def test_20_failures_pause_an_endpoint_and_use_up_no_attempts_of_others(db: Connection, store: Store) -> None:
+    pause(db, store)
+    publish(db, GOOD)
+    assert endpoints(store.claim(50, {})) == [GOOD]
+    assert sum(row.attempts for row in webhooks(db)) == 20
+
+
+def test_19_failures_do_not(db: Connection, store: Store) -> None:
+    publish(db, BAD, copies=19)
+    settle(store, store.claim(50, {}), 503)
+    publish(db, BAD)
+    assert endpoints(store.claim(50, {})) == [BAD]
+
+
+def test_an_answer_in_between_starts_the_count_anew(db: Connection, store: Store) -> None:
+    for status in (503, 404, 503):
+        publish(db, BAD, copies=15)
+        settle(store, store.claim(50, {}), status)
+    publish(db, BAD)
+    assert endpoints(store.claim(50, {})) == [BAD]
+
+
+def test_after_the_pause_one_tries_and_a_failure_doubles_it(db: Connection, store: Store) -> None:
+    pause(db, store)
+    for seconds in (5, 10, 20, 40, 60, 60):
+        pass_time(db, seconds - 2)
+        assert store.claim(50, {}) == []
+        pass_time(db, 2.5)
+        probe = store.claim(50, {})
+        assert endpoints(probe) == [BAD]
+        assert store.claim(50, {}) == []
+        settle(store, probe, 503)
+
+
+def test_after_the_pause_an_answer_lets_all_go(db: Connection, store: Store) -> None:
+    pause(db, store)
+    pass_time(db, 5)
+    settle(store, store.claim(50, {}), 200)
+    assert len(store.claim(50, {})) == 20
+    assert number(db, "select count(*) from queue.lane where paused_until is not null") == 0
+
+
+def test_a_probe_that_got_lost_is_followed_by_another(db: Connection, store: Store) -> None:
+    pause(db, store)
+    pass_time(db, 5)
+    assert len(store.claim(50, {})) == 1
+    pass_time(db, 31)
+    assert len(store.claim(50, {})) == 1
+
+
+def test_what_waits_for_an_hour_is_given_up(db: Connection, store: Store) -> None:
+    dead = create(db, "dead")
+    pause(db, store, more=0)
+    publish(db, BAD, dead_letters=dead, raw=True, text="late")
+    publish(db, BAD)
+    assert store.claim(50, {}) == []
+    db.execute("update queue.webhook set due_at = due_at - interval '61 minutes' where attempts = 0")
+    assert store.expire() == {"exhausted": 1, "dead_lettered": 1}
+    assert bodies(receive(db, dead)) == ["late"]
+    assert [row.last_error for row in webhooks(db) if row.state == "exhausted"] == [
+        "the endpoint was paused for an hour"
+    ]
+
+
+def test_a_throttled_subscription_keeps_its_rate(db: Connection, store: Store) -> None:
+    """5 a second: one each 200 ms, whoever claims; nothing is saved up for more than that."""
+    publish(db, BAD, policy=THROTTLED, copies=1)
+    db.execute(COPIES)
+    taken = []
+    with (
+        db.transaction()
+    ):  # the clock of the database goes on meanwhile: count what a second of moved time gives
+        for _ in range(10):
+            taken.append(len(store.claim(50, {})))
+            pass_time(db, 0.2)
+    assert max(taken) == 1
+    assert sum(taken) >= 9
+    pass_time(db, 10)
+    assert len(store.claim(50, {})) == 1
+
+
+def test_lanes_of_healthy_endpoints_go(db: Connection, store: Store) -> None:
+    publish(db, GOOD, copies=45)
+    for size in (20, 20, 5):
+        claims = store.claim(50, {})
+        assert len(claims) == size
+        settle(store, claims, 200)
+    assert number(db, "select count(*) from queue.lane") == 0

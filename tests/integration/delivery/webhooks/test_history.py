@@ -1,0 +1,89 @@
+"""queue.webhook_history: what became of deliveries, once each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from penstock.delivery.webhooks.outcome import answered
+from penstock.delivery.webhooks.store import Finished, Store
+from penstock.postgres import statements
+from tests.support.sql.calls import Connection, call, create
+from tests.support.webhooks.rows import number, pass_time, publish
+
+URL = "http://receiver.example/"
+ONCE = {"healthyRetryPolicy": {"minDelayTarget": 1, "maxDelayTarget": 1, "numRetries": 0}}
+FINISHED = "select outcome, attempts, published_at <= finished_at from queue.finished_webhook"
+
+
+@pytest.fixture
+def store(db: Connection) -> Store:
+    return Store(db, None, 20)
+
+
+def settle(store: Store, status: int, limit: int = 20) -> dict[str, int]:
+    claims = store.claim(limit, {})
+    return store.settle([Finished(claimed, answered(claimed.delivery, status)) for claimed in claims])
+
+
+def finished(db: Connection) -> Counter[Any]:
+    return Counter(db.execute(FINISHED.encode()).fetchall())
+
+
+def test_deliveries_settled_together_are_one_row(db: Connection, store: Store) -> None:
+    publish(db, URL, copies=5)
+    created = db.execute("select min(created_at), max(created_at) from queue.webhook").fetchone()
+    settle(store, 200)
+    assert finished(db) == {("delivered", 1, True): 5}
+    assert number(db, "select count(*) from queue.webhook_history") == 1
+    published = "select min(published_at), max(published_at) from queue.finished_webhook"
+    assert db.execute(published.encode()).fetchone() == created
+
+
+def test_a_delivery_that_is_tried_again_has_not_ended(db: Connection, store: Store) -> None:
+    publish(db, URL)
+    assert settle(store, 503)["retried"] == 1
+    assert finished(db) == {}
+    pass_time(db, 3600)
+    assert settle(store, 200)["delivered"] == 1
+    assert finished(db) == {("delivered", 2, True): 1}
+
+
+@pytest.mark.parametrize(("dead_letters", "outcome"), [(False, "exhausted"), (True, "dead_lettered")])
+def test_a_delivery_that_was_given_up(db: Connection, store: Store, dead_letters: bool, outcome: str) -> None:
+    publish(db, URL, policy=ONCE, dead_letters=create(db, "dead") if dead_letters else None)
+    assert settle(store, 503)[outcome] == 1
+    assert finished(db) == {(outcome, 1, True): 1}
+
+
+def test_an_outcome_that_comes_too_late_is_not_recorded(db: Connection, store: Store) -> None:
+    """Another worker has claimed the webhook since."""
+    publish(db, URL)
+    (late,) = store.claim(1, {})
+    pass_time(db, 3600)
+    (claimed,) = store.claim(1, {})
+    assert store.settle([Finished(late, answered(late.delivery, 200))])["lost"] == 1
+    assert finished(db) == {}
+    store.settle([Finished(claimed, answered(claimed.delivery, 200))])
+    assert finished(db) == {("delivered", 1, True): 1}
+
+
+def test_its_partitions_come_and_go_as_those_of_the_messages(db: Connection) -> None:
+    db.execute("select queue.add_history_day('webhook_history', '2020-02-29')")
+    call(db, statements.MAINTAIN_INSTALLATION, 1000, 30)
+    parts = db.execute(
+        "select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid"
+        " where i.inhparent = 'queue.webhook_history'::regclass and c.relname ~ '^webhook_history_[0-9]{8}$'"
+    ).fetchall()
+    today = db.execute("select to_char(now() at time zone 'utc', 'YYYYMMDD')").fetchone()
+    assert today is not None
+    assert min(name for (name,) in parts) == f"webhook_history_{today[0]}"
+    assert len(parts) == 3
+
+
+def test_partitions_of_other_tables_are_not_made(db: Connection) -> None:
+    """The function runs as the owner of the schema."""
+    db.execute("select queue.add_history_day('log', '2020-02-29')")
+    assert number(db, "select count(*) from pg_class where relname like '%20200229%'") == 0

@@ -1,0 +1,337 @@
+"""The whole job on PostgreSQL: against plain SQL, twice, late, out of order, continuously."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import psycopg
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.queue_metrics import continuous, main
+from jobs.queue_metrics.ledger import last_run
+from jobs.queue_metrics.read import Database as Source
+from jobs.queue_metrics.run import Asked, compute
+from jobs.queue_metrics.session import OURS
+from jobs.queue_metrics.snapshot import held_snapshot
+from jobs.queue_metrics.stream import ChangesReader, newest_offset
+from tests.integration.jobs.conftest import INTERPRETED
+from tests.support.database import Database, TestServer
+from tests.support.jobs import history_generator, reference
+from tests.support.jobs.history_generator import Mixture, Span
+from tests.support.wait import wait_until
+
+pytestmark = pytest.mark.xdist_group("spark")
+BERLIN = ZoneInfo("Europe/Berlin")
+CHANGING_CLOCKS = Span(date(2026, 3, 28), 2, "Europe/Berlin")  # 24 and 23 hours
+COUNTED = (
+    "window_seconds, queue_id, group_id, starts_at, ends_at, arrivals, deliveries, redeliveries, deletions,"
+    " dead_lettered, purged, expired, moved, depth, waiting, received, oldest_age_us,"
+    " visible, in_flight, delayed, groups"
+)
+SHARES = "window_seconds, queue_id, starts_at, top_group_share, gini"
+TIMED = (
+    "window_seconds, queue_id, group_id, measure, starts_at, ends_at, count, sum_us, p50_us, p90_us, p95_us, p99_us,"
+    " max_us, sketch_buckets, sketch_counts, negative_count"
+)
+Connection = psycopg.Connection[Any]
+OUTSIDE = datetime(2026, 3, 20, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def filled(postgres: TestServer) -> Iterator[Database]:
+    """3,000 messages of every fate over two days, of which one has 23 hours; fires and webhooks."""
+    with postgres.database() as database:
+        with psycopg.connect(database.dsn, autocommit=True) as connection:
+            history_generator.write(connection, CHANGING_CLOCKS, Mixture(3000, queues=6, groups=150))
+            fires_and_webhooks(connection)
+        yield database
+
+
+def fires_and_webhooks(connection: Connection) -> None:
+    noon = datetime(2026, 3, 29, 12, tzinfo=UTC)
+    connection.execute(
+        "insert into queue.schedule_run (schedule_id, scheduled_for, fired_at)"
+        " select n, %(at)s, %(at)s + n * interval '7 ms' from generate_series(1, 50) n"
+        " union all select 51, %(at)s, null",
+        {"at": noon},
+    )
+    connection.execute(
+        "insert into queue.webhook_history (recorded_at, outcome, published_at, attempts)"
+        " select %(at)s + n * interval '90 ms', o, array[%(at)s, %(at)s - interval '1 second'], array[1, 2]"
+        " from generate_series(1, 30) n, unnest(array['delivered', 'exhausted']) o",
+        {"at": noon},
+    )
+
+
+def shot(spark: SparkSession, database: Database, span: Span | None = None, mode: str = "once") -> None:
+    asked = Asked(BERLIN) if span is None else Asked(BERLIN, span.from_at, span.to_at)
+    compute(source(spark, database), asked, mode)
+
+
+def source(spark: SparkSession, database: Database) -> Source:
+    return Source(spark, database.dsn)
+
+
+def rows(connection: Connection, columns: str, table: str) -> list[tuple[Any, ...]]:
+    return connection.execute(f"select {columns} from {table} order by {columns}".encode()).fetchall()
+
+
+def check_against_sql(connection: Connection, span: Span) -> None:
+    """Everything equal; floating point within a billionth."""
+    with connection.transaction(force_rollback=True):
+        reference.compute(connection, span.from_at, span.to_at, span.timezone)
+        assert rows(connection, COUNTED, "queue.metrics_window") == rows(connection, COUNTED, "oracle_window")
+        assert rows(connection, TIMED, "queue.metrics_latency") == rows(connection, TIMED, "oracle_latency")
+        where = "where group_id = ''"
+        mine, theirs = (
+            rows(connection, SHARES, f"{t} {where}") for t in ("queue.metrics_window", "oracle_window")
+        )
+        assert mine == [(*row[:3], *(pytest.approx(value, abs=1e-9) for value in row[3:])) for row in theirs]
+
+
+@pytest.fixture(scope="module")
+def computed(spark: SparkSession, filled: Database) -> Iterator[Connection]:
+    """After a run over all days, which found wrong windows there, and some of a day that it does not cover."""
+    with psycopg.connect(filled.dsn, autocommit=True) as connection:
+        for at in (OUTSIDE, CHANGING_CLOCKS.from_at):
+            connection.execute(
+                "insert into queue.metrics_window (window_seconds, queue_id, group_id, starts_at, ends_at, arrivals,"
+                " deliveries, redeliveries, deletions, dead_lettered, purged, expired, moved, depth, waiting, received)"
+                " values (60, 99, '', %s, %s, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)",
+                (at, at + timedelta(minutes=1)),
+            )
+        shot(spark, filled, CHANGING_CLOCKS)
+        yield connection
+
+
+def test_a_run_replaces_what_it_finds(computed: Connection) -> None:
+    """Right or not, it is gone; what the run does not cover stays. It records what it did."""
+    left = computed.execute("select starts_at from queue.metrics_window where queue_id = 99").fetchall()
+    run = computed.execute(
+        "select mode, from_at, to_at, rows_read, error, finished_at > started_at, rows_written + 1 ="
+        " (select count(*) from queue.metrics_window) + (select count(*) from queue.metrics_latency)"
+        " from queue.metrics_run order by run_id desc limit 1"
+    ).fetchone()
+    assert left == [(OUTSIDE,)]
+    assert run == ("once", CHANGING_CLOCKS.from_at, CHANGING_CLOCKS.to_at, 3000, None, True, True)
+
+
+def test_it_says_what_plain_sql_says(computed: Connection) -> None:
+    computed.execute("delete from queue.metrics_window where queue_id = 99")
+    check_against_sql(computed, CHANGING_CLOCKS)
+    days = computed.execute(
+        "select distinct ends_at - starts_at from queue.metrics_window where window_seconds = 86400 order by 1"
+    ).fetchall()
+    measures = computed.execute("select distinct measure from queue.metrics_latency order by 1").fetchall()
+    assert days == [(timedelta(hours=23),), (timedelta(hours=24),)]
+    assert [name for (name,) in measures] == ["fire", "lag", "processing", "wait", "webhook"]
+
+
+@pytest.fixture
+def recent(database: Database) -> Iterator[Connection]:
+    """A queue with a message an hour old that was received and deleted a minute later."""
+    with psycopg.connect(database.dsn, autocommit=True) as connection:
+        connection.execute("select queue.create('orders')")
+        record(connection, timedelta(hours=1))
+        yield connection
+
+
+def record(connection: Connection, age: timedelta) -> None:
+    """A message that was sent so long ago, and deleted within a minute; recorded now."""
+    connection.execute(
+        "insert into queue.history (first_received_at, queue_id, receive_count, outcome, sent_at, finished_at)"
+        " select now() - %(age)s + interval '10 s', queue_id, 1, 'deleted', array[now() - %(age)s],"
+        " array[now() - %(age)s + interval '40 s'] from queue.queues",
+        {"age": age},
+    )
+
+
+def hours(connection: Connection) -> tuple[int, int]:
+    """All arrivals and deletions, by the windows of an hour."""
+    row = connection.execute(
+        "select coalesce(sum(arrivals), 0)::int, coalesce(sum(deletions), 0)::int from queue.metrics_window"
+        " where window_seconds = 3600 and group_id = ''"
+    ).fetchone()
+    assert row is not None
+    return row[0], row[1]
+
+
+def test_what_is_in_the_tables_and_in_the_history_counts_once(
+    spark: SparkSession, database: Database, recent: Connection
+) -> None:
+    """Three are sent, two received, one of them deleted; it is in the history only after cleaning. One was before."""
+    recent.execute("select queue.send_batch('orders', array['1', '2', '3']::jsonb[])")
+    received = recent.execute("select msg_id from queue.receive('orders', 300, 2)").fetchall()
+    assert len(received) == 2
+    recent.execute("select queue.delete('orders', %s)", received[0])
+    shot(spark, database)
+    assert hours(recent) == (4, 2)
+    row = recent.execute(
+        "select sum(visible)::int, sum(in_flight)::int, sum(delayed)::int, min(depth) from queue.metrics_window"
+        " where window_seconds = 60 and visible is not null"
+    ).fetchone()
+    assert row == (1, 1, 0, 2)
+    forecast = recent.execute(
+        "select backlog, cardinality(forecast_at) from queue.metrics_forecast"
+    ).fetchall()
+    assert forecast == [(2, 12)]
+
+
+def test_late_rows_and_late_commits_are_not_missed(
+    spark: SparkSession, database: Database, recent: Connection
+) -> None:
+    """Between two runs a transaction commits that recorded first, and a message of three days ago is recorded.
+
+    The second run is told no span: it finds them.
+    """
+    with psycopg.connect(database.dsn) as slow:
+        record(slow, timedelta(hours=2))
+        record(recent, timedelta(minutes=90))
+        shot(spark, database)
+        assert hours(recent) == (2, 2)
+        slow.commit()
+    record(recent, timedelta(days=3))
+    shot(spark, database)
+    assert hours(recent) == (4, 4)
+    day = recent.execute(
+        "select arrivals from queue.metrics_window where window_seconds = 86400 order by starts_at limit 1"
+    ).fetchone()
+    assert day == (1,)
+
+
+def certain(connection: Connection) -> dict[str, Any]:
+    """The newest offset, once it is behind what is recorded.
+
+    Autovacuum may have an older transaction for a moment, in any database of the server.
+    """
+    row = connection.execute(
+        "select transaction::text::bigint from queue.history order by transaction desc limit 1"
+    ).fetchone()
+    assert row is not None
+    wait_until(lambda: newest_offset(connection.info.dsn)["below"] > row[0])
+    return newest_offset(connection.info.dsn)
+
+
+def test_the_stream_waits_for_transactions_that_are_open(database: Database, recent: Connection) -> None:
+    """Its offsets: each row of the history in exactly one batch, in whatever order transactions commit."""
+    reader = ChangesReader(database.dsn, continuous.starting_offset(database.dsn))
+
+    def batch(start: dict[str, Any], end: dict[str, Any]) -> int:
+        (piece,) = reader.partitions(start, end)
+        return sum(batch.num_rows for batch in reader.read(piece))
+
+    first, second = reader.initialOffset(), certain(recent)
+    assert batch(first, second) == 1
+    with psycopg.connect(database.dsn) as slow:
+        record(slow, timedelta(hours=2))
+        record(recent, timedelta(minutes=90))
+        third = newest_offset(database.dsn)
+        assert batch(second, third) == 0
+        slow.commit()
+    fourth = certain(recent)
+    assert batch(third, fourth) == 2
+    assert batch(first, fourth) == 3
+
+
+def test_a_snapshot_tells_rows_apart_when_it_is_over(database: Database, recent: Connection) -> None:
+    """What was committed before it, and what a dump brought from a cluster that had counted further; not the rest."""
+    query = "select count(*) from queue.finished_message where {}"
+    with psycopg.connect(database.dsn) as slow:
+        record(slow, timedelta(minutes=5))
+        recent.execute("update queue.history set transaction = '9000000000'")
+        record(recent, timedelta(minutes=4))
+        with held_snapshot(database.dsn) as snapshot:
+            pass
+        slow.commit()
+    record(recent, timedelta(minutes=3))
+    assert recent.execute(query.format(snapshot.sees).encode()).fetchone() == (2,)
+    assert recent.execute(query.format("true").encode()).fetchone() == (4,)
+
+
+def test_continuous_agrees_with_one_shot(
+    spark: SparkSession, database: Database, recent: Connection, tmp_path: Path
+) -> None:
+    """Two batches, with a late row and a transaction that commits in between; then one shot of the same days."""
+    asked = Asked(BERLIN)
+    reads = source(spark, database)
+    texts: list[str] = []
+    with psycopg.connect(database.dsn) as slow:
+        record(slow, timedelta(hours=2))
+        certain(recent)
+        query = continuous.start(reads, asked, str(tmp_path), {"availableNow": True}, texts.append)
+        query.awaitTermination()
+        assert hours(recent) == (1, 1)
+        slow.commit()
+    record(recent, timedelta(days=2))
+    certain(recent)
+    query = continuous.start(reads, asked, str(tmp_path), {"availableNow": True}, texts.append)
+    query.awaitTermination()
+    modes = recent.execute("select distinct mode, error from queue.metrics_run").fetchall()
+    assert modes == [("continuous", None)]
+    counted = COUNTED.replace(" visible, in_flight, delayed,", "")  # of the moment of a run
+    found = [rows(recent, counted, "queue.metrics_window"), rows(recent, TIMED, "queue.metrics_latency")]
+    recent.execute("truncate queue.metrics_window, queue.metrics_latency, queue.metrics_run")
+    shot(spark, database)
+    again = [rows(recent, counted, "queue.metrics_window"), rows(recent, TIMED, "queue.metrics_latency")]
+    assert again == found
+    assert len(found[1]) > 0
+
+
+def test_an_error_is_recorded(spark: SparkSession, database: Database, recent: Connection) -> None:
+    """And the next run does not think that this one saw anything."""
+    recent.execute("alter table queue.metrics_latency add constraint nothing check (count < 0)")
+    with pytest.raises(Exception, match="nothing"):
+        shot(spark, database)
+    row = recent.execute(
+        "select error ~ 'nothing', finished_at is not null from queue.metrics_run"
+    ).fetchone()
+    assert row == (True, True)
+    assert last_run(recent) is None
+
+
+def test_without_a_database(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("DATABASE_URL", "DATABASE_DIRECT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    assert main.main(["--data-dir", str(tmp_path)]) == 1
+    assert "set DATABASE_URL, or start the service" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("arguments", "zone"), [(["--from", "yesterday"], "UTC"), ([], "Mars/Olympus")])
+def test_bad_arguments(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], zone: str
+) -> None:
+    monkeypatch.setenv("QUEUE_METRICS_TIMEZONE", zone)
+    assert main.main(arguments) == 1
+    assert capsys.readouterr().err.startswith("queue_metrics: ")
+
+
+@pytest.fixture
+def compiled(spark: SparkSession) -> Iterator[SparkSession]:
+    """The session as users have it."""
+    usual = {
+        "spark.sql.codegen.wholeStage": "true",
+        "spark.sql.codegen.factoryMode": "FALLBACK",
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.shuffle.partitions": OURS["spark.sql.shuffle.partitions"],
+    }
+    for name, value in usual.items():
+        spark.conf.set(name, value)
+    yield spark
+    for name in usual:
+        spark.conf.set(name, INTERPRETED[name])
+
+
+@pytest.mark.slow
+def test_a_million_messages(compiled: SparkSession, database: Database) -> None:
+    """As above, compiled, in several pieces, with percentiles that need a second look."""
+    with psycopg.connect(database.dsn, autocommit=True) as connection:
+        history_generator.write(connection, CHANGING_CLOCKS, Mixture(1_000_000))
+        shot(compiled, database, CHANGING_CLOCKS)
+        check_against_sql(connection, CHANGING_CLOCKS)

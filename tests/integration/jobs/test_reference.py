@@ -1,0 +1,295 @@
+"""The oracle of the metrics job on histories that a person can count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.support.database import TestServer
+from tests.support.jobs.history_generator import (
+    Mixture,
+    Span,
+    make_partitions,
+    make_queues,
+    write,
+    write_steady,
+)
+from tests.support.jobs.reference import Connection, compute
+
+MINUTE, HOUR, DAY = 60, 3600, 86400
+SECOND = 1_000_000
+# Days of 23 and 25 hours in Berlin: clocks move at 01:00 UTC (Directive 2000/84/EC, articles 2 and 3).
+SHORT, LONG = date(2026, 3, 29), date(2026, 10, 25)
+ROW = """
+insert into queue.history (recorded_at, first_received_at, queue_id, receive_count, outcome, group_id, group_ids,
+    sent_at, finished_at)
+values (%(recorded)s, %(received)s, %(queue)s, %(receives)s, %(outcome)s, %(group)s, %(groups)s, %(sent)s,
+    %(finished)s)"""
+DIGEST = """
+select md5(string_agg(h::text, ' ' order by h))
+from (select sent_at, finished_at, group_ids, outcome from queue.history) h"""
+
+
+@pytest.fixture(scope="module")
+def owner(postgres: TestServer) -> Iterator[Connection]:
+    """A database of its own; each test is one transaction, which is undone."""
+    with postgres.database() as database, psycopg.connect(database.dsn) as connection:
+        yield connection
+
+
+@pytest.fixture
+def db(owner: Connection) -> Iterator[Connection]:
+    yield owner
+    owner.rollback()
+
+
+def at(text: str) -> datetime:
+    """A moment of UTC, 2026."""
+    return datetime.fromisoformat(f"2026-{text}+00:00")
+
+
+def record(db: Connection, queue: int, sent: list[datetime], finished: list[datetime], **more: Any) -> None:
+    """One row of the history: received once and deleted, unless `more` says otherwise."""
+    row = {"receives": 1, "outcome": "deleted", "group": None, "groups": None, "received": sent[0]}
+    row |= {"queue": queue, "sent": sent, "finished": finished, "recorded": max(finished), **more}
+    db.execute(ROW.encode(), row)
+
+
+def windows(db: Connection, size: int, columns: str, where: str = "group_id = ''") -> list[tuple[Any, ...]]:
+    query = f"select {columns} from oracle_window where window_seconds = %s and {where} order by starts_at, group_id"
+    return db.execute(query.encode(), (size,)).fetchall()
+
+
+def latency(db: Connection, size: int, columns: str, where: str = "group_id = ''") -> list[tuple[Any, ...]]:
+    query = f"select {columns} from oracle_latency where window_seconds = %s and {where} order by starts_at, measure"
+    return db.execute(query.encode(), (size,)).fetchall()
+
+
+@pytest.mark.parametrize(
+    ("day", "starts", "ends", "hours"),
+    [(SHORT, "03-28T23:00", "03-29T22:00", 23), (LONG, "10-24T22:00", "10-25T23:00", 25)],
+)
+def test_a_day_has_as_many_hours_as_its_zone_gives_it(
+    db: Connection, day: date, starts: str, ends: str, hours: int
+) -> None:
+    """Ten messages a minute wait 1 to 10 ms: the nearest rank of 0.5 is the fifth, of 0.9 the ninth, then the tenth."""
+    span = Span(day, 1, "Europe/Berlin")
+    assert (span.from_at, span.to_at) == (at(starts), at(ends))
+    write_steady(db, span, 10)
+    compute(db, span.from_at, span.to_at, span.timezone)
+    counts = "arrivals, deliveries, redeliveries, deletions, depth, oldest_age_us"
+    messages = hours * 600
+    assert windows(db, DAY, f"starts_at, ends_at, {counts}") == [
+        (at(starts), at(ends), messages, messages, 0, messages, 0, None)
+    ]
+    assert windows(db, HOUR, counts) == [(600, 600, 0, 600, 0, None)] * hours
+    assert windows(db, MINUTE, counts) == [(10, 10, 0, 10, 0, None)] * (60 * hours)
+    for size, factor in ((MINUTE, 1), (HOUR, 60), (DAY, 60 * hours)):
+        figures = latency(
+            db, size, "measure, count, sum_us::bigint, p50_us, p90_us, p95_us, p99_us, max_us, negative_count"
+        )
+        n = 10 * factor
+        assert figures[:3] == [
+            ("lag", n, n * 1_005_500, 1_005_000, 1_009_000, 1_010_000, 1_010_000, 1_010_000, 0),
+            ("processing", n, n * SECOND, *[SECOND] * 5, 0),
+            ("wait", n, n * 5_500, 5_000, 9_000, 10_000, 10_000, 10_000, 0),
+        ]
+        assert len(figures) == 3 * 60 * hours / factor
+
+
+def test_what_is_there_at_the_end_of_a_window(db: Connection) -> None:
+    """Sent before the day, received in its first hour, deleted in its third; another one came and stayed for 90 s."""
+    (queue,) = make_queues(db, 1)
+    record(
+        db, queue, [at("05-09T23:59:58")], [at("05-10T02:00:00")], received=at("05-10T00:30:00"), receives=3
+    )
+    record(db, queue, [at("05-10T01:00:00")], [at("05-10T01:01:30")], received=at("05-10T01:00:00"))
+    compute(db, at("05-10T00:00"), at("05-11T00:00"))
+    columns = (
+        "starts_at, arrivals, deliveries, redeliveries, deletions, depth, waiting, received, oldest_age_us"
+    )
+    assert windows(db, HOUR, columns) == [
+        (at("05-10T00:00"), 0, 1, 0, 0, 1, 0, 1, 3602 * SECOND),
+        (
+            at("05-10T01:00"),
+            1,
+            1,
+            0,
+            1,
+            1,
+            0,
+            1,
+            7202 * SECOND,
+        ),  # at 02:00 sharp it is deleted, in the next hour
+        (at("05-10T02:00"), 0, 2, 2, 1, 0, 0, 0, None),
+    ]
+    minutes = windows(db, MINUTE, "starts_at, arrivals, depth, waiting, oldest_age_us")
+    assert minutes[0] == (at("05-10T00:00"), 0, 1, 1, 62 * SECOND)
+    assert minutes[29:31] == [
+        (at("05-10T00:29"), 0, 1, 1, 1802 * SECOND),
+        (at("05-10T00:30"), 0, 1, 0, 1862 * SECOND),
+    ]
+    assert minutes[60] == (at("05-10T01:00"), 1, 2, 0, 3662 * SECOND)
+    assert minutes[61][2] == 1
+    assert minutes[-1] == (at("05-10T02:00"), 0, 0, 0, None)
+    assert len(minutes) == 121
+    assert windows(db, DAY, "arrivals, deliveries, deletions, depth") == [(1, 4, 2, 0)]
+
+
+def test_the_oldest_message_is_not_the_one_that_leaves_last(db: Connection) -> None:
+    (queue,) = make_queues(db, 1)
+    for sent, finished in (("00:00:30", "00:02:30"), ("00:00:10", "00:01:30"), ("00:00:50", "00:01:10")):
+        record(db, queue, [at(f"05-10T{sent}")], [at(f"05-10T{finished}")])
+    compute(db, at("05-10T00:00"), at("05-11T00:00"))
+    assert windows(db, MINUTE, "depth, oldest_age_us") == [
+        (3, 50 * SECOND),
+        (1, 90 * SECOND),
+        (0, None),
+    ]
+
+
+def test_clocks_that_differ(db: Connection) -> None:
+    """Deleted before it was sent: never there, its times are 0. Received before it was sent: there, not waiting."""
+    (queue,) = make_queues(db, 1)
+    record(db, queue, [at("05-10T00:05:00")], [at("05-10T00:03:00")], received=at("05-10T00:03:30"))
+    record(db, queue, [at("05-10T00:10:00")], [at("05-10T00:12:00")], received=at("05-10T00:09:00"))
+    compute(db, at("05-10T00:00"), at("05-11T00:00"))
+    assert windows(db, MINUTE, "starts_at, arrivals, deliveries, deletions, depth, waiting") == [
+        (at("05-10T00:03"), 0, 1, 1, 0, 0),
+        (at("05-10T00:05"), 1, 0, 0, 0, 0),
+        (at("05-10T00:09"), 0, 1, 0, 0, 0),
+        (at("05-10T00:10"), 1, 0, 0, 1, 0),
+        (at("05-10T00:11"), 0, 0, 0, 1, 0),
+        (at("05-10T00:12"), 0, 0, 1, 0, 0),
+    ]
+    found = latency(
+        db, DAY, "measure, count, sum_us::bigint, max_us, negative_count, sketch_buckets, sketch_counts"
+    )
+    # log(120 s in microseconds) / log(1.02 / 0.98) = 465.07, log(180 s …) = 475.2
+    assert found == [
+        ("lag", 2, 120 * SECOND, 120 * SECOND, 1, [-2147483648, 466], [1, 1]),
+        ("processing", 2, 180 * SECOND, 180 * SECOND, 1, [-2147483648, 476], [1, 1]),
+        ("wait", 2, 0, 0, 2, [-2147483648], [2]),
+    ]
+
+
+def test_every_fate_is_counted_where_it_happened(db: Connection) -> None:
+    (queue,) = make_queues(db, 1)
+    for minute, outcome in enumerate(("dead_lettered", "purged", "expired", "moved")):
+        record(
+            db,
+            queue,
+            [at("05-10T00:00:00")] * 2,
+            [at(f"05-10T00:{minute:02}:10")] * 2,
+            outcome=outcome,
+            received=None,
+            receives=0,
+        )
+    compute(db, at("05-10T00:00"), at("05-11T00:00"))
+    assert windows(db, MINUTE, "deletions, dead_lettered, purged, expired, moved, depth, waiting") == [
+        (0, 2, 0, 0, 0, 6, 6),
+        (0, 0, 2, 0, 0, 4, 4),
+        (0, 0, 0, 2, 0, 2, 2),
+        (0, 0, 0, 0, 2, 0, 0),
+    ]
+    assert latency(db, DAY, "measure") == []
+
+
+def test_groups_and_their_skew(db: Connection) -> None:
+    """Arrivals 1, 1, 2 of groups: Gini = ((-2) 1 + 0 1 + 2 2) / (3 4) = 1/6. The fifth message has no group."""
+    (queue,) = make_queues(db, 1)
+    sent = [at("05-10T00:00:00")] * 5
+    finished = [at("05-10T00:00:10") + timedelta(seconds=i) for i in range(5)]
+    record(db, queue, sent, finished, groups=["a", "b", "c", "c", None])
+    compute(db, at("05-10T00:00"), at("05-11T00:00"))
+    assert windows(db, MINUTE, "arrivals, groups, top_group_share") == [(5, 3, pytest.approx(0.4))]
+    assert windows(db, DAY, "gini") == [(pytest.approx(1 / 6),)]
+    each = windows(db, HOUR, "group_id, arrivals, deletions, groups, gini", "group_id <> ''")
+    assert each == [("a", 1, 1, None, None), ("b", 1, 1, None, None), ("c", 2, 2, None, None)]
+    lag = latency(db, HOUR, "group_id, count, p50_us, max_us", "group_id > 'b' and measure = 'lag'")
+    assert lag == [("c", 2, 12 * SECOND, 13 * SECOND)]
+
+
+def test_only_the_hundred_groups_with_most_arrivals_have_rows(db: Connection) -> None:
+    (queue,) = make_queues(db, 1)
+    names = [f"g{i:03}" for i in range(101)] + ["g100"]  # the last one twice: g099 has no place
+    sent = [at("05-10T00:00:00")] * len(names)
+    record(db, queue, sent, sent, groups=names)
+    compute(db, at("05-10T00:00"), at("05-11T00:00"))
+    rows = windows(db, DAY, "group_id, arrivals", "group_id <> ''")
+    assert rows == [*((f"g{i:03}", 1) for i in range(99)), ("g100", 2)]
+    assert windows(db, DAY, "groups") == [(101,)]
+
+
+def test_what_lives_is_measured_in_the_window_of_the_run(db: Connection) -> None:
+    (queue,) = make_queues(db, 1)
+    db.execute(
+        "insert into queue.side (id, visible_at, sent_at, message_id, queue_id, receive_count, first_received_at,"
+        " shard, body) select n, now() + v, now() - interval '1 day', gen_random_uuid(), %s, c,"
+        " case when c > 0 then now() - interval '1 day' end, -1, ''"
+        " from (values (1, interval '0', 0), (2, '1 hour', 4), (3, '1 hour', 0)) m(n, v, c)",
+        (queue,),
+    )
+    now = db.execute("select now()").fetchone()
+    assert now is not None
+    today = datetime.combine(now[0].astimezone(UTC).date(), datetime.min.time(), UTC)
+    compute(db, today - timedelta(2), today + timedelta(1))
+    columns = "starts_at, depth, waiting, redeliveries, visible, in_flight, delayed"
+    assert windows(db, DAY, columns)[-1] == (today, 3, 2, 3, 1, 1, 1)
+    assert windows(db, DAY, "visible")[:-1] == [(None,)]
+    assert len(windows(db, MINUTE, "visible", "visible is not null")) == 1
+
+
+def test_webhooks_and_schedules(db: Connection) -> None:
+    db.execute(
+        "insert into queue.webhook_history (recorded_at, outcome, published_at, attempts) values"
+        " ('2026-05-10 00:01:00+00', 'delivered', '{2026-05-10 00:00:58+00, 2026-05-10 00:00:59+00}', '{1,1}'),"
+        " ('2026-05-10 00:01:00+00', 'exhausted', '{2026-05-10 00:00:00+00}', '{9}')"
+    )
+    db.execute(
+        "insert into queue.schedule_run (schedule_id, scheduled_for, fired_at) values"
+        " (1, '2026-05-10 00:01:00+00', '2026-05-10 00:01:00.25+00'), (1, '2026-05-10 00:02:00+00', null)"
+    )
+    compute(db, at("05-10T00:00"), at("05-11T00:00"))
+    assert latency(db, MINUTE, "queue_id, measure, starts_at, count, p50_us, max_us") == [
+        (0, "fire", at("05-10T00:01"), 1, 250_000, 250_000),
+        (0, "webhook", at("05-10T00:01"), 2, SECOND, 2 * SECOND),
+    ]
+
+
+def test_late_rows_are_found_in_their_day(db: Connection) -> None:
+    """Recorded, with the next day's partition, long after the message ended."""
+    (queue,) = make_queues(db, 1)
+    make_partitions(db, Span(date(2026, 5, 10)))
+    record(db, queue, [at("05-10T23:59:00")], [at("05-10T23:59:30")], recorded=at("05-11T11:00:00"))
+    compute(db, at("05-10T00:00"), at("05-11T00:00"))
+    assert windows(db, HOUR, "arrivals, deletions") == [(1, 1)]
+
+
+def test_a_random_history_is_the_same_each_time_and_complete(db: Connection) -> None:
+    """Written twice by the same seed; every length of windows adds up to the same."""
+    span, mixture = Span(SHORT, 2, "Europe/Berlin"), Mixture(3000, queues=3, groups=150)
+    write(db, span, mixture)
+    first = db.execute(DIGEST.encode()).fetchone()
+    facts = db.execute(
+        "select count(*), count(*) filter (where finished_at < sent_at) from queue.finished_message"
+    )
+    messages, skewed = facts.fetchone() or (0, 0)
+    assert messages == 3000
+    assert skewed > 0
+    compute(db, span.from_at, span.to_at, span.timezone)
+    sums = "sum(arrivals), sum(deletions + dead_lettered + purged + expired + moved)"
+    totals = {size: windows_sum(db, size, sums) for size in (MINUTE, HOUR, DAY)}
+    assert totals[MINUTE] == totals[HOUR] == totals[DAY]
+    db.rollback()
+    write(db, span, mixture)
+    assert db.execute(DIGEST.encode()).fetchone() == first
+
+
+def windows_sum(db: Connection, size: int, columns: str) -> tuple[Any, ...] | None:
+    query = f"select {columns} from oracle_window where window_seconds = %s and group_id = ''"
+    return db.execute(query.encode(), (size,)).fetchone()

@@ -1,0 +1,141 @@
+"""What happened in windows, on frames of a few messages."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from pyspark.sql import SparkSession
+
+from jobs.queue_metrics import transforms
+from jobs.queue_metrics.columns import COUNTS, messages_of, with_whole_queues
+from jobs.queue_metrics.span import HOUR, Span, micros, moment
+from jobs.queue_metrics.windows import calendar, in_windows
+from tests.integration.jobs.conftest import rows_of
+from tests.support.jobs.frames import at, message, messages
+
+pytestmark = pytest.mark.xdist_group("spark")
+KEY = ("window_seconds", "queue_id", "group_id", "starts_us", "ends_us")
+
+
+def test_times_become_microseconds(spark: SparkSession) -> None:
+    sent = datetime(2026, 3, 29, 1, 0, 0, 123_456, tzinfo=UTC)
+    raw = spark.createDataFrame(
+        [(7, None, sent, None, None, 0, None)],
+        "queue_id int, group_id string, sent_at timestamp, first_received_at timestamp, finished_at timestamp,"
+        " receive_count int, outcome string",
+    )
+    assert rows_of(raw.transform(messages_of), "queue_id", "group_id", "sent_us", "received_us") == [
+        (7, "", micros(sent), None)
+    ]
+
+
+def test_what_happens_in_the_minutes_of_a_life(spark: SparkSession) -> None:
+    rows = messages(
+        spark,
+        message(0.1, 0.9, 2.5, count=3),
+        message(0.2, 0.9, 2.9),
+        message(0.3, None, 3.0, "purged", count=0),
+        message(0.4, 5.0, None, count=2),
+        message(0.5, 1.0, 4.0, "dead_lettered", group="g"),
+    )
+    happened = rows.transform(transforms.occurrences).transform(transforms.happenings(at(7.5)))
+    assert rows_of(happened, "group_id", "at_us", *COUNTS) == [
+        ("", at(0), 4, 2, 0, 0, 0, 0, 0, 0),
+        ("", at(2), 0, 2, 2, 2, 0, 0, 0, 0),
+        ("", at(3), 0, 0, 0, 0, 0, 1, 0, 0),
+        ("", at(5), 0, 1, 0, 0, 0, 0, 0, 0),
+        ("", at(7), 0, 1, 1, 0, 0, 0, 0, 0),  # received again, when is not known: in the minute of the run
+        ("g", at(0), 1, 0, 0, 0, 0, 0, 0, 0),
+        ("g", at(1), 0, 1, 0, 0, 0, 0, 0, 0),
+        ("g", at(4), 0, 0, 0, 0, 1, 0, 0, 0),
+    ]
+
+
+def test_whole_queues_beside_their_groups(spark: SparkSession) -> None:
+    rows = spark.createDataFrame([(1, "", 5), (1, "g", 7)], "queue_id int, group_id string, n int")
+    assert rows_of(rows.transform(with_whole_queues(["n"])), "group_id", "n") == [("", 5), ("", 7), ("g", 7)]
+
+
+def test_windows_of_a_day_on_which_clocks_change(spark: SparkSession) -> None:
+    """In Berlin 2026-10-25 has 25 hours. What begins after now, or lies in another day, is left out."""
+    zone = ZoneInfo("Europe/Berlin")
+    start, end = datetime(2026, 10, 25, tzinfo=zone), datetime(2026, 10, 26, tzinfo=zone)
+    span = Span.of(start, end, datetime(2026, 10, 25, 12, 0, 30, tzinfo=UTC), zone)
+    times = [
+        micros(start) - 1,
+        micros(start),
+        micros(end) - 1,
+        micros(datetime(2026, 10, 25, 12, 1, tzinfo=UTC)),
+    ]
+    rows = spark.createDataFrame([(time,) for time in times], "at_us bigint")
+    found = rows.transform(in_windows(calendar(spark, span), span))
+    day = (86400, micros(start), micros(start) + 25 * HOUR)
+    hour = (
+        3600,
+        micros(datetime(2026, 10, 25, 12, tzinfo=UTC)),
+        micros(datetime(2026, 10, 25, 13, tzinfo=UTC)),
+    )
+    assert rows_of(found, "window_seconds", "starts_us", "ends_us") == sorted(
+        [
+            (60, micros(start), micros(start) + 60_000_000),
+            (3600, micros(start), micros(start) + HOUR),
+            hour,
+            day,
+            day,
+            day,
+        ],
+        key=repr,
+    )
+    assert moment(day[2]).astimezone(zone).hour == 0
+
+
+def counts(spark: SparkSession, **arrivals: int) -> list[tuple[object, ...]]:
+    return [(60, 1, name, 0, 60, n) for name, n in {"": sum(arrivals.values()), **arrivals}.items()]
+
+
+COUNTED = (
+    "window_seconds int, queue_id int, group_id string, starts_us bigint, ends_us bigint, arrivals bigint"
+)
+
+
+def test_the_hundred_busiest_groups(spark: SparkSession) -> None:
+    """Of equals, those whose bytes come first."""
+    sent = {f"g{n:03}": 1 for n in range(150)} | {"z": 9, "idle": 0}
+    found = spark.createDataFrame(counts(spark, **sent), COUNTED).transform(transforms.busiest)
+    assert rows_of(found, "group_id") == [(f"g{n:03}",) for n in range(99)] + [("z",)]
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "share", "gini"),
+    [
+        ({"a": 5, "b": 5, "c": 5, "d": 5}, 0.25, 0.0),
+        ({"a": 1, "b": 2, "c": 3, "d": 4}, 0.4, 0.25),
+        ({"a": 10}, 1.0, 0.0),
+    ],
+)
+def test_skew(spark: SparkSession, arrivals: dict[str, int], share: float, gini: float) -> None:
+    """Gini of 1, 2, 3, 4: (2 * 30 - 5 * 10) / (4 * 10)."""
+    found = spark.createDataFrame(counts(spark, **arrivals), COUNTED).transform(transforms.skew)
+    assert rows_of(found, "group_id", "groups", "top_group_share", "gini") == [
+        ("", len(arrivals), share, gini)
+    ]
+
+
+def test_live_messages_count_in_the_window_of_the_run_only(spark: SparkSession) -> None:
+    live = spark.createDataFrame(
+        [(1, "", "visible"), (1, "g", "visible"), (1, "g", "in_flight"), (1, "", None)],
+        "queue_id int, group_id string, state string",
+    )
+    windows = spark.createDataFrame(
+        [(1, "", 0, 60), (1, "", 60, 120), (1, "g", 60, 120), (2, "", 60, 120)],
+        "queue_id int, group_id string, starts_us bigint, ends_us bigint",
+    )
+    found = windows.transform(transforms.with_states(live.transform(transforms.states), 119))
+    assert rows_of(found, "queue_id", "group_id", "starts_us", *transforms.STATES) == [
+        (1, "", 0, None, None, None),
+        (1, "", 60, 2, 1, 0),
+        (1, "g", 60, 1, 1, 0),
+        (2, "", 60, 0, 0, 0),
+    ]

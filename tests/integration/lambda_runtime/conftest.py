@@ -1,0 +1,46 @@
+"""What the tests of functions share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+
+from infra.local_lambda.events import EventForm
+from penstock.settings import DRIVERS
+from tests.support.database import Database
+from tests.support.functions.server import Functions, FunctionServer
+
+
+@pytest.fixture
+def functions(database: Database) -> Iterator[Functions]:
+    """The functions on a database of their own, through PgBouncer."""
+    with Functions(database.pooled_dsn) as functions:
+        yield functions
+
+
+@pytest.fixture(params=DRIVERS)
+def deployment(
+    database: Database, form: EventForm, request: pytest.FixtureRequest
+) -> Iterator[FunctionServer]:
+    """An endpoint whose requests arrive as events of the test's `form`; its functions have either driver."""
+    with FunctionServer(database.pooled_dsn, form, {"QUEUE_DATABASE_DRIVER": request.param}) as deployment:
+        yield deployment
+
+
+@pytest.fixture
+def sqs(deployment: FunctionServer) -> Iterator[Any]:
+    """boto3's client of the deployment."""
+    client = boto3.client(
+        "sqs",
+        endpoint_url=deployment.endpoint_url,
+        region_name="us-east-1",
+        aws_access_key_id="AKIDEXAMPLE",
+        aws_secret_access_key="secret",
+        config=Config(retries={"total_max_attempts": 1}),
+    )
+    yield client
+    client.close()

@@ -1,0 +1,220 @@
+"""The kept connection of a function, with both drivers: what is repaired, what is made again, what is only told.
+
+SQLSTATEs: PostgreSQL, appendix A. 25006 is what a server says that was the primary until a failover.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from penstock.effects import Statement
+from penstock.errors import InternalFailure, ServiceUnavailable
+from penstock.postgres.database import Database as Kept
+from penstock.postgres.database import DriverError
+from penstock.settings import DRIVERS
+from penstock_web.local.pgbouncer import running_pgbouncer
+from penstock_web.local.postgres import running_postgres
+from penstock_web.local.state import ephemeral_state
+from penstock_web.system_account import SystemAccount
+from tests.support.database import Database, end_sessions, memory_directory
+
+RECORD = Statement("test_record", ("text",))
+ENDING = Statement("test_ending", ("text",))
+KINDS = Statement(
+    "test_kinds", ("text[]", "uuid[]", "jsonb[]", "timestamptz[]", "int8[]", "bytea", "bool", "jsonb")
+)
+FUNCTIONS = """
+create table test_log (number int generated always as identity, note text);
+create function test_record(p_note text) returns bigint language sql as
+    'insert into test_log (note) values (p_note) returning number::bigint';
+create function test_ending(p_note text) returns void language plpgsql as $$
+begin
+    insert into test_log (note) values (p_note);
+    perform pg_terminate_backend(pg_backend_pid());
+end $$;
+create function test_kinds(p_text text[], p_uuid uuid[], p_jsonb jsonb[], p_at timestamptz[], p_int bigint[],
+    p_bytes bytea, p_bool boolean, p_document jsonb)
+returns table (a text[], b uuid[], c text, d timestamptz[], e bigint[], f bytea, g boolean, h text) language sql as
+    'select p_text, p_uuid, array_to_json(p_jsonb)::text, p_at, p_int, p_bytes, p_bool, p_document::text';
+"""
+
+
+@pytest.fixture(params=DRIVERS)
+def driver(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def owner(database: Database) -> Iterator[psycopg.Connection[Any]]:
+    """A session of the superuser; the functions of these tests are there."""
+    with psycopg.connect(database.dsn, autocommit=True) as connection:
+        connection.execute(FUNCTIONS.encode())
+        connection.execute("grant all on test_log to public")
+        yield connection
+
+
+@pytest.fixture
+def kept(database: Database, owner: psycopg.Connection[Any], driver: str) -> Iterator[Kept]:
+    """The connection of a function, straight to PostgreSQL."""
+    kept = Kept(database.api_dsn, driver)
+    yield kept
+    kept.close()
+
+
+def notes(owner: psycopg.Connection[Any]) -> list[str]:
+    return [note for (note,) in owner.execute("select note from test_log order by number")]
+
+
+# --- values ----------------------------------------------------------------------------------------------------------
+def test_values_arrive_and_come_back(kept: Kept) -> None:
+    at = datetime(2026, 11, 21, 12, 30, 0, 123456, tzinfo=UTC)
+    one = UUID("00000000-0000-4000-8000-000000000001")
+    texts = ['a "quoted" \\ text', "NULL", "", None, "{},", "grüße €\n"]
+    given = [
+        texts,
+        [one.bytes, None],
+        ['{"a": "b\\"c"}'],
+        [at, None],
+        [2**63 - 1, -1],
+        b"\0\xff",
+        True,
+        '{"k": [1]}',
+    ]
+    (row,) = kept.call(KINDS, given)
+    assert row == (
+        texts,
+        [one, None],
+        '[{"a": "b\\"c"}]',
+        [at, None],
+        [2**63 - 1, -1],
+        b"\0\xff",
+        True,
+        '{"k": [1]}',
+    )
+
+
+def test_empty_and_absent_arrays(kept: Kept) -> None:
+    """An array of nothing but null is null for all, as our functions read it."""
+    (row,) = kept.call(KINDS, [[], [None, None], None, [], [], None, None, None])
+    assert row == ([], None, None, [], [], None, None, None)
+
+
+# --- what is repaired ------------------------------------------------------------------------------------------------
+def test_a_session_that_was_ended_is_replaced(kept: Kept, owner: psycopg.Connection[Any]) -> None:
+    kept.call(RECORD, ["before"])
+    end_sessions(owner)
+    kept.call(RECORD, ["after"])
+    assert notes(owner) == ["before", "after"]
+
+
+def test_after_a_failover_a_new_connection_is_made(
+    kept: Kept, owner: psycopg.Connection[Any], database: Database
+) -> None:
+    """The session is of a server that became read-only; a new one finds the primary."""
+    owner.execute(f"alter database {database.name} set default_transaction_read_only = on".encode())
+    link = kept.link()
+    owner.execute(f"alter database {database.name} reset default_transaction_read_only".encode())
+    kept.call(RECORD, ["once"])
+    assert kept.link() is not link
+    assert notes(owner) == ["once"]
+
+
+def test_while_there_is_no_primary_it_is_said(
+    kept: Kept, owner: psycopg.Connection[Any], database: Database
+) -> None:
+    owner.execute(f"alter database {database.name} set default_transaction_read_only = on".encode())
+    with pytest.raises(ServiceUnavailable) as raised:
+        kept.call(RECORD, ["never"])
+    assert isinstance(raised.value.__cause__, DriverError)
+    assert raised.value.__cause__.sqlstate == "25006"
+    owner.execute(f"alter database {database.name} reset default_transaction_read_only".encode())
+    kept.call(RECORD, ["now"])
+    assert notes(owner) == ["now"]
+
+
+def test_a_deadlock_is_tried_again(kept: Kept, owner: psycopg.Connection[Any]) -> None:
+    """Class 40: the database undid the call. On the same connection, and once only."""
+    owner.execute(
+        "create sequence test_tries; grant all on test_tries to public;"
+        "create function test_deadlock(p_fails int) returns bigint language plpgsql as $$ begin"
+        " if nextval('test_tries') <= p_fails then raise exception 'x' using errcode = '40P01'; end if;"
+        " return test_record('done'); end $$"
+    )
+    statement = Statement("test_deadlock", ("int4",))
+    link = kept.link()
+    kept.call(statement, [1])
+    assert kept.link() is link
+    with pytest.raises(ServiceUnavailable):
+        kept.call(statement, [99])
+    assert owner.execute("select last_value from test_tries").fetchone() == (4,)
+    assert notes(owner) == ["done"]
+
+
+# --- what is only told -----------------------------------------------------------------------------------------------
+def test_a_session_that_ends_during_a_call(kept: Kept, owner: psycopg.Connection[Any], driver: str) -> None:
+    """57P01: psycopg cannot know whether the call was committed, and does not repeat it; the next call works."""
+    with pytest.raises(ServiceUnavailable):
+        kept.call(ENDING, ["lost"])
+    kept.call(RECORD, ["next"])
+    assert notes(owner) == ["next"]
+    # Each try draws a number. Before COMMIT was sent nothing can have happened, so pg8000's call was made twice.
+    assert owner.execute("select max(number) from test_log").fetchone() == (2 if driver == "psycopg" else 3,)
+
+
+def test_a_wrong_call_is_our_fault(kept: Kept) -> None:
+    link = kept.link()
+    with pytest.raises(InternalFailure):
+        kept.call(Statement("test_nothing", ()), [])
+    assert kept.link() is link
+    assert kept.call(RECORD, ["still"])
+
+
+def test_nobody_listens(driver: str) -> None:
+    with pytest.raises(ServiceUnavailable):
+        Kept("postgresql://nobody:secret@127.0.0.1:9/nothing", driver).call(RECORD, ["x"])
+
+
+# --- through PgBouncer -----------------------------------------------------------------------------------------------
+def test_a_pooler_that_was_restarted(driver: str) -> None:
+    """The same address again, as after a new release of it: whoever asks next finds it, and nobody sees an error."""
+    with (
+        ephemeral_state(memory_directory()) as state,
+        running_postgres(state, SystemAccount.choose()) as server,
+    ):
+        echo = Statement("pg_catalog.generate_series", ("int4", "int4"))
+        with running_pgbouncer(state, server) as pooler:
+            kept = Kept(pooler.dsn(), driver)
+            assert kept.call(echo, [1, 2]) == [(1,), (2,)]
+        with pytest.raises(ServiceUnavailable):
+            kept.call(echo, [1, 2])
+        with running_pgbouncer(state, server, port=pooler.port):
+            assert kept.call(echo, [1, 2]) == [(1,), (2,)]
+            kept.close()
+
+
+def test_no_call_is_lost_through_a_pooler(
+    database: Database, owner: psycopg.Connection[Any], driver: str
+) -> None:
+    """40 functions on at most 20 server connections, 20 calls each: 800 recorded, each answered with its own number."""
+
+    def calls(client: int) -> list[tuple[int, str]]:
+        kept = Kept(database.pooled_dsn, driver)
+        try:
+            return [
+                (int(kept.call(RECORD, [f"{client} {number}"])[0][0]), f"{client} {number}")
+                for number in range(20)
+            ]
+        finally:
+            kept.close()
+
+    with ThreadPoolExecutor(40) as threads:
+        answered = [pair for pairs in threads.map(calls, range(40)) for pair in pairs]
+    assert len(answered) == 800
+    assert sorted(answered) == owner.execute("select number, note from test_log order by number").fetchall()

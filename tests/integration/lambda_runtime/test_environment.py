@@ -1,0 +1,217 @@
+"""Execution environments: what lives from one invocation to the next, long polls, imports, scheduled runs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from types import SimpleNamespace
+
+import psycopg
+import pytest
+
+from penstock import drivers
+from penstock.errors import InternalFailure
+from penstock.lambda_runtime import scheduled
+from penstock.lambda_runtime.environment import ExecutionEnvironment
+from penstock.settings import DRIVERS, Settings
+from tests.support.database import Database, end_sessions
+from tests.support.functions.invocations import QUEUE_URL, call, invoke, json_request
+from tests.support.functions.server import FUNCTIONS, Functions
+
+
+@pytest.fixture
+def direct(database: Database) -> Iterator[Functions]:
+    """The functions without PgBouncer in between."""
+    with Functions(database.api_dsn) as functions:
+        call(functions, "CreateQueue", QueueName="orders")
+        yield functions
+
+
+def end_connections(database: Database) -> int:
+    with psycopg.connect(database.dsn, autocommit=True) as administrator:
+        return end_sessions(administrator)
+
+
+def sessions(database: Database) -> list[tuple[int, str]]:
+    """Process id and state of the service's sessions."""
+    with psycopg.connect(database.dsn) as administrator:
+        return administrator.execute(
+            "select pid, state from pg_stat_activity where datname = current_database()"
+            " and pid <> pg_backend_pid() and backend_type = 'client backend'"
+        ).fetchall()
+
+
+# --- the connection --------------------------------------------------------------------------------------------------
+def test_one_connection_is_kept(database: Database, direct: Functions) -> None:
+    end_connections(database)
+    call(direct, "SendMessage", QueueUrl=QUEUE_URL, MessageBody="1")
+    (first,) = sessions(database)
+    call(direct, "SendMessage", QueueUrl=QUEUE_URL, MessageBody="2")
+    assert sessions(database) == [first]
+
+
+def test_a_lost_connection_is_replaced(database: Database, direct: Functions) -> None:
+    call(direct, "SendMessage", QueueUrl=QUEUE_URL, MessageBody="before")
+    assert end_connections(database) == 2  # of CreateQueue and of SendMessage
+    assert invoke(direct, json_request("SendMessage", QueueUrl=QUEUE_URL, MessageBody="after")).status == 200
+
+
+def test_environments_share_the_key_of_receipt_handles(database: Database) -> None:
+    with Functions(database.pooled_dsn) as here, Functions(database.pooled_dsn) as there:
+        call(here, "CreateQueue", QueueName="orders")
+        call(here, "SendMessage", QueueUrl=QUEUE_URL, MessageBody="b")
+        (message,) = call(here, "ReceiveMessage", QueueUrl=QUEUE_URL)["Messages"]
+        handle = message["ReceiptHandle"]
+        call(there, "ChangeMessageVisibility", QueueUrl=QUEUE_URL, ReceiptHandle=handle, VisibilityTimeout=0)
+        (message,) = call(there, "ReceiveMessage", QueueUrl=QUEUE_URL)["Messages"]
+        call(here, "DeleteMessage", QueueUrl=QUEUE_URL, ReceiptHandle=message["ReceiptHandle"])
+        attributes = call(there, "GetQueueAttributes", QueueUrl=QUEUE_URL, AttributeNames=["All"])[
+            "Attributes"
+        ]
+    assert attributes["ApproximateNumberOfMessages"] == "0"
+    assert attributes["ApproximateNumberOfMessagesNotVisible"] == "0"
+
+
+# --- long polls ------------------------------------------------------------------------------------------------------
+class Pause:
+    """Stands for `time` in the driver: its first sleep lasts until the test has done something."""
+
+    monotonic = staticmethod(time.monotonic)
+
+    def __init__(self) -> None:
+        self.begun = Event()
+        self.over = Event()
+
+    def sleep(self, seconds: float) -> None:
+        self.begun.set()
+        assert self.over.wait(60)
+
+
+@pytest.fixture
+def pause(monkeypatch: pytest.MonkeyPatch) -> Pause:
+    pause = Pause()
+    monkeypatch.setattr(drivers, "time", pause)
+    return pause
+
+
+@pytest.mark.parametrize("lose_connections", [False, True])
+def test_a_message_sent_meanwhile(
+    database: Database, direct: Functions, pause: Pause, lose_connections: bool
+) -> None:
+    with ThreadPoolExecutor(1) as thread:
+        receive = thread.submit(call, direct, "ReceiveMessage", QueueUrl=QUEUE_URL, WaitTimeSeconds=20)
+        assert pause.begun.wait(60)
+        assert {state for _, state in sessions(database)} == {"idle"}  # no transaction is held
+        if lose_connections:
+            end_connections(database)
+        sent = call(direct, "SendMessage", QueueUrl=QUEUE_URL, MessageBody="b")
+        pause.over.set()
+        (message,) = receive.result()["Messages"]
+    assert message["MessageId"] == sent["MessageId"]
+
+
+def test_a_wait_for_nothing(direct: Functions, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    clock = SimpleNamespace(monotonic=lambda: sum(pauses), sleep=pauses.append)
+    monkeypatch.setattr(drivers, "time", clock)
+    assert not (call(direct, "ReceiveMessage", QueueUrl=QUEUE_URL, WaitTimeSeconds=7) or {}).get("Messages")
+    assert sum(pauses) == pytest.approx(7)
+    assert max(pauses) <= drivers.LONGEST_PAUSE_SECONDS
+
+
+# --- imports ---------------------------------------------------------------------------------------------------------
+def test_only_functions_that_sign_import_cryptography(database: Database) -> None:
+    """Reading a topic, sending a message and serving a certificate cost none of it; publishing does."""
+    script = """
+import json, sys
+from tests.support.functions.invocations import invoke, json_request, query_request
+from tests.support.functions.server import Functions
+from infra.local_lambda.events import Request
+
+def named():
+    return "cryptography" in sys.modules
+
+url = "http://sqs.example/000000000000/q"
+topic = "arn:aws:sns:us-east-1:000000000000:t"
+version = {"Version": "2010-03-31"}
+with Functions(sys.argv[1]) as functions:
+    requests = [
+        json_request("CreateQueue", QueueName="q"),
+        json_request("SendMessage", QueueUrl=url, MessageBody="b"),
+        json_request("ReceiveMessage", QueueUrl=url),
+        query_request("CreateTopic", Name="t", **version),
+        query_request("CreateTopic", **{"Name": "t.fifo", "Attributes.entry.1.key": "FifoTopic"},
+                      **{"Attributes.entry.1.value": "true"}, **version),
+        query_request("Publish", TopicArn=topic + ".fifo", Message="m", MessageGroupId="g",
+                      MessageDeduplicationId="d", **version),
+        query_request("ListTopics", **version),
+        Request(method="GET", path="/SimpleNotificationService.pem"),
+        query_request("Publish", TopicArn=topic, Message="m", **version),
+        Request(method="GET", path="/SimpleNotificationService.pem"),
+    ]
+    print(json.dumps([(invoke(functions, request).status, named()) for request in requests]))
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", script, database.api_dsn],
+        cwd=FUNCTIONS.parent, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    expected = [[200, False]] * 7 + [[404, False], [200, True], [200, True]]
+    assert json.loads(result.stdout) == expected
+
+
+# --- scheduled runs --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_maintain_answers_its_counts(direct: Functions, database: Database, driver: str) -> None:
+    call(direct, "CreateQueue", QueueName="invoices.fifo", Attributes={"FifoQueue": "true"})
+    with Functions(database.pooled_dsn, {"QUEUE_DATABASE_DRIVER": driver}) as functions:
+        counts = functions.invoke("maintain", {"version": "0", "source": "aws.scheduler"})
+    assert counts["queues"] == 2
+    assert set(counts) == {"queues", "messages", "rows", "analyzed", "emptied"}
+
+
+def test_move_answers_its_counts(direct: Functions) -> None:
+    """No task runs: one look, and the invocation ends."""
+    assert direct.invoke("move", {"version": "0", "source": "aws.scheduler"}) == {"steps": 0, "messages": 0}
+
+
+def test_maintain_fails_when_the_database_does(empty_database: Database) -> None:
+    with Functions(empty_database.api_dsn) as functions, pytest.raises(InternalFailure):
+        functions.invoke("maintain", {})
+
+
+class Worker:
+    """Runs that take the given times, by a clock of their own."""
+
+    LONGEST_RUN_SECONDS = 1.5
+
+    def __init__(self, *seconds: float) -> None:
+        self.now = 0.0
+        self._seconds = iter(seconds)
+
+    def run_once(self, settings: Settings, connection: object) -> dict[str, int]:
+        self.now += next(self._seconds)
+        return {"done": 1}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "runs"),
+    [
+        ([0.1], 1),
+        ([1.5, 2.0, 1.4], 3),  # cut short twice
+        ([10.0] * 9, 5),  # always cut short: until 45 seconds are over
+    ],
+)
+def test_runs_cut_short_go_on(
+    database: Database, monkeypatch: pytest.MonkeyPatch, seconds: list[float], runs: int
+) -> None:
+    worker = Worker(*seconds)
+    monkeypatch.setattr(scheduled, "monotonic", lambda: worker.now)
+    world = ExecutionEnvironment({"DATABASE_URL": database.api_dsn})
+    monkeypatch.setattr(scheduled, "ExecutionEnvironment", lambda: world)
+    assert scheduled.scheduled_handler(worker)(None, None) == {"done": runs}
+    world.close()

@@ -1,0 +1,93 @@
+"""What functions import, each in a fresh interpreter: nothing that it does not need for its own action."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.support.functions.server import FUNCTIONS
+
+pytestmark = pytest.mark.xdist_group("imports")  # one worker starts all these interpreters
+
+PACKAGES = {"fastapi", "starlette", "mangum", "pydantic", "uvicorn", "penstock_web"}
+LATER = {
+    "croniter",
+    "cron_descriptor",
+    "cryptography",
+    "aws_lambda_powertools",
+    "aws_xray_sdk",
+    "boto3",
+    "botocore",
+}
+# By name of the function, what it alone may import when it starts.
+NEEDED = {"deliver_webhooks": {"httptools"}}
+NAMES = sorted(
+    ".".join(file.relative_to(FUNCTIONS).with_suffix("").parts)
+    for file in FUNCTIONS.rglob("*.py")
+    if file.stem != "rest"  # it serves the REST API, with FastAPI
+)
+
+
+def imported(name: str, driver: str = "") -> set[str]:
+    """Every module after the import of a function, without settings: it neither fails nor connects."""
+    result = subprocess.run(
+        [sys.executable, "-c", f"import sys, {name}; print(*sys.modules)"],
+        env={
+            "PYTHONPATH": f"{FUNCTIONS}:{FUNCTIONS.parent / 'layers/core'}",
+            "QUEUE_DATABASE_DRIVER": driver,
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(result.stdout.split())
+
+
+@pytest.fixture(scope="module")
+def modules() -> dict[str, set[str]]:
+    """By function."""
+    with ThreadPoolExecutor(2) as threads:
+        return dict(zip(NAMES, threads.map(imported, NAMES), strict=True))
+
+
+def test_nothing_heavy(modules: dict[str, set[str]]) -> None:
+    for name, found in modules.items():
+        top = {module.partition(".")[0] for module in found}
+        unneeded = PACKAGES | LATER | {"httptools", "pg8000"}
+        assert not top & (unneeded - NEEDED.get(name, set())), name
+        assert {"penstock", "psycopg"} <= top
+
+
+@pytest.mark.parametrize("service", ["sqs", "sns", "scheduler"])
+def test_a_function_of_an_action_has_no_other_operations(modules: dict[str, set[str]], service: str) -> None:
+    own = {name: found for name, found in modules.items() if name.startswith(f"{service}.")}
+    assert own
+    for name, found in own.items():
+        assert not {"xml.etree.ElementTree", "penstock.access.authentication"} & found, name
+        if service == "sqs":
+            others = ("penstock.sns.subscriptions", "penstock.sns.publish", "penstock.sns.topics")
+            assert not [
+                m
+                for m in found
+                if m.startswith(("penstock.scheduler.expressions", "penstock.sns.filter_policy", *others))
+            ], name
+        if service == "sns":
+            assert not [m for m in found if m.startswith("penstock.scheduler.expressions")], name
+
+
+def test_the_gateway_has_every_operation(modules: dict[str, set[str]]) -> None:
+    services = ("sqs.", "sns.", "scheduler.")
+    actions = [found for name, found in modules.items() if name.startswith(services)]
+    own = {m for found in actions for m in found if m.startswith(tuple(f"penstock.{s}" for s in services))}
+    assert own
+    assert own <= modules["gateway"]
+
+
+@pytest.mark.parametrize("name", ["collect", "maintain", "sqs.send_message", "sns.publish", "gateway"])
+def test_a_function_with_pg8000_has_no_psycopg(name: str) -> None:
+    top = {module.partition(".")[0] for module in imported(name, "pg8000")}
+    assert "pg8000" in top
+    assert not {"psycopg", "psycopg_binary"} & top

@@ -1,0 +1,185 @@
+"""Metrics of functions. Sources: CloudWatch User Guide, "Specification: Embedded metric format"; Amazon SQS Developer
+Guide, "Available CloudWatch metrics for Amazon SQS": names, units, and the one dimension QueueName."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from penstock.lambda_runtime.metrics import Metrics, Value
+from penstock.lambda_runtime.usage import QueueUsage
+from penstock.workers import collect
+from penstock.workers.collect import Depth
+from tests.support.functions.invocations import QUEUE_URL, call, invoke, json_request
+from tests.support.functions.server import Functions
+
+GAUGES = {
+    "ApproximateNumberOfMessagesVisible": "Count",
+    "ApproximateNumberOfMessagesNotVisible": "Count",
+    "ApproximateNumberOfMessagesDelayed": "Count",
+    "ApproximateAgeOfOldestMessage": "Seconds",
+}
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    """What was written since the last look, without log records."""
+    read = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    return [line for line in read if "_aws" in line]
+
+
+def measured(line: dict[str, Any]) -> tuple[dict[str, str], dict[str, float]]:
+    """Dimensions and values of a line."""
+    (directive,) = line["_aws"]["CloudWatchMetrics"]
+    ((*names,),) = directive["Dimensions"]
+    values = {metric["Name"]: line[metric["Name"]] for metric in directive["Metrics"]}
+    return {name: line[name] for name in names}, {
+        n: v[0] if isinstance(v, list) else v for n, v in values.items()
+    }
+
+
+def collected(functions: Functions, capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, float]]:
+    """Gauges by queue."""
+    capsys.readouterr()
+    functions.invoke("collect", {})
+    found = [measured(line) for line in lines(capsys)]
+    return {dimensions["QueueName"]: values for dimensions, values in found if "QueueName" in dimensions}
+
+
+@pytest.mark.parametrize("driver", ["psycopg", "pg8000"])
+def test_gauges_of_queues(database: Any, capsys: pytest.CaptureFixture[str], driver: str) -> None:
+    with Functions(database.pooled_dsn, {"QUEUE_DATABASE_DRIVER": driver}) as functions:
+        call(functions, "CreateQueue", QueueName="empty")
+        for name, more in (
+            ("orders", {}),
+            ("invoices.fifo", {"MessageGroupId": "g", "MessageDeduplicationId": "d"}),
+        ):
+            attributes = {"FifoQueue": "true"} if more else {}
+            call(functions, "CreateQueue", QueueName=name, Attributes=attributes)
+            url = QUEUE_URL.replace("orders", name)
+            for number in range(3 if not more else 1):
+                call(functions, "SendMessage", QueueUrl=url, MessageBody=str(number), **more)
+        call(functions, "SendMessage", QueueUrl=QUEUE_URL, MessageBody="later", DelaySeconds=900)
+        call(functions, "ReceiveMessage", QueueUrl=QUEUE_URL)
+        found = collected(functions, capsys)
+    ages = {name: values.pop("ApproximateAgeOfOldestMessage") for name, values in found.items()}
+    names = list(GAUGES)[:3]
+    assert found == {
+        "empty": dict(zip(names, (0, 0, 0), strict=True)),
+        "orders": dict(zip(names, (2, 1, 1), strict=True)),
+        "invoices.fifo": dict(zip(names, (1, 0, 0), strict=True)),
+    }
+    assert ages["empty"] == 0
+    assert all(0 <= age < 600 for age in ages.values())
+
+
+def test_the_form_of_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    Metrics("000000000000", "us-east-1").depth(Depth("000000000000", "us-east-1", "orders", 1, 2, 3, 4))
+    (line,) = lines(capsys)
+    (directive,) = line["_aws"]["CloudWatchMetrics"]
+    assert directive["Namespace"] == "Penstock"
+    assert directive["Dimensions"] == [["QueueName"]]
+    assert {metric["Name"]: metric["Unit"] for metric in directive["Metrics"]} == GAUGES
+    assert isinstance(line["_aws"]["Timestamp"], int)
+    assert measured(line)[1] == dict(zip(GAUGES, (1, 2, 3, 4), strict=True))
+
+
+def test_queues_of_other_accounts_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    Metrics("000000000000", "us-east-1").depth(Depth("111111111111", "eu-west-1", "orders", 0, 0, 0, 0))
+    dimensions, _ = measured(lines(capsys)[0])
+    assert dimensions == {"QueueName": "orders", "AccountId": "111111111111", "Region": "eu-west-1"}
+
+
+def test_a_run_that_is_cut_short_goes_on(
+    functions: Functions, database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages of two, and a clock that ends the run after each: three runs for five queues, none twice."""
+    from penstock.postgres.database import Database
+
+    for number in range(5):
+        call(functions, "CreateQueue", QueueName=f"q{number}")
+    clock = iter(range(0, 10_000, 6))
+    monkeypatch.setattr(collect, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(collect, "QUEUES_A_PAGE", 2)
+    kept, seen = Database(database.api_dsn), []
+    runs = [collect.run_once(functions, kept, lambda depth: seen.append(depth.name)) for _ in range(3)]  # type: ignore[arg-type]
+    kept.close()
+    assert seen == [f"q{number}" for number in range(5)]
+    assert runs == [{"queues": 2}, {"queues": 2}, {"queues": 1}]
+
+
+def test_workers_count_what_they_did(functions: Functions, capsys: pytest.CaptureFixture[str]) -> None:
+    call(functions, "CreateQueue", QueueName="orders")
+    capsys.readouterr()
+    functions.invoke("maintain", {})
+    functions.invoke("move", {})  # no task: nothing to count, and no line
+    assert [measured(line) for line in lines(capsys)] == [({"Worker": "maintain"}, {"Queues": 1})]
+
+
+def test_only_what_is_ours_is_counted(
+    functions: Functions, database: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = json_request("SendMessage", QueueUrl=QUEUE_URL, MessageBody="b")
+    assert invoke(functions, missing).status == 400
+    assert lines(capsys) == []
+    with Functions("postgresql://nobody:secret@127.0.0.1:9/nothing") as away:
+        assert invoke(away, missing).status == 503
+    (line,) = lines(capsys)
+    assert measured(line) == ({"Service": "sqs", "Action": "SendMessage"}, {"Throttles": 1})
+
+
+USED = {"QUEUE_USAGE_METRICS": "true"}
+
+
+def used(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """The one line of metrics since the last look, without its dimension."""
+    (line,) = lines(capsys)
+    assert measured(line)[0] == {"QueueName": "orders"}
+    (directive,) = line["_aws"]["CloudWatchMetrics"]
+    return {metric["Name"]: (metric["Unit"], line[metric["Name"]]) for metric in directive["Metrics"]}
+
+
+def test_requests_count_as_sqs_counts_them(database: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """Developer Guide: sent, received and deleted messages; receive calls "that did not return a message"; bytes."""
+    with Functions(database.pooled_dsn, USED) as functions:
+        call(functions, "CreateQueue", QueueName="orders")
+        assert not lines(capsys)
+        entries = [{"Id": str(n), "MessageBody": "é" * n} for n in (1, 2)]
+        call(functions, "SendMessageBatch", QueueUrl=QUEUE_URL, Entries=entries)
+        assert used(capsys) == {
+            "NumberOfMessagesSent": ("Count", [2]),
+            "SentMessageSize": ("Bytes", [2, 4]),
+        }
+        messages = call(functions, "ReceiveMessage", QueueUrl=QUEUE_URL, MaxNumberOfMessages=10)["Messages"]
+        assert used(capsys) == {"NumberOfMessagesReceived": ("Count", [2])}
+        call(functions, "ReceiveMessage", QueueUrl=QUEUE_URL)
+        assert used(capsys) == {"NumberOfEmptyReceives": ("Count", [1])}
+        call(functions, "DeleteMessage", QueueUrl=QUEUE_URL, ReceiptHandle=messages[0]["ReceiptHandle"])
+        assert used(capsys) == {"NumberOfMessagesDeleted": ("Count", [1])}
+
+
+def test_without_the_setting_a_request_writes_no_metrics(
+    database: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Functions(database.pooled_dsn) as functions:
+        call(functions, "CreateQueue", QueueName="orders")
+        call(functions, "SendMessage", QueueUrl=QUEUE_URL, MessageBody="1")
+        assert not lines(capsys)
+
+
+def test_a_line_is_what_powertools_would_write(capsys: pytest.CaptureFixture[str]) -> None:
+    """The same keys and values, but for the moment; powertools writes the numbers as fractions."""
+    metrics = Metrics("000000000000", "us-east-1")
+    metrics.put({"QueueName": "orders"}, [Value("NumberOfMessagesSent", "Count", 2)])
+    arn = "arn:aws:sqs:us-east-1:000000000000:orders"
+    metrics.used({arn: QueueUsage(sizes=[1, 1])})
+    theirs, ours = lines(capsys)
+    (directive,) = ours["_aws"]["CloudWatchMetrics"]
+    assert directive["Metrics"].pop() == {"Name": "SentMessageSize", "Unit": "Bytes"}
+    assert ours.pop("SentMessageSize") == [1, 1]
+    for line in (theirs, ours):
+        del line["_aws"]["Timestamp"]
+        for metric in line["_aws"]["CloudWatchMetrics"][0]["Metrics"]:
+            metric.pop("StorageResolution", None)  # 60 is what it is without
+    assert ours == theirs

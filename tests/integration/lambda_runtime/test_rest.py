@@ -1,0 +1,83 @@
+"""The native REST API as a function: every form of event, real HTTP. Shapes: /v1/openapi.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+# Here and not first in a thread of the server: pydantic parses source, which Python 3.11 cannot do in two threads.
+import penstock_web.native.application  # noqa: F401
+from infra.local_lambda.events import EVENT_FORMS, Request, event_of, response_of
+from tests.support import plain_http
+from tests.support.database import Database
+from tests.support.functions.server import Functions, FunctionServer, load_handler
+
+pytestmark = pytest.mark.parametrize("form", EVENT_FORMS)
+
+
+@pytest.fixture
+def http(deployment: FunctionServer) -> Iterator[httpx.Client]:
+    with plain_http.Client(base_url=deployment.endpoint_url) as http:
+        yield http
+
+
+def test_the_life_of_a_message(http: httpx.Client) -> None:
+    created = http.post("/v1/queues", json={"name": "orders", "tags": {"of": "ü"}})
+    assert (created.status_code, created.headers["location"]) == (201, "/v1/queues/orders")
+    message = {"text": "grüße, <b>", "n": [1, None]}
+    sent = http.post("/v1/queues/orders/messages", json={"message": message, "headers": {"trace": "t"}})
+    assert sent.status_code == 201
+    (found,) = http.get("/v1/queues/orders/messages", params={"max": 10, "vt": 60}).json()
+    assert (found["id"], found["message"], found["headers"]) == (sent.json()["id"], message, {"trace": "t"})
+    deleted = http.request("DELETE", "/v1/queues/orders/messages", json={"receipts": [found["receipt"]]})
+    assert deleted.json() == {"deleted": [found["receipt"]]}
+    assert http.get("/v1/queues/orders").json()["queue_length"] == 0
+    assert http.delete("/v1/queues/orders").status_code == 204
+
+
+def test_events_and_transactions(http: httpx.Client) -> None:
+    http.post("/v1/queues", json={"name": "orders"}).raise_for_status()
+    http.post("/v1/events/logs.%23/subscriptions", json={"queue_name": "orders"}).raise_for_status()
+    (match,) = http.get("/v1/events/logs.a/matches").json()["subscriptions"]
+    assert (match["pattern"], match["queue_name"]) == ("logs.#", "orders")
+    done = http.post("/v1/transactions", json={"publish": [{"routing_key": "logs.a", "message": 1}]})
+    assert done.status_code == 200, done.text
+    (first,) = http.get("/v1/queues/orders/messages").json()
+    assert first["message"] == 1
+    forward = {
+        "ack": [{"queue": "orders", "receipt": first["receipt"]}],
+        "send": [{"queue": "orders", "message": 2}],
+    }
+    assert http.post("/v1/transactions", json=forward).json()["acked"] == 1
+    assert http.post("/v1/transactions", json=forward).status_code == 409
+    assert [each["message"] for each in http.get("/v1/queues/orders/messages").json()] == [2]
+
+
+def test_errors_have_the_one_shape(http: httpx.Client) -> None:
+    answer = http.get("/v1/queues/nowhere")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "queue_not_found")
+    assert http.post("/v1/queues", content=b"{").json()["error"]["code"] == "bad_request"
+    assert http.get("/v1/nothing").json()["error"]["code"] == "not_found"
+
+
+def test_its_document_and_the_certificate(http: httpx.Client) -> None:
+    assert "/v1/queues/{name}" in http.get("/v1/openapi.json").json()["paths"]
+    assert http.get("/v1/cert").status_code in (200, 404)
+
+
+def test_without_a_database_it_is_503(form: Any) -> None:
+    handler = load_handler("rest", {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none?connect_timeout=1"})
+    answer = response_of(handler(event_of(form, Request("GET", "/v1/queues")), None))
+    assert (answer.status, answer.header("retry-after")) == (503, "1")
+    assert json.loads(answer.body)["error"]["code"] == "service_unavailable"
+
+
+def test_a_key_is_asked_for(database: Database, form: Any) -> None:
+    variables = {"QUEUE_ACCESS": "presence"}
+    with Functions(database.pooled_dsn, variables) as functions:
+        answer = response_of(functions.invoke("rest", event_of(form, Request("GET", "/v1/queues"))))
+    assert (answer.status, json.loads(answer.body)["error"]["code"]) == (403, "unauthorized")

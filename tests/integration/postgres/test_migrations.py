@@ -1,0 +1,209 @@
+"""The migration runner, on folders of its own making."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from penstock.postgres.migrations import RELEASE, ROLE_SETTINGS, MigrationError, migrate
+from tests.support.database import Database, TestServer
+from tests.support.wait import wait_until
+
+MIGRATIONS = {
+    "0001_first.sql": "create table queue.first (id int);",
+    "0002_second.sql": "create table queue.second (id int); insert into queue.second select 1 from queue.first;",
+}
+# The first function calls one whose file comes later.
+FUNCTIONS = {
+    "queue.a.sql": "create or replace function queue.a() returns int language sql as 'select queue.b()';",
+    "queue.b.sql": "create or replace function queue.b() returns int language sql as 'select 1';",
+}
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A folder like sql/ with two migrations, two functions and grants."""
+    write(tmp_path / "migrations", MIGRATIONS)
+    write(tmp_path / "functions", FUNCTIONS)
+    write(tmp_path, {"grants.sql": "grant execute on function queue.a() to public;"})
+    return tmp_path
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    folder.mkdir(exist_ok=True)
+    for name, text in files.items():
+        (folder / name).write_text(text)
+
+
+def rows(dsn: str, query: str) -> list[tuple[object, ...]]:
+    with psycopg.connect(dsn) as connection:
+        return connection.execute(query.encode()).fetchall()
+
+
+def test_migrations_are_applied_in_order_and_once(empty_database: Database, directory: Path) -> None:
+    first = migrate(empty_database.api_dsn, directory)
+    assert (first.migrations, first.functions) == (list(MIGRATIONS), True)
+    assert rows(empty_database.dsn, "select queue.a()") == [(1,)]
+    second = migrate(empty_database.api_dsn, directory)
+    assert (second.migrations, second.functions) == ([], False)
+    recorded = rows(empty_database.dsn, "select number, name from queue.migration order by number")
+    assert recorded == [(0, f"functions {RELEASE}"), (1, "0001_first.sql"), (2, "0002_second.sql")]
+
+
+def test_a_failed_migration_leaves_nothing_and_is_taken_up_again(
+    empty_database: Database, directory: Path
+) -> None:
+    broken = directory / "migrations/0002_second.sql"
+    broken.write_text("create table queue.second (id int); select 1/0;")
+    with pytest.raises(MigrationError, match=r"0002_second\.sql: division by zero"):
+        migrate(empty_database.api_dsn, directory)
+    found = "select to_regclass('queue.first') is null, to_regclass('queue.second') is null"
+    assert rows(empty_database.dsn, found) == [(False, True)]
+    broken.write_text(MIGRATIONS["0002_second.sql"])
+    assert migrate(empty_database.api_dsn, directory).migrations == ["0002_second.sql"]
+
+
+def test_an_applied_migration_must_not_change(empty_database: Database, directory: Path) -> None:
+    migrate(empty_database.api_dsn, directory)
+    (directory / "migrations/0001_first.sql").write_text("create table queue.first (id bigint);")
+    with pytest.raises(MigrationError, match=r"0001_first\.sql was changed"):
+        migrate(empty_database.api_dsn, directory)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("0004_gap.sql", "without gaps"), ("0002_twice.sql", "without gaps"), ("3.sql", "NNNN")],
+)
+def test_badly_numbered_migrations_are_refused(
+    empty_database: Database, directory: Path, name: str, said: str
+) -> None:
+    write(directory / "migrations", {name: "select 1;"})
+    with pytest.raises(MigrationError, match=said):
+        migrate(empty_database.api_dsn, directory)
+
+
+def test_a_changed_function_is_applied_again(empty_database: Database, directory: Path) -> None:
+    migrate(empty_database.api_dsn, directory)
+    changed = "drop function if exists queue.b(); " + FUNCTIONS["queue.b.sql"].replace("select 1", "select 2")
+    write(directory / "functions", {"queue.b.sql": changed})
+    assert migrate(empty_database.api_dsn, directory).functions
+    assert rows(empty_database.dsn, "select queue.a()") == [(2,)]
+
+
+def test_a_broken_function_names_its_file(empty_database: Database, directory: Path) -> None:
+    write(
+        directory / "functions",
+        {"queue.b.sql": FUNCTIONS["queue.b.sql"].replace("select 1", "select nothing")},
+    )
+    with pytest.raises(MigrationError, match=r"queue\.b\.sql: column \"nothing\" does not exist"):
+        migrate(empty_database.api_dsn, directory)
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "replaced"),
+    [
+        ("0.9.1", "0.10.0", True),
+        ("0.10.0", "0.9.1", False),
+        ("0.10.0rc1", "0.10.0", True),
+        ("0.10.0", "0.10.0rc1", False),
+        ("0.10", "0.10.0", True),
+    ],
+)
+def test_functions_are_replaced_by_those_of_a_newer_release_alone(
+    empty_database: Database,
+    directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    first: str,
+    then: str,
+    replaced: bool,
+) -> None:
+    """Also when both releases have the same migrations."""
+    monkeypatch.setattr("penstock.postgres.migrations.RELEASE", first)
+    migrate(empty_database.api_dsn, directory)
+    two = FUNCTIONS["queue.b.sql"].replace("1", "2")
+    write(directory / "functions", {"queue.b.sql": two})
+    monkeypatch.setattr("penstock.postgres.migrations.RELEASE", then)
+    second = migrate(empty_database.api_dsn, directory)
+    said = (
+        ""
+        if replaced
+        else f"the database keeps the functions of release {first}: this is the older release {then}"
+    )
+    assert (second.functions, second.warning) == (replaced, said)
+    assert rows(empty_database.api_dsn, "select queue.b()") == [(2 if replaced else 1,)]
+
+
+def test_an_older_release_leaves_the_functions_of_a_newer_one(
+    empty_database: Database, directory: Path
+) -> None:
+    write(directory / "migrations", {"0003_newer.sql": "create table queue.third (id int);"})
+    migrate(empty_database.api_dsn, directory)
+    (directory / "migrations/0003_newer.sql").unlink()
+    write(directory / "functions", {"queue.b.sql": FUNCTIONS["queue.b.sql"].replace("select 1", "select 0")})
+    older = migrate(empty_database.api_dsn, directory)
+    assert (older.migrations, older.functions) == ([], False)
+    said = f"the database keeps its functions: it has migrations that this release {RELEASE} does not know"
+    assert older.warning == said
+    assert rows(empty_database.dsn, "select queue.a()") == [(1,)]
+
+
+def test_a_second_runner_waits_for_the_first(empty_database: Database, directory: Path) -> None:
+    """The second runner is seen waiting for the lock while the first is inside a migration, then has nothing to do."""
+    migrate(empty_database.api_dsn, directory)
+    write(directory / "migrations", {"0003_slow.sql": "alter table queue.first add column name text;"})
+    applied: list[list[str]] = []
+    runners = [
+        threading.Thread(target=lambda: applied.append(migrate(empty_database.api_dsn, directory).migrations))
+        for _ in range(2)
+    ]
+    with psycopg.connect(empty_database.dsn) as blocker, psycopg.connect(empty_database.dsn) as watcher:
+        watcher.autocommit = True
+        blocker.execute("lock table queue.first")  # holds up whichever runner comes first
+        for runner in runners:
+            runner.start()
+        waiting = (
+            "select count(*) from pg_locks where locktype = 'advisory' and not granted"
+            " and database = (select oid from pg_database where datname = current_database())"
+        )
+        wait_until(lambda: watcher.execute(waiting.encode()).fetchone() == (1,))
+        blocker.rollback()
+    for runner in runners:
+        runner.join()
+    assert sorted(applied) == [[], ["0003_slow.sql"]]
+
+
+def test_a_lock_that_never_comes_is_an_error_and_nothing_is_applied(
+    empty_database: Database, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.postgres.migrations._LOCK_TIMEOUT_MS", 10)
+    monkeypatch.setattr("penstock.postgres.migrations._LOCK_ATTEMPTS", 2)
+    migrate(empty_database.api_dsn, directory)
+    write(directory / "migrations", {"0003_slow.sql": "alter table queue.first add column name text;"})
+    with psycopg.connect(empty_database.dsn) as blocker:
+        blocker.execute("lock table queue.first")
+        with pytest.raises(MigrationError, match=r"0003_slow\.sql: no lock after 2 attempts"):
+            migrate(empty_database.api_dsn, directory)
+    assert migrate(empty_database.api_dsn, directory).migrations == ["0003_slow.sql"]
+
+
+def test_the_role_gets_its_planner_settings_also_through_the_pooler(
+    database: Database, postgres: TestServer
+) -> None:
+    with psycopg.connect(database.pooled_dsn, prepare_threshold=None) as connection:
+        for name, value in ROLE_SETTINGS.items():
+            assert connection.execute("select current_setting(%s)", (name,)).fetchone() == (value,)
+
+
+def test_a_database_of_another_encoding_is_refused(postgres: TestServer) -> None:
+    """SQL_ASCII hands out texts as bytes: checksums would seem to differ, and receives would fail."""
+    postgres.administration.execute(
+        "create database ascii template template0 encoding 'SQL_ASCII' lc_collate 'C' lc_ctype 'C'"
+    )
+    try:
+        with pytest.raises(MigrationError, match="encoding is SQL_ASCII, it must be UTF8"):
+            migrate(postgres.server.superuser_dsn("ascii"))
+    finally:
+        postgres.administration.execute("drop database ascii with (force)")

@@ -1,0 +1,198 @@
+"""Alert rules and dashboard: promtool accepts them, each alert fires on what it is for, none on a quiet installation.
+
+`promtool test rules` evaluates the rules on made-up series (prometheus.io, "Unit Testing for Rules").
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from penstock_web.metrics.families import BLOCKS, DATABASE_UP, MEASURED, QUEUE_GAUGES, QUEUES, READINGS
+from tests.support.promtool import check
+
+ROOT = Path(__file__).parents[3]
+PROMETHEUS = ROOT / "infra/container/prometheus"
+ALERTS = {
+    rule["alert"]: rule
+    for group in yaml.safe_load((PROMETHEUS / "alerts.yaml").read_text())["groups"]
+    for rule in group["rules"]
+}
+DASHBOARD = json.loads((ROOT / "infra/container/grafana/dashboards/penstock.json").read_text())
+PAGE = (ROOT / "docs/operations.md").read_text()
+QUERIES = [target["expr"] for panel in DASHBOARD["panels"] for target in panel["targets"] if "expr" in target]
+
+STEADY = "0+0x200"
+FASTER = "0+60x200"  # one a second
+OLDER = "0+60x200"
+# Series that make an alert fire within 100 minutes, a value a minute, and the labels that it then has.
+CASES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
+    "PenstockDown": ({'up{job="penstock",instance="a"}': STEADY}, {"job": "penstock", "instance": "a"}),
+    "PenstockDatabaseDown": ({'db_up{instance="a"}': STEADY, 'db_up{instance="b"}': STEADY}, {}),
+    "PenstockErrors": (
+        {'http_requests_total{status="200"}': "0+98x200", 'http_requests_total{status="503"}': "0+2x200"},
+        {},
+    ),
+    "PenstockSlow": (
+        {
+            'http_request_duration_seconds_bucket{path="sqs:SendMessage",le="0.5"}': "0+90x200",
+            'http_request_duration_seconds_bucket{path="sqs:SendMessage",le="1"}': "0+100x200",
+            'http_request_duration_seconds_bucket{path="sqs:SendMessage",le="+Inf"}': "0+100x200",
+        },
+        {},
+    ),
+    "PenstockPoolExhausted": ({"db_pool_acquire_timeouts_total": "0+1x200"}, {}),
+    "PenstockAuthFailures": ({'auth_failures_total{code="AccessDenied"}': "0+120x200"}, {"code": "AccessDenied"}),
+    "PenstockOldMessages": ({'queue_oldest_message_age_seconds{queue="q"}': OLDER}, {"queue": "q"}),
+    "PenstockNobodyReceives": (
+        {'queue_depth{queue="q"}': "1+0x200", 'queue_messages_received_total{queue="q"}': "5+0x200"},
+        {"queue": "q"},
+    ),
+    "PenstockDeadLetters": ({'queue_messages_dead_lettered_total{queue="q"}': "0+1x200"}, {"queue": "q"}),
+    "PenstockNoisyTenant": ({'queue_noisy_groups{queue="q"}': "1+0x200"}, {"queue": "q"}),
+    "PenstockNotMeasured": ({"queue_measurement_age_seconds": OLDER}, {}),
+    "PenstockWorkerFails": (
+        {'worker_runs_total{worker="move",outcome="failure"}': FASTER},
+        {"worker": "move"},
+    ),
+    "PenstockNotMaintained": ({'worker_last_success_timestamp_seconds{worker="maintain"}': STEADY}, {}),
+    "PenstockSchedulesLate": ({"schedule_overdue_seconds": OLDER}, {}),
+    "PenstockWebhooksLate": ({"webhook_overdue_seconds": OLDER}, {}),
+    "PenstockWebhooksGivenUp": ({"queue_delivery_exhausted_total": "0+1x200"}, {}),
+    "PenstockOldTransaction": ({"db_oldest_transaction_age_seconds": OLDER}, {}),
+    "PenstockOldSnapshot": ({"db_oldest_xmin_age_transactions": "0+200000x200"}, {}),
+    "PenstockDeadRows": (
+        {'db_dead_tuples{table="log"}': "2000000+0x200", 'db_live_tuples{table="log"}': "900000+0x200"},
+        {"table": "log"},
+    ),
+}  # fmt: skip
+# Everything at once, as it should be.
+QUIET = {
+    'up{job="penstock",instance="a"}': "1+0x200",
+    'db_up{instance="a"}': "1+0x200",
+    'db_up{instance="b"}': STEADY,  # another process reaches it
+    'http_requests_total{status="200"}': "0+1000x200",
+    'http_requests_total{status="503"}': "0+1x200",
+    'http_request_duration_seconds_bucket{path="sqs:SendMessage",le="0.5"}': "0+100x200",
+    'http_request_duration_seconds_bucket{path="sqs:SendMessage",le="+Inf"}': "0+100x200",
+    'http_request_duration_seconds_bucket{path="sqs:ReceiveMessage",le="0.5"}': STEADY,  # long polls are slow
+    'http_request_duration_seconds_bucket{path="sqs:ReceiveMessage",le="+Inf"}': "0+100x200",
+    "db_pool_acquire_timeouts_total": "7+0x200",
+    'auth_failures_total{code="AccessDenied"}': "0+1x200",
+    'queue_oldest_message_age_seconds{queue="q"}': "60+0x200",
+    'queue_oldest_message_age_seconds{queue="q-dlq"}': OLDER,  # where messages are meant to lie
+    'queue_depth{queue="q"}': "5+0x200",
+    'queue_messages_received_total{queue="q"}': FASTER,
+    'queue_messages_dead_lettered_total{queue="q"}': "3+0x200",
+    'queue_noisy_groups{queue="q"}': "0+0x200",
+    "queue_measurement_age_seconds": "10+0x200",
+    'worker_runs_total{worker="move",outcome="success"}': FASTER,
+    'worker_runs_total{worker="move",outcome="failure"}': "1+0x200",
+    'worker_last_success_timestamp_seconds{worker="maintain"}': "0+60x200",
+    "schedule_overdue_seconds": "1+0x200",
+    "webhook_overdue_seconds": "1+0x200",
+    "queue_delivery_exhausted_total": "2+0x200",
+    "db_oldest_transaction_age_seconds": "30+0x200",
+    "db_oldest_xmin_age_transactions": "50000+0x200",
+    'db_dead_tuples{table="log"}': "2000000+0x200",
+    'db_live_tuples{table="log"}': "5000000+0x200",
+}
+
+
+def expected(name: str, labels: dict[str, str]) -> dict[str, Any]:
+    rule = ALERTS[name]
+    return {"exp_labels": {**labels, **rule["labels"]}, "exp_annotations": rule["annotations"]}
+
+
+def case_of(series: dict[str, str], fires: dict[str, dict[str, str]]) -> dict[str, Any]:
+    """A test in promtool's form: at minute 100 exactly these alerts fire."""
+    return {
+        "interval": "1m",
+        "input_series": [{"series": name, "values": values} for name, values in series.items()],
+        "alert_rule_test": [
+            {
+                "eval_time": "100m",
+                "alertname": name,
+                "exp_alerts": [expected(name, fires[name])] if name in fires else [],
+            }
+            for name in ALERTS
+        ],
+    }
+
+
+def test_rules_and_configuration_are_valid() -> None:
+    assert "SUCCESS" in check("check", "config", PROMETHEUS / "prometheus.yml")
+
+
+def test_each_alert_has_a_case() -> None:
+    assert set(CASES) == set(ALERTS)
+
+
+def test_alerts_fire_when_they_should_and_only_then(tmp_path: Path) -> None:
+    tests = [case_of(series, {name: labels}) for name, (series, labels) in CASES.items()]
+    file = tmp_path / "alerts_test.yaml"
+    content = {"rule_files": [str(PROMETHEUS / "alerts.yaml")], "tests": [*tests, case_of(QUIET, {})]}
+    file.write_text(yaml.safe_dump(content))
+    assert "SUCCESS" in check("test", "rules", file)
+
+
+def test_the_check_would_notice(tmp_path: Path) -> None:
+    """An expectation that is wrong makes promtool fail: the test above can."""
+    file = tmp_path / "alerts_test.yaml"
+    content = {
+        "rule_files": [str(PROMETHEUS / "alerts.yaml")],
+        "tests": [case_of(QUIET, {"PenstockErrors": {}})],
+    }
+    file.write_text(yaml.safe_dump(content))
+    with pytest.raises(AssertionError, match="FAILED"):
+        check("test", "rules", file)
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+def exposed() -> set[str]:
+    """Every name that a query may use."""
+    families = [family for block in BLOCKS.values() for family in block.families]
+    families += [*QUEUE_GAUGES, *(family for family, _ in READINGS.values()), DATABASE_UP, MEASURED, QUEUES]
+    names = {"up"}
+    for family in families:
+        endings = ("_bucket", "_sum", "_count") if family.kind == "histogram" else ("",)
+        names |= {family.name + ending for ending in endings}
+    return names
+
+
+def named(query: str) -> set[str]:
+    """The metrics of a query: names with an underscore that are neither functions nor labels."""
+    bare = re.sub(r"\{[^}]*\}|\b(?:by|on|without|ignoring|group_left|group_right) ?\([^)]*\)", " ", query)
+    return {name for name in re.findall(r"\b[a-z_]+\b(?! *\()", bare) if "_" in name or name == "up"}
+
+
+@pytest.mark.parametrize("query", [*(rule["expr"] for rule in ALERTS.values()), *QUERIES])
+def test_what_is_asked_for_is_exposed(query: str) -> None:
+    assert named(query)
+    assert named(query) <= exposed()
+
+
+def test_dashboard_shows_the_specified_metrics() -> None:
+    shown = set[str]().union(*map(named, QUERIES))
+    assert {
+        "queue_depth",
+        "queue_in_flight",
+        "queue_messages_sent_total",
+        "db_pool_active",
+        "http_requests_total",
+    } <= shown
+
+
+# --- runbook ---------------------------------------------------------------------------------------------------------
+def test_each_alert_has_a_line_in_the_runbook() -> None:
+    section = PAGE.split("## Alerts\n")[1].split("\n## ")[0]
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", section, re.MULTILINE))
+    assert list(rows) == list(ALERTS)
+    for row in rows.values():
+        for anchor in re.findall(r"\]\(#([a-z-]+)\)", row):
+            assert re.search(rf"^#+ {anchor.replace('-', '.')}$", PAGE, re.MULTILINE | re.IGNORECASE), anchor

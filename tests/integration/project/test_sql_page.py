@@ -1,0 +1,91 @@
+"""What applications may call: docs/sql.md, sql/functions/api, sql/grants.sql and the catalogue name the same."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, LiteralString
+
+import psycopg
+import pytest
+
+from penstock.postgres.migrations import sql_directory
+from tests.support.database import Database
+
+PAGE = (Path(__file__).parents[3] / "docs/sql.md").read_text()
+GRANTS = (sql_directory() / "grants.sql").read_text()
+FILES = sorted(path.stem for path in (sql_directory() / "functions/api").glob("*.sql"))
+
+# What the service is granted beyond the SQL interface.
+INTERNAL = "grant execute on all functions in schema queue to penstock_api;"
+ARGUMENTS: LiteralString = """
+select 'queue.' || proname, pg_get_function_arguments(oid) from pg_proc where pronamespace = 'queue'::regnamespace
+"""
+CALLABLE: LiteralString = ARGUMENTS + "and has_function_privilege('penstock_api', oid, 'execute')"
+OF_PUBLIC: LiteralString = """
+select proname from pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
+where p.pronamespace = 'queue'::regnamespace and a.grantee = 0
+"""
+
+
+def documented() -> dict[str, str]:
+    """The signatures in the table: names of parameters and their defaults."""
+    return dict(re.findall(r"^\| `(queue\.\w+)\((.*?)\)` \|", PAGE, re.MULTILINE))
+
+
+def written(arguments: str) -> str:
+    """Arguments of the catalogue, as the page writes them: without types."""
+    names = []
+    for argument in re.split(r", (?=\w+ [a-z])", arguments) if arguments else []:
+        name = argument.split(" ", 1)[0]
+        _, _, default = argument.partition(" DEFAULT ")
+        value = re.sub(r"::[a-z \[\]]+$", "", default).replace("NULL", "null")
+        names.append(f"{name} default {value}" if default else name)
+    return ", ".join(names)
+
+
+def rows(connection: psycopg.Connection[Any], query: LiteralString) -> list[tuple[Any, ...]]:
+    return connection.execute(query).fetchall()
+
+
+def test_the_page_names_the_files() -> None:
+    assert sorted(documented()) == FILES
+
+
+@pytest.mark.parametrize("left_out", [INTERNAL, ""])
+def test_the_grants_are_for_the_files(database: Database, left_out: str) -> None:
+    """A superuser can make the roles that the grants are for; the transaction is undone."""
+    assert INTERNAL in GRANTS
+    with psycopg.connect(database.dsn) as connection:
+        connection.execute(GRANTS.replace(left_out, "").encode())
+        granted = {name for name, _ in rows(connection, CALLABLE)}
+        every = {name for name, _ in rows(connection, ARGUMENTS)}
+        connection.rollback()
+    assert granted == (set(FILES) if left_out else every)
+    assert set(FILES) < every
+
+
+def test_the_catalogue_has_the_parameters_of_the_page(database: Database) -> None:
+    with psycopg.connect(database.dsn) as connection:
+        arguments = dict(rows(connection, ARGUMENTS))
+    assert {name: written(arguments[name]) for name in FILES} == documented()
+
+
+def test_no_parameter_of_an_application_has_the_prefix_of_internal_ones() -> None:
+    assert [name for name, arguments in documented().items() if re.search(r"\bp_", arguments)] == []
+
+
+def test_the_public_may_call_nothing(database: Database) -> None:
+    with psycopg.connect(database.dsn) as connection:
+        assert rows(connection, OF_PUBLIC) == []
+
+
+def test_arguments_are_given_by_name(database: Database) -> None:
+    """The examples of the page."""
+    examples = re.findall(r"^    (select (?:.|\n)*?;)$", PAGE, re.MULTILINE)
+    assert len(examples) >= 3
+    with psycopg.connect(database.api_dsn, autocommit=True) as connection:
+        connection.execute("select queue.create('orders'), queue.create('reports')")
+        for example in examples:
+            assert connection.execute(example.encode()).fetchall() is not None
+        assert rows(connection, "select queue.delete_schedule(name => 'report')") == [(True,)]

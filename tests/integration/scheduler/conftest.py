@@ -1,0 +1,40 @@
+"""A database, and a worker that fires what is due."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+
+from penstock.settings import Settings, Value
+from penstock.workers import Counts
+from penstock.workers.fire import Firer
+from tests.support.database import Database
+from tests.support.sql.calls import Connection
+
+Fire = Callable[..., Counts]
+
+
+@pytest.fixture
+def db(database: Database) -> Iterator[Connection]:
+    with psycopg.connect(database.api_dsn, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def fire(database: Database) -> Iterator[Fire]:
+    """Runs a worker until nothing is due now: `fire(queue_schedule_batch_size=2)`. Through PgBouncer."""
+    with psycopg.connect(database.pooled_dsn, autocommit=True, prepare_threshold=None) as connection:
+
+        def run(**overrides: Value) -> Counts:
+            return Firer(60, continues=False).run_once(Settings.read({}, **overrides), connection)
+
+        yield run
+
+
+@pytest.fixture
+def connect_other(database: Database) -> Iterator[Connection]:
+    """A second connection: somebody else's transactions."""
+    with psycopg.connect(database.api_dsn, autocommit=True) as connection:
+        yield connection

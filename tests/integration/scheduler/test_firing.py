@@ -1,0 +1,387 @@
+"""What native schedules do when they are due: docs/schedules.md."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from penstock.postgres import statements
+from tests.integration.scheduler.conftest import Fire
+from tests.support.schedules.rows import (
+    ACCOUNT,
+    GROUP,
+    REGION,
+    Hour,
+    call,
+    now,
+    pass_time,
+    put,
+    read,
+    received,
+    runs,
+    scheduled_for,
+    value,
+)
+from tests.support.sql.calls import Connection
+
+HOUR = timedelta(hours=1)
+LONG_GRACE = 100_000
+
+
+@pytest.fixture(autouse=True)
+def _jobs(db: Connection) -> None:
+    db.execute("select queue.create('jobs')")
+
+
+def test_simple_ones_fire_together(db: Connection, fire: Fire, hour: Hour) -> None:
+    """In one statement, not in a savepoint each (which gives each row another xmin); but not when one of them fails."""
+    written_in = "select count(distinct xmin::text) from queue.schedule_run where fired_at is not null"
+    for name in ("a", "b"):
+        put(db, name, hour(), catchup=True)
+    assert fire()["fired"] == 2
+    assert value(db, written_in) == 1
+    for name in ("c", "d"):
+        put(db, name, hour(), catchup=True)
+    put(db, "e", hour(), catchup=True, target={"queue": "unknown", "message": {}})
+    assert fire()["fired"] == 2
+    assert value(db, written_in) == 3
+
+
+def write(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# --- one occurrence --------------------------------------------------------------------------------------------------
+def test_a_due_schedule_fires_once_and_moves_on(db: Connection, fire: Fire, hour: Hour) -> None:
+    at = hour()
+    put(db, "hourly", at)
+    assert fire(queue_schedule_misfire_grace_seconds=LONG_GRACE)["fired"] == 1
+    ((message, headers),) = received(db, "jobs")
+    assert message == {"do": "it"}
+    assert headers == {"_schedule": {"name": "hourly", "scheduled_for": write(at), "out_of_band": False}}
+    row = read(db, "hourly")
+    assert row is not None
+    assert (row["next_fire_at"], row["due_at"]) == (at + HOUR, at + HOUR)
+    assert (row["fire_count"], row["consecutive_failures"], row["last_error"]) == (1, 0, None)
+    assert abs(row["last_fired_at"] - now(db)) < timedelta(seconds=10)
+    assert runs(db, "hourly") == [(at, False, 1, True, None)]
+    assert fire()["fired"] == 0
+
+
+def test_what_is_not_due_or_paused_does_not_fire(db: Connection, fire: Fire, hour: Hour) -> None:
+    put(db, "future", hour(1))
+    put(db, "paused", hour(), status="paused")
+    assert not any(fire(queue_schedule_misfire_grace_seconds=LONG_GRACE).values())
+    assert received(db, "jobs") == []
+
+
+def test_the_headers_of_the_user_are_kept(db: Connection, fire: Fire, hour: Hour) -> None:
+    put(db, "s", hour(-2), form="fire_at", target={"queue": "jobs", "message": [1], "headers": {"a": "b"}})
+    fire()
+    ((message, headers),) = received(db, "jobs")
+    assert message == [1]
+    assert headers["a"] == "b"
+    assert headers["_schedule"]["name"] == "s"
+
+
+def test_a_fifo_queue_gets_the_name_as_group(db: Connection, fire: Fire, hour: Hour) -> None:
+    db.execute("select queue.create_fifo('lines.fifo')")
+    put(db, "s", hour(-3), catchup=True,
+        target={"queue": "lines.fifo", "message": {"same": "each time"}})  # fmt: skip
+    assert fire()["fired"] == 4
+    groups = value(
+        db, "select array_agg(system ->> 'MessageGroupId') from queue.fifo_message where body ~ 'same'"
+    )
+    assert groups == ["s"] * 4
+
+
+def test_a_topic_reaches_queues_and_urls_in_one_transaction(db: Connection, fire: Fire, hour: Hour) -> None:
+    db.execute("select queue.create('other')")
+    for queue in ("jobs", "other"):
+        db.execute("select queue.subscribe('reports.#', %s)", (queue,))
+    call(
+        db,
+        statements.BIND,
+        ACCOUNT,
+        REGION,
+        "reports.daily",
+        "https",
+        "https://example.com/",
+        False,
+        None,
+        None,
+    )
+    put(db, "s", hour(), target={"topic": "reports.daily", "message": {"n": 1}}, catchup=True)
+    assert fire()["fired"] == 1
+    for queue in ("jobs", "other"):
+        ((message, headers),) = received(db, queue)
+        assert message == {"n": 1}
+        assert headers["_schedule"]["name"] == "s"
+    assert value(db, "select endpoint from queue.webhook") == "https://example.com/"
+    assert value(db, "select headers -> '_schedule' ->> 'name' from queue.notice") == "s"
+    (run,) = call(db, statements.LIST_SCHEDULE_RUNS, ACCOUNT, REGION, GROUP, "s", None, 10)
+    assert [member["queue_name"] for member in run[5]] == ["jobs", "other"]
+
+
+def test_a_topic_that_nobody_listens_to_is_no_failure(db: Connection, fire: Fire, hour: Hour) -> None:
+    put(db, "s", hour(), target={"topic": "nobody.listens", "message": 1}, catchup=True)
+    assert fire()["fired"] == 1
+
+
+# --- one-shots and ends ----------------------------------------------------------------------------------------------
+def test_a_one_shot_fires_however_late_and_goes(db: Connection, fire: Fire, hour: Hour) -> None:
+    at = hour(-1000)
+    put(db, "once", at, form="fire_at", canonical=write(at))
+    assert fire()["fired"] == 1
+    assert read(db, "once") is None
+    assert scheduled_for(db, "jobs") == [at]
+
+
+def test_without_a_future_occurrence_it_is_paused(db: Connection, fire: Fire, hour: Hour) -> None:
+    at = hour()
+    put(db, "s", at, end_at=write(at))
+    assert fire(queue_schedule_misfire_grace_seconds=LONG_GRACE)["fired"] == 1
+    row = read(db, "s")
+    assert row is not None
+    assert (row["status"], row["last_error"], row["next_fire_at"]) == ("paused", "no future occurrence", None)
+
+
+def test_the_end_is_included(db: Connection, fire: Fire, hour: Hour) -> None:
+    at = hour(-5)
+    put(db, "s", at, catchup=True, end_at=write(at + timedelta(hours=2)))
+    fire()
+    assert scheduled_for(db, "jobs") == [at + timedelta(hours=n) for n in range(3)]
+
+
+# --- missed occurrences ----------------------------------------------------------------------------------------------
+def test_without_catch_up_what_was_missed_is_skipped(db: Connection, fire: Fire, hour: Hour) -> None:
+    put(db, "s", hour(-30))
+    fire(queue_schedule_misfire_grace_seconds=3600)
+    (at,) = scheduled_for(db, "jobs")
+    assert at == hour()
+    row = read(db, "s")
+    assert row is not None
+    assert (row["next_fire_at"], row["fire_count"]) == (at + timedelta(hours=1), 1)
+
+
+def test_what_is_a_little_late_fires_without_catch_up(db: Connection, fire: Fire, hour: Hour) -> None:
+    at = hour(-4)
+    put(db, "s", at)
+    fire(queue_schedule_misfire_grace_seconds=5 * 3600)
+    assert scheduled_for(db, "jobs") == [at + timedelta(hours=n) for n in range(5)]
+
+
+def test_catch_up_fires_each_missed_one_in_order(db: Connection, fire: Fire, hour: Hour) -> None:
+    at = hour(-30)
+    put(db, "s", at, catchup=True)
+    assert fire()["fired"] == 31
+    assert scheduled_for(db, "jobs") == [at + timedelta(hours=n) for n in range(31)]
+    row = read(db, "s")
+    assert row is not None
+    assert (row["fire_count"], row["last_error"]) == (31, None)
+
+
+def test_catch_up_has_a_limit_and_says_what_it_skipped(db: Connection, fire: Fire, hour: Hour) -> None:
+    at = hour(-30)
+    put(db, "s", at, catchup=True, catchup_limit=10)
+    fire()
+    assert scheduled_for(db, "jobs") == [at + timedelta(hours=n) for n in range(10)]
+    row = read(db, "s")
+    assert row is not None
+    assert row["last_error"] == "catchup_limit_exceeded: 21 fires skipped"
+    assert row["next_fire_at"] == at + timedelta(hours=31)
+    assert row["status"] == "active"
+
+
+# --- jitter ----------------------------------------------------------------------------------------------------------
+def test_jitter_moves_the_firing_and_not_the_occurrence(db: Connection, hour: Hour) -> None:
+    at = hour(1)
+    offsets = set()
+    for n in range(50):
+        row, *_ = put(db, f"s{n}", at, jitter_seconds=600)
+        offset = datetime.fromisoformat(row["due_at"]) - datetime.fromisoformat(row["next_fire_at"])
+        assert timedelta() <= offset < timedelta(seconds=600)
+        offsets.add(offset)
+    assert len(offsets) > 40
+    assert max(offsets) - min(offsets) > timedelta(seconds=300)
+
+
+def test_an_occurrence_waits_for_its_jitter(db: Connection, fire: Fire, hour: Hour) -> None:
+    at = hour()
+    put(db, "s", at, jitter_seconds=3600)
+    db.execute("update queue.schedule set due_at = clock_timestamp() + interval '10 minutes'")
+    assert fire()["fired"] == 0
+    pass_time(db, 600)
+    assert fire()["fired"] == 1
+    assert scheduled_for(db, "jobs") == [at]
+
+
+def test_jitter_beyond_the_period_loses_nothing(db: Connection, fire: Fire, hour: Hour) -> None:
+    """An occurrence is late from the end of its jitter on; and occurrences fire in their order."""
+    at = hour() + timedelta(minutes=10)
+    put(db, "s", at, canonical="* * * * *", jitter_seconds=600)
+    fire(queue_schedule_misfire_grace_seconds=1200)
+    times = scheduled_for(db, "jobs")
+    assert times[:10] == [at + timedelta(minutes=n) for n in range(10)]
+    assert times == sorted(set(times))
+    row = read(db, "s")
+    assert row is not None
+    assert row["next_fire_at"] == times[-1] + timedelta(minutes=1)
+
+
+# --- failures --------------------------------------------------------------------------------------------------------
+def test_a_failing_schedule_harms_nobody_else(db: Connection, fire: Fire, hour: Hour) -> None:
+    for n in range(6):
+        target = {"queue": "jobs" if n % 2 else "missing", "message": n}
+        put(db, f"s{n}", hour(), catchup=True, target=target)
+    counts = fire()
+    assert (counts["fired"], counts["failed"]) == (3, 3)
+    assert [message for message, _ in received(db, "jobs")] == [1, 3, 5]
+
+
+def test_failures_pause_at_the_threshold(db: Connection, fire: Fire, hour: Hour) -> None:
+    at = hour()
+    put(db, "s", at, catchup=True, failure_threshold=3, target={"queue": "missing", "message": 1})
+    row = None
+    for failures in (1, 2, 3):
+        assert fire()["failed"] == 1
+        assert fire()["failed"] == 0  # it waits before the next attempt
+        row = read(db, "s")
+        assert row is not None
+        assert (row["consecutive_failures"], row["last_error"]) == (
+            failures,
+            "Queue 'missing' does not exist",
+        )
+        assert row["status"] == ("paused" if failures == 3 else "active")
+        pass_time(db, 60)
+    assert runs(db, "s") == [(at, False, 3, False, "Queue 'missing' does not exist")]
+    assert row is not None
+    assert row["next_fire_at"] == at  # ... so it can fire when the cause is gone
+
+
+def test_a_success_forgets_failures(db: Connection, fire: Fire, hour: Hour) -> None:
+    at = hour()
+    put(db, "s", at, catchup=True, target={"queue": "late", "message": 1})
+    fire()
+    db.execute("select queue.create('late')")
+    pass_time(db, 60)
+    assert fire()["fired"] == 1
+    row = read(db, "s")
+    assert row is not None
+    assert (row["consecutive_failures"], row["last_error"], row["fire_count"]) == (0, None, 1)
+    assert scheduled_for(db, "late") == [at]
+    assert runs(db, "s") == [(at, False, 2, True, None)]
+
+
+def test_a_failed_catch_up_leaves_nothing_behind(db: Connection, fire: Fire, hour: Hour) -> None:
+    """The savepoint covers all occurrences of a schedule: here the second message is too long for the queue."""
+    db.execute("""select queue.create('small', '{"MaximumMessageSize": "1024"}')""")
+    db.execute("select queue.subscribe('both', 'jobs')")
+    put(db, "s", hour(-5), catchup=True,
+        target={"queue": "small", "message": "x" * 2000})  # fmt: skip
+    assert fire()["failed"] == 1
+    row = read(db, "s")
+    assert row is not None
+    assert row["last_error"] == "The message is longer than the queue's 1024 bytes"
+    assert received(db, "small") == []
+
+
+def test_a_locked_group_makes_it_wait_and_nobody_else(
+    db: Connection, connect_other: Connection, fire: Fire, hour: Hour
+) -> None:
+    db.execute("select queue.create_fifo('lines.fifo')")
+    db.execute("select queue.send_fifo('lines.fifo', '1', 's')")
+    put(db, "s", hour(), catchup=True, target={"queue": "lines.fifo", "message": 2})
+    put(db, "t", hour(), catchup=True)
+    with connect_other.transaction():
+        connect_other.execute("select queue.send_fifo('lines.fifo', '3', 's')")
+        counts = fire()
+        assert (counts["fired"], counts["busy"], counts["failed"]) == (1, 1, 0)
+    pass_time(db, 1)
+    assert fire()["fired"] == 1
+    row = read(db, "s")
+    assert row is not None
+    assert row["consecutive_failures"] == 0
+
+
+# --- overlap ---------------------------------------------------------------------------------------------------------
+def test_overlap_skip_fires_when_the_last_message_is_gone(db: Connection, fire: Fire, hour: Hour) -> None:
+    put(db, "s", hour(-1), overlap="skip", catchup=True)
+    counts = fire()
+    assert (counts["fired"], counts["skipped"]) == (1, 1)
+    skipped = "skipped: what an earlier run sent is still there"
+    assert [(fired, error) for _, _, _, fired, error in runs(db, "s")] == [(True, None), (False, skipped)]
+    for state in ("in flight", "deleted"):
+        db.execute("update queue.schedule set next_fire_at = next_fire_at - interval '1 h', due_at = now()")
+        db.execute("delete from queue.schedule_run where fired_at is null")
+        if state == "in flight":
+            db.execute("select queue.receive('jobs', 1000, 100)")
+        else:
+            db.execute(
+                "select queue.delete('jobs', (message_ids -> 0 ->> 'msg_id')::bigint) from queue.schedule_run"
+            )
+        assert fire()["fired"] == (state == "deleted")
+
+
+# --- exactly once ----------------------------------------------------------------------------------------------------
+def test_an_occurrence_that_has_fired_does_not_fire_again(db: Connection, fire: Fire, hour: Hour) -> None:
+    """Whatever set the schedule back: a run is unique."""
+    at = hour()
+    put(db, "s", at, catchup=True)
+    assert fire()["fired"] == 1
+    db.execute("update queue.schedule set next_fire_at = %s, due_at = %s", (at, at))
+    counts = fire()
+    assert (counts["fired"], counts["skipped"], counts["failed"]) == (0, 1, 0)
+    assert len(received(db, "jobs")) == 1
+    row = read(db, "s")
+    assert row is not None
+    assert row["next_fire_at"] == at + HOUR
+
+
+def test_two_workers_share_what_is_due(
+    db: Connection, connect_other: Connection, fire: Fire, hour: Hour
+) -> None:
+    for n in range(4):
+        put(db, f"s{n}", hour(), catchup=True)
+    with connect_other.transaction():
+        assert len(call(connect_other, statements.CLAIM_SCHEDULES, 3)) == 3
+        assert len(call(db, statements.CLAIM_SCHEDULES, 10)) == 1
+    assert fire(queue_schedule_batch_size=2)["fired"] == 4
+
+
+# --- run now ---------------------------------------------------------------------------------------------------------
+def test_run_now_is_out_of_band(db: Connection, hour: Hour) -> None:
+    at = hour(1)
+    put(db, "s", at, status="paused")
+    ((scheduled, fired, ids, error, _),) = call(db, statements.RUN_SCHEDULE, ACCOUNT, REGION, GROUP, "s")
+    assert error is None
+    assert scheduled == fired.replace(microsecond=0)
+    ((_, headers),) = received(db, "jobs")
+    assert headers["_schedule"] == {
+        "name": "s", "scheduled_for": write(scheduled.astimezone(UTC)), "out_of_band": True,
+    }  # fmt: skip
+    assert ids[0]["queue_name"] == "jobs"
+    row = read(db, "s")
+    assert row is not None
+    assert (row["next_fire_at"], row["fire_count"], row["status"]) == (at, 1, "paused")
+    assert runs(db, "s") == [(scheduled, True, 1, True, None)]
+
+
+def test_run_now_to_a_missing_queue_changes_nothing(db: Connection, hour: Hour) -> None:
+    put(db, "s", hour(1), target={"queue": "missing", "message": 1})
+    ((*_, error, detail),) = call(db, statements.RUN_SCHEDULE, ACCOUNT, REGION, GROUP, "s")
+    assert (error, detail) == ("TargetFailed", "Queue 'missing' does not exist")
+    assert value(db, "select count(*) from queue.schedule_run") == 0
+    ((*_, error, _),) = call(db, statements.RUN_SCHEDULE, ACCOUNT, REGION, GROUP, "unknown")
+    assert error == "NotFound"
+
+
+# --- history ---------------------------------------------------------------------------------------------------------
+def test_old_runs_are_removed(db: Connection, fire: Fire, hour: Hour) -> None:
+    put(db, "s", hour(-3), catchup=True)
+    fire()
+    db.execute("update queue.schedule_run set recorded_at = now() - interval '1 h' where run_id <= 2")
+    assert value(db, "select queue.clean_schedule_runs(1, 3000)") == 1
+    assert value(db, "select queue.clean_schedule_runs(10, 3000)") == 1
+    assert len(runs(db, "s")) == 2

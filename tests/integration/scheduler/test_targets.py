@@ -1,0 +1,267 @@
+"""Targets, retries and dead letters of EventBridge Scheduler.
+
+Sources: Target, RetryPolicy, "Adding context attributes", "Configuring a schedule's dead-letter queue", "Deletion after
+schedule completion" (EventBridge Scheduler User Guide and API Reference).
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from penstock.postgres import statements
+from tests.integration.scheduler.conftest import Fire
+from tests.support.schedules.rows import ACCOUNT, REGION, Hour, call, pass_time, put, read, runs, value
+from tests.support.sns_signatures import verify
+from tests.support.sql.calls import Connection
+
+JOBS = f"arn:aws:sqs:{REGION}:{ACCOUNT}:jobs"
+FIFO = f"arn:aws:sqs:{REGION}:{ACCOUNT}:lines.fifo"
+MISSING = f"arn:aws:sqs:{REGION}:{ACCOUNT}:missing"
+DEAD = f"arn:aws:sqs:{REGION}:{ACCOUNT}:dead"
+NEWS = f"arn:aws:sns:{REGION}:{ACCOUNT}:news"
+SCHEDULE = f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule/default/s"
+
+
+@pytest.fixture(autouse=True)
+def _queues(db: Connection) -> None:
+    db.execute("select queue.create('jobs'), queue.create('dead')")
+
+
+def invoke(db: Connection, at: datetime, arn: str = JOBS, text: str | None = "hello", **more: Any) -> None:
+    """A schedule `s` of EventBridge Scheduler, hourly; `more`: columns, and members of its target."""
+    members = {name: more.pop(name) for name in list(more) if name[0].isupper()}
+    target = {"Arn": arn, "RoleArn": "arn:aws:iam::000000000000:role/r", **members}
+    if text is not None:
+        target["Input"] = text
+    fields: dict[str, Any] = {"form": "aws_cron", "canonical": f"cron({at.minute} * * * ? *)"} | more
+    put(db, "s", at, door="aws", target=target, **fields)
+
+
+def bodies(db: Connection, queue: str = "jobs") -> list[str]:
+    query = (
+        "select array_agg(body order by id) from queue.log join queue.queues using (queue_id) where name = %s"
+    )
+    return value(db, query, queue) or []
+
+
+def write(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# --- what is sent ----------------------------------------------------------------------------------------------------
+def test_a_queue_gets_the_input_as_it_is(db: Connection, fire: Fire, hour: Hour) -> None:
+    invoke(db, hour(), text="not JSON, <b>ü</b>")
+    assert fire()["fired"] == 1
+    assert bodies(db) == ["not JSON, <b>ü</b>"]
+    assert value(db, "select attributes from queue.log") is None
+
+
+def test_context_attributes_are_replaced(db: Connection, fire: Fire, hour: Hour) -> None:
+    at = hour()
+    text = "<aws.scheduler.schedule-arn> <aws.scheduler.scheduled-time> <aws.scheduler.attempt-number>"
+    invoke(db, at, text=f"{text} <aws.scheduler.execution-id>")
+    fire()
+    arn, time, attempt, execution = bodies(db)[0].split(" ")
+    assert (arn, time, attempt) == (SCHEDULE, write(at), "1")
+    assert len(execution) == 16
+    int(execution, 16)
+
+
+def test_without_input_there_is_a_notification(db: Connection, fire: Fire, hour: Hour) -> None:
+    at = hour()
+    invoke(db, at, text=None)
+    fire()
+    event = json.loads(bodies(db)[0])
+    assert (event["source"], event["detail-type"]) == ("aws.scheduler", "Scheduled Event")
+    assert (event["time"], event["resources"], event["account"]) == (write(at), [SCHEDULE], ACCOUNT)
+
+
+def test_a_fifo_queue_gets_the_message_group(db: Connection, fire: Fire, hour: Hour) -> None:
+    db.execute("""select queue.create_fifo('lines.fifo', '{"ContentBasedDeduplication": "true"}')""")
+    invoke(db, hour(), FIFO, SqsParameters={"MessageGroupId": "g"})
+    assert fire()["fired"] == 1
+    assert value(db, "select system ->> 'MessageGroupId' from queue.fifo_message") == "g"
+
+
+def test_a_topic_gets_signed_envelopes(db: Connection, fire: Fire, hour: Hour) -> None:
+    """As Publish makes them, also when the topic's SignatureVersion is not the one that this process knew."""
+    call(db, statements.CREATE_TOPIC, ACCOUNT, REGION, "news", {"SignatureVersion": "2"}, {})
+    subscribe(db)
+    invoke(db, hour(), NEWS)
+    assert fire()["fired"] == 1
+    envelope = json.loads(bodies(db)[0])
+    assert (envelope["Message"], envelope["TopicArn"], envelope["SignatureVersion"]) == ("hello", NEWS, "2")
+    verify(envelope, value(db, "select certificate from queue.signing_key"))
+
+
+def subscribe(db: Connection) -> None:
+    call(db, statements.ADD_SUBSCRIPTION, NEWS, uuid4(), ACCOUNT, "sqs", JOBS, {}, None, None, None, 0, 0)
+
+
+def test_a_topic_takes_no_more_than_its_maximum(db: Connection, fire: Fire, hour: Hour) -> None:
+    """262,144 bytes unless it says otherwise, as from Publish."""
+    call(db, statements.CREATE_TOPIC, ACCOUNT, REGION, "news", {}, {})
+    subscribe(db)
+    invoke(db, hour(), NEWS, "x" * 262_145, RetryPolicy={"MaximumRetryAttempts": 0})
+    assert fire()["fired"] == 0
+    assert bodies(db) == []
+    assert value(db, "select error from queue.schedule_run where error is not null") == (
+        "Invalid parameter: Message too long"
+    )
+
+
+# --- when they are over ----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("action", "stays"), [("NONE", True), ("DELETE", False), (None, True)])
+@pytest.mark.parametrize("form", ["at", "aws_cron"])
+def test_action_after_completion(
+    db: Connection, fire: Fire, form: str, action: str | None, continues: bool, hour: Hour
+) -> None:
+    at = hour()
+    canonical = f"at({at:%Y-%m-%dT%H:%M:%S})" if form == "at" else f"cron({at.minute} * * * ? *)"
+    end = None if form == "at" else write(at)
+    invoke(db, at, form=form, canonical=canonical, end_at=end, action_after_completion=action)
+    assert fire()["fired"] == 1
+    row = read(db, "s")
+    assert (row is not None) == continues
+    if row is not None:  # the state of a schedule of EventBridge Scheduler is its owner's
+        assert (row["status"], row["next_fire_at"], row["last_error"]) == ("active", None, None)
+    assert fire()["fired"] == 0
+
+
+def test_missed_ones_fire_until_they_are_too_old(db: Connection, fire: Fire, hour: Hour) -> None:
+    """Our choice: after an outage, as long as MaximumEventAgeInSeconds allows."""
+    invoke(db, hour(-100), RetryPolicy={"MaximumEventAgeInSeconds": 3 * 3600})
+    assert fire()["fired"] == 3
+    row = read(db, "s")
+    assert row is not None
+    assert row["next_fire_at"] == hour(1)
+
+
+def test_a_flexible_window_spreads_the_firing(db: Connection, hour: Hour) -> None:
+    at = hour(1)
+    offsets = []
+    for n in range(40):
+        row, *_ = put(db, f"s{n}", at, window_minutes=15)
+        offsets.append(datetime.fromisoformat(row["due_at"]) - datetime.fromisoformat(row["next_fire_at"]))
+    assert timedelta() <= min(offsets) < timedelta(minutes=5)
+    assert timedelta(minutes=10) < max(offsets) < timedelta(minutes=15)
+
+
+# --- retries and dead letters ----------------------------------------------------------------------------------------
+def dead_letters(db: Connection) -> list[tuple[str, dict[str, str]]]:
+    """Bodies and message attributes in the dead-letter queue."""
+    rows = db.execute(
+        "select l.body, l.attributes from queue.log l join queue.queues q using (queue_id) where q.name = 'dead'"
+    )
+    return [
+        (body, {name: attribute["StringValue"] for name, attribute in attributes.items()})
+        for body, attributes in rows
+    ]
+
+
+def test_a_failed_invocation_is_tried_again_while_the_schedule_goes_on(
+    db: Connection, fire: Fire, hour: Hour
+) -> None:
+    at = hour()
+    invoke(db, at, MISSING)
+    counts = fire()
+    assert (counts["fired"], counts["failed"]) == (0, 1)
+    row = read(db, "s")
+    assert row is not None
+    assert (row["status"], row["next_fire_at"], row["fire_count"]) == ("active", at + timedelta(hours=1), 0)
+    assert row["last_error"] == "Queue 'missing' does not exist"
+    pass_time(db, 1)
+    assert fire()["failed"] == 1
+    db.execute("select queue.create('missing')")
+    pass_time(db, 2)
+    assert fire()["fired"] == 1
+    assert bodies(db, "missing") == ["hello"]
+    assert runs(db, "s") == [(at, False, 3, True, None)]
+    row = read(db, "s")
+    assert row is not None
+    assert (row["fire_count"], row["last_error"]) == (1, None)
+    assert value(db, "select count(*) from queue.schedule_retry") == 0
+
+
+def test_retries_wait_longer_each_time(db: Connection, fire: Fire, hour: Hour) -> None:
+    """Exponential back-off (RetryPolicy); its seconds are our choice."""
+    invoke(db, hour(), MISSING)
+    fire()
+    put(db, "s", None, "patch", status="paused")
+    for wait in (2, 4, 8, 16, 32, 64, 128, 256, 300, 300):
+        pass_time(db, 3600)
+        fire()
+        left = value(
+            db, "select extract(epoch from due_at - clock_timestamp())::float from queue.schedule_retry"
+        )
+        assert wait - 5 < left <= wait
+
+
+@pytest.mark.parametrize("most", [0, 2])
+def test_used_up_retries_end_in_the_dead_letter_queue(
+    db: Connection, fire: Fire, most: int, hour: Hour
+) -> None:
+    at = hour()
+    invoke(db, at, MISSING, "<aws.scheduler.attempt-number>", DeadLetterConfig={"Arn": DEAD},
+           RetryPolicy={"MaximumRetryAttempts": most})  # fmt: skip
+    fire()
+    for _ in range(most):
+        assert dead_letters(db) == []
+        pass_time(db, 10)
+        fire()
+    ((body, attributes),) = dead_letters(db)
+    assert body == str(most + 1)
+    execution = attributes.pop("EXECUTION_ID")
+    assert len(execution) == 16
+    assert attributes == {
+        "ERROR_CODE": "AWS.SimpleQueueService.NonExistentQueue",
+        "ERROR_MESSAGE": "Queue 'missing' does not exist",
+        "EXHAUSTED_RETRY_CONDITION": "MaximumRetryAttempts",
+        "IS_PAYLOAD_TRUNCATED": "false",
+        "RETRY_ATTEMPTS": str(most),
+        "SCHEDULED_TIME": write(at),
+        "SCHEDULE_ARN": SCHEDULE,
+        "TARGET_ARN": MISSING,
+    }
+    assert value(db, "select count(*) from queue.schedule_retry") == 0
+
+
+def test_an_invocation_that_is_too_old_ends_in_the_dead_letter_queue(
+    db: Connection, fire: Fire, hour: Hour
+) -> None:
+    invoke(
+        db, hour(), MISSING, DeadLetterConfig={"Arn": DEAD}, RetryPolicy={"MaximumEventAgeInSeconds": 7200}
+    )
+    fire()
+    pass_time(db, 7200)
+    fire()
+    ((_, attributes),) = dead_letters(db)
+    assert attributes["EXHAUSTED_RETRY_CONDITION"] == "MaximumEventAgeInSeconds"
+
+
+def test_without_a_dead_letter_queue_it_is_dropped(db: Connection, fire: Fire, hour: Hour) -> None:
+    invoke(db, hour(), MISSING, RetryPolicy={"MaximumRetryAttempts": 0}, DeadLetterConfig={"Arn": MISSING})
+    assert fire()["failed"] == 1
+    assert value(db, "select count(*) from queue.schedule_retry") == 0
+
+
+def test_a_topic_that_is_missing_is_tried_again_too(db: Connection, fire: Fire, hour: Hour) -> None:
+    invoke(db, hour(), NEWS)
+    assert fire()["failed"] == 1
+    call(db, statements.CREATE_TOPIC, ACCOUNT, REGION, "news", {}, {})
+    subscribe(db)
+    pass_time(db, 1)
+    assert fire()["fired"] == 1
+    assert json.loads(bodies(db)[0])["Message"] == "hello"
+
+
+def test_deleting_a_schedule_ends_its_retries(db: Connection, fire: Fire, hour: Hour) -> None:
+    invoke(db, hour(), MISSING)
+    fire()
+    assert call(db, statements.DROP_SCHEDULE, ACCOUNT, REGION, "default", "s") == [(True,)]
+    assert value(db, "select count(*) from queue.schedule_retry") == 0

@@ -1,0 +1,314 @@
+"""The key that signs SNS messages: one for all who sign, kept sealed, replaced, removed.
+
+Source: docs/topics.md, "Signatures".
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from threading import Barrier
+from types import SimpleNamespace
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import boto3
+import psycopg
+import pytest
+
+from penstock.context import Context
+from penstock.effects import Sql
+from penstock.errors import InternalFailure
+from penstock.postgres import statements
+from penstock.sns import signing_keys
+from penstock.sns.signatures import SigningKeyCache, new_key
+from penstock.sns.signing_keys import KEEP_SECONDS, current_signer
+from penstock_web.cli import main
+from tests.support import plain_http
+from tests.support.database import Database, end_sessions
+from tests.support.functions.server import FunctionServer
+from tests.support.programs.penstock_service import running_service
+from tests.support.sns_signatures import verify
+from tests.support.sql.background_call import BackgroundCall
+from tests.support.sql.calls import call
+
+KEY, OTHER_KEY = (b64encode(bytes([n]) * 32).decode() for n in (1, 2))
+PUBLISHERS = 4
+
+
+def client(service: str, url: str) -> Any:
+    return boto3.client(
+        service, endpoint_url=url, region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="x"
+    )
+
+
+class Topic:
+    """A topic with one queue, on a new database."""
+
+    def __init__(self, url: str) -> None:
+        self._sqs, sns = client("sqs", url), client("sns", url)
+        self.queue = self._sqs.create_queue(QueueName="q")["QueueUrl"]
+        self.arn = sns.create_topic(Name="t")["TopicArn"]
+        sns.subscribe(TopicArn=self.arn, Protocol="sqs", Endpoint="arn:aws:sqs:us-east-1:000000000000:q")
+
+    def publish(self, url: str) -> None:
+        client("sns", url).publish(TopicArn=self.arn, Message="m")
+
+    def messages(self, number: int) -> list[dict[str, str]]:
+        """So many messages, taken away."""
+        found: list[dict[str, str]] = []
+        while len(found) < number:
+            got = self._sqs.receive_message(QueueUrl=self.queue, MaxNumberOfMessages=10, WaitTimeSeconds=20)
+            for message in got.get("Messages", []):
+                found.append(json.loads(message["Body"]))
+                self._sqs.delete_message(QueueUrl=self.queue, ReceiptHandle=message["ReceiptHandle"])
+        return found
+
+
+@pytest.fixture
+def function(database: Database) -> Iterator[Callable[..., str]]:
+    """The address of functions in new execution environments; settings by their names."""
+    with ExitStack() as stack:
+        yield (
+            lambda **settings: (
+                stack.enter_context(FunctionServer(database.pooled_dsn, variables=settings)).endpoint_url
+            )
+        )
+
+
+def rows(database: Database, query: str) -> list[tuple[Any, ...]]:
+    with psycopg.connect(database.dsn, autocommit=True) as connection:
+        return connection.execute(query.encode()).fetchall()
+
+
+def served(url: str, path: str = "/SimpleNotificationService.pem") -> str:
+    answer = plain_http.get(url + path)
+    assert answer.status_code == 200
+    return answer.text
+
+
+def path_of(message: dict[str, str]) -> str:
+    return urlsplit(message["SigningCertURL"]).path
+
+
+# --- one key ---------------------------------------------------------------------------------------------------------
+def test_who_publishes_first_at_the_same_time_makes_one_key(
+    database: Database, function: Callable[..., str]
+) -> None:
+    """Two processes and the functions, several publishers at each."""
+    with running_service(database.api_dsn) as one, running_service(database.api_dsn) as two:
+        deployments = [one.url, two.url, function()]
+        topic = Topic(one.url)
+        assert [
+            plain_http.get(f"{url}/SimpleNotificationService.pem").status_code for url in deployments
+        ] == [404] * 3
+        start = Barrier(PUBLISHERS * len(deployments))
+
+        def publish(url: str) -> None:
+            start.wait()
+            topic.publish(url)
+
+        with ThreadPoolExecutor(PUBLISHERS * len(deployments)) as threads:
+            list(threads.map(publish, deployments * PUBLISHERS))
+        messages = topic.messages(PUBLISHERS * len(deployments))
+        assert rows(database, "select count(*) from queue.signing_key") == [(1,)]
+        (path,) = {path_of(message) for message in messages}
+        (certificate,) = {served(url, name) for url in deployments for name in (path, "/v1/cert")}
+        for message in messages:
+            verify(message, certificate)
+
+
+def test_a_second_maker_waits_and_gets_the_first_ones_key(database: Database) -> None:
+    first, second = new_key(), new_key()
+    store = (statements.ADD_SIGNING_KEY, first.key_id, False, first.private_key, first.certificate, False)
+    late = (statements.ADD_SIGNING_KEY, second.key_id, False, second.private_key, second.certificate, False)
+    with (
+        psycopg.connect(database.api_dsn) as here,
+        psycopg.connect(database.api_dsn, autocommit=True) as there,
+        psycopg.connect(database.dsn, autocommit=True) as observer,
+    ):
+        assert call(here, *store) == [(first.key_id, False, first.private_key)]
+        background = BackgroundCall(there, lambda connection: call(connection, *late))
+        background.wait_until_blocked(observer)
+        here.commit()
+        assert background.result() == [(first.key_id, False, first.private_key)]
+    assert rows(database, "select key_id from queue.signing_key") == [(first.key_id,)]
+
+
+# --- what a process keeps --------------------------------------------------------------------------------------------
+def context(encryption_key: str = "") -> Context:
+    """As much of a request as signing looks at."""
+    settings = SimpleNamespace(queue_encryption_key=encryption_key)
+    environment = SimpleNamespace(settings=settings, signing=SigningKeyCache())
+    return cast("Context", SimpleNamespace(environment=environment))
+
+
+def asked(operation: Any) -> Any:
+    """The statement of an operation's first effect."""
+    return next(operation).statement
+
+
+def ended(operation: Any, answer: object) -> Any:
+    """The result of an operation whose last effect gets this answer."""
+    with pytest.raises(StopIteration) as end:
+        operation.send(answer)
+    return end.value.value
+
+
+def test_first_publishers_of_a_process_offer_the_same_key() -> None:
+    """To make one takes 50 ms, in which nothing else is done."""
+    here = context()
+    first, second, third = (current_signer(here) for _ in range(3))
+    for operation in (first, second, third):
+        assert asked(operation) is statements.CURRENT_SIGNING_KEY
+    offers = [cast("Sql", operation.send([])) for operation in (first, second)]
+    assert {offer.statement for offer in offers} == {statements.ADD_SIGNING_KEY}
+    assert len({offer.arguments for offer in offers}) == 1
+    key_id, sealed, private_key, _, rotate = offers[0].arguments
+    assert not rotate
+    signers = [ended(operation, [(key_id, sealed, private_key)]) for operation in (first, second)]
+    assert signers[0] is signers[1] is ended(third, [])  # asked before there was one, answered after
+
+
+def test_a_process_looks_for_a_newer_key_after_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr(signing_keys, "monotonic", lambda: now)
+    here, (old, new) = context(), (new_key(), new_key())
+
+    def look(made: Any) -> Any:
+        operation = current_signer(here)
+        assert asked(operation) is statements.CURRENT_SIGNING_KEY
+        return ended(operation, [(made.key_id, False, made.private_key)])
+
+    kept = look(old)
+    now += KEEP_SECONDS - 1
+    with pytest.raises(StopIteration) as end:
+        next(current_signer(here))
+    assert end.value.value is kept
+    now += 1
+    assert look(old) is kept  # the same key is not read again
+    now += KEEP_SECONDS
+    assert look(new).key_id == new.key_id
+
+
+# --- sealed ----------------------------------------------------------------------------------------------------------
+def test_a_private_key_is_sealed(database: Database, function: Callable[..., str]) -> None:
+    topic = Topic(function(QUEUE_ENCRYPTION_KEY=KEY))
+    for _ in range(2):
+        topic.publish(function(QUEUE_ENCRYPTION_KEY=KEY))
+    ((sealed, private_key),) = rows(database, "select sealed, private_key from queue.signing_key")
+    assert sealed
+    assert b"PRIVATE" not in private_key
+    for message in topic.messages(2):
+        verify(message, served(function()))  # certificates are no secret
+
+
+@pytest.mark.parametrize("encryption_key", ["", OTHER_KEY])
+def test_a_key_that_was_sealed_with_another_key(
+    encryption_key: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    maker = current_signer(context(KEY))
+    next(maker)
+    key_id, sealed, private_key, *_ = cast("Sql", maker.send([])).arguments
+    operation = current_signer(context(encryption_key))
+    next(operation)
+    with pytest.raises(InternalFailure):
+        operation.send([(key_id, sealed, private_key)])
+    (record,) = caplog.records
+    assert "was not made with this QUEUE_ENCRYPTION_KEY" in record.getMessage()
+
+
+# --- rotation --------------------------------------------------------------------------------------------------------
+@pytest.fixture
+def rotate(
+    database: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[], str]:
+    """`penstock keys rotate-signing`: where it says that the new certificate is."""
+    monkeypatch.setenv("DATABASE_URL", database.api_dsn)
+
+    def run() -> str:
+        assert main(["keys", "rotate-signing"]) == 0
+        return capsys.readouterr().out.partition(" ")[0]
+
+    return run
+
+
+def test_rotation(database: Database, function: Callable[..., str], rotate: Callable[[], str]) -> None:
+    topic = Topic(function())
+    topic.publish(function())
+    (old,) = topic.messages(1)
+    new_path = rotate()
+    topic.publish(function())
+    (new,) = topic.messages(1)
+    assert path_of(new) == new_path != path_of(old)
+    url = function()
+    assert served(url) == served(url, new_path)
+    for message in (old, new):
+        verify(message, served(url, path_of(message)))
+    kept = rows(
+        database, "select retired_at is null, private_key <> '' from queue.signing_key order by created_at"
+    )
+    assert kept == [(False, False), (True, True)]  # nobody can sign with the old one again
+
+
+def test_rotation_makes_the_first_key_too(database: Database, rotate: Callable[[], str]) -> None:
+    path = rotate()
+    assert rows(
+        database, "select '/SimpleNotificationService-' || key_id || '.pem' from queue.signing_key"
+    ) == [(path,)]
+
+
+def test_rotation_changes_what_the_key_is_sealed_with(
+    database: Database,
+    function: Callable[..., str],
+    rotate: Callable[[], str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The way out for those who lost QUEUE_ENCRYPTION_KEY."""
+    topic = Topic(function())
+    topic.publish(function(QUEUE_ENCRYPTION_KEY=KEY))
+    monkeypatch.setenv("QUEUE_ENCRYPTION_KEY", OTHER_KEY)
+    path = rotate()
+    topic.publish(function(QUEUE_ENCRYPTION_KEY=OTHER_KEY))
+    for message in topic.messages(2):
+        verify(message, served(function(), path_of(message)))
+    assert served(function(), path)
+
+
+def test_certificates_are_served_for_thirty_days(
+    database: Database, function: Callable[..., str], rotate: Callable[[], str]
+) -> None:
+    paths = [rotate() for _ in range(3)]
+    url = function()
+    for days, left in ((29, 3), (31, 1)):
+        with psycopg.connect(database.api_dsn, autocommit=True) as connection:
+            connection.execute(
+                "update queue.signing_key set retired_at = clock_timestamp() - make_interval(days => %s)"
+                " where retired_at is not null",
+                (days,),
+            )
+            call(connection, statements.MAINTAIN_INSTALLATION, 1000, 30)
+        found = [plain_http.get(url + path).status_code for path in paths]
+        assert found == [404] * (3 - left) + [200] * left
+
+
+# --- the database is away --------------------------------------------------------------------------------------------
+def test_without_a_database_certificates_are_503(
+    database: Database, function: Callable[..., str], rotate: Callable[[], str]
+) -> None:
+    path = rotate()
+    with (
+        running_service(database.api_dsn) as service,
+        psycopg.connect(database.dsn, autocommit=True, dbname="postgres") as administrator,
+    ):
+        for url in (service.url, function()):
+            assert served(url, path)
+        administrator.execute(f"alter database {database.name} allow_connections false".encode())
+        end_sessions(administrator, database.name)
+        for url in (service.url, function()):
+            answer = plain_http.get(url + path, timeout=60)
+            assert (answer.status_code, int(answer.headers["retry-after"]) > 0) == (503, True)
+        administrator.execute(f"alter database {database.name} allow_connections true".encode())

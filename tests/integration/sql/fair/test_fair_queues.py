@@ -1,0 +1,384 @@
+"""Fair queues: tenants that keep the consumers busy are passed over while others wait, and lose nothing by it.
+
+What is expected is in the SQS Developer Guide, "How Amazon SQS fair queues work"
+(https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-fair-queues.html).
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+
+import pytest
+
+from penstock.postgres import statements
+from tests.integration.sql.conftest import Connect
+from tests.support.sql.background_call import BackgroundCall
+from tests.support.sql.calls import (
+    Connection,
+    Counts,
+    Delivery,
+    Entry,
+    bodies,
+    call,
+    change,
+    change_by_id,
+    check_tenants_again,
+    counts,
+    create,
+    delete,
+    delete_by_id,
+    history,
+    maintain,
+    purge,
+    queue_id,
+    receive,
+    received_seconds_ago,
+    redrive,
+    rows_of,
+    send,
+    send_entries,
+    value,
+)
+
+
+def send_as(db: Connection, arn: str, tenant: str | None, count: int, start: int = 0) -> list[int]:
+    """Messages of one tenant, named `tenant number`; their public ids."""
+    sent = send(db, arn, *(f"{tenant} {start + i}" for i in range(count)), group=tenant)
+    return [row.id for row in sent if row.id is not None]
+
+
+def tenants(deliveries: list[Delivery]) -> list[str]:
+    return [body.split()[0] for body in bodies(deliveries)]
+
+
+def crowd(db: Connection, arn: str, messages: int = 200, in_flight: int = 40) -> list[Delivery]:
+    """A tenant that has sent many messages, of which some are in flight. Two receives: the first only notices."""
+    send_as(db, arn, "noisy", messages)
+    return [*receive(db, arn, 10), *receive(db, arn, in_flight - 10)]
+
+
+def drain(db: Connection, arn: str) -> list[Delivery]:
+    """Everything that can be received."""
+    taken: list[Delivery] = []
+    while deliveries := receive(db, arn, 100):
+        taken += deliveries
+    return taken
+
+
+def test_a_quiet_tenant_overtakes_the_backlog_of_a_noisy_one(db: Connection) -> None:
+    arn = create(db)
+    crowd(db, arn)
+    send_as(db, arn, "quiet", 3)
+    send_as(db, arn, None, 2)
+    assert tenants(receive(db, arn, 10)) == ["quiet"] * 3 + ["None"] * 2 + ["noisy"] * 5
+
+
+def test_quiet_tenants_overtake_from_any_depth_of_the_backlog(db: Connection) -> None:
+    arn = create(db)
+    crowd(db, arn)
+    for number in range(4):
+        send_as(db, arn, "noisy", 450, start=1000 * (number + 1))
+        send_as(db, arn, "quiet", 1, start=number)
+    assert bodies(receive(db, arn, 4)) == [f"quiet {number}" for number in range(4)]
+
+
+def test_the_noisy_tenant_gets_what_is_left_in_its_order(db: Connection) -> None:
+    arn = create(db)
+    seen = crowd(db, arn, messages=500)
+    seen += drain(db, arn)
+    assert bodies(seen) == [f"noisy {i}" for i in range(500)]
+    assert len({d.message_id for d in seen}) == 500
+    assert {d.receive_count for d in seen} == {1}
+
+
+def test_of_noisy_tenants_the_one_with_the_fewest_in_flight_comes_first(db: Connection) -> None:
+    arn = create(db)
+    send_as(db, arn, "loud", 100)
+    receive(db, arn, 60)
+    send_as(db, arn, "louder", 100)
+    assert tenants(receive(db, arn, 1)) == ["louder"]  # not noisy yet, so before "loud", which is
+
+
+@pytest.mark.parametrize(("in_flight", "first"), [(1, "many"), (40, "quiet")])
+def test_one_message_in_flight_makes_no_noise(db: Connection, in_flight: int, first: str) -> None:
+    arn = create(db)
+    send_as(db, arn, "many", 100)
+    receive(db, arn, in_flight)
+    send_as(db, arn, "quiet", 1)
+    assert tenants(receive(db, arn, 1)) == [first]
+
+
+def test_tenants_without_a_backlog_keep_their_order(db: Connection) -> None:
+    arn = create(db)
+    crowd(db, arn, messages=40)
+    send_as(db, arn, "noisy", 2)
+    send_as(db, arn, "quiet", 2)
+    assert tenants(receive(db, arn, 4)) == ["noisy", "noisy", "quiet", "quiet"]
+    assert rows_of(db, "deferred", arn) == 0
+
+
+def test_a_tenth_and_thirty(db: Connection) -> None:
+    """35 of 380 in flight is less than a tenth; 45 of 390 is more."""
+    arn = create(db)
+    for tenant in range(69):
+        send_as(db, arn, f"t{tenant}", 5)
+    receive(db, arn, 345)
+    send_as(db, arn, "many", 200)
+    receive(db, arn, 35)
+    send_as(db, arn, "quiet", 1)
+    assert tenants(receive(db, arn, 10)) == ["many"] * 10
+    check_tenants_again(db, arn)
+    assert tenants(receive(db, arn, 1)) == ["quiet"]
+
+
+def test_what_was_passed_over_is_visible(db: Connection) -> None:
+    arn = create(db)
+    crowd(db, arn, messages=100, in_flight=40)
+    send_as(db, arn, "quiet", 1)
+    receive(db, arn, 1)
+    assert rows_of(db, "deferred", arn) == 1
+    assert counts(db, arn) == Counts(60, 41, 0)
+    peeked = call(db, statements.PEEK_MESSAGES, arn, "visible", None, 100)
+    assert [row[5] for row in peeked] == [f"noisy {i}" for i in range(40, 100)]
+    assert call(db, statements.READY_QUEUES, [arn]) == [(arn,)]
+
+
+def test_passed_over_messages_are_deleted_changed_and_purged(db: Connection) -> None:
+    arn = create(db)
+    ids = send_as(db, arn, "noisy", 100)
+    receive(db, arn, 10)
+    receive(db, arn, 30)
+    send_as(db, arn, "quiet", 1)
+    receive(db, arn, 1)
+    assert delete_by_id(db, arn, ids[50], ids[60]) == [ids[50], ids[60]]
+    assert change_by_id(db, arn, ids[70], 600)
+    assert counts(db, arn) == Counts(57, 41, 1)
+    assert bodies(receive(db, arn, 12)) == [f"noisy {i}" for i in range(40, 53) if i != 50]
+    assert purge(db, arn) == 99
+    assert drain(db, arn) == []
+    assert (rows_of(db, "deferred", arn), counts(db, arn)) == (0, Counts(0, 0, 0))
+
+
+def test_everything_is_cleaned_and_recorded_once(db: Connection) -> None:
+    arn = create(db)
+    seen = crowd(db, arn, messages=300)
+    send_as(db, arn, "quiet", 50)
+    seen += drain(db, arn)
+    assert delete(db, seen) == ["deleted"] * 350
+    maintain(db, arn)
+    assert history(db, arn) == {"deleted": 350}
+    assert {t: rows_of(db, t, arn) for t in ("log", "side", "deferred", "hole")} == {
+        "log": 0, "side": 0, "deferred": 0, "hole": 0,
+    }  # fmt: skip
+
+
+def mixed(db: Connection, arn: str, dice: random.Random, count: int, start: int = 0) -> None:
+    """A sixth of the messages are a noisy tenant's, among those of a hundred others."""
+    for number in range(start, start + count):
+        send_as(db, arn, "noisy" if dice.random() < 1 / 6 else f"t{dice.randrange(100)}", 1, number)
+
+
+def test_who_is_no_noise_is_leased_together(db: Connection) -> None:
+    """What lies between is passed over; nothing is written a second time for it."""
+    arn, dice = create(db), random.Random(1)
+    crowd(db, arn, messages=41)
+    slow = rows_of(db, "side", arn)
+    mixed(db, arn, dice, 100)
+    quiet = receive(db, arn, 50, lease_size=10)
+    assert "noisy" not in tenants(quiet)
+    assert [int(body.split()[1]) for body in bodies(quiet)] == sorted(
+        int(body.split()[1]) for body in bodies(quiet)
+    )
+    assert len({d.pos for d in quiet}) == 5
+    assert rows_of(db, "side", arn) == slow
+    assert delete(db, quiet) == ["deleted"] * 50
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_leases_that_overlap_lose_and_double_nothing(db: Connection, seed: int) -> None:
+    """Each message is in one of the two views, once, whatever happens to its neighbours."""
+    arn, dice, sent = create(db), random.Random(seed), 260
+    crowd(db, arn, messages=sent)
+    held: list[Delivery] = []
+    deleted = 0
+    for step in range(40):
+        if step % 4 == 0:
+            mixed(db, arn, dice, 60, sent)
+            sent += 60
+        visibility = 0 if dice.random() < 0.3 else 600
+        taken = receive(
+            db, arn, dice.randint(1, 60), visibility=visibility, lease_size=dice.choice((1, 7, 1000))
+        )
+        held += taken
+        gone = [held.pop(dice.randrange(len(held))) for _ in range(len(held) // 2)]
+        deleted += delete(db, gone).count("deleted")
+        change(db, [d for d in held if dice.random() < 0.05], dice.choice((0, 600)))
+        if dice.random() < 0.4:
+            maintain(db, arn)
+        elif dice.random() < 0.5:
+            db.execute(SWEEP, {"queue": queue_id(db, arn)})
+        seen = Counter(db.execute(BECAME, {"queue": queue_id(db, arn)}).fetchall())
+        assert seen == {(False,): sent - deleted, (True,): deleted}
+    db.execute("update queue.side set visible_at = clock_timestamp() where visible_at < 'infinity'")
+    db.execute(
+        "update queue.lease set visible_at = clock_timestamp() where visible_at < 'infinity' and ids <> '{}'"
+    )
+    assert delete(db, drain(db, arn)).count("deleted") == sent - deleted
+    maintain(db, arn)
+    assert history(db, arn) == {"deleted": sent}
+    assert rows_of(db, "log", arn) == rows_of(db, "side", arn) == rows_of(db, "deferred", arn) == 0
+
+
+# What sweep_shard does with a shard of which thousands are done, up to the cursor.
+SWEEP = """
+select queue.clear_range(x.queue_id, 0, x.low, queue.lease_boundary(x.queue_id, 0, x.low, x.pos), x.pos)
+from (select * from queue.lease where queue_id = %(queue)s order by pos desc limit 1) x
+where queue.lease_boundary(x.queue_id, 0, x.low, x.pos) is not null"""
+
+BECAME = """
+select finished_at is not null from queue.live_message where queue_id = %(queue)s
+union all
+select true from queue.finished_message where queue_id = %(queue)s"""
+
+
+def test_a_changed_visibility_brings_it_back(db: Connection) -> None:
+    arn = create(db)
+    crowd(db, arn)
+    send_as(db, arn, "quiet", 1)
+    (quiet,) = receive(db, arn, 1)
+    (noisy,) = receive(db, arn, 1)
+    assert change(db, [quiet, noisy], 0) == ["changed", "changed"]
+    again = receive(db, arn, 2)
+    assert [d.receive_count for d in again] == [2, 2]
+    assert {d.message_id for d in again} == {quiet.message_id, noisy.message_id}
+
+
+def test_retention_ends_what_was_passed_over(db: Connection) -> None:
+    arn = create(db, MessageRetentionPeriod="60")
+    crowd(db, arn, messages=100)
+    send_as(db, arn, "quiet", 1)
+    receive(db, arn, 1)
+    db.execute("update queue.log set sent_at = sent_at - interval '1 hour'")
+    db.execute("update queue.side set sent_at = sent_at - interval '1 hour'")
+    maintain(db, arn)
+    maintain(db, arn)
+    assert counts(db, arn) == Counts(0, 0, 0)
+    assert rows_of(db, "deferred", arn) == 0
+    assert history(db, arn) == {"expired": 101}
+
+
+def test_far_behind_the_cursor_it_stays_in_the_log(db: Connection) -> None:
+    arn = create(db)
+    crowd(db, arn, messages=12_000)
+    send_as(db, arn, "quiet", 1)
+    for _ in range(4):
+        receive(db, arn, 1)
+    received_seconds_ago(db, 0)
+    maintain(db, arn)
+    assert rows_of(db, "side", arn) == 0
+    received_seconds_ago(db, 10)
+    maintain(db, arn)
+    assert rows_of(db, "side", arn) == 43  # what is in flight far behind the cursor, and has been for long
+
+
+def test_a_backlog_that_was_passed_over_keeps_nothing_else(db: Connection) -> None:
+    """Quiet tenants' messages behind it are cleaned as they are done, though it stays where it is."""
+    arn = create(db)
+    crowd(db, arn, messages=300)
+    for number in range(6):
+        sent = [Entry("quiet", system=json.dumps({"MessageGroupId": f"t{i % 100}"})) for i in range(1000)]
+        send_entries(db, arn, sent)
+        send_as(db, arn, "noisy", 20, start=1000 * (number + 1))
+        left = len(sent)
+        while left:
+            messages = receive(db, arn, 100)
+            assert messages
+            left -= delete(db, [d for d in messages if d.body == "quiet"]).count("deleted")
+    received_seconds_ago(db, 0)
+    maintain(db, arn)
+    assert rows_of(db, "side", arn) == 0
+    assert rows_of(db, "log", arn) <= 4_000 + 420  # no sweep begins for so few, and the noisy tenant's
+
+
+def test_a_move_task_takes_what_was_passed_over(db: Connection) -> None:
+    dead = create(db, "dead")
+    arn = create(db, "orders", RedrivePolicy=redrive(dead))
+    crowd(db, dead, messages=100)
+    send_as(db, dead, "quiet", 1)
+    receive(db, dead, 1)
+    task = call(db, statements.START_MOVE_TASK, dead, arn, None)[0]
+    assert task[1] is None, task
+    for _ in range(5):
+        db.execute("select * from queue.move_task t, queue.run_move_task(t.task_id, 100)")
+    assert value(db, "select status from queue.move_task") == "COMPLETED"
+    assert value(db, "select moved from queue.move_task") == 60
+    assert counts(db, arn).visible == 60
+
+
+def test_a_noisy_tenant_is_not_starved(db: Connection) -> None:
+    arn = create(db)
+    crowd(db, arn, messages=300)
+    send_as(db, arn, "quiet", 1)
+    receive(db, arn, 1)
+    db.execute("update queue.deferred set deferred_at = deferred_at - interval '11 seconds'")
+    send_as(db, arn, "quiet", 400)
+    served = tenants([d for _ in range(200) for d in receive(db, arn, 1)])
+    # Each receive has a chance of a tenth: none in 200 is 1 in a billion.
+    assert set(served) == {"noisy", "quiet"}
+
+
+def test_what_a_receive_hands_out_it_does_not_take_again(db: Connection) -> None:
+    """With a timeout of 0 it is visible at once; it may be received again, or moved, by the next receive only."""
+    dead = create(db, "dead")
+    arn = create(db, RedrivePolicy=redrive(dead))
+    crowd(db, arn, messages=60)
+    send_as(db, arn, "quiet", 1)
+    (quiet,) = receive(db, arn, 1)
+    assert change(db, [quiet], 0) == ["changed"]
+    db.execute("update queue.deferred set deferred_at = deferred_at - interval '11 seconds'")
+    starved_first(db)
+    taken = receive(db, arn, 100, visibility=0)
+    assert tenants(taken) == ["noisy"] * 20
+    assert len({d.message_id for d in taken}) == 20
+    assert counts(db, dead).visible == 1  # the quiet one, which had been received before
+
+
+def starved_first(db: Connection) -> None:
+    """The next receive is one of the tenth that serves tenants first who were passed over for long."""
+    for number in range(1000):
+        db.execute("select setseed(%s)", (number / 1000,))
+        if value(db, "select random()") < 0.1:
+            db.execute("select setseed(%s)", (number / 1000,))
+            return
+    raise AssertionError("random() is never below 0.1")
+
+
+def test_receivers_side_by_side_share_what_was_passed_over(db: Connection, connect: Connect) -> None:
+    """Of one shard one after the other, as everything in the log: the second one waits for the first."""
+    arn = create(db)
+    crowd(db, arn, messages=1000)
+    send_as(db, arn, "quiet", 1)
+    receive(db, arn, 1)
+    other = connect()
+    other.execute("begin")
+    theirs = receive(other, arn, 5)
+    waiting = BackgroundCall(db, lambda connection: receive(connection, arn, 5))
+    waiting.wait_until_blocked(other)
+    other.execute("commit")
+    ours = waiting.result()
+    assert len(theirs) == len(ours) == 5
+    assert not {d.message_id for d in theirs} & {d.message_id for d in ours}
+
+
+def test_a_rolled_back_receive_gives_it_back(db: Connection, connect: Connect) -> None:
+    arn = create(db)
+    crowd(db, arn, messages=60)
+    send_as(db, arn, "quiet", 1)
+    other = connect()
+    other.execute("begin")
+    assert tenants(receive(other, arn, 2)) == ["quiet", "noisy"]
+    other.execute("rollback")
+    assert counts(db, arn) == Counts(21, 40, 0)
+    assert tenants(drain(db, arn)) == ["quiet"] + ["noisy"] * 20

@@ -1,0 +1,189 @@
+"""FIFO queues: order in a group, deduplication, groups side by side."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.postgres import statements
+from tests.integration.sql.conftest import Connect
+from tests.support.sql.calls import (
+    Connection,
+    Counts,
+    Entry,
+    Sent,
+    bodies,
+    call,
+    change,
+    counts,
+    create,
+    delete,
+    maintain,
+    receive,
+    rows_of,
+    send,
+    send_entries,
+)
+
+
+def one(db: Connection, arn: str, body: str, group: str = "g", deduplication: str | None = None) -> Sent:
+    (row,) = send_entries(db, arn, [Entry(body, group=group, deduplication=deduplication)])
+    return row
+
+
+def test_a_group_with_a_message_in_flight_waits(db: Connection) -> None:
+    arn = create(db, "q.fifo")
+    send(db, arn, "a1", "a2", "a3", group="a")
+    send(db, arn, "b1", group="b")
+    first = receive(db, arn, 2)
+    assert bodies(first) == ["a1", "a2"]
+    assert bodies(receive(db, arn)) == ["b1"]
+    assert delete(db, first[1:]) == ["deleted"]
+    assert receive(db, arn) == []
+    assert delete(db, first[:1]) == ["deleted"]
+    assert bodies(receive(db, arn)) == ["a3"]
+
+
+def test_what_comes_again_comes_first(db: Connection) -> None:
+    arn = create(db, "q.fifo")
+    send(db, arn, "1", "2", "3", group="g")
+    first, second = receive(db, arn, 2)
+    change(db, [second], 0)
+    assert receive(db, arn) == []  # the first is still in flight
+    change(db, [first], 0)
+    assert bodies(receive(db, arn)) == ["1", "2", "3"]
+
+
+def test_an_expired_handle_is_refused(db: Connection) -> None:
+    """Amazon SQS API reference, DeleteMessage: after the visibility timeout a FIFO handle does not work."""
+    arn = create(db, "q.fifo")
+    send(db, arn, "m", group="g")
+    old = receive(db, arn, visibility=0)
+    assert (delete(db, old), change(db, old, 60)) == (["expired"], ["expired"])
+    assert counts(db, arn) == Counts(1, 0, 0)
+    new = receive(db, arn)
+    assert (delete(db, old), change(db, old, 0)) == (["expired"], ["expired"])
+    assert counts(db, arn) == Counts(0, 1, 0)
+    assert delete(db, new) == ["deleted"]
+    assert (delete(db, new), delete(db, old), change(db, old, 0)) == (["gone"], ["gone"], ["gone"])
+
+
+def test_sequence_numbers_rise_and_are_delivered(db: Connection) -> None:
+    arn = create(db, "q.fifo")
+    numbers = [row.sequence_number or 0 for row in send(db, arn, "1", "2", group="g")]
+    numbers += [row.sequence_number or 0 for row in send(db, arn, "3", group="g")]
+    assert numbers == sorted(set(numbers))
+    assert [d.id for d in receive(db, arn)] == numbers
+
+
+def test_a_duplicate_is_accepted_and_not_stored(db: Connection) -> None:
+    """It answers with the id and the sequence number of the original, also after that was deleted."""
+    arn = create(db, "q.fifo")
+    original = one(db, arn, "m", deduplication="1")
+    stored = receive(db, arn)
+    duplicate = one(db, arn, "other", group="another", deduplication="1")
+    assert (duplicate.sequence_number, duplicate.message_id) == (
+        original.sequence_number,
+        stored[0].message_id,
+    )
+    delete(db, stored)
+    assert one(db, arn, "m", deduplication="1").sequence_number == original.sequence_number
+    assert counts(db, arn) == Counts(0, 0, 0)
+
+
+def test_duplicates_in_one_batch(db: Connection) -> None:
+    arn = create(db, "q.fifo")
+    rows = send_entries(
+        db, arn, [Entry(body, group="g", deduplication=key) for body, key in zip("abc", "112", strict=True)]
+    )
+    assert rows[0].sequence_number == rows[1].sequence_number != rows[2].sequence_number
+    assert rows[0].message_id is None is rows[2].message_id
+    assert rows[1].message_id is not None
+    assert bodies(receive(db, arn)) == ["a", "c"]
+
+
+def test_a_deduplication_id_is_good_for_five_minutes(db: Connection) -> None:
+    arn = create(db, "q.fifo")
+    one(db, arn, "1", deduplication="x")
+    db.execute("update queue.deduplication set expires_at = expires_at - interval '299 seconds'")
+    one(db, arn, "2", deduplication="x")
+    db.execute("update queue.deduplication set expires_at = expires_at - interval '2 seconds'")
+    one(db, arn, "3", deduplication="x")
+    assert bodies(receive(db, arn)) == ["1", "3"]
+
+
+@pytest.mark.parametrize(("scope", "stored"), [("queue", ["a"]), ("messageGroup", ["a", "b"])])
+def test_the_scope_of_deduplication(db: Connection, scope: str, stored: list[str]) -> None:
+    arn = create(db, "q.fifo", DeduplicationScope=scope)
+    one(db, arn, "a", "a", "1")
+    one(db, arn, "b", "b", "1")
+    one(db, arn, "again", "a", "1")
+    assert bodies(receive(db, arn)) == stored
+
+
+def test_content_based_deduplication(db: Connection) -> None:
+    """SHA-256 of the body; attributes do not count; an id of its own wins."""
+    arn = create(db, "q.fifo", ContentBasedDeduplication="true")
+    for entry in (
+        Entry("same", group="g"),
+        Entry("same", group="g", attributes='{"a": {"DataType": "String", "StringValue": "x"}}'),
+        Entry("same", group="g", deduplication="own"),
+        Entry("other", group="g"),
+    ):
+        send_entries(db, arn, [entry])
+    assert bodies(receive(db, arn)) == ["same", "same", "other"]
+
+
+def test_a_duplicate_of_a_send_that_is_rolled_back_is_stored(db: Connection, connect: Connect) -> None:
+    arn = create(db, "q.fifo")
+    with connect() as application:
+        application.execute("begin")
+        one(application, arn, "never", deduplication="1")
+        application.execute("rollback")
+    one(db, arn, "m", deduplication="1")
+    assert bodies(receive(db, arn)) == ["m"]
+
+
+def test_an_open_sender_holds_up_its_group_only(db: Connection, connect: Connect) -> None:
+    arn = create(db, "q.fifo")
+    with connect() as application, application.transaction():
+        one(application, arn, "open", "a", "1")
+        one(db, arn, "b", "b", "2")
+        assert bodies(receive(db, arn)) == ["b"]
+    assert bodies(receive(db, arn)) == ["open"]
+
+
+def test_empty_groups_are_forgotten_and_come_back(db: Connection) -> None:
+    arn = create(db, "q.fifo")
+    send(db, arn, "1", group="g")
+    send(db, arn, "kept", group="h")
+    delete(db, [d for d in receive(db, arn) if d.body == "1"])
+    maintain(db, arn)
+    assert rows_of(db, "fifo_group", arn) == 1
+    send(db, arn, "2", group="g")
+    assert bodies(receive(db, arn)) == ["2"]
+
+
+def test_a_group_of_which_everything_was_a_duplicate_is_no_obstacle(db: Connection) -> None:
+    arn = create(db, "q.fifo")
+    one(db, arn, "m", "a", "1")
+    one(db, arn, "m", "b", "1")
+    assert bodies(receive(db, arn)) == ["m"]
+    assert call(db, statements.READY_QUEUES, [arn]) == []
+
+
+def test_receivers_of_one_call_share_no_group(db: Connection) -> None:
+    """Rows 1 to 3 are for one receiver, the next three for another: the rest of a group stays behind its first ones."""
+    arn = create(db, "q.fifo")
+    send(db, arn, "a1", "a2", "a3", "a4", group="a")
+    send(db, arn, "b1", "b2", group="b")
+    send(db, arn, "c1", "c2", "c3", group="c")
+    assert bodies(receive(db, arn, 9, lease_size=3)) == ["a1", "a2", "a3", "b1", "b2", "c1"]
+    assert receive(db, arn, 9, lease_size=3) == []
+
+
+def test_many_groups_of_one_message_fill_one_receive(db: Connection) -> None:
+    arn = create(db, "q.fifo")
+    for number in range(40):
+        send(db, arn, f"m{number}", group=str(number))
+    assert bodies(receive(db, arn, 30, lease_size=10)) == [f"m{number}" for number in range(30)]
+    assert bodies(receive(db, arn, 10)) == [f"m{number}" for number in range(30, 40)]

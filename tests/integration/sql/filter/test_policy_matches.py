@@ -1,0 +1,258 @@
+"""queue.policy_matches: against AWS's examples, and against an evaluator that was written from AWS's pages."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any
+from unicodedata import ucd_3_2_0
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from penstock.sns.errors import InvalidParameter
+from penstock.sns.filter_policy.compile import compile_policy
+from penstock.sns.filter_policy.facts import attribute_facts, body_facts
+from penstock.sns.filter_policy.values import lower_case
+from penstock.sqs.types import MessageAttributeValue
+from tests.support.filter_policies import reference_evaluator as filter_oracle
+from tests.support.filter_policies import strategies
+from tests.support.filter_policies.aws_examples import Attributes, Case, cases
+from tests.support.sql.calls import Connection, value
+
+MATCHES = """
+select array_agg(p.policy is null or queue.policy_matches(p.policy, f.facts) order by p.n, f.n)
+from unnest(%s::jsonb[]) with ordinality p(policy, n), unnest(%s::jsonb[]) with ordinality f(facts, n)
+"""
+Message = Mapping[str, tuple[str, str]] | str
+
+
+def facts(message: Message) -> str | None:
+    """The facts as the service sends them."""
+    if isinstance(message, str):
+        found = body_facts(message)
+        return None if found is None else msgspec.json.encode(found).decode()
+    given = {
+        name: MessageAttributeValue(data_type=kind, binary_value=text)
+        if kind == "Binary"
+        else MessageAttributeValue(data_type=kind, string_value=text)
+        for name, (kind, text) in message.items()
+    }
+    return msgspec.json.encode(attribute_facts(given)).decode()
+
+
+def matches(db: Connection, policies: list[str | None], messages: list[Message]) -> list[list[bool]]:
+    """For each compiled policy, whether it accepts each message: one statement for all."""
+    row = db.execute(MATCHES, (policies, [facts(message) for message in messages])).fetchone()
+    assert row is not None
+    return [row[0][at : at + len(messages)] for at in range(0, len(row[0]), len(messages))]
+
+
+def accepts(db: Connection, policy: Any, message: Message, scope: str = "MessageBody") -> bool:
+    """Whether one policy accepts one message; the evaluator of the tests must say the same."""
+    text = json.dumps(policy)
+    accepted = matches(db, [compile_policy(text, scope)], [message])[0][0]
+    assert accepted == filter_oracle.accepts(text, scope, message)
+    return accepted
+
+
+def body(**members: Any) -> str:
+    return json.dumps(members)
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in cases()])
+def test_examples_of_aws(case: Case) -> None:
+    """The evaluator first: what is compared with it below must be what the pages say."""
+    assert filter_oracle.accepts(case.policy, case.scope, case.message) == case.accepted
+
+
+def test_examples_of_aws_in_sql(db: Connection) -> None:
+    wrong = []
+    for case in cases():
+        [[accepted]] = matches(db, [compile_policy(case.policy, case.scope)], [case.message])
+        if accepted != case.accepted:
+            wrong.append(case.name)
+    assert not wrong
+
+
+# --- compared with the evaluator -------------------------------------------------------------------------------------
+def test_every_operator_with_every_value(db: Connection) -> None:
+    """One key, one operator, one value or two: bodies of both, compared in one statement."""
+    policies = [json.dumps({"k": [operator]}) for operator in strategies.operators()]
+    values = strategies.VALUES
+    messages: list[Message] = [body(k=value) for value in values]
+    messages += [body(k=[one, other]) for one, other in pairwise(values)]
+    messages += [body(k=[]), body(k={"k": 1}), body(other=1)]
+    found = matches(db, [compile_policy(policy, "MessageBody") for policy in policies], messages)
+    wrong = [
+        (policy, message)
+        for policy, row in zip(policies, found, strict=True)
+        for message, accepted in zip(messages, row, strict=True)
+        if filter_oracle.accepts(policy, "MessageBody", message) != accepted
+    ]
+    assert not wrong
+    assert len(policies) * len(messages) > 20_000
+
+
+LIMITS = ("Filter policy is too complex", "Filter policy can not have more than 5 keys")
+
+
+def valid(policies: list[dict[str, Any]], scope: str) -> Iterator[tuple[str, str | None]]:
+    """Those that are within AWS's limits, as text and compiled. Nothing else is wrong with any of them."""
+    for policy in policies:
+        text = json.dumps(policy)
+        try:
+            yield text, compile_policy(text, scope)
+        except InvalidParameter as error:
+            if not error.message.endswith(LIMITS):
+                raise
+
+
+@pytest.mark.parametrize(
+    ("scope", "policies", "messages"),
+    [
+        ("MessageAttributes", strategies.attribute_policies, strategies.attributes),
+        ("MessageBody", strategies.body_policies, strategies.bodies),
+    ],
+)
+def test_random_policies_and_messages(
+    db: Connection,
+    scope: str,
+    policies: st.SearchStrategy[dict[str, Any]],
+    messages: st.SearchStrategy[Attributes | str],
+) -> None:
+    """SQL says of every policy and message what the evaluator says; both answers are common."""
+    answers: Counter[bool] = Counter()
+
+    # The examples come from the text of `compare` (derandomize): another name in it makes others.
+    @settings(
+        max_examples=150,
+        derandomize=True,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.lists(policies, min_size=4, max_size=4), st.lists(messages, min_size=4, max_size=4))
+    def compare(some_policies: list[dict[str, Any]], some_messages: list[Message]) -> None:
+        checked = list(valid(some_policies, scope))
+        found = matches(db, [compiled for _, compiled in checked], some_messages) if checked else []
+        for (text, _), row in zip(checked, found, strict=True):
+            expected = [filter_oracle.accepts(text, scope, message) for message in some_messages]
+            assert row == expected, text
+            answers.update(row)
+
+    compare()
+    assert answers.total() > 1500
+    assert min(answers[True], answers[False]) > 150
+
+
+@settings(
+    max_examples=150, derandomize=True, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+)
+@given(strategies.bodies)
+def test_sql_makes_the_same_facts(db: Connection, text: str) -> None:
+    """queue.body_facts is for events that SQL publishes; values of a path have no order."""
+
+    def sorted_facts(found: Any) -> Any:
+        return found and {
+            path: sorted(map(json.dumps, values)) if isinstance(values, list) else values
+            for path, values in found.items()
+        }
+
+    in_sql = value(db, "select queue.body_facts(%s::jsonb)", text)
+    assert sorted_facts(in_sql) == sorted_facts(body_facts(text))
+
+
+@pytest.mark.parametrize("text", ["[1]", "1", '"x"', "null", '{"a":' + "[" * 34 + "]" * 34 + "}"])
+def test_what_has_no_facts(db: Connection, text: str) -> None:
+    assert value(db, "select queue.body_facts(%s::jsonb)", text) is None
+    assert body_facts(text) is None
+
+
+# --- single cases ----------------------------------------------------------------------------------------------------
+EMPLOYEES = [
+    {"firstName": "John", "lastName": "Doe"},
+    {"firstName": "Anna", "lastName": "Smith"},
+    {"firstName": "Peter", "lastName": "Jones"},
+]
+
+
+@pytest.mark.parametrize(
+    "employees",
+    [EMPLOYEES, [EMPLOYEES[:2], EMPLOYEES[2:]], [{"staff": [one]} for one in EMPLOYEES]],
+    ids=["an array", "arrays in an array", "arrays in objects"],
+)
+def test_keys_match_in_one_element_of_an_array(db: Connection, employees: list[Any]) -> None:
+    def policy(first: str, last: str) -> dict[str, Any]:
+        keys: dict[str, Any] = {"firstName": [first], "lastName": [last]}
+        return {"employees": {"staff": keys} if "staff" in employees[0] else keys}
+
+    text = body(employees=employees)
+    assert accepts(db, policy("Anna", "Smith"), text)
+    assert not accepts(db, policy("Anna", "Jones"), text)
+
+
+def test_keys_of_different_arrays_match_freely(db: Connection) -> None:
+    text = body(a=[{"x": 1}, {"x": 2}], b=[{"y": 1, "z": 1}, {"y": 2, "z": 2}], c="c")
+    assert accepts(db, {"a": {"x": [1]}, "b": {"y": [2], "z": [2]}, "c": ["c"]}, text)
+    assert not accepts(db, {"a": {"x": [1]}, "b": {"y": [2], "z": [1]}, "c": ["c"]}, text)
+
+
+def test_no_facts_match_nothing(db: Connection) -> None:
+    policy = compile_policy('{"a":[{"exists":false}]}', "MessageBody")
+    assert matches(db, [policy], ["no JSON", "[1]", "{}", '{"b": 1}']) == [[False, False, False, True]]
+
+
+@pytest.mark.parametrize("text", ["\0", "a\0b", "\x1f", "a\x1fb"])
+def test_text_that_postgresql_cannot_store(db: Connection, text: str) -> None:
+    """And the separator of names: a path cannot be made up."""
+    policy = compile_policy(json.dumps({"a": [text], "b": [{"exists": False}]}), "MessageBody")
+    found = matches(db, [policy], [body(a=text), body(a="b"), json.dumps({text: 1}), body(a=text, b=[{}, 1])])
+    assert found == [[True, False, False, False]]
+    assert matches(db, [compile_policy('{"a":{"b":["x"]}}', "MessageBody")], [body(**{"a\x1fb": "x"})]) == [
+        [False]
+    ]
+
+
+@pytest.mark.parametrize("text", ["123456789012", "-1000000000.5", "1e300", "1" * 300])
+def test_numbers_out_of_range(db: Connection, text: str) -> None:
+    """Account ids and the like equal themselves; numeric matching does not know them."""
+    policies = [f'{{"a":[{text}]}}', '{"a":[{"numeric":[">",0]}]}', '{"a":[{"numeric":["<",0]}]}']
+    found = matches(
+        db, [compile_policy(one, "MessageBody") for one in policies], [f'{{"a":{text}}}', '{"a":1}']
+    )
+    assert found == [[True, False], [False, True], [False, False]]
+
+
+def test_the_deepest_arrays_that_have_facts(db: Connection) -> None:
+    """The recursion in SQL is as deep as the arrays: the limit in Python keeps it far from PostgreSQL's."""
+    policy = compile_policy('{"a":{"a":["x"],"b":["y"]}}', "MessageBody")
+
+    def deep(levels: int) -> str:
+        inner: Any = {"a": "x", "b": "y"}
+        for _ in range(levels):
+            inner = [inner, {"c": 1}]
+        return body(b="n", a=["n", inner])
+
+    assert matches(db, [policy], [deep(30), deep(32)]) == [[True, False]]
+
+
+def test_every_character_has_one_lower_case(db: Connection) -> None:
+    """In Python and in SQL, whatever the collation; each for itself, and none changes a text's length.
+
+    Letters and symbols of Unicode 3.2: which ones later versions added depends on Python.
+    """
+    cased = ("Lu", "Ll", "Lt", "Lm", "Nl", "So")
+    every = "".join(c for c in map(chr, range(0x110000)) if ucd_3_2_0.category(c) in cased)
+    assert value(db, "select queue.lower_case(%s)", every) == lower_case(every)
+    assert [lower_case(text) for text in ("ÉÖ", "Ǆ", "İ", "ABC")] == ["éö", "ǆ", "İ", "abc"]
+
+
+def test_a_pattern_with_stars_takes_no_time(db: Connection) -> None:
+    """A megabyte against three stars: a regular expression would not finish, the test would hang."""
+    policy = compile_policy(json.dumps({"a": [{"wildcard": "*aab*aab*c"}]}), "MessageBody")
+    assert matches(db, [policy], [body(a="a" * 1_000_000)]) == [[False]]

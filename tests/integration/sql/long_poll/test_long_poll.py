@@ -1,0 +1,267 @@
+"""Waiting for messages: who is notified, when, and which queues are ready. And looking without receiving."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable
+
+import pytest
+
+from penstock.postgres import statements
+from tests.integration.sql.conftest import Connect
+from tests.support.sql.calls import (
+    Connection,
+    arn_of,
+    call,
+    change,
+    change_by_id,
+    create,
+    delete,
+    receive,
+    rows_of,
+    send,
+)
+
+TOPIC = "arn:aws:sns:us-east-1:000000000000:t"
+SUBSCRIBE = """select queue.add_subscription(
+    %s, gen_random_uuid(), '000000000000', 'sqs', %s, %s, null, null, null, 200, 10000)"""
+PUBLISH = """select queue.publish_messages(
+    array[gen_random_uuid()], array['{"*": {"raw": "m"}}'::jsonb], array[null::jsonb], array[0], array['{}'::jsonb],
+    array[null::jsonb], array[null::text], array[null::text], array[null::text], array[1], %s, %s)"""
+BOTH = pytest.mark.parametrize("name", ["q", "q.fifo"])
+
+
+def group(name: str) -> str | None:
+    return "g" if name.endswith(".fifo") else None
+
+
+def watch(db: Connection, *arns: str) -> list[str]:
+    return sorted(row[0] for row in call(db, statements.WATCH_QUEUES, list(arns), uuid.uuid4(), None))
+
+
+@pytest.fixture
+def heard(connect: Connect) -> Callable[[], list[str]]:
+    """What was notified since the last time it was asked."""
+    listener, payloads = connect(), list[str]()
+    listener.add_notify_handler(lambda notice: payloads.append(notice.payload))
+    listener.execute("listen penstock")
+
+    def ask() -> list[str]:
+        listener.execute("select 1")  # the signals of earlier commits are seen to before its answer ends
+        said = payloads[:]
+        payloads.clear()
+        return said
+
+    return ask
+
+
+@BOTH
+def test_a_sender_notifies_once_and_only_when_somebody_waits(
+    db: Connection, heard: Callable[[], list[str]], name: str
+) -> None:
+    arn = create(db, name)
+    send(db, arn, "1", group=group(name))
+    assert heard() == []
+    assert watch(db, arn, arn_of("none")) == [arn]
+    assert watch(db, arn) == [arn]
+    send(db, arn, "2", group=group(name))
+    send(db, arn, "3", group=group(name))
+    assert heard() == [arn]
+    assert rows_of(db, "watcher", arn) == 0
+
+
+def test_the_notification_comes_with_the_commit(
+    db: Connection, connect: Connect, heard: Callable[[], list[str]]
+) -> None:
+    arn = create(db)
+    watch(db, arn)
+    with connect() as application:
+        application.execute("begin")
+        send(application, arn, "m")
+        assert heard() == []
+        application.execute("rollback")
+        assert heard() == []
+        application.execute("begin")
+        send(application, arn, "m")
+        application.execute("commit")
+    assert heard() == [arn]
+
+
+def test_a_watcher_is_good_for_five_seconds(db: Connection, heard: Callable[[], list[str]]) -> None:
+    arn = create(db)
+    watch(db, arn)
+    db.execute("update queue.watcher set registered_at = registered_at - interval '6 seconds'")
+    send(db, arn, "m")
+    assert heard() == []
+
+
+def test_a_watcher_may_be_good_for_longer(db: Connection, heard: Callable[[], list[str]]) -> None:
+    long, short = create(db, "long"), create(db, "short")
+    call(db, statements.WATCH_QUEUES, [long, short], uuid.uuid4(), [60, 1])
+    db.execute("update queue.watcher set registered_at = registered_at - interval '4 seconds'")
+    send(db, short, "m")
+    assert heard() == [short]
+    db.execute("update queue.watcher set registered_at = registered_at - interval '54 seconds'")
+    send(db, long, "m")
+    assert heard() == [long]
+    call(db, statements.WATCH_QUEUES, [long], uuid.uuid4(), [60])
+    db.execute("update queue.watcher set registered_at = registered_at - interval '61 seconds'")
+    send(db, long, "m")
+    assert heard() == []
+
+
+@BOTH
+def test_a_sender_does_not_notify_its_own_process(
+    db: Connection, heard: Callable[[], list[str]], name: str
+) -> None:
+    """Which is named by a setting, and wakes by itself those who wait in it."""
+    arn, own = create(db, name), uuid.uuid4()
+    call(db, statements.WATCH_QUEUES, [arn], own, None)
+    db.execute("select set_config('queue.watcher', %s, false)", [str(own)])
+    send(db, arn, "1", group=group(name))
+    assert heard() == []
+    assert db.execute("select watcher from queue.watcher").fetchall() == [(own,)]
+    watch(db, arn)
+    send(db, arn, "2", group=group(name))
+    assert heard() == [arn]
+    assert db.execute("select watcher from queue.watcher").fetchall() == [(own,)]
+    change(db, receive(db, arn), 0)  # of what comes back, that process knows nothing
+    assert heard() == [arn]
+
+
+def test_a_publisher_notifies_its_own_process_too(db: Connection, heard: Callable[[], list[str]]) -> None:
+    arn, own = create(db), uuid.uuid4()
+    db.execute("select queue.create_topic('000000000000', 'us-east-1', 't', '{}', '{}')")
+    raw = json.dumps({"RawMessageDelivery": "true"})
+    db.execute(SUBSCRIBE, [TOPIC, arn, raw])
+    call(db, statements.WATCH_QUEUES, [arn], own, None)
+    db.execute("select set_config('queue.watcher', %s, false)", [str(own)])
+    db.execute(PUBLISH, [TOPIC, "1"])
+    assert heard() == [arn]
+    assert [message.body for message in receive(db, arn)] == ["m"]
+    assert db.execute("select current_setting('queue.watcher')").fetchall() == [(str(own),)]
+
+
+def test_a_message_made_visible_is_announced(db: Connection, heard: Callable[[], list[str]]) -> None:
+    arn = create(db)
+    send(db, arn, "m")
+    messages = receive(db, arn)
+    watch(db, arn)
+    change(db, messages, 10)
+    assert heard() == []
+    change(db, messages, 0)
+    assert heard() == [arn]
+    watch(db, arn)
+    change_by_id(db, arn, messages[0].public_id, 0)
+    assert heard() == [arn]
+
+
+@pytest.mark.parametrize("isolation", ["repeatable read", "serializable"])
+def test_an_old_snapshot_may_notify_too(
+    db: Connection, connect: Connect, heard: Callable[[], list[str]], isolation: str
+) -> None:
+    arn = create(db)
+    watch(db, arn)
+    with connect() as application:
+        application.execute(f"begin isolation level {isolation}".encode())
+        application.execute("select count(*) from queue.queues")
+        send(db, arn, "first")  # takes the watcher that the old snapshot still sees
+        assert heard() == [arn]
+        send(application, arn, "second")
+        application.execute("commit")
+    assert heard() == [arn]
+
+
+def test_queues_that_are_ready(db: Connection) -> None:
+    standard, fifo, empty = create(db, "q", shards=3), create(db, "q.fifo"), create(db, "empty")
+    everything = [standard, fifo, empty, arn_of("none")]
+
+    def ready() -> set[str]:
+        return {row[0] for row in call(db, statements.READY_QUEUES, everything)} - {arn_of("none")}
+
+    assert call(db, statements.READY_QUEUES, everything) == [(arn_of("none"),)]
+    send(db, standard, "1")
+    send(db, fifo, "1", "2", group="g")
+    assert ready() == {standard, fifo}
+    held = [*receive(db, standard), *receive(db, fifo, 1)]
+    assert ready() == set()
+    change(db, held, 0)
+    assert ready() == {standard, fifo}
+    delete(db, [*receive(db, standard), *receive(db, fifo)])
+    assert ready() == set()
+    send(db, standard, "1", delay=100)
+    assert ready() == set()
+    assert call(db, statements.READY_QUEUES, []) == []
+
+
+def look(db: Connection, arns: list[str], seen: str | None = None) -> tuple[set[str], str | None, int | None]:
+    """What is ready, and the last row's snapshot and time."""
+    rows = call(db, statements.POLL_QUEUES, arns, seen)
+    return {row[0] for row in rows[:-1]}, *(rows[-1][1:] if rows else (None, None))
+
+
+def test_a_look_says_for_how_long_it_holds(db: Connection) -> None:
+    """The end of a lease, of a delay, of a group's wait: whichever is the first of all queues."""
+    standard, fifo, empty = create(db, "q", shards=3), create(db, "q.fifo"), create(db, "empty")
+    everything = [standard, fifo, empty]
+    ready, snapshot, wait_ms = look(db, everything)
+    assert (ready, wait_ms) == (set(), 3_600_000)
+    assert look(db, everything, snapshot) == (set(), None, None)
+    send(db, standard, "later", delay=800)
+    ready, snapshot, wait_ms = look(db, everything, snapshot)
+    assert not ready
+    assert wait_ms is not None
+    assert 790_000 < wait_ms <= 800_000
+    send(db, fifo, "1", group="g")
+    receive(db, fifo, visibility=600)
+    _, snapshot, wait_ms = look(db, everything, snapshot)
+    assert wait_ms is not None
+    assert 590_000 < wait_ms <= 600_000
+    send(db, standard, "1")
+    assert look(db, everything, snapshot)[::2] == ({standard}, 0)
+    receive(db, standard, visibility=400)
+    ready, snapshot, wait_ms = look(db, everything)
+    assert not ready
+    assert wait_ms is not None
+    assert 390_000 < wait_ms <= 400_000
+    assert look(db, [*everything, arn_of("none")])[::2] == ({arn_of("none")}, 0)
+    assert look(db, [empty])[2] == 3_600_000
+
+
+def test_a_look_is_repeated_when_somebody_else_commits(db: Connection, connect: Connect) -> None:
+    arn = create(db)
+    with connect() as application:
+        application.execute("begin")
+        send(application, arn, "m")
+        ready, snapshot, _ = look(db, [arn])
+        assert not ready
+        assert look(db, [arn], snapshot) == (set(), None, None)
+        application.execute("commit")
+    assert look(db, [arn], snapshot)[0] == {arn}
+
+
+@BOTH
+def test_peeking_shows_each_state_page_by_page(db: Connection, name: str) -> None:
+    arn = create(db, name, shards=2)
+    for number in range(9):
+        send(db, arn, str(number), group=f"g{number}" if name == "q.fifo" else None)
+    in_flight = receive(db, arn, 4)
+    change(db, in_flight[:1], 0)
+    delayed = [] if name == "q.fifo" else send(db, arn, "later", delay=900)
+
+    def pages(state: str) -> list[int]:
+        found: list[int] = []
+        while page := call(db, statements.PEEK_MESSAGES, arn, state, found[-1] if found else 0, 2):
+            found += [row[0] for row in page]
+        return found
+
+    assert pages("in_flight") == sorted(d.public_id for d in in_flight[1:])
+    assert len(pages("visible")) == 6
+    assert in_flight[0].public_id in pages("visible")
+    assert pages("visible") == sorted(pages("visible"))
+    assert pages("delayed") == [row.id for row in delayed]
+    ((*_, body, attributes, _, shown_group),) = call(db, statements.PEEK_MESSAGES, arn, "in_flight", 0, 1)
+    assert body == min(in_flight[1:], key=lambda d: d.public_id).body
+    assert attributes is None
+    assert shown_group == (f"g{body}" if name == "q.fifo" else None)

@@ -1,0 +1,171 @@
+"""What is measured for /metrics: each queue once a round, moves to dead-letter queues once each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+import pytest
+
+from penstock.postgres.psycopg_link import TransactionExecutor
+from penstock.postgres.statements import DELETED_QUEUES, READ_INSTALLATION, READ_MEASUREMENTS
+from penstock.settings import Settings
+from penstock.workers import measure
+from tests.integration.sql.conftest import Connect
+from tests.support.database import Database
+from tests.support.sql.calls import Connection, arn_of, call, create, queue_id, receive, redrive, send, value
+
+SETTINGS = Settings.read({"QUEUE_METRICS_INTERVAL_MS": "3600000"})
+PAUSE_IS_OVER = (
+    "update queue.worker_position set ran_at = ran_at - interval '2 hours' where worker = 'measure'"
+)
+
+
+def measured(db: Connection) -> int:
+    """Queues that a round of its own measures."""
+    db.execute(PAUSE_IS_OVER.encode())
+    return measure.run_once(SETTINGS, TransactionExecutor(db))["queues"]
+
+
+def reading(db: Connection, name: str) -> dict[str, float]:
+    return {label: number for known, label, number in call(db, READ_INSTALLATION) if known == name}
+
+
+def rows(db: Connection, limit: int = 100) -> dict[str | None, tuple[Any, ...]]:
+    """Visible, in flight, delayed; and moved to the dead-letter queue."""
+    return {row[0]: (*row[1:4], row[6]) for row in call(db, READ_MEASUREMENTS, limit)}
+
+
+def test_a_round_measures_each_queue_and_pauses_for_all(db: Connection, connect: Connect) -> None:
+    arns = [create(db, name) for name in ("a", "b.fifo")]
+    send(db, arns[0], "1")
+    send(db, arns[0], "2", delay=900)
+    send(db, arns[1], "1", group="g")
+    receive(db, arns[1])
+    assert measured(db) == 2
+    assert measure.run_once(SETTINGS, TransactionExecutor(connect()))["queues"] == 0
+    assert rows(db) == {arns[0]: (1, 0, 1, 0), arns[1]: (0, 1, 0, 0)}
+
+
+def test_queues_beyond_the_limit_are_added_up(db: Connection) -> None:
+    arns = [create(db, name) for name in ("a", "b", "c")]
+    for arn in arns:
+        send(db, arn, "1")
+    measured(db)
+    assert rows(db, 1) == {arns[0]: (1, 0, 0, 0), None: (2, 0, 0, 0)}
+    assert rows(db, 0) == {None: (3, 0, 0, 0)}
+    assert rows(db, 3).keys() == set(arns)
+
+
+@pytest.mark.parametrize("suffix", ["", ".fifo"])
+def test_each_move_to_a_dead_letter_queue_counts_once(db: Connection, suffix: str) -> None:
+    dead = create(db, "dead" + suffix)
+    arn = create(db, "q" + suffix, RedrivePolicy=redrive(dead, 1))
+    for number in range(3):
+        send(db, arn, str(number), group="g" if suffix else None)
+    receive(db, arn, 10, visibility=0)
+    measured(db)
+    assert rows(db)[arn][3] == 0
+    receive(db, arn, 10, visibility=0)
+    for _ in range(2):
+        measured(db)
+        assert rows(db)[arn][3] == 3
+        assert rows(db)[dead][3] == 0
+    assert value(db, "select count(*) from queue.dead_letter_count") == 0
+
+
+def test_moves_out_of_the_slow_lane_count_too(db: Connection) -> None:
+    dead = create(db, "dead")
+    arn = create(db, "q", RedrivePolicy=redrive(dead, 1))
+    send(db, arn, "late", delay=1)
+    db.execute("update queue.side set visible_at = now()")
+    receive(db, arn, visibility=0)
+    receive(db, arn, visibility=0)
+    measured(db)
+    assert rows(db)[arn][3] == 1
+
+
+def test_a_queue_that_is_gone_is_forgotten(db: Connection) -> None:
+    arn = create(db, "a")
+    measured(db)
+    number = queue_id(db, arn)
+    db.execute("select queue.delete_queue('a')")
+    db.execute("insert into queue.dead_letter_count values (%s, 1)", [number])
+    assert rows(db) == {}
+    measured(db)
+    assert (
+        value(
+            db,
+            "select (select count(*) from queue.measurement) + (select count(*) from queue.dead_letter_count)",
+        )
+        == 0
+    )
+    assert call(db, DELETED_QUEUES, [arn, arn_of("b"), create(db, "c")]) == [(arn,), (arn_of("b"),)]
+
+
+def test_the_installation(db: Connection, connect: Connect) -> None:
+    create(db, "a")
+    with connect().transaction() as _:
+        measured(db)
+    assert reading(db, "dead_rows").keys() == reading(db, "live_rows").keys()
+    assert "history" in reading(db, "live_rows")  # its days are not told apart
+    assert not [table for table in reading(db, "live_rows") if table.startswith("history_")]
+    for name in (
+        "oldest_xmin",
+        "oldest_transaction",
+        "schedules_overdue",
+        "webhooks_pending",
+        "webhooks_overdue",
+    ):
+        assert reading(db, name)[""] >= 0
+
+
+def test_an_open_transaction_is_seen(db: Connection, connect: Connect) -> None:
+    other = connect()
+    other.execute("begin isolation level repeatable read")
+    other.execute("select 1")
+    measured(db)
+    first = reading(db, "oldest_transaction")[""]
+    measured(db)
+    assert reading(db, "oldest_transaction")[""] > first > 0
+    other.execute("rollback")
+
+
+def test_the_oldest_snapshot_is_of_this_database(
+    db: Connection, connect: Connect, empty_database: Database
+) -> None:
+    """As vacuum sees it (ComputeXidHorizons): a snapshot of another database keeps no row of this one."""
+    burn = "do $$ begin for i in 1..2000 loop perform pg_current_xact_id(); commit; end loop; end $$"
+
+    def held_for() -> float:
+        db.execute(burn.encode())
+        measured(db)
+        return reading(db, "oldest_xmin")[""]
+
+    with psycopg.connect(empty_database.dsn) as stranger, connect() as holder:
+        stranger.execute("set transaction isolation level repeatable read")
+        stranger.execute("select 1")
+        assert held_for() < 2000
+        holder.execute("begin isolation level repeatable read")
+        holder.execute("select 1")
+        assert held_for() >= 2000
+
+
+def test_an_overdue_schedule_is_seen(db: Connection) -> None:
+    db.execute("select queue.create('jobs')")
+    measured(db)
+    assert reading(db, "schedules_overdue") == {"": 0}
+    assert reading(db, "webhooks_pending") == {"": 0}
+
+
+def test_counts_that_nobody_measures_are_added_up(db: Connection) -> None:
+    """Where only functions run; nothing is lost by it, and queues that are gone are forgotten."""
+    arn = create(db, "a")
+    number = queue_id(db, arn)
+    query = "insert into queue.dead_letter_count select %s, 2 from generate_series(1, 1200)"
+    db.execute(query.encode(), [number])
+    db.execute(query.encode(), [number + 1])
+    db.execute("select queue.maintain_installation(10000, 30)")
+    assert db.execute("select queue_id, messages from queue.dead_letter_count").fetchall() == [(number, 2400)]
+    measured(db)
+    assert rows(db)[arn][3] == 2400

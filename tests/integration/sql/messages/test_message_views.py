@@ -1,0 +1,273 @@
+"""queue.live_message and queue.finished_message together: each message once, with what is known of it.
+
+Random calls are compared in test_model.py; here is what its model does not have.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+import pytest
+
+from penstock.postgres import statements
+from tests.integration.sql.conftest import Connect
+from tests.support.sql.calls import (
+    Connection,
+    call,
+    change,
+    check_tenants_again,
+    create,
+    delete,
+    delete_by_id,
+    maintain,
+    purge,
+    queue_id,
+    receive,
+    redrive,
+    rows_of,
+    send,
+    value,
+)
+from tests.support.wait import wait_until
+
+BOTH = pytest.mark.parametrize("name", ["q", "q.fifo"])
+
+
+class Seen(NamedTuple):
+    """A message in the views, without its times."""
+
+    view: str
+    became: str | None
+    receive_count: int
+    group: str | None
+
+
+EVERYTHING = """
+select 'live', coalesce(outcome, state), receive_count, group_id from queue.live_message where queue_id = %(queue)s
+union all
+select 'finished', outcome, receive_count, group_id from queue.finished_message where queue_id = %(queue)s"""
+
+
+def seen(db: Connection, arn: str) -> Counter[Seen]:
+    rows = db.execute(EVERYTHING, {"queue": queue_id(db, arn)}).fetchall()
+    return Counter(Seen(*row) for row in rows)
+
+
+def live(became: str, receive_count: int, group: str | None = None) -> Seen:
+    return Seen("live", became, receive_count, group)
+
+
+def finished(became: str, receive_count: int, group: str | None = None) -> Seen:
+    return Seen("finished", became, receive_count, group)
+
+
+def test_a_message_of_the_log_from_sent_to_cleaned(db: Connection) -> None:
+    arn = create(db)
+    send(db, arn, "1", "2", "3")
+    assert seen(db, arn) == {live("visible", 0): 3}
+    first, *others = receive(db, arn, 3)
+    assert seen(db, arn) == {live("in_flight", 1): 3}
+    delete(db, [first])
+    assert seen(db, arn) == {live("in_flight", 1): 2, live("deleted", 1): 1}
+    delete(db, others)
+    assert seen(db, arn) == {live("deleted", 1): 3}
+    maintain(db, arn)
+    assert seen(db, arn) == {finished("deleted", 1): 3}
+
+
+def test_what_was_acknowledged_before_the_others_came_again_is_counted_as_received_once(
+    db: Connection,
+) -> None:
+    arn = create(db)
+    send(db, arn, *"12345")
+    delete(db, receive(db, arn, 5, visibility=0)[:2])
+    (third,) = receive(db, arn, 1, visibility=0)  # splits what is left of the lease
+    assert delete(db, [third]) == ["deleted"]
+    assert seen(db, arn) == {finished("deleted", 1): 2, live("deleted", 2): 1, live("visible", 1): 2}
+    delete(db, receive(db, arn, 5))
+    maintain(db, arn)
+    assert seen(db, arn) == {finished("deleted", 1): 2, finished("deleted", 2): 3}
+
+
+def test_the_slow_lane(db: Connection) -> None:
+    arn = create(db)
+    send(db, arn, "later", delay=900, group="a")
+    send(db, arn, "m", group="b")
+    assert seen(db, arn) == {live("delayed", 0, "a"): 1, live("visible", 0, "b"): 1}
+    messages = receive(db, arn)
+    change(db, messages, 100)
+    assert seen(db, arn) == {live("delayed", 0, "a"): 1, live("in_flight", 1, "b"): 1}
+    delete(db, messages)
+    maintain(db, arn)
+    assert seen(db, arn) == {live("delayed", 0, "a"): 1, finished("deleted", 1, "b"): 1}
+    purge(db, arn)
+    assert seen(db, arn) == {finished("purged", 0, "a"): 1, finished("deleted", 1, "b"): 1}
+
+
+def test_messages_received_together_keep_their_groups(db: Connection) -> None:
+    """They are one row of the history."""
+    arn = create(db)
+    for group in ("a", "b", None):
+        send(db, arn, "1", "2", group=group)
+    delete(db, receive(db, arn, 6))
+    maintain(db, arn)
+    assert seen(db, arn) == {finished("deleted", 1, group): 2 for group in ("a", "b", None)}
+    assert value(db, "select count(*) from queue.history") == 1
+
+
+def test_a_message_without_groups_costs_no_list(db: Connection) -> None:
+    arn = create(db)
+    send(db, arn, "1", "2")
+    delete(db, receive(db, arn))
+    maintain(db, arn)
+    assert value(db, "select count(*) from queue.history where group_ids is null") == 1
+
+
+def test_messages_of_a_noisy_tenant_that_were_passed_over(db: Connection) -> None:
+    arn = create(db)
+    send(db, arn, *["m"] * 50, group="noisy")
+    first = receive(db, arn, 10)
+    check_tenants_again(db, arn)
+    first += receive(db, arn, 10)
+    send(db, arn, "m", group="quiet")
+    check_tenants_again(db, arn)
+    (overtook,) = receive(db, arn, 1)
+    assert rows_of(db, "deferred", arn) == 1
+    assert seen(db, arn) == {
+        live("in_flight", 1, "noisy"): 20, live("visible", 0, "noisy"): 30, live("in_flight", 1, "quiet"): 1,
+    }  # fmt: skip
+    assert value(db, "select max(visible_at) < 'infinity' from queue.live_message") is True
+    assert delete(db, [*first, overtook]) == ["deleted"] * 21
+    maintain(db, arn)
+    assert seen(db, arn).total() == 51
+
+
+@BOTH
+def test_archived_messages_have_ended(db: Connection, name: str) -> None:
+    arn = create(db, name)
+    (sent,) = send(db, arn, "m", group="g")
+    assert sent.id is not None
+    assert value(db, "select queue.archive(%s, %s)", name, sent.id) is True
+    assert seen(db, arn) == {finished("deleted", 0, "g"): 1}
+
+
+@BOTH
+@pytest.mark.parametrize("received", [True, False])
+def test_expired_messages(db: Connection, name: str, received: bool) -> None:
+    arn = create(db, name, MessageRetentionPeriod="60")
+    send(db, arn, "m", group="g")
+    if received:
+        receive(db, arn)
+    for table in ("log", "fifo_message"):
+        db.execute(f"update queue.{table} set sent_at = sent_at - interval '1 day'".encode())
+    for _ in range(2):
+        maintain(db, arn)
+    assert seen(db, arn) == {finished("expired", int(received), "g"): 1}
+
+
+@BOTH
+def test_messages_on_their_way_to_a_dead_letter_queue_and_back(db: Connection, name: str) -> None:
+    """Each queue has its own message: it ended in the one and began in the other."""
+    dead = create(db, name.replace("q", "dead"))
+    arn = create(db, name, RedrivePolicy=redrive(dead))
+    send(db, arn, "m", group="g")
+    receive(db, arn, visibility=0)
+    assert receive(db, arn) == []
+    assert seen(db, dead) == {live("visible", 0, "g"): 1}
+    call(db, statements.START_MOVE_TASK, dead, None, None)
+    task = value(db, "select task_id from queue.move_task")
+    db.execute("select * from queue.run_move_task(%s, 100)", (task,))
+    assert seen(db, dead) == {finished("moved", 0, "g"): 1}
+    maintain(db, arn)
+    assert seen(db, arn) == {finished("dead_lettered", 1, "g"): 1, live("visible", 0, "g"): 1}
+
+
+@BOTH
+def test_a_queue_without_history_shows_only_what_is_alive(db: Connection, name: str) -> None:
+    arn = create(db, name, history="false")
+    send(db, arn, "1", "2", "3", group="g")
+    one, two, _ = receive(db, arn, 3)
+    delete(db, [one])
+    assert seen(db, arn) == {live("in_flight", 1, "g"): 2}
+    delete_by_id(db, arn, two.public_id)
+    purge(db, arn)
+    maintain(db, arn)
+    assert seen(db, arn) == {}
+
+
+@BOTH
+def test_a_deleted_queue_leaves_its_history_alone(db: Connection, name: str) -> None:
+    arn = create(db, name)
+    send(db, arn, "1", "2", "3", group="g", delay=None)
+    delete(db, receive(db, arn, 1))
+    maintain(db, arn)
+    call(db, statements.DROP_QUEUE, arn)
+    assert value(db, "select count(*) from queue.live_message") == 0
+    assert value(db, "select count(*) from queue.finished_message") == 1
+
+
+def times(db: Connection, view: str) -> tuple[Any, ...]:
+    """When a queue's only message was sent, first received and finished."""
+    query = f"select sent_at, first_received_at, finished_at from queue.{view}"
+    (row,) = db.execute(query.encode()).fetchall()
+    return tuple(row)
+
+
+@pytest.mark.parametrize("lane", ["log", "slow lane", "q.fifo"])
+def test_the_times_of_a_message(db: Connection, lane: str) -> None:
+    """They stay what they were while the message goes from table to table."""
+    arn = create(db, "q.fifo" if lane == "q.fifo" else "q")
+    before = value(db, "select clock_timestamp()")
+    send(db, arn, "m", group="g")
+    sent, none, _ = times(db, "live_message")
+    assert none is None
+    assert before < sent < value(db, "select clock_timestamp()")
+    messages = receive(db, arn)
+    _, received, none = times(db, "live_message")
+    assert none is None
+    assert sent < received < value(db, "select clock_timestamp()")
+    if lane == "slow lane":
+        change(db, messages, 100)
+    assert times(db, "live_message") == (sent, received, None)
+    at = value(db, "select clock_timestamp()")
+    delete(db, messages)
+    maintain(db, arn)
+    *unchanged, ended = times(db, "finished_message")
+    assert unchanged == [sent, received]
+    assert at < ended < value(db, "select clock_timestamp()")
+
+
+def test_cleaning_does_not_show_in_a_snapshot(db: Connection, connect: Connect) -> None:
+    """Whoever reads both views in one snapshot sees each message once, whatever is cleaned meanwhile."""
+    arn = create(db)
+    send(db, arn, "1", "2")
+    delete(db, receive(db, arn, 1))
+    reader = connect()
+    reader.execute("begin isolation level repeatable read")
+    earlier = seen(reader, arn)
+    maintain(db, arn)
+    delete(db, receive(db, arn, 1))
+    assert seen(reader, arn) == earlier == {live("deleted", 1): 1, live("visible", 0): 1}
+    reader.execute("commit")
+    assert seen(reader, arn).total() == 2
+
+
+def test_the_transaction_of_a_row_tells_what_a_snapshot_may_have_missed(
+    db: Connection, connect: Connect
+) -> None:
+    """Recorded before, committed after: whoever reads below pg_snapshot_xmin finds the row next time."""
+    one, other = create(db, "one.fifo"), create(db, "other.fifo")
+    for arn in (one, other):
+        send(db, arn, "m", group="g")
+    below = "select count(*) from queue.finished_message where transaction < pg_snapshot_xmin(pg_current_snapshot())"
+    with connect() as late:
+        late.execute("begin")
+        delete(late, receive(late, one))
+        delete(db, receive(db, other))
+        assert value(db, "select count(*) from queue.finished_message") == 1
+        assert value(db, below) == 0  # not yet: another transaction may have recorded something before it
+        late.execute("commit")
+    wait_until(
+        lambda: value(db, below) == 2
+    )  # autovacuum may have a transaction too, in any database of the server

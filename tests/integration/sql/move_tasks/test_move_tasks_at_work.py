@@ -1,0 +1,247 @@
+"""Message move tasks at work: each message moves once or not at all, whatever happens meanwhile; rate and worker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from penstock.settings import Settings
+from penstock.workers import move
+from tests.integration.sql.conftest import Connect
+from tests.support.sql.background_call import BackgroundCall
+from tests.support.sql.calls import (
+    Connection,
+    Counts,
+    Entry,
+    bodies,
+    change,
+    counts,
+    create,
+    delete,
+    history,
+    maintain,
+    receive,
+    rows_of,
+    send,
+    send_entries,
+    value,
+)
+from tests.support.sql.move_tasks import BOTH, dead_queue, drain, poison, run, start, step, tasks, work
+
+
+# --- exactness -------------------------------------------------------------------------------------------------------
+@BOTH
+def test_a_step_that_is_rolled_back_moves_nothing(db: Connection, connect: Connect, suffix: str) -> None:
+    dead, arn = dead_queue(db, suffix, "q")
+    poison(db, arn, dead, "a1", "b1")
+    send(db, dead, "c1", group="c" if suffix else None)
+    other = create(db, "other" + suffix)
+    task = start(db, dead, other)
+    for _ in range(3):
+        with connect() as worker, worker.transaction(force_rollback=True):
+            moved = 0
+            while (done := step(worker, task, 1)) and done[0]:
+                moved += done[0]
+            assert moved == 3
+        assert counts(db, dead) == Counts(3, 0, 0)
+        assert counts(db, other) == Counts(0, 0, 0)
+    assert run(db, task) == 3
+    assert sorted(drain(db, other)) == ["a1", "b1", "c1"]
+
+
+@BOTH
+def test_a_worker_that_is_killed_moves_nothing_and_another_goes_on(
+    db: Connection, connect: Connect, suffix: str
+) -> None:
+    dead, arn = dead_queue(db, suffix, "q")
+    poison(db, arn, dead, "a1", "b1", "c1")
+    task = start(db, dead)
+    assert step(db, task, 1) == (1, "RUNNING")
+    victim = connect()
+    victim.execute("begin")
+    assert step(victim, task, 1) == (1, "RUNNING")
+    assert step(db, task) is None  # it is the other worker's
+    assert value(db, "select pg_terminate_backend(%s, 10000)", victim.info.backend_pid)
+    assert run(db, task) == 2
+    assert sorted(drain(db, arn)) == ["a1", "b1", "c1"]
+    assert (tasks(db, dead)[0].moved, history(db, dead)) == (3, {"moved": 3})
+
+
+@BOTH
+def test_5000_messages_two_workers_and_a_consumer(db: Connection, connect: Connect, suffix: str) -> None:
+    """What the consumer does not take arrives once; everything is in the history or still there."""
+    dead, _ = dead_queue(db, suffix, "q")
+    other = create(db, "other" + suffix, shards=2)
+    sent = [f"{number:04}" for number in range(5000)]
+    for first in range(0, 5000, 500):
+        send_entries(
+            db, dead, [Entry(n, None, n[-1] if suffix else None, n) for n in sent[first : first + 500]]
+        )
+    if not suffix:
+        half = [m for _ in range(5) for m in receive(db, dead, 500, visibility=900, lease_size=7)]
+        change(db, half[::2], 0)  # some through the slow lane, some as leases that are over
+        db.execute("update queue.lease set visible_at = clock_timestamp() where ids <> '{}'")
+    task = start(db, dead, other)
+    workers = [BackgroundCall(connect(), lambda c: work(c, task)) for _ in range(2)]
+    taken = [m for _ in range(20) for m in receive(db, dead, 10)]
+    assert set(delete(db, taken)) <= {"deleted"}
+    moved = sum(worker.result() for worker in workers)
+    assert (tasks(db, dead)[0].status, tasks(db, dead)[0].moved) == ("COMPLETED", moved)
+    moved += run(db, start(db, dead, other))  # what was in the consumer's hands for a moment
+    arrived = drain(db, other)
+    assert len(arrived) == moved
+    assert sorted([*arrived, *bodies(taken)]) == sent
+    for _ in range(5):
+        maintain(db, dead)
+    assert history(db, dead) == {"moved": moved, **({"deleted": len(taken)} if taken else {})}
+    assert (counts(db, dead), rows_of(db, "side", dead)) == (Counts(0, 0, 0), 0)
+    if suffix:
+        for group in "0123456789":
+            order = [body for body in arrived if body[-1] == group]
+            assert order == sorted(order)
+
+
+@BOTH
+def test_messages_that_go_round_and_round_are_neither_lost_nor_doubled(
+    db: Connection, connect: Connect, suffix: str
+) -> None:
+    """A consumer that fails, the tasks that bring its messages back, and the cleaning, all at once; no deadlock."""
+    dead, arn = dead_queue(db, suffix, "q")
+    sent = [f"{number:03}" for number in range(200)]
+    send_entries(db, arn, [Entry(n, None, n[-1] if suffix else None, n) for n in sent])
+
+    def fail(connection: Connection) -> None:
+        for _ in range(150):
+            receive(connection, arn, 10, visibility=0)
+
+    def move_back(connection: Connection) -> int:
+        return sum(run(connection, start(connection, dead), 7) for _ in range(30))
+
+    def clean(connection: Connection) -> None:
+        for _ in range(50):
+            maintain(connection, arn)
+            maintain(connection, dead)
+
+    jobs: list[BackgroundCall[Any]] = [BackgroundCall(connect(), job) for job in (fail, fail, clean)]
+    moved = BackgroundCall(connect(), move_back)
+    for job in jobs:
+        job.result()
+    assert moved.result() > 0
+    assert sorted([*drain(db, dead), *drain(db, arn), *drain(db, dead)]) == sent
+
+
+@BOTH
+def test_a_step_waits_for_nobody(db: Connection, connect: Connect, suffix: str) -> None:
+    dead, arn = dead_queue(db, suffix, "q")
+    other = create(db, "other" + suffix)
+    send(db, dead, "m", group="g" if suffix else None)
+    task = start(db, dead, other)
+    with connect() as reader, reader.transaction():
+        assert len(receive(reader, dead, visibility=0)) == 1
+        assert step(db, task) == (0, "RUNNING")
+    if suffix:
+        with connect() as sender, sender.transaction():
+            send(sender, other, "first", group="g")
+            assert step(db, task) == (0, "RUNNING")
+    assert step(db, task) == (1, "COMPLETED")
+    assert drain(db, other)[-1] == "m"
+    assert drain(db, arn) == []
+
+
+def test_a_busy_group_holds_up_no_other(db: Connection, connect: Connect) -> None:
+    """Also when the rate allows a single message: the next group has its turn."""
+    dead, arn = dead_queue(db, ".fifo", "q")
+    poison(db, arn, dead, "a1", "b1")
+    task = start(db, dead)
+    with connect() as sender, sender.transaction():
+        send(sender, arn, "a2", group="a")
+        assert step(db, task, 1) == (1, "RUNNING")
+        assert step(db, task, 1) == (0, "RUNNING")
+        assert bodies(receive(db, arn)) == ["b1"]
+    assert run(db, task) == 1
+    assert bodies(receive(db, arn)) == ["a2", "a1"]
+
+
+# --- the rate --------------------------------------------------------------------------------------------------------
+def pace(db: Connection, task: str, by: str) -> None:
+    """Puts the moment up to which the rate is used up."""
+    db.execute(
+        "update queue.move_task set paced_at = clock_timestamp() + %s::interval where task_id = %s",
+        (by, task),
+    )
+
+
+def used(db: Connection, task: str) -> Any:
+    return value(db, "select paced_at from queue.move_task where task_id = %s", task)
+
+
+@BOTH
+def test_the_rate_allows_a_seconds_worth_at_once(db: Connection, suffix: str) -> None:
+    dead, _ = dead_queue(db, suffix, "q")
+    send(db, dead, *map(str, range(50)), group="g" if suffix else None)
+    task = start(db, dead, create(db, "other" + suffix), rate=10)
+    pace(db, task, "1 hour")
+    assert step(db, task) == (0, "RUNNING")
+    pace(db, task, "-1 day")
+    began = value(db, "select clock_timestamp()")
+    assert step(db, task) == (10, "RUNNING")
+    assert began <= used(db, task) <= value(db, "select clock_timestamp()")
+    pace(db, task, "-1 day")
+    assert step(db, task, 5) == (5, "RUNNING")
+    since = value(db, "select clock_timestamp() - %s > interval '0.5 s'", used(db, task))
+    assert since  # half of the second is left for the next step
+    assert tasks(db, dead)[0].moved == 15
+
+
+def test_workers_keep_the_rate_together(db: Connection, connect: Connect) -> None:
+    dead, _ = dead_queue(db, "", "q")
+    send(db, dead, *map(str, range(500)))
+    task = start(db, dead, create(db, "other"), rate=500)
+    began = value(db, "select started_at from queue.move_task")
+    workers = [connect() for _ in range(3)]
+    moved = 0
+    while moved < 100:
+        moved += sum(done[0] for worker in workers if (done := step(worker, task)))
+        allowed = value(db, "select 500 * extract(epoch from clock_timestamp() - %s)", began)
+        assert moved <= allowed
+
+
+# --- the worker ------------------------------------------------------------------------------------------------------
+class Time:
+    """Stands in for the worker's clock: only pauses take time."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> Time:
+    time = Time()
+    monkeypatch.setattr(move, "monotonic", lambda: time.now)
+    monkeypatch.setattr(move, "sleep", time.sleep)
+    return time
+
+
+def test_the_worker_does_every_task(db: Connection, time: Time) -> None:
+    dead, one = dead_queue(db, "", "one")
+    fifo, two = dead_queue(db, ".fifo", "two")
+    poison(db, one, dead, *(f"a{n}" for n in range(250)))
+    poison(db, two, fifo, "b1", "b2")
+    start(db, dead)
+    start(db, fifo)
+    assert move.run_once(Settings.read({}), db)["messages"] == 252
+    assert {task.status for arn in (dead, fifo) for task in tasks(db, arn)} == {"COMPLETED"}
+    assert time.now == 0
+    assert move.run_once(Settings.read({}), db) == {"steps": 0, "messages": 0}
+
+
+def test_a_run_of_the_worker_is_bounded(db: Connection, time: Time) -> None:
+    dead, arn = dead_queue(db, "", "q")
+    poison(db, arn, dead, "a1")
+    pace(db, start(db, dead, rate=1), "1 hour")
+    assert move.run_once(Settings.read({}), db)["messages"] == 0
+    assert move.LONGEST_RUN_SECONDS <= time.now < move.LONGEST_RUN_SECONDS + 2 * move.PAUSE_SECONDS

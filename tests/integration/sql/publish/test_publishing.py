@@ -1,0 +1,94 @@
+"""Publications without envelopes: only where no subscription wants one, whatever a publisher believes."""
+
+from __future__ import annotations
+
+import uuid
+
+import psycopg
+import pytest
+
+from penstock.postgres import statements
+from tests.support.sql.calls import Connection, Counts, bodies, call, counts, create, receive
+
+TOPIC = "arn:aws:sns:us-east-1:000000000000:t"
+RAW = '{"RawMessageDelivery": "true"}'
+
+
+@pytest.fixture
+def topic(db: Connection) -> str:
+    db.execute("select queue.create_topic('000000000000', 'us-east-1', 't', '{}', '{}')")
+    return TOPIC
+
+
+def subscribe(
+    db: Connection, topic: str, endpoint: str, attributes: str = RAW, protocol: str = "sqs"
+) -> None:
+    found = call(
+        db, statements.ADD_SUBSCRIPTION, topic, uuid.uuid4(), "000000000000", protocol, endpoint, attributes, None,
+        None, None, 200, 10_000,
+    )  # fmt: skip
+    assert found[0][2] is None, found
+
+
+def publish(db: Connection, topic: str, version: str, *texts: str) -> list[tuple[str | None, str | None]]:
+    """Error and detail of each message."""
+    count = len(texts)
+    nothing = [None] * count
+    columns = [
+        [uuid.uuid4().bytes for _ in texts], [f'{{"*": {{"raw": "{text}"}}}}' for text in texts], nothing,
+        [0] * count, ["{}"] * count, nothing, nothing, nothing, nothing, [100] * count,
+    ]  # fmt: skip
+    return [tuple(row[3:]) for row in sorted(call(db, statements.PUBLISH_MESSAGES, *columns, topic, version))]
+
+
+def test_who_signs_in_vain_is_told(db: Connection, topic: str) -> None:
+    arn = create(db)
+    assert publish(db, topic, "1", "nobody listens") == [(None, "none")]
+    subscribe(db, topic, arn)
+    assert publish(db, topic, "1", "a", "b") == [(None, "none")] * 2
+    assert publish(db, topic, "none", "c") == [(None, None)]
+    assert bodies(receive(db, arn)) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "protocol"), [("{}", "sqs"), (RAW, "https")], ids=["a queue", "a URL"]
+)
+def test_who_wants_an_envelope_gets_one(db: Connection, topic: str, attributes: str, protocol: str) -> None:
+    """Raw delivery to URLs is no exception: what cannot be delivered may go to a dead-letter queue."""
+    arn = create(db)
+    subscribe(db, topic, arn)
+    subscribe(
+        db, topic, create(db, "other") if protocol == "sqs" else "https://example.com/", attributes, protocol
+    )
+    assert publish(db, topic, "none", "m", "m") == [("OtherSignatureVersion", "1")] * 2
+    assert counts(db, arn) == Counts(0, 0, 0)
+
+
+def test_an_unconfirmed_subscription_wants_nothing(db: Connection, topic: str) -> None:
+    subscribe(db, topic, "https://example.com/", "{}", "https")
+    db.execute("update queue.subscription set confirmed = false")
+    assert publish(db, topic, "none", "m") == [(None, None)]
+
+
+def test_a_subscription_that_changes_meanwhile_undoes_the_publication(db: Connection, topic: str) -> None:
+    """Between the look at the subscriptions and the second one, which hands messages out."""
+    subscribe(db, topic, create(db), "{}")
+    with pytest.raises(psycopg.errors.SerializationFailure):
+        db.execute(
+            "select queue.fan_out(t, array[row(1, gen_random_uuid(), null, '{}', null, 0, '{}', null, null, null, null,"
+            " null)]::queue.publication[], false) from queue.topic t"
+        )
+
+
+def test_all_raw_queues_get_the_same(db: Connection, topic: str) -> None:
+    arns = [create(db, name) for name in ("a", "b", "c")]
+    for arn in arns:
+        subscribe(db, topic, arn)
+    texts = [f"m{number}" for number in range(30)]
+    assert publish(db, topic, "none", *texts) == [(None, None)] * 30
+    ids: set[str] = set()
+    for arn in arns:
+        taken = receive(db, arn, 30)
+        assert bodies(taken) == texts
+        ids |= {message.message_id for message in taken}
+    assert len(ids) == 90

@@ -1,0 +1,127 @@
+"""Queues themselves: made, found, described, listed, changed and deleted."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from penstock.postgres import statements
+from penstock.settings import Settings
+from penstock.sqs import attributes
+from tests.integration.sql.conftest import Connect
+from tests.support.sql.calls import ACCOUNT, REGION, Connection, arn_of, call, create, send, value
+
+
+def make(db: Connection, name: str, supplied: dict[str, str] | None = None, recreate_seconds: int = 0) -> Any:
+    defaults = value(db, "select queue.default_attributes(%s)", name.endswith(".fifo"))
+    row = (ACCOUNT, REGION, name, json.dumps(supplied or {}), json.dumps(defaults), None, 2, recreate_seconds)
+    return call(db, statements.CREATE_QUEUE, *row)[0]
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+def test_the_defaults_in_sql_are_those_of_the_service(db: Connection, fifo: bool) -> None:
+    assert value(db, "select queue.default_attributes(%s)", fifo) == attributes.defaults(
+        fifo, Settings.read({})
+    )
+
+
+def test_a_queue_is_made_once(db: Connection) -> None:
+    """CreateQueue, API reference: equal attributes find the queue, others are an error; absent ones are equal."""
+    arn = arn_of("q")
+    assert make(db, "q", {"DelaySeconds": "5"}) == (arn, True, None, None)
+    assert make(db, "q", {"DelaySeconds": "5"}) == (arn, False, None, None)
+    assert make(db, "q") == (arn, False, None, None)
+    assert make(db, "q", {"DelaySeconds": "6"}) == (arn, False, "QueueNameExists", "DelaySeconds")
+    assert make(db, "q", {"VisibilityTimeout": "30"}) == (arn, False, None, None)
+
+
+def test_a_deleted_name_is_refused_for_a_while_when_asked_for(db: Connection) -> None:
+    arn = create(db, "q")
+    assert call(db, statements.DROP_QUEUE, arn) == [(None,)]
+    assert call(db, statements.DROP_QUEUE, arn) == [("QueueDoesNotExist",)]
+    assert make(db, "q", recreate_seconds=60) == (arn, False, "QueueDeletedRecently", "60")
+    assert make(db, "q") == (arn, True, None, None)
+
+
+def test_a_description(db: Connection) -> None:
+    arn = create(db, "q", VisibilityTimeout="7")
+    send(db, arn, "m")
+    ((name, fifo, given, tags, made, modified, *counts),) = call(db, statements.DESCRIBE_QUEUE, arn, True)
+    assert (name, fifo, json.loads(given)["VisibilityTimeout"], json.loads(tags)) == ("q", False, "7", {})
+    assert made == modified
+    assert counts == [1, 0, 0, 0, 0, 1]
+    ((*_, visible, in_flight, delayed, oldest, newest, total),) = call(
+        db, statements.DESCRIBE_QUEUE, arn, False
+    )
+    assert {visible, in_flight, delayed, oldest, newest, total} == {None}
+    assert call(db, statements.DESCRIBE_QUEUE, arn_of("none"), True) == []
+
+
+def test_attributes_are_replaced_and_removed(db: Connection) -> None:
+    arn = create(
+        db, "q", RedrivePolicy=json.dumps({"deadLetterTargetArn": arn_of("d"), "maxReceiveCount": "3"})
+    )
+    assert value(db, "select max_receive_count from queue.queues") == 3
+    change = json.dumps({"VisibilityTimeout": "9", "RedrivePolicy": None})
+    assert call(db, statements.SET_QUEUE_ATTRIBUTES, arn, change) == [(None,)]
+    row = db.execute(
+        "select visibility_timeout_seconds, max_receive_count, attributes ? 'RedrivePolicy' from queue.queues"
+    )
+    assert row.fetchone() == (9, None, False)
+    assert call(db, statements.SET_QUEUE_ATTRIBUTES, arn_of("none"), "{}") == [("QueueDoesNotExist",)]
+
+
+def test_lists_are_in_the_order_of_names(db: Connection) -> None:
+    """By bytes: capital letters first, and `_` is no wildcard of the prefix."""
+    for name in ("b", "a_1", "ab1", "B", "a_2.fifo"):
+        create(db, name)
+
+    def names(prefix: str | None, after: str | None, limit: int = 10) -> list[str]:
+        return [row[0] for row in call(db, statements.LIST_QUEUES, ACCOUNT, REGION, prefix, after, limit)]
+
+    assert names(None, None) == ["B", "a_1", "a_2.fifo", "ab1", "b"]
+    assert names("a_", None) == ["a_1", "a_2.fifo"]
+    assert names(None, "a_1", 2) == ["a_2.fifo", "ab1"]
+    assert call(db, statements.LIST_QUEUES, "111111111111", REGION, None, None, 10) == []
+
+
+def next_queues(db: Connection, limit: int, pause_ms: int = 0) -> list[int]:
+    return [row[0] for row in call(db, statements.NEXT_QUEUES, "w", limit, pause_ms)]
+
+
+def test_a_worker_goes_through_all_queues_in_pieces(db: Connection) -> None:
+    """A round begins with 0, for what belongs to no queue."""
+    for name in "abc":
+        create(db, name)
+    ids = [row[0] for row in db.execute("select queue_id from queue.queues order by 1")]
+    pieces = [next_queues(db, 2) for _ in range(4)]
+    assert pieces == [[0, *ids[:2]], ids[2:], [], [0, *ids[:2]]]
+
+
+def test_a_round_without_queues_ends_too(db: Connection) -> None:
+    assert [next_queues(db, 2) for _ in range(3)] == [[0], [], [0]]
+
+
+def test_workers_share_a_round_and_the_pause_after_it(db: Connection, connect: Connect) -> None:
+    """Two workers get different queues; until the pause is over, neither begins anew."""
+    for name in "abc":
+        create(db, name)
+    other = connect()
+    hour_ms = 3_600_000
+    seen = [*next_queues(db, 2, hour_ms), *next_queues(other, 2, hour_ms)]
+    assert sorted(seen) == [0, *sorted(row[0] for row in db.execute("select queue_id from queue.queues"))]
+    assert [next_queues(c, 2, hour_ms) for c in (db, other, db)] == [[], [], []]
+    db.execute("update queue.worker_position set ran_at = ran_at - interval '61 minutes'")
+    assert len(next_queues(other, 2, hour_ms)) == 3
+
+
+def test_the_previous_release_asks_without_a_pause(db: Connection) -> None:
+    create(db, "a")
+    assert len(db.execute("select * from queue.next_queues('w', 2)").fetchall()) == 2
+
+
+def test_the_first_secret_stays(db: Connection) -> None:
+    assert call(db, statements.SHARED_SECRET, "s", b"one") == [(b"one",)]
+    assert call(db, statements.SHARED_SECRET, "s", b"two") == [(b"one",)]

@@ -1,0 +1,223 @@
+"""queue.receive_messages: visibility, leases, counts, redelivery, isolation, deleted queues."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+from penstock.postgres import statements
+from tests.integration.sql.conftest import Connect
+from tests.support.sql.calls import (
+    Connection,
+    Counts,
+    arn_of,
+    bodies,
+    call,
+    change,
+    counts,
+    create,
+    delete,
+    maintain,
+    receive,
+    send,
+    value,
+)
+
+BOTH = pytest.mark.parametrize("name", ["q", "q.fifo"])
+
+
+def group(name: str) -> str | None:
+    return "g" if name.endswith(".fifo") else None
+
+
+@BOTH
+def test_the_header_tells_the_queues_wait_time(db: Connection, name: str) -> None:
+    arn = create(db, name, ReceiveMessageWaitTimeSeconds="7")
+    ((error, wait, *rest),) = call(db, statements.RECEIVE_MESSAGES, arn, 10, 10, None, None, False)
+    assert (error, wait, set(rest)) == (None, 7, {None})
+
+
+def test_an_unknown_queue_is_an_error_in_the_header(db: Connection) -> None:
+    ((error, wait, *_),) = call(db, statements.RECEIVE_MESSAGES, arn_of("none"), 10, 10, None, None, False)
+    assert (error, wait) == ("QueueDoesNotExist", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "commit"),
+    [("q", False, "on"), ("q", True, "off"), ("q.fifo", False, "on"), ("q.fifo", True, "on")],
+)
+def test_only_a_standard_queue_may_be_received_from_without_waiting_for_the_disk(
+    db: Connection, name: str, asked: bool, commit: str
+) -> None:
+    """And for this transaction alone: what else a session does is not its affair."""
+    arn = create(db, name)
+    send(db, arn, "m", group=group(name))
+    db.execute("set synchronous_commit = on")
+    with db.transaction():
+        rows = call(db, statements.RECEIVE_MESSAGES, arn, 1, 10, None, None, asked)
+        assert len(rows) == 2
+        assert value(db, "select current_setting('synchronous_commit')") == commit
+    assert value(db, "select current_setting('synchronous_commit')") == "on"
+
+
+@BOTH
+def test_received_messages_are_in_flight(db: Connection, name: str) -> None:
+    arn = create(db, name)
+    send(db, arn, "1", "2", "3", group=group(name))
+    assert counts(db, arn) == Counts(3, 0, 0)
+    first = receive(db, arn, 2)
+    assert bodies(first) == ["1", "2"]
+    assert counts(db, arn) == Counts(1, 2, 0)
+    assert delete(db, first[:1]) == ["deleted"]
+    assert counts(db, arn) == Counts(1, 1, 0)
+
+
+@BOTH
+def test_a_timeout_of_zero_brings_a_message_again_and_counts(db: Connection, name: str) -> None:
+    arn = create(db, name)
+    send(db, arn, "m", group=group(name))
+    deliveries = [receive(db, arn, visibility=0)[0] for _ in range(3)]
+    assert [d.receive_count for d in deliveries] == [1, 2, 3]
+    assert len({(d.message_id, d.sent_at_ms, d.first_received_at_ms, d.public_id) for d in deliveries}) == 1
+    assert counts(db, arn) == Counts(1, 0, 0)
+
+
+@BOTH
+def test_the_queues_timeout_holds_unless_the_call_names_one(db: Connection, name: str) -> None:
+    arn = create(db, name, VisibilityTimeout="100")
+    send(db, arn, "m", group=group(name))
+    (first,) = receive(db, arn)
+    assert 99_000 <= first.visible_at_ms - first.first_received_at_ms <= 100_001
+
+
+@BOTH
+def test_an_old_handle_is_gone_after_the_next_receive(db: Connection, name: str) -> None:
+    arn = create(db, name)
+    send(db, arn, "m", group=group(name))
+    old = receive(db, arn, visibility=0)
+    new = receive(db, arn)
+    outcome = "expired" if name.endswith(".fifo") else "gone"
+    assert (delete(db, old), change(db, old, 0)) == ([outcome], [outcome])
+    assert delete(db, new) == ["deleted"]
+    assert delete(db, new) == ["gone"]
+
+
+def test_a_standard_handle_stays_good_after_its_timeout(db: Connection) -> None:
+    """As on AWS: the message may be deleted until somebody else receives it."""
+    arn = create(db)
+    send(db, arn, "m")
+    assert delete(db, receive(db, arn, visibility=0)) == ["deleted"]
+
+
+def test_one_handle_twice_in_a_call(db: Connection) -> None:
+    arn = create(db)
+    send(db, arn, "m")
+    (message,) = receive(db, arn)
+    assert delete(db, [message, message]) == ["deleted", "deleted"]
+    assert counts(db, arn) == Counts(0, 0, 0)
+
+
+def test_calls_without_handles(db: Connection) -> None:
+    assert (delete(db, []), change(db, [], 0)) == ([], [])
+
+
+def test_a_large_lease_comes_back_in_pieces(db: Connection) -> None:
+    arn = create(db)
+    sent = [str(number) for number in range(25)]
+    send(db, arn, *sent)
+    whole = receive(db, arn, 25, visibility=0, lease_size=25)
+    assert delete(db, [whole[3], whole[20]]) == ["deleted", "deleted"]
+    parts = [receive(db, arn, 10) for _ in range(4)]
+    assert [len(part) for part in parts] == [10, 10, 3, 0]
+    received = [body for part in parts for body in bodies(part)]
+    assert sorted(received, key=int) == [body for body in sent if body not in {"3", "20"}]
+    assert {d.receive_count for part in parts for d in part} == {2}
+    for part in parts:
+        assert delete(db, part) == ["deleted"] * len(part)
+    maintain(db, arn)
+    assert counts(db, arn) == Counts(0, 0, 0)
+
+
+def test_a_receive_rolled_back_did_not_happen(db: Connection, connect: Connect) -> None:
+    arn = create(db)
+    send(db, arn, "m")
+    crashed = connect()
+    crashed.execute("begin")
+    (message,) = receive(crashed, arn)
+    crashed.close()
+    (again,) = receive(db, arn)
+    assert (again.receive_count, again.id) == (1, message.id)
+
+
+def test_more_than_there_is_and_nothing(db: Connection) -> None:
+    arn = create(db, shards=4)
+    assert receive(db, arn, 1000) == []
+    send(db, arn, *map(str, range(37)))
+    assert len(receive(db, arn, 1000, lease_size=10)) == 37
+    assert receive(db, arn, 1000) == []
+    assert receive(db, arn, 0) == []
+
+
+@pytest.mark.parametrize("isolation", ["repeatable read", "serializable"])
+def test_receiving_needs_read_committed(db: Connection, connect: Connect, isolation: str) -> None:
+    """A snapshot older than the reader's lock would hand out again what others have in flight."""
+    arn = create(db)
+    send(db, arn, *map(str, range(10)))
+    with connect() as old:
+        old.execute(f"begin isolation level {isolation}".encode())
+        old.execute("select count(*) from queue.queues")
+        receive(db, arn)
+        with pytest.raises(psycopg.Error) as refused:
+            receive(old, arn, 5)
+    assert refused.value.sqlstate == "QU004"
+
+
+def test_a_message_that_expired_while_its_delete_is_open_is_passed_over(
+    db: Connection, connect: Connect
+) -> None:
+    """And it is found again when that delete is rolled back: the watermark waits for it."""
+    arn = create(db)
+    send(db, arn, "1")
+    held = receive(db, arn, visibility=0)
+    with connect() as slow:
+        slow.execute("begin")
+        delete(slow, held)
+        send(db, arn, "2")
+        assert bodies(receive(db, arn)) == ["2"]
+        assert receive(db, arn) == []
+        slow.execute("rollback")
+    assert bodies(receive(db, arn)) == ["1"]
+
+
+def test_a_clock_that_goes_back_stops_nothing(db: Connection) -> None:
+    """The watermark of a shard lies in the future, as after a step of the clock."""
+    arn = create(db)
+    send(db, arn, "1")
+    receive(db, arn)
+    db.execute("update queue.lease set watermark = clock_timestamp() + interval '1 hour' where pos = 1")
+    send(db, arn, "2", "3")
+    assert bodies(receive(db, arn, 1)) == ["2"]
+    assert bodies(receive(db, arn, 1)) == ["3"]
+
+
+@BOTH
+def test_a_queue_deleted_between_receive_and_delete(db: Connection, name: str) -> None:
+    arn = create(db, name)
+    send(db, arn, "m", group=group(name))
+    messages = receive(db, arn)
+    call(db, statements.DROP_QUEUE, arn)
+    assert (delete(db, messages), change(db, messages, 0)) == (["no_queue"], ["no_queue"])
+    again = create(db, name)
+    assert counts(db, again) == Counts(0, 0, 0)
+    assert delete(db, messages) == ["no_queue"]
+
+
+def test_shards_are_served_in_turn(db: Connection, connect: Connect) -> None:
+    """The shard whose first message waits longest comes first."""
+    arn = create(db, shards=2)
+    with connect() as one, one.transaction():
+        send(one, arn, "older")
+        send(db, arn, "newer")
+    db.execute("update queue.log set sent_at = sent_at - interval '1 minute' where body = 'older'")
+    assert bodies(receive(db, arn, 1)) == ["older"]
+    assert value(db, "select count(distinct shard)::int from queue.log") == 2

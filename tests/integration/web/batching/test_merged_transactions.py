@@ -1,0 +1,161 @@
+"""Transactions of concurrent requests: one call, and still each of them whole or not at all.
+
+Rule: a receipt that is over fails the whole with 409 (docs/topics.md).
+"""
+
+import asyncio
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import httpx
+import pytest
+
+from penstock.effects import Row, Statement, Transact
+from penstock.postgres.statements import TRANSACT
+from penstock_web.batching.batcher import Batcher
+from tests.integration.web.native.test_native import receive
+from tests.support import plain_http
+from tests.support.database import TestServer
+from tests.support.programs.penstock_service import Service, running_service
+from tests.support.web.fake_database import FakeDatabase, integers
+from tests.support.web.fake_queue import ORDERS
+from tests.support.web.virtual_clock import run, settle
+
+AT_ONCE = 24
+STALE = 99
+REST = ("000000000000", "us-east-1", (), (), (), (), (), (), None)
+REFUSED: Row = (None, 1, None, None, "StaleReceipt", None)
+
+
+def forward(ack: int, *bodies: str) -> Transact:
+    """Acknowledges the message of this number and sends these."""
+    count = len(bodies)
+    handle: list[list[Any]] = [[ack], [0], [1], [ack], [1]]
+    messages: list[list[Any]] = [
+        [ORDERS] * count,
+        [bytes(16)] * count,
+        list(bodies),
+        [4] * count,
+        *[[None] * count] * 5,
+    ]
+    return Transact(TRANSACT, (*handle, *messages), REST)
+
+
+class Storage(FakeDatabase):
+    """Says ids for what is sent; refuses everything if message 99 is among what is acknowledged."""
+
+    def __init__(self) -> None:
+        super().__init__(self.transact)
+        self.done: list[list[int]] = []
+        """What each call acknowledged."""
+
+    def transact(self, _: Statement, arguments: list[Any]) -> list[Row]:
+        acknowledged = integers(arguments[0])
+        if STALE in acknowledged:
+            return [REFUSED]
+        self.done.append(acknowledged)
+        sent = len(integers(arguments[8]))
+        return [("send", n, ORDERS, n, None, None) for n in range(1, sent + 1)]
+
+
+def results(*effects: Transact) -> tuple[list[list[Row]], Storage]:
+    """What becomes of transactions that wait while a call is under way, and of the first one."""
+    storage = Storage()
+
+    async def scenario() -> list[list[Row]]:
+        storage.hold()
+        batcher = Batcher(storage.call, limit=100)
+        answers = [batcher.submit(effects[0])]
+        await settle()
+        answers += [batcher.submit(effect) for effect in effects[1:]]
+        storage.release()
+        return await asyncio.gather(*answers)
+
+    return run(scenario()), storage
+
+
+def test_those_that_wait_are_one_call_and_each_is_told_of_its_own() -> None:
+    answers, storage = results(forward(1), forward(2, "a"), forward(3), forward(4, "b", "c"))
+    assert storage.done == [[1], [2, 3, 4]]
+    assert [[row[1] for row in rows] for rows in answers] == [[], [1], [], [1, 2]]
+    assert [[row[3] for row in rows] for rows in answers] == [[], [1], [], [2, 3]]
+
+
+def test_one_that_is_refused_undoes_no_other() -> None:
+    answers, storage = results(forward(1), forward(2, "a"), forward(STALE, "b"), forward(4, "c"))
+    assert answers[2] == [REFUSED]
+    assert [[row[1] for row in answers[n]] for n in (1, 3)] == [[1], [1]]
+    assert sorted(chain.from_iterable(storage.done)) == [1, 2, 4]
+
+
+def test_two_that_acknowledge_one_message_are_never_one_call() -> None:
+    _, storage = results(forward(1), forward(2, "a"), forward(3, "b"), forward(2, "c"))
+    assert all(len(set(call)) == len(call) for call in storage.done)
+    assert sorted(chain.from_iterable(storage.done)) == [1, 2, 2, 3]
+
+
+# --- over a real service ---------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def service(postgres: TestServer) -> Iterator[Service]:
+    settings = {"QUEUE_PURGE_INTERVAL_SECONDS": "0"}
+    with postgres.database() as database, running_service(database.api_dsn, **settings) as service:
+        yield service
+
+
+@pytest.fixture
+def http(service: Service) -> Iterator[httpx.Client]:
+    """A client; `work` and `next` are empty."""
+    with service.http() as http:
+        for name in ("work", "next"):
+            http.post("/v1/queues", json={"name": name})
+            http.post(f"/v1/queues/{name}/purge").raise_for_status()
+        yield http
+
+
+def at_once(service: Service, bodies: list[dict[str, Any]]) -> list[int]:
+    """The statuses of these transactions, which are all asked for before any is answered."""
+
+    async def ask() -> list[int]:
+        async with plain_http.AsyncClient(base_url=service.url, timeout=30) as http:
+            return [
+                answer.status_code
+                for answer in await asyncio.gather(*(http.post("/v1/transactions", json=b) for b in bodies))
+            ]
+
+    return asyncio.run(ask())
+
+
+def work(http: httpx.Client, count: int) -> list[dict[str, Any]]:
+    """Acknowledgements of so many messages that were received."""
+    sent = http.post("/v1/queues/work/messages", json=[{"message": n} for n in range(count)])
+    sent.raise_for_status()
+    found = receive(http, "work", max=count, vt=600)
+    assert len(found) == count
+    return [{"queue": "work", "receipt": message["receipt"]} for message in found]
+
+
+def waiting(http: httpx.Client, name: str) -> list[Any]:
+    """What the messages say."""
+    return sorted(message["message"] for message in receive(http, name, max=100, vt=0))
+
+
+def test_a_stale_receipt_fails_its_own_transaction_alone(service: Service, http: httpx.Client) -> None:
+    acks = work(http, AT_ONCE)
+    stale = {5, 6, 17}
+    over = [acks[n] for n in sorted(stale)]
+    assert http.post("/v1/transactions", json={"ack": over}).json()["acked"] == len(stale)
+    statuses = at_once(
+        service, [{"ack": [ack], "send": [{"queue": "next", "message": n}]} for n, ack in enumerate(acks)]
+    )
+    assert {n for n, status in enumerate(statuses) if status == 409} == stale
+    assert statuses.count(200) == AT_ONCE - len(stale)
+    assert waiting(http, "next") == [n for n in range(AT_ONCE) if n not in stale]
+    assert http.get("/v1/queues/work").json()["queue_length"] == 0
+
+
+def test_one_receipt_is_good_for_one_transaction(service: Service, http: httpx.Client) -> None:
+    (ack,) = work(http, 1)
+    statuses = at_once(service, [{"ack": [ack], "send": [{"queue": "next", "message": n}]} for n in range(8)])
+    assert sorted(statuses) == [200, *[409] * 7]
+    assert waiting(http, "next") == [statuses.index(200)]

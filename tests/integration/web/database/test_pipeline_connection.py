@@ -1,0 +1,269 @@
+"""Lines: calls on libpq itself. Prepared statements and pooling: PgBouncer's documentation, "features"."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from unittest.mock import AsyncMock
+from uuid import UUID, uuid4
+
+import psycopg
+import pytest
+
+from penstock.effects import Statement
+from penstock.postgres import binary_array, statements
+from penstock_web.background import notified_pause
+from penstock_web.database.listener import listen
+from penstock_web.database.pipeline_connection import BINARY_ENCODERS, PipelineConnection
+from penstock_web.database.pipeline_pool import PipelinePool
+from penstock_web.database.pool import OutcomeUnknown, Pool, RolledBack
+from penstock_web.long_poll.dispatcher import LongPollDispatcher
+from tests.support.database import Database, end_sessions
+
+SERIES = Statement("generate_series", ("int4", "int4"))
+REPEAT = Statement("repeat", ("text", "int4"))
+UNNEST = Statement("unnest", ("text[]",))
+
+
+@asynccontextmanager
+async def a_pipeline(dsn: str) -> AsyncIterator[PipelineConnection]:
+    pipelines = PipelinePool(dsn, 1)
+    pipeline = await taken(pipelines)
+    yield pipeline
+    pipelines.release(pipeline)
+    await pipelines.close()
+    assert pipeline.connection.closed
+
+
+async def taken(pipelines: PipelinePool) -> PipelineConnection:
+    """A pipeline connection, as soon as it is open."""
+    while (pipeline := pipelines.acquire()) is None:  # noqa: ASYNC110 - nobody is told
+        await asyncio.sleep(0)
+    return pipeline
+
+
+async def statements_of(pipeline: PipelineConnection) -> int:
+    """How many statements its server connection keeps."""
+    count = Statement(
+        "(select count(*)::int as n from pg_prepared_statements where name like 'statement%') c --", ()
+    )
+    ((number,),) = await pipeline.call(count, [])
+    return int(number)
+
+
+async def test_without_a_pooler_statements_are_prepared_once(database: Database) -> None:
+    async with a_pipeline(database.api_dsn) as pipeline:
+        for number in range(3):
+            assert await pipeline.call(SERIES, [number, number + 1]) == [(number,), (number + 1,)]
+        assert await pipeline.call(REPEAT, ["ä", 2]) == [("ää",)]
+        assert await statements_of(pipeline) == 3
+
+
+async def test_through_a_pooler_none_is(database: Database) -> None:
+    async with a_pipeline(database.pooled_dsn) as pipeline:
+        assert await pipeline.call(SERIES, [1, 1]) == [(1,)]
+        assert await statements_of(pipeline) == 0
+
+
+WATCHER = Statement("current_setting", ("text", "bool"))
+
+
+async def watcher_of(dsn: str, watcher: UUID) -> object:
+    pipelines = PipelinePool(dsn, 1, watcher)
+    pipeline = await taken(pipelines)
+    ((named,),) = await pipeline.call(WATCHER, ["queue.watcher", True])
+    pipelines.release(pipeline)
+    await pipelines.close()
+    return named
+
+
+async def test_a_line_names_who_waits_in_its_process(database: Database) -> None:
+    """Not through a pooler, which would tell it to the server for somebody else."""
+    watcher = uuid4()
+    assert await watcher_of(database.api_dsn, watcher) == str(watcher)
+    assert not await watcher_of(database.pooled_dsn, watcher)
+
+
+class Ear:
+    """Receives notifications in place of the dispatcher."""
+
+    def __init__(self) -> None:
+        self.receives_notifications = False
+        self.renewed = asyncio.Event()
+
+    def handle_notification(self, queue_arn: str, /) -> None:
+        raise AssertionError(queue_arn)
+
+    def renew_registrations(self) -> None:
+        self.renewed.set()
+
+
+@pytest.mark.parametrize(("dsn", "receives_notifications"), [("api_dsn", True), ("pooled_dsn", False)])
+async def test_whether_notifications_arrive(
+    database: Database, dsn: str, receives_notifications: bool
+) -> None:
+    """Of LISTEN through a pooler one hears nothing."""
+    ear, long_polls = Ear(), LongPollDispatcher(AsyncMock())
+    listening = asyncio.create_task(listen(getattr(database, dsn), ear))
+    await ear.renewed.wait()
+    assert ear.receives_notifications is receives_notifications
+    long_polls.receives_notifications = ear.receives_notifications
+    assert notified_pause(2.0, long_polls) == (10.0 if receives_notifications else 2.0)
+    listening.cancel()
+    await asyncio.wait([listening])
+    assert not ear.receives_notifications
+
+
+async def test_large_calls_and_answers(database: Database) -> None:
+    """More than a socket takes at once, in both directions."""
+    texts = ["x" * 1_000_000] * 20
+    async with a_pipeline(database.api_dsn) as pipeline:
+        rows = await pipeline.call(UNNEST, [binary_array.encode("text[]", texts)])
+        assert [row[0] for row in rows] == texts
+
+
+async def test_an_error_leaves_a_line_that_works(database: Database) -> None:
+    async with a_pipeline(database.api_dsn) as pipeline:
+        with pytest.raises(psycopg.errors.UndefinedFunction):
+            await pipeline.call(Statement("no_such_function", ("int4",)), [1])
+        assert await pipeline.call(SERIES, [1, None]) == []
+        assert await pipeline.call(SERIES, [1, 1]) == [(1,)]
+
+
+async def test_calls_together_are_one_transaction(database: Database) -> None:
+    number = Statement("txid_current", ())
+    async with a_pipeline(database.dsn) as pipeline:
+        first, second = await pipeline.call_in_transaction([(number, []), (number, [])])
+        assert first == second
+        assert await pipeline.call(number, []) > first
+
+
+@pytest.mark.parametrize("pooled", [True, False])
+async def test_of_calls_together_all_fail_with_one(database: Database, pooled: bool) -> None:
+    """Statements that were prepared before the error stay, those after it are prepared anew."""
+    made = Statement("queue.shared_secret", ("text", "bytea"))
+    count = Statement("(select count(*)::int as n from queue.secret) c --", ())
+    dsn = database.pooled_dsn if pooled else database.dsn
+    async with a_pipeline(dsn) as pipeline:
+        ((before,),) = await pipeline.call(count, [])
+        for _ in range(2):
+            with pytest.raises(psycopg.errors.ProgramLimitExceeded):
+                await pipeline.call_in_transaction(
+                    [(made, ["new", b"x"]), (REPEAT, ["x" * 1000, 2**31 - 1]), (SERIES, [1, 2])]
+                )
+        assert await pipeline.call_in_transaction([(SERIES, [1, 2]), (count, [])]) == [
+            [(1,), (2,)],
+            [(before,)],
+        ]
+
+
+async def test_calls_go_through_the_pool_until_there_is_a_line(database: Database) -> None:
+    pool = Pool(database.pooled_dsn, 4, 5, database.api_dsn)
+    await pool.open()
+    for _ in range(50):
+        assert await pool.call_pipelined(SERIES, [1, 1]) == [(1,)]
+    assert pool.stats()["pool_size"] == 3
+    assert pool.stats()["requests_num"] < 50
+    await pool.close()
+
+
+async def test_calls_go_through_the_pool_when_lines_cannot_be_made(
+    database: Database, unused_tcp_port: int
+) -> None:
+    pool = Pool(database.pooled_dsn, 4, 5, f"postgresql://x@127.0.0.1:{unused_tcp_port}/x")
+    await pool.open()
+    for _ in range(5):
+        assert await pool.call_pipelined(SERIES, [1, 1]) == [(1,)]
+    await pool.close()
+
+
+async def pool_with_a_line(database: Database) -> Pool:
+    pool = Pool(database.api_dsn, 2, 5, database.api_dsn)
+    await pool.open()
+    while not pool._pipelines.counts[1]:
+        await pool.call_pipelined(SERIES, [1, 1])
+    return pool
+
+
+def ended(database: Database) -> None:
+    """The server closes every connection of the service."""
+    with psycopg.connect(database.dsn, autocommit=True) as connection:
+        end_sessions(connection)
+
+
+async def test_a_line_that_broke_while_idle_is_not_used(database: Database) -> None:
+    pool = await pool_with_a_line(database)
+    ended(database)
+    assert await pool.call_pipelined(SERIES, [1, 1]) == [(1,)]
+    await pool.close()
+
+
+async def test_a_line_that_breaks_during_a_call_is_lost(database: Database) -> None:
+    pool = await pool_with_a_line(database)
+    sleeping = asyncio.ensure_future(pool.call_pipelined(Statement("pg_sleep", ("int4",)), [60]))
+    await asyncio.sleep(0)
+    await asyncio.to_thread(ended, database)
+    with pytest.raises(OutcomeUnknown):
+        await sleeping
+    assert await pool.call_pipelined(SERIES, [1, 1]) == [(1,)]
+    await pool.close()
+
+
+async def test_a_function_with_other_columns_is_prepared_anew(database: Database) -> None:
+    """PostgreSQL: "cached plan must not change result type" (0A000)."""
+
+    def create(columns: str, values: str) -> None:
+        with psycopg.connect(database.dsn, autocommit=True) as connection:
+            connection.execute("drop function if exists queue.changing()")
+            connection.execute(
+                f"create function queue.changing() returns table ({columns}) language sql as 'select {values}'"
+            )
+            connection.execute("grant execute on function queue.changing() to public")
+
+    changing = Statement("queue.changing", ())
+    create("a int, b int", "1, 2")
+    pool = await pool_with_a_line(database)
+    assert await pool.call_pipelined(changing, []) == [(1, 2)]
+    create("a int, b int, c int", "1, 2, 3")
+    with pytest.raises(RolledBack):  # which is made again once
+        await pool.call_pipelined(changing, [])
+    assert await pool.call_pipelined(changing, []) == [(1, 2, 3)]
+    await pool.close()
+
+
+async def test_a_caller_that_is_cancelled_breaks_its_line(database: Database) -> None:
+    pool = await pool_with_a_line(database)
+    sleeping = asyncio.ensure_future(pool.call_pipelined(Statement("pg_sleep", ("int4",)), [60]))
+    await asyncio.sleep(0)
+    sleeping.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await sleeping
+    assert pool._pipelines.counts == (0, 0)
+    assert await pool.call_pipelined(SERIES, [1, 1]) == [(1,)]
+    await pool.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        statements.SEND_MESSAGES,
+        statements.RECEIVE_MESSAGES,
+        statements.DELETE_MESSAGES,
+        statements.CHANGE_VISIBILITIES,
+        statements.READ_POLICIES,
+        statements.TRANSACT,
+    ],
+    ids=lambda statement: str(statement.name),
+)
+def test_every_merged_call_has_a_binary_form(statement: Statement) -> None:
+    assert all(kind.endswith("[]") or kind in BINARY_ENCODERS for kind in statement.types)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"), [("text", "ä"), ("int2", -2), ("int4", 7), ("int8", 2**40), ("bool", True)]
+)
+async def test_binary_forms(database: Database, kind: str, value: Any) -> None:
+    """As PostgreSQL reads them."""
+    async with a_pipeline(database.api_dsn) as pipeline:
+        same = Statement("coalesce", (kind, kind))
+        assert await pipeline.call(same, [None, value]) == [(value,)]

@@ -1,0 +1,65 @@
+"""What the pool makes of database errors. SQLSTATE: PostgreSQL documentation, appendix A."""
+
+import psycopg
+import pytest
+
+from penstock.effects import Statement
+from penstock.errors import ServiceUnavailable
+from penstock_web.database.pool import OutcomeUnknown, Pool, RolledBack, classify_error
+from tests.support.database import Database
+
+
+@pytest.mark.parametrize(
+    ("error", "meaning"),
+    [
+        (psycopg.errors.DeadlockDetected(), RolledBack),
+        (psycopg.errors.SerializationFailure(), RolledBack),
+        (psycopg.errors.LockNotAvailable(), RolledBack),
+        (psycopg.errors.AdminShutdown(), OutcomeUnknown),
+        (psycopg.errors.ConnectionFailure(), OutcomeUnknown),
+        (psycopg.OperationalError("server closed the connection unexpectedly"), OutcomeUnknown),
+        (psycopg.errors.TooManyConnections(), ServiceUnavailable),
+        (psycopg.errors.DiskFull(), ServiceUnavailable),
+        (psycopg.errors.QueryCanceled(), ServiceUnavailable),
+        (psycopg.errors.ReadOnlySqlTransaction(), ServiceUnavailable),
+        (psycopg.errors.CharacterNotInRepertoire(), psycopg.errors.CharacterNotInRepertoire),
+        (psycopg.errors.UndefinedFunction(), psycopg.errors.UndefinedFunction),
+        (psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes"), psycopg.DataError),
+    ],
+)
+def test_an_error_says_whether_the_call_took_effect(error: psycopg.Error, meaning: type[Exception]) -> None:
+    assert type(classify_error(error, broken=False)) is meaning
+
+
+def test_an_error_of_the_client_on_a_broken_connection_says_nothing() -> None:
+    assert type(classify_error(psycopg.DataError(), broken=True)) is OutcomeUnknown
+
+
+async def test_nobody_listens(unused_tcp_port: int) -> None:
+    pool = Pool(f"postgresql://x@127.0.0.1:{unused_tcp_port}/x", 1, 0.05)
+    await pool.open()
+    with pytest.raises(ServiceUnavailable):
+        await pool.fetch("select 1")
+    await pool.close()
+    with pytest.raises(ServiceUnavailable):
+        await pool.fetch("select 1")
+
+
+async def test_a_call_through_pgbouncer(database: Database) -> None:
+    """Two hundred calls on two connections: no prepared statement is ever made."""
+    pool = Pool(database.pooled_dsn, 2, 5)
+    await pool.open()
+    series = Statement("generate_series", ("int4", "int4"))
+    for number in range(200):
+        assert await pool.call(series, (number, number)) == [(number,)]
+    assert await pool.fetch("select count(*) from pg_prepared_statements") == [(0,)]
+    await pool.close()
+
+
+async def test_a_poisoned_call_leaves_a_connection_that_works(database: Database) -> None:
+    pool = Pool(database.api_dsn, 1, 5)
+    await pool.open()
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        await pool.fetch("select 1 / 0")
+    assert await pool.fetch("select 1") == [(1,)]
+    await pool.close()

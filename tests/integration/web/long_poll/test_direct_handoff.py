@@ -1,0 +1,296 @@
+"""What is sent while somebody waits: in one transaction with its receive, or as if nobody could be handed anything."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import psycopg
+import pytest
+
+from penstock.effects import Row, Rows, Statement, Take, Woken
+from penstock.errors import ServiceUnavailable
+from penstock.postgres.statements import RECEIVE_MESSAGES, SEND_MESSAGES
+from penstock_web.batching.direct_handoff import MAX_WAITER_GROUPS, DirectHandoff
+from penstock_web.batching.merge import LARGEST_TAKE
+from penstock_web.batching.write_backpressure import WriteBackpressure
+from penstock_web.database.pipeline_connection import StatementCall
+from penstock_web.long_poll.dispatcher import LongPollDispatcher
+from penstock_web.long_poll.waiters import WaitFuture
+from tests.support.database import Database
+from tests.support.programs.penstock_service import running_service, until_row
+from tests.support.web.fake_queue import HEADER, ORDERS, message, take
+from tests.support.web.slow_client import SlowClient
+from tests.support.web.virtual_clock import run, settle
+
+
+class Pool:
+    """Stores what it is told. A receive finds `found` messages; `pipelines`: whether calls can go together."""
+
+    def __init__(self, found: int = 0, *, pipelines: bool = True) -> None:
+        self.found = found
+        self.pipelines = pipelines
+        self.calls: list[list[str]] = []
+        self.asked: list[list[Any]] = []
+        self.during: Callable[[], object] = lambda: None
+        self.error: Exception | None = None
+
+    async def call_pipelined(self, statement: Statement, arguments: Sequence[Any], /) -> list[Row]:
+        (rows,) = self._answer([(statement, arguments)])
+        return rows
+
+    async def call_in_transaction(self, calls: Sequence[StatementCall]) -> list[list[Row]] | None:
+        return self._answer(calls) if self.pipelines else None
+
+    def _answer(self, calls: Sequence[StatementCall]) -> list[list[Row]]:
+        self.calls.append([statement.name for statement, _ in calls])
+        self.during()
+        if self.error is not None:
+            raise self.error
+        return [self._rows(*call) for call in calls]
+
+    def _rows(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
+        if statement is SEND_MESSAGES:
+            return [(1, 1, None, None, None, None)]
+        self.asked.append(list(arguments))
+        number = min(self.found, int(arguments[1]))
+        self.found -= number
+        return [HEADER, *(message(n) for n in range(1, number + 1))]
+
+
+class Waiters:
+    """A dispatcher whose queues only the test sends to, and the messages that were returned."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.long_polls = LongPollDispatcher(self._nothing)
+        self.write_backpressure = WriteBackpressure()
+        self.direct_handoff = DirectHandoff(pool, self.long_polls, self.write_backpressure)
+        self.given_back: list[tuple[str, int]] = []
+
+    async def _nothing(self, statement: Statement, arguments: list[Any], /) -> list[Row]:
+        return []
+
+    def wait(self, receive: Take | None) -> WaitFuture:
+        arn = ORDERS if receive is None else receive.queue_arn
+        return self.long_polls.wait(arn, 20, self.long_polls.next_ticket(), receive=receive)
+
+    def send(self, *numbers: int, arn: str = ORDERS) -> Awaitable[list[Row]]:
+        """A call for as many senders as there are numbers of messages."""
+        effects = [sent(arn, number) for number in numbers]
+        return self.direct_handoff.send(effects, self._give_back)
+
+    def _give_back(self, queue_arn: str, rows: Sequence[Row]) -> None:
+        if rows:
+            self.given_back.append((queue_arn, len(rows)))
+
+
+def sent(arn: str, number: int) -> Rows:
+    columns: list[list[Any]] = [[arn] * number, [bytes(16)] * number, [b"x"] * number, [1] * number]
+    return Rows(SEND_MESSAGES, (*columns, *([None] * number for _ in range(5))), (False,), queue_arn=arn)
+
+
+def messages_of(answer: WaitFuture) -> int:
+    rows = answer.result()
+    assert isinstance(rows, list)
+    return len(rows) - 1
+
+
+WATCHED = "select from queue.watcher join queue.queues q using (queue_id)"
+TOGETHER = [SEND_MESSAGES.name, RECEIVE_MESSAGES.name]
+ALONE = [SEND_MESSAGES.name]
+
+
+def test_who_waits_is_handed_what_comes_in_the_same_call() -> None:
+    async def scenario() -> None:
+        pool = Pool(found=1)
+        waiters = Waiters(pool)
+        first, second = waiters.wait(take(1)), waiters.wait(take(1))
+        assert await waiters.send(1) == [(1, 1, None, None, None, None)]
+        assert pool.calls == [TOGETHER]
+        assert first.result() == [HEADER, message(1)]
+        assert not second.done()
+
+    run(scenario())
+
+
+def test_a_receive_beside_a_send_waits_for_the_disk() -> None:
+    async def scenario() -> None:
+        pool = Pool(found=1)
+        waiters = Waiters(pool)
+        waiters.wait(take(1, visibility_seconds=7))
+        await waiters.send(1)
+        (arguments,) = pool.asked
+        assert arguments == [ORDERS, 1, 10, 7, None, False]
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("asked", "messages", "got"),
+    [([1, 1, 1], 2, [1, 1, None]), ([10, 10], 4, [4, None]), ([2, 2], 3, [2, 1])],
+)
+def test_as_many_are_served_as_messages_are_enough_for(
+    asked: list[int], messages: int, got: list[int | None]
+) -> None:
+    async def scenario() -> None:
+        waiters = Waiters(Pool(found=messages))
+        answers = [waiters.wait(take(count)) for count in asked]
+        await waiters.send(*[1] * messages)
+        assert [messages_of(answer) if answer.done() else None for answer in answers] == got
+
+    run(scenario())
+
+
+def test_what_is_handed_over_in_one_call_is_bounded() -> None:
+    """By messages, as receives are: a queue may hold others, and larger ones, than those that come."""
+
+    async def scenario() -> None:
+        pool = Pool(found=LARGEST_TAKE + 20)
+        waiters = Waiters(pool)
+        answers = [waiters.wait(take(1)) for _ in range(LARGEST_TAKE + 20)]
+        await waiters.send(LARGEST_TAKE + 10)
+        (arguments,) = pool.asked
+        assert arguments[1] == LARGEST_TAKE
+        looking = [answer for answer in answers if answer.done() and answer.result() == Woken.FOR_ONE]
+        assert len(looking) == 10
+
+    run(scenario())
+
+
+def test_while_much_is_unread_they_look_by_themselves() -> None:
+    """So that a look for long messages waits."""
+
+    async def scenario() -> None:
+        waiters = Waiters(Pool(found=1))
+        waiters.write_backpressure.add(SlowClient(20_000_000))
+        answer = waiters.wait(take(1))
+        await waiters.send(1)
+        assert answer.result() == Woken.FOR_ONE
+
+    run(scenario())
+
+
+def test_without_a_line_they_look_by_themselves() -> None:
+    async def scenario() -> None:
+        pool = Pool(found=1, pipelines=False)
+        waiters = Waiters(pool)
+        first, second = waiters.wait(take(1)), waiters.wait(take(1))
+        await waiters.send(1)
+        assert pool.calls == [ALONE]
+        assert first.result() == Woken.FOR_ONE
+        assert not second.done()
+
+    run(scenario())
+
+
+def test_who_finds_nothing_looks_by_itself() -> None:
+    """Others took it, or it is delayed."""
+
+    async def scenario() -> None:
+        waiters = Waiters(Pool(found=0))
+        first, second = waiters.wait(take(1)), waiters.wait(take(1))
+        await waiters.send(1)
+        assert first.result() == Woken.FOR_ONE
+        assert not second.done()
+
+    run(scenario())
+
+
+def test_an_error_is_the_senders_and_whoever_waited_looks() -> None:
+    async def scenario() -> None:
+        pool = Pool()
+        pool.error = ServiceUnavailable()
+        waiters = Waiters(pool)
+        waiting = waiters.wait(take(1))
+        with pytest.raises(ServiceUnavailable):
+            await waiters.send(1)
+        assert waiting.result() == Woken.FOR_ONE
+
+    run(scenario())
+
+
+def test_what_was_taken_for_somebody_who_left_goes_to_others_and_back() -> None:
+    async def scenario() -> None:
+        pool = Pool(found=3)
+        waiters = Waiters(pool)
+        leaves, stays = waiters.wait(take(1)), waiters.wait(take(2))
+        pool.during = leaves.cancel
+        await waiters.send(3)
+        assert messages_of(stays) == 2
+        assert waiters.given_back == [(ORDERS, 1)]
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("receive", [None, take(1, f"{ORDERS}.fifo")])
+def test_looks_of_their_own_are_not_made_by_a_send(receive: Take | None) -> None:
+    """Those of a FIFO queue keep messages of a group apart; one with an attempt id is remembered."""
+
+    async def scenario() -> None:
+        pool = Pool(found=1)
+        waiters = Waiters(pool)
+        waiting = waiters.wait(receive)
+        await waiters.send(1, arn=ORDERS if receive is None else receive.queue_arn)
+        assert pool.calls == [ALONE]
+        assert waiting.result() == Woken.FOR_ONE
+
+    run(scenario())
+
+
+def test_another_visibility_timeout_is_another_look() -> None:
+    async def scenario() -> None:
+        waiters = Waiters(Pool(found=1))
+        first, second = waiters.wait(take(1)), waiters.wait(take(1, visibility_seconds=7))
+        await waiters.send(2)
+        assert messages_of(first) == 1
+        assert second.result() == Woken.FOR_ONE
+
+    run(scenario())
+
+
+def test_each_queue_has_a_receive_of_its_own_but_not_many() -> None:
+    async def scenario() -> None:
+        pool = Pool(found=10)
+        waiters = Waiters(pool)
+        arns = [f"{ORDERS}-{number}" for number in range(MAX_WAITER_GROUPS + 1)]
+        answers = [waiters.wait(take(1, arn)) for arn in arns]
+        await waiters.direct_handoff.send([sent(arn, 1) for arn in arns], lambda *_: None)
+        assert pool.calls == [[SEND_MESSAGES.name, *[RECEIVE_MESSAGES.name] * MAX_WAITER_GROUPS]]
+        assert [messages_of(answer) for answer in answers[:-1]] == [1] * MAX_WAITER_GROUPS
+        assert answers[-1].result() == Woken.FOR_ONE
+
+    run(scenario())
+
+
+def test_the_time_of_who_is_being_served_does_not_end() -> None:
+    async def scenario() -> None:
+        pool = Pool(found=1)
+        waiters = Waiters(pool)
+        waiting = waiters.wait(take(1))
+        claimed = waiters.long_polls.claim(ORDERS, 1)
+        await asyncio.sleep(60)
+        await settle()
+        assert not waiting.done()
+        assert claimed[0].wake()
+
+    run(scenario())
+
+
+def test_message_and_lease_are_one_transaction(database: Database) -> None:
+    """Through the whole service, as soon as it has made a line: versions of rows tell which transaction made them."""
+    same = "select count(*) from queue.log l join queue.lease x on x.xmin = l.xmin where x.pos = l.id"
+    with (
+        running_service(database.api_dsn, database.dsn) as service,
+        psycopg.connect(database.dsn, autocommit=True) as connection,
+        ThreadPoolExecutor() as threads,
+    ):
+        sqs = service.sqs()
+        for number in range(20):
+            url = sqs.create_queue(QueueName=f"orders-{number}")["QueueUrl"]
+            answer = threads.submit(sqs.receive_message, QueueUrl=url, WaitTimeSeconds=20)
+            until_row(database.dsn, f"{WATCHED} where q.arn like '%:orders-{number}'")
+            sqs.send_message(QueueUrl=url, MessageBody="hello")
+            assert [message["Body"] for message in answer.result()["Messages"]] == ["hello"]
+            if connection.execute(same).fetchone() == (1,):
+                return
+    pytest.fail("never in one transaction")

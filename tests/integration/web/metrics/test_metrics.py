@@ -1,0 +1,238 @@
+"""GET /metrics of a real service: known traffic gives known counts."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support import plain_http
+from tests.support.database import Database
+from tests.support.programs.penstock_service import Service, running_service, until_row
+from tests.support.programs.penstock_up import running
+from tests.support.promtool import check
+from tests.support.web.prometheus_text import Scrape, scrape
+
+FAST = {"QUEUE_METRICS_INTERVAL_MS": "100"}
+ORDERS = "orders"
+
+
+@pytest.fixture
+def service(database: Database) -> Iterator[Service]:
+    with running_service(database.pooled_dsn, database.api_dsn, **FAST) as service:
+        yield service
+
+
+def create(service: Service, name: str = ORDERS, **attributes: str) -> str:
+    return str(service.sqs().create_queue(QueueName=name, Attributes=attributes)["QueueUrl"])
+
+
+# --- what requests count ---------------------------------------------------------------------------------------------
+def test_requests_and_messages(service: Service) -> None:
+    sqs, url = service.sqs(), create(service)
+    sqs.send_message(QueueUrl=url, MessageBody="1")
+    entries = [{"Id": str(n), "MessageBody": str(n)} for n in (2, 3)]
+    sqs.send_message_batch(QueueUrl=url, Entries=[*entries, {"Id": "bad", "MessageBody": "\0"}])
+    messages = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0)["Messages"]
+    again = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]
+    assert (len(messages), len(again)) == (3, 3)
+    for message in again[:2]:
+        sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+    sqs.receive_message(QueueUrl=url)
+    with pytest.raises(sqs.exceptions.QueueDoesNotExist):
+        sqs.send_message(QueueUrl=url + "s", MessageBody="lost")
+    found = scrape(service.url)
+    assert found.values("http_requests_total", "path") == {
+        "sqs:CreateQueue": 1,
+        "sqs:SendMessage": 2,
+        "sqs:SendMessageBatch": 1,
+        "sqs:ReceiveMessage": 3,
+        "sqs:DeleteMessage": 2,
+    }
+    assert found.value("http_requests_total", method="POST", path="sqs:SendMessage", status="200") == 1
+    assert found.value("http_requests_total", method="POST", path="sqs:SendMessage", status="400") == 1
+    for path, count in found.values("http_requests_total", "path").items():
+        assert found.value("http_request_duration_seconds_count", method="POST", path=path) == count
+    counts = {
+        "messages_sent_total": 3,
+        "messages_received_total": 6,
+        "messages_redelivered_total": 3,
+        "messages_deleted_total": 2,
+        "empty_receives_total": 1,
+        "message_send_duration_seconds_count": 2,
+        "message_receive_duration_seconds_count": 3,
+        "message_delete_duration_seconds_count": 2,
+        "message_age_at_receive_seconds_count": 3,
+    }
+    assert {name: found.value("queue_" + name, queue=ORDERS) for name in counts} == counts
+    assert set(found.values("queue_messages_sent_total", "queue")) == {ORDERS, "_other"}
+    assert (
+        found.value("queue_coalescer_flush_batch_size_sum") == 4
+    )  # that for the missing queue was a call, too
+    assert found.value("http_connections_active") == 1  # the scrape itself
+    assert found.value("penstock_processes") == 1
+
+
+def test_buckets_are_cumulative(service: Service) -> None:
+    create(service)
+    found = scrape(service.url)
+    buckets = found.values("http_request_duration_seconds_bucket", "le")
+    assert list(buckets) == ["0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "2.5", "+Inf"]
+    assert sorted(buckets.values()) == list(buckets.values())
+    assert buckets["+Inf"] == 1
+
+
+def test_the_rest_api_is_counted_by_route(service: Service) -> None:
+    with service.http() as http:
+        http.post("/v1/queues", json={"name": ORDERS})
+        sent = http.post(f"/v1/queues/{ORDERS}/messages", json={"message": 1}).json()
+        http.post(f"/v1/queues/{ORDERS}/messages", json={"message": 2})
+        http.get("/v1/queues/unknown")
+        http.get("/confidential-thing")
+        http.request("PROPFIND", "/v1/queues")
+        http.get(f"/v1/queues/{ORDERS}/messages")
+        http.request("DELETE", f"/v1/queues/{ORDERS}/messages", json={"ids": [sent["id"]]})
+        http.get("/livez")
+    found = scrape(service.url)
+    paths = found.values("http_requests_total", "path")
+    assert paths.pop("(unmatched)") == 1
+    assert paths.pop("/livez") == 1
+    assert paths == {"/v1/queues": 2, "/v1/queues/{name}": 1, "/v1/queues/{name}/messages": 4}
+    assert "confidential" not in found.text
+    assert found.value("http_requests_total", method="GET", path="/v1/queues/{name}", status="404") == 1
+    assert found.values("http_requests_total", "method")["_other"] == 1
+    assert found.value("queue_messages_sent_total", queue=ORDERS) == 2
+    assert found.value("queue_messages_received_total", queue=ORDERS) == 1
+    assert found.value("queue_messages_deleted_total", queue=ORDERS) == 1
+
+
+def test_transactions_and_events_are_counted(service: Service) -> None:
+    with service.http() as http:
+        for name in (ORDERS, "copies"):
+            http.post("/v1/queues", json={"name": name})
+        http.post(f"/v1/queues/{ORDERS}/messages", json={"message": 1})
+        receipt = http.get(f"/v1/queues/{ORDERS}/messages").json()[0]["receipt"]
+        body = {"ack": [{"queue": ORDERS, "receipt": receipt}], "send": [{"queue": "copies", "message": 1}]}
+        assert http.post("/v1/transactions", json=body).json()["acked"] == 1
+    found = scrape(service.url)
+    assert found.value("queue_messages_deleted_total", queue=ORDERS) == 1
+    assert found.value("queue_messages_sent_total", queue="copies") == 1
+
+
+def test_a_duplicate_is_not_sent(service: Service) -> None:
+    sqs, url = service.sqs(), create(service, "q.fifo", FifoQueue="true")
+    for _ in range(2):
+        sqs.send_message(QueueUrl=url, MessageBody="1", MessageGroupId="g", MessageDeduplicationId="d")
+    assert scrape(service.url).value("queue_messages_sent_total", queue="q.fifo") == 1
+
+
+def test_a_long_poll_that_finds_nothing_is_one_empty_receive(service: Service) -> None:
+    sqs, url = service.sqs(), create(service)
+    sqs.receive_message(QueueUrl=url, WaitTimeSeconds=1)
+    assert scrape(service.url).value("queue_empty_receives_total", queue=ORDERS) == 1
+
+
+def test_refused_callers(database: Database) -> None:
+    with running_service(database.api_dsn, QUEUE_ACCESS="presence") as service:
+        headers = {"x-amz-target": "AmazonSQS.ListQueues", "content-type": "application/x-amz-json-1.0"}
+        assert plain_http.post(service.url, headers=headers, content=b"{}").status_code == 403
+        assert plain_http.get(service.url + "/v1/queues").status_code in (401, 403)
+        found = scrape(service.url)
+    assert found.total("auth_failures_total") == 2
+    assert found.values("auth_failures_total", "code").keys() <= {
+        "MissingAuthenticationToken",
+        "AccessDenied",
+    }
+
+
+def test_most_queues_share_a_label(database: Database) -> None:
+    settings = {"QUEUE_METRICS_MAX_QUEUES": "2", **FAST}
+    with running_service(database.api_dsn, **settings) as service:
+        for name in ("a", "b", "c", "d"):
+            service.sqs().send_message(QueueUrl=create(service, name), MessageBody="1")
+        until_row(database.dsn, "select from queue.measurement where visible = 1 having count(*) = 4")
+        found = scrape(service.url)
+    assert found.values("queue_messages_sent_total", "queue") == {"a": 1, "b": 1, "_other": 2}
+    assert found.values("queue_depth", "queue") == {"a": 1, "b": 1, "_other": 2}
+    assert found.value("queues_measured") == 2
+
+
+# --- what is read from the database ----------------------------------------------------------------------------------
+def test_gauges_of_queues(database: Database, service: Service) -> None:
+    sqs, url = service.sqs(), create(service)
+    for delay in (0, 0, 900):
+        sqs.send_message(QueueUrl=url, MessageBody="1", DelaySeconds=delay)
+    sqs.receive_message(QueueUrl=url)
+    until_row(database.dsn, "select from queue.measurement where (visible, in_flight, delayed) = (1, 1, 1)")
+    found = scrape(service.url)
+    gauges = ("queue_depth", "queue_in_flight", "queue_delayed")
+    assert [found.value(name, queue=ORDERS) for name in gauges] == [1, 1, 1]
+    assert found.value("queue_oldest_message_age_seconds", queue=ORDERS) > 0
+    assert found.value("db_up") == 1
+    assert found.value("db_pool_size") == found.value("db_pool_idle") + found.value("db_pool_active")
+    assert "log" in found.values("db_live_tuples", "table")
+    assert found.value("worker_runs_total", worker="measure", outcome="success") >= 1
+
+
+def test_without_a_database_it_answers(database: Database, service: Service) -> None:
+    from tests.integration.web.test_service import blocked_queues
+
+    create(service)
+    with blocked_queues(database):
+        found = scrape(service.url)
+    assert found.value("db_up") == 0
+    assert found.total("http_requests_total") == 1
+    assert "queue_depth" not in found.text
+
+
+def test_promtool_is_content(database: Database, service: Service) -> None:
+    """Types, names and units, in Prometheus's own judgement, which says nothing at all."""
+    sqs, url = service.sqs(), create(service, "quote-and-backslash")
+    sqs.send_message(QueueUrl=url, MessageBody="1")
+    until_row(database.dsn, "select from queue.measurement where visible = 1")
+    assert check("check", "metrics", text=scrape(service.url).text) == ""
+
+
+# --- several processes on one port -----------------------------------------------------------------------------------
+def children(process_id: int) -> list[int]:
+    return [int(text) for text in Path(f"/proc/{process_id}/task/{process_id}/children").read_text().split()]
+
+
+def until_answered(url: str) -> Scrape:
+    """Connections to a process that has just died are reset."""
+    while True:
+        with suppress(httpx.TransportError):
+            return scrape(url)
+
+
+def sent(url: str, queue: str, count: int) -> None:
+    headers = {"x-amz-target": "AmazonSQS.SendMessage", "content-type": "application/x-amz-json-1.0"}
+    body: dict[str, Any] = {"QueueUrl": f"{url}/000000000000/{queue}", "MessageBody": "1"}
+    for _ in range(count):
+        with plain_http.Client() as client:  # each its own connection: any process gets it
+            assert client.post(url, headers=headers, json=body).status_code == 200
+
+
+def test_whichever_process_is_asked_answers_for_all(database: Database) -> None:
+    with running("--workers", "2", "--no-migrate", DATABASE_URL=database.api_dsn) as up:
+        plain_http.post(up.address + "/v1/queues", json={"name": ORDERS})
+        sent(up.address, ORDERS, 40)
+        answers = [scrape(up.address) for _ in range(6)]
+        for found in answers:
+            assert found.value("queue_messages_sent_total", queue=ORDERS) == 40
+            assert found.value("penstock_processes") == 2
+            assert found.value("http_connections_active") == 1
+        victim = children(up.process.pid)[0]
+        os.kill(victim, signal.SIGKILL)
+        while victim in children(up.process.pid):
+            pass
+        sent_before = until_answered(up.address)
+        assert (
+            sent_before.value("queue_messages_sent_total", queue=ORDERS) == 40
+        )  # what the dead one counted, too

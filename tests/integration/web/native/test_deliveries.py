@@ -1,0 +1,89 @@
+"""/v1/deliveries over a real service, whose worker delivers meanwhile. Shapes: docs/webhooks.md."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from tests.support.database import Database
+from tests.support.programs.penstock_service import running_service
+from tests.support.sql.calls import Connection
+from tests.support.wait import wait_until
+from tests.support.webhooks.receiver import Receiver, running_receiver
+from tests.support.webhooks.rows import publish, webhooks
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with running_receiver() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def http(database: Database) -> Iterator[httpx.Client]:
+    with (
+        running_service(database.api_dsn, WEBHOOK_ALLOW_CIDRS="127.0.0.0/8") as service,
+        service.http() as http,
+    ):
+        yield http
+
+
+@pytest.fixture
+def db(database: Database) -> Iterator[Connection]:
+    with psycopg.connect(database.api_dsn, autocommit=True) as connection:
+        yield connection
+
+
+def listed(http: httpx.Client, **query: Any) -> list[dict[str, Any]]:
+    answer = http.get("/v1/deliveries", params=query)
+    assert answer.status_code == 200, answer.text
+    deliveries: list[dict[str, Any]] = answer.json()
+    return deliveries
+
+
+def test_given_up_listed_tried_again_and_delivered(
+    http: httpx.Client, db: Connection, receiver: Receiver
+) -> None:
+    message_id = publish(db, receiver.url("/404"), copies=3)
+    db.execute("select queue.wake_webhooks()")
+    wait_until(lambda: [row.state for row in webhooks(db)] == ["exhausted"] * 3)
+    page = listed(http, state="exhausted", limit=2)
+    assert [delivery["attempts"] for delivery in page] == [1, 1]
+    assert set(page[0]) == {
+        "id", "state", "kind", "message_id", "topic_arn", "subscription_arn", "endpoint", "attempts", "under_way",
+        "last_status", "last_error", "created_at",
+    }  # fmt: skip
+    assert (page[0]["message_id"], page[0]["last_status"]) == (str(message_id), 404)
+    (last,) = listed(http, state="exhausted", after=page[1]["id"])
+    receiver.answers["/404"] = receiver.answers["/200"]
+    answer = http.post(f"/v1/deliveries/{last['id']}/retry")
+    assert (answer.status_code, answer.json()) == (202, {"id": last["id"]})
+    wait_until(lambda: len(webhooks(db)) == 2)
+    assert listed(http, state="pending") == []
+
+
+def test_what_is_to_be_tried_again_says_when(http: httpx.Client, db: Connection, receiver: Receiver) -> None:
+    publish(db, receiver.url("/500"), kind="event", raw=True)
+    wait_until(lambda: [row.attempts for row in webhooks(db)] == [1])
+    (delivery,) = listed(http)
+    assert (delivery["state"], delivery["kind"], delivery["under_way"]) == ("pending", "event", False)
+    assert delivery["next_attempt_at"] > delivery["created_at"]
+
+
+def test_an_unknown_delivery_is_404(http: httpx.Client) -> None:
+    answer = http.post("/v1/deliveries/1/retry")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "delivery_not_found")
+
+
+def test_another_account_neither_sees_nor_retries_it(
+    http: httpx.Client, db: Connection, receiver: Receiver
+) -> None:
+    publish(db, receiver.url("/404"))
+    wait_until(lambda: [row.state for row in webhooks(db)] == ["exhausted"])
+    db.execute("update queue.webhook set account_id = '111111111111'")
+    row = db.execute("select webhook_id from queue.webhook").fetchone()
+    assert row is not None
+    assert listed(http, state="exhausted") == []
+    assert http.post(f"/v1/deliveries/{row[0]}/retry").status_code == 404

@@ -1,0 +1,171 @@
+"""`penstock metrics report`: the file that it writes, read as XML where it is SVG, from rows of known values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import psycopg
+import pytest
+
+from penstock_web.cli import main
+from tests.support.database import Database, TestServer
+from tests.support.sql.metric_rows import add_forecast, add_latency, add_run, add_window, new_queue
+
+START = datetime(2026, 3, 29, tzinfo=UTC)
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+SPAN = ("--from", "2026-03-29T00:00:00Z", "--to", "2026-03-29T02:00:00Z")
+# A group's id has ASCII punctuation: every character that HTML gives a meaning to.
+GROUP = "</svg><script>alert('&\"')</script>"
+
+
+@pytest.fixture(scope="module")
+def database(postgres: TestServer) -> Iterator[Database]:
+    """`orders` with two hours of minutes, and a gap; `bills` without anything."""
+    with postgres.database() as database:
+        with psycopg.connect(database.api_dsn) as db:
+            orders = new_queue(db, "orders")
+            new_queue(db, "bills")
+            for minute in (0, 1, 2, 60, 61):
+                add_window(db, orders, START + minute * MINUTE, arrivals=10, depth=minute)
+                add_window(db, orders, START + minute * MINUTE, group_id=GROUP, arrivals=4)
+                add_window(db, orders, START + minute * MINUTE, group_id="tenant-1", arrivals=1)
+                add_latency(db, orders, START + minute * MINUTE, [2_000, 3_000, 90_000_000])
+            add_latency(db, orders, START + HOUR, [2_000_000, 90_000_000], seconds=3600)
+            add_forecast(db, orders, START + 2 * HOUR)
+            add_run(db, START + 2 * HOUR)
+        yield database
+
+
+@pytest.fixture
+def settings(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", database.api_dsn)
+
+
+def report(folder: Path, *options: str) -> str:
+    file = folder / "report.html"
+    assert main(["metrics", "report", "--out", str(file), *options]) == 0
+    assert [path.name for path in folder.iterdir()] == ["report.html"]
+    return file.read_text()
+
+
+def pictures(page: str) -> dict[str, ET.Element]:
+    """Those that are described, by their descriptions. Raises when one is no XML."""
+    found = [ET.fromstring(text) for text in re.findall(r"<svg.*?</svg>", page, re.DOTALL)]
+    return {picture.get("aria-label", ""): picture for picture in found if picture.get("role") == "img"}
+
+
+def of_class(picture: ET.Element, name: str) -> list[ET.Element]:
+    return [element for element in picture.iter() if name in element.get("class", "").split()]
+
+
+@pytest.mark.usefixtures("settings")
+def test_depth_and_lag_over_time(tmp_path: Path) -> None:
+    page = report(tmp_path, *SPAN)
+    shown = pictures(page)
+    depth = shown["Depth of orders: at most 61, 61 at the end"]
+    assert len(of_class(depth, "line")) == 2  # nothing is known of the time between, so no line crosses it
+    lag = shown["Lag of orders: from 3 ms to 1.5 min"]
+    assert [len(of_class(lag, name)) for name in ("first", "second")] == [2, 2]
+    assert "Depth of bills" not in page
+    assert "Old data: the metrics job last ended 2026-03-29 02:00 UTC" in page
+
+
+@pytest.mark.usefixtures("settings")
+def test_lag_by_queue_and_hour(tmp_path: Path) -> None:
+    heat = pictures(report(tmp_path, *SPAN))["Lag by queue and hour"]
+    (cell,) = of_class(heat, "shade5")
+    assert cell.findtext("title") == "orders, 2026-03-29 01:00: p95 1.5 min of 2 messages"
+    assert not [name for n in (0, 1, 2, 3, 4, 6, 7) for name in of_class(heat, f"shade{n}")]
+
+
+@pytest.mark.usefixtures("settings")
+def test_hot_groups_by_their_shares(tmp_path: Path) -> None:
+    page = report(tmp_path, *SPAN)
+    chart = pictures(page)["Hot groups: 2 have 50 % of all arrivals"]
+    assert [bar.findtext("title") for bar in of_class(chart, "bar")] == [
+        f"orders / {GROUP}: 20 · 40 %; with those above 40 %",
+        "orders / tenant-1: 5 · 10 %; with those above 50 %",
+    ]
+    widths = [float(bar.get("width", "")) for bar in of_class(chart, "bar")]
+    assert widths[0] == pytest.approx(4 * widths[1], abs=0.3)
+
+
+@pytest.mark.usefixtures("settings")
+def test_the_table(tmp_path: Path) -> None:
+    page = report(tmp_path, *SPAN)
+    rows = re.findall(r"<tr><td>(.*?)</tr>", page)
+    cells = [re.sub(r"<svg.*?</svg>", "(picture)", row).replace("</td>", "").split("<td>") for row in rows]
+    assert cells == [
+        ["bills", "0", "0", "0", "-", "-", "-", "-", "-", "-", "", "-", "-", "-", "-"],
+        ["orders", "0", "0", "0", "-", "600", "1.50", "2.00", "20 min", "0 (0 to 400)", "(picture)", "-", "2 s",
+         "1.5 min", "2026-03-29 02:00"],
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("settings")
+def test_one_file_that_needs_nothing_else(tmp_path: Path) -> None:
+    page = report(tmp_path, *SPAN)
+    assert not re.search(r"<script|<link|<img|https?:|url\(|@import", page)
+    assert "default-src 'none'" in page
+    assert "prefers-color-scheme:dark" in re.sub(r"\s", "", page)
+
+
+@pytest.mark.usefixtures("settings")
+def test_one_queue(tmp_path: Path) -> None:
+    page = report(tmp_path, *SPAN, "--queue", "bills")
+    assert "orders" not in page
+    assert page.count("Nothing in this time.") == 2
+    assert "No message of a group arrived in this time." in page
+    assert "No message was deleted in this time." in page
+
+
+@pytest.mark.usefixtures("settings")
+def test_a_time_without_metrics(tmp_path: Path) -> None:
+    page = report(tmp_path, "--from", "2020-01-01T00:00:00Z", "--to", "2023-01-01T00:00:00Z")
+    assert "No queue has metrics of this time." in page
+
+
+def test_nothing_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgres: TestServer) -> None:
+    with postgres.database() as empty:
+        monkeypatch.setenv("DATABASE_URL", empty.api_dsn)
+        page = report(tmp_path)
+    assert "No metrics have been computed yet" in page
+    assert "There is no queue." in page
+
+
+@pytest.mark.usefixtures("settings")
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--queue", "none"], "there is no queue 'none'"),
+        (["--queue", "no such\0name"], "there is no queue"),
+        (["--from", "2026-03-30T00:00:00Z", "--to", "2026-03-29T00:00:00Z"], "--from must be before --to"),
+        (["--from", "1990-01-01T00:00:00Z"], "at most 1440 days"),
+        (["--out", "/nowhere/report.html"], "/nowhere/report.html"),
+    ],
+)
+def test_what_it_cannot_do_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], said: str
+) -> None:
+    kept = tmp_path / "report.html"
+    kept.write_text("kept")
+    assert main(["metrics", "report", "--out", str(kept), *options]) == 1
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+    assert (kept.read_text(), len(list(tmp_path.iterdir()))) == ("kept", 1)
+
+
+def test_without_a_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = ["metrics", "report", "--out", str(tmp_path / "report.html")]
+    monkeypatch.setenv("DATABASE_URL", "postgresql://nobody@127.0.0.1:1/none")
+    assert main(out) == 1
+    monkeypatch.delenv("DATABASE_URL")
+    assert main(out) == 1
+    with pytest.raises(SystemExit):
+        main([*out, "--from", "yesterday"])
+    assert list(tmp_path.iterdir()) == []

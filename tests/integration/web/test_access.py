@@ -1,0 +1,233 @@
+"""QUEUE_ACCESS in the container: the REST API, repeated headers, and the command line that makes the keys."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from hashlib import md5
+
+import httpx
+import psycopg
+import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+
+from penstock.postgres.migrations import sql_directory
+from penstock_web.cli import main
+from penstock_web.http.aws_protocols import join_repeated_headers
+from tests.support.database import Database, TestServer
+from tests.support.programs.penstock_service import Service, free_port, running_service
+
+ENCRYPTION_KEY = b64encode(bytes(range(32))).decode()
+SIGV4 = {"QUEUE_ACCESS": "sigv4", "QUEUE_ENCRYPTION_KEY": ENCRYPTION_KEY, "QUEUE_ACCESS_CACHE_SECONDS": "0"}
+PARTNER = "111122223333"
+
+
+class CommandLine:
+    """`penstock keys` in this process."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str) -> list[str]:
+        code = main(["keys", *arguments])
+        output = self._capsys.readouterr()
+        assert code == 0, output.err
+        return output.out.splitlines()
+
+    def refused(self, *arguments: str) -> str:
+        """The one line on standard error."""
+        assert main(["keys", *arguments]) == 1
+        (line,) = self._capsys.readouterr().err.splitlines()
+        return line
+
+
+@pytest.fixture
+def keys(
+    database: Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> CommandLine:
+    for name, value in {**SIGV4, "DATABASE_URL": database.api_dsn}.items():
+        monkeypatch.setenv(name, value)
+    return CommandLine(capsys)
+
+
+@pytest.fixture
+def service(database: Database, keys: CommandLine) -> Iterator[Service]:
+    with running_service(database.api_dsn, **SIGV4) as service:
+        yield service
+
+
+def bearer(keys: CommandLine, *arguments: str) -> str:
+    """The header's value."""
+    return keys("create", "--bearer", *arguments)[0].partition(": ")[2]
+
+
+def refusal(answer: httpx.Response) -> tuple[int, str, str | None]:
+    return answer.status_code, answer.json()["error"]["code"], answer.headers.get("www-authenticate")
+
+
+UNAUTHORIZED = (401, "unauthorized", "Bearer")
+
+
+def test_the_rest_api_takes_bearer_keys(service: Service, keys: CommandLine) -> None:
+    key = bearer(keys)
+    with service.http() as http:
+        for path in ("/v1/queues", "/v1/queues/orders/metrics", "/v1/metrics/lag"):
+            assert refusal(http.get(path)) == UNAUTHORIZED
+        # Whatever else is wrong with it: nobody learns that without a key.
+        assert refusal(http.post("/v1/queues", json={"name": "no such name!"})) == UNAUTHORIZED
+        half = key.rpartition(".")[0]
+        for wrong in (key[:-1], f"{half}.", half, "Basic eDp4", "Bearer", "Bearer \xff.x", f"{key}\xff"):
+            header = {b"authorization": wrong.encode("latin-1")}
+            assert refusal(http.get("/v1/queues", headers=header)) == UNAUTHORIZED
+        http.headers["authorization"] = key
+        assert http.post("/v1/queues", json={"name": "orders"}).status_code == 201
+        assert http.get("/v1/queues/orders").json()["name"] == "orders"
+        keys("revoke", key.partition(" ")[2].partition(".")[0])
+        assert refusal(http.get("/v1/queues")) == UNAUTHORIZED
+
+
+def test_a_policy_that_locks_everybody_out_is_mended(service: Service, keys: CommandLine) -> None:
+    """The REST API asks no policies, and only the owner's account reaches the queue."""
+    owner, stranger = {"authorization": bearer(keys)}, {"authorization": bearer(keys, "--account", PARTNER)}
+    statement = {"Effect": "Deny", "Principal": "*", "Action": "sqs:*", "Resource": "*"}
+    policy = {"Version": "2012-10-17", "Statement": [statement]}
+    new = {"name": "orders", "attributes": {"Policy": policy}}
+    with service.http() as http:
+        assert http.post("/v1/queues", json=new, headers=owner).status_code == 201
+        change = {"attributes": {"Policy": ""}}
+        assert http.patch("/v1/queues/orders", json=change, headers=stranger).status_code == 404
+        assert "Policy" in http.get("/v1/queues/orders", headers=owner).json()["attributes"]
+        mended = http.patch("/v1/queues/orders", json=change, headers=owner)
+        assert (mended.status_code, mended.json()["attributes"].get("Policy")) == (200, None)
+
+
+def test_a_bearer_key_opens_its_own_account(service: Service, keys: CommandLine) -> None:
+    with service.http() as http:
+        mine, theirs = {"authorization": bearer(keys)}, {"authorization": bearer(keys, "--account", PARTNER)}
+        assert http.post("/v1/queues", json={"name": "orders"}, headers=theirs).status_code == 201
+        assert http.get("/v1/queues/orders", headers=mine).status_code == 404
+        assert http.get("/v1/queues/orders", headers=theirs).status_code == 200
+        assert http.get("/v1/queues/orders/metrics", headers=mine).status_code == 404
+        assert http.get("/v1/queues/orders/metrics", headers=theirs).status_code == 200
+        assert http.get("/v1/metrics/lag", headers=mine).json()["queues"] == []
+
+
+def test_health_and_the_description_are_open(service: Service) -> None:
+    with service.http() as http:
+        for path in ("/livez", "/readyz", "/v1/openapi.json"):
+            assert http.get(path).status_code == 200
+
+
+def test_presence_wants_any_header(database: Database) -> None:
+    """The specification's rule: no header, 403. There is no key that a challenge (401) could ask for."""
+    with running_service(database.api_dsn, QUEUE_ACCESS="presence") as service, service.http() as http:
+        assert refusal(http.get("/v1/queues")) == (403, "unauthorized", None)
+        assert refusal(http.post("/v1/queues", content=b"not json")) == (403, "unauthorized", None)
+        assert http.get("/v1/queues", headers={"authorization": "anything"}).status_code == 200
+
+
+def test_a_repeated_target_does_not_hide_behind_the_signed_one(service: Service, keys: CommandLine) -> None:
+    """The signature is over the one target; the last of two would be the one that is run."""
+    key_id, secret = (line.partition("=")[2] for line in keys("create")[:2])
+    target = "AmazonSQS.ListQueues"
+    signed = AWSRequest("POST", f"{service.url}/", headers={"X-Amz-Target": target}, data=b"{}")
+    SigV4Auth(Credentials(key_id, secret), "sqs", "us-east-1").add_auth(signed)
+    headers = list(signed.headers.items())
+    with service.http() as http:
+        assert http.post("/", content=b"{}", headers=headers).status_code == 200
+        answer = http.post("/", content=b"{}", headers=[*headers, ("X-Amz-Target", "AmazonSQS.PurgeQueue")])
+    assert answer.status_code in {400, 403}
+
+
+def test_a_long_body_is_verified_and_stored(service: Service, keys: CommandLine) -> None:
+    """It is let go once it has been read, so the signature comes first. An altered one is refused."""
+    key_id, secret = (line.partition("=")[2] for line in keys("create")[:2])
+
+    def send(text: str, altered: bytes = b"") -> httpx.Response:
+        body = json.dumps({"QueueUrl": "http://x/000000000000/orders", "MessageBody": text}).encode()
+        headers = {"X-Amz-Target": "AmazonSQS.SendMessage", "Content-Type": "application/x-amz-json-1.0"}
+        signed = AWSRequest("POST", f"{service.url}/", headers=headers, data=body)
+        SigV4Auth(Credentials(key_id, secret), "sqs", "us-east-1").add_auth(signed)
+        return http.post("/", content=altered or body, headers=list(signed.headers.items()))
+
+    with service.http() as http:
+        new = http.post("/v1/queues", json={"name": "orders"}, headers={"authorization": bearer(keys)})
+        assert new.status_code == 201
+        text = "x" * 900_000
+        answer = send(text)
+        assert (answer.status_code, answer.json()["MD5OfMessageBody"]) == (
+            200,
+            md5(text.encode()).hexdigest(),
+        )
+        assert send(text, b"{" + b" " * 900_000 + b"}").status_code == 403
+
+
+def test_repeated_headers_are_joined() -> None:
+    assert join_repeated_headers([(b"a", b"1"), (b"b", b"2"), (b"a", b"3")]) == {b"a": b"1,3", b"b": b"2"}
+
+
+def test_keys_are_made_listed_and_revoked(database: Database, keys: CommandLine) -> None:
+    key_id, secret = (line.partition("=")[2] for line in keys("create", "--description", "for orders")[:2])
+    token = bearer(keys, "--account", PARTNER).partition(" ")[2]
+    _, first, second = (line.split() for line in keys("list"))
+    assert (first[0], first[1], first[2], first[-2:]) == ("access", key_id, "000000000000", ["for", "orders"])
+    assert (second[0], second[1], second[2]) == ("bearer", token.partition(".")[0], PARTNER)
+    assert first[5] == second[5] == "-"
+    keys("revoke", key_id)
+    revoked = keys("list")[1].split()
+    assert datetime.fromisoformat(f"{revoked[5]} {revoked[6]}").tzinfo == UTC
+    assert keys("revoke", key_id)
+    with psycopg.connect(database.dsn) as connection:
+        rows = connection.execute(
+            "select a::text, b::text from queue.access_key a, queue.bearer_key b"
+        ).fetchone()
+    assert rows is not None
+    for shown in (secret, token.partition(".")[2]):
+        assert shown not in str(rows)
+        assert shown.encode().hex() not in str(rows)
+
+
+def test_what_cannot_be_done_with_keys(keys: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "12 digits" in keys.refused("create", "--account", "12")
+    assert "there is no key" in keys.refused("revoke", "PSTKNOBODY")
+    monkeypatch.setenv("QUEUE_ENCRYPTION_KEY", "short")
+    assert "QUEUE_ENCRYPTION_KEY must be 32 bytes" in keys.refused("create")
+    monkeypatch.setenv("DATABASE_URL", "")
+    assert "DATABASE_URL" in keys.refused("list")
+
+
+def test_settings_do_not_show_the_key(keys: CommandLine, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["settings"]) == 0
+    output = capsys.readouterr().out
+    assert "QUEUE_ENCRYPTION_KEY=(set)" in output
+    assert ENCRYPTION_KEY not in output
+
+
+@pytest.mark.parametrize("role", ["penstock_reader", "penstock_metrics"])
+def test_readers_do_not_see_keys(postgres: TestServer, role: str) -> None:
+    """grants.sql makes the roles only for someone who may: the superuser here, in a transaction that is undone."""
+    secrets = ["queue.access_key", "queue.bearer_key", "queue.signing_key", "queue.secret"]
+    results = [f"queue.metrics_{name}" for name in ("window", "latency", "forecast", "run")]
+    others = ["queue.queues", "queue.history", "queue.finished_message", "queue.live_message"]
+    question = "select t from unnest(%s::text[]) t where has_table_privilege(%s, t, %s)"
+    with postgres.database() as database, psycopg.connect(database.dsn) as connection:
+        connection.execute((sql_directory() / "grants.sql").read_bytes())
+        may = {
+            right: [row[0] for row in connection.execute(question, (secrets + results + others, role, right))]
+            for right in ("select", "insert", "update", "delete")
+        }
+        connection.rollback()
+    written = results if role == "penstock_metrics" else []
+    assert may == {"select": results + others, **dict.fromkeys(("insert", "update", "delete"), written)}
+
+
+def test_the_service_does_not_start_without_the_encryption_key(
+    keys: CommandLine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("QUEUE_ENCRYPTION_KEY")
+    assert main(["up", "--no-migrate", "--port", str(free_port())]) == 1
+    assert "QUEUE_ENCRYPTION_KEY must be 32 bytes" in capsys.readouterr().err

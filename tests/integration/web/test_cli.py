@@ -1,0 +1,178 @@
+"""The command line as a person meets it: help, arguments that it refuses, and what a pipe gets."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from penstock_web.cli import COMMANDS, main
+
+COMMAND = [sys.executable, "-m", "penstock_web.cli"]
+# By command: each option and argument that its help must name.
+OPTIONS: dict[str, list[str]] = {
+    "": ["--version"],
+    "up": [
+        "--host HOST",
+        "--port PORT",
+        "--data-dir DIR",
+        "--ephemeral",
+        "--workers N",
+        "--no-migrate",
+        "--no-pooler",
+    ],
+    "migrate": ["--dump FILE", "--ephemeral", "--tune-role NAME"],
+    "keys": ["create", "list", "revoke", "rotate-signing"],
+    "keys create": ["--account ID", "--description TEXT", "--bearer"],
+    "keys list": [],
+    "keys revoke": ["ID"],
+    "keys rotate-signing": [],
+    "metrics": ["report"],
+    "metrics report": ["--out FILE", "--from TIME", "--to TIME", "--queue NAME"],
+    "settings": ["--markdown"],
+    "demo": ["--endpoint ENDPOINT", "http://127.0.0.1:9324"],
+    "worker": ["--host HOST", "--port PORT", "--ready-fd READY_FD", "--metrics-folder METRICS_FOLDER"],
+}
+
+
+def piped(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """A run whose output no terminal shows."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("DATABASE_")}
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**environment, **variables},
+    )
+
+
+def on_a_terminal(*arguments: str) -> str:
+    """What a terminal of 100 columns gets."""
+    ours, theirs = pty.openpty()
+    with os.fdopen(ours, "rb", buffering=0) as reader:
+        variables = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
+        with subprocess.Popen([*COMMAND, *arguments], stdout=theirs, stderr=theirs, env=variables):
+            os.close(theirs)
+            pieces = []
+            try:
+                while piece := reader.read(4096):
+                    pieces.append(piece)
+            except OSError:  # Linux reports the closed terminal as an error
+                pass
+    return b"".join(pieces).decode()
+
+
+def test_every_command_is_in_this_test() -> None:
+    assert {command.partition(" ")[0] for command in OPTIONS} - {""} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+@pytest.mark.parametrize("command", OPTIONS)
+def test_help_lists_every_option(command: str, flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*command.split(), flag]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert words.startswith(f"Usage: penstock {command}".rstrip() + " ")
+    assert [option for option in OPTIONS[command] if option not in words] == []
+
+
+def test_help_lists_the_commands_in_their_order(capsys: pytest.CaptureFixture[str]) -> None:
+    """All but `worker`, which only `penstock up` starts."""
+    assert main(["--help"]) == 0
+    listed = capsys.readouterr().out.partition("Commands:\n")[2].splitlines()
+    assert [line.split()[0] for line in listed] == [name for name in COMMANDS if name != "worker"]
+
+
+@pytest.mark.parametrize("command", OPTIONS)
+def test_an_unknown_option_is_refused(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*command.split(), "--unknown"])
+    output = capsys.readouterr()
+    usage, error = output.err.splitlines()
+    name = f"penstock {command}".rstrip()
+    assert (ended.value.code, output.out) == (2, "")
+    assert usage.startswith(f"Usage: {name} ")
+    assert error.startswith(f"{name}: error: No such option: --unknown")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("", "penstock: error: Missing command"),
+        ("unknown", "penstock: error: No such command 'unknown'"),
+        ("keys", "penstock keys: error: Missing command"),
+        ("keys revoke", "penstock keys revoke: error: Missing argument 'ID'"),
+        ("metrics report", "penstock metrics report: error: Missing option '--out'"),
+        ("settings more", "penstock settings: error: Got unexpected extra argument"),
+        ("up --port", "penstock: error: Option '--port' requires an argument"),
+        ("up --port x", "penstock up: error: argument --port: 'x' is not a number from 1 to 65535"),
+        (
+            "up --data-dir x --ephemeral",
+            "penstock up: error: argument --ephemeral: not allowed with argument --data-dir",
+        ),
+        (
+            "metrics report --out x --from yesterday",
+            "argument --from: 'yesterday' is not a time such as 2030-01-31T09:00:00Z",
+        ),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments.split())
+    output = capsys.readouterr()
+    assert (ended.value.code, output.out) == (2, "")
+    assert said in output.err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("command", ["keys list", "migrate", "up --no-pooler", "metrics report --out x.html"])
+def test_an_address_that_is_none_is_one_line(command: str) -> None:
+    done = piped(*command.split(), DATABASE_URL="nonsense")
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("penstock: DATABASE_URL is not the address of a PostgreSQL")
+
+
+def test_a_demo_without_an_address_says_so() -> None:
+    done = piped("demo", "--endpoint", "nonsense")
+    assert (done.returncode, done.stdout, done.stderr) == (
+        1,
+        "penstock demo: Invalid endpoint: nonsense\n",
+        "",
+    )
+
+
+@pytest.mark.parametrize("arguments", ["--help", "up --help", "up --unknown", "settings", "keys list"])
+def test_a_pipe_gets_no_escape_codes(arguments: str) -> None:
+    """Not even where a variable asks for colours, as the runners of GitHub do."""
+    plain = piped(*arguments.split())
+    forced = piped(*arguments.split(), FORCE_COLOR="1", GITHUB_ACTIONS="true", TERM="xterm-256color")
+    assert plain.stdout + plain.stderr != ""
+    assert "\x1b" not in plain.stdout + plain.stderr
+    assert (forced.stdout, forced.stderr) == (plain.stdout, plain.stderr)
+
+
+def test_a_terminal_gets_help_by_rich() -> None:
+    shown = on_a_terminal("up", "--help")
+    assert "\x1b[" in shown
+    assert "╭" in shown
+
+
+def test_before_a_command_runs_nothing_heavy_is_imported() -> None:
+    heavy = {"rich", "pydantic", "fastapi", "uvicorn", "psycopg", "boto3", "cryptography", "asyncio"}
+    code = (
+        "import sys; from penstock_web.cli import main; main(['settings'])\n"
+        "print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    imported = set(done.stderr.split())
+    assert "typer" in imported
+    assert not heavy & imported
+
+
+def test_the_page_of_the_settings_is_what_the_command_prints() -> None:
+    page = Path(__file__).parents[3] / "docs/settings.md"
+    assert piped("settings", "--markdown").stdout == page.read_text()

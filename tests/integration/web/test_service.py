@@ -1,0 +1,341 @@
+"""The whole container: a real process, a real database."""
+
+import contextlib
+import json
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlsplit
+
+import httpx
+import psycopg
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.support.database import Database, TestServer, end_sessions
+from tests.support.programs.penstock_service import Service, running_service, until_row
+
+WAITS = "select from queue.watcher where queue_id > 0"  # 0: the worker that delivers webhooks
+BLOCKED = "select from pg_locks where not granted"
+
+
+@pytest.fixture
+def service(database: Database) -> Iterator[Service]:
+    with running_service(database.api_dsn) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def shared(postgres: TestServer) -> Iterator[Service]:
+    """For tests that change nothing of it."""
+    with postgres.database() as database, running_service(database.api_dsn) as service:
+        yield service
+
+
+@contextlib.contextmanager
+def blocked_queues(database: Database) -> Iterator[None]:
+    """Every call that needs a queue waits for the end of this block."""
+    with psycopg.connect(database.dsn) as connection:
+        connection.execute("lock table queue.queues in access exclusive mode")
+        yield
+
+
+def sqs_request(action: str, **body: object) -> tuple[dict[str, str], bytes]:
+    headers = {"x-amz-target": f"AmazonSQS.{action}", "content-type": "application/x-amz-json-1.0"}
+    return headers, json.dumps(body).encode()
+
+
+# --- long polls ------------------------------------------------------------------------------------------------------
+def test_a_send_wakes_a_long_poll_of_the_same_process(database: Database, service: Service) -> None:
+    sqs = service.sqs()
+    url = sqs.create_queue(QueueName="orders")["QueueUrl"]
+    with ThreadPoolExecutor() as threads:
+        answer = threads.submit(sqs.receive_message, QueueUrl=url, WaitTimeSeconds=20)
+        until_row(database.dsn, WAITS)
+        sqs.send_message(QueueUrl=url, MessageBody="hello")
+        assert [message["Body"] for message in answer.result()["Messages"]] == ["hello"]
+
+
+def test_a_send_wakes_a_long_poll_of_another_process(database: Database, service: Service) -> None:
+    """By NOTIFY alone: the shared look finds nothing here."""
+    with psycopg.connect(database.dsn, autocommit=True) as connection:
+        connection.execute(
+            "create or replace function queue.poll_queues(p_arns text[], p_seen text default null) "
+            "returns table (arn text, snapshot text, wait_ms int) language sql "
+            "as $$ select null::text, null::text, 0 $$"
+        )
+    with running_service(database.api_dsn) as other, ThreadPoolExecutor() as threads:
+        sqs = service.sqs()
+        url = sqs.create_queue(QueueName="orders")["QueueUrl"]
+        until_row(
+            database.dsn, "select from pg_stat_activity where query = 'listen penstock' having count(*) >= 2"
+        )
+        answer = threads.submit(sqs.receive_message, QueueUrl=url, WaitTimeSeconds=20)
+        until_row(database.dsn, WAITS)
+        other.sqs().send_message(QueueUrl=url, MessageBody="hello")
+        assert [message["Body"] for message in answer.result()["Messages"]] == ["hello"]
+
+
+def test_the_shared_look_finds_messages_when_notifications_get_lost_in_a_pooler(database: Database) -> None:
+    with (
+        running_service(database.pooled_dsn) as one,
+        running_service(database.pooled_dsn) as other,
+        ThreadPoolExecutor() as threads,
+    ):
+        sqs = one.sqs()
+        url = sqs.create_queue(QueueName="orders")["QueueUrl"]
+        answer = threads.submit(sqs.receive_message, QueueUrl=url, WaitTimeSeconds=20)
+        until_row(database.dsn, WAITS)
+        other.sqs().send_message(QueueUrl=url, MessageBody="hello")
+        assert [message["Body"] for message in answer.result()["Messages"]] == ["hello"]
+
+
+def test_a_commit_in_sql_wakes_a_long_poll(database: Database, service: Service) -> None:
+    sqs = service.sqs()
+    url = sqs.create_queue(QueueName="orders")["QueueUrl"]
+    with ThreadPoolExecutor() as threads, psycopg.connect(database.dsn, autocommit=True) as connection:
+        answer = threads.submit(sqs.receive_message, QueueUrl=url, WaitTimeSeconds=20)
+        until_row(database.dsn, WAITS)
+        connection.execute(
+            "select queue.send_messages(array['arn:aws:sqs:us-east-1:000000000000:orders'], "
+            "array[gen_random_uuid()], array['from SQL'], array[8], null, null, null, null, null)"
+        )
+        assert [message["Body"] for message in answer.result()["Messages"]] == ["from SQL"]
+
+
+def test_a_burst_reaches_every_long_poll(database: Database, service: Service) -> None:
+    sqs = service.sqs()
+    url = sqs.create_queue(QueueName="orders")["QueueUrl"]
+    with ThreadPoolExecutor(20) as threads:
+        answers = [
+            threads.submit(sqs.receive_message, QueueUrl=url, WaitTimeSeconds=20, MaxNumberOfMessages=1)
+            for _ in range(20)
+        ]
+        until_row(database.dsn, WAITS)
+        for start in (0, 10):
+            batch = [{"Id": str(n), "MessageBody": str(n)} for n in range(start, start + 10)]
+            sqs.send_message_batch(QueueUrl=url, Entries=batch)
+        bodies = [message["Body"] for answer in answers for message in answer.result()["Messages"]]
+        assert sorted(bodies, key=int) == [str(n) for n in range(20)]
+
+
+def test_a_client_that_leaves_during_a_long_poll_takes_no_message(
+    database: Database, service: Service
+) -> None:
+    sqs = service.sqs()
+    url = sqs.create_queue(QueueName="orders")["QueueUrl"]
+    address = urlsplit(service.url)
+    headers, body = sqs_request("ReceiveMessage", QueueUrl=url, WaitTimeSeconds=20)
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    with socket.create_connection((address.hostname, address.port)) as connection:
+        head = f"POST / HTTP/1.1\r\nhost: x\r\n{lines}content-length: {len(body)}\r\n\r\n"
+        connection.sendall(head.encode() + body)
+        until_row(database.dsn, WAITS)
+    sqs.send_message(QueueUrl=url, MessageBody="hello")
+    messages = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=20)["Messages"]
+    assert [message["Body"] for message in messages] == ["hello"]
+
+
+@pytest.mark.parametrize("start", [b"GET / HTTP/1.1\r\nx-y: ", b"GET /"])
+def test_a_head_without_an_end_is_refused(shared: Service, start: bytes) -> None:
+    """RFC 6585: 431. The service reads no further, and goes on."""
+    address = urlsplit(shared.url)
+    with socket.create_connection((address.hostname, address.port), timeout=20) as connection:
+        with contextlib.suppress(ConnectionError):  # hung up while we were still talking
+            connection.sendall(start + b"a" * 2**22)
+        with contextlib.suppress(ConnectionError):
+            assert connection.recv(64).startswith(b"HTTP/1.1 431 ")
+    with shared.http() as http:
+        assert http.get("/livez").status_code == 200
+
+
+# --- the end ---------------------------------------------------------------------------------------------------------
+def test_sigterm_releases_long_polls_with_empty_answers(database: Database, service: Service) -> None:
+    sqs = service.sqs()
+    url = sqs.create_queue(QueueName="orders")["QueueUrl"]
+    with ThreadPoolExecutor() as threads:
+        answer = threads.submit(sqs.receive_message, QueueUrl=url, WaitTimeSeconds=20)
+        until_row(database.dsn, WAITS)
+        assert service.stop() == 0
+        assert "Messages" not in answer.result()
+
+
+def test_sigterm_lets_a_request_under_way_finish(database: Database, service: Service) -> None:
+    sqs = service.sqs()
+    url = sqs.create_queue(QueueName="orders")["QueueUrl"]
+    with ThreadPoolExecutor() as threads:
+        with blocked_queues(database):
+            answer = threads.submit(sqs.send_message, QueueUrl=url, MessageBody="hello")
+            until_row(database.dsn, BLOCKED)
+            service.process.terminate()
+        assert answer.result()["MessageId"]
+        assert service.process.wait(30) == 0
+
+
+def test_sigterm_does_not_wait_for_a_database_that_hangs(database: Database) -> None:
+    with running_service(database.api_dsn, QUEUE_DRAIN_SECONDS="1") as service:
+        sqs = service.sqs()
+        url = sqs.create_queue(QueueName="orders")["QueueUrl"]
+        with ThreadPoolExecutor() as threads, blocked_queues(database):
+            answer = threads.submit(sqs.send_message, QueueUrl=url, MessageBody="hello")
+            until_row(database.dsn, BLOCKED)
+            assert service.stop() == 0  # while nothing can go on
+            error = answer.exception()
+            assert isinstance(error, ClientError)
+            assert error.response["ResponseMetadata"]["HTTPStatusCode"] == 503
+
+
+# --- limits ----------------------------------------------------------------------------------------------------------
+def test_a_request_that_takes_too_long_is_408(database: Database) -> None:
+    with running_service(database.api_dsn, QUEUE_REQUEST_TIMEOUT_SECONDS="1") as service:
+        url = service.sqs().create_queue(QueueName="orders")["QueueUrl"]
+        headers, body = sqs_request("SendMessage", QueueUrl=url, MessageBody="hello")
+        with blocked_queues(database), service.http() as http:
+            answer = http.post("/", headers=headers, content=body)
+            assert answer.status_code == 408
+            assert answer.json()["__type"].endswith("#RequestTimeout")
+            native = http.get("/v1/queues/orders")
+            assert native.status_code == 408
+            assert native.json()["error"]["code"] == "request_timeout"
+
+
+def test_an_exhausted_pool_is_503_with_retry_after(database: Database) -> None:
+    limits = {"QUEUE_MAX_CONNECTIONS": "1", "QUEUE_POOL_TIMEOUT_MS": "1000"}
+    with running_service(database.api_dsn, **limits) as service, ThreadPoolExecutor() as threads:
+        sqs = service.sqs()
+        url = sqs.create_queue(QueueName="orders")["QueueUrl"]
+        with service.http() as http:
+            with blocked_queues(database):
+                first = threads.submit(sqs.send_message, QueueUrl=url, MessageBody="hello")
+                until_row(database.dsn, BLOCKED)
+                headers, body = sqs_request("ListQueues")
+                answer = http.post("/", headers=headers, content=body)
+                assert answer.status_code == 503
+                assert answer.headers["retry-after"] == "1"
+                assert answer.json()["__type"].endswith("#ServiceUnavailable")
+                native = http.get("/v1/queues")
+                assert native.status_code == 503
+                assert native.headers["retry-after"] == "1"
+                assert native.json()["error"]["code"] == "service_unavailable"
+                assert http.get("/readyz").status_code == 503
+                assert http.get("/livez").status_code == 200
+            assert first.result()["MessageId"]
+            assert http.get("/readyz").status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/v1/queues", "/v1/queues/orders/messages"])
+def test_a_body_beyond_6_mib_is_413(shared: Service, path: str) -> None:
+    with shared.http() as http:
+        assert http.post(path, content=b"x" * (6 * 1_048_576 + 1)).status_code == 413
+
+
+@pytest.mark.parametrize("path", ["/", "/v1/queues", "/v1/queues/orders/messages"])
+def test_a_chunked_body_beyond_6_mib_is_413(shared: Service, path: str) -> None:
+    with shared.http() as http:
+        answer = http.post(path, content=(b"x" * 65_536 for _ in range(97)))
+        assert answer.status_code == 413
+
+
+# --- failures --------------------------------------------------------------------------------------------------------
+def test_internals_do_not_reach_the_client(database: Database, service: Service) -> None:
+    sqs = service.sqs()
+    url = sqs.create_queue(QueueName="orders")["QueueUrl"]
+    with psycopg.connect(database.dsn, autocommit=True) as connection:
+        connection.execute("alter function queue.list_queue_page rename to hidden")
+        connection.execute("alter function queue.receive_messages rename to hidden_too")
+    for call in (sqs.list_queues, lambda: sqs.receive_message(QueueUrl=url)):
+        with pytest.raises(ClientError) as caught:
+            call()
+        assert caught.value.response["Error"]["Code"] == "InternalFailure"
+        assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 500
+        assert caught.value.response["ResponseMetadata"]["RequestId"]
+        assert "function" not in str(caught.value)
+    with service.http() as http:
+        answer = http.get("/v1/queues")
+        assert answer.status_code == 500
+        assert answer.json()["error"]["code"] == "internal_error"
+        assert "list_queue_page" not in answer.text
+        assert answer.headers["x-request-id"] in answer.text
+
+
+def test_readyz_says_when_the_database_cannot_be_written_to(database: Database, service: Service) -> None:
+    with psycopg.connect(database.dsn, autocommit=True) as connection, service.http() as http:
+        assert http.get("/readyz").json() == {"status": "ok"}
+        set_read_only(connection, database.name, "on")
+        answer = http.get("/readyz")
+        assert (answer.status_code, answer.json()) == (503, {"status": "degraded"})
+        assert http.get("/livez").json()["status"] == "ok"
+        set_read_only(connection, database.name, "off")
+        assert http.get("/readyz").status_code == 200
+
+
+def set_read_only(connection: "psycopg.Connection[tuple[object, ...]]", name: str, value: str) -> None:
+    """For the sessions that begin from now on; the others are ended."""
+    connection.execute(f"alter database {name} set default_transaction_read_only = {value}".encode())
+    end_sessions(connection)
+
+
+def test_broken_connections_are_replaced_before_anybody_notices(database: Database, service: Service) -> None:
+    sqs = service.sqs()
+    url = sqs.create_queue(QueueName="orders")["QueueUrl"]
+    with psycopg.connect(database.dsn, autocommit=True) as connection:
+        for number in range(5):
+            end_sessions(connection)
+            assert sqs.send_message(QueueUrl=url, MessageBody=str(number))["MessageId"]
+
+
+def test_a_connection_lost_during_a_send_is_503(database: Database, service: Service) -> None:
+    """Whether the message was stored is unknown: the service does not send it twice, the client decides."""
+    sqs = service.sqs()
+    url = sqs.create_queue(QueueName="orders")["QueueUrl"]
+    with ThreadPoolExecutor() as threads, psycopg.connect(database.dsn) as connection:
+        connection.execute("lock table queue.queues in access exclusive mode")
+        answer = threads.submit(sqs.send_message, QueueUrl=url, MessageBody="hello")
+        until_row(database.dsn, BLOCKED)
+        end_sessions(connection)
+        error = answer.exception()
+        assert isinstance(error, ClientError)
+        assert error.response["ResponseMetadata"]["HTTPStatusCode"] == 503
+
+
+# --- routing ---------------------------------------------------------------------------------------------------------
+def test_the_query_protocol_on_a_queue_path(shared: Service) -> None:
+    with shared.http() as http:
+        assert http.post("/", data={"Action": "CreateQueue", "QueueName": "invoices"}).status_code == 200
+        answer = http.get("/000000000000/invoices", params={"Action": "SendMessage", "MessageBody": "hello"})
+        assert answer.status_code == 200
+        assert "<MessageId>" in answer.text
+        assert answer.headers["content-type"] == "text/xml"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/nothing", 404, "not_found"),
+        ("PUT", "/", 404, "not_found"),
+        ("GET", "/v1/queues/orders", 404, "queue_not_found"),
+        ("PUT", "/v1/queues", 405, "method_not_allowed"),
+    ],
+)
+def test_whatever_is_not_sqs_is_answered_in_the_native_shape(
+    shared: Service, method: str, path: str, status: int, code: str
+) -> None:
+    with shared.http() as http:
+        answer = http.request(method, path)
+        assert answer.status_code == status
+        assert answer.json()["error"]["code"] == code
+
+
+def test_openapi_describes_the_native_api(shared: Service) -> None:
+    with shared.http() as http:
+        document = http.get("/v1/openapi.json").json()
+    assert document["openapi"].startswith("3.1")
+    assert "/v1/queues/{name}/messages" in document["paths"]
+
+
+def test_headers_appear_once(shared: Service) -> None:
+    with shared.http() as http:
+        answer: httpx.Response = http.get("/livez")
+    names = [name.lower() for name, _ in answer.headers.multi_items()]
+    assert len(names) == len(set(names))
+    assert "server" not in names

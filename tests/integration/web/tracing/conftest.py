@@ -1,0 +1,80 @@
+"""A collector, and a service that sends it what callers want to be recorded, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.database import TestServer
+from tests.support.programs.penstock_service import Service, running_service
+from tests.support.tracing.collector import Collector, running_collector
+
+_numbers = count(1)
+
+
+@contextmanager
+def traced_service(postgres: TestServer, collector: Collector, **settings: str) -> Iterator[Service]:
+    """A service on a database of its own."""
+    variables = {
+        "OTLP_ENABLED": "true",
+        "OTLP_ENDPOINT": collector.endpoint,
+        "WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8",
+    }
+    with (
+        postgres.database() as database,
+        running_service(database.api_dsn, **variables, **settings) as service,
+    ):
+        yield service
+
+
+@pytest.fixture(scope="module")
+def collector() -> Iterator[Collector]:
+    with running_collector() as collector:
+        yield collector
+
+
+@pytest.fixture(scope="module")
+def service(postgres: TestServer, collector: Collector) -> Iterator[Service]:
+    with traced_service(
+        postgres, collector, OTLP_SAMPLE_RATE="0", OTLP_SERVICE_NAME="orders-queue"
+    ) as service:
+        yield service
+
+
+@pytest.fixture
+def http(service: Service) -> Iterator[httpx.Client]:
+    with service.http() as http:
+        yield http
+
+
+def new_trace() -> str:
+    """Another trace id than any before."""
+    return f"{next(_numbers):032x}"
+
+
+PARENT = "00f067aa0ba902b7"
+
+
+def traceparent(trace_id: str, flags: str = "01") -> str:
+    """Of a caller's span."""
+    return f"00-{trace_id}-{PARENT}-{flags}"
+
+
+def call(http: httpx.Client, action: str, headers: dict[str, str] | None = None, **members: Any) -> Any:
+    """An action of SQS in JSON; what it answers."""
+    answer = http.post(
+        "/",
+        headers={
+            "content-type": "application/x-amz-json-1.0",
+            "x-amz-target": f"AmazonSQS.{action}",
+            **(headers or {}),
+        },
+        json=members,
+    )
+    assert answer.status_code == 200, answer.text
+    return answer.json() if answer.content else None

@@ -1,0 +1,163 @@
+"""Spans on their way: nobody waits for the collector, and what is lost is counted."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from threading import Event
+from time import monotonic
+
+import pytest
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+
+from penstock.settings import SettingError, Settings
+from penstock_web.server import open_traces
+from penstock_web.tracing.outbox import Outbox
+from penstock_web.tracing.tracing import Tracing, open_tracing
+from tests.support.database import Database
+from tests.support.programs.penstock_service import free_port, running_service
+from tests.support.tracing.collector import running_collector
+
+LONGEST_SECONDS = 60
+
+
+class Stuck(SpanExporter):
+    """A collector that answers when it may: `held` is set while a batch is under way."""
+
+    def __init__(self, result: SpanExportResult = SpanExportResult.SUCCESS) -> None:
+        self.held, self.go_on = Event(), Event()
+        self.result = result
+        self.exported: list[str] = []
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        self.held.set()
+        self.go_on.wait(LONGEST_SECONDS)
+        self.exported += [span.name for span in spans]
+        return self.result
+
+    def shutdown(self) -> None:
+        self.go_on.set()
+
+
+def end_spans(outbox: Outbox, *names: str) -> None:
+    """Spans that begin and end."""
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(outbox)
+    tracer = provider.get_tracer("test")
+    for name in names:
+        tracer.start_span(name).end()
+
+
+def test_what_does_not_fit_is_dropped_and_counted() -> None:
+    """While the collector is stuck two spans wait; the others are lost, and nobody is held up."""
+    exporter = Stuck()
+    outbox = Outbox(exporter, most_spans=2)
+    end_spans(outbox, "under way")
+    assert exporter.held.wait(LONGEST_SECONDS)
+    end_spans(outbox, "a", "b", "c", "d")
+    assert outbox.dropped == 2
+    exporter.go_on.set()
+    outbox.close(LONGEST_SECONDS)
+    assert exporter.exported == ["under way", "a", "b"]
+    assert outbox.dropped == 2
+
+
+def test_what_the_collector_refuses_is_counted() -> None:
+    exporter = Stuck(SpanExportResult.FAILURE)
+    exporter.go_on.set()
+    outbox = Outbox(exporter)
+    end_spans(outbox, "a", "b", "c")
+    outbox.close(LONGEST_SECONDS)
+    assert outbox.dropped == 3
+
+
+def test_the_end_does_not_wait_for_the_collector() -> None:
+    """What is left, and what ends later, is counted as lost."""
+    exporter = Stuck()
+    outbox = Outbox(exporter)
+    end_spans(outbox, "under way")
+    assert exporter.held.wait(LONGEST_SECONDS)
+    end_spans(outbox, "a", "b")
+    outbox.close(0)
+    end_spans(outbox, "late")
+    assert outbox.dropped == 3
+
+
+def test_drops_are_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    exporter = Stuck(SpanExportResult.FAILURE)
+    outbox = Outbox(exporter, most_spans=1)
+    end_spans(outbox, "under way")
+    assert exporter.held.wait(LONGEST_SECONDS)
+    end_spans(outbox, *["x"] * 10)
+    assert [record.getMessage() for record in caplog.records] == ["spans were dropped"]
+    exporter.go_on.set()
+    outbox.close(LONGEST_SECONDS)
+
+
+def test_over_a_real_connection() -> None:
+    """By gRPC, to a collector that takes them; then to one that is not there, within the time of the end."""
+    with running_collector() as collector:
+        tracing = open_tracing(Settings.read({"OTLP_ENDPOINT": collector.endpoint, "OTLP_SAMPLE_RATE": "1"}))
+        span = tracing.root("fire", {"n": 1})
+        assert span is not None
+        span.end()
+        tracing.close(LONGEST_SECONDS)
+        assert [found.name for found in collector.spans] == ["fire"]
+        assert tracing.dropped == 0
+    away = open_tracing(
+        Settings.read({"OTLP_ENDPOINT": f"http://127.0.0.1:{free_port()}", "OTLP_SAMPLE_RATE": "1"})
+    )
+    span = away.root("fire", {})
+    assert span is not None
+    span.end()
+    away.close(0.1)
+    away._outbox._thread.join(LONGEST_SECONDS)
+    assert away.dropped == 1
+
+
+def test_the_rate_is_kept() -> None:
+    """Of 10,000 traces at a rate of 0.3, 3,000 within five standard deviations (46 each)."""
+    tracing = Tracing(Settings.read({"OTLP_SAMPLE_RATE": "0.3"}), Stuck())
+    chosen = sum(tracing.chosen() for _ in range(10_000))
+    tracing.close(0)
+    assert abs(chosen - 3_000) < 5 * 46
+
+
+# --- the whole service -----------------------------------------------------------------------------------------------
+def test_the_service_ends_in_time_without_its_collector(database: Database) -> None:
+    """Issue 7: within 10 s of SIGTERM, though nobody takes its spans; and no request has waited for them."""
+    settings = {
+        "OTLP_ENABLED": "true",
+        "OTLP_ENDPOINT": f"http://127.0.0.1:{free_port()}",
+        "OTLP_SAMPLE_RATE": "1",
+    }
+    with running_service(database.api_dsn, **settings) as service, service.http() as http:
+        for _ in range(20):
+            http.get("/v1/queues").raise_for_status()
+        began = monotonic()
+        assert service.stop() == 0
+        assert monotonic() - began < 10
+
+
+def test_without_traces_opentelemetry_is_not_imported() -> None:
+    """Nor what sends spans: it costs nothing, and need not be there. (FastAPI itself needs the bare API.)"""
+    code = (
+        "import sys, asyncio, penstock_web.cli, penstock_web.server as s; from penstock.settings import Settings\n"
+        "async def main():\n"
+        "    async with s.open_traces(Settings.read({})) as tracing:\n"
+        "        assert tracing is None and s.operation_observer(tracing) is None\n"
+        "asyncio.run(main())\n"
+        "ours = ('opentelemetry.sdk', 'opentelemetry.exporter', 'grpc', 'penstock_web.tracing')\n"
+        "print(*[m for m in sys.modules if m.startswith(ours)])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+async def test_without_the_packages_the_setting_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "penstock_web.tracing.tracing", None)
+    with pytest.raises(SettingError, match="OTLP_ENABLED needs the packages of the extra `tracing`"):
+        async with open_traces(Settings.read({"OTLP_ENABLED": "true"})):
+            pass

@@ -1,0 +1,246 @@
+"""Requests as spans. Sources: W3C Trace Context; OpenTelemetry's semantic conventions for HTTP servers, messaging (AWS
+SQS, AWS SNS) and databases (PostgreSQL)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
+
+from tests.integration.web.tracing.conftest import PARENT, call, new_trace, traced_service, traceparent
+from tests.support.database import TestServer
+from tests.support.programs.penstock_service import Service
+from tests.support.tracing.collector import Collector, attributes, running_collector
+
+
+def make_queue(http: httpx.Client, name: str, **more: Any) -> str:
+    return str(call(http, "CreateQueue", QueueName=name, **more)["QueueUrl"])
+
+
+def send(http: httpx.Client, url: str, trace: str, body: str = "hello") -> None:
+    call(http, "SendMessage", {"traceparent": traceparent(trace)}, QueueUrl=url, MessageBody=body)
+
+
+def header_of(span: Span) -> str:
+    """A span as X-Ray names it ("Tracing header")."""
+    trace = span.trace_id.hex()
+    return f"Root=1-{trace[:8]}-{trace[8:]};Parent={span.span_id.hex()};Sampled=1"
+
+
+def received_header(http: httpx.Client, url: str) -> str | None:
+    """AWSTraceHeader of the next message."""
+    got = call(http, "ReceiveMessage", QueueUrl=url, MessageSystemAttributeNames=["AWSTraceHeader"])
+    found: str | None = got["Messages"][0].get("Attributes", {}).get("AWSTraceHeader")
+    return found
+
+
+def test_a_send_is_a_child_of_its_caller(http: httpx.Client, collector: Collector) -> None:
+    url, trace = make_queue(http, "sent"), new_trace()
+    headers = {"traceparent": traceparent(trace), "tracestate": "rojo=1,congo=t61"}
+    answer = http.post(url, headers=headers, data={"Action": "SendMessage", "MessageBody": "secret"})
+    span = collector.request(trace)
+    assert (span.name, span.parent_span_id.hex(), span.trace_state) == (
+        "send sent",
+        PARENT,
+        "rojo=1,congo=t61",
+    )
+    assert span.status.code == Status.STATUS_CODE_UNSET
+    assert attributes(span.attributes) == {
+        "messaging.system": "aws_sqs",
+        "messaging.operation.name": "send",
+        "messaging.operation.type": "send",
+        "messaging.destination.name": "sent",
+        "http.request.method": "POST",
+        "url.path": "/000000000000/sent",
+        "url.scheme": "http",
+        "client.address": "127.0.0.1",
+        "http.response.status_code": 200,
+        "aws.request_id": answer.headers["x-amzn-requestid"],
+    }
+    assert {"service.name": "orders-queue"}.items() <= collector.resource.items()
+
+
+def test_calls_of_the_database(http: httpx.Client, collector: Collector) -> None:
+    """The name of the query, and no value."""
+    url, trace = make_queue(http, "called"), new_trace()
+    send(http, url, trace, "secret")
+    (call_span,) = collector.calls(collector.request(trace))
+    assert (call_span.name, call_span.kind) == ("queue.send_messages", Span.SPAN_KIND_CLIENT)
+    assert attributes(call_span.attributes) == {
+        "db.system.name": "postgresql",
+        "db.operation.name": "SELECT",
+        "db.query.summary": "SELECT queue.send_messages",
+        "db.stored_procedure.name": "queue.send_messages",
+    }
+    assert b"secret" not in b"".join(span.SerializeToString() for span in collector.spans)
+
+
+def test_a_batch(http: httpx.Client, collector: Collector) -> None:
+    url, trace = make_queue(http, "batch"), new_trace()
+    entries = [{"Id": str(n), "MessageBody": "x"} for n in range(3)]
+    call(http, "SendMessageBatch", {"traceparent": traceparent(trace)}, QueueUrl=url, Entries=entries)
+    span = collector.request(trace)
+    assert span.name == "send batch"
+    assert attributes(span.attributes)["messaging.batch.message_count"] == 3
+    (call_span,) = collector.calls(span)
+    assert attributes(call_span.attributes)["db.operation.batch.size"] == 3
+
+
+def test_the_message_names_the_span_that_sent_it(http: httpx.Client, collector: Collector) -> None:
+    url, trace = make_queue(http, "named"), new_trace()
+    send(http, url, trace)
+    assert received_header(http, url) == header_of(collector.request(trace))
+
+
+def test_a_receive_links_to_those_who_sent(http: httpx.Client, collector: Collector) -> None:
+    """A link each; a message of nobody's trace has none."""
+    url = make_queue(http, "linked")
+    traces = [new_trace(), new_trace()]
+    for trace in traces:
+        send(http, url, trace)
+    call(http, "SendMessage", QueueUrl=url, MessageBody="untraced")
+    own = new_trace()
+    got: list[Any] = []
+    while len(got) < 3:  # a request may find fewer than there are
+        members = {"QueueUrl": url, "MaxNumberOfMessages": 10}
+        got += call(http, "ReceiveMessage", {"traceparent": traceparent(own)}, **members).get("Messages", [])
+    senders = {(trace, collector.request(trace).span_id.hex()) for trace in traces}
+    collector.wait(lambda _: len(receives(collector, own)) > 0 and links(receives(collector, own)) == senders)
+    spans = receives(collector, own)
+    assert {span.name for span in spans} == {"receive linked"}
+    assert sum(attributes(span.attributes)["messaging.batch.message_count"] for span in spans) == 3
+    assert attributes(spans[0].attributes)["messaging.operation.type"] == "receive"
+
+
+def receives(collector: Collector, trace: str) -> list[Span]:
+    return [s for s in collector.spans if s.trace_id.hex() == trace and s.kind == Span.SPAN_KIND_SERVER]
+
+
+def links(spans: list[Span]) -> set[tuple[str, str]]:
+    return {(link.trace_id.hex(), link.span_id.hex()) for span in spans for link in span.links}
+
+
+def test_a_delete_settles(http: httpx.Client, collector: Collector) -> None:
+    url, trace = make_queue(http, "settled"), new_trace()
+    call(http, "SendMessage", QueueUrl=url, MessageBody="x")
+    (message,) = call(http, "ReceiveMessage", QueueUrl=url)["Messages"]
+    members = {"QueueUrl": url, "ReceiptHandle": message["ReceiptHandle"]}
+    call(http, "DeleteMessage", {"traceparent": traceparent(trace)}, **members)
+    span = collector.request(trace)
+    assert span.name == "delete"
+    assert attributes(span.attributes)["messaging.operation.type"] == "settle"
+
+
+def test_x_ray_s_header_is_a_parent_too(http: httpx.Client, collector: Collector) -> None:
+    url, trace = make_queue(http, "x-ray"), new_trace()
+    header = f"Root=1-{trace[:8]}-{trace[8:]};Parent={PARENT};Sampled=1"
+    call(http, "SendMessage", {"x-amzn-trace-id": header}, QueueUrl=url, MessageBody="x")
+    span = collector.request(trace)
+    assert span.parent_span_id.hex() == PARENT
+    assert received_header(http, url) == header_of(span)
+
+
+def test_a_message_s_own_header_wins(http: httpx.Client, collector: Collector) -> None:
+    url, trace = make_queue(http, "own"), new_trace()
+    own = "Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=1"
+    call(
+        http, "SendMessage", {"traceparent": traceparent(trace)}, QueueUrl=url, MessageBody="x",
+        MessageSystemAttributes={"AWSTraceHeader": {"DataType": "String", "StringValue": own}},
+    )  # fmt: skip
+    assert received_header(http, url) == own
+    assert collector.request(trace).name == "send own"
+
+
+def test_who_does_not_record_is_not_recorded(http: httpx.Client, collector: Collector) -> None:
+    """Nor does anything begin here, at a rate of 0. The message passes the caller's decision on."""
+    url, trace, later = make_queue(http, "unrecorded"), new_trace(), new_trace()
+    call(http, "SendMessage", {"traceparent": traceparent(trace, "00")}, QueueUrl=url, MessageBody="x")
+    call(http, "SendMessage", QueueUrl=url, MessageBody="y")
+    headers = [received_header(http, url), received_header(http, url)]
+    assert headers == [f"Root=1-{trace[:8]}-{trace[8:]};Parent={PARENT};Sampled=0", None]
+    send(http, url, later)
+    collector.request(later)
+    assert trace not in {span.trace_id.hex() for span in collector.spans}
+    assert all(span.parent_span_id for span in collector.spans)
+
+
+@pytest.mark.parametrize("bad", ["00-1-2-01", "00-" + "0" * 32 + "-" + PARENT + "-01"])
+def test_a_bad_traceparent_is_ignored(http: httpx.Client, bad: str) -> None:
+    """3.2.2.3, 3.2.2.4: "vendors MUST ignore the traceparent"."""
+    url = make_queue(http, "bad")
+    call(http, "SendMessage", {"traceparent": bad}, QueueUrl=url, MessageBody="x")
+    assert received_header(http, url) is None
+
+
+def test_the_native_api(http: httpx.Client, collector: Collector) -> None:
+    """By its routes; what is about messages, as in SQS."""
+    trace, other, failed = new_trace(), new_trace(), new_trace()
+    make_queue(http, "native")
+    body = {"message": {"a": 1}}
+    http.post("/v1/queues/native/messages", json=body, headers={"traceparent": traceparent(trace)})
+    http.get("/v1/queues/native", headers={"traceparent": traceparent(other)})
+    http.get("/v1/queues/nowhere", headers={"traceparent": traceparent(failed)})
+    span = collector.request(trace)
+    assert span.name == "send native"
+    assert attributes(span.attributes)["http.response.status_code"] == 201
+    span = collector.request(other)
+    assert span.name == "GET /v1/queues/{name}"
+    assert attributes(span.attributes)["http.route"] == "/v1/queues/{name}"
+    span = collector.request(failed)
+    assert attributes(span.attributes)["http.response.status_code"] == 404
+    assert span.status.code == Status.STATUS_CODE_UNSET
+
+
+def test_other_actions_go_by_their_names(http: httpx.Client, collector: Collector) -> None:
+    trace = new_trace()
+    call(http, "ListQueues", {"traceparent": traceparent(trace)})
+    assert collector.request(trace).name == "ListQueues"
+
+
+def test_a_publish_reaches_queues_with_its_trace(
+    service: Service, http: httpx.Client, collector: Collector
+) -> None:
+    """SNS Developer Guide, "Active tracing": the trace goes on to subscribed queues."""
+    url, trace = make_queue(http, "subscribed"), new_trace()
+    sns = service.client("sns")
+    topic = sns.create_topic(Name="news")["TopicArn"]
+    sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint="arn:aws:sqs:us-east-1:000000000000:subscribed")
+    sns.close()
+    form = {"Action": "Publish", "Version": "2010-03-31", "TopicArn": topic, "Message": "x"}
+    http.post("/", data=form, headers={"traceparent": traceparent(trace)}).raise_for_status()
+    span = collector.request(trace)
+    assert span.name == "send news"
+    assert attributes(span.attributes)["messaging.system"] == "aws.sns"
+    assert received_header(http, url) == header_of(span)
+
+
+def test_events_and_transactions(http: httpx.Client, collector: Collector) -> None:
+    url = make_queue(http, "bound")
+    http.post("/v1/events/a.b/subscriptions", json={"queue_name": "bound"}).raise_for_status()
+    trace, other = new_trace(), new_trace()
+    answer = http.post("/v1/events/a.b", json={"message": {}}, headers={"traceparent": traceparent(trace)})
+    answer.raise_for_status()
+    span = collector.request(trace)
+    assert span.name == "send a.b"
+    assert received_header(http, url) == header_of(span)
+    body = {"send": [{"queue": "bound", "message": 1}], "publish": [{"routing_key": "a.b", "message": {}}]}
+    http.post("/v1/transactions", json=body, headers={"traceparent": traceparent(other)}).raise_for_status()
+    header = header_of(collector.request(other))
+    assert [received_header(http, url), received_header(http, url)] == [header, header]
+
+
+def test_a_trace_begins_here(postgres: TestServer) -> None:
+    """At a rate of 1, without any header. Probes are not recorded. What is left is sent before the process ends."""
+    with running_collector() as collector:
+        settings = {"OTLP_SAMPLE_RATE": "1"}
+        with traced_service(postgres, collector, **settings) as service, service.http() as http:
+            http.get("/livez").raise_for_status()
+            url = make_queue(http, "roots")
+            call(http, "SendMessage", QueueUrl=url, MessageBody="x")
+            assert service.stop() == 0
+        requests = [span for span in collector.spans if span.kind == Span.SPAN_KIND_SERVER]
+        assert [span.name for span in requests] == ["CreateQueue", "send roots"]
+        assert not any(span.parent_span_id for span in requests)
+        assert len({span.trace_id for span in requests}) == 2

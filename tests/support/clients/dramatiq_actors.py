@@ -1,0 +1,61 @@
+"""Actors of the Dramatiq test, imported by the worker's processes and by the test's sender."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import dramatiq
+from dramatiq.middleware import CurrentMessage
+from dramatiq_sqs import SQSBroker
+
+from tests.support.clients.task_results import note, notes
+from tests.support.wait import wait_until
+
+broker = SQSBroker(
+    namespace=os.environ["NAMESPACE"],
+    dead_letter=True,
+    visibility_timeout=int(os.environ["VISIBILITY_SECONDS"]),
+    tags={"of": "dramatiq"},
+    endpoint_url=os.environ["ADDRESS"],
+    region_name="us-east-1",
+    aws_access_key_id="x",
+    aws_secret_access_key="x",
+)
+broker.add_middleware(CurrentMessage())
+dramatiq.set_broker(broker)
+
+# A second is the least that becomes a delay of the message.
+_RETRY_MS = 1000
+
+
+class NotYetError(Exception):
+    """The actor wants to be tried again."""
+
+
+@dramatiq.actor  # type: ignore[untyped-decorator]
+def add(a: int, b: int) -> None:
+    note("add", a, b, a + b)
+
+
+@dramatiq.actor(max_retries=2, min_backoff=_RETRY_MS, max_backoff=2 * _RETRY_MS)  # type: ignore[untyped-decorator]
+def succeed_at_third(text: str) -> None:
+    message = CurrentMessage.get_current_message()
+    retries = message.options.get("retries", 0) if message else None
+    note("attempt", text, retries)
+    if retries != 2:
+        raise NotYetError
+
+
+@dramatiq.actor(max_retries=1, min_backoff=_RETRY_MS, max_backoff=_RETRY_MS)  # type: ignore[untyped-decorator]
+def never_succeed(text: str) -> None:
+    note("failure", text)
+    raise NotYetError
+
+
+@dramatiq.actor  # type: ignore[untyped-decorator]
+def end_when_started_twice() -> None:
+    """Takes longer than its visibility timeout, however long that is."""
+    note("start")
+    wait_until(lambda: notes(Path(os.environ["RESULTS"])).count(["start"]) >= 2)
+    note("end")

@@ -1,0 +1,192 @@
+"""What every SQS client does, step by step, and what it must see on the way.
+
+A scenario is a generator: it yields calls in the names of boto3 and is given their answers, so that clients of every
+kind (blocking, asyncio, command line) run the same one. The expected facts are those of the SQS developer guide.
+This module also runs in the environments of old clients: it imports nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Generator
+from typing import Any
+
+Call = tuple[str, dict[str, Any]]
+Facts = dict[str, Any]
+Scenario = Generator[Call, dict[str, Any], Facts]
+
+# Longer than any test: messages come back only because the scenario says so.
+_VISIBILITY_SECONDS = 600
+_TEXT = "grüße, 世界 <&>"
+
+
+class RefusedError(Exception):
+    """The service answered a call with an error."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+def run_scenario(scenario: Scenario, call: Callable[[str, dict[str, Any]], dict[str, Any]]) -> Facts:
+    """Make the calls of a scenario one after the other; returns its facts. `call` may raise RefusedError."""
+    try:
+        method, arguments = next(scenario)
+        while True:
+            try:
+                answer = call(method, arguments)
+            except RefusedError as refused:
+                method, arguments = scenario.throw(refused)
+            else:
+                method, arguments = scenario.send(answer)
+    except StopIteration as end:
+        return dict(end.value)
+
+
+STANDARD: Facts = {
+    "counts when sent": (3, 0),
+    "received": sorted([_TEXT, "two", "three"]),
+    "body digests hold": True,
+    "attributes": {"Text": "tëxt", "Number": "3.14", "Bytes": b"bytes"},
+    "counts when received": (0, 3),
+    "received after a change of visibility": [("two", "2")],
+    "batch deletes that failed": 0,
+    "counts when deleted": (0, 0),
+    "received when deleted": [],
+    "a deleted queue is": "AWS.SimpleQueueService.NonExistentQueue",
+}
+
+FIFO: Facts = {
+    "a duplicate has the id of the first": True,
+    "sequence numbers rise": True,
+    "counts when sent": (3, 0),
+    "received by group": {"a": ["a1", "a2"], "b": ["b1"]},
+    "counts when received": (0, 3),
+    "received while the group is in flight": [],
+    "received after a change of visibility": ["a1", "a2", "a3"],
+    "counts when deleted": (0, 0),
+}
+
+
+def standard(name: str) -> Scenario:
+    """A standard queue. Its facts must be STANDARD."""
+    attributes = {"VisibilityTimeout": str(_VISIBILITY_SECONDS)}
+    url = (yield "create_queue", {"QueueName": name, "Attributes": attributes})["QueueUrl"]
+    yield "send_message", {"QueueUrl": url, "MessageBody": _TEXT, "MessageAttributes": _message_attributes()}
+    entries = [{"Id": body, "MessageBody": body} for body in ("two", "three")]
+    yield "send_message_batch", {"QueueUrl": url, "Entries": entries}
+    facts: Facts = {"counts when sent": (yield from _counts(url))}
+    messages = {message["Body"]: message for message in (yield from _receive(url, 3))}
+    facts["received"] = sorted(messages)
+    facts["body digests hold"] = all(_md5(body) == m["MD5OfBody"] for body, m in messages.items())
+    facts["attributes"] = _values(messages[_TEXT]["MessageAttributes"])
+    facts["counts when received"] = yield from _counts(url)
+    change = {"ReceiptHandle": messages["two"]["ReceiptHandle"], "VisibilityTimeout": 0}
+    yield "change_message_visibility", {"QueueUrl": url, **change}
+    again = yield from _receive(url, 1)
+    facts["received after a change of visibility"] = [
+        (message["Body"], message["Attributes"]["ApproximateReceiveCount"]) for message in again
+    ]
+    yield "delete_message", {"QueueUrl": url, "ReceiptHandle": messages[_TEXT]["ReceiptHandle"]}
+    facts["batch deletes that failed"] = yield from _delete(url, [*again, messages["three"]])
+    facts["counts when deleted"] = yield from _counts(url)
+    facts["received when deleted"] = (yield "receive_message", {"QueueUrl": url}).get("Messages", [])
+    facts["a deleted queue is"] = yield from _drop(url, name)
+    return facts
+
+
+def fifo(name: str) -> Scenario:
+    """A FIFO queue; `name` ends in .fifo. Its facts must be FIFO."""
+    attributes = {"FifoQueue": "true", "VisibilityTimeout": str(_VISIBILITY_SECONDS)}
+    url = (yield "create_queue", {"QueueName": name, "Attributes": attributes})["QueueUrl"]
+    first = yield _fifo_send(url, "a", "a1")
+    second = yield _fifo_send(url, "a", "a2")
+    yield _fifo_send(url, "b", "b1")
+    duplicate = yield _fifo_send(url, "a", "a1")
+    facts: Facts = {
+        "a duplicate has the id of the first": duplicate["MessageId"] == first["MessageId"],
+        "sequence numbers rise": int(first["SequenceNumber"]) < int(second["SequenceNumber"]),
+        "counts when sent": (yield from _counts(url)),
+    }
+    messages = yield from _receive(url, 3)
+    groups = {group: [m for m in messages if _group(m) == group] for group in ("a", "b")}
+    facts["received by group"] = {group: [m["Body"] for m in among] for group, among in groups.items()}
+    facts["counts when received"] = yield from _counts(url)
+    yield _fifo_send(url, "a", "a3")
+    while_in_flight = yield "receive_message", {"QueueUrl": url, "MaxNumberOfMessages": 10}
+    facts["received while the group is in flight"] = while_in_flight.get("Messages", [])
+    entries = [
+        {"Id": m["Body"], "ReceiptHandle": m["ReceiptHandle"], "VisibilityTimeout": 0} for m in groups["a"]
+    ]
+    yield "change_message_visibility_batch", {"QueueUrl": url, "Entries": entries}
+    again = yield from _receive(url, 3)
+    facts["received after a change of visibility"] = [m["Body"] for m in again]
+    yield from _delete(url, [*again, *groups["b"]])
+    facts["counts when deleted"] = yield from _counts(url)
+    yield "delete_queue", {"QueueUrl": url}
+    return facts
+
+
+def _message_attributes() -> dict[str, Any]:
+    return {
+        "Text": {"DataType": "String", "StringValue": "tëxt"},
+        "Number": {"DataType": "Number", "StringValue": "3.14"},
+        "Bytes": {"DataType": "Binary", "BinaryValue": b"bytes"},
+    }
+
+
+def _values(attributes: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: value["BinaryValue"] if value["DataType"] == "Binary" else value["StringValue"]
+        for name, value in attributes.items()
+    }
+
+
+def _counts(url: str) -> Generator[Call, dict[str, Any], tuple[int, int]]:
+    """Messages that can be received, and messages in flight."""
+    names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+    answer = yield "get_queue_attributes", {"QueueUrl": url, "AttributeNames": names}
+    waiting, in_flight = (int(answer["Attributes"][name]) for name in names)
+    return waiting, in_flight
+
+
+def _receive(url: str, count: int) -> Generator[Call, dict[str, Any], list[dict[str, Any]]]:
+    """`count` messages. A receive may bring fewer than there are, so it is repeated as often as can be needed."""
+    messages: list[dict[str, Any]] = []
+    for _ in range(count):
+        if len(messages) < count:
+            options = {"MaxNumberOfMessages": 10, "WaitTimeSeconds": 5}
+            names = {"AttributeNames": ["All"], "MessageAttributeNames": ["All"]}
+            answer = yield "receive_message", {"QueueUrl": url, **options, **names}
+            messages += answer.get("Messages", [])
+    return messages
+
+
+def _delete(url: str, messages: list[dict[str, Any]]) -> Generator[Call, dict[str, Any], int]:
+    """Deletes in one batch; returns how many entries failed."""
+    entries = [{"Id": m["Body"], "ReceiptHandle": m["ReceiptHandle"]} for m in messages]
+    answer = yield "delete_message_batch", {"QueueUrl": url, "Entries": entries}
+    return len(answer.get("Failed", []))
+
+
+def _drop(url: str, name: str) -> Generator[Call, dict[str, Any], str]:
+    """Deletes the queue; returns the error code of looking for it afterwards."""
+    yield "delete_queue", {"QueueUrl": url}
+    try:
+        yield "get_queue_url", {"QueueName": name}
+    except RefusedError as refused:
+        return refused.code
+    return "still there"
+
+
+def _fifo_send(url: str, group: str, body: str) -> Call:
+    options = {"MessageGroupId": group, "MessageDeduplicationId": body}
+    return "send_message", {"QueueUrl": url, "MessageBody": body, **options}
+
+
+def _group(message: dict[str, Any]) -> str:
+    return str(message["Attributes"]["MessageGroupId"])
+
+
+def _md5(text: str) -> str:
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()

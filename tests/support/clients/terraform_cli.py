@@ -1,0 +1,108 @@
+"""Terraform's command line with the AWS provider.
+
+Terraform and the provider come from no package index, so `make clients` cannot install them: `terraform` has to be on
+the PATH, and the provider in a folder that `terraform providers mirror` made, named by TERRAFORM_PLUGINS or at one of
+the places where Terraform itself looks.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.support.clients.service_client import Deployment
+
+ACCOUNT = "111122223333"
+CONFIGURATIONS = Path(__file__).parent / "terraform"
+DATA = Path(os.environ.get("XDG_DATA_HOME", Path.home() / ".local/share"))
+USUAL = (
+    Path.home() / ".terraform.d/plugins",
+    DATA / "terraform/plugins",
+    Path("/usr/local/share/terraform/plugins"),
+    Path("/usr/share/terraform/plugins"),
+    *Path("/opt").glob("*"),
+)
+CLI_CONFIGURATION = """
+provider_installation {{
+  filesystem_mirror {{
+    path = "{mirror}"
+  }}
+}}
+"""
+NO_CHANGES, CHANGES = 0, 2
+
+
+def mirror() -> Path:
+    """The folder that has the provider below it."""
+    places = [Path(os.environ["TERRAFORM_PLUGINS"])] if "TERRAFORM_PLUGINS" in os.environ else USUAL
+    for place in places:
+        if any(place.glob("*/hashicorp/aws")):
+            return place
+    pytest.fail(
+        "Terraform's AWS provider is missing: run `terraform providers mirror FOLDER` in "
+        "tests/support/clients/terraform "
+        "and set TERRAFORM_PLUGINS=FOLDER"
+    )
+
+
+class Terraform:
+    """The command line of Terraform in a folder of its own with these files, which knows nothing of the user's."""
+
+    def __init__(self, up: Deployment, folder: Path, *files: str) -> None:
+        assert shutil.which("terraform"), "`make clients` needs terraform on the PATH"
+        for name in ("provider.tf", *files):
+            shutil.copy(CONFIGURATIONS / name, folder)
+        (folder / "cli.rc").write_text(CLI_CONFIGURATION.format(mirror=mirror()))
+        self._folder = folder
+        self._environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "TF_CLI_CONFIG_FILE": str(folder / "cli.rc"),
+            "TF_IN_AUTOMATION": "1",
+            "CHECKPOINT_DISABLE": "1",
+            "TF_VAR_endpoint": up.address,
+            "TF_VAR_account": ACCOUNT,
+        }
+
+    def run(
+        self, *arguments: str, codes: tuple[int, ...] = (0,), changed: bool = False
+    ) -> subprocess.CompletedProcess[str]:
+        """What it printed, and its exit code, which must be one of `codes`."""
+        done = subprocess.run(
+            ["terraform", *arguments, "-no-color"],
+            cwd=self._folder,
+            env={**self._environment, "TF_VAR_changed": str(changed).lower()},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode in codes, done.stdout + done.stderr
+        return done
+
+    def apply(self, *options: str, changed: bool = False) -> str:
+        """Terraform works on 10 resources at once by default; most of the time it waits."""
+        return self.run("apply", "-auto-approve", "-parallelism=30", *options, changed=changed).stdout
+
+    def plan(self, *, changed: bool = False) -> int:
+        """NO_CHANGES when everything reads back as configured, else CHANGES."""
+        return self.run("plan", "-detailed-exitcode", codes=(NO_CHANGES, CHANGES), changed=changed).returncode
+
+    def import_again(self, urls: Mapping[str, str], *, changed: bool) -> str:
+        """Forget resources and learn all about them from the service."""
+        self.run("state", "rm", *urls)
+        blocks = (f'import {{\n  to = {address}\n  id = "{url}"\n}}\n' for address, url in urls.items())
+        (self._folder / "imported.tf").write_text("".join(blocks))
+        return self.apply(changed=changed)
+
+
+def applied(up: Deployment, folder: Path, *files: str) -> Terraform:
+    """Terraform in this folder, after everything that the files say has been made."""
+    terraform = Terraform(up, folder, *files)
+    terraform.run("init")
+    terraform.apply()
+    return terraform

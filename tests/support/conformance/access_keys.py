@@ -1,0 +1,42 @@
+"""Access keys and policies for the tests of QUEUE_ACCESS. Nothing here knows what is right."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from typing import Any
+
+from penstock.settings import Settings
+from penstock_web.cli.key_ring import KeyRing
+from tests.support.conformance.sqs import Sqs
+from tests.support.database import Database
+
+ENCRYPTION_KEY = b64encode(bytes(range(32))).decode()
+SIGV4 = {"QUEUE_ACCESS": "sigv4", "QUEUE_ENCRYPTION_KEY": ENCRYPTION_KEY, "QUEUE_ACCESS_CACHE_SECONDS": "0"}
+PRESENCE = {"QUEUE_ACCESS": "presence"}
+OWNER, PARTNER = "000000000000", "111122223333"
+
+
+def new_key(database: Database, account: str) -> tuple[str, str]:
+    """Id and secret of a key that the command line would make."""
+    settings = Settings.read({**SIGV4, "DATABASE_URL": database.api_dsn})
+    with KeyRing.open(settings) as ring:
+        key_id, secret, _ = ring.create(account, "", bearer=False)
+    return key_id.partition("=")[2], secret.partition("=")[2]
+
+
+def revoke(database: Database, key_id: str) -> None:
+    with KeyRing.open(Settings.read({**SIGV4, "DATABASE_URL": database.api_dsn})) as ring:
+        list(ring.revoke(key_id))
+
+
+def allow(owner: Sqs, url: str, *actions: str, effect: str = "Allow", principal: Any = PARTNER) -> None:
+    principals = principal if principal == "*" else {"AWS": principal}
+    statement = {
+        "Effect": effect,
+        "Principal": principals,
+        "Action": list(actions),
+        "Resource": owner.arn(url),
+    }
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    owner.client.set_queue_attributes(QueueUrl=url, Attributes={"Policy": policy})

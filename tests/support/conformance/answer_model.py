@@ -1,0 +1,175 @@
+"""botocore's model as the reference for an answer: every member is known to it and of its type, none is empty.
+
+The three ways in which an answer is written are read into one form, that of AWS JSON; whatever the model does not know
+there fails. XML is read by the names of the last Query model.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from tests.support.conformance.sdk_clients import service_model
+
+NAMESPACES = {
+    "sqs": "{http://queue.amazonaws.com/doc/2012-11-05/}",
+    "sns": "{http://sns.amazonaws.com/doc/2010-03-31/}",
+}
+TYPES = {"string": str, "integer": int, "long": int, "boolean": bool, "blob": str, "timestamp": float}
+# Names that AWS's JSON of the Query protocol has, in the samples that it publishes.
+QUERY_JSON_NAMES = {"messages": "Messages", "queueUrls": "QueueUrls"}
+
+
+def members(protocol: str, action: str, body: bytes, service: str = "sqs") -> set[str]:
+    """The members of an answer, such as `Successful[].Id`; of maps the keys are left out."""
+    shape = service_model("json", service).operation_model(action).output_shape
+    if shape is None:
+        assert_empty(protocol, action, body, service)
+        return set()
+    if protocol == "json":
+        document = json.loads(body)
+    elif protocol == "query-json":
+        document = from_query_json(shape, _unwrapped(json.loads(body), action))
+    else:
+        named = service_model("query", service).operation_model(action).output_shape
+        document = from_xml(named, _result(body, action, service))
+    return checked(shape, document, "")
+
+
+def assert_empty(protocol: str, action: str, body: bytes, service: str) -> None:
+    """An action without a result says nothing but the id of the request."""
+    if protocol == "json":
+        assert body == b""
+    elif protocol == "query-json":
+        assert list(json.loads(body)[f"{action}Response"]) == ["ResponseMetadata"]
+    else:
+        tags = [child.tag for child in _response(body, action, service)]
+        assert tags == [f"{NAMESPACES[service]}ResponseMetadata"]
+
+
+def checked(shape: Any, value: Any, path: str) -> set[str]:
+    """The members of a value in the form of AWS JSON. Fails at what the model does not know, and at empty ones.
+
+    The answer itself may be empty: whether it should be, the caller's table says.
+    """
+    assert value not in ("", [], {}, None) or (path == "" and value == {}), f"{path} is empty"
+    if shape.type_name == "structure":
+        assert isinstance(value, dict)
+        assert value.keys() <= shape.members.keys(), f"{path}: {value.keys() - shape.members.keys()}"
+        assert value.keys() >= set(shape.required_members) - {
+            "Successful",
+            "Failed",
+        }  # an empty list is left out
+        prefix = f"{path}." if path else ""
+        found = (checked(shape.members[name], one, prefix + name) for name, one in value.items())
+        return set().union(*found) | {prefix + name for name in value}
+    if shape.type_name == "list":
+        assert isinstance(value, list)
+        return set().union(*(checked(shape.member, one, f"{path}[]") for one in value))
+    if shape.type_name == "map":
+        assert isinstance(value, dict)
+        return set().union(*(checked(shape.value, one, f"{path}{{}}") for one in value.values()))
+    assert type(value) is TYPES[shape.type_name], f"{path}: {value!r}"
+    return set()
+
+
+# --- XML -------------------------------------------------------------------------------------------------------------
+def _response(body: bytes, action: str, service: str) -> ET.Element:
+    root, space = ET.fromstring(body), NAMESPACES[service]
+    assert root.tag == f"{space}{action}Response"
+    assert re.fullmatch(r"[0-9a-f-]{36}", root.findtext(f"{space}ResponseMetadata/{space}RequestId", ""))
+    return root
+
+
+def _result(body: bytes, action: str, service: str) -> ET.Element:
+    result, _ = _response(body, action, service)
+    assert result.tag == f"{NAMESPACES[service]}{action}Result"
+    return result
+
+
+def from_xml(shape: Any, element: ET.Element) -> Any:
+    """An element as the JSON of the same value."""
+    if shape.type_name == "structure":
+        return _structure(shape, element)
+    if shape.type_name == "list":
+        assert {_plain(child) for child in element} <= {"member"}
+        return [from_xml(shape.member, child) for child in element]
+    if shape.type_name == "map":
+        assert {_plain(child) for child in element} <= {"entry"}
+        return dict(_pair(shape, child) for child in element)
+    text = element.text or ""
+    if shape.type_name == "boolean":
+        return {"true": True, "false": False}[text]
+    return int(text) if shape.type_name in ("integer", "long") else text
+
+
+def _structure(shape: Any, element: ET.Element) -> dict[str, Any]:
+    """Lists and maps are flattened in SQS: their elements stand among the members."""
+    tags = {_tag(name, member): (name, member) for name, member in shape.members.items()}
+    found: dict[str, Any] = {}
+    for child in element:
+        name, member = tags[_plain(child)]
+        if member.type_name == "list" and _flattened(member):
+            found.setdefault(name, []).append(from_xml(member.member, child))
+        elif member.type_name == "map" and _flattened(member):
+            key, value = _pair(member, child)
+            found.setdefault(name, {})[key] = value
+        else:
+            assert name not in found
+            found[name] = from_xml(member, child)
+    return found
+
+
+def _pair(shape: Any, entry: ET.Element) -> tuple[str, Any]:
+    """An entry of a map."""
+    key, value = entry
+    names = [
+        part.serialization.get("name", default)
+        for part, default in ((shape.key, "key"), (shape.value, "value"))
+    ]
+    assert [_plain(key), _plain(value)] == names
+    return key.text or "", from_xml(shape.value, value)
+
+
+def _flattened(member: Any) -> bool:
+    return bool(member.serialization.get("flattened"))
+
+
+def _plain(element: ET.Element) -> str:
+    """The tag without the namespace, which the whole answer shares."""
+    return element.tag.rpartition("}")[2]
+
+
+def _tag(name: str, member: Any) -> str:
+    named = member.member if member.type_name == "list" and _flattened(member) else member
+    return str(named.serialization.get("name", name))
+
+
+# --- JSON of the Query protocol --------------------------------------------------------------------------------------
+def _unwrapped(document: dict[str, Any], action: str) -> Any:
+    ((name, response),) = document.items()
+    assert name == f"{action}Response"
+    assert response.keys() == {f"{action}Result", "ResponseMetadata"}
+    assert re.fullmatch(r"[0-9a-f-]{36}", response["ResponseMetadata"]["RequestId"])
+    return response[f"{action}Result"]
+
+
+def from_query_json(shape: Any, value: Any) -> Any:
+    """Without the members that are null, and with maps for lists of pairs."""
+    if shape.type_name == "structure":
+        named = {
+            QUERY_JSON_NAMES.get(name, name) if name not in shape.members else name: one
+            for name, one in value.items()
+        }
+        assert named.keys() == shape.members.keys()
+        return {
+            name: from_query_json(shape.members[name], one) for name, one in named.items() if one is not None
+        }
+    if shape.type_name == "list":
+        return [from_query_json(shape.member, one) for one in value]
+    if shape.type_name == "map":
+        pairs = [tuple(pair.values()) for pair in value]
+        return {key: from_query_json(shape.value, one) for key, one in pairs}
+    return value

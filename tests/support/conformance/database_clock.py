@@ -1,0 +1,148 @@
+"""Time that passes at once: every time in the database moves into the past, as if so many seconds had gone by.
+
+Tests of timeouts need no sleep: `clock.advance(31)` and a visibility timeout of 30 seconds is over. Background workers
+must rest meanwhile (`deployments.py`): one that had read a time would write it back unmoved.
+"""
+
+from __future__ import annotations
+
+from typing import Any, LiteralString
+
+import psycopg
+from psycopg import sql
+
+# What of a table is a time.
+_TIMES: dict[LiteralString, tuple[LiteralString, ...]] = {
+    "queues": ("created_at", "modified_at", "purged_at"),
+    "dropped_queue": ("dropped_at",),
+    "log": ("sent_at",),
+    "lease": ("visible_at", "first_received_at", "watermark"),
+    "side": ("visible_at", "sent_at", "first_received_at"),
+    "fifo_message": ("visible_at", "sent_at", "first_received_at"),
+    "fifo_group": ("visible_at",),
+    "deduplication": ("expires_at",),
+    "move_task": ("started_at", "paced_at"),
+    "receive_attempt": ("received_at", "visible_at"),
+    "in_flight": ("good_until",),
+    "noise": ("judged_at",),
+    "deferred": ("deferred_at",),
+    "subscription": ("token_expires_at",),
+    "former_subscription": ("expires_at",),
+    "topic_deduplication": ("expires_at",),
+}
+
+# The one time that is kept as text: when a dead letter was first received (queue.dead_letter_system).
+_FIRST_RECEIVED = """
+    update queue.side set system = jsonb_set(system, '{ApproximateFirstReceiveTimestamp}', to_jsonb(
+        ((system ->> 'ApproximateFirstReceiveTimestamp')::bigint - %(by)s * 1000)::bigint::text))
+    where system ? 'ApproximateFirstReceiveTimestamp'"""
+
+
+class Clock:
+    """The clock of one database. `dsn` is the superuser's."""
+
+    def __init__(self, dsn: str) -> None:
+        self.connection: psycopg.Connection[Any] = psycopg.connect(dsn, autocommit=True)
+
+    def advance(self, seconds: float) -> None:
+        """So many seconds pass for everything that is stored.
+
+        Table by table, each locked at once and as a whole: a transaction that holds nothing else cannot deadlock with
+        the worker of a container that has just started.
+        """
+        moves = sql.SQL("").join(
+            sql.SQL("lock table {0} in exclusive mode; update {0} set {1}; commit; ").format(
+                sql.Identifier("queue", table),
+                sql.SQL(", ").join(
+                    sql.SQL("{0} = {0} - make_interval(secs => {1})").format(sql.Identifier(column), seconds)
+                    for column in columns
+                ),
+            )
+            for table, columns in _TIMES.items()
+        )
+        self.connection.execute(sql.SQL("do $$ begin {} end $$").format(moves))
+        self.connection.execute(_FIRST_RECEIVED, {"by": seconds})
+
+    def maintain(self, arn: str) -> None:
+        """What the background worker does now and then, for one queue."""
+        self._value(
+            "select queue.maintain_queue(q.queue_id) from queue.queues q where q.arn = %(arn)s", arn=arn
+        )
+
+    def move(self, arn: str) -> int:
+        """What the worker of message move tasks does for one source, until it can move no more; messages moved."""
+        moved = 0
+        while step := self._value(
+            "select (select s.moved from queue.run_move_task(t.task_id, 100) s) from queue.move_task t"
+            " join queue.queues q using (queue_id) where q.arn = %(arn)s and t.status = 'RUNNING'",
+            arn=arn,
+        ):
+            moved += int(step)
+        return moved
+
+    def now(self) -> Any:
+        """The database's time."""
+        return self._value("select clock_timestamp()")
+
+    def stored_since(self, moment: Any) -> int:
+        """Messages and queues that were stored, and attributes that were changed, after the moment."""
+        return int(
+            self._value(
+                "select (select count(*) from queue.log where sent_at > %(t)s)"
+                " + (select count(*) from queue.side where sent_at > %(t)s)"
+                " + (select count(*) from queue.fifo_message where sent_at > %(t)s)"
+                " + (select count(*) from queue.queues where modified_at > %(t)s or purged_at > %(t)s)"
+                " + (select count(*) from queue.dropped_queue where dropped_at > %(t)s)",
+                t=moment,
+            )
+        )
+
+    def is_called(self, function: str, since: Any) -> bool:
+        """Whether the service called this SQL function after `since`, and nothing in its place since then.
+
+        `function` is a regular expression.
+        """
+        return bool(
+            self._value(
+                "select exists (select from pg_stat_activity where datname = current_database()"
+                " and pid <> pg_backend_pid() and query ~ %(start)s and query_start > %(t)s)",
+                start=rf"^select \* from {function}\(",
+                t=since,
+            )
+        )
+
+    def waiting(self, endpoint: str, kind: str) -> list[str]:
+        """The texts of this kind that wait for their delivery to an endpoint."""
+        texts = self._value(
+            "select array(select n.raw from queue.webhook w join queue.notice n using (notice_id)"
+            " where w.endpoint = %(endpoint)s and n.kind = %(kind)s order by w.webhook_id)",
+            endpoint=endpoint,
+            kind=kind,
+        )
+        return list(texts)
+
+    def notice_ids(self, endpoint: str) -> list[str]:
+        """The ids, as stored beside their texts, of all that waits for its delivery to an endpoint."""
+        ids = self._value(
+            "select array(select n.message_id::text from queue.webhook w join queue.notice n using (notice_id)"
+            " where w.endpoint = %(endpoint)s order by w.webhook_id)",
+            endpoint=endpoint,
+        )
+        return list(ids)
+
+    def schedules(self) -> tuple[Any, ...]:
+        """What is written of schedules and their groups: numbers, and when it was changed last."""
+        found = self._value(
+            "select array(select s.xmin::text || s.name from queue.schedule s order by 1)"
+            " || array(select g.xmin::text || g.name || g.tags from queue.schedule_group g"
+            " where g.name <> 'default' order by 1)"
+        )
+        return tuple(found)
+
+    def close(self) -> None:
+        """Give the connection back."""
+        self.connection.close()
+
+    def _value(self, query: LiteralString, **values: Any) -> Any:
+        row = self.connection.execute(query, values).fetchone()
+        return row[0] if row else None

@@ -1,0 +1,72 @@
+"""The two ways to run Penstock, each as a server that clients can call: the container and the Lambda functions."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+
+from penstock_web.local.postgres import free_port
+from tests.support.database import Database
+from tests.support.functions.server import FunctionServer
+
+# The tests' clock moves times under the worker's feet, so it runs once and rests; tests call it when they need it.
+IDLE_WORKERS = {
+    "QUEUE_MAINTAIN_INTERVAL_MS": "3600000",
+    "QUEUE_MOVE_INTERVAL_MS": "3600000",
+    "QUEUE_DRAIN_SECONDS": "1",
+}
+
+# As on AWS (purge and re-creation once in 60 s), and without these limits.
+DEFAULT: Mapping[str, str] = {}
+NO_WAITING_PERIODS = {"QUEUE_PURGE_INTERVAL_SECONDS": "0", "QUEUE_RECREATE_INTERVAL_SECONDS": "0"}
+
+
+@contextmanager
+def container(database: Database, variables: Mapping[str, str]) -> Iterator[str]:
+    """`penstock up` as a process, through PgBouncer, with a direct address for LISTEN; its endpoint URL."""
+    port = free_port()
+    addresses = {"DATABASE_URL": database.pooled_dsn, "DATABASE_DIRECT_URL": database.api_dsn}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "penstock_web.cli", "up", "--port", str(port), "--no-migrate"],
+        env={**os.environ, **IDLE_WORKERS, **addresses, **variables},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("penstock ready")
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+@contextmanager
+def functions(database: Database, variables: Mapping[str, str]) -> Iterator[str]:
+    """The Lambda functions behind an HTTP server; its endpoint URL."""
+    with FunctionServer(database.pooled_dsn, variables=variables) as deployment:
+        yield deployment.endpoint_url
+
+
+STARTERS = {"container": container, "lambda": functions}
+DEPLOYMENTS = tuple(STARTERS)
+
+
+@dataclass(eq=False)
+class Deployments:
+    """The deployments of one database: opened when first asked for, by kind and settings, and kept open."""
+
+    database: Database
+    stack: ExitStack = field(default_factory=ExitStack)
+    _open: dict[tuple[str, frozenset[tuple[str, str]]], str] = field(default_factory=dict)
+
+    def endpoint_url(self, kind: str, variables: Mapping[str, str] = DEFAULT) -> str:
+        """Where this deployment is; `kind` is container or lambda."""
+        key = (kind, frozenset(variables.items()))
+        if key not in self._open:
+            self._open[key] = self.stack.enter_context(STARTERS[kind](self.database, variables))
+        return self._open[key]

@@ -1,0 +1,51 @@
+"""Requests that no SDK makes: bytes over HTTP, and their answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import httpx
+
+from tests.support.conformance.sqs import Sqs, read_refusal
+
+FORM = "application/x-www-form-urlencoded"
+MIB = 1_048_576
+
+
+class Raw(NamedTuple):
+    """A deployment for bytes. `sqs` is an ordinary client in the same deployment."""
+
+    sqs: Sqs
+    http: httpx.Client
+
+    def json(self, action: str, body: bytes | Mapping[str, Any], **headers: str) -> httpx.Response:
+        """An AWS JSON request; `action` without the service's prefix."""
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        given = {
+            "x-amz-target": f"AmazonSQS.{action}",
+            "content-type": "application/x-amz-json-1.0",
+            **headers,
+        }
+        return self.http.post(self.sqs.endpoint_url, content=content, headers=given)
+
+    def query(self, body: bytes | Mapping[str, str], path: str = "/") -> httpx.Response:
+        """A Query request by POST."""
+        if isinstance(body, bytes):
+            return self.http.post(self.sqs.endpoint_url + path, content=body, headers={"content-type": FORM})
+        return self.http.post(self.sqs.endpoint_url + path, data=dict(body))
+
+    def get(self, path: str, query: str) -> httpx.Response:
+        return self.http.get(f"{self.sqs.endpoint_url}{path}?{query}")
+
+
+def error(response: httpx.Response) -> tuple[int, str, str]:
+    """Status, Query code and fault, in whichever protocol the answer is."""
+    protocol = "json" if response.headers["content-type"].endswith("json-1.0") else "query"
+    refusal = read_refusal(protocol, response.status_code, response.headers, response.content)
+    return refusal.status, refusal.code, refusal.fault
+
+
+def refused(code: str, status: int = 400) -> tuple[int, str, str]:
+    return status, code, "Sender"

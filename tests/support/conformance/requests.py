@@ -1,0 +1,106 @@
+"""One request, written in every protocol and sent by every deployment. Nothing here knows what is right."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import botocore.serialize
+import httpx
+
+from infra.local_lambda.events import Request, Response, event_of, response_of
+from tests.support.conformance.raw_requests import FORM
+from tests.support.conformance.sdk_clients import service_model
+from tests.support.conformance.sqs import Sqs
+from tests.support.functions.server import Functions, file_name
+
+Members = dict[str, Any]
+Write = Callable[[str, Members], Request]
+Send = Callable[[str, Request], Response]
+
+TARGETS = {"sqs": "AmazonSQS", "sns": "AmazonSNS"}
+CONTENT_TYPES = {"json": "application/x-amz-json-1.0", "query": "text/xml", "query-json": "application/json"}
+
+
+class RequestWriter:
+    """Writes the requests of one service, as botocore does."""
+
+    def __init__(self, service: str) -> None:
+        self.service = service
+        self.ways: dict[str, tuple[str, Write]] = {
+            "json": ("json", self.by_json),
+            "query": ("query", self.by_query),
+            "query by get": ("query", self.by_get),
+            "query for json": ("query-json", self.accepting_json),
+        }
+        if service == "sqs":
+            self.ways["query on the queue"] = ("query", self.by_path)
+
+    def by_json(self, action: str, given: Members) -> Request:
+        target = f"{TARGETS[self.service]}.{action}"
+        headers = (("Content-Type", "application/x-amz-json-1.0"), ("X-Amz-Target", target))
+        return Request(headers=headers, body=json.dumps(given).encode())
+
+    def by_query(self, action: str, given: Members, path: str = "/") -> Request:
+        """SQS: as botocore 1.31.80 writes it."""
+        operation = service_model("query", self.service).operation_model(action)
+        form = botocore.serialize.create_serializer("query", include_validation=False)
+        written: Mapping[str, str] = form.serialize_to_request(_with_bytes(given), operation)["body"]
+        return Request(path=path, headers=(("Content-Type", FORM),), body=urlencode(written).encode())
+
+    def by_get(self, action: str, given: Members) -> Request:
+        return Request(method="GET", query=self.by_query(action, given).body.decode())
+
+    def by_path(self, action: str, given: Members) -> Request:
+        """On the queue's own path, without a QueueUrl; on `/` for an action that names no queue by its URL."""
+        rest = {name: value for name, value in given.items() if name != "QueueUrl"}
+        return self.by_query(action, rest, urlsplit(given.get("QueueUrl", "/")).path)
+
+    def accepting_json(self, action: str, given: Members) -> Request:
+        asked = self.by_query(action, given)
+        return Request(headers=(*asked.headers, ("Accept", "application/json")), body=asked.body)
+
+    # --- where it goes -----------------------------------------------------------------------------------------------
+    def sender(self, name: str, sqs: Sqs, functions: Functions) -> Send:
+        """`name` is one of ENDPOINTS."""
+        host = ("Host", "queues.example")
+
+        def container(_action: str, asked: Request) -> Response:
+            url = f"{sqs.endpoint_url}{asked.path}" + (f"?{asked.query}" if asked.query else "")
+            headers = [*asked.headers, host]
+            # Unverified, since plain: loading the certificate authorities takes 20 ms a client.
+            answer = httpx.request(asked.method, url, headers=headers, content=asked.body, verify=False)
+            return Response(answer.status_code, list(answer.headers.items()), answer.content)
+
+        def function(action: str, asked: Request) -> Response:
+            event = event_of(
+                "http_api", Request(asked.method, asked.path, asked.query, (*asked.headers, host), asked.body)
+            )
+            own = f"{self.service}/{file_name(action)}"
+            return response_of(functions.invoke(own if name == "its own function" else "gateway", event))
+
+        return container if name == "container" else function
+
+
+ENDPOINTS = ("container", "its own function", "the gateway function")
+
+
+def _with_bytes(value: Any) -> Any:
+    """Binary values as the serializer wants them: it makes base64 of bytes."""
+    if isinstance(value, dict):
+        return {k: b"\1\2" if k == "BinaryValue" else _with_bytes(v) for k, v in value.items()}
+    return [_with_bytes(one) for one in value] if isinstance(value, list) else value
+
+
+def code_of(protocol: str, answer: Response) -> str:
+    """The Query code of an error."""
+    if protocol == "json":
+        return answer.header("x-amzn-query-error").partition(";")[0]
+    if protocol == "query-json":
+        document = json.loads(answer.body)
+        assert document.keys() == {"Error", "RequestId"}
+        assert document["Error"].keys() == {"Type", "Code", "Message"}
+        return str(document["Error"]["Code"])
+    return answer.body.decode().partition("<Code>")[2].partition("</Code>")[0]

@@ -1,0 +1,115 @@
+"""What a scenario of EventBridge Scheduler works with: the deployment and caller of its `Sqs`. Nothing here knows what
+is right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import count
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from tests.support.conformance.sdk_clients import ACCOUNT, REGION, Answer, make_client
+from tests.support.conformance.sqs import Refusal, Sqs, read_refusal
+
+_client = cache(make_client)
+_numbers = count(1)
+
+ROLE = f"arn:aws:iam::{ACCOUNT}:role/service-role/scheduler"
+OFF = {"Mode": "OFF"}
+
+
+@dataclass
+class Scheduler:
+    """EventBridge Scheduler for the caller of `sqs`."""
+
+    sqs: Sqs
+
+    @property
+    def client(self) -> Any:
+        """The botocore client."""
+        return self._made()[0]
+
+    @property
+    def answer(self) -> Answer:
+        """The last answer to this client."""
+        last: Answer = self._made()[1]
+        return last
+
+    def _made(self, *, validates: bool = True) -> Any:
+        at = self.sqs
+        place = at.endpoint_url, at.account, at.region, at.secret
+        return _client("rest-json", *place, "scheduler", validates=validates)
+
+    def other_deployment(self) -> Scheduler:
+        """The same caller in the other deployment."""
+        deployment = "lambda" if self.sqs.deployment == "container" else "container"
+        return Scheduler(Sqs(**{**self.sqs.__dict__, "deployment": deployment}))
+
+    def of(self, sqs: Sqs) -> Scheduler:
+        """Somebody else."""
+        return Scheduler(sqs)
+
+    # --- schedules and groups ----------------------------------------------------------------------------------------
+    @staticmethod
+    def name() -> str:
+        """A name that nobody has used."""
+        return f"schedule_{next(_numbers)}.a-b"
+
+    def queue_arn(self, name: str = "jobs") -> str:
+        return f"arn:aws:sqs:{REGION}:{ACCOUNT}:{name}"
+
+    def given(self, **changes: Any) -> dict[str, Any]:
+        """Members of a schedule of a year, to a queue that need not be there; a member that is None is left out."""
+        target = {"Arn": self.queue_arn(), "RoleArn": ROLE}
+        members = {
+            "Name": self.name(),
+            "ScheduleExpression": "rate(365 days)",
+            "FlexibleTimeWindow": OFF,
+            "Target": target,
+        }
+        return {key: value for key, value in {**members, **changes}.items() if value is not None}
+
+    def create(self, **changes: Any) -> str:
+        """The name of a new schedule."""
+        members = self.given(**changes)
+        self.client.create_schedule(**members)
+        return str(members["Name"])
+
+    def get(self, name: str, **more: Any) -> dict[str, Any]:
+        """A schedule, without what only the answer has."""
+        found = dict(self.client.get_schedule(Name=name, **more))
+        del found["ResponseMetadata"]
+        return found
+
+    def group(self, **more: Any) -> str:
+        """The name of a new group."""
+        name = self.name()
+        self.client.create_schedule_group(Name=name, **more)
+        return name
+
+    def tags(self, group: str) -> dict[str, str]:
+        answer = self.client.list_tags_for_resource(ResourceArn=self.group_arn(group))
+        return {tag["Key"]: tag["Value"] for tag in answer["Tags"]}
+
+    def group_arn(self, name: str) -> str:
+        return f"arn:aws:scheduler:{REGION}:{ACCOUNT}:schedule-group/{name}"
+
+    # --- errors ------------------------------------------------------------------------------------------------------
+    def refusal(self, method: str, **parameters: Any) -> Refusal:
+        """The error that a call gets; it must get one, and change nothing. The client does not look at it before."""
+        client, answer = self._made(validates=False)
+        before = self.sqs.clock.schedules()
+        try:
+            given = getattr(client, method)(**parameters)
+        except ClientError:
+            assert self.sqs.clock.schedules() == before
+            assert answer.headers["x-amzn-requestid"]
+            return read_refusal("rest-json", answer.status, answer.headers, answer.body)
+        raise AssertionError(f"{method} was not refused: {given}")
+
+    def refused(self, method: str, **parameters: Any) -> tuple[str, int]:
+        """Type and status of the error."""
+        told = self.refusal(method, **parameters)
+        return told.code, told.status

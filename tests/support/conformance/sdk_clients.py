@@ -1,0 +1,95 @@
+"""Real SDK clients: for SQS the current botocore speaks AWS JSON, with the model of botocore 1.31.80 Query; for SNS it
+speaks Query, and JSON with its own model in which the protocol is another one; for EventBridge Scheduler REST-JSON.
+
+Every client notes the last answer as it came over the wire, for what botocore does not pass on (`__type`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import botocore.session
+from botocore.config import Config
+from botocore.loaders import Loader
+
+QUERY_MODELS = Path(__file__).parents[3] / ".tools/query-client/botocore/data"
+ACCOUNT, REGION = "000000000000", "us-east-1"
+
+# Retries would hide errors of ours and make tests slow.
+_CONFIG = Config(retries={"total_max_attempts": 1}, read_timeout=40)
+
+
+@dataclass
+class Answer:
+    """An answer as bytes; header names in lower case."""
+
+    status: int = 0
+    headers: dict[str, str] | None = None
+    body: bytes = b""
+
+
+class JsonSns(Loader):  # type: ignore[misc]  # botocore has no types
+    """botocore's own model of SNS, with AWS JSON 1.0 as its protocol."""
+
+    def load_service_model(self, service_name: str, type_name: str, api_version: str | None = None) -> Any:
+        model = super().load_service_model(service_name, type_name, api_version)
+        if service_name == "sns" and type_name == "service-2":
+            model["metadata"] |= {
+                "protocol": "json", "protocols": ["json"], "jsonVersion": "1.0", "targetPrefix": "AmazonSNS",
+            }  # fmt: skip
+        return model
+
+
+@cache
+def _session(service: str, protocol: str) -> Any:
+    session = botocore.session.Session()
+    if (service, protocol) == ("sqs", "query"):
+        if not QUERY_MODELS.is_dir():
+            raise FileNotFoundError(f"{QUERY_MODELS} is missing: run `make setup`")
+        session.register_component("data_loader", Loader(extra_search_paths=[str(QUERY_MODELS)]))
+    if (service, protocol) == ("sns", "json"):
+        session.register_component("data_loader", JsonSns())
+    return session
+
+
+@cache
+def service_model(protocol: str, service: str = "sqs") -> Any:
+    """botocore's model; for SQS that of 1.31.80 has the names of the Query protocol."""
+    return _session(service, protocol).get_service_model(service)
+
+
+def make_client(
+    protocol: str,
+    endpoint_url: str,
+    account: str = "test",
+    region: str = REGION,
+    secret: str = "secret",
+    service: str = "sqs",
+    *,
+    validates: bool = True,
+) -> tuple[Any, Answer]:
+    """A client, and where it notes the last answer. `account`: access key id; 12 digits are an account id.
+
+    `validates`: whether it refuses itself what its model does not allow, such as an absent parameter.
+    """
+    client = _session(service, protocol).create_client(
+        service,
+        region_name=region,
+        endpoint_url=endpoint_url,
+        aws_access_key_id=account,
+        aws_secret_access_key=secret,
+        config=_CONFIG.merge(Config(parameter_validation=validates)),
+    )
+    assert client.meta.service_model.resolved_protocol == protocol
+    last = Answer()
+
+    def note(response_dict: Any, **_: Any) -> None:
+        last.status = response_dict["status_code"]
+        last.headers = {name.lower(): value for name, value in response_dict["headers"].items()}
+        last.body = response_dict["body"]
+
+    client.meta.events.register(f"before-parse.{service}", note)
+    return client, last

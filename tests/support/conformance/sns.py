@@ -1,0 +1,88 @@
+"""What a scenario of SNS works with: the deployment, protocol and caller of its `Sqs`. Nothing here knows what is
+right.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.support.conformance.sdk_clients import Answer, make_client
+from tests.support.conformance.sqs import Sqs, read_refusal
+
+_client = cache(make_client)
+
+
+@dataclass
+class Sns:
+    """SNS for the caller of `sqs`."""
+
+    sqs: Sqs
+
+    @property
+    def client(self) -> Any:
+        """The botocore client."""
+        return self._made[0]
+
+    @property
+    def answer(self) -> Answer:
+        """The last answer to this client."""
+        return self._made[1]  # type: ignore[no-any-return]
+
+    @property
+    def _made(self) -> Any:
+        at = self.sqs
+        return _client(at.protocol, at.endpoint_url, at.account, at.region, at.secret, "sns")
+
+    # --- topics, and queues that are subscribed ----------------------------------------------------------------------
+    def create(self, suffix: str = "", **attributes: str) -> str:
+        """The ARN of a new topic."""
+        made = self.client.create_topic(Name=self.sqs.name(suffix), Attributes=attributes)
+        return str(made["TopicArn"])
+
+    def create_fifo(self, **attributes: str) -> str:
+        return self.create(".fifo", FifoTopic="true", **attributes)
+
+    def attributes(self, topic: str) -> dict[str, str]:
+        return dict(self.client.get_topic_attributes(TopicArn=topic)["Attributes"])
+
+    def queue(self, topic: str, suffix: str = "", **attributes: str) -> tuple[str, str]:
+        """The URL of a new queue that is subscribed, and the ARN of the subscription, whose `attributes` are given."""
+        url = self.sqs.create_fifo() if suffix else self.sqs.create()
+        return url, self.subscribe(topic, self.sqs.arn(url), **attributes)
+
+    def subscribe(self, topic: str, endpoint: str, protocol: str = "sqs", **attributes: str) -> str:
+        answer = self.client.subscribe(
+            TopicArn=topic,
+            Protocol=protocol,
+            Endpoint=endpoint,
+            Attributes=attributes,
+            ReturnSubscriptionArn=True,
+        )
+        return str(answer["SubscriptionArn"])
+
+    def subscription(self, arn: str) -> dict[str, str]:
+        return dict(self.client.get_subscription_attributes(SubscriptionArn=arn)["Attributes"])
+
+    # --- messages ----------------------------------------------------------------------------------------------------
+    def publish(self, topic: str, message: str = "hello", **more: Any) -> dict[str, Any]:
+        return dict(self.client.publish(TopicArn=topic, Message=message, **more))
+
+    def notification(self, url: str) -> dict[str, Any]:
+        """The envelope of the one message in a queue."""
+        return dict(json.loads(self.sqs.one(url)["Body"]))
+
+    # --- errors ------------------------------------------------------------------------------------------------------
+    def refusal(self, method: str, **parameters: Any) -> tuple[str, int, str]:
+        """Code, status and text of an error; the code is the Query protocol's in both."""
+        with pytest.raises(ClientError) as caught:
+            getattr(self.client, method)(**parameters)
+        answer = self._made[1]
+        told = read_refusal(self.sqs.protocol, answer.status, answer.headers, answer.body)
+        assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == told.status
+        return told.code, told.status, told.message

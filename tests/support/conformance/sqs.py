@@ -1,0 +1,219 @@
+"""What a scenario works with: one deployment, one protocol, one caller. Nothing here knows what is right."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+from html import unescape
+from itertools import count
+from typing import Any, NamedTuple
+
+from botocore.exceptions import ClientError
+
+from tests.support.conformance.database_clock import Clock
+from tests.support.conformance.deployments import DEFAULT, Deployments
+from tests.support.conformance.sdk_clients import ACCOUNT, REGION, Answer, make_client
+from tests.support.wait import wait_until
+
+_numbers = count(1)
+_client = cache(make_client)
+
+Message = Mapping[str, Any]
+
+POLL_FUNCTIONS = "queue.(poll|ready)_queues"
+"""What a long poll that found nothing calls from time to time: in the container, in a function."""
+
+
+class Refusal(NamedTuple):
+    """An error as it came over the wire. `type` is JSON's `__type` without its namespace; Query has none."""
+
+    code: str
+    status: int
+    fault: str
+    type: str | None
+    message: str
+
+
+@dataclass
+class Sqs:
+    """One deployment in one protocol, for one caller. `settings`: environment variables of the service."""
+
+    deployments: Deployments
+    clock: Clock
+    deployment: str
+    protocol: str
+    account: str = "test"
+    region: str = REGION
+    secret: str = "secret"
+    settings: Mapping[str, str] = field(default_factory=lambda: DEFAULT)
+
+    # --- who and where -----------------------------------------------------------------------------------------------
+    @property
+    def endpoint_url(self) -> str:
+        return self.deployments.endpoint_url(self.deployment, self.settings)
+
+    @property
+    def client(self) -> Any:
+        """The botocore client."""
+        return _client(self.protocol, self.endpoint_url, self.account, self.region, self.secret)[0]
+
+    @property
+    def answer(self) -> Answer:
+        """The last answer to this client."""
+        return _client(self.protocol, self.endpoint_url, self.account, self.region, self.secret)[1]
+
+    def caller(self, account: str | None = None, region: str | None = None) -> Sqs:
+        """Somebody else in the same deployment."""
+        return self._other(account=account or self.account, region=region or self.region)
+
+    def with_key(self, key_id: str, secret: str) -> Sqs:
+        """Somebody with this access key in the same deployment."""
+        return self._other(account=key_id, secret=secret)
+
+    def with_settings(self, settings: Mapping[str, str]) -> Sqs:
+        """A deployment with other settings."""
+        return self._other(settings=settings)
+
+    def _other(self, **changes: Any) -> Sqs:
+        return Sqs(**{**self.__dict__, **changes})
+
+    # --- queues ------------------------------------------------------------------------------------------------------
+    @staticmethod
+    def name(suffix: str = "") -> str:
+        """A queue name that nobody has used."""
+        return f"queue-{next(_numbers)}{suffix}"
+
+    def create(self, suffix: str = "", **attributes: str) -> str:
+        """A new queue's URL; attributes by AWS's names."""
+        return str(self.client.create_queue(QueueName=self.name(suffix), Attributes=attributes)["QueueUrl"])
+
+    def create_fifo(self, **attributes: str) -> str:
+        """A new FIFO queue's URL."""
+        return self.create(".fifo", FifoQueue="true", **attributes)
+
+    def attributes(self, url: str, *names: str) -> dict[str, str]:
+        """Attributes of the queue; all of them when none is named."""
+        answer = self.client.get_queue_attributes(QueueUrl=url, AttributeNames=list(names or ("All",)))
+        return dict(answer.get("Attributes", {}))
+
+    def arn(self, url: str) -> str:
+        return self.attributes(url, "QueueArn")["QueueArn"]
+
+    def counts(self, url: str) -> tuple[int, int, int]:
+        """Visible, in flight, delayed."""
+        found = self.attributes(
+            url, *(f"ApproximateNumberOfMessages{kind}" for kind in ("", "NotVisible", "Delayed"))
+        )
+        return tuple(
+            int(found[f"ApproximateNumberOfMessages{kind}"]) for kind in ("", "NotVisible", "Delayed")
+        )  # type: ignore[return-value]
+
+    def until_cleaned(self, url: str) -> None:
+        """The worker cleans the queue until it holds no message; it leaves alone what somebody else works on."""
+        arn = self.arn(url)
+
+        def empty() -> bool:
+            self.clock.maintain(arn)
+            return self.counts(url) == (0, 0, 0)
+
+        wait_until(empty)
+
+    # --- messages ----------------------------------------------------------------------------------------------------
+    def send(self, url: str, body: str = "body", **more: Any) -> dict[str, Any]:
+        return dict(self.client.send_message(QueueUrl=url, MessageBody=body, **more))
+
+    def send_all(self, url: str, *bodies: str, **more: Any) -> None:
+        for body in bodies:
+            self.send(url, body, **more)
+
+    def poll(self, url: str, most: int = 10, **more: Any) -> list[dict[str, Any]]:
+        """One ReceiveMessage, which may miss messages, as AWS says of short polls."""
+        answer = self.client.receive_message(QueueUrl=url, MaxNumberOfMessages=most, **more)
+        return list(answer.get("Messages", []))
+
+    def receive(self, url: str, number: int = 1, **more: Any) -> list[dict[str, Any]]:
+        """Exactly so many messages, with as many requests as it takes."""
+        found: list[dict[str, Any]] = []
+
+        def enough() -> bool:
+            found.extend(self.poll(url, min(10, number - len(found)), **more))
+            return len(found) == number
+
+        wait_until(enough)
+        return found
+
+    def one(self, url: str, **more: Any) -> dict[str, Any]:
+        return self.receive(url, 1, **more)[0]
+
+    def delete(self, url: str, message: Message) -> None:
+        self.client.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+
+    def hide(self, url: str, message: Message, seconds: int) -> None:
+        """ChangeMessageVisibility."""
+        self.client.change_message_visibility(
+            QueueUrl=url, ReceiptHandle=message["ReceiptHandle"], VisibilityTimeout=seconds
+        )
+
+    # --- errors ------------------------------------------------------------------------------------------------------
+    def refusal(self, method: str, **parameters: Any) -> Refusal:
+        """The error that a call gets; it must get one, and nothing may be stored by it."""
+        before = self.clock.now()
+        try:
+            answer = getattr(self.client, method)(**parameters)
+        except ClientError as error:
+            assert self.clock.stored_since(before) == 0
+            return self._refusal(error)
+        raise AssertionError(f"{method} was not refused: {answer}")
+
+    def code(self, method: str, **parameters: Any) -> str:
+        """The Query code of the error that a call gets."""
+        return self.refusal(method, **parameters).code
+
+    def _refusal(self, error: ClientError) -> Refusal:
+        answer = self.answer
+        assert answer.headers is not None
+        assert answer.headers["x-amzn-requestid"]
+        return read_refusal(self.protocol, answer.status, answer.headers, answer.body)
+
+    # --- time --------------------------------------------------------------------------------------------------------
+    def while_waiting(
+        self, url: str, action: Any, *, sign: str = POLL_FUNCTIONS, **more: Any
+    ) -> list[dict[str, Any]]:
+        """The messages of a long poll; `action` is done once the poll has found nothing and waits.
+
+        Without WaitTimeSeconds in `more`, the queue's own time holds. `sign`: the SQL function that is called then.
+        """
+        with ThreadPoolExecutor(1) as pool:
+            began = self.clock.now()
+            polling = pool.submit(self.poll, url, **more)
+            wait_until(lambda: self.clock.is_called(sign, began))
+            action()
+            return polling.result()
+
+
+def read_refusal(protocol: str, status: int, headers: Mapping[str, str], body: bytes) -> Refusal:
+    """An error off the wire, in any protocol. REST-JSON has no code but the type, and says nothing of faults."""
+    if protocol == "rest-json":
+        kind = headers["x-amzn-errortype"]
+        fault = "Sender" if status < 500 else "Receiver"
+        return Refusal(kind, status, fault, kind, json.loads(body)["Message"])
+    if protocol == "json":
+        document = json.loads(body)
+        code, fault = headers["x-amzn-query-error"].split(";")
+        return Refusal(code, status, fault, document["__type"].rpartition("#")[2], document["message"])
+    text = body.decode()
+    found = {tag: re.findall(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL) for tag in ("Code", "Type", "Message")}
+    assert [len(values) for values in found.values()] == [1, 1, 1]
+    return Refusal(found["Code"][0], status, found["Type"][0], None, unescape(found["Message"][0]))
+
+
+def other_deployment(sqs: Sqs) -> Sqs:
+    """The same caller in the other deployment of the same installation."""
+    return Sqs(**{**sqs.__dict__, "deployment": "lambda" if sqs.deployment == "container" else "container"})
+
+
+__all__ = ["ACCOUNT", "REGION", "Message", "Refusal", "Sqs", "other_deployment", "read_refusal"]

@@ -1,0 +1,80 @@
+"""What happens to a running Penstock in the middle of its work: kill -9, of the service or of all of PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from penstock_web.local.postgres import free_port, start
+from penstock_web.system_account import SystemAccount
+from tests.support.crash.sqs_connection import NoAnswerError, SqsConnection
+from tests.support.programs.penstock_up import Up, running
+from tests.support.wait import wait_until
+
+
+class Installation:
+    """A `penstock up --data-dir`, its place and its port; `stack` ends whatever runs."""
+
+    def __init__(self, state: Path, stack: ExitStack) -> None:
+        self.state = state
+        self.port = free_port()
+        self._stack = stack
+        self.up = self._start()
+
+    def _start(self) -> Up:
+        return self._stack.enter_context(running("--data-dir", str(self.state), port=self.port))
+
+    def kill_service(self) -> None:
+        """kill -9; PostgreSQL goes on and is taken over by the next `penstock up`."""
+        assert self.up.end(signal.SIGKILL) == -signal.SIGKILL
+
+    def restart_service(self) -> None:
+        self.up = self._start()
+
+    def kill_database(self) -> None:
+        """kill -9 of the postmaster and all its children; returns when they are gone."""
+        postmaster = int((self.state / "postgres/data/postmaster.pid").read_text().split("\n")[0])
+        everybody = [postmaster, *_children(postmaster)]
+        for pid in everybody:
+            _kill(pid)
+        wait_until(lambda: not any(map(_runs, everybody)))
+
+    def restart_database(self) -> None:
+        """Start PostgreSQL again below a service that has stayed: as after a failover."""
+        start(self.state, SystemAccount.choose())
+
+    def check_it_says_unavailable(self, queue_url: str) -> None:
+        """Without a database: 503, and after how many seconds to try again."""
+        wire = SqsConnection(self.port)
+        with pytest.raises(NoAnswerError) as refusal:
+            wire.call("GetQueueAttributes", QueueUrl=queue_url)
+        wire.close()
+        assert refusal.value.status == 503
+        assert int(refusal.value.retry_after or 0) > 0
+
+
+def _children(parent: int) -> Iterator[int]:
+    command = ["ps", "-e", "-o", "pid=,ppid="]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    for line in listed.splitlines():
+        pid, ppid = map(int, line.split())
+        if ppid == parent:
+            yield pid
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return  # it noticed that the postmaster was gone
+
+
+def _runs(pid: int) -> bool:
+    shown = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return shown.stdout.strip()[:1] not in ("", "Z")

@@ -1,0 +1,189 @@
+"""An HTTP server in front of the functions, so that real SDK clients can call them.
+
+    with FunctionServer(database.pooled_dsn) as deployment:
+        client = boto3.client("sqs", endpoint_url=deployment.endpoint_url, …)
+
+Each request becomes an event of API Gateway (or of a load balancer, by `event_form`) and goes, as with the rules of a
+load balancer, by `X-Amz-Target` to the action's own function, or else to the gateway. The functions are those of
+`functions/`, called in this process. As on Lambda, one execution environment answers one request at a time; more are
+made while all are busy, up to a limit, and idle ones are used again.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import module_from_spec, spec_from_file_location
+from itertools import count
+from pathlib import Path
+from threading import BoundedSemaphore, Lock, Thread
+from types import SimpleNamespace
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from infra.local_lambda.events import Event, EventForm, Request, Response, event_of, response_of
+from penstock.actions import BY_ROUTE, BY_TARGET
+from penstock.aws.codec.protocol import queue_path
+
+ROOT = Path(__file__).resolve().parents[3]
+FUNCTIONS = ROOT / "functions"
+
+_numbers = count(1)
+
+
+def file_name(action: str) -> str:
+    """SendMessage -> send_message."""
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in action).lstrip("_")
+
+
+def function_for(request: Request) -> str:
+    """The function for a request: `sqs/send_message` by its X-Amz-Target, or method and path; `rest`, or `gateway`."""
+    if request.path.startswith("/v1/"):
+        return "rest"
+    kind, label = queue_path(request.path) or ("", None)
+    route = BY_ROUTE.get((request.method, kind, label is not None))
+    action = route or BY_TARGET.get(request.header("x-amz-target").encode())
+    return f"{action.service}/{file_name(action.name)}" if action else "gateway"
+
+
+def load_handler(name: str, variables: Mapping[str, str]) -> Any:
+    """The handler of functions/<name>.py in an execution environment of its own: the file is executed anew."""
+    spec = spec_from_file_location(f"function_{next(_numbers)}", FUNCTIONS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.handler.world.variables = variables
+    return module.handler
+
+
+class Functions:
+    """The deployed functions: execution environments, made when needed, busy with one invocation or idle."""
+
+    def __init__(self, dsn: str, variables: Mapping[str, str] | None = None, limit: int = 10) -> None:
+        self._variables = {"DATABASE_URL": dsn, **(variables or {})}
+        self._free = BoundedSemaphore(limit)
+        self._lock = Lock()
+        self._idle: dict[str, list[Any]] = defaultdict(list)
+        self._all: list[Any] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for handler in self._all:
+            handler.world.close()
+
+    def invoke(self, name: str, event: Event) -> Event:
+        """One invocation. Event and answer are JSON on the way, as on Lambda. Raises what the handler raises."""
+        lambda_context = SimpleNamespace(aws_request_id=f"00000000-0000-4000-8000-{next(_numbers):012x}")
+        with self._environment(name) as handler:
+            answer: Event = json.loads(json.dumps(handler(json.loads(json.dumps(event)), lambda_context)))
+        return answer
+
+    @contextmanager
+    def _environment(self, name: str) -> Iterator[Any]:
+        with self._free:
+            handler = self._take(name)
+            try:
+                yield handler
+            finally:
+                with self._lock:
+                    self._idle[name].append(handler)
+
+    def _take(self, name: str) -> Any:
+        with self._lock:
+            if self._idle[name]:
+                return self._idle[name].pop()
+            handler = load_handler(name, self._variables)
+            self._all.append(handler)
+            return handler
+
+
+class FunctionServer:
+    """The server. Settings other than DATABASE_URL come by `variables`, by their names in the environment."""
+
+    def __init__(
+        self, dsn: str, event_form: EventForm = "http_api", variables: Mapping[str, str] | None = None
+    ) -> None:
+        self.event_form = event_form
+        self.functions = Functions(dsn, variables)
+        self._server = _Server(self)
+        self._thread = Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05})
+
+    @property
+    def endpoint_url(self) -> str:
+        """For the SDK's `endpoint_url`, without a slash at the end."""
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.hang_up()
+        self._server.server_close()  # waits for the requests under way
+        self._thread.join()
+        self.functions.__exit__()
+
+    def answer(self, request: Request) -> Response:
+        """What a client gets for a request."""
+        event = event_of(self.event_form, request)
+        return response_of(self.functions.invoke(function_for(request), event))
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = False  # so that server_close joins them
+
+    def __init__(self, deployment: FunctionServer) -> None:
+        super().__init__(("127.0.0.1", 0), _Connection)
+        self.deployment = deployment
+        self._connections: set[socket.socket] = set()
+        self._lock = Lock()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._lock:
+            self._connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._lock:
+            self._connections.discard(request)
+        super().shutdown_request(request)
+
+    def hang_up(self) -> None:
+        """No further request comes from clients that keep their connections open."""
+        with self._lock:
+            for connection in self._connections:
+                with suppress(OSError):  # the client was quicker
+                    connection.shutdown(socket.SHUT_RD)
+
+
+class _Connection(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: _Server
+
+    def do_POST(self) -> None:
+        address = urlsplit(self.path)
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        forwarded = ("X-Forwarded-Proto", "http")  # API Gateway and load balancers add it
+        headers = (*self.headers.items(), forwarded)
+        self._write(
+            self.server.deployment.answer(Request(self.command, address.path, address.query, headers, body))
+        )
+
+    do_GET = do_PUT = do_PATCH = do_DELETE = do_POST  # noqa: N815 - likewise
+
+    def _write(self, response: Response) -> None:
+        self.send_response_only(response.status)
+        for name, value in response.headers:
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(response.body)))
+        self.end_headers()
+        self.wfile.write(response.body)

@@ -1,0 +1,84 @@
+"""One connection that sends attacks one after the other, and takes the time until each is answered."""
+
+from __future__ import annotations
+
+import re
+import socket
+from contextlib import suppress
+from time import perf_counter
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from tests.support.hostile.attack import Attack
+
+# Longer than any answer takes; a hang fails the test.
+PATIENCE_SECONDS = 20
+_LENGTH = re.compile(rb"\r\ncontent-length: *([0-9]+)", re.IGNORECASE)
+_CLOSE = re.compile(rb"\r\nconnection: *close", re.IGNORECASE)
+
+
+class Outcome(NamedTuple):
+    """`status` 0: the service hung up without a word. `milliseconds` from the last byte sent to the first received."""
+
+    status: int
+    body: bytes
+    milliseconds: float
+
+
+class Connection:
+    """Opened again whenever the service has closed it."""
+
+    def __init__(self, endpoint_url: str) -> None:
+        address = urlsplit(endpoint_url)
+        self._address = (address.hostname or "", address.port or 80)
+        self._socket: socket.socket | None = None
+
+    def send(self, attack: Attack) -> Outcome:
+        """What the service says. Raises TimeoutError when it says nothing for 20 s."""
+        if self._socket is None:
+            self._socket = socket.create_connection(self._address, PATIENCE_SECONDS)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            self._write(self._socket, attack)
+            began = perf_counter()
+            outcome = self._read(self._socket, began)
+        except (ConnectionError, BrokenPipeError):
+            self.close()
+            return Outcome(0, b"", 0.0)
+        if attack.silent:
+            self.close()
+        return outcome
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    @staticmethod
+    def _write(connection: socket.socket, attack: Attack) -> None:
+        try:
+            connection.sendall(attack.data)
+        except (ConnectionError, BrokenPipeError):
+            if attack.silent:  # refused before it was read: the answer is there, or not
+                return
+            raise
+        if attack.silent:
+            with suppress(OSError):  # the service has hung up already
+                connection.shutdown(socket.SHUT_WR)
+
+    def _read(self, connection: socket.socket, began: float) -> Outcome:
+        data = connection.recv(65_536)
+        milliseconds = (perf_counter() - began) * 1000
+        while data and b"\r\n\r\n" not in data:
+            data += connection.recv(65_536)
+        if not data:
+            self.close()
+            return Outcome(0, b"", milliseconds)
+        head, _, body = data.partition(b"\r\n\r\n")
+        length = _LENGTH.search(head)
+        while len(body) < int(length[1] if length else 0):
+            body += connection.recv(65_536)
+        if _CLOSE.search(head) or length is None:
+            self.close()
+        return Outcome(int(head.split(b" ", 2)[1]), body, milliseconds)

@@ -1,0 +1,382 @@
+"""Amazon SQS in one's head: the queues of an account, and what each request does to them.
+
+Written from the SQS API reference, its Developer Guide and docs/errors.md, not from what the service answers. A method
+of a request that can be refused returns the Query codes that fit, none when it is accepted; several when more than one
+thing is wrong and nobody says which is looked at first. What is free, such as the order of a standard queue, is taken
+from the answer after a check that it is among what is allowed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, NamedTuple
+
+from tests.support.model.queue import (
+    FIVE_MINUTES,
+    HALF_A_DAY,
+    Counts,
+    Message,
+    Original,
+    Queue,
+    Redrive,
+    defaults,
+)
+
+LEGACY = "AWS.SimpleQueueService."
+NO_QUEUE = LEGACY + "NonExistentQueue"
+BAD_HANDLE = "ReceiptHandleIsInvalid"
+BAD_VALUE = "InvalidParameterValue"
+MISSING = "MissingParameter"
+NOT_FOUND = "ResourceNotFoundException"
+A_MINUTE = 60  # between two purges, and after the deletion of a queue
+
+Codes = frozenset[str]
+ACCEPTED: Codes = frozenset()
+
+
+class Handle(NamedTuple):
+    """What the model knows of a receipt handle: a receive, by its number, of a message in a queue."""
+
+    queue: Queue
+    message: Message
+    receive_count: int
+
+
+class Moved(NamedTuple):
+    """A message that a message move task took out of its queue, and where to."""
+
+    message: Message
+    target: str
+
+
+def one(*codes: str) -> Codes:
+    return frozenset(codes)
+
+
+@dataclass
+class Model:
+    """All queues of one account. `arn_of` and `now` in whole seconds are all that it knows of the world outside."""
+
+    arn_of: Callable[[str], str]
+    now: int = 0
+    queues: dict[str, Queue] = field(default_factory=dict)
+    deleted_at: dict[str, int] = field(default_factory=dict)
+    handles: dict[str, Handle] = field(default_factory=dict)
+
+    def missing(self, name: str) -> Codes:
+        """QueueDoesNotExist when it does not."""
+        return ACCEPTED if name in self.queues else one(NO_QUEUE)
+
+    def counts(self, name: str) -> Counts:
+        return self.queues[name].counts(self.now)
+
+    def by_arn(self, arn: str) -> Queue | None:
+        return next((queue for queue in self.queues.values() if queue.arn == arn), None)
+
+    def dead_letter_queue(self, queue: Queue) -> tuple[Queue | None, int | None]:
+        """Where its messages go and after how many receives; nowhere while there is no such queue."""
+        target = self.by_arn(queue.redrive.target_arn) if queue.redrive else None
+        return target, queue.redrive.maximum if queue.redrive and target else None
+
+    def sources(self, arn: str) -> list[str]:
+        """ListDeadLetterSourceQueues."""
+        return sorted(q.name for q in self.queues.values() if q.redrive and q.redrive.target_arn == arn)
+
+    # --- time --------------------------------------------------------------------------------------------------------
+    def overdue(self) -> list[Queue]:
+        """Queues that hold messages past their retention, which maintenance ends."""
+        return [queue for queue in self.queues.values() if queue.overdue(self.now)]
+
+    def expire(self) -> None:
+        for queue in self.overdue():
+            gone = queue.overdue(self.now)
+            queue.messages = [message for message in queue.messages if message not in gone]
+
+    # --- queues ------------------------------------------------------------------------------------------------------
+    def create(self, name: str, attributes: dict[str, str]) -> Codes:
+        """CreateQueue: an existing queue is fine when every supplied attribute equals its own."""
+        codes = self.check_redrive(attributes)
+        deleted = self.deleted_at.get(name)
+        if deleted is not None and self.now < deleted + A_MINUTE:
+            codes |= one(LEGACY + "QueueDeletedRecently")
+        if name in self.queues:
+            own = self.queues[name].attributes
+            differs = any(own.get(key) != value for key, value in attributes.items())
+            return codes | (one("QueueAlreadyExists") if differs else ACCEPTED)
+        if not codes:
+            self.queues[name] = Queue(name, self.arn_of(name), {**defaults(name), **attributes})
+        return codes
+
+    def delete_queue(self, name: str) -> Codes:
+        if name in self.queues:
+            del self.queues[name]
+            self.deleted_at[name] = self.now
+            return ACCEPTED
+        return one(NO_QUEUE)
+
+    def set_attributes(self, name: str, attributes: dict[str, str]) -> Codes:
+        codes = self.missing(name) | self.check_redrive(attributes)
+        if not codes:
+            self.queues[name].change(attributes)
+        return codes
+
+    def check_redrive(self, attributes: Mapping[str, str]) -> Codes:
+        """RedrivePolicy must name a queue that exists."""
+        text = attributes.get("RedrivePolicy")
+        known = not text or self.by_arn(json.loads(text)["deadLetterTargetArn"])
+        return ACCEPTED if known else one(BAD_VALUE)
+
+    def purge(self, name: str) -> Codes:
+        """PurgeQueue: every message, in flight or not; once in 60 seconds."""
+        if name not in self.queues:
+            return one(NO_QUEUE)
+        queue = self.queues[name]
+        if queue.purged_at is not None and self.now < queue.purged_at + A_MINUTE:
+            return one(LEGACY + "PurgeQueueInProgress")
+        queue.purged_at = self.now
+        queue.messages.clear()
+        return ACCEPTED
+
+    def tag(self, name: str, key: str, value: str) -> None:
+        """TagQueue; UntagQueue for the empty value."""
+        tags = self.queues[name].tags
+        if value:
+            tags[key] = value
+        else:
+            tags.pop(key, None)
+
+    # --- sending -----------------------------------------------------------------------------------------------------
+    def check_send(self, name: str, entry: Mapping[str, Any]) -> Codes:
+        """SendMessage's own checks, and those of an entry of SendMessageBatch."""
+        queue = self.queues.get(name) or Queue(name, self.arn_of(name), defaults(name))
+        return self.missing(name) | check_entry(entry, queue)
+
+    def sent(self, name: str, entry: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
+        """An accepted message: stored, or a duplicate, whose answer is that of the original."""
+        queue = self.queues[name]
+        number = answer.get("SequenceNumber")
+        if not queue.fifo:
+            assert number is None
+            return self._store(queue, entry, str(answer["MessageId"]), {})
+        assert number is not None
+        scope, deduplication_id = deduplication_of(queue, entry)
+        original = queue.original(scope, deduplication_id, self.now)
+        if original is not None:
+            assert (answer["MessageId"], number) == original[:2]
+            return None
+        group = entry["MessageGroupId"]
+        assert number > queue.last_numbers.get(group, "")
+        assert len(number) == 20
+        queue.last_numbers[group] = number
+        until = self.now + FIVE_MINUTES
+        queue.originals[scope, deduplication_id] = Original(answer["MessageId"], number, until)
+        more = {"MessageDeduplicationId": deduplication_id, "SequenceNumber": number}
+        return self._store(queue, entry, str(answer["MessageId"]), more)
+
+    def _store(self, queue: Queue, entry: Mapping[str, Any], message_id: str, more: dict[str, str]) -> None:
+        assert message_id not in (m.message_id for m in queue.messages)
+        delay = None if queue.fifo else entry.get("DelaySeconds")
+        system = dict(more)
+        if "MessageGroupId" in entry:
+            system["MessageGroupId"] = entry["MessageGroupId"]
+        for header, value in entry.get("MessageSystemAttributes", {}).items():
+            system[header] = value["StringValue"]
+        visible_at = self.now + (queue.seconds("DelaySeconds") if delay is None else delay)
+        attributes = entry.get("MessageAttributes", {})
+        queue.messages.append(
+            Message(message_id, entry["MessageBody"], self.now, visible_at, attributes, system)
+        )
+
+    # --- receiving ---------------------------------------------------------------------------------------------------
+    def received(
+        self, name: str, most: int, seconds: int | None, answer: Sequence[tuple[str, str]], arrivals: set[str]
+    ) -> list[Message]:
+        """The messages of an answer (their ids and handles), after a check that it is one that is allowed.
+
+        As many as there are: AWS may return fewer from a short poll, Penstock promises not to. `arrivals`: ids of
+        messages that are in the dead-letter queue now and were not before.
+        """
+        queue = self.queues[name]
+        target, maximum = self.dead_letter_queue(queue)
+        lines, due = queue.ready(self.now, maximum), queue.exhausted(self.now, maximum)
+        assert len(answer) == min(most, sum(map(len, lines)))
+        ids = [message_id for message_id, _ in answer]
+        assert len(set(ids)) == len(ids)
+        for line in lines:
+            taken = [message_id for message_id in ids if message_id in {m.message_id for m in line}]
+            assert taken == [m.message_id for m in line[: len(taken)]]
+            ids = [message_id for message_id in ids if message_id not in taken]
+        assert ids == [], "not to be received now"
+        self._move_to_dead_letter_queue(queue, target, due, arrivals, complete=len(answer) < most)
+        return [self._hand_out(queue, seconds, *delivery) for delivery in answer]
+
+    def _move_to_dead_letter_queue(
+        self, queue: Queue, target: Queue | None, due: list[list[Message]], arrivals: set[str], complete: bool
+    ) -> None:
+        """Moves to the dead-letter queue. A receive that got all it wanted need not have come to every line."""
+        for line in due:
+            moved = [m for m in line if m.message_id in arrivals]
+            assert moved in ([], line)
+            assert moved or not complete
+            for message in moved:
+                assert target is not None
+                queue.messages.remove(message)
+                target.messages.append(arrived(message, queue, self.now))
+        assert arrivals <= {m.message_id for m in chain(*due)}
+
+    def _hand_out(self, queue: Queue, seconds: int | None, message_id: str, handle: str) -> Message:
+        assert handle not in self.handles
+        message = queue.find(message_id)
+        visibility = queue.seconds("VisibilityTimeout") if seconds is None else seconds
+        queue.hand_out(message, handle, self.now, visibility)
+        self.handles[handle] = Handle(queue, message, message.receive_count)
+        return message
+
+    # --- handles -----------------------------------------------------------------------------------------------------
+    def look_up(self, name: str, text: str) -> Handle | None:
+        """The receive that a handle stands for; a handle is good for the queue that it was made for alone."""
+        handle = self.handles.get(text)
+        return handle if handle and handle.queue is self.queues.get(name) else None
+
+    def delete(self, name: str, text: str) -> Codes:
+        """DeleteMessage. Only the handle of the last receive deletes; on a standard queue an old one succeeds too, on
+        a FIFO queue one whose visibility timeout is over is refused."""
+        handle = self.look_up(name, text)
+        if handle is None:
+            return self.missing(name) or one(BAD_HANDLE)
+        queue, message, _ = handle
+        if message not in queue.messages:
+            return ACCEPTED
+        current = message.handle == text
+        if queue.fifo and (not current or message.visible_at <= self.now):
+            return one(BAD_VALUE)
+        if current:
+            queue.messages.remove(message)
+        return ACCEPTED
+
+    def change(self, name: str, text: str, seconds: int) -> Codes:
+        """ChangeMessageVisibility. At most 12 hours from the first receive; after its timeout a handle is still good
+        on a standard queue, and refused on a FIFO queue (celery/kombu issue 1391)."""
+        codes = one(BAD_VALUE) if not 0 <= seconds <= HALF_A_DAY else ACCEPTED
+        handle = self.look_up(name, text)
+        if handle is None:
+            return codes | (self.missing(name) or one(BAD_HANDLE))
+        queue, message, _ = handle
+        over = queue.fifo and message.visible_at <= self.now
+        if codes or message not in queue.messages or message.handle != text or over:
+            return one(BAD_VALUE)
+        assert message.first_received_at is not None
+        if self.now + seconds >= message.first_received_at + HALF_A_DAY:
+            return one(BAD_VALUE)
+        message.visible_at = self.now + seconds
+        return ACCEPTED
+
+    # --- message move tasks ------------------------------------------------------------------------------------------
+    def check_move(self, name: str, destination: str | None) -> Codes:
+        """StartMessageMoveTask: the source must be a dead-letter queue, the destination another of the same type."""
+        if name not in self.queues:
+            return one(NOT_FOUND)
+        codes = ACCEPTED if self.sources(self.queues[name].arn) else one(BAD_VALUE)
+        if destination is not None and destination not in self.queues:
+            codes |= one(NOT_FOUND)
+        elif destination == name or (destination or name).endswith(".fifo") != name.endswith(".fifo"):
+            codes |= one(BAD_VALUE)
+        return codes
+
+    def movable(self, name: str, destination: str | None) -> tuple[list[list[Moved]], bool]:
+        """Line by line what a task may move and where to; and whether that is all that can be received now."""
+        queue, lines, whole = self.queues[name], [], True
+        for head in queue.heads(self.now):
+            line: list[Moved] = []
+            for message in head:
+                target = destination or self._origin(queue, message)
+                if target is None:
+                    whole = False
+                    break
+                line.append(Moved(message, target))
+            lines.append(line)
+        return lines, whole
+
+    def _origin(self, queue: Queue, message: Message) -> str | None:
+        origin = self.by_arn(message.system.get("DeadLetterQueueSourceArn", ""))
+        return origin.name if origin and origin is not queue else None
+
+    def moved(self, name: str, target: str, message: Message, message_id: str) -> None:
+        """A message arrives as a new one: id and time of its own, the queue's delay (docs/compatibility.md)."""
+        queue = self.queues[target]
+        self.queues[name].messages.remove(message)
+        new = message.moved(
+            message_id=message_id, sent_at=self.now, visible_at=self.now + queue.seconds("DelaySeconds")
+        )
+        forget(new, "DeadLetterQueueSourceArn", "SequenceNumber")
+        queue.messages.append(new)
+
+
+def arrived(message: Message, source: Queue, now: int) -> Message:
+    """A message in its dead-letter queue. Receives are counted on (ReceiveMessage, ApproximateReceiveCount: "across all
+    queues"). On a standard queue the times stay; on a FIFO queue they start anew (Developer Guide, "Using dead-letter
+    queues"), the MessageId becomes the deduplication id ("Configure a dead-letter queue redrive"), and the sequence
+    number is not known before a receive."""
+    new = message.moved(
+        sent_at=message.sent_at,
+        visible_at=now,
+        earlier_receives=message.earlier_receives + message.receive_count,
+    )
+    new.system["DeadLetterQueueSourceArn"] = source.arn
+    if source.fifo:
+        new.sent_at = now
+        new.system["MessageDeduplicationId"] = message.message_id
+        forget(new, "SequenceNumber")
+    else:
+        new.seen_first_at, new.observed = message.seen_first_at, message.observed
+    return new
+
+
+def forget(message: Message, *names: str) -> None:
+    for name in names:
+        message.system.pop(name, None)
+
+
+def deduplication_of(queue: Queue, entry: Mapping[str, Any]) -> tuple[str, str]:
+    """Scope and id: the given one, or the SHA-256 of the body (SendMessage, API reference)."""
+    grouped = queue.attributes["DeduplicationScope"] == "messageGroup"
+    scope = entry["MessageGroupId"] if grouped else ""
+    digest = hashlib.sha256(entry["MessageBody"].encode()).hexdigest()
+    return scope, entry.get("MessageDeduplicationId", digest)
+
+
+def size_of(entry: Mapping[str, Any]) -> int:
+    """Bytes of the body and of the attributes' names, types and values (Developer Guide, "Message attributes")."""
+    size = len(entry["MessageBody"].encode())
+    for name, value in entry.get("MessageAttributes", {}).items():
+        data = value["StringValue"].encode() if "StringValue" in value else value["BinaryValue"]
+        size += len(name.encode()) + len(value["DataType"].encode()) + len(data)
+    return size
+
+
+def check_entry(entry: Mapping[str, Any], queue: Queue) -> Codes:
+    """What is wrong with a message (SendMessage, API reference)."""
+    body = entry["MessageBody"]
+    faults = {
+        MISSING: body == "" or (queue.fifo and "MessageGroupId" not in entry),
+        "InvalidMessageContents": "\x01" in body,
+        BAD_VALUE: size_of(entry) > int(queue.attributes["MaximumMessageSize"])
+        or not 0 <= entry.get("DelaySeconds", 0) <= 900
+        or len(entry.get("MessageAttributes", {})) > 10
+        or (queue.fifo and bool(entry.get("DelaySeconds")))
+        or (queue.fifo and not is_identified(entry, queue))
+        or (not queue.fifo and "MessageDeduplicationId" in entry),
+    }
+    return frozenset(code for code, wrong in faults.items() if wrong)
+
+
+def is_identified(entry: Mapping[str, Any], queue: Queue) -> bool:
+    """Whether a FIFO queue knows what a message is a duplicate of."""
+    return "MessageDeduplicationId" in entry or queue.attributes["ContentBasedDeduplication"] == "true"
+
+
+__all__ = ["ACCEPTED", "Codes", "Counts", "Model", "Moved", "Redrive"]

@@ -1,0 +1,96 @@
+"""The real service as the model's opposite: requests by real clients in either protocol, and time that can be moved."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from itertools import count
+from time import time
+from typing import Any, NamedTuple
+
+from botocore.exceptions import ClientError
+
+from tests.support.conformance.database_clock import Clock
+from tests.support.conformance.sqs import Refusal, Sqs, read_refusal
+
+# Every duration in the model is a multiple of a minute, and time moves by minutes. What is real passes in between and
+# decides nothing as long as it is less than one.
+MINUTE = 60
+
+_numbers = count(1)
+
+
+class Stored(NamedTuple):
+    """A message as it lies in the tables."""
+
+    message_id: str
+    body: str
+    group: str | None
+    attributes: frozenset[str]  # names alone
+
+
+@dataclass
+class Service:
+    """One deployment, in both protocols, for one caller. `offset`: seconds by which its clock was moved so far."""
+
+    json: Sqs
+    query: Sqs
+    clock: Clock
+    offset: int = 0
+    requests: int = 0
+    began: float = field(default_factory=time)
+
+    def begin(self) -> str:
+        """A new example begins; a prefix for names that nobody has used."""
+        self.began = time()
+        return f"m{next(_numbers)}-"
+
+    @property
+    def is_too_slow(self) -> bool:
+        """Whether so much real time has passed since `begin` that it may have ended a timeout of the example."""
+        return time() - self.began > MINUTE
+
+    def call(self, protocol: str, method: str, **parameters: Any) -> dict[str, Any] | Refusal:
+        """One request, and its result or refusal."""
+        sqs = self.json if protocol == "json" else self.query
+        self.requests += 1
+        try:
+            answer = dict(getattr(sqs.client, method)(**parameters))
+        except ClientError:
+            last = sqs.answer
+            assert last.headers is not None
+            return read_refusal(protocol, last.status, last.headers, last.body)
+        del answer["ResponseMetadata"]
+        return answer
+
+    def advance(self, seconds: int) -> None:
+        self.clock.advance(seconds)
+        self.offset += seconds
+
+    def moment(self, stamp: str) -> int:
+        """A time that the service gave in milliseconds, as it would be if the clock had never been moved."""
+        return int(stamp) + 1000 * self.offset
+
+    def maintain(self, arn: str) -> None:
+        """What the worker does in the course of time, until nothing is left to do."""
+        query = "select queue.maintain_queue(q.queue_id) from queue.queues q where q.arn = %s"
+        while (row := self.clock.connection.execute(query, [arn]).fetchone()) and row[0]:
+            pass
+
+    def forget(self) -> None:
+        """Cleans what deleted queues left, so that the next example finds small tables."""
+        self.clock.connection.execute("select queue.maintain_installation(1000000, 1)")
+
+    def stored(self, arn: str) -> list[Stored]:
+        """The messages of a queue in the order of their ids: what a receive moved cannot be seen by receiving more
+        without changing it."""
+        query = (
+            "select m.message_id, m.body, m.group_id, m.attributes"
+            " from unnest(array['visible', 'in_flight', 'delayed']) s(state),"
+            " queue.peek_messages(%s, s.state, null, 100000) m order by m.public_id"
+        )
+        rows = self.clock.connection.execute(query, [arn]).fetchall()
+        return [
+            Stored(message_id, body, group, frozenset(json.loads(attributes or "{}")))
+            for message_id, body, group, attributes in rows
+        ]

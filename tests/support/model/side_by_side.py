@@ -1,0 +1,303 @@
+"""The model and the real service side by side: requests whose answers must be among those that the model allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from hypothesis import note, reject
+
+from tests.support.conformance.md5_digests import md5_of_attributes, md5_of_body
+from tests.support.conformance.sqs import ACCOUNT, REGION, Refusal
+from tests.support.model import generators as g
+from tests.support.model.model import ACCEPTED, Codes, Counts, Model, Moved
+from tests.support.model.queue import HALF_A_DAY, Message, Queue
+from tests.support.model.service import MINUTE, Service, Stored
+
+FORGED = "A" * 60
+COUNTS = [f"ApproximateNumberOfMessages{kind}" for kind in ("", "NotVisible", "Delayed")]
+STATUS = {"AWS.SimpleQueueService.PurgeQueueInProgress": 403, "ResourceNotFoundException": 404}  # else 400
+
+
+class SideBySide:
+    """One example: queues of its own, in a model and in the service. `protocol`: what the next requests speak.
+
+    `intact` is false while a step is under way and after one that failed.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.prefix = service.begin()
+        self.model = Model(self.arn)
+        self.base_ms = service.moment(str(int(service.clock.now().timestamp() * 1000)))
+        self.protocol = "json"
+        self.intact = True
+        self.trace: list[str] = []
+
+    def name(self, name: str) -> str:
+        return self.prefix + name
+
+    def arn(self, name: str) -> str:
+        return f"arn:aws:sqs:{REGION}:{ACCOUNT}:{name}"
+
+    # --- requests and answers ----------------------------------------------------------------------------------------
+    def call(self, codes: Codes, method: str, **parameters: Any) -> dict[str, Any] | None:
+        """A request that must be answered as the model says: None when it is refused, as it has to be."""
+        answer = self.ask(method, **parameters)
+        if isinstance(answer, Refusal):
+            assert answer.code in codes
+            assert answer.status == STATUS.get(answer.code, 400)
+            return None
+        assert codes == ACCEPTED
+        return answer
+
+    def ask(self, method: str, **parameters: Any) -> dict[str, Any] | Refusal:
+        """A request in the protocol of this step."""
+        if self.service.is_too_slow:  # the example says nothing any more
+            reject()
+        self.intact = False
+        answer = self.service.call(self.protocol, method, **parameters)
+        self.say(f"{self.protocol} {method} {brief(parameters)} -> {brief(answer)}")
+        return answer
+
+    def say(self, text: str) -> None:
+        """For the report of a failure."""
+        note(f"    {text}")
+        self.trace.append(text)
+
+    def on(self, name: str, codes: Codes, method: str, **parameters: Any) -> dict[str, Any] | None:
+        """The same for a queue."""
+        return self.call(codes, method, QueueUrl=f"http://sqs/{ACCOUNT}/{name}", **parameters)
+
+    def check(self, *names: str) -> None:
+        """The queues are those of the model: all attributes, and counts, which are exact."""
+        for name in names:
+            answer = self.on(name, self.model.missing(name), "get_queue_attributes", AttributeNames=["All"])
+            if answer is None:
+                continue
+            queue, found = self.model.queues[name], answer["Attributes"]
+            assert Counts(*(int(found[key]) for key in COUNTS)) == queue.counts(self.model.now)
+            assert queue.attributes.items() <= found.items()
+            assert ("RedrivePolicy" in found) == ("RedrivePolicy" in queue.attributes)
+            assert found["QueueArn"] == queue.arn
+
+    # --- queues ------------------------------------------------------------------------------------------------------
+    def create(self, name: str, configuration: dict[str, Any]) -> None:
+        drawn = self.attributes(name, configuration)
+        attributes, full = {key: value for key, value in drawn.items() if value != ""}, self.name(name)
+        codes = self.model.create(full, attributes)
+        answer = self.call(codes, "create_queue", QueueName=full, Attributes=attributes)
+        if answer is not None:
+            assert answer["QueueUrl"].endswith(f"/{ACCOUNT}/{full}")
+        self.check(full)
+
+    def attributes(self, name: str, drawn: dict[str, Any]) -> dict[str, str]:
+        """Drawn attributes as this queue can have them: no delay where messages arrive that were moved, since nobody
+        says whether it holds for them; the type's own ones for FIFO queues alone."""
+        attributes = {key: value for key, value in drawn.items() if key != "redrive"}
+        for key in () if name.endswith(".fifo") else ("ContentBasedDeduplication", "DeduplicationScope"):
+            attributes.pop(key, None)
+        if name not in g.SOURCES:
+            attributes.pop("DelaySeconds", None)
+        elif "redrive" in drawn:
+            policy = g.redrive_policy(self.arn(self.name(g.SOURCES[name])), drawn["redrive"])
+            attributes["RedrivePolicy"] = policy if drawn["redrive"] else ""
+        if "VisibilityTimeout" in drawn and "redrive" in drawn and name.endswith(".fifo"):
+            attributes["FifoQueue"] = "true"
+        return attributes
+
+    def tag(self, full: str, key: str, value: str) -> None:
+        """TagQueue; UntagQueue for the empty value; ListQueueTags."""
+        codes = self.model.missing(full)
+        if value:
+            self.on(full, codes, "tag_queue", Tags={key: value})
+        else:
+            self.on(full, codes, "untag_queue", TagKeys=[key])
+        answer = self.on(full, codes, "list_queue_tags")
+        if answer is not None:
+            self.model.tag(full, key, value)
+            assert answer.get("Tags", {}) == self.model.queues[full].tags
+
+    def list_queues(self) -> None:
+        """ListQueues, GetQueueUrl, ListDeadLetterSourceQueues."""
+        urls = self.call(ACCEPTED, "list_queues", QueueNamePrefix=self.prefix) or {}
+        assert last_parts(urls.get("QueueUrls", [])) == sorted(self.model.queues)
+        for full in map(self.name, g.QUEUES):
+            found = self.call(self.model.missing(full), "get_queue_url", QueueName=full)
+            assert found is None or last_parts([found["QueueUrl"]]) == [full]
+            sources = self.on(full, self.model.missing(full), "list_dead_letter_source_queues")
+            if sources is not None:
+                assert last_parts(sources.get("queueUrls", [])) == self.model.sources(self.arn(full))
+
+    # --- messages ----------------------------------------------------------------------------------------------------
+    def send_together(self, full: str, messages: list[dict[str, Any]]) -> None:
+        """SendMessageBatch."""
+        batch = {str(n): message for n, message in enumerate(messages)}
+        entries = [{"Id": name, **message} for name, message in batch.items()]
+        answer = self.on(full, self.model.missing(full), "send_message_batch", Entries=entries)
+        if answer is None:
+            return
+        results = {result["Id"]: result for result in answer.get("Successful", [])}
+        failures = {failure["Id"]: failure for failure in answer.get("Failed", [])}
+        assert len(results) + len(failures) == len(entries)
+        for name, message in batch.items():
+            codes = self.model.check_send(full, message)
+            assert (name in failures) == bool(codes)
+            if codes:
+                assert failures[name]["Code"] in codes
+                assert failures[name]["SenderFault"] is True
+            else:
+                self.note_sent(full, message, results[name])
+
+    def note_sent(self, full: str, entry: dict[str, Any], answer: dict[str, Any]) -> None:
+        """An accepted message: the digests are those of what was sent, also when it is a duplicate."""
+        assert answer["MD5OfMessageBody"] == md5_of_body(entry["MessageBody"])
+        for given, digest in (
+            ("MessageAttributes", "MD5OfMessageAttributes"),
+            ("MessageSystemAttributes", "MD5OfMessageSystemAttributes"),
+        ):
+            assert answer.get(digest) == (md5_of_attributes(entry[given]) if given in entry else None)
+        self.model.sent(full, entry, answer)
+
+    def take(self, full: str, most: int, seconds: int | None) -> list[str]:
+        """ReceiveMessage; the handles."""
+        more = {} if seconds is None else {"VisibilityTimeout": seconds}
+        names = {"AttributeNames": ["All"], "MessageAttributeNames": ["All"], "WaitTimeSeconds": 0}
+        codes = self.model.missing(full)
+        answer = self.on(full, codes, "receive_message", MaxNumberOfMessages=most, **names, **more)
+        if answer is None:
+            return []
+        deliveries = answer.get("Messages", [])
+        pairs = [(delivery["MessageId"], delivery["ReceiptHandle"]) for delivery in deliveries]
+        arrivals = self.arrivals(self.model.queues[full])
+        for message, delivery in zip(
+            self.model.received(full, most, seconds, pairs, arrivals), deliveries, strict=True
+        ):
+            self.compare(message, delivery)
+        return [handle for _, handle in pairs]
+
+    def arrivals(self, queue: Queue) -> set[str]:
+        """What lies in the dead-letter queue and did not before the receive."""
+        target, maximum = self.model.dead_letter_queue(queue)
+        if target is None or not queue.exhausted(self.model.now, maximum):
+            return set()
+        known = {message.message_id for message in target.messages}
+        return {stored.message_id for stored in self.service.stored(target.arn)} - known
+
+    def compare(self, message: Message, delivery: dict[str, Any]) -> None:
+        """Everything that a receiver sees of a message."""
+        seen = {key: value for key, value in delivery.items() if key != "ReceiptHandle"}
+        attributes = dict(seen["Attributes"])
+        assert attributes.pop("SenderId")
+        self.compare_time(message, "SentTimestamp", attributes, message.sent_at)
+        self.compare_time(message, "ApproximateFirstReceiveTimestamp", attributes, message.seen_first_at)
+        if "MessageDeduplicationId" in message.system:  # of a message that was moved, the number is new
+            message.system.setdefault("SequenceNumber", attributes["SequenceNumber"])
+        assert {**seen, "Attributes": attributes} == message.seen()
+
+    def compare_time(
+        self, message: Message, name: str, attributes: dict[str, str], expected: int | None
+    ) -> None:
+        """A time in milliseconds: within the minute of the model's clock, and for ever the same."""
+        assert expected is not None
+        moment = self.service.moment(attributes.pop(name))
+        assert 0 <= moment - self.base_ms - 1000 * expected < 1000 * MINUTE
+        assert message.observed.setdefault(name, moment) == moment
+
+    # --- handles -----------------------------------------------------------------------------------------------------
+    def pick(self, full: str, number: int) -> str:
+        """A handle of the queue, the newer the smaller the number; now and then any handle, or none that ever was."""
+        queue = self.model.queues.get(full)
+        number, kind = divmod(number, 8)
+        handles = queue.handles if queue and kind else list(self.model.handles)
+        return FORGED if kind == 3 or not handles else handles[-1 - (number + kind) % len(handles)]
+
+    def acknowledge(self, full: str, handles: list[str]) -> None:
+        entries = [{"Id": str(n), "ReceiptHandle": handle} for n, handle in enumerate(handles)]
+        answer = self.on(full, self.model.missing(full), "delete_message_batch", Entries=entries)
+        if answer is not None:
+            self.compare_entries(answer, [self.model.delete(full, handle) for handle in handles])
+
+    def compare_entries(self, answer: dict[str, Any], expected: list[Codes]) -> None:
+        """The results of a batch whose entries are numbered."""
+        good = sorted(int(result["Id"]) for result in answer.get("Successful", []))
+        assert good == [n for n, codes in enumerate(expected) if not codes]
+        failed = {int(failure["Id"]): failure for failure in answer.get("Failed", [])}
+        assert sorted(failed) == [n for n, codes in enumerate(expected) if codes]
+        for n, failure in failed.items():
+            assert failure["Code"] in expected[n]
+            assert failure["SenderFault"] is True
+
+    def hide(self, full: str, seconds: dict[str, int]) -> None:
+        """ChangeMessageVisibilityBatch."""
+        entries = [
+            {"Id": str(n), "ReceiptHandle": handle, "VisibilityTimeout": value}
+            for n, (handle, value) in enumerate(seconds.items())
+        ]
+        answer = self.on(full, self.model.missing(full), "change_message_visibility_batch", Entries=entries)
+        if answer is not None:
+            expected = [self.model.change(full, handle, value) for handle, value in seconds.items()]
+            self.compare_entries(answer, expected)
+
+    def note_moved(self, full: str, lines: list[list[Moved]], whole: bool) -> int:
+        """What a task moved: in each line the first messages, and all of them when it could; how many."""
+        left = {stored.message_id for stored in self.service.stored(self.arn(full))}
+        gone = [[one for one in line if one.message.message_id not in left] for line in lines]
+        assert all(some == line[: len(some)] for some, line in zip(gone, lines, strict=True))
+        assert gone == lines or not whole
+        for target in sorted({one.target for line in gone for one in line}):
+            known = {message.message_id for message in self.model.queues[target].messages}
+            new = [
+                stored for stored in self.service.stored(self.arn(target)) if stored.message_id not in known
+            ]
+            for one in (one for line in gone for one in line if one.target == target):
+                message_id = take_first(new, one.message).message_id
+                self.model.moved(full, target, one.message, message_id)
+            assert new == []
+        return sum(map(len, gone))
+
+    # --- time --------------------------------------------------------------------------------------------------------
+    def pass_time(self, seconds: int) -> None:
+        self.say(f"{seconds} seconds pass")
+        self.service.advance(seconds)
+        self.model.now += seconds
+        self.retain()
+
+    def retain(self) -> None:
+        """The worker ends what is past its retention period."""
+        for queue in self.model.overdue():
+            self.service.maintain(queue.arn)
+        self.model.expire()
+
+    def drain(self) -> None:
+        """Dead-letter queues last: some messages move there only now."""
+        self.pass_time(HALF_A_DAY)
+        for full in filter(self.model.queues.__contains__, map(self.name, g.QUEUES)):
+            while handles := self.take(full, 10, HALF_A_DAY):
+                self.retain()
+                self.acknowledge(full, handles)
+                self.protocol = "query" if self.protocol == "json" else "json"
+            self.retain()
+        for full in self.model.queues:
+            assert self.model.counts(full) == (0, 0, 0)
+            self.check(full)
+
+
+def brief(value: object) -> str:
+    """For the report of a failure, which has hundreds of these."""
+    text = str(value)
+    return text if len(text) <= 400 else f"{text[:400]}... {len(text)} characters"
+
+
+def last_parts(urls: Iterable[str]) -> list[str]:
+    return sorted(url.rpartition("/")[2] for url in urls)
+
+
+def take_first(stored: list[Stored], message: Message) -> Stored:
+    """Removes the first one that may be the message: of a group in order, of a standard queue any that is alike."""
+    ordered = "MessageDeduplicationId" in message.system
+    group, alike = message.system.get("MessageGroupId"), (message.body, frozenset(message.attributes))
+    found = next(o for o in stored if o.group == group and (ordered or (o.body, o.attributes) == alike))
+    assert (found.body, found.attributes) == alike
+    stored.remove(found)
+    return found

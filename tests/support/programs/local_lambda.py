@@ -1,0 +1,76 @@
+"""`make lambda` as a process of its own: the functions in real processes of awslambdaric, behind both fronts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+
+from tests.support.functions.server import ROOT
+
+
+@dataclass(frozen=True)
+class Gateway:
+    """Where it listens: as API Gateway's HTTP API, and as a load balancer."""
+
+    http_api: str
+    balancer: str
+
+
+@contextmanager
+def running_gateway(build: Path, *arguments: str, **variables: str) -> Iterator[Gateway]:
+    """The gateway on free ports, ended by SIGTERM. `variables`: of its environment, such as DATABASE_URL."""
+    command = [
+        sys.executable,
+        "-m",
+        "infra.local_lambda",
+        "--build",
+        str(build),
+        "--port",
+        "0",
+        "--alb-port",
+        "0",
+    ]
+    with subprocess.Popen(
+        [*command, *arguments],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **variables},
+    ) as process:
+        try:
+            assert process.stdout is not None
+            words = next(line for line in process.stdout if "ready" in line).replace(",", "").split()
+            # The functions write there too, and a full pipe would hold them up for good.
+            reader = Thread(target=deque, args=(process.stdout, 0))
+            reader.start()
+            try:
+                yield Gateway(*(word for word in words if word.startswith("http://")))
+            finally:
+                process.terminate()
+                reader.join(60)
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+def from_sources(folder: Path) -> Path:
+    """What `sam build` would make, of links into this checkout and its environment: made in no time."""
+    for layer, package in (("core", "penstock"), ("web", "penstock_web")):
+        python = folder / "layers" / layer / "python"
+        python.mkdir(parents=True)
+        (python / package).symlink_to(ROOT / "layers" / layer / package)
+    installed = Path(sysconfig.get_paths()["purelib"])
+    for entry in installed.iterdir():
+        if not entry.name.startswith(("penstock", "__", "_virtualenv")) and entry.suffix != ".pth":
+            (folder / "layers/core/python" / entry.name).symlink_to(entry)
+    (folder / "functions").symlink_to(ROOT / "functions")
+    (folder / "template.yaml").symlink_to(ROOT / "template.yaml")
+    return folder

@@ -1,0 +1,56 @@
+"""A worker in a process of its own, to be killed: `python -m tests.support.programs.schedule_worker DSN SECONDS`.
+
+Its clock is wrong by so many seconds: whatever asks Python for the time is told another one.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+import time
+from contextlib import suppress
+from typing import Any
+
+import psycopg
+
+_right_time = time.time
+_right_now = dt.datetime.now
+
+
+class _Wrong(type):
+    """What `isinstance` says of times does not change."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return type(instance).__name__.endswith("datetime")
+
+
+def set_clock(seconds: int) -> None:
+    """Before anything of Penstock is imported."""
+
+    class WrongDatetime(dt.datetime, metaclass=_Wrong):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return _right_now(tz) + dt.timedelta(seconds=seconds)
+
+    time.time = lambda: _right_time() + seconds
+    dt.datetime = WrongDatetime  # type: ignore[misc]
+
+
+def main(dsn: str) -> None:
+    from penstock.settings import Settings
+    from penstock.workers.fire import Firer
+
+    firer = Firer(3600)
+    settings = Settings.read({})
+    while True:
+        with (
+            suppress(psycopg.OperationalError, psycopg.InterfaceError),
+            psycopg.connect(dsn, autocommit=True, prepare_threshold=None, connect_timeout=5) as connection,
+        ):
+            while True:
+                firer.run_once(settings, connection)
+
+
+if __name__ == "__main__":
+    set_clock(int(sys.argv[2]))
+    main(sys.argv[1])

@@ -1,0 +1,22 @@
+"""A worker in a process of its own, to be killed: `python -m tests.support.programs.webhook_worker DSN`."""
+
+from __future__ import annotations
+
+import sys
+
+import psycopg
+
+from penstock.settings import Settings
+from penstock.workers.deliver import Deliverer
+
+
+def main(dsn: str) -> None:
+    settings = Settings.read({"WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8", "QUEUE_HTTP_DELIVERY_POLL_MS": "20"})
+    deliverer = Deliverer(longest_run_seconds=3600)
+    with psycopg.connect(dsn, autocommit=True, prepare_threshold=None) as connection:
+        while True:
+            deliverer.run_once(settings, connection)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,131 @@
+"""Checks all SQL functions, without calling them: `python -m tests.support.sql.function_check` (a part of `make
+check`).
+
+    files      one function a file, named like it, with a header that begins with its name and says who calls it
+    server     every body compiles, with plpgsql.extra_errors = 'all' and in both passes of the migration runner
+    catalogue  every function of the schema comes from a file, and from one only (no left-over overloads); functions
+               that run as their owner fix their search_path
+    analysis   plpgsql_check, where the server has that extension
+
+Prints one line a finding and exits 1 when there is any.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+
+from penstock.postgres.migrations import MigrationError, migrate, read_functions, sql_directory
+from penstock_web.local.binaries import Source
+from penstock_web.local.postgres import running_postgres
+from penstock_web.local.state import ephemeral_state
+from penstock_web.system_account import SystemAccount
+
+_DEFINED = re.compile(r"^create (?:or replace )?(?:function|procedure)\s+([a-z_.]+)\s*\(", re.MULTILINE)
+# What drops a function of the previous release whose parameters have got other names since.
+_DROP = re.compile(r"^drop function .*;$|^do \$\$ begin\b.*\n(?:    .*\n)+end \$\$;$", re.MULTILINE)
+_USED_EVERYWHERE = frozenset(
+    {"queue.epoch_ms", "queue.public_id", "queue.message_state", "queue.lock_key", "queue.dead_letter_system"}
+)
+_MADE_BY_MIGRATION = frozenset({"queue.time_key"})  # an index needs it, so it cannot change
+
+_OURS = """
+select p.oid, p.oid::regprocedure::text, n.nspname || '.' || p.proname, l.lanname = 'plpgsql',
+    p.prosecdef and not coalesce(p.proconfig::text like '%search_path=%', false)
+from pg_proc p join pg_namespace n on n.oid = p.pronamespace join pg_language l on l.oid = p.prolang
+where n.nspname = 'queue' order by 2
+"""
+
+
+def check_files(directory: Path) -> Iterator[str]:
+    """Findings about the texts in sql/functions and sql/former."""
+    for path in sorted([*directory.glob("functions/**/*.sql"), *directory.glob("former/*.sql")]):
+        name, text = path.stem, path.read_text()
+        defined = _DEFINED.findall(text)
+        if defined != [name]:
+            yield f"{path.name}: defines {', '.join(defined) or 'nothing'}, not just {name}"
+        yield from (f"{path.name}: {finding}" for finding in check_header(name, text))
+
+
+def check_header(name: str, text: str) -> Iterator[str]:
+    """Findings about the comment before the function."""
+    header = re.split("^create ", text, maxsplit=1, flags=re.MULTILINE)[0]
+    if not re.match(rf"-- {re.escape(name)}(\(|:)", header):
+        yield f"does not begin with '-- {name}'"
+    if not all(line.startswith("--") for line in _DROP.sub("", header).splitlines() if line):
+        yield "something else than comments and drops stands before the function"
+    if name not in _USED_EVERYWHERE and not re.search(r"Called by:|SQL interface", " ".join(header.split())):
+        yield "does not say who calls it"
+
+
+def check_server(dsn: str, superuser_dsn: str, directory: Path) -> Iterator[str]:
+    """Findings of PostgreSQL itself, in an empty database."""
+    try:
+        migrate(make_conninfo(dsn, options="-c plpgsql.extra_errors=all"), directory)
+    except MigrationError as error:
+        yield " ".join(str(error).split())
+        return
+    with psycopg.connect(superuser_dsn, autocommit=True) as connection:
+        yield from check_catalogue(connection, directory)
+        yield from analyse(connection)
+
+
+def check_catalogue(connection: psycopg.Connection[Any], directory: Path) -> Iterator[str]:
+    """Findings about what the migrations and functions led to."""
+    from_files = Counter(script.name.removesuffix(".sql") for script in read_functions(directory))
+    rows = connection.execute(_OURS).fetchall()
+    for name, number in Counter(name for _, _, name, *_ in rows).items():
+        if number > max(from_files[name], 1):
+            yield f"{name}: {number} functions of that name"
+        if name not in from_files and name not in _MADE_BY_MIGRATION:
+            yield f"{name}: comes from no file in sql/functions"
+    for _, signature, _, _, loose in rows:
+        if loose:
+            yield f"{signature}: runs as its owner and does not fix search_path"
+
+
+def analyse(connection: psycopg.Connection[Any]) -> Iterator[str]:
+    """Findings of plpgsql_check, or none where it is not installed."""
+    available = connection.execute(
+        "select from pg_available_extensions where name = 'plpgsql_check'"
+    ).fetchone()
+    if available is None:
+        return
+    connection.execute("create extension if not exists plpgsql_check")
+    for oid, signature, _, is_plpgsql, _ in connection.execute(_OURS).fetchall():
+        if is_plpgsql:
+            check = "select * from plpgsql_check_function(%s::regprocedure, performance_warnings => false)"
+            for (line,) in connection.execute(check, (oid,)).fetchall():
+                yield f"{signature}: {line}"
+
+
+def findings(directory: Path) -> Iterator[str]:
+    """Everything there is to say about the functions in a folder like sql/."""
+    yield from check_files(directory)
+    source = cast("Source", os.environ.get("PENSTOCK_TEST_POSTGRES", "any"))
+    settings = {"fsync": "off", "full_page_writes": "off"}
+    with (
+        ephemeral_state() as state,
+        running_postgres(state, SystemAccount.choose(), source, settings) as server,
+    ):
+        yield from check_server(server.service_dsn(), server.superuser_dsn("penstock"), directory)
+
+
+def main() -> int:
+    """The number of findings decides the exit code."""
+    found = list(findings(sql_directory()))
+    for finding in found:
+        sys.stdout.write(f"{finding}\n")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+"""Message move tasks in SQL: starting, working on and looking at them; queues with poisoned messages."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+
+from penstock.postgres import statements
+from tests.support.sql.calls import (
+    Connection,
+    Entry,
+    bodies,
+    call,
+    counts,
+    create,
+    delete,
+    receive,
+    redrive,
+    send_entries,
+    value,
+)
+
+BOTH = pytest.mark.parametrize("suffix", ["", ".fifo"])
+UNKNOWN_SOURCE = "CouldNotDetermineMessageSource"
+NO_QUEUE = "AWS.SimpleQueueService.NonExistentQueue"
+
+
+class Task(NamedTuple):
+    """A row of queue.list_move_tasks."""
+
+    task_id: str
+    status: str
+    destination_arn: str | None
+    maximum_per_second: int | None
+    moved: int
+    to_move: int
+    failure_reason: str | None
+    started_at_ms: int
+
+
+def start(db: Connection, source: str, destination: str | None = None, rate: int | None = None) -> str:
+    ((task, error, _),) = call(db, statements.START_MOVE_TASK, source, destination, rate)
+    assert error is None, error
+    return str(task)
+
+
+def start_error(db: Connection, source: str, destination: str | None = None) -> tuple[Any, ...]:
+    return call(db, statements.START_MOVE_TASK, source, destination, None)[0][1:]
+
+
+def tasks(db: Connection, source: str, limit: int = 10) -> list[Task]:
+    header, *rows = call(db, statements.LIST_MOVE_TASKS, source, limit)
+    assert header[0] is None
+    return [Task(*row[1:]) for row in rows]
+
+
+def step(db: Connection, task: str, limit: int = 100) -> tuple[int, str] | None:
+    """Messages moved, and the task's status; None when there was nothing to do for this worker."""
+    rows = call(db, statements.RUN_MOVE_TASK, task, limit)
+    return (rows[0][0], rows[0][1]) if rows else None
+
+
+def run(db: Connection, task: str, limit: int = 100) -> int:
+    """Steps until the task has ended for whatever reason; messages moved by this worker."""
+    moved = 0
+    while done := step(db, task, limit):
+        moved += done[0]
+    return moved
+
+
+def work(db: Connection, task: str) -> int:
+    """As `run`, beside other workers: a step that found the task taken is tried again."""
+    moved = 0
+    while value(db, "select status = 'RUNNING' from queue.move_task where task_id = %s", task):
+        done = step(db, task, 50)
+        moved += done[0] if done else 0
+    return moved
+
+
+def poison(db: Connection, arn: str, dead: str, *names: str) -> None:
+    """Sends messages and receives them until they are dead letters; FIFO: a group each, but `a…` in one."""
+    before = counts(db, dead).visible
+    fifo = arn.endswith(".fifo")
+    entries = [
+        Entry(n, None, n[0] if fifo else None, n if fifo else None, '{"k": {"DataType": "String"}}')
+        for n in names
+    ]
+    assert [sent.error for sent in send_entries(db, arn, entries)] == [None] * len(names)
+    assert len(receive(db, arn, len(names), visibility=0)) == len(names)
+    assert receive(db, arn) == []
+    assert counts(db, dead).visible == before + len(names)
+
+
+def dead_queue(db: Connection, suffix: str, *sources: str) -> tuple[str, ...]:
+    """A dead-letter queue and its sources."""
+    dead = create(db, "dead" + suffix, shards=2)
+    return dead, *(create(db, name + suffix, RedrivePolicy=redrive(dead)) for name in sources)
+
+
+def drain(db: Connection, arn: str) -> list[str]:
+    """All bodies that can be received, which are then deleted."""
+    found: list[str] = []
+    while messages := receive(db, arn, 500):
+        assert set(delete(db, messages)) == {"deleted"}
+        found += bodies(messages)
+    return found

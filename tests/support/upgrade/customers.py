@@ -1,0 +1,189 @@
+"""boto3 clients that use queues and topics without a pause while the service below them is upgraded.
+
+They have what every SDK has, retries, and nothing else: an error that gets through to them is a failure.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+from tests.support.ledger import Ledger
+
+VISIBILITY_SECONDS = 20
+_BATCH = 5
+_LARGEST_BACKLOG = 300
+_LONGEST_SECONDS = 120
+_CONFIG = Config(retries={"mode": "standard", "total_max_attempts": 4}, read_timeout=40)
+WANTED, OTHERS = {"kind": ["wanted"]}, {"kind": [{"anything-but": ["wanted"]}]}
+QUEUES = ("standard", "orders.fifo", "wanted", "others")
+COUNTS = [f"ApproximateNumberOfMessages{which}" for which in ("", "NotVisible", "Delayed")]
+
+Actor = Callable[["Customers"], None]
+
+
+@dataclass
+class Customers:
+    """What they share. `generation`: who sees another number makes new connections, as clients come and go."""
+
+    address: str
+    ledgers: dict[str, Ledger] = field(default_factory=lambda: {name: Ledger() for name in QUEUES})
+    tally: Counter[str] = field(default_factory=Counter)
+    errors: list[str] = field(default_factory=list)
+    generation: int = 0
+    stopped_sending: threading.Event = field(default_factory=threading.Event)
+    _changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def client(self, service: str) -> Any:
+        client = boto3.client(
+            service, endpoint_url=self.address, region_name="us-east-1", config=_CONFIG,
+            aws_access_key_id="x", aws_secret_access_key="x",
+        )  # fmt: skip
+        client.meta.events.register(f"after-call.{service}", self._note_retries)
+        return client
+
+    def _note_retries(self, parsed: dict[str, Any], **_: Any) -> None:
+        self.count("retries", parsed["ResponseMetadata"].get("RetryAttempts", 0))
+
+    def count(self, what: str, number: int = 1) -> None:
+        with self._changed:
+            self.tally[what] += number
+            self._changed.notify_all()
+
+    def wait_for(self, condition: Callable[[Counter[str]], bool]) -> None:
+        with self._changed:
+            came = self._changed.wait_for(lambda: condition(self.tally) or self.errors, _LONGEST_SECONDS)
+        assert not self.errors, self.errors
+        assert came, f"no progress: {self.tally}"
+
+    def progress(self, messages: int) -> None:
+        """Returns when so many more were deleted of each queue."""
+        goals = {name: self.tally[name] + messages for name in QUEUES}
+        self.wait_for(lambda tally: all(tally[name] >= goal for name, goal in goals.items()))
+
+    @contextmanager
+    def busy(self) -> Iterator[None]:
+        """They work. At the end of the block the producers stop, and the consumers empty the queues."""
+        actors: list[Actor] = [produce, order, publish, *(partial(consume, name=name) for name in QUEUES)]
+        threads = [threading.Thread(target=self._guarded, args=(actor,)) for actor in actors]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            self.stopped_sending.set()
+            for thread in threads:
+                thread.join()
+
+    def _guarded(self, actor: Actor) -> None:
+        try:
+            actor(self)
+        except Exception as error:  # noqa: BLE001 - every error is a finding
+            self.errors.append(f"{actor}: {error!r}")
+            self.stopped_sending.set()
+            self.count("failed actors")
+
+    def rounds(self, service: str) -> Iterator[tuple[int, Any]]:
+        """Numbers and a client, until nothing more is to be sent; never far ahead of the consumers."""
+        generation, client = -1, None
+        for number in count():
+            if self.stopped_sending.is_set():
+                return
+            if generation != self.generation:
+                generation, client = self.generation, self.client(service)
+            yield number, client
+            self.wait_for(lambda tally: tally["sent"] - sum(tally[q] for q in QUEUES) < _LARGEST_BACKLOG)
+
+
+def url(sqs: Any, name: str) -> str:
+    return str(sqs.get_queue_url(QueueName=name)["QueueUrl"])
+
+
+def set_up(customers: Customers) -> str:
+    """Queues, a topic with two filter policies; the topic's ARN."""
+    sqs, sns = customers.client("sqs"), customers.client("sns")
+    for name in QUEUES:
+        attributes = {"VisibilityTimeout": str(VISIBILITY_SECONDS)}
+        if name.endswith(".fifo"):
+            attributes["FifoQueue"] = "true"
+        sqs.create_queue(QueueName=name, Attributes=attributes)
+    return str(sns.create_topic(Name="news")["TopicArn"])
+
+
+def produce(customers: Customers) -> None:
+    """Batches to the standard queue."""
+    ledger = customers.ledgers["standard"]
+    for number, sqs in customers.rounds("sqs"):
+        bodies = [f"{number}-{n}" for n in range(_BATCH)]
+        ledger.sending(bodies)
+        entries = [{"Id": str(n), "MessageBody": body} for n, body in enumerate(bodies)]
+        answer = sqs.send_message_batch(QueueUrl=url(sqs, "standard"), Entries=entries)
+        assert len(answer["Successful"]) == _BATCH, answer
+        ledger.sent(bodies, [None] * _BATCH)
+        customers.count("sent", _BATCH)
+
+
+def order(customers: Customers) -> None:
+    """One message after the other to two groups of the FIFO queue."""
+    ledger = customers.ledgers["orders.fifo"]
+    for number, sqs in customers.rounds("sqs"):
+        body, group = str(number), f"group-{number % 2}"
+        ledger.sending([body], group)
+        answer = sqs.send_message(
+            QueueUrl=url(sqs, "orders.fifo"),
+            MessageBody=body,
+            MessageGroupId=group,
+            MessageDeduplicationId=body,
+        )
+        ledger.sent([body], [int(answer["SequenceNumber"])])
+        customers.count("sent")
+
+
+def publish(customers: Customers) -> None:
+    """Messages of two kinds to the topic: each is for one of the queues."""
+    for number, sns in customers.rounds("sns"):
+        body, kind = str(number), ("wanted", "others")[number % 2]
+        customers.ledgers[kind].sending([body])
+        attributes = {"kind": {"DataType": "String", "StringValue": kind}}
+        topic = "arn:aws:sns:us-east-1:000000000000:news"
+        sns.publish(TopicArn=topic, Message=body, MessageAttributes=attributes)
+        customers.ledgers[kind].sent([body], [None])
+        customers.count("sent")
+
+
+def consume(customers: Customers, name: str) -> None:
+    """Receives and deletes until nothing is sent any more and the queue is empty."""
+    ledger, generation = customers.ledgers[name], customers.generation
+    sqs = customers.client("sqs")
+    while True:
+        if generation != customers.generation:
+            generation, sqs = customers.generation, customers.client("sqs")
+        address = url(sqs, name)
+        begun = time.time()
+        answer = sqs.receive_message(QueueUrl=address, MaxNumberOfMessages=10, WaitTimeSeconds=1)
+        messages = answer.get("Messages", [])
+        if not messages and customers.stopped_sending.is_set() and is_empty(sqs, address):
+            return
+        bodies = [message["Body"] for message in messages]
+        ledger.delivered(bodies, begun, VISIBILITY_SECONDS)
+        ledger.deleting(bodies)
+        for message in messages:
+            sqs.delete_message(QueueUrl=address, ReceiptHandle=message["ReceiptHandle"])
+        ledger.deleted(bodies)
+        customers.count(name, len(bodies))
+
+
+def is_empty(sqs: Any, address: str) -> bool:
+    """No message waits, is in flight or delayed."""
+    found = sqs.get_queue_attributes(QueueUrl=address, AttributeNames=COUNTS)["Attributes"]
+    return all(value == "0" for value in found.values())

@@ -1,0 +1,49 @@
+"""The previous release, taken from the history of this repository."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+# Release 0.0.1. Moves on with each release, together with calls.json and sql/former.
+PREVIOUS = "f69b3c5c0b37de5db131a697dca1e207a29c803c"
+
+
+def unpack(folder: Path) -> Path:
+    """Its files, in `folder`. Fails where the history does not reach back to it: a proof that was not made is none."""
+    archive = subprocess.run(
+        ["git", "archive", "--format=zip", PREVIOUS, "layers", "sql", "infra/pgbouncer"],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    if archive.returncode != 0:
+        reason = archive.stderr.decode().strip()
+        pytest.fail(
+            f"the previous release {PREVIOUS[:7]} is not in the history: git fetch --unshallow ({reason})"
+        )
+    with zipfile.ZipFile(io.BytesIO(archive.stdout)) as files:
+        files.extractall(folder)
+    return folder
+
+
+def environment_of(folder: Path) -> dict[str, str]:
+    """In which Python finds the code of an unpacked release before that of this one."""
+    layers = folder / "layers"
+    return {**os.environ, "PYTHONPATH": f"{layers / 'core'}:{layers / 'web'}"}
+
+
+def some_migrations(release: Path, folder: Path, number: int) -> Path:
+    """The first ones of release 0.0.1, in a folder like sql/."""
+    (folder / "migrations").mkdir(parents=True, exist_ok=True)
+    for path in sorted((release / "sql/migrations").glob("*.sql"))[:number]:
+        shutil.copy(path, folder / "migrations")
+    return folder

@@ -1,0 +1,53 @@
+"""Reads Prometheus's text format ("Exposition formats", prometheus.io)."""
+
+from __future__ import annotations
+
+import re
+
+from tests.support import plain_http
+
+SAMPLE = re.compile(r"(\w+)(?:\{(.*)\})? (\S+)")
+LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+
+Labels = tuple[tuple[str, str], ...]
+
+
+class Scrape:
+    """The samples of an answer."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.samples: dict[tuple[str, Labels], float] = {}
+        for line in text.splitlines():
+            if not line.startswith("#"):
+                match = SAMPLE.fullmatch(line)
+                assert match, line
+                name, labels, value = match.groups()
+                key = name, tuple(sorted(LABEL.findall(labels or "")))
+                assert key not in self.samples, line
+                self.samples[key] = float(value)
+
+    def value(self, name: str, **labels: str) -> float:
+        """One sample; its labels are exactly these."""
+        return self.samples[name, tuple(sorted(labels.items()))]
+
+    def values(self, name: str, label: str) -> dict[str, float]:
+        """All samples of a metric by one of their labels; those that have it in common are added up."""
+        found: dict[str, float] = {}
+        for (other, labels), value in self.samples.items():
+            if other == name:
+                text = dict(labels)[label]
+                found[text] = found.get(text, 0) + value
+        return found
+
+    def total(self, name: str) -> float:
+        """The sum over all labels."""
+        return sum(value for (other, _), value in self.samples.items() if other == name)
+
+
+def scrape(url: str) -> Scrape:
+    """What /metrics says, without credentials."""
+    answer = plain_http.get(url + "/metrics", timeout=60)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    return Scrape(answer.text)

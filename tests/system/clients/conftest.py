@@ -1,0 +1,57 @@
+"""One installation for all clients of a test process, in the deployment of PENSTOCK_DOOR (`make clients DOOR=lambda`).
+
+container   `penstock up --ephemeral`: everything that a newcomer has (the default)
+lambda      `make lambda`: what `sam build` made, by the load balancer's rules: each JSON action its own function
+http-api    the same, behind the routes of the HTTP API: one function for all that is not told by the path
+sam-local   `sam local start-api`, in containers; needs a Docker engine
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from tests.support.clients.sam_local import running_sam
+from tests.support.clients.service_client import ROOT, Deployment
+from tests.support.database import TestServer
+from tests.support.programs.local_lambda import running_gateway
+from tests.support.programs.penstock_up import Up, running
+
+
+@dataclass(frozen=True)
+class Functions:
+    """The functions, at one of their fronts."""
+
+    address: str
+
+
+@pytest.fixture(scope="session")
+def container() -> Iterator[Up]:
+    """Own PostgreSQL, PgBouncer, service."""
+    with running("--ephemeral") as up:
+        yield up
+
+
+@pytest.fixture(scope="session")
+def up(request: pytest.FixtureRequest) -> Iterator[Deployment]:
+    """Where the clients call."""
+    match os.environ.get("PENSTOCK_DOOR") or "container":
+        case "container":
+            yield request.getfixturevalue("container")
+        case ("lambda" | "http-api") as deployment:
+            build = ROOT / ".aws-sam/build"
+            assert build.is_dir(), "the functions are not built: run `make clients DOOR=lambda`"
+            # Nobody waits a minute for a delivery; all functions stay warm.
+            with running_gateway(
+                build, "--ephemeral", "--most", "40", "--schedules-pause", "0.2", DATABASE_URL=""
+            ) as gateway:
+                yield Functions(gateway.balancer if deployment == "lambda" else gateway.http_api)
+        case "sam-local":
+            server: TestServer = request.getfixturevalue("postgres")
+            with server.database() as database, running_sam(database.pooled_dsn) as address:
+                yield Functions(address)
+        case other:
+            pytest.fail(f"PENSTOCK_DOOR is container, lambda, http-api or sam-local, not {other}")

@@ -1,0 +1,120 @@
+"""The SDKs for JavaScript, which check MD5 digests themselves, and the consumer most used with them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from typing import Any
+
+import pytest
+
+from tests.support.clients.service_client import ROOT, Deployment
+
+MODULES = ROOT / ".tools/clients/node"
+SCRIPTS = ROOT / "tests/support/clients/node"
+
+_LONG = "AWS.SimpleQueueService."
+# What was done wrong: the class of the error in version 3, its code in version 2.
+ERRORS = {
+    "unknownQueue": ("QueueDoesNotExist", f"{_LONG}NonExistentQueue"),
+    "deletedQueue": ("QueueDoesNotExist", f"{_LONG}NonExistentQueue"),
+    "deletedRecently": ("QueueDeletedRecently", f"{_LONG}QueueDeletedRecently"),
+    "otherAttributes": ("QueueNameExists", "QueueAlreadyExists"),
+    "attributeName": ("InvalidAttributeName", "InvalidAttributeName"),
+    "attributeValue": ("InvalidAttributeValue", "InvalidAttributeValue"),
+    "receiptHandle": ("ReceiptHandleIsInvalid", "ReceiptHandleIsInvalid"),
+    "characters": ("InvalidMessageContents", "InvalidMessageContents"),
+    "purgedAgain": ("PurgeQueueInProgress", f"{_LONG}PurgeQueueInProgress"),
+    "emptyBatch": ("EmptyBatchRequest", f"{_LONG}EmptyBatchRequest"),
+    "elevenEntries": ("TooManyEntriesInBatchRequest", f"{_LONG}TooManyEntriesInBatchRequest"),
+    "equalIds": ("BatchEntryIdsNotDistinct", f"{_LONG}BatchEntryIdsNotDistinct"),
+    "idCharacters": ("InvalidBatchEntryId", f"{_LONG}InvalidBatchEntryId"),
+    "longBatch": ("BatchRequestTooLong", f"{_LONG}BatchRequestTooLong"),
+    "taskSource": ("ResourceNotFoundException", "ResourceNotFoundException"),
+}
+CLASSES = {what: of_version_3 for what, (of_version_3, _) in ERRORS.items()}
+CODES = {what: of_version_2 for what, (_, of_version_2) in ERRORS.items()}
+# The model of that time names fewer errors.
+CLASSES_OF_QUERY = CLASSES | {
+    "deletedQueue": f"without a class: {_LONG}NonExistentQueue",
+    "attributeValue": "without a class: InvalidAttributeValue",
+}
+SCENARIO = {
+    "checksDigests": True,
+    "standard": {
+        "awaited": ["awaited"],
+        "stored": ["rich", "plain"],
+        "refused": [["late", "InvalidParameterValue", True]],
+        "sent": [2, 1],
+        "body": "grüße, 世界 <&>\r\n",
+        "attributes": ["String.of mine", "tëxt", "-1.50", [0, 128, 255]],
+        "trace": "Root=1-5759e988-bd862e3fe1be46a994272793",
+        "again": ["plain", "2"],
+        "deleted": ["rich", "again"],
+        "kept": [["wrong", "ReceiptHandleIsInvalid", True]],
+        "end": [0, 0],
+    },
+    "fifo": {
+        "rising": True,
+        "duplicate": [True, True],
+        "a": ["a1", "a2"],
+        "b": ["b1"],
+        "blocked": [],
+        "again": ["a1", "a2", "a3"],
+    },
+    "deadLetters": {"twice": [], "sameId": True, "from": "source", "sources": [True]},
+    "queues": {
+        "tags": {"kept": "as it is", "changed": "new", "empty": ""},
+        "pages": [2, 1],
+        "complete": True,
+        "attributes": {"DelaySeconds": "7"},
+    },
+}
+
+
+def printed(script: str, *arguments: str) -> Any:
+    """What a script wrote, as JSON. It is told where the packages are."""
+    assert (MODULES / "node_modules").is_dir(), f"{MODULES} is missing: run `make clients`"
+    done = subprocess.run(
+        ["node", str(SCRIPTS / script), str(MODULES), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "AWS_SDK_JS_SUPPRESS_MAINTENANCE_MODE_MESSAGE": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.clients
+@pytest.mark.parametrize(
+    ("package", "errors"),
+    [
+        pytest.param("@aws-sdk/client-sqs", CLASSES, id="version 3"),
+        pytest.param("client-sqs-query", CLASSES_OF_QUERY, id="version 3 of the Query protocol"),
+        pytest.param("aws-sdk", CODES, id="version 2"),
+        pytest.param("aws-sdk-query", CODES, id="version 2 of the Query protocol"),
+    ],
+)
+def test_sdk(up: Deployment, package: str, errors: dict[str, str]) -> None:
+    expected = {**SCENARIO, "errors": {"countsWhenPurged": [0, 0], **errors}}
+    assert printed("sdk.cjs", package, up.address) == expected
+
+
+@pytest.mark.clients
+def test_sqs_consumer(up: Deployment) -> None:
+    assert printed("consumer.cjs", up.address) == {
+        "standard": {
+            "failed": 0,
+            "sent": [3, 0],
+            "received": [["grüße", "1"], ["three", "1"], ["two", "2"]],
+            "text": "tëxt",
+            "bytes": [0, 255],
+            "left": [0, 0],
+            "direct": ["direct", "2"],
+            "end": [0, 0],
+            "error": "QueueDoesNotExist",
+        },
+        "fifo": {"sent": [3, 0], "duplicate": True, "received": ["1", "2", "3"], "left": [0, 0]},
+    }

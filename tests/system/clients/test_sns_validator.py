@@ -1,0 +1,137 @@
+"""AWS's validator of SNS messages for JavaScript (sns-validator), with what the service puts into a queue.
+
+It wants https and, by default, a host of AWS for the certificate: SNS_CERT_HOST says one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import boto3
+import pytest
+
+from tests.support.clients.service_client import Deployment
+from tests.support.programs.penstock_up import running
+from tests.system.clients.test_node import printed
+
+MESSAGES = 10_000
+BATCH = 10
+ALTERED = 8  # four of each version, with and without a subject
+OF_AWS, OF_OURS = "sns.us-east-1.amazonaws.com", "queues.example.com"
+
+# What Publish accepts: of all planes, and what JSON and the string to sign treat in ways of their own.
+_SPECIAL = '\n\n\r\t "\\/<>&=%+{}\u0085\u2028\u2029\u00a0\ufeff\ufffd\U0001f600é\u0301'
+_PLANES = (
+    (0x20, 0x7E),
+    (0xA0, 0x17F),
+    (0x600, 0x6FF),
+    (0x4E00, 0x9FFF),
+    (0xE000, 0xF8FF),
+    (0x1F300, 0x1FAFF),
+)
+
+
+def text(random: Random, length: int) -> str:
+    """A text of one or more characters."""
+    ranges = random.choices(_PLANES, k=length)
+    return "".join(
+        random.choice(_SPECIAL) if random.random() < 0.2 else chr(random.randint(*plane)) for plane in ranges
+    )
+
+
+def subject(random: Random) -> str:
+    """A subject: printable, at most 99 characters, no space at its ends."""
+    letters = [character for character in text(random, random.randint(1, 60)) if character.isprintable()]
+    return "".join(letters).strip() or "s"
+
+
+def entries(random: Random) -> list[dict[str, Any]]:
+    """A batch: every second one has a subject, every fifth an attribute."""
+    made = []
+    for number in range(BATCH):
+        entry: dict[str, Any] = {"Id": str(number), "Message": text(random, random.randint(1, 200))}
+        if number % 2:
+            entry["Subject"] = subject(random)
+        if number % 5 == 0:
+            entry["MessageAttributes"] = {"a": {"DataType": "String", "StringValue": text(random, 5)}}
+        made.append(entry)
+    return made
+
+
+def published(up: Deployment, number: int) -> Iterator[dict[str, str]]:
+    """So many random messages, half of each version, as they arrive in a queue."""
+    options = {"endpoint_url": up.address, "region_name": "us-east-1"}
+    options |= {"aws_access_key_id": "x", "aws_secret_access_key": "x"}
+    sns, sqs = boto3.client("sns", **options), boto3.client("sqs", **options)
+    random = Random(20260102)
+    for version in ("1", "2"):
+        queue = sqs.create_queue(QueueName=f"q{version}")["QueueUrl"]
+        arn = f"arn:aws:sqs:us-east-1:000000000000:q{version}"
+        topic = sns.create_topic(Name=f"t{version}", Attributes={"SignatureVersion": version})["TopicArn"]
+        sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn)
+        for _ in range(number // 2 // BATCH):
+            batch = entries(random)
+            answer = sns.publish_batch(TopicArn=topic, PublishBatchRequestEntries=batch)
+            sent = {done["MessageId"]: batch[int(done["Id"])] for done in answer["Successful"]}
+            assert len(sent) == BATCH
+            while sent:
+                got = sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10, WaitTimeSeconds=20)[
+                    "Messages"
+                ]
+                for message in got:
+                    envelope = json.loads(message["Body"])
+                    entry = sent.pop(envelope["MessageId"])
+                    assert (envelope["Message"], envelope.get("Subject")) == (
+                        entry["Message"],
+                        entry.get("Subject"),
+                    )
+                    yield envelope
+                handles = [
+                    {"Id": str(n), "ReceiptHandle": message["ReceiptHandle"]} for n, message in enumerate(got)
+                ]
+                sqs.delete_message_batch(QueueUrl=queue, Entries=handles)
+
+
+def verdicts(
+    up: Deployment, folder: Path, messages: list[dict[str, str]], altered: int, pattern: str = ""
+) -> Any:
+    """What the validator says: how many are valid, refused (by reason), and accepted although a bit was changed."""
+    file = folder / "messages"
+    file.write_text("".join(json.dumps(message) + "\n" for message in messages))
+    return printed("validator.cjs", up.address, str(file), str(altered), pattern)
+
+
+@pytest.mark.clients
+def test_ten_thousand_messages_are_valid_and_none_that_was_changed(tmp_path: Path) -> None:
+    with running("--ephemeral", SNS_CERT_HOST=OF_AWS) as up:
+        messages = list(published(up, MESSAGES))
+        half = MESSAGES // 2
+        front = [*messages[: ALTERED // 2], *messages[half : half + ALTERED // 2]]
+        found = verdicts(up, tmp_path, front + messages, ALTERED)
+    assert {message["SignatureVersion"] for message in front} == {"1", "2"}
+    assert found["valid"] == ALTERED + MESSAGES
+    assert found["refused"] == {}
+    bits = sum(
+        len(message[name].encode()) * 8
+        for message in front
+        for name in ("Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type")
+        if name in message
+    )
+    assert found["alterations"] == bits + ALTERED * 2048
+    assert (found["accepted"], found["certificates"]) == (0, 1)
+
+
+@pytest.mark.clients
+def test_a_host_of_ones_own(tmp_path: Path) -> None:
+    """With `hostPattern` it is as good as AWS's; without, it is refused."""
+    with running("--ephemeral", SNS_CERT_HOST=OF_OURS) as up:
+        messages = list(published(up, 2 * BATCH))
+        told = verdicts(up, tmp_path, messages, 0, r"^queues\.example\.com$")
+        untold = verdicts(up, tmp_path, messages, 0)
+    assert (told["valid"], told["refused"]) == (2 * BATCH, {})
+    assert untold["refused"] == {"The certificate is located on an invalid domain.": 2 * BATCH}
+    assert (untold["valid"], untold["certificates"]) == (0, 0)

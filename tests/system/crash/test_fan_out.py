@@ -1,0 +1,145 @@
+"""One Publish is one transaction: all queues have the message or none, whatever is killed in the middle."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any, Literal
+
+import httpx
+import psycopg
+import pytest
+
+from penstock_web.local.state import ephemeral_state
+from tests.support import plain_http
+from tests.support.crash.installation import Installation
+from tests.support.database import memory_directory
+from tests.support.sql.calls import create
+from tests.support.wait import wait_until
+
+Victim = Literal["service", "backend", "database"]
+VICTIMS: tuple[Victim, ...] = ("service", "service", "backend", "database", "backend")
+TOPIC = "arn:aws:sns:us-east-1:000000000000:news"
+SUBSCRIBE = """
+select count(*) from unnest(%s::text[]) q, lateral queue.add_subscription(%s, gen_random_uuid(), '000000000000', 'sqs',
+    q, '{"RawMessageDelivery": "true"}', null, null, null, 0, 0) s where s.error is null"""
+PUBLISHING = """
+select pid from pg_stat_activity
+where state = 'active' and query like '%publish_messages(%' and pid <> pg_backend_pid()"""
+COPIES = """
+select body, count(*) from (select body from queue.log union all select body from queue.side) m group by body"""
+
+
+@dataclass
+class Newspaper:
+    """A topic and its queues, in an installation to which bad things happen. `acknowledged`: texts."""
+
+    installation: Installation
+    queues: int
+    acknowledged: set[str]
+    published: set[str]
+    outcomes: Counter[str]
+
+    def found(self) -> None:
+        """Make everything: over SQL, since a thousand queues take a minute otherwise."""
+        with self.database() as db:
+            arns = [create(db, f"reader-{number}") for number in range(self.queues)]
+            topic = ("000000000000", "us-east-1", "news", "{}", "{}")
+            db.execute("select queue.create_topic(%s, %s, %s, %s::jsonb, %s::jsonb)", topic)
+            assert db.execute(SUBSCRIBE, (arns, TOPIC)).fetchone() == (self.queues,)
+
+    def database(self) -> psycopg.Connection[Any]:
+        return psycopg.connect(self.installation.up.dsn, autocommit=True)
+
+    def publish(self, text: str) -> None:
+        """Note the text when it was acknowledged."""
+        self.published.add(text)
+        given = {"Action": "Publish", "Version": "2010-03-31", "TopicArn": TOPIC, "Message": text}
+        try:
+            answer = plain_http.post(f"http://127.0.0.1:{self.installation.port}/", data=given, timeout=30)
+        except httpx.HTTPError:
+            return
+        if answer.status_code == 200:
+            self.acknowledged.add(text)
+
+    def strike(self, victim: Victim, text: str, under_way: Future[None]) -> None:
+        """Kill in the middle, as far as one can see it, and have everything running again."""
+        if victim == "service":
+            self.installation.kill_service()
+            self.installation.restart_service()
+        elif victim == "database":
+            self.installation.kill_database()
+            self.installation.restart_database()
+        else:
+            with self.database() as db:
+                pids = [pid for (pid,) in db.execute(PUBLISHING)]
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+            self.outcomes["killed while it published"] += len(pids)
+        under_way.result()
+        wait_until(self.works)
+        self.outcomes[f"{victim}: {self.check()[text]} copies, {text in self.acknowledged}"] += 1
+
+    def works(self) -> bool:
+        """Whether a publish succeeds; its text is checked like the others."""
+        text = f"after {time.monotonic_ns()}"
+        self.publish(text)
+        return text in self.acknowledged
+
+    def check(self) -> Counter[str]:
+        """All or none of each text, and all of each acknowledged one; the copies by text."""
+        with self.database() as db:
+            copies: Counter[str] = Counter(dict(db.execute(COPIES).fetchall()))
+        assert set(copies.values()) <= {self.queues}
+        assert self.acknowledged <= copies.keys() <= self.published
+        return copies
+
+
+@pytest.fixture
+def state() -> Iterator[Path]:
+    """A data folder for one test."""
+    with ephemeral_state(memory_directory()) as path:
+        yield path
+
+
+def survive(state: Path, queues: int, rounds: int) -> Counter[str]:
+    """Publishes and kills, so many times; what became of it."""
+    rng = random.Random(4)
+    with ExitStack() as stack:
+        paper = Newspaper(Installation(state, stack), queues, set(), set(), Counter())
+        paper.found()
+        began = time.monotonic()
+        assert paper.works()
+        duration = time.monotonic() - began
+        with ThreadPoolExecutor(1) as pool:
+            for number, victim in enumerate(islice(cycle(VICTIMS), rounds)):
+                text = json.dumps({"issue": number})
+                under_way = pool.submit(paper.publish, text)
+                time.sleep(rng.uniform(0, duration))  # where in the publish it strikes: any moment will do
+                paper.strike(victim, text, under_way)
+        paper.check()
+        return paper.outcomes
+
+
+def test_all_queues_or_none(state: Path) -> None:
+    outcomes = survive(state, queues=100, rounds=5)
+    assert sum(number for what, number in outcomes.items() if "copies" in what) == 5
+
+
+@pytest.mark.slow
+def test_1000_queues_or_none_200_times(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    outcomes = survive(state, queues=1_000, rounds=200)
+    with capsys.disabled():
+        sys.stdout.write("".join(f"\n{number:4} {what}" for what, number in sorted(outcomes.items())) + "\n")
+    assert outcomes["killed while it published"] > 0

@@ -1,0 +1,166 @@
+"""`penstock up` as a process: what it prints, how it ends, what it leaves and what it takes over."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from penstock.postgres.migrations import read_migrations, sql_directory
+from penstock_web.local.postgres import free_port
+from penstock_web.local.state import ephemeral_state
+from tests.support.database import Database, memory_directory
+from tests.support.programs.penstock_up import COMMAND, running
+from tests.support.wait import wait_until
+
+
+@pytest.fixture
+def state() -> Iterator[Path]:
+    """A data folder for one test."""
+    with ephemeral_state(memory_directory()) as path:
+        yield path
+
+
+def answers(dsn: str) -> bool:
+    try:
+        psycopg.connect(dsn).close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_says_when_it_is_ready_and_leaves_nothing(number: signal.Signals) -> None:
+    with running("--ephemeral") as up:
+        assert up.lines[0] == f"penstock ready on {up.address}"
+        assert up.lines[2].startswith("boto3 ")
+        assert up.lines[3].startswith("awscli ")
+        assert (up.is_alive(), answers(up.dsn)) == (True, True)
+        assert (up.end(number), answers(up.dsn)) == (0, False)
+
+
+def test_after_kill_9_the_database_is_taken_over(state: Path) -> None:
+    pid_file = state / "postgres/data/postmaster.pid"
+    with running("--data-dir", str(state)) as killed:
+        pid = pid_file.read_text().split("\n")[0]
+        assert killed.end(signal.SIGKILL) == -signal.SIGKILL
+        assert answers(killed.dsn)
+        with running("--data-dir", str(state)) as up:
+            assert up.is_alive()
+            assert (up.dsn, pid_file.read_text().split("\n")[0]) == (killed.dsn, pid)
+            assert (up.end(signal.SIGTERM), pid_file.exists()) == (0, False)
+
+
+def test_with_a_database_url_only_the_service_is_started(empty_database: Database, state: Path) -> None:
+    with running(DATABASE_URL=empty_database.api_dsn, XDG_STATE_HOME=str(state)) as up:
+        without_password = conninfo_to_dict(empty_database.api_dsn)
+        del without_password["password"]
+        assert (up.is_alive(), conninfo_to_dict(up.dsn)) == (True, without_password)
+        with psycopg.connect(empty_database.api_dsn) as connection:
+            applied = connection.execute("select max(number) from queue.migration").fetchone()
+        assert applied == (len(read_migrations(sql_directory())),)
+        assert up.end(signal.SIGTERM) == 0
+    assert list(state.iterdir()) == []
+    assert answers(empty_database.api_dsn)
+
+
+def test_a_port_that_is_taken_is_one_line(state: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        command = [*COMMAND, "up", "--port", str(port), "--data-dir", str(state)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"penstock: cannot listen on 127.0.0.1:{port}: Address already in use; choose another --port\n"
+    )
+    assert list(state.iterdir()) == []
+
+
+def test_a_database_that_does_not_answer_is_one_line() -> None:
+    variables = {**os.environ, "DATABASE_URL": f"postgresql://nobody@127.0.0.1:{free_port()}/none"}
+    command = [*COMMAND, "up", "--port", str(free_port())]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith("penstock: no connection to the database: ")
+
+
+@pytest.mark.parametrize("address", ["mysql://app:secret@127.0.0.1/shop", "app:secret"])
+def test_what_is_no_database_address_is_one_line_without_the_password(address: str) -> None:
+    variables = {**os.environ, "DATABASE_URL": address}
+    command = [*COMMAND, "up", "--port", str(free_port())]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
+    assert (done.returncode, done.stderr.count("\n"), "secret" in done.stderr) == (1, 1, False)
+    assert done.stderr.startswith("penstock: DATABASE_URL is not the address of a PostgreSQL")
+
+
+@pytest.mark.parametrize("command", ["up", "migrate"])
+def test_a_role_that_may_not_migrate_is_one_line(empty_database: Database, command: str) -> None:
+    with psycopg.connect(empty_database.dsn, autocommit=True) as connection:
+        connection.execute("create role poor login password 'secret'")
+        try:
+            poor = make_conninfo(empty_database.api_dsn, user="poor", password="secret")
+            variables = {**os.environ, "DATABASE_URL": poor}
+            done = subprocess.run(
+                [*COMMAND, command], capture_output=True, text=True, check=False, env=variables
+            )
+        finally:
+            connection.execute("drop role poor")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith("penstock: the role of DATABASE_URL cannot migrate: permission denied")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--port", "0"], ["--port", "65536"], ["--workers", "0"], ["--ephemeral", "--data-dir", "x"]],
+)
+def test_arguments_that_cannot_be_are_refused(arguments: list[str]) -> None:
+    done = subprocess.run([*COMMAND, "up", *arguments], capture_output=True, text=True, check=False)
+    assert (done.returncode, "penstock up: error: argument" in done.stderr) == (2, True)
+
+
+def children(pid: int) -> set[int]:
+    listed = subprocess.run(
+        ["ps", "-ww", "-e", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+    )
+    rows = [line.split(maxsplit=2) for line in listed.stdout.splitlines()]
+    return {int(row[0]) for row in rows if row[1] == str(pid) and " worker " in row[2]}
+
+
+def test_a_worker_that_dies_is_replaced_and_none_outlives_its_parent(database: Database) -> None:
+    with running("--workers", "2", DATABASE_URL=database.api_dsn) as up:
+        first = children(up.process.pid)
+        assert len(first) == 2
+        os.kill(min(first), signal.SIGKILL)
+        wait_until(lambda: len(children(up.process.pid) - {min(first)}) == 2)
+        now = children(up.process.pid)
+        assert max(first) in now
+        assert up.is_alive()
+        up.process.kill()
+        wait_until(lambda: not any(map(is_running, now)))
+
+
+def is_running(pid: int) -> bool:
+    shown = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return shown.stdout.strip()[:1] not in ("", "Z")
+
+
+def test_the_demo_gets_every_message_back(database: Database) -> None:
+    with running(DATABASE_URL=database.api_dsn) as up:
+        command = [*COMMAND, "demo", "--endpoint", up.address]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "every message came back")
+
+
+def test_the_demo_says_when_nobody_answers() -> None:
+    command = [*COMMAND, "demo", "--endpoint", f"http://127.0.0.1:{free_port()}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.startswith("penstock demo: Could not connect")) == (1, True)

@@ -1,0 +1,202 @@
+"""Functions in real processes of awslambdaric: answers, errors, limits. Source: Lambda Developer Guide."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from infra.local_lambda.__main__ import HOST, serving
+from infra.local_lambda.environment import FunctionError
+from infra.local_lambda.fleet import Fleet
+from infra.local_lambda.runtime_api import RuntimeApi
+from infra.local_lambda.schedules import run_schedules
+from infra.local_lambda.template import Function, Schedule
+from tests.support.functions.server import ROOT
+
+PYTHON = ROOT / ".tools/lambda/bin/python"
+CODE = """
+import asyncio, os, time
+import extra
+
+state = {"count": 0}
+
+
+def echo(event, context):
+    state["count"] += 1
+    return {
+        "event": event,
+        "count": state["count"],
+        "pid": os.getpid(),
+        "session": os.getsid(0),
+        "name": context.function_name,
+        "id": context.aws_request_id,
+        "left_ms": context.get_remaining_time_in_millis(),
+        "layer": extra.NAME,
+        "variable": os.environ.get("VARIABLE"),
+        "region": os.environ["AWS_REGION"],
+        "home": os.environ.get("HOME"),
+    }
+
+
+def raises(event, context):
+    raise ValueError(event["text"])
+
+
+def sleeps(event, context):
+    time.sleep(60)
+
+
+def exits(event, context):
+    os._exit(7)
+
+
+def grows(event, context):
+    state["memory"] = bytearray(os.urandom(1024)) * 1024 * 64
+    return len(state["memory"])
+
+
+def waits(event, context):
+    time.sleep(0.05)
+    return os.getpid()
+"""
+
+
+@pytest.fixture
+def code(tmp_path: Path) -> Path:
+    (tmp_path / "layer/python").mkdir(parents=True)
+    (tmp_path / "layer/python/extra.py").write_text('NAME = "of the layer"\n')
+    (tmp_path / "function.py").write_text(CODE)
+    return tmp_path
+
+
+def function(
+    code: Path, name: str, seconds: float = 30, memory: int = 512, most: int | None = None
+) -> Function:
+    handler = f"function.{name}"
+    return Function(
+        name, handler, "python3.12", code, (code / "layer",), seconds, memory, most, {"VARIABLE": "given"}
+    )
+
+
+@asynccontextmanager
+async def running(*functions: Function, most: int = 4) -> AsyncIterator[Fleet]:
+    runtime_api = RuntimeApi()
+    async with serving(runtime_api.app, 0) as port:
+        fleet = Fleet({f.name: f for f in functions}, runtime_api, f"{HOST}:{port}", PYTHON, most)
+        try:
+            yield fleet
+        finally:
+            await fleet.close()
+
+
+async def test_an_environment_answers_again_and_again(code: Path) -> None:
+    async with running(function(code, "echo")) as fleet:
+        first = await fleet.invoke("echo", {"text": "grüße"})
+        second = await fleet.invoke("echo", {"text": "two"})
+    assert (first["event"], first["name"], first["layer"]) == ({"text": "grüße"}, "echo", "of the layer")
+    assert (first["variable"], first["region"], first["home"]) == ("given", "us-east-1", None)
+    assert (first["count"], second["count"], first["pid"]) == (1, 2, second["pid"])
+    assert first["id"] != second["id"]
+    assert 0 < second["left_ms"] <= 30_000
+
+
+async def test_ctrl_c_is_not_for_the_functions(code: Path) -> None:
+    """A terminal sends it to its whole session, and each of them would say where it was interrupted."""
+    async with running(function(code, "echo")) as fleet:
+        answer = await fleet.invoke("echo", {})
+    assert answer["session"] == answer["pid"]
+
+
+async def test_an_exception_leaves_the_environment_as_it_is(code: Path) -> None:
+    async with running(function(code, "raises")) as fleet:
+        for text in ("one", "two"):
+            with pytest.raises(FunctionError, match=text):
+                await fleet.invoke("raises", {"text": text})
+        assert len(fleet.environments) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds", "memory", "said"),
+    [
+        ("sleeps", 1.5, 512, "timed out after 1.5 seconds"),
+        ("exits", 30, 512, r"its process ended \(7\)"),
+        ("grows", 30, 64, "used more than 64 MB"),
+        ("missing", 30, 512, "missing"),
+    ],
+)
+async def test_what_ends_an_environment(
+    code: Path, name: str, seconds: float, memory: int, said: str
+) -> None:
+    async with running(function(code, name, seconds, memory)) as fleet:
+        with pytest.raises(FunctionError, match=said):
+            await fleet.invoke(name, {})
+
+
+async def test_concurrency(code: Path) -> None:
+    """No more environments at once than are reserved, or the account has; everybody is answered."""
+    free, reserved = function(code, "waits"), function(code, "echo", most=1)
+    async with running(free, reserved, most=3) as fleet:
+        waited = await asyncio.gather(*(fleet.invoke("waits", {}) for _ in range(30)))
+        echoed = await asyncio.gather(*(fleet.invoke("echo", {}) for _ in range(10)))
+    assert len(set(waited)) == 3
+    assert [answer["count"] for answer in echoed] == list(range(1, 11))
+
+
+async def test_idle_environments_make_room(code: Path) -> None:
+    functions = [function(code, "echo")._replace(name=f"echo{n}") for n in range(4)]
+    async with running(*functions, most=1) as fleet:
+        for _ in range(2):
+            for each in functions:
+                assert (await fleet.invoke(each.name, {}))["count"] == 1  # it was gone meanwhile
+        assert len(fleet.environments) == 2
+
+
+async def test_a_forgotten_environment_is_made_anew(code: Path) -> None:
+    async with running(function(code, "echo")) as fleet:
+        first = await fleet.invoke("echo", {})
+        await fleet.forget_idle("echo")
+        second = await fleet.invoke("echo", {})
+        assert len(fleet.environments) == 1
+    assert (first["count"], second["count"]) == (1, 1)
+    assert first["pid"] != second["pid"]
+
+
+async def test_instead_of_a_rate_one_after_the_other() -> None:
+    """Schedule comes once a day; here there is a pause of nothing, and never two at a time."""
+    running, seen = 0, asyncio.Semaphore(0)
+
+    async def invoke(name: str, event: object) -> None:
+        nonlocal running
+        running += 1
+        assert running == 1
+        await asyncio.sleep(0)
+        running -= 1
+        seen.release()
+
+    task = asyncio.create_task(run_schedules([Schedule("echo", 86_400)], invoke, 0))
+    for _ in range(3):
+        await seen.acquire()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_schedules_invoke(code: Path) -> None:
+    seen = asyncio.Semaphore(0)
+
+    async def invoke(name: str, event: object) -> None:
+        seen.release()
+        if name == "raises":
+            raise FunctionError("logged, and nothing else")
+
+    schedules = [Schedule("echo", 0.01), Schedule("raises", 0.01)]
+    task = asyncio.create_task(run_schedules(schedules, invoke))
+    for _ in range(10):
+        await seen.acquire()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task

@@ -1,0 +1,25 @@
+"""Fixtures of the model: an installation of its own, whose clock only it moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.conformance.conftest import _clean_log, clock, deployments, installation  # noqa: F401 - fixtures
+from tests.support.conformance.database_clock import Clock
+from tests.support.conformance.deployments import Deployments
+from tests.support.conformance.sqs import Sqs
+from tests.support.model.service import Service
+
+
+@pytest.fixture
+def service(deployments: Deployments, clock: Clock) -> Callable[[str], Service]:  # noqa: F811 - the fixtures
+    """The service behind a deployment: container or lambda."""
+
+    def behind(deployment: str) -> Service:
+        return Service(
+            Sqs(deployments, clock, deployment, "json"), Sqs(deployments, clock, deployment, "query"), clock
+        )
+
+    return behind

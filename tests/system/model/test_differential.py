@@ -1,0 +1,87 @@
+"""JSON and Query do the same: random requests of every action, also bad ones, in both.
+
+`make test-slow ARGS="tests/system/model -s"` compares 5,000 requests; MODEL_REQUESTS changes how many, MODEL_SEED
+which.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections.abc import Callable
+from itertools import count
+from time import time
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from tests.support.conformance.database_clock import Clock
+from tests.support.conformance.deployments import Deployments
+from tests.support.conformance.sdk_clients import make_client
+from tests.support.model.differential import Pair, Side
+from tests.support.model.requests import Act, acts
+
+SLOW_REQUESTS = int(os.environ.get("MODEL_REQUESTS", "5000"))
+# One writer a queue: then a standard queue has an order, and both sides receive the same messages.
+ONE_LANE = {"QUEUE_SHARDS": "1"}
+ACCOUNTS = {"json": "111111111111", "query": "222222222222"}
+
+_numbers = count(1)
+
+CAREFULLY = settings(
+    deadline=None,
+    database=None,
+    print_blob=False,
+    phases=(Phase.generate, Phase.shrink),
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.fixture(params=["container", "lambda"])
+def pair(request: pytest.FixtureRequest, deployments: Deployments, clock: Clock) -> Callable[[], Pair]:
+    """Both sides at a deployment, with queues of their own each time."""
+    url = deployments.endpoint_url(request.param, ONE_LANE)
+    clients = {name: make_client(name, url, account, validates=False) for name, account in ACCOUNTS.items()}
+
+    def new() -> Pair:
+        prefix = f"d{next(_numbers)}-"
+        json, query = (Side(name, ACCOUNTS[name], prefix, *clients[name]) for name in ACCOUNTS)
+        return Pair(json, query, clock)
+
+    return new
+
+
+def play(new: Callable[[], Pair], examples: int, number: int) -> int:
+    """How many requests were compared."""
+    requests = 0
+
+    @seed(number)
+    @settings(CAREFULLY, max_examples=examples)
+    @given(drawn=acts)
+    def run(drawn: list[Act]) -> None:
+        nonlocal requests
+        both = new()
+        both.open()
+        for act in drawn:
+            both.play(act)
+        both.close()
+        requests += both.requests
+
+    run()
+    return requests
+
+
+def test_both_protocols_do_the_same(pair: Callable[[], Pair]) -> None:
+    assert play(pair, 5, 7) > 100
+
+
+@pytest.mark.slow
+def test_many_requests(pair: Callable[[], Pair]) -> None:
+    number = int(os.environ.get("MODEL_SEED") or random.SystemRandom().randrange(2**32))
+    began, requests = time(), 0
+    sys.stdout.write(f"\nseed {number}\n")
+    while requests < SLOW_REQUESTS:
+        requests += play(pair, 20, number)
+        number += 1
+    sys.stdout.write(f"{requests} requests compared, {time() - began:.0f} s\n")

@@ -1,0 +1,214 @@
+"""Many execution environments through PgBouncer on ten connections to the server; then all of it falls over.
+
+200 environments and 20,000 requests without an error, then kill -9 of PgBouncer, a restart and a kill -9 of PostgreSQL
+under the load: everybody works again within 5 s of the return, and nothing that was acknowledged is lost.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import psycopg
+import pytest
+
+from penstock.postgres.migrations import migrate
+from penstock_web.local.pgbouncer import PgBouncer, running_pgbouncer
+from penstock_web.local.postgres import ROLE, Postgres, running_postgres, start
+from penstock_web.local.state import ephemeral_state
+from penstock_web.system_account import SystemAccount
+from tests.support.database import memory_directory
+from tests.support.sql.calls import create
+from tests.support.sql.server_crash import kill_server
+
+POOL_SIZE = 8  # and 2 in reserve (pgbouncer.ini.tmpl): 10 connections to the server
+MOST_CONNECTIONS = 10
+LONGEST_RECOVERY_SECONDS = 5.0
+
+Disaster = Literal["pgbouncer killed", "postgresql restarted", "postgresql killed"]
+_BUSY = "select count(*) from pg_stat_activity where usename = 'penstock' and backend_type = 'client backend'"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Environments are spread over processes, each with a queue of its own."""
+
+    processes: int
+    environments: int
+    requests: int
+    disasters: tuple[Disaster, ...]
+    requests_between: int
+
+
+class Process:
+    """Some environments (many_environments.py)."""
+
+    def __init__(self, url: str, arn: str, environments: int) -> None:
+        command = [
+            sys.executable,
+            "-m",
+            "tests.support.functions.many_environments",
+            url,
+            arn,
+            str(environments),
+        ]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+
+    def tell(self, command: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(command + "\n")
+
+    def answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert line, "the process ended"
+        return dict(json.loads(line))
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+@dataclass
+class Stage:
+    """Everything that runs, and what was seen. `outages`: when each began, and when what had gone took calls again."""
+
+    server: Postgres
+    stack: ExitStack
+    processes: list[Process] = field(default_factory=list)
+    outages: list[tuple[Disaster, float, float]] = field(default_factory=list)
+    most_connections: int = 0
+    pooler: PgBouncer | None = None
+
+    def pool(self) -> PgBouncer:
+        """Starts PgBouncer, on the port that it had."""
+        port = self.pooler.port if self.pooler else 0
+        state = self.server.data.parents[1]
+        self.pooler = self.stack.enter_context(
+            running_pgbouncer(state, self.server, pool_size=POOL_SIZE, port=port)
+        )
+        return self.pooler
+
+    def everybody(self, command: str) -> None:
+        for process in self.processes:
+            process.tell(command)
+
+    def answers(self) -> list[dict[str, Any]]:
+        return [process.answer() for process in self.processes]
+
+    def strike(self, disaster: Disaster) -> None:
+        begun = time.time()
+        if disaster == "pgbouncer killed":
+            assert self.pooler is not None
+            self.pooler.process.kill()
+            self.pooler.process.wait()
+            self.pool()
+        elif disaster == "postgresql restarted":
+            pg_ctl = self.server.binaries.path("pg_ctl")
+            self.server.account.run([pg_ctl, "stop", "-D", self.server.data, "-m", "fast", "-w"])
+            start(self.server.data.parents[1], self.server.account)
+        else:
+            kill_server(self.server.data)
+            start(self.server.data.parents[1], self.server.account)
+        self.outages.append((disaster, begun, time.time()))
+
+    def progress(self, requests: int) -> None:
+        """Returns when so many more transactions were made; counts connections to the server meanwhile."""
+        with psycopg.connect(self.server.superuser_dsn(), autocommit=True) as connection:
+            goal = transactions(connection) + requests
+            deadline = time.monotonic() + 120
+            while transactions(connection) < goal:
+                assert time.monotonic() < deadline, "no progress"
+                self.most_connections = max(self.most_connections, number(connection, _BUSY))
+                time.sleep(0.05)
+
+
+def number(connection: psycopg.Connection[Any], query: str) -> int:
+    row = connection.execute(query.encode()).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def transactions(connection: psycopg.Connection[Any]) -> int:
+    return number(connection, "select xact_commit from pg_stat_database where datname = 'penstock'")
+
+
+@contextmanager
+def staged(plan: Plan) -> Iterator[Stage]:
+    with ExitStack() as stack:
+        state = stack.enter_context(ephemeral_state(memory_directory()))
+        server = stack.enter_context(running_postgres(state, SystemAccount.choose()))
+        migrate(server.service_dsn(), role=ROLE)
+        stage = Stage(server, stack)
+        pooler = stage.pool()
+        with psycopg.connect(server.service_dsn(), autocommit=True) as connection:
+            arns = [create(connection, f"queue-{n}") for n in range(plan.processes)]
+        for arn in arns:
+            process = Process(pooler.dsn(), arn, plan.environments // plan.processes)
+            stack.callback(process.close)
+            stage.processes.append(process)
+        yield stage
+
+
+def survive(plan: Plan, report: Callable[[str], None]) -> None:
+    with staged(plan) as stage:
+        began = time.monotonic()
+        stage.everybody(f"run {plan.requests // plan.processes}")
+        stage.progress(plan.requests // 2)
+        calm = stage.answers()
+        report(f"{sum(each['made'] for each in calm)} requests in {time.monotonic() - began:.1f} s")
+        assert [each["failed"] for each in calm] == [0] * plan.processes
+        assert sum(each["made"] for each in calm) == plan.requests // plan.processes * plan.processes
+        stage.everybody("go")
+        for disaster in plan.disasters:
+            stage.progress(plan.requests_between)
+            stage.strike(disaster)
+        stage.progress(plan.requests_between)
+        stage.everybody("stop")
+        stage.answers()
+        stage.everybody("end")
+        seen = stage.answers()
+    check(stage, seen, report)
+
+
+def check(stage: Stage, seen: list[dict[str, Any]], report: Callable[[str], None]) -> None:
+    """Nothing lost, nobody waited too long, and the server never had more than its ten connections."""
+    assert [each["unexpected"] for each in seen] == [[]] * len(seen)
+    assert [each["violations"] for each in seen] == [{}] * len(seen)
+    assert 1 < stage.most_connections <= MOST_CONNECTIONS
+    successes = sorted(moment for each in seen for moment in each["successes"])
+    failures = sorted(moment for each in seen for moment in each["failures"])
+    ends = [begun for _, begun, _ in stage.outages[1:]] + [float("inf")]
+    for (disaster, begun, back), end in zip(stage.outages, ends, strict=True):
+        first = next(moment for moment in successes if moment > back) - back
+        last = max((moment - back for moment in failures if back < moment < end), default=0.0)
+        failed = sum(begun < moment < end for moment in failures)
+        report(
+            f"{disaster}: first success {first:.2f} s, last failure {last:.2f} s after the return, {failed} failed"
+        )
+        assert first <= LONGEST_RECOVERY_SECONDS
+        assert last <= LONGEST_RECOVERY_SECONDS
+    assert failures if stage.outages else not failures
+    report(f"sent {sum(e['findings']['sent'] for e in seen)}, {len(failures)} of {len(successes)} failed")
+
+
+def test_twenty_environments_and_a_killed_pooler() -> None:
+    survive(Plan(1, 20, 400, ("pgbouncer killed",), 200), lambda _: None)
+
+
+@pytest.mark.slow
+def test_two_hundred_environments(capsys: pytest.CaptureFixture[str]) -> None:
+    def report(line: str) -> None:
+        with capsys.disabled():
+            sys.stdout.write(f"\n{line}")
+
+    disasters: tuple[Disaster, ...] = ("pgbouncer killed", "postgresql restarted", "postgresql killed")
+    survive(Plan(4, 200, 20_000, disasters, 3_000), report)

@@ -1,0 +1,173 @@
+"""A rolling upgrade under load: migrations, then new processes beside the old ones, then the old ones stop.
+
+The old ones are the code of the previous release, out of the history. Clients see nothing of it beyond what their SDK
+repeats, and every message that was acknowledged arrives; those of a FIFO queue once and in order.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from penstock import __version__
+from penstock_web.local.pgbouncer import running_pgbouncer
+from penstock_web.local.postgres import Postgres, free_port, running_postgres
+from penstock_web.local.state import ephemeral_state
+from penstock_web.system_account import SystemAccount
+from tests.support.database import memory_directory
+from tests.support.upgrade.customers import OTHERS, WANTED, Customers, set_up
+from tests.support.upgrade.release import environment_of, unpack
+
+WORKERS = 2
+MESSAGES = 300  # deleted of each queue, in each phase
+COMMAND = [sys.executable, "-m", "penstock_web.cli"]
+
+
+@dataclass
+class Fleet:
+    """Processes of one release on the port that they all share (SO_REUSEPORT), as behind a load balancer."""
+
+    port: int
+    environment: Mapping[str, str]
+    processes: list[subprocess.Popen[bytes]]
+
+    def start(self, number: int) -> None:
+        for _ in range(number):
+            ready, ready_fd = os.pipe()
+            address = ["--host", "127.0.0.1", "--port", str(self.port)]
+            process = subprocess.Popen(
+                [*COMMAND, "worker", *address, "--ready-fd", str(ready_fd)],
+                stdin=subprocess.PIPE,
+                pass_fds=[ready_fd],
+                env=dict(self.environment),
+            )
+            self.processes.append(process)
+            os.close(ready_fd)
+            assert os.read(ready, 1) == b"1", "it did not start"
+            os.close(ready)
+
+    def stop_one(self) -> None:
+        """SIGTERM, and a good end."""
+        process = self.processes.pop()
+        process.terminate()
+        process.communicate(timeout=30)
+        assert process.returncode == 0
+
+    def kill(self) -> None:
+        for process in self.processes:
+            process.kill()
+            process.communicate()
+
+
+@dataclass
+class Installation:
+    """A database behind PgBouncer, first of the previous release, and the processes of both."""
+
+    server: Postgres
+    old: Fleet
+    new: Fleet
+
+    def migrate(self, fleet: Fleet) -> float:
+        """As the code of these processes does; seconds."""
+        began = time.monotonic()
+        subprocess.run(
+            [*COMMAND, "migrate"], env=dict(fleet.environment), check=True, stdout=subprocess.DEVNULL
+        )
+        return time.monotonic() - began
+
+    def functions(self) -> str:
+        """Which release's functions are recorded."""
+        with psycopg.connect(self.server.service_dsn()) as connection:
+            row = connection.execute("select name from queue.migration where number = 0").fetchone()
+        assert row is not None
+        return str(row[0])
+
+
+@contextmanager
+def installed(release: Path) -> Iterator[Installation]:
+    with ExitStack() as stack:
+        state = stack.enter_context(ephemeral_state(memory_directory()))
+        server = stack.enter_context(running_postgres(state, SystemAccount.choose()))
+        pooler = stack.enter_context(running_pgbouncer(state, server))
+        port = free_port()
+        addresses = {"DATABASE_URL": pooler.dsn(), "DATABASE_DIRECT_URL": server.service_dsn()}
+        old = Fleet(port, {**environment_of(release), **addresses}, [])
+        new = Fleet(port, {**os.environ, **addresses}, [])
+        for fleet in (old, new):
+            stack.callback(fleet.kill)
+        yield Installation(server, old, new)
+
+
+def subscribe(customers: Customers, topic: str) -> list[str]:
+    """Both queues with their filter policies; the subscriptions' ARNs."""
+    sns = customers.client("sns")
+    return [
+        sns.subscribe(
+            TopicArn=topic,
+            Protocol="sqs",
+            Endpoint=f"arn:aws:sqs:us-east-1:000000000000:{queue}",
+            Attributes={"RawMessageDelivery": "true", "FilterPolicy": json.dumps(policy)},
+        )["SubscriptionArn"]
+        for queue, policy in (("wanted", WANTED), ("others", OTHERS))
+    ]
+
+
+def administer(customers: Customers, topic: str, subscriptions: list[str]) -> None:
+    """What changed its SQL functions since the previous release, and must do what it did with the code of either."""
+    sns: Any = customers.client("sns")
+    assert subscribe(customers, topic) == subscriptions
+    sns.set_topic_attributes(TopicArn=topic, AttributeName="DisplayName", AttributeValue="News")
+    assert sns.get_topic_attributes(TopicArn=topic)["Attributes"]["DisplayName"] == "News"
+    for arn, policy in zip(subscriptions, (WANTED, OTHERS), strict=True):
+        sns.set_subscription_attributes(
+            SubscriptionArn=arn, AttributeName="FilterPolicy", AttributeValue=json.dumps(policy)
+        )
+
+
+@pytest.mark.slow
+def test_nothing_fails_and_nothing_is_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with installed(unpack(tmp_path)) as installation:
+        installation.migrate(installation.old)
+        installation.old.start(WORKERS)
+        customers = Customers(f"http://127.0.0.1:{installation.old.port}")
+        topic = set_up(customers)
+        subscriptions = subscribe(customers, topic)
+        before = installation.functions()
+        with customers.busy():
+            customers.progress(MESSAGES)
+            seconds = installation.migrate(installation.new)
+            assert before != installation.functions() == f"functions {__version__}"
+            customers.progress(MESSAGES)
+            administer(customers, topic, subscriptions)
+            customers.progress(MESSAGES)
+            installation.new.start(WORKERS)
+            customers.generation += 1
+            customers.progress(MESSAGES)
+            for _ in range(WORKERS):
+                installation.old.stop_one()
+                customers.progress(MESSAGES)
+            administer(customers, topic, subscriptions)
+            customers.progress(MESSAGES)
+    check(customers)
+    with capsys.disabled():
+        sys.stdout.write(f"\nmigrated in {seconds:.1f} s; {dict(customers.tally)}\n")
+
+
+def check(customers: Customers) -> None:
+    """Nothing failed, was lost, invented, doubled or put in disorder."""
+    assert customers.errors == []
+    for name, ledger in customers.ledgers.items():
+        findings = ledger.findings()
+        assert (name, findings.violations, findings.unknown_sends) == (name, {}, 0)
+    assert sum(ledger.findings().sent for ledger in customers.ledgers.values()) == customers.tally["sent"]

@@ -1,0 +1,185 @@
+"""Summaries of durations in windows, without Spark: exact percentiles, sketches, days from pieces."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from jobs.queue_metrics.days import candidates_in, merged_days
+from jobs.queue_metrics.durations import MEASURED, summaries_of
+from jobs.queue_metrics.sketch import BELOW_ALL, GAMMA, PERCENTILES, bucket_of
+from jobs.queue_metrics.span import HOUR, Span
+from tests.support.jobs.frames import BASE, at
+
+DAY = 24 * HOUR
+SPAN = Span((BASE, BASE + DAY, BASE + 2 * DAY), BASE + 2 * DAY)
+Measured = tuple[int, str, int, int, int]  # queue_id, group_id, measure, at_us, us
+Row = dict[str, Any]
+
+
+def batches(rows: Iterable[Measured]) -> Iterator[pa.RecordBatch]:
+    made = [dict(zip(MEASURED.names, row, strict=True)) for row in rows]
+    return iter(pa.Table.from_pylist(made, MEASURED).to_batches())
+
+
+def summaries(rows: Iterable[Measured], few: int = 100) -> list[pa.RecordBatch]:
+    return list(summaries_of(SPAN, few)(batches(rows)))
+
+
+def windows(found: Iterable[pa.RecordBatch], seconds: int) -> list[Row]:
+    """In the order of queue, group, measure and time."""
+    rows = [row for batch in found for row in batch.to_pylist() if row["window_seconds"] == seconds]
+    return sorted(rows, key=lambda row: (row["queue_id"], row["group_id"], row["measure"], row["starts_us"]))
+
+
+def nearest_rank(values: Sequence[int], percent: int) -> int:
+    """percentile_disc: the first value whose place is at least this part of all."""
+    return sorted(values)[math.ceil(percent * len(values) / 100) - 1]
+
+
+def check(row: Row, values: Sequence[int]) -> None:
+    """All that a row says of these durations."""
+    total = row["seconds"] * 1_000_000 + row["rest_us"]
+    assert (row["count"], total, row["max_us"]) == (len(values), sum(values), max(values))
+    ranks = [nearest_rank(values, percent) for percent in PERCENTILES]
+    assert [row[f"p{percent}_us"] for percent in PERCENTILES] == ranks
+    check_sketch(row, values)
+
+
+def check_sketch(row: Row, values: Sequence[int]) -> None:
+    """The definition of DDSketch, value by value: gamma^(i-1) < value <= gamma^i."""
+    assert row["sketch_buckets"] == sorted(set(row["sketch_buckets"]))
+    assert sum(row["sketch_counts"]) == len(values)
+    for bucket, count in zip(row["sketch_buckets"], row["sketch_counts"], strict=True):
+        low, high = (-1.0, 0.0) if bucket == BELOW_ALL else (GAMMA ** (bucket - 1), GAMMA**bucket)
+        assert count == sum(low < value <= high for value in values)
+
+
+def test_a_bucket_is_within_two_percent() -> None:
+    """The value 2 g^i / (g + 1) of bucket i is at most 2 % off anything in it."""
+    values = np.unique(np.round(1.07 ** np.arange(400)).astype(np.int64))
+    middles = 2 * GAMMA ** bucket_of(values).astype(np.float64) / (GAMMA + 1)
+    assert np.all(np.abs(middles - values) <= 0.02 * values * (1 + 1e-9))
+
+
+CHANCE = random.Random(11)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [77],
+        [5] * 40,
+        [1, 1_000_000],
+        list(range(100_000, 100_100)),
+        [CHANCE.randrange(1, 10**9) for _ in range(3000)],
+        [CHANCE.randrange(1_000_000, 1_010_000) for _ in range(1000)],
+        [0, 0, 3],
+    ],
+    ids=["one", "equal", "two", "near", "wide", "narrow", "zero"],
+)
+def test_windows_of_every_length(values: list[int]) -> None:
+    """A minute with all of them; the hour and the day around it."""
+    found = summaries([(1, "", 0, at(61), us) for us in values], few=len(values))
+    for seconds, starts, ends in ((60, at(61), at(62)), (3600, at(60), at(120)), (86400, BASE, BASE + DAY)):
+        (row,) = windows(found, seconds)
+        assert (row["starts_us"], row["ends_us"]) == (starts, ends)
+        check(row, values)
+
+
+def test_queues_groups_measures_and_minutes_are_kept_apart() -> None:
+    rows = [
+        (queue, group, measure, at(minute), 1 + queue * 1000 + measure * 100 + minute)
+        for queue in (7, 3)
+        for group in ("b", "a", "")
+        for measure in (2, 0)
+        for minute in (0, 1)
+    ]
+    found = windows(summaries(rows), 60)
+    keys = [(row["queue_id"], row["group_id"], row["measure"], row["starts_us"]) for row in found]
+    assert keys == sorted({(q, g, m, a) for q, g, m, a, _ in rows})
+    for row in found:
+        check(row, [us for q, g, m, a, us in rows if matches(row, q, g, m, a)])
+
+
+def matches(row: Row, queue: int, group: str, measure: int, at_us: int) -> bool:
+    """Whether a duration belongs to a row of its group, or of the whole queue."""
+    same = (row["queue_id"], row["measure"]) == (queue, measure)
+    return same and row["group_id"] in ("", group) and row["starts_us"] <= at_us < row["ends_us"]
+
+
+def test_what_is_outside_the_span_is_left_out() -> None:
+    """No window begins after now, though the span goes on."""
+    early, late, later = BASE - 1, BASE + DAY, BASE + 30 * HOUR
+    span = Span(SPAN.days, late)
+    mixed = batches([(1, "", 0, moment, 5) for moment in (early, late, later)])
+    found = list(summaries_of(span)(mixed))
+    assert [(row["window_seconds"], row["starts_us"]) for b in found for row in b.to_pylist()] == [
+        (60, late),
+        (3600, late),
+        (86400, late),
+    ]
+
+
+def test_negative_durations_count_as_nothing_and_are_counted() -> None:
+    for row in (w for seconds in (60, 3600, 86400) for w in windows(summaries(negative()), seconds)):
+        check(row, [0, 0, 10, 20])
+        assert row["negative_count"] == 2
+
+
+def negative() -> list[Measured]:
+    return [(1, "", 1, at(0), us) for us in (-7, -1, 10, 20)]
+
+
+def test_nothing_at_all() -> None:
+    assert summaries([]) == []
+    assert list(merged_days(SPAN)(iter([]))) == []
+    assert list(candidates_in(SPAN, [(1, "", 0, BASE, 3)])(iter([]))) == []
+
+
+@pytest.mark.parametrize("few", [1000, 40, 0], ids=["few", "some", "many"])
+def test_days_from_their_pieces(few: int) -> None:
+    """Two days of two groups, each day in three pieces. Where many are, the rank is at its place in its bucket."""
+    chance = random.Random(5)
+    rows = [
+        (1, chance.choice(["", "g"]), 0, BASE + chance.randrange(2 * DAY), chance.randrange(-5, 10**6))
+        for _ in range(400)
+    ]
+    pieces = [
+        b
+        for part in range(3)
+        for b in summaries(rows[part::3], few)
+        if b["window_seconds"][0].as_py() == 86400
+    ]
+    days = windows(merged_days(SPAN)(iter(pieces)), 86400)
+    assert [(row["group_id"], row["starts_us"]) for row in days] == [
+        (group, start) for group in ("", "g") for start in SPAN.days[:2]
+    ]
+    for row in days:
+        inside = [measured for measured in rows if matches(row, *measured[:4])]
+        looked_up(row, rows)
+        assert row["negative_count"] == sum(us < 0 for *_, us in inside)
+        check(row, [max(us, 0) for *_, us in inside])
+    assert [row["rank_buckets"] is not None for row in days] == [few < 66] * 2 + [few < 33] * 2
+
+
+def looked_up(row: Row, rows: list[Measured]) -> None:
+    """Puts the percentiles into a row that has too many durations, from those in the wanted buckets."""
+    if row["rank_buckets"] is None:
+        return
+    key = (row["queue_id"], row["group_id"], row["measure"], row["starts_us"])
+    wanted = [(*key, bucket) for bucket in row["rank_buckets"]]
+    values: dict[int, list[int]] = {}
+    for part in range(2):
+        for batch in candidates_in(SPAN, wanted)(batches(rows[part::2])):
+            for found in batch.to_pylist():
+                assert (found["queue_id"], found["group_id"], found["measure"], found["starts_us"]) == key
+                values.setdefault(found["bucket"], []).extend(found["us"])
+    ranks = zip(PERCENTILES, row["rank_buckets"], row["rank_places"], strict=True)
+    row |= {f"p{percent}_us": sorted(values[bucket])[place - 1] for percent, bucket, place in ranks}

@@ -1,0 +1,182 @@
+"""Templates as CloudFormation reads them, and the routes and rules in them.
+
+Sources: CloudFormation User Guide, "Intrinsic function reference"; "Create routes for HTTP APIs" (API Gateway): the
+most specific route wins; "Listener rules" (Application Load Balancers): the lowest number wins.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.function_calls import request_of
+from infra.local_lambda.balancer import Rule, read_balancer
+from infra.local_lambda.events import Request
+from infra.local_lambda.front import by_route, by_rule
+from infra.local_lambda.template import Route, read_stack
+from infra.local_lambda.values import TemplateError, Values, expanded
+from penstock.actions import ACTIONS, BY_TARGET
+from tests.support.functions.server import ROOT
+
+TEMPLATE = {
+    "Parameters": {"Name": {"Default": "orders"}, "Size": {"Type": "Number"}},
+    "Conditions": {"Large": {"Fn::Equals": [{"Ref": "Name"}, "orders"]}, "Other": {"Fn::Equals": ["a", "b"]}},
+    "Mappings": {"Sizes": {"orders": {"Number": 7}}},
+}
+BUILT = """
+Globals:
+  Function:
+    Runtime: {Ref: Runtime}
+    Timeout: 30
+    MemorySize: 512
+    Layers: [{Ref: Core}]
+    Environment:
+      Variables:
+        SECRET: {Fn::Sub: "{{resolve:secretsmanager:${Name}}}"}
+        NAME: {Ref: Name}
+Parameters:
+  Runtime: {Type: String, Default: python3.12}
+  Name: {Type: String, Default: penstock}
+Resources:
+  Core:
+    Type: AWS::Serverless::LayerVersion
+    Properties: {ContentUri: Core}
+  Gateway:
+    Type: AWS::Serverless::Function
+    Properties:
+      Handler: gateway.handler
+      CodeUri: Gateway
+      ReservedConcurrentExecutions: 5
+      Events:
+        Post:
+          Type: HttpApi
+          Properties: {Method: POST, Path: /}
+  Maintain:
+    Type: AWS::Serverless::Function
+    Properties:
+      Handler: maintain.handler
+      CodeUri: Maintain
+      Timeout: 60
+      Events:
+        EveryMinute:
+          Type: ScheduleV2
+          Properties: {ScheduleExpression: rate(5 minutes)}
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "resolved"),
+    [
+        ({"Ref": "Name"}, "orders"),
+        ({"Ref": "Size"}, "3"),
+        ({"Ref": "AWS::Region"}, "us-east-1"),
+        ({"Ref": "Resource"}, "Resource"),
+        ({"Fn::Sub": "${Name}-${AWS::Region}-${Unknown}"}, "orders-us-east-1-${Unknown}"),
+        ({"Fn::If": ["Large", {"Ref": "Name"}, "small"]}, "orders"),
+        ({"Fn::If": ["Other", "yes", "no"]}, "no"),
+        ({"Fn::FindInMap": ["Sizes", {"Ref": "Name"}, "Number"]}, 7),
+        ({"Fn::GetAtt": ["Role", "Arn"]}, "Role.Arn"),
+        ({"a": [{"Ref": "Name"}], "b": 1}, {"a": ["orders"], "b": 1}),
+    ],
+)
+def test_intrinsic_functions(value: Any, resolved: Any) -> None:
+    assert Values(TEMPLATE, {"Size": "3"}).resolve(value) == resolved
+
+
+def test_others_are_refused() -> None:
+    with pytest.raises(TemplateError, match="Fn::ImportValue"):
+        Values(TEMPLATE, {}).resolve({"Fn::ImportValue": "x"})
+
+
+def test_loops_are_written_out() -> None:
+    outputs = {
+        "${Name}Queue": {
+            "Type": "Q",
+            "Properties": {"Name": {"Fn::Sub": "${Name}-x"}, "Own": {"Ref": "Name"}},
+        }
+    }
+    assert expanded({"Fn::ForEach::Loop": ["Name", ["A", "B"], outputs], "Other": {}}) == {
+        "AQueue": {"Type": "Q", "Properties": {"Name": {"Fn::Sub": "A-x"}, "Own": "A"}},
+        "BQueue": {"Type": "Q", "Properties": {"Name": {"Fn::Sub": "B-x"}, "Own": "B"}},
+        "Other": {},
+    }
+
+
+def test_a_stack(tmp_path: Path) -> None:
+    (tmp_path / "template.yaml").write_text(BUILT)
+    stack = read_stack(tmp_path, {}, {"DATABASE_URL": "postgresql://"})
+    gateway, maintain = stack.functions["Gateway"], stack.functions["Maintain"]
+    assert (gateway.handler, gateway.code, gateway.layers) == (
+        "gateway.handler",
+        tmp_path / "Gateway",
+        (tmp_path / "Core",),
+    )
+    assert (gateway.timeout_seconds, gateway.memory_mib, gateway.most) == (30, 512, 5)
+    assert (maintain.timeout_seconds, maintain.most) == (60, None)
+    assert gateway.variables == {"NAME": "penstock", "DATABASE_URL": "postgresql://"}
+    assert stack.routes == (Route("POST", "/", "Gateway"),)
+    assert stack.schedules == (("Maintain", 300.0),)
+
+
+def test_specific_routes_come_first() -> None:
+    routes = [
+        Route("GET", "/v1/{proxy+}", "rest"),
+        Route("ANY", "/v1/queues", "any"),
+        Route("GET", "/v1/queues", "queues"),
+        Route("GET", "/v1/{name}", "name"),
+    ]
+    choose = by_route(routes)
+    found = [choose(Request("GET", path)) for path in ("/v1/queues", "/v1/x", "/v1/x/y", "/v2")]
+    assert found == ["queues", "name", "rest", None]
+    assert choose(Request("PUT", "/v1/queues")) == "any"
+
+
+def test_rules() -> None:
+    rules = [
+        Rule(1, "send", "X-Amz-Target", ("AmazonSQS.SendMessage",), (), ()),
+        Rule(2, "schedules", "", (), ("/schedules*",), ("GET",)),
+    ]
+    choose = by_rule(rules, "gateway")
+    target = (("x-amz-target", "amazonsqs.sendmessage"),)
+    assert choose(Request(headers=target)) == "send"
+    assert choose(Request("GET", "/schedules/a")) == "schedules"
+    assert choose(Request("POST", "/schedules/a")) == "gateway"
+
+
+def test_every_action_of_json_has_a_rule() -> None:
+    rules, default = read_balancer(ROOT / "infra/alb/template.yaml")
+    choose = by_rule(rules, default)
+    for target, action in BY_TARGET.items():
+        request = Request(headers=(("X-Amz-Target", target.decode()),))
+        assert choose(request) == f"{action.service.capitalize()}{action.name}"
+    assert choose(Request(headers=(("X-Amz-Target", "AmazonSQS.Nothing"),))) == default == "Gateway"
+    assert len({rule.priority for rule in rules}) == len(rules)
+
+
+def test_every_action_of_rest_json_has_a_rule() -> None:
+    choose = by_rule(*read_balancer(ROOT / "infra/alb/template.yaml"))
+    routed = [action for action in ACTIONS if action.route]
+    assert routed
+    for action in routed:
+        method, path = action.route.split()
+        asked = path.replace("{Name}", "a").replace("{ResourceArn}", "arn%3Aaws%3Ascheduler%2Fa")
+        assert choose(Request(method, asked)) == f"{action.service.capitalize()}{action.name}"
+    assert choose(Request("PATCH", "/schedules/a")) == choose(Request("GET", "/schedulesx")) == "Gateway"
+
+
+def test_the_rest_api_is_no_queue() -> None:
+    """A greedy variable matches last ("Routing API requests", API Gateway Developer Guide): `/v1/queues` needs more."""
+    routes = read_stack(ROOT, {}, {}).routes
+    choose, balance = by_route(routes), by_rule(*read_balancer(ROOT / "infra/alb/template.yaml"))
+    for method, path in (("GET", "/v1/queues"), ("POST", "/v1/queues"), ("GET", "/v1/queues/a/messages")):
+        assert choose(Request(method, path)) == balance(Request(method, path)) == "Rest"
+    assert choose(Request("POST", "/000000000000/orders")) == choose(Request("POST", "/")) == "Gateway"
+    assert choose(Request("GET", "/schedules/a")) == "SchedulerGetSchedule"
+
+
+def test_the_benchmark_has_a_call_of_every_function() -> None:
+    functions = [f"{action.service.capitalize()}{action.name}" for action in ACTIONS]
+    assert [name for name in ("Gateway", "Rest", *functions) if request_of(name, {}) is None] == []
+    assert request_of("Maintain", {}) is None

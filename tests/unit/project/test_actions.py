@@ -1,0 +1,202 @@
+"""ACTIONS, functions/, the templates and the documentation say the same; functions hold no logic."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import yaml
+
+from infra.local_lambda.balancer import CloudFormationLoader, read_balancer
+from infra.local_lambda.values import Values, expanded
+from penstock.actions import ACTIONS, BY_ROUTE, LazyOperation
+from penstock.lambda_runtime.handler import Handler
+from penstock.lambda_runtime.scheduled import LONGEST_INVOCATION_SECONDS
+from tests.support.functions.server import FUNCTIONS, file_name, load_handler
+
+TEMPLATE = FUNCTIONS.parent / "template.yaml"
+FILES = sorted(FUNCTIONS.rglob("*.py"))
+SCHEDULED = {"maintain", "collect", "move", "deliver_webhooks", "fire_schedules"}
+OTHERS = {"gateway", "rest", *SCHEDULED}
+
+
+class Loader(yaml.SafeLoader):
+    """Reads CloudFormation's short forms, such as !Ref, as {"Ref": …}."""
+
+
+def _short_form(loader: Loader, suffix: str, node: yaml.Node) -> dict[str, Any]:
+    match node:
+        case yaml.ScalarNode():
+            return {suffix: loader.construct_scalar(node)}
+        case yaml.SequenceNode():
+            return {suffix: loader.construct_sequence(node, deep=True)}
+        case _:
+            raise yaml.YAMLError(f"!{suffix} of a mapping")
+
+
+Loader.add_multi_constructor("!", _short_form)
+
+
+@pytest.fixture(scope="module")
+def template() -> dict[str, Any]:
+    # S506: it is a SafeLoader
+    return cast("dict[str, Any]", yaml.load(TEMPLATE.read_text(), Loader))
+
+
+@pytest.fixture(scope="module")
+def functions(template: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Properties of each function, by logical id."""
+    return {
+        name: resource["Properties"]
+        for name, resource in template["Resources"].items()
+        if resource["Type"] == "AWS::Serverless::Function"
+    }
+
+
+def modules(files: list[Path]) -> set[str]:
+    return {str(file.relative_to(FUNCTIONS).with_suffix("")) for file in files}
+
+
+def test_one_file_for_each_action() -> None:
+    expected = {f"{action.service}/{file_name(action.name)}" for action in ACTIONS}
+    assert modules(FILES) == expected | OTHERS
+
+
+@pytest.mark.parametrize("action", ACTIONS, ids=lambda action: f"{action.service}.{action.name}")
+def test_each_file_handles_its_action(action: Any) -> None:
+    handler = load_handler(f"{action.service}/{file_name(action.name)}", {})
+    assert isinstance(handler, Handler)
+    assert (handler.service, handler.action) == (action.service, action.name)
+
+
+@pytest.mark.parametrize("action", ACTIONS, ids=lambda action: f"{action.service}.{action.name}")
+def test_each_operation_is_there(action: Any) -> None:
+    assert isinstance(action.operation, LazyOperation)
+    assert action.operation.load().__name__ == file_name(action.name)
+
+
+def test_one_function_for_each_action(functions: dict[str, dict[str, Any]]) -> None:
+    expected = {
+        f"{action.service.capitalize()}{action.name}": f"{action.service}.{file_name(action.name)}.handler"
+        for action in ACTIONS
+    }
+    others = {name.title().replace("_", ""): f"{name}.handler" for name in OTHERS}
+    assert {name: properties["Handler"] for name, properties in functions.items()} == expected | others
+
+
+def test_names_are_those_that_the_load_balancer_means(functions: dict[str, dict[str, Any]]) -> None:
+    """infra/alb/template.yaml and infra/alarms/template.yaml make names of the stack's and the logical id."""
+    for name, properties in functions.items():
+        assert properties["FunctionName"] == {"Sub": f"${{AWS::StackName}}-{name}"}
+    rules, default = read_balancer(TEMPLATE.parent / "infra/alb/template.yaml")
+    named = {default, *(rule.function for rule in rules)}
+    scheduled = {name.title().replace("_", "") for name in SCHEDULED}
+    assert named == functions.keys() - scheduled
+
+
+def test_scheduled_functions_are_invoked_and_tried_once(functions: dict[str, dict[str, Any]]) -> None:
+    assert {
+        name
+        for name, properties in functions.items()
+        if any(event["Type"] == "ScheduleV2" for event in properties.get("Events", {}).values())
+    } == {name.title().replace("_", "") for name in SCHEDULED}
+    for name in SCHEDULED:
+        properties = functions[name.title().replace("_", "")]
+        (event,) = properties["Events"].values()
+        assert event["Properties"]["ScheduleExpression"] == "rate(1 minute)"
+        assert event["Properties"]["RetryPolicy"] == {"MaximumRetryAttempts": 0}
+        assert properties["EventInvokeConfig"]["MaximumRetryAttempts"] == 0
+        assert properties["Timeout"] > LONGEST_INVOCATION_SECONDS
+        assert "ReservedConcurrentExecutions" in properties
+
+
+def test_alarms_watch_every_function(template: dict[str, Any], functions: dict[str, dict[str, Any]]) -> None:
+    text = (TEMPLATE.parent / "infra/alarms/template.yaml").read_text()
+    read = yaml.load(text, CloudFormationLoader)
+    values = Values(read, {})
+    watched: dict[str, dict[str, float]] = defaultdict(dict)
+    for alarm in expanded(read["Resources"]).values():
+        properties = values.resolve(alarm["Properties"])
+        ((dimension),) = properties["Dimensions"]
+        name = dimension["Value"].removeprefix("penstock-")
+        watched[name][properties["MetricName"]] = float(properties["Threshold"])
+    scheduled = {name.title().replace("_", "") for name in SCHEDULED}
+    for name, properties in functions.items():
+        timeout = properties.get("Timeout", template["Globals"]["Function"]["Timeout"])
+        other = "Invocations" if name in scheduled else "Throttles"
+        assert watched.pop(name) == {"Errors": 1, other: 1, "Duration": timeout * 900}
+    assert not watched
+
+
+def test_the_page_lists_the_functions_that_are_not_of_an_action(functions: dict[str, dict[str, Any]]) -> None:
+    page = (TEMPLATE.parent / "docs/deployment.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| `functions/(\w+)\.py`", page, re.MULTILINE)
+    assert dict(rows) == {name.title().replace("_", ""): name for name in OTHERS}
+
+
+def test_functions_share_code_layer_and_role(
+    template: dict[str, Any], functions: dict[str, dict[str, Any]]
+) -> None:
+    shared = template["Globals"]["Function"]
+    assert (shared["CodeUri"], shared["Runtime"]) == ("functions/", {"Ref": "Runtime"})
+    assert template["Parameters"]["Runtime"]["Default"] == "python3.12"
+    tracing = {"If": ["Untraced", {"Ref": "AWS::NoValue"}, {"Ref": "TracingLayer"}]}
+    assert shared["Layers"] == [{"Ref": "CoreLayer"}, tracing]
+    for name, properties in functions.items():
+        assert properties["Role"] == {"GetAtt": "FunctionRole.Arn"}
+        assert not {"CodeUri", "InlineCode", "Policies"} & properties.keys()
+        assert properties.get("Layers", []) == ([{"Ref": "WebLayer"}] if name == "Rest" else [])
+
+
+def test_routes_lead_to_the_gateway_the_rest_api_or_the_action(functions: dict[str, dict[str, Any]]) -> None:
+    routes = {
+        (event["Properties"]["Method"], event["Properties"]["Path"], name)
+        for name, properties in functions.items()
+        for event in properties.get("Events", {}).values()
+        if event["Type"] == "HttpApi"
+    }
+    paths = ("/", "/{account}/{queue}")
+    expected = {(method, path, "Gateway") for method in ("POST", "GET") for path in paths}
+    others = {
+        ("GET", "/{certificate}", "Gateway"),
+        ("ANY", "/v1/{path+}", "Rest"),
+        ("ANY", "/v1/{resource}", "Rest"),
+    }
+    assert routes == expected | others | set(map(route, BY_ROUTE.values()))
+
+
+def route(action: Any) -> tuple[str, str, str]:
+    """Method and path of an action of REST-JSON, and its own function. An ARN has a slash in it."""
+    method, path = action.route.split()
+    path = path.replace("{Name}", "{name}").replace("{ResourceArn}", "{arn+}")
+    return method, path, f"{action.service.capitalize()}{action.name}"
+
+
+def test_each_line_of_the_policies_says_why() -> None:
+    lines = [
+        line
+        for line in TEMPLATE.read_text().splitlines()
+        if line.lstrip().startswith(("- logs:", "- ec2:", "- xray:"))
+    ]
+    allowed = [line for line in lines if "#" in line]
+    granted = {line.split()[1] for line in lines}
+    assert {line.split()[1] for line in allowed} == granted
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_functions_hold_no_logic(file: Path) -> None:
+    text = file.read_text()
+    tree = ast.parse(text)
+    assert len([line for line in text.splitlines() if line.strip()]) <= 10
+    assert "\n" not in (ast.get_docstring(tree) or "\n")
+    documentation, *imports, handler = tree.body
+    assert isinstance(documentation, ast.Expr)
+    assert {type(statement) for statement in imports} == {ast.ImportFrom}
+    assert isinstance(handler, ast.Assign)
+    # No SQL: the only texts are the names of a service and an action.
+    texts = [node.value for node in ast.walk(handler) if isinstance(node, ast.Constant)]
+    assert texts in ([], *([action.service, action.name] for action in ACTIONS))

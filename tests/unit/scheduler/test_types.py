@@ -1,0 +1,117 @@
+"""botocore's model of EventBridge Scheduler is the reference for our message types, their limits, routes and errors."""
+
+from functools import cache
+from typing import Any
+
+import botocore.session
+import pytest
+
+from penstock.actions import ACTIONS, BY_ROUTE, SERVICES, Action
+from penstock.aws.codec.schema import Limits, List, Member, Scalar, Shape, Structure, structure
+from penstock.scheduler import errors as errors_scheduler
+from penstock.scheduler.errors import SchedulerError, UnknownOperationException
+from penstock.scheduler.types import Target
+
+SCALARS = {"string": str, "integer": int, "timestamp": float}
+# Parameters of targets that are not served: nobody looks into them.
+NOT_SERVED = {
+    "EcsParameters", "EventBridgeParameters", "EventBridgePutEventsV2Parameters", "EventBridgePutRawEventsParameters",
+    "KinesisParameters", "SageMakerPipelineParameters",
+}  # fmt: skip
+ROWS = [pytest.param(action, id=action.name) for action in ACTIONS if action.service == "scheduler"]
+
+
+@cache
+def model() -> Any:
+    return botocore.session.get_session().get_service_model("scheduler")
+
+
+def limits_of(theirs: Any) -> Limits:
+    stated = theirs.metadata
+    return Limits(
+        stated.get("min"), stated.get("max"), stated.get("pattern"), tuple(sorted(stated.get("enum", ())))
+    )
+
+
+def members(ours: Structure, theirs: Any, *, judges_limits: bool) -> None:
+    assert {member.name for member in ours.members} == set(theirs.members)
+    assert {member.name for member in ours.members if member.required} == set(theirs.required_members)
+    for member in ours.members:
+        same(member.shape, theirs.members[member.name], judges_limits=judges_limits)
+
+
+def same(ours: Shape, theirs: Any, *, judges_limits: bool) -> None:
+    match ours:
+        case Scalar(kind) if kind is object:
+            assert theirs.name in NOT_SERVED
+        case Scalar(kind, limits):
+            assert kind is SCALARS[theirs.type_name]
+            assert not judges_limits or limits == limits_of(theirs)
+        case List(item, limits=limits):
+            assert theirs.type_name == "list"
+            assert not judges_limits or limits == limits_of(theirs)
+            same(item, theirs.member, judges_limits=judges_limits)
+        case Structure():
+            members(ours, theirs, judges_limits=judges_limits)
+        case _:
+            raise AssertionError("the model has no maps but those of targets that are not served")
+
+
+def place(member: Member, theirs: Any) -> None:
+    """In the path, in the query string under the same name, or in the body."""
+    location = theirs.serialization.get("location")
+    if location is None:
+        assert member.place is None
+    else:
+        assert member.place is not None
+        assert {"uri": "path", "querystring": "query"}[location] == member.place.where
+        assert member.place.name in {"", theirs.serialization["name"]}
+        assert (member.place.name == "") == (location == "uri")
+
+
+def test_every_action_is_there() -> None:
+    names = {action.name for action in ACTIONS if action.service == "scheduler"}
+    assert names == set(model().operation_names)
+    assert SERVICES["scheduler"].version == model().metadata["apiVersion"]
+
+
+@pytest.mark.parametrize("action", ROWS)
+def test_routes(action: Action) -> None:
+    stated = model().operation_model(action.name).http
+    assert action.route == f"{stated['method']} {stated['requestUri']}"
+    assert stated["responseCode"] == 200
+    assert action in BY_ROUTE.values()
+
+
+@pytest.mark.parametrize("action", ROWS)
+def test_requests(action: Action) -> None:
+    theirs = model().operation_model(action.name).input_shape
+    ours = structure(action.request)
+    members(ours, theirs, judges_limits=True)
+    for member in ours.members:
+        place(member, theirs.members[member.name])
+
+
+@pytest.mark.parametrize("action", ROWS)
+def test_results(action: Action) -> None:
+    """A result without members is none: the API reference has an empty body."""
+    theirs = model().operation_model(action.name).output_shape
+    assert (action.result is None) == (not theirs.members)
+    if action.result is not None:
+        members(structure(action.result), theirs, judges_limits=False)
+
+
+def test_what_is_not_served_is_of_the_target() -> None:
+    unread = {m.name for m in structure(Target).members if m.shape == Scalar(object)}
+    assert unread == NOT_SERVED
+
+
+def test_errors() -> None:
+    stated = {shape.name: shape.metadata["error"]["httpStatusCode"] for shape in model().error_shapes}
+    ours = {
+        kind.json_type: kind.status
+        for kind in vars(errors_scheduler).values()
+        if isinstance(kind, type) and issubclass(kind, SchedulerError) and kind is not SchedulerError
+    }
+    assert ours.pop(UnknownOperationException.json_type) == 404  # "Common Errors", API reference
+    assert ours == stated

@@ -1,0 +1,92 @@
+"""botocore's model of SNS is the reference for our message types and errors."""
+
+from functools import cache
+from typing import Any
+
+import botocore.session
+import pytest
+
+from penstock.actions import ACTIONS, SERVICES, Action
+from penstock.aws.codec.schema import List, Map, Scalar, Shape, Structure, structure
+from penstock.sns import errors as errors_sns
+from penstock.sns.errors import SnsError
+
+CORE = {
+    "CreateTopic", "DeleteTopic", "ListTopics", "GetTopicAttributes", "SetTopicAttributes", "Subscribe",
+    "ConfirmSubscription", "Unsubscribe", "ListSubscriptions", "ListSubscriptionsByTopic", "GetSubscriptionAttributes",
+    "SetSubscriptionAttributes", "Publish", "PublishBatch", "TagResource", "UntagResource", "ListTagsForResource",
+    "AddPermission", "RemovePermission", "GetDataProtectionPolicy", "PutDataProtectionPolicy",
+}  # fmt: skip
+SCALARS = {"string": str, "blob": str, "boolean": bool}  # a blob stays base64 text inside
+ROWS = [pytest.param(action, id=action.name) for action in ACTIONS if action.service == "sns"]
+
+
+@cache
+def model() -> Any:
+    return botocore.session.get_session().get_service_model("sns")
+
+
+def members(ours: Structure, theirs: Any) -> None:
+    """The same names, and the same shapes below them."""
+    assert {member.name for member in ours.members} == set(theirs.members)
+    for member in ours.members:
+        same(member.shape, theirs.members[member.name])
+
+
+def same(ours: Shape, theirs: Any) -> None:
+    match ours:
+        case Scalar(kind):
+            assert kind is SCALARS[theirs.type_name]
+        case List(item):
+            assert theirs.type_name == "list"
+            same(item, theirs.member)
+        case Map(value, naming):
+            assert (naming.key, naming.value) == (
+                theirs.key.serialization.get("name", "key"), theirs.value.serialization.get("name", "value"),
+            )  # fmt: skip
+            same(value, theirs.value)
+        case Structure():
+            members(ours, theirs)
+
+
+def test_the_core_actions_are_there_and_no_others() -> None:
+    assert {action.name for action in ACTIONS if action.service == "sns"} == CORE
+
+
+def test_the_service_is_called_as_in_the_model() -> None:
+    metadata = model().metadata
+    assert (SERVICES["sns"].version, SERVICES["sns"].xml_namespace) == (
+        metadata["apiVersion"], metadata["xmlNamespace"],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("action", ROWS)
+def test_requests(action: Action) -> None:
+    theirs = model().operation_model(action.name).input_shape
+    ours = structure(action.request)
+    members(ours, theirs)
+    assert {member.name for member in ours.members if member.required} == set(theirs.required_members)
+
+
+@pytest.mark.parametrize("action", ROWS)
+def test_results(action: Action) -> None:
+    theirs = model().operation_model(action.name).output_shape
+    assert (action.result is None) == (theirs is None)
+    if action.result is not None:
+        members(structure(action.result), theirs)
+
+
+def test_errors() -> None:
+    """Code and status of each one that the model knows; the other one is of the Common Errors."""
+    known = {
+        shape.name: shape.metadata["error"] for shape in model().error_shapes if "error" in shape.metadata
+    }
+    ours = {name: kind for name, kind in vars(errors_sns).items() if isinstance(kind, type) and kind is not SnsError
+            and issubclass(kind, SnsError)}  # fmt: skip
+    assert len(ours) > 10
+    for kind in ours.values():
+        if kind is errors_sns.ValidationError:
+            continue
+        assert (kind.query_code, kind.status) == (
+            known[kind.json_type]["code"], known[kind.json_type]["httpStatusCode"],
+        )  # fmt: skip

@@ -1,0 +1,168 @@
+"""The checker itself: it must see each kind of violation, and must not see one where there need not be any."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.ledger import Ledger
+
+
+class Clock:
+    """A clock that stands still until it is set."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def ledger(clock: Clock) -> Ledger:
+    """Two messages of a group and one without, sent."""
+    ledger = Ledger(clock=clock)
+    ledger.sending(["a", "b"], "group")
+    ledger.sending(["c"])
+    ledger.sent(["a", "b", "c"], [1, 2, 3])
+    return ledger
+
+
+def finish(ledger: Ledger, *bodies: str) -> None:
+    ledger.deleting(bodies)
+    ledger.deleted(bodies)
+
+
+def test_all_is_well(ledger: Ledger, clock: Clock) -> None:
+    ledger.delivered(["a", "b", "c"], 0, 1)
+    finish(ledger, "a", "b", "c")
+    assert ledger.findings().violations == {}
+    assert (ledger.findings().sent, ledger.findings().deliveries) == (3, 3)
+
+
+def test_lost(ledger: Ledger) -> None:
+    finish(ledger, "a")
+    assert ledger.findings().violations == {"lost": 2}
+
+
+def test_a_delete_without_an_answer_excuses(ledger: Ledger) -> None:
+    finish(ledger, "a", "b")
+    ledger.deleting(["c"])
+    assert ledger.findings().violations == {}
+    assert ledger.findings().unknown_deletes == 1
+
+
+def test_phantoms_were_never_sent_or_rolled_back(ledger: Ledger) -> None:
+    finish(ledger, "a", "b", "c")
+    ledger.sending(["back"])
+    ledger.withdrawn(["back"])
+    ledger.delivered(["invented", "back"], 0, 1)
+    assert ledger.findings().violations == {"phantom": 2}
+
+
+def test_a_send_without_an_answer_may_be_delivered(ledger: Ledger) -> None:
+    finish(ledger, "a", "b", "c")
+    ledger.sending(["perhaps"])
+    ledger.delivered(["perhaps"], 0, 1)
+    assert ledger.findings().violations == {}
+    assert ledger.findings().unknown_sends == 1
+
+
+def test_a_deleted_message_must_not_come_back(ledger: Ledger, clock: Clock) -> None:
+    finish(ledger, "a", "b", "c")
+    clock.now = 2
+    ledger.delivered(["c"], 1, 1)
+    assert ledger.findings().violations == {"resurrected": 1}
+
+
+def test_a_receive_that_began_before_the_delete_ended_is_none(ledger: Ledger, clock: Clock) -> None:
+    clock.now = 1
+    finish(ledger, "a", "b", "c")
+    ledger.delivered(["c"], 0.5, 0)
+    assert ledger.findings().violations == {}
+
+
+@pytest.mark.parametrize(("ended", "found"), [(9.9, {"overlapping": 1}), (10.1, {})])
+def test_overlapping(ledger: Ledger, clock: Clock, ended: float, found: dict[str, int]) -> None:
+    clock.now = 1
+    ledger.delivered(["c"], 0, 10)
+    clock.now = ended
+    ledger.delivered(["c"], 5, 10)
+    finish(ledger, "a", "b", "c")
+    assert ledger.findings().violations == found
+
+
+def test_two_receives_side_by_side_may_have_come_in_either_order(ledger: Ledger, clock: Clock) -> None:
+    """The second to be recorded began first, and its time may have been over when the other one got the message."""
+    clock.now = 5.1
+    ledger.delivered(["c"], 5, 10)
+    clock.now = 6
+    ledger.delivered(["c"], 0, 1)
+    finish(ledger, "a", "b", "c")
+    assert ledger.findings().violations == {}
+
+
+def test_a_released_message_may_come_again(ledger: Ledger, clock: Clock) -> None:
+    ledger.delivered(["c"], 0, 10)
+    ledger.released(["c"])
+    ledger.delivered(["c"], 1, 10)
+    ledger.held(["c"], 1, 20)
+    clock.now = 15
+    ledger.delivered(["c"], 14, 10)
+    finish(ledger, "a", "b", "c")
+    assert ledger.findings().violations == {"overlapping": 1}
+
+
+@pytest.mark.parametrize(("begun", "found"), [(1, {}), (3, {"overlapping": 1})])
+def test_a_crash_excuses_receives_that_had_begun(
+    ledger: Ledger, clock: Clock, begun: float, found: dict[str, int]
+) -> None:
+    clock.now = 2
+    ledger.forgotten()
+    clock.now = 4
+    ledger.delivered(["c"], begun, 10)
+    ledger.delivered(["c"], 4, 10)
+    finish(ledger, "a", "b", "c")
+    assert ledger.findings().violations == found
+
+
+def test_a_group_is_served_in_order(ledger: Ledger) -> None:
+    ledger.delivered(["b"], 0, 1)
+    finish(ledger, "a", "b", "c")
+    assert ledger.findings().violations == {"out_of_order": 1}
+
+
+def test_a_batch_is_in_order_too(ledger: Ledger) -> None:
+    ledger.delivered(["b", "a"], 0, 1)
+    finish(ledger, "a", "b", "c")
+    assert ledger.findings().violations == {"out_of_order": 1}
+
+
+def test_the_next_message_of_a_group_may_come_when_the_first_is_being_deleted(ledger: Ledger) -> None:
+    ledger.deleting(["a"])
+    ledger.delivered(["b"], 0, 1)
+    finish(ledger, "b", "c")
+    assert ledger.findings().violations == {}
+
+
+def test_a_delete_that_did_nothing_opens_the_message_again(ledger: Ledger) -> None:
+    ledger.deleting(["a"])
+    ledger.delivered(["b"], 0, 0)
+    ledger.kept(["a"])
+    ledger.delivered(["b"], 0, 0)
+    finish(ledger, "a", "b", "c")
+    assert ledger.findings().violations == {"out_of_order": 1}
+
+
+def test_moving_takes_exactly_the_maximum_of_deliveries(clock: Clock) -> None:
+    ledger = Ledger(maximum=2, clock=clock)
+    ledger.sending(["early", "right", "late"])
+    ledger.sent(["early", "right", "late"], [1, 2, 3])
+    ledger.delivered(["early", "right", "late"], 0, 0)
+    ledger.delivered(["right", "late"], 0, 0)
+    ledger.delivered(["late"], 0, 0)
+    ledger.moved(["early", "right", "late"])
+    assert ledger.findings().violations == {"beyond_maximum": 2}

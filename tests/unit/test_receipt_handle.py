@@ -1,0 +1,86 @@
+"""Receipt handles: only ours open, only at their queue, and no text but the one that was given out.
+
+The MAC is HMAC-SHA256 (RFC 2104), against the standard library's.
+"""
+
+import hmac
+from base64 import urlsafe_b64decode
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.receipt_handle import ReceiptHandle, ReceiptHandles
+from tests.support.forged_receipt_handles import forgeries, handles_of
+
+ARN = "arn:aws:sqs:us-east-1:000000000000:orders"
+KEY = bytes(range(32))
+RECEIPTS = ReceiptHandles(KEY)
+HANDLE = ReceiptHandle(7, 3, 2**40, 2**45 - 1, 2)
+
+int4 = st.integers(-(2**31), 2**31 - 1)
+int8 = st.integers(-(2**63), 2**63 - 1)
+handles = st.builds(
+    ReceiptHandle, st.integers(0, 2**32 - 1), st.integers(-(2**15), 2**15 - 1), int8, int8, int4
+)
+
+
+@given(handles)
+def test_what_is_sealed_opens_as_it_was(handle: ReceiptHandle) -> None:
+    text = RECEIPTS.seal(ARN, *handle)
+    assert len(text) == 60
+    assert RECEIPTS.open(ARN, text) == handle
+
+
+def test_the_seal_is_an_hmac_over_queue_and_payload() -> None:
+    data = urlsafe_b64decode(RECEIPTS.seal(ARN, *HANDLE))
+    payload, mac = data[:-18], data[-18:]
+    assert mac == hmac.digest(KEY, ARN.encode() + b"\0" + payload, "sha256")[:18]
+
+
+def test_every_flipped_bit_is_refused() -> None:
+    text = RECEIPTS.seal(ARN, *HANDLE).encode()
+    for position in range(len(text)):
+        for bit in range(8):
+            forged = bytearray(text)
+            forged[position] ^= 1 << bit
+            assert RECEIPTS.open(ARN, forged.decode("latin-1")) is None
+
+
+@given(st.text(max_size=80))
+def test_made_up_texts_are_refused(text: str) -> None:
+    assert RECEIPTS.open(ARN, text) is None
+
+
+@pytest.mark.parametrize("length", range(60))
+def test_truncated_handles_are_refused(length: int) -> None:
+    assert RECEIPTS.open(ARN, RECEIPTS.seal(ARN, *HANDLE)[:length]) is None
+
+
+def test_a_handle_of_another_queue_or_installation_is_refused() -> None:
+    text = RECEIPTS.seal(ARN, *HANDLE)
+    assert RECEIPTS.open(ARN + "2", text) is None
+    assert ReceiptHandles(bytes(32)).open(ARN, text) is None
+
+
+# --- forgeries -------------------------------------------------------------------------------------------------------
+def accepted(seed: int, number: int) -> list[str]:
+    """Those of so many forgeries that open."""
+    others = [
+        *handles_of(RECEIPTS, ARN + "2", 50),
+        *handles_of(RECEIPTS, ARN.replace("us-east-1", "eu-west-1"), 50),
+        *handles_of(RECEIPTS, ARN.replace("000000000000", "111122223333"), 50),
+        *handles_of(ReceiptHandles(bytes(32)), ARN, 50),
+    ]
+    tried = forgeries(seed, number, handles_of(RECEIPTS, ARN, 200), others)
+    return [forged for forged in tried if RECEIPTS.open(ARN, forged) is not None]
+
+
+def test_of_20_000_forgeries_none_opens() -> None:
+    assert accepted(seed=1, number=20_000) == []
+
+
+@pytest.mark.slow
+def test_of_1_000_000_forgeries_none_opens() -> None:
+    """Issue 3: forged, truncated, bit-flipped, extended, re-encoded and cross-queue handles: 0 accepted."""
+    assert accepted(seed=2, number=1_000_000) == []

@@ -1,0 +1,388 @@
+"""Which requests take the fast path, and how it answers them. HTTP: RFC 9112; limits: docs/how_it_works.md."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from typing import Any
+
+import pytest
+import uvicorn
+from uvicorn.server import ServerState
+
+from penstock.effects import Row, Statement, Woken
+from penstock.environment import Environment
+from penstock.postgres.statements import CHANGE_VISIBILITIES, RECEIVE_MESSAGES
+from penstock.receipt_handle import ReceiptHandles
+from penstock.settings import Settings
+from penstock_web.batching.write_backpressure import HIGH_WATER_BYTES, STALLED_SECONDS, WriteBackpressure
+from penstock_web.deadlines import Deadlines
+from penstock_web.http.aws_protocols import AwsApplication
+from penstock_web.http.fast_path_protocol import FastPathProtocol
+from tests.support.web.fake_database import FakeDatabase
+from tests.support.web.fake_queue import HEADER, ORDERS, message
+from tests.support.web.virtual_clock import run, settle
+from tests.unit.web.test_driver import resources_on
+
+KEEP_ALIVE_SECONDS = 75
+LONG_WAY = b"the long way"
+
+
+class Transport(asyncio.Transport):
+    """A client's connection: what was written to it, and whether it was closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = b""
+        self.closed = self.aborted = False
+        self.reading = True
+        self.write_backpressure = 0
+
+    def write(self, data: Any) -> None:
+        self.written += data
+
+    def close(self) -> None:
+        self.closed = True
+
+    def abort(self) -> None:
+        self.aborted = True
+
+    def get_write_buffer_size(self) -> int:
+        return self.write_backpressure
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def pause_reading(self) -> None:
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        self.reading = True
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return default
+
+
+class Application:
+    """Has the fast path; keeps the bodies of requests that take ASGI."""
+
+    def __init__(self, database: FakeDatabase) -> None:
+        self.resources = resources_on(database)
+        environment = Environment(Settings.read({}), ReceiptHandles(b"k" * 32))
+        self.aws_application = AwsApplication(environment, self.resources, Deadlines(30))
+        self.bodies: list[bytes] = []
+
+    async def __call__(
+        self,
+        scope: MutableMapping[str, Any],
+        receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
+        send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
+    ) -> None:
+        body, more = b"", True
+        while more:
+            part = await receive()
+            body += part.get("body", b"")
+            more = part.get("more_body", False)
+        self.bodies.append(body)
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"12")]})
+        await send({"type": "http.response.body", "body": LONG_WAY})
+
+
+class Connection:
+    """A connection to the service, without sockets."""
+
+    def __init__(self, reply: Callable[[Statement, list[Any]], list[Row]] | None = None) -> None:
+        self.database = FakeDatabase(reply or stored)
+        self.application = Application(self.database)
+        config = uvicorn.Config(
+            self.application,
+            interface="asgi3",
+            lifespan="off",
+            log_config=None,
+            proxy_headers=False,
+            ws="none",
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        )
+        self.write_backpressure = WriteBackpressure()
+        self.protocol = FastPathProtocol(
+            config, ServerState(), {}, asyncio.get_running_loop(), write_backpressure=self.write_backpressure
+        )
+        self.transport = Transport()
+        self.protocol.connection_made(self.transport)
+
+    async def say(self, *parts: bytes) -> bytes:
+        """Everything that was answered, after these reads from the socket and whatever follows from them."""
+        for part in parts:
+            self.protocol.data_received(part)
+            await settle()
+        return self.transport.written
+
+    @property
+    def calls(self) -> list[Statement]:
+        """What the database was asked."""
+        return [statement for statement, _ in self.database.calls]
+
+
+def stored(statement: Statement, arguments: list[Any]) -> list[Row]:
+    """Messages are stored; a receive finds one."""
+    if statement is RECEIVE_MESSAGES:
+        return [HEADER, message(1)]
+    return [(1, 1, None, None, None, None)]
+
+
+def request(
+    action: str, *headers: str, version: str = "HTTP/1.1", path: str = "/", **members: object
+) -> bytes:
+    body = json.dumps({"QueueUrl": "http://x/000000000000/orders", **members}).encode()
+    head = [
+        f"POST {path} {version}",
+        "host: x",
+        f"x-amz-target: AmazonSQS.{action}",
+        "content-type: application/x-amz-json-1.0",
+        f"content-length: {len(body)}",
+        *headers,
+    ]
+    return "\r\n".join([*head, "", ""]).encode() + body
+
+
+SEND = request("SendMessage", MessageBody="hello")
+RECEIVE = request("ReceiveMessage")
+
+
+def on_a_connection(scenario: Callable[[Connection], Coroutine[Any, Any, None]], **given: Any) -> None:
+    async def connected() -> None:
+        await scenario(Connection(**given))
+
+    run(connected())
+
+
+def test_a_whole_request_takes_the_short_way() -> None:
+    async def scenario(connection: Connection) -> None:
+        answer = await connection.say(SEND)
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+        assert f"content-length: {len(body)}".encode() in head
+        assert json.loads(body)["MD5OfMessageBody"] == "5d41402abc4b2a76b9719d911017c592"
+        assert not connection.application.bodies
+        assert not connection.transport.closed
+
+    on_a_connection(scenario)
+
+
+def test_so_does_one_whose_head_came_in_two_parts() -> None:
+    async def scenario(connection: Connection) -> None:
+        assert (await connection.say(SEND[:30], SEND[30:])).count(b"HTTP/1.1 200") == 1
+        assert not connection.application.bodies
+
+    on_a_connection(scenario)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        pytest.param((SEND[:-3], SEND[-3:]), id="body in two parts"),
+        pytest.param((SEND[: SEND.index(b"{")], SEND[SEND.index(b"{") :]), id="head first"),
+        pytest.param((request("SendMessage", version="HTTP/1.0"),), id="HTTP/1.0"),
+        pytest.param((request("SendMessage", "connection: close"),), id="last request"),
+        pytest.param((request("SendMessage", "expect: 100-continue"),), id="expects 100-continue"),
+        pytest.param((request("SendMessage", path="/%30"),), id="escaped path"),
+        pytest.param((request("SendMessage", path="/v1/queues"),), id="other door"),
+        pytest.param((request("SendMessage", MessageBody="x" * 65_536),), id="long"),
+    ],
+)
+def test_everything_else_goes_the_long_way(parts: tuple[bytes, ...]) -> None:
+    async def scenario(connection: Connection) -> None:
+        answer = await connection.say(*parts)
+        assert answer.endswith(LONG_WAY)
+        assert answer.count(b"HTTP/1.1 200") == 1
+        sent = b"".join(parts)
+        assert connection.application.bodies == [sent[sent.index(b"{") :]]
+        assert not connection.calls
+
+    on_a_connection(scenario)
+
+
+def test_a_long_answer_is_written_whole() -> None:
+    """Head and body apart, so that megabytes are not copied."""
+    body = "x" * 100_000
+
+    def reply(statement: Statement, arguments: list[Any]) -> list[Row]:
+        return [HEADER, message(1, body)]
+
+    async def scenario(connection: Connection) -> None:
+        head, _, document = (await connection.say(RECEIVE)).partition(b"\r\n\r\n")
+        assert f"content-length: {len(document)}".encode() in head
+        assert json.loads(document)["Messages"][0]["Body"] == body
+
+    on_a_connection(scenario, reply=reply)
+
+
+def test_chunks_of_one_read_are_one_body() -> None:
+    head, _, body = SEND.partition(b"\r\n\r\n")
+    head = b"\r\n".join(line for line in head.split(b"\r\n") if not line.startswith(b"content-length"))
+    chunks = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (body[:5], body[5:])) + b"0\r\n\r\n"
+
+    async def scenario(connection: Connection) -> None:
+        answer = await connection.say(head + b"\r\ntransfer-encoding: chunked\r\n\r\n" + chunks)
+        assert b"5d41402abc4b2a76b9719d911017c592" in answer
+
+    on_a_connection(scenario)
+
+
+def test_pipelined_requests_are_answered_in_their_order() -> None:
+    """RFC 9112, 9.3.2: "A server … MUST send the corresponding responses in the same order"."""
+
+    async def scenario(connection: Connection) -> None:
+        connection.database.hold()
+        assert await connection.say(SEND + SEND) == b""
+        connection.database.release()
+        await settle()
+        answer = await connection.say()
+        assert answer.count(b"HTTP/1.1 200") == 2
+        assert answer.index(b"5d41402abc4b2a76b9719d911017c592") < answer.index(LONG_WAY)
+        assert connection.transport.reading
+        assert (await connection.say(SEND)).count(b"HTTP/1.1 200") == 3
+
+    on_a_connection(scenario)
+
+
+def test_what_was_received_for_a_client_who_left_goes_back() -> None:
+    async def scenario(connection: Connection) -> None:
+        connection.database.hold()
+        await connection.say(RECEIVE)
+        connection.protocol.connection_lost(None)
+        connection.database.release()
+        await settle()
+        assert connection.calls == [RECEIVE_MESSAGES, CHANGE_VISIBILITIES]
+        assert connection.transport.written == b""
+
+    on_a_connection(scenario)
+
+
+def test_a_send_of_a_client_who_left_is_stored_all_the_same() -> None:
+    async def scenario(connection: Connection) -> None:
+        connection.database.hold()
+        await connection.say(SEND)
+        connection.protocol.connection_lost(None)
+        connection.database.release()
+        await settle()
+        assert len(connection.calls) == 1
+        assert connection.transport.written == b""
+
+    on_a_connection(scenario)
+
+
+def test_a_request_that_takes_too_long_is_408_and_the_last_one() -> None:
+    async def scenario(connection: Connection) -> None:
+        connection.database.hold()
+        await connection.say(SEND)
+        await asyncio.sleep(31)
+        answer = await connection.say()
+        assert answer.startswith(b"HTTP/1.1 408 ")
+        assert b"connection: close\r\n" in answer
+        assert connection.transport.closed
+
+    on_a_connection(scenario)
+
+
+def test_what_is_under_way_at_the_end_of_the_process_is_503_and_the_last_one() -> None:
+    async def scenario(connection: Connection) -> None:
+        connection.database.hold()
+        await connection.say(SEND)
+        connection.application.aws_application.deadlines.stop()
+        await settle()
+        answer = connection.transport.written
+        assert answer.startswith(b"HTTP/1.1 503 ")
+        assert b"connection: close\r\n" in answer
+        assert connection.transport.closed
+
+    on_a_connection(scenario)
+
+
+def test_a_long_poll_ends_when_its_client_leaves() -> None:
+    async def scenario(connection: Connection) -> None:
+        await connection.say(request("ReceiveMessage", WaitTimeSeconds=20))
+        long_polls = connection.application.resources.long_polls
+        assert long_polls.has_waiters(ORDERS)
+        connection.protocol.connection_lost(None)
+        await settle()
+        assert not long_polls.has_waiters(ORDERS)
+
+    on_a_connection(scenario, reply=lambda *_: [HEADER])
+
+
+def test_who_leaves_when_it_is_its_turn_does_not_look() -> None:
+    """The connection is lost after a message came and before the request goes on: it is for the next one."""
+
+    async def scenario(connection: Connection) -> None:
+        await connection.say(request("ReceiveMessage", WaitTimeSeconds=20))
+        long_polls = connection.application.resources.long_polls
+        second = long_polls.wait(ORDERS, 20, long_polls.next_ticket())
+        long_polls.wake(ORDERS, 1)
+        connection.protocol.connection_lost(None)
+        await settle()
+        assert second.result() == Woken.FOR_ONE
+        assert connection.calls == [RECEIVE_MESSAGES]
+
+    on_a_connection(scenario, reply=lambda *_: [HEADER])
+
+
+def test_an_error_of_the_database_is_500_and_says_nothing() -> None:
+    def broken(*_: object) -> list[Row]:
+        raise RuntimeError("secret")
+
+    async def scenario(connection: Connection) -> None:
+        answer = await connection.say(SEND)
+        assert answer.startswith(b"HTTP/1.1 500 ")
+        assert b"secret" not in answer
+
+    on_a_connection(scenario, reply=broken)
+
+
+def test_a_connection_is_closed_after_its_idle_time_and_not_during_a_request() -> None:
+    async def scenario(connection: Connection) -> None:
+        await connection.say(SEND)
+        await asyncio.sleep(KEEP_ALIVE_SECONDS - 5)
+        await connection.say(SEND[:30])
+        await asyncio.sleep(KEEP_ALIVE_SECONDS * 3)
+        assert not connection.transport.closed
+        await connection.say(SEND[30:])
+        await asyncio.sleep(KEEP_ALIVE_SECONDS - 1)
+        assert not connection.transport.closed
+        await asyncio.sleep(KEEP_ALIVE_SECONDS)
+        assert connection.transport.closed
+
+    on_a_connection(scenario)
+
+
+def test_a_slow_reader_gets_the_next_answer_when_it_has_read_this_one() -> None:
+    async def scenario(connection: Connection) -> None:
+        connection.protocol.pause_writing()
+        await connection.say(SEND)
+        assert not connection.transport.reading
+        connection.protocol.resume_writing()
+        await settle()
+        assert connection.transport.reading
+
+    on_a_connection(scenario)
+
+
+def test_what_a_slow_reader_has_not_read_is_known_until_it_is_read_or_the_reader_has_left() -> None:
+    async def scenario(connection: Connection) -> None:
+        connection.transport.write_backpressure = HIGH_WATER_BYTES + 1
+        for end in (connection.protocol.resume_writing, lambda: connection.protocol.connection_lost(None)):
+            connection.protocol.pause_writing()
+            assert connection.write_backpressure.is_high
+            end()
+            assert not connection.write_backpressure.is_high
+
+    on_a_connection(scenario)
+
+
+def test_who_reads_nothing_for_a_minute_is_hung_up_on() -> None:
+    async def scenario(connection: Connection) -> None:
+        connection.transport.write_backpressure = 100_000
+        connection.protocol.pause_writing()
+        await asyncio.sleep(STALLED_SECONDS)
+        assert connection.transport.aborted
+
+    on_a_connection(scenario)

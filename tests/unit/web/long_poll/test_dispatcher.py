@@ -1,0 +1,390 @@
+"""Long polls in one process, in virtual time. Rules: docs/how_it_works.md, "Long polls"."""
+
+import asyncio
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from penstock.effects import Row, Statement, Woken
+from penstock.errors import ServiceUnavailable
+from penstock.postgres.statements import POLL_QUEUES, WATCH_QUEUES
+from penstock_web.long_poll.dispatcher import LongPollDispatcher
+from tests.support.web.virtual_clock import run, settle
+
+ORDERS = "arn:aws:sqs:us-east-1:000000000000:orders"
+BILLS = "arn:aws:sqs:us-east-1:000000000000:bills"
+
+
+class Database:
+    """Knows which queues are ready, and who asked for what, when. `commits`: how many there were.
+
+    `wait_ms`: until something becomes ready by time. `spared`: when a look was asked for and not necessary.
+    """
+
+    def __init__(self) -> None:
+        self.ready: set[str] = set()
+        self.watched: list[tuple[float, list[str]]] = []
+        self.seconds: list[int] = []
+        self.looked: list[tuple[float, list[str]]] = []
+        self.spared: list[float] = []
+        self.commits = 0
+        self.wait_ms = 3_600_000
+        self.away = False
+
+    async def call(self, statement: Statement, arguments: list[Any]) -> list[Row]:
+        if self.away:
+            raise ServiceUnavailable
+        now = asyncio.get_running_loop().time()
+        if statement is WATCH_QUEUES:
+            self.watched.append((now, arguments[0]))
+            self.seconds += arguments[2]
+            return []
+        assert statement is POLL_QUEUES
+        if arguments[1] == str(self.commits):
+            self.spared.append(now)
+            return []
+        self.looked.append((now, arguments[0]))
+        ready = [arn for arn in arguments[0] if arn in self.ready]
+        wait_ms = 0 if ready else self.wait_ms
+        return [*((arn, None, None) for arn in ready), (None, str(self.commits), wait_ms)]
+
+
+def test_wake_answers_those_first_who_have_waited_longest() -> None:
+    async def scenario() -> None:
+        long_polls = LongPollDispatcher(Database().call)
+        answers = [long_polls.wait(ORDERS, 20, long_polls.next_ticket()) for _ in range(3)]
+        long_polls.wake(ORDERS, 2)
+        assert [answer.done() for answer in answers] == [True, True, False]
+        assert answers[0].result() == Woken.FOR_ONE
+        long_polls.wake(BILLS, 1)
+        assert not answers[2].done()
+        long_polls.wake(ORDERS, 5)
+        assert answers[2].result() == Woken.FOR_ONE
+
+    run(scenario())
+
+
+def test_who_found_nothing_goes_back_to_the_front() -> None:
+    async def scenario() -> None:
+        long_polls = LongPollDispatcher(Database().call)
+        first, second = long_polls.next_ticket(), long_polls.next_ticket()
+        long_polls.wait(ORDERS, 20, first)
+        waiting = long_polls.wait(ORDERS, 20, second)
+        long_polls.wake(ORDERS, 1)
+        again = long_polls.wait(ORDERS, 20, first)
+        long_polls.wake(ORDERS, 1)
+        assert again.done()
+        assert not waiting.done()
+
+    run(scenario())
+
+
+def test_what_came_while_nobody_was_in_line_is_looked_for() -> None:
+    """Two receivers look in vain, one message comes meanwhile, and only then they begin to wait."""
+
+    async def scenario() -> None:
+        long_polls = LongPollDispatcher(Database().call)
+        long_polls.wait(ORDERS, 0.5, long_polls.next_ticket())
+        await asyncio.sleep(1)
+        missed_wakeups = long_polls.missed_wakeups
+        long_polls.wake(ORDERS, 1)
+        assert not long_polls.wait(BILLS, 20, long_polls.next_ticket(), missed_wakeups).done()
+        assert [
+            long_polls.wait(ORDERS, 20, long_polls.next_ticket(), missed_wakeups).result() for _ in range(2)
+        ] == [Woken.FOR_ONE] * 2
+        assert not long_polls.wait(ORDERS, 20, long_polls.next_ticket(), long_polls.missed_wakeups).done()
+
+    run(scenario())
+
+
+def test_a_guess_that_there_is_more_is_not_missed() -> None:
+    async def scenario() -> None:
+        long_polls = LongPollDispatcher(Database().call)
+        long_polls.wait(ORDERS, 20, long_polls.next_ticket())
+        missed_wakeups = long_polls.missed_wakeups
+        long_polls.wake(ORDERS, 2, Woken.FOR_MORE)
+        assert not long_polls.wait(ORDERS, 20, long_polls.next_ticket(), missed_wakeups).done()
+
+    run(scenario())
+
+
+def test_who_comes_back_from_a_wait_in_vain_does_not_look() -> None:
+    """Clients do so at once, all that wait for a queue at about the same time."""
+
+    async def scenario() -> None:
+        long_polls = LongPollDispatcher(Database().call)
+        assert await long_polls.wait(ORDERS, 2, long_polls.next_ticket()) == Woken.NOT
+        await settle()
+        assert not long_polls.can_skip_receive(ORDERS)  # notifications do not arrive
+        long_polls.receives_notifications = True
+        for word in (
+            lambda: long_polls.wake(ORDERS, 1),
+            lambda: long_polls.handle_notification(ORDERS),
+            long_polls.renew_registrations,
+            None,
+        ):
+            assert await long_polls.wait(ORDERS, 2, long_polls.next_ticket()) == Woken.NOT
+            await settle()
+            assert long_polls.can_skip_receive(ORDERS)
+            if word is not None:
+                word()
+            else:
+                await asyncio.sleep(1)
+            assert not long_polls.can_skip_receive(ORDERS)
+
+    run(scenario())
+
+
+def test_the_time_is_over() -> None:
+    async def scenario() -> None:
+        long_polls = LongPollDispatcher(Database().call)
+        assert await long_polls.wait(ORDERS, 7.5, 0) == Woken.NOT
+        assert asyncio.get_running_loop().time() == pytest.approx(7.5)
+        assert await long_polls.wait(ORDERS, 0, 1) == Woken.NOT
+
+    run(scenario())
+
+
+def test_a_look_after_the_registration_closes_the_race() -> None:
+    async def scenario() -> None:
+        database = Database()
+        long_polls = LongPollDispatcher(database.call)
+        database.ready = {ORDERS}  # sent after the empty look, before the registration was committed
+        assert await long_polls.wait(ORDERS, 20, 0) == Woken.FOR_MORE
+        assert database.watched == [(0.0, [ORDERS])]
+        assert database.looked == [(0.0, [ORDERS])]
+
+    run(scenario())
+
+
+def test_one_registration_serves_all_waiters_of_a_queue_and_many_queues() -> None:
+    async def scenario() -> None:
+        database = Database()
+        long_polls = LongPollDispatcher(database.call)
+        for number in range(100):
+            for _ in range(10):
+                long_polls.wait(f"{ORDERS}-{number}", 20, long_polls.next_ticket())
+        await settle()
+        assert [len(arns) for _, arns in database.watched] == [100]
+
+    run(scenario())
+
+
+def test_a_notification_wakes_one_and_registers_again_while_others_wait() -> None:
+    async def scenario() -> None:
+        database = Database()
+        long_polls = LongPollDispatcher(database.call)
+        answers = [long_polls.wait(ORDERS, 20, long_polls.next_ticket()) for _ in range(2)]
+        await asyncio.sleep(0.5)
+        long_polls.handle_notification(ORDERS)
+        await settle()
+        assert [answer.done() for answer in answers] == [True, False]
+        assert database.watched == [(0.0, [ORDERS]), (0.5, [ORDERS])]
+        long_polls.handle_notification(ORDERS)
+        await settle()
+        assert answers[1].done()
+        assert len(database.watched) == 2  # nobody waits: nobody registers
+
+    run(scenario())
+
+
+def test_the_echo_of_a_sender_of_this_process_wakes_nobody_else() -> None:
+    async def scenario() -> None:
+        database = Database()
+        long_polls = LongPollDispatcher(database.call)
+        answers = [long_polls.wait(ORDERS, 20, long_polls.next_ticket()) for _ in range(3)]
+        await asyncio.sleep(0.5)
+        long_polls.wake(ORDERS, 1)  # sent in this process, which used up the registration
+        long_polls.handle_notification(ORDERS)
+        await settle()
+        assert [answer.done() for answer in answers] == [True, False, False]
+        assert database.watched == [(0.0, [ORDERS]), (0.5, [ORDERS])]
+        long_polls.handle_notification(ORDERS)  # sent in another one
+        assert [answer.done() for answer in answers] == [True, True, False]
+
+    run(scenario())
+
+
+def test_what_another_process_sent_beside_one_of_this_is_found_by_the_look() -> None:
+    async def scenario() -> None:
+        database = Database()
+        long_polls = LongPollDispatcher(database.call)
+        answers = [long_polls.wait(ORDERS, 20, long_polls.next_ticket()) for _ in range(2)]
+        await asyncio.sleep(0.5)
+        long_polls.wake(ORDERS, 1)
+        database.ready = {ORDERS}
+        long_polls.handle_notification(ORDERS)
+        assert await answers[1] == Woken.FOR_MORE
+        assert asyncio.get_running_loop().time() == pytest.approx(0.5)
+
+    run(scenario())
+
+
+def test_a_busy_queue_registers_every_20_ms_at_most() -> None:
+    async def scenario() -> None:
+        database = Database()
+        long_polls = LongPollDispatcher(database.call)
+        for _ in range(200):
+            long_polls.wait(ORDERS, 20, long_polls.next_ticket())
+        for _ in range(100):
+            long_polls.handle_notification(ORDERS)
+            await asyncio.sleep(0.001)
+        times = [time for time, _ in database.watched]
+        assert 5 <= len(times) <= 6
+        assert min(b - a for a, b in pairwise(times)) >= 0.02 - 1e-9
+
+    run(scenario())
+
+
+def test_a_queue_is_registered_anew_before_its_time_is_over() -> None:
+    """Five seconds first, a minute when nothing came; after a notification five seconds again."""
+
+    async def scenario() -> None:
+        database = Database()
+        long_polls = LongPollDispatcher(database.call)
+        polling = asyncio.get_running_loop().create_task(long_polls.run())
+        for number in range(8):
+            await long_polls.wait(ORDERS, 20, number)
+        times = [time for time, _ in database.watched]
+        ends = [time + good for time, good in zip(times, database.seconds, strict=True)]
+        assert all(end > time for end, time in zip(ends, [*times[1:], 160.0], strict=True))
+        assert database.seconds == [5, 60, 60, 60, 60]
+        long_polls.wait(ORDERS, 20, 0)
+        long_polls.handle_notification(ORDERS)
+        long_polls.wait(ORDERS, 20, 0)
+        await settle()
+        assert database.seconds[5:] == [5]
+        polling.cancel()
+
+    run(scenario())
+
+
+def test_each_second_one_look_serves_all_queues_and_wakes_those_that_are_ready() -> None:
+    async def scenario() -> None:
+        database = Database()
+        long_polls = LongPollDispatcher(database.call)
+        polling = asyncio.get_running_loop().create_task(long_polls.run())
+        orders, bills = long_polls.wait(ORDERS, 20, 0), long_polls.wait(BILLS, 20, 1)
+        await asyncio.sleep(1.5)
+        database.ready = {BILLS}  # whose notification was lost
+        database.commits += 1
+        assert await bills == Woken.FOR_MORE
+        assert asyncio.get_running_loop().time() == pytest.approx(2.0)
+        assert not orders.done()
+        assert [sorted(arns) for _, arns in database.looked] == [[BILLS, ORDERS]] * 3
+        polling.cancel()
+
+    run(scenario())
+
+
+def test_nothing_is_looked_for_while_nothing_was_committed_and_nothing_is_due() -> None:
+    async def scenario() -> None:
+        database = Database()
+        database.wait_ms = 8_300
+        long_polls = LongPollDispatcher(database.call)
+        polling = asyncio.get_running_loop().create_task(long_polls.run())
+        answer = long_polls.wait(ORDERS, 20, 0)
+        await asyncio.sleep(9.2)
+        assert [time for time, _ in database.looked] == pytest.approx([0.0, 1.0, 3.0])
+        assert database.spared == pytest.approx([2.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0])
+        database.ready = {ORDERS}  # a delay is over: nobody commits anything
+        assert await answer == Woken.FOR_MORE
+        assert asyncio.get_running_loop().time() == pytest.approx(10.0)
+        polling.cancel()
+
+    run(scenario())
+
+
+def test_a_queue_that_the_last_look_left_out_is_looked_at() -> None:
+    async def scenario() -> None:
+        database = Database()
+        long_polls = LongPollDispatcher(database.call)
+        polling = asyncio.get_running_loop().create_task(long_polls.run())
+        long_polls.wait(ORDERS, 20, 0)
+        await asyncio.sleep(1.5)
+        long_polls.wait(BILLS, 20, 1)
+        await asyncio.sleep(1)
+        assert sorted(database.looked[-1][1]) == [BILLS, ORDERS]
+        polling.cancel()
+
+    run(scenario())
+
+
+def test_a_waiter_that_leaves_is_out_of_the_line() -> None:
+    async def scenario() -> None:
+        long_polls = LongPollDispatcher(Database().call)
+        gone, stays = long_polls.wait(ORDERS, 20, 0), long_polls.wait(ORDERS, 20, 1)
+        gone.cancel()
+        long_polls.wake(ORDERS, 1)
+        assert stays.done()
+
+    run(scenario())
+
+
+def test_a_thousand_waiters_have_no_task_each() -> None:
+    async def scenario() -> None:
+        long_polls = LongPollDispatcher(Database().call)
+        for _ in range(1000):
+            long_polls.wait(ORDERS, 20, long_polls.next_ticket())
+        await settle()
+        assert len(asyncio.all_tasks()) == 1
+
+    run(scenario())
+
+
+def test_drain_sends_everybody_home() -> None:
+    async def scenario() -> None:
+        long_polls = LongPollDispatcher(Database().call)
+        answers = [long_polls.wait(arn, 20, long_polls.next_ticket()) for arn in (ORDERS, BILLS, ORDERS)]
+        long_polls.drain()
+        assert await asyncio.gather(*answers) == [Woken.NOT] * 3
+        assert await long_polls.wait(ORDERS, 20, 9) == Woken.NOT
+        assert asyncio.get_running_loop().time() == 0.0
+
+    run(scenario())
+
+
+def test_a_database_that_is_away_costs_only_time() -> None:
+    async def scenario() -> None:
+        database = Database()
+        database.away = True
+        long_polls = LongPollDispatcher(database.call)
+        polling = asyncio.get_running_loop().create_task(long_polls.run())
+        answer = long_polls.wait(ORDERS, 20, 0)
+        await asyncio.sleep(2.5)
+        database.away = False
+        await asyncio.sleep(1)
+        assert database.watched == [(3.0, [ORDERS])]
+        long_polls.handle_notification(ORDERS)
+        assert await answer == Woken.FOR_MORE
+        polling.cancel()
+
+    run(scenario())
+
+
+def test_a_new_listen_connection_registers_everybody_and_looks() -> None:
+    async def scenario() -> None:
+        database = Database()
+        long_polls = LongPollDispatcher(database.call)
+        answer = long_polls.wait(ORDERS, 20, 0)
+        await asyncio.sleep(0.5)
+        database.ready = {ORDERS}  # sent while nobody listened
+        long_polls.renew_registrations()
+        assert await answer == Woken.FOR_MORE
+        assert asyncio.get_running_loop().time() == pytest.approx(0.5)
+
+    run(scenario())
+
+
+def test_queues_that_nobody_waits_for_are_forgotten() -> None:
+    async def scenario() -> None:
+        long_polls = LongPollDispatcher(Database().call)
+        polling = asyncio.get_running_loop().create_task(long_polls.run())
+        for number in range(1000):
+            long_polls.wait(f"{ORDERS}-{number}", 1, number)
+        await asyncio.sleep(10)
+        assert long_polls._queues == {}
+        polling.cancel()
+
+    run(scenario())
