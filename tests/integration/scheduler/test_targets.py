@@ -116,7 +116,7 @@ def test_a_topic_takes_no_more_than_its_maximum(db: Connection, fire: Fire, hour
 
 
 # --- when they are over ----------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("action", "stays"), [("NONE", True), ("DELETE", False), (None, True)])
+@pytest.mark.parametrize(("action", "continues"), [("NONE", True), ("DELETE", False), (None, True)])
 @pytest.mark.parametrize("form", ["at", "aws_cron"])
 def test_action_after_completion(
     db: Connection, fire: Fire, form: str, action: str | None, continues: bool, hour: Hour
