@@ -101,7 +101,7 @@ def test_a_run_that_is_cut_short_goes_on(
         call(functions, "CreateQueue", QueueName=f"q{number}")
     clock = iter(range(0, 10_000, 6))
     monkeypatch.setattr(collect, "monotonic", lambda: next(clock))
-    monkeypatch.setattr(collect, "QUEUES_A_PAGE", 2)
+    monkeypatch.setattr(collect, "QUEUES_PER_PAGE", 2)
     kept, seen = Database(database.api_dsn), []
     runs = [collect.run_once(functions, kept, lambda depth: seen.append(depth.name)) for _ in range(3)]  # type: ignore[arg-type]
     kept.close()

@@ -66,7 +66,9 @@ class DriverConnection(Protocol):
 
 def connection_factory(driver: str) -> Callable[[str], DriverConnection]:
     """What makes connections of `psycopg` or `pg8000`. It raises LinkError."""
-    return cast("Callable[[str], DriverConnection]", import_module(f".{driver}_link", __package__).open_link)
+    return cast(
+        "Callable[[str], DriverConnection]", import_module(f".{driver}_link", __package__).open_connection
+    )
 
 
 def import_driver(driver: str) -> None:

@@ -33,7 +33,7 @@ def db(database: Database) -> Iterator[Connection]:
 @pytest.fixture
 def deliver(database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deliver]:
     """Runs a worker until nothing is due now: `deliver(queue_http_delivery_timeout_secs=1)`."""
-    monkeypatch.setattr(run_module, "STAY_MS", 0)
+    monkeypatch.setattr(run_module, "WAIT_FOR_MORE_MS", 0)
     with psycopg.connect(database.pooled_dsn, autocommit=True, prepare_threshold=None) as connection:
 
         def run(**overrides: Value) -> Counts:

@@ -261,7 +261,7 @@ class Heard(Observer):
 def test_an_observer_hears_of_each_attempt_and_outcome(
     database: Database, db: Connection, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "STAY_MS", 0)
+    monkeypatch.setattr(run, "WAIT_FOR_MORE_MS", 0)
     publish(db, receiver.url("/200"), receiver.url("/404"))
     heard = Heard()
     with psycopg.connect(database.api_dsn, autocommit=True) as connection:
