@@ -73,7 +73,7 @@ class Fleet:
             if environment.is_alive:
                 return environment
             self._forget(environment)
-        await self._make_room()
+        await self._evict_idle()
         environment = ExecutionEnvironment(function, next(self._numbers), self._address, self._python)
         self._runtime_api.environments[environment.number] = environment
         await environment.start()
@@ -85,7 +85,7 @@ class Fleet:
         else:
             self._forget(environment)
 
-    async def _make_room(self) -> None:
+    async def _evict_idle(self) -> None:
         """Ends the oldest idle process when there are as many as may be kept."""
         environments = self._runtime_api.environments
         while len(environments) >= self._most_kept:

@@ -54,18 +54,18 @@ def forecasts(now_us: int, backlog: DataFrame) -> Transform:
         rows = F.collect_list(F.struct(minute, "arrivals", drained.alias("drained"), "depth")).alias("rows")
         joined = recent.groupBy("queue_id").agg(rows).join(backlog, "queue_id", "full")
         held = F.coalesce("backlog", F.lit(0)).alias("backlog")
-        told = F.udf(_told, SCHEMA, useArrow=False)(
+        forecast_rows = F.udf(_forecast_of, SCHEMA, useArrow=False)(
             F.coalesce("rows", F.array()), F.coalesce("backlog", F.lit(0))
         )
         times = [last + POINT_MINUTES * MINUTE * (point + 1) for point in range(POINTS)]
-        return joined.select("queue_id", held, told.alias("told")).select(
-            "queue_id", "backlog", "told.*", F.array(*map(F.lit, times)).alias("forecast_us")
+        return joined.select("queue_id", held, forecast_rows.alias("forecast")).select(
+            "queue_id", "backlog", "forecast.*", F.array(*map(F.lit, times)).alias("forecast_us")
         )
 
     return transform
 
 
-def _told(rows: Sequence[Mapping[str, int]], backlog: int) -> tuple[Any, ...]:
+def _forecast_of(rows: Sequence[Mapping[str, int]], backlog: int) -> tuple[Any, ...]:
     depths, arrived, drained = [0] * (HISTORY_MINUTES + 1), 0, 0
     for row in rows:
         depths[HISTORY_MINUTES - row["minutes_ago"]] = row["depth"]

@@ -149,8 +149,8 @@ def _write(
     if span.end_us > now.now_us:
         with job.step("forecasts") as step:
             backlog = live.where("finished_us is null").groupBy("queue_id").agg(F.count("*").alias("backlog"))
-            told = rows.transform(forecast.forecasts(now.now_us, backlog))
-            step.rows = replace_forecasts(told.collect(), address)
+            forecast_rows = rows.transform(forecast.forecasts(now.now_us, backlog))
+            step.rows = replace_forecasts(forecast_rows.collect(), address)
         job.run.progress(written=step.rows)
 
 

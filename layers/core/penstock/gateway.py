@@ -211,8 +211,8 @@ def service_of(http: HttpRequest) -> str:
     target = http.headers.get(b"x-amz-target", b"")
     scope = http.headers.get(b"authorization", b"")
     version = SERVICES["sns"].version.encode()
-    told = target.startswith(b"AmazonSNS.") or b"/sns/aws4_request" in scope
-    return "sns" if told or b"Version=" + version in http.query + http.body[:65_536] else "sqs"
+    is_sns = target.startswith(b"AmazonSNS.") or b"/sns/aws4_request" in scope
+    return "sns" if is_sns or b"Version=" + version in http.query + http.body[:65_536] else "sqs"
 
 
 def _query_action(tree: query.Tree, signed_service: str) -> Action:

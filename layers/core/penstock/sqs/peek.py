@@ -65,9 +65,9 @@ def delivery_of(row: Row) -> DeliveryRow:
 
 def _explain(message: Message, row: Row, state: str, *, both: bool) -> None:
     """What a peek says besides: the state, when several were asked for. When it was first received is not known."""
-    told = message.attributes or {}
+    attributes = message.attributes or {}
     if row[1]:
-        del told["ApproximateFirstReceiveTimestamp"]
+        del attributes["ApproximateFirstReceiveTimestamp"]
     if both:
-        told["IsVisible"] = "true" if state == "visible" else "false"
-        told["IsDelayed"] = "true" if state == "delayed" else "false"
+        attributes["IsVisible"] = "true" if state == "visible" else "false"
+        attributes["IsDelayed"] = "true" if state == "delayed" else "false"

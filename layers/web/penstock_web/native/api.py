@@ -2,7 +2,7 @@
 
     add_native_api(app, environment, drive)
 
-`drive(operation, scope)` runs an operation: with `await` and merged effects in the container, in one go on Lambda.
+`run_operation(operation, scope)` runs an operation: with `await` and merged effects in the container, in one go on Lambda.
 """
 
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -25,12 +25,12 @@ from .shapes import ErrorAnswer
 # For the OpenAPI document alone; `NativeRoute` is what checks.
 BEARER = HTTPBearer(auto_error=False, description="A key of `penstock keys create --bearer`.")
 
-Drive = Callable[[Operation, MutableMapping[str, Any]], Awaitable[Any]]
+RunOperation = Callable[[Operation, MutableMapping[str, Any]], Awaitable[Any]]
 
 
-def add_native_api(app: FastAPI, environment: Environment, drive: Drive) -> None:
+def add_native_api(app: FastAPI, environment: Environment, run_operation: RunOperation) -> None:
     """The routes below /v1 and the one shape of errors, for every route of `app`."""
-    app.state.native = Native(environment, drive)
+    app.state.native = Native(environment, run_operation)
     add_error_handlers(app, environment)
     problems: dict[int | str, dict[str, Any]] = {
         "default": {"model": ErrorAnswer},

@@ -20,15 +20,15 @@ from penstock.environment import Environment
 from penstock.errors import AwsError
 from penstock.lambda_runtime.environment import ExecutionEnvironment
 
-from .api import Drive, add_native_api
+from .api import RunOperation, add_native_api
 from .certificates import certificates_router
 from .errors import error_response
 
 
 class RestApplication(FastAPI):
-    """Routes below /v1 and the certificates; its document of OpenAPI. `drive` runs operations."""
+    """Routes below /v1 and the certificates; its document of OpenAPI. `run_operation` runs operations."""
 
-    def __init__(self, environment: Environment, drive: Drive) -> None:
+    def __init__(self, environment: Environment, run_operation: RunOperation) -> None:
         super().__init__(
             title="Penstock",
             version=__version__,
@@ -39,15 +39,15 @@ class RestApplication(FastAPI):
             redirect_slashes=False,
             strict_content_type=False,
         )
-        self.include_router(certificates_router(drive))
-        add_native_api(self, environment, drive)
+        self.include_router(certificates_router(run_operation))
+        add_native_api(self, environment, run_operation)
 
 
 class RestHandler:
     """A function of Lambda. The application is made at the first invocation, when the database is asked for its key."""
 
-    def __init__(self, world: ExecutionEnvironment) -> None:
-        self.world = world
+    def __init__(self, execution: ExecutionEnvironment) -> None:
+        self.execution = execution
         self._adapter: Mangum | None = None
 
     def __call__(self, event: dict[str, Any], lambda_context: Any) -> dict[str, Any]:
@@ -58,13 +58,13 @@ class RestHandler:
     def _found(self) -> Mangum:
         if self._adapter is None:
             try:
-                self._adapter = adapter(RestApplication(self.world.environment, self._drive))
+                self._adapter = adapter(RestApplication(self.execution.environment, self._run_operation))
             except AwsError as error:  # no database: the next invocation tries again
                 return adapter(error_response(error))
         return self._adapter
 
-    async def _drive(self, operation: Operation, scope: MutableMapping[str, Any]) -> Any:  # noqa: ARG002
-        return self.world.run(operation)
+    async def _run_operation(self, operation: Operation, scope: MutableMapping[str, Any]) -> Any:  # noqa: ARG002
+        return self.execution.run(operation)
 
 
 @contextmanager

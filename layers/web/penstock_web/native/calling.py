@@ -25,7 +25,7 @@ class Native:
     """What every route of an application shares."""
 
     environment: Environment
-    drive: Callable[[Operation, MutableMapping[str, Any]], Awaitable[Any]]
+    run_operation: Callable[[Operation, MutableMapping[str, Any]], Awaitable[Any]]
 
 
 class NativeCall:
@@ -55,7 +55,7 @@ class NativeCall:
 
     async def run(self, operation: Generator[Effect, Any, T]) -> T:
         """The operation's result; its typed errors become answers in `errors`."""
-        result: T = await self._native.drive(operation, self._scope)
+        result: T = await self._native.run_operation(operation, self._scope)
         return result
 
 

@@ -4,16 +4,16 @@ from fastapi import APIRouter, Request, Response
 
 from penstock.sns.certificates import CURRENT, find_certificate
 
-from .api import Drive
+from .api import RunOperation
 
 
-def certificates_router(drive: Drive) -> APIRouter:
+def certificates_router(run_operation: RunOperation) -> APIRouter:
     """GET /SimpleNotificationService-<key>.pem, /SimpleNotificationService.pem and /v1/cert."""
     router = APIRouter(tags=["certificates"])
 
     async def certificate(request: Request) -> Response:
         """A certificate, as PEM."""
-        found = await drive(find_certificate(request.url.path), request.scope)
+        found = await run_operation(find_certificate(request.url.path), request.scope)
         return Response(found.body, found.status, dict(_texts(found.headers)))
 
     for path in (*CURRENT, "/SimpleNotificationService-{key}.pem"):

@@ -116,7 +116,7 @@ def sync(news: Sequence[NewSchedule], prune: bool, context: Context) -> Generato
     columns: list[tuple[str, datetime | None]] = []
     for number, new in enumerate(news):
         columns.append(_prepared(number, new, now))
-        yield from breath(number)
+        yield from yield_to_others(number)
     fields, following = [one[0] for one in columns], [one[1] for one in columns]
     rows = yield Sql(SYNC_SCHEDULES, (context.account_id, context.region, names, fields, following, prune))
     return Synced(
@@ -167,11 +167,11 @@ def page(
     schedules = []
     for number, (_, columns) in enumerate(rows):
         schedules.append(shown(row_of(columns), times(context)))
-        yield from breath(number)
+        yield from yield_to_others(number)
     return SchedulePage(schedules)
 
 
-def breath(number: int) -> Generator[Effect, Any, None]:
+def yield_to_others(number: int) -> Generator[Effect, Any, None]:
     """After every twentieth, others may run."""
     if number % AT_A_STRETCH == AT_A_STRETCH - 1:
         yield Pause(0)
