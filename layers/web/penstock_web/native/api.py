@@ -1,8 +1,8 @@
 """The native API as a part of any FastAPI application: the container's, or the one that Mangum runs on Lambda.
 
-    add_native_api(app, environment, drive)
+    add_native_api(app, environment, run_operation)
 
-`run_operation(operation, scope)` runs an operation: with `await` and merged effects in the container, in one go on Lambda.
+`run_operation(operation, scope)`: with `await` and merged effects in the container, in one go on Lambda.
 """
 
 from collections.abc import Awaitable, Callable, MutableMapping
