@@ -1,6 +1,6 @@
 """From an HTTP request to a typed call of an action, and from its result or error back to HTTP.
 
-    call = decode(http, environment)          # raises Refusal: the error, in the protocol to answer in
+    call = decode(http, environment)          # raises RejectedRequest: the error, in the protocol to answer in
     result = drive(call.operation())          # drivers.run, or the container's own driver
     response = encode(call, result)           # or encode_error(call.protocol, error, call.context.request_id)
 
@@ -123,7 +123,7 @@ def decode(
 ) -> ActionCall:
     """The call that a request makes. With `service` and `action` given, any other action is InvalidAction.
 
-    Raises Refusal for everything that is wrong with the request itself. Bodies beyond 6 MiB are refused.
+    Raises RejectedRequest for everything that is wrong with the request itself. Bodies beyond 6 MiB are refused.
     """
     request_id = environment.request_ids()
     protocol = protocol_of(http.headers, http.path)

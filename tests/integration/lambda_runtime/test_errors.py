@@ -70,7 +70,7 @@ def test_body_that_is_not_json(functions: Functions) -> None:
 # --- the database ----------------------------------------------------------------------------------------------------
 def test_no_database(caplog: pytest.LogCaptureFixture) -> None:
     handler = load_handler("gateway", {"DATABASE_URL": NOWHERE})
-    handler.world.logger = logging.getLogger("test")
+    handler.environment.logger = logging.getLogger("test")
     response = response_of(handler(event_of("http_api", json_request("ListQueues")), None))
     assert error_of(response) == (503, "ServiceUnavailable", "ServiceUnavailable;Receiver")
     assert int(response.header("retry-after")) > 0
@@ -95,9 +95,9 @@ def test_a_database_that_is_back_is_used(database: Database) -> None:
 # --- us --------------------------------------------------------------------------------------------------------------
 def test_unexpected_errors_stay_inside(empty_database: Database, caplog: pytest.LogCaptureFixture) -> None:
     handler = load_handler("sqs/list_queues", {"DATABASE_URL": empty_database.api_dsn})
-    handler.world.logger = logging.getLogger("test")
+    handler.environment.logger = logging.getLogger("test")
     response = response_of(handler(event_of("http_api", json_request("ListQueues")), None))
-    handler.world.close()
+    handler.environment.close()
     assert error_of(response) == (500, "InternalFailure", "InternalFailure;Receiver")
     assert b"queue" not in response.body
     (record,) = caplog.records

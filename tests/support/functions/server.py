@@ -57,7 +57,7 @@ def load_handler(name: str, variables: Mapping[str, str]) -> Any:
     assert spec.loader is not None
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
-    module.handler.world.variables = variables
+    module.handler.environment.variables = variables
     return module.handler
 
 
@@ -76,7 +76,7 @@ class Functions:
 
     def __exit__(self, *_: object) -> None:
         for handler in self._all:
-            handler.world.close()
+            handler.environment.close()
 
     def invoke(self, name: str, event: Event) -> Event:
         """One invocation. Event and answer are JSON on the way, as on Lambda. Raises what the handler raises."""

@@ -55,7 +55,7 @@ class DriverError(Exception):
 
 
 class DriverConnection(Protocol):
-    """A connection of a driver. Its calls raise LinkError."""
+    """A connection of a driver. Its calls raise DriverError."""
 
     def call(self, statement: Statement, arguments: Sequence[Any], /) -> list[Row]: ...
 
@@ -65,7 +65,7 @@ class DriverConnection(Protocol):
 
 
 def connection_factory(driver: str) -> Callable[[str], DriverConnection]:
-    """What makes connections of `psycopg` or `pg8000`. It raises LinkError."""
+    """What makes connections of `psycopg` or `pg8000`. It raises DriverError."""
     return cast(
         "Callable[[str], DriverConnection]", import_module(f".{driver}_link", __package__).open_connection
     )

@@ -31,7 +31,7 @@ class Pg8000Connection:
         self._closed = False
 
     def call(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
-        """The rows of one call, in a transaction of its own. Raises LinkError."""
+        """The rows of one call, in a transaction of its own. Raises DriverError."""
         try:
             self._connection.execute_simple("begin")
             values = text_array.encode_arguments(statement.types, arguments)
@@ -76,7 +76,7 @@ def driver_error(error: Exception, *, took_no_effect: bool) -> DriverError:
 
 
 def open_connection(url: str) -> Pg8000Connection:
-    """A new connection. Raises LinkError."""
+    """A new connection. Raises DriverError."""
     try:
         connection = CoreConnection(**parameters(url), timeout=CONNECT_SECONDS)
     except _FAILURES as error:

@@ -38,7 +38,7 @@ class PsycopgConnection(TransactionExecutor):
     """A `database.Link`."""
 
     def call(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
-        """The rows of one call, which is a transaction of its own. Raises LinkError."""
+        """The rows of one call, which is a transaction of its own. Raises DriverError."""
         try:
             return super().call(statement, arguments)
         except psycopg.Error as error:
@@ -59,7 +59,7 @@ class PsycopgConnection(TransactionExecutor):
 
 
 def open_connection(url: str) -> PsycopgConnection:
-    """A new connection. Raises LinkError."""
+    """A new connection. Raises DriverError."""
     try:
         return PsycopgConnection(connect(url))
     except psycopg.OperationalError as error:
