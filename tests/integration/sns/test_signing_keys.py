@@ -142,7 +142,8 @@ def test_a_second_maker_waits_and_gets_the_first_ones_key(database: Database) ->
 def context(encryption_key: str = "") -> Context:
     """As much of a request as signing looks at."""
     settings = SimpleNamespace(queue_encryption_key=encryption_key)
-    environment = SimpleNamespace(settings=settings, signing=SigningKeyCache())
+    cache = SigningKeyCache()
+    environment = SimpleNamespace(settings=settings, cache=lambda kind: {SigningKeyCache: cache}[kind])
     return cast("Context", SimpleNamespace(environment=environment))
 
 

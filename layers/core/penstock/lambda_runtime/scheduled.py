@@ -75,7 +75,7 @@ class ScheduledHandler:
             counts = self.run(self.environment)
             finished = monotonic() - started < self.longest_run_seconds
             totals = {name: totals.get(name, 0) + count for name, count in counts.items()}
-        self.environment.metrics.count({"TransactionWorker": self.name}, totals)
+        self.environment.metrics.count({"Worker": self.name}, totals)
         return totals
 
 

@@ -46,8 +46,8 @@ class RestApplication(FastAPI):
 class RestHandler:
     """A function of Lambda. The application is made at the first invocation, when the database is asked for its key."""
 
-    def __init__(self, execution: ExecutionEnvironment) -> None:
-        self.execution = execution
+    def __init__(self, environment: ExecutionEnvironment) -> None:
+        self.environment = environment
         self._adapter: Mangum | None = None
 
     def __call__(self, event: dict[str, Any], lambda_context: Any) -> dict[str, Any]:
@@ -58,13 +58,13 @@ class RestHandler:
     def _found(self) -> Mangum:
         if self._adapter is None:
             try:
-                self._adapter = adapter(RestApplication(self.execution.environment, self._run_operation))
+                self._adapter = adapter(RestApplication(self.environment.environment, self._run_operation))
             except AwsError as error:  # no database: the next invocation tries again
                 return adapter(error_response(error))
         return self._adapter
 
     async def _run_operation(self, operation: Operation, scope: MutableMapping[str, Any]) -> Any:  # noqa: ARG002
-        return self.execution.run(operation)
+        return self.environment.run(operation)
 
 
 @contextmanager
