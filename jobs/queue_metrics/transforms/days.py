@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from jobs.queue_metrics.span import Span
+
 from .columns import Batches
 from .durations import MEASURED, SUMMARY, Durations, arrow_of
 from .keys import DAY_SECONDS, Coding, Places, Windows, column_of, integers, table_of
 from .sketch import PERCENTILES, Ints, bucket_of, rank_of, starts_of_runs, sums_of
-from .span import Span
 from .summary import ADDED, LISTS, Lists, Summary, sketch_lists, summarise
 
 # Of a window with too many durations: each wanted rank is the place-th least duration in this bucket.

@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from jobs.queue_metrics.span import Span
+
 from .columns import WHOLE_QUEUE
 from .sketch import Ints
-from .span import Span
 
 MEASURES: Final = ("wait", "processing", "lag", "fire", "webhook")
 DAY_SECONDS: Final = 86400

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
+from jobs.queue_metrics.span import micros
+
 from .address import SESSION, open_connection
-from .span import micros
 
 
 @dataclass(frozen=True, slots=True)

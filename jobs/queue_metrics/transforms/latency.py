@@ -16,12 +16,13 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from jobs.queue_metrics.span import HOUR, Span
+
 from .columns import GROUP, WHOLE_QUEUE, Cut, Transform, floor_to, mapped
 from .days import DAY, FOUND, candidates_in, merged_days
 from .durations import SUMMARY, summaries_of
 from .keys import MEASURES
 from .sketch import PERCENTILES
-from .span import HOUR, Span
 
 _PARTITION_MESSAGES: Final = 500_000  # some 300 MB of a Python process
 _DAY: Final = ("queue_id", "group_id", "measure", "starts_us")

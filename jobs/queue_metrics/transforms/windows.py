@@ -5,8 +5,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from jobs.queue_metrics.span import HOUR, MINUTE, Span
+
 from .columns import Transform, floor_to
-from .span import HOUR, MINUTE, Span
 
 _CALENDAR = "slot_us bigint, day_starts_us bigint, day_ends_us bigint"
 

@@ -16,10 +16,11 @@ import pyarrow.compute as pc
 from psycopg import sql
 from pyspark.sql import DataFrame, Row
 
+from jobs.queue_metrics.span import Span, moment
+from jobs.queue_metrics.transforms.columns import Batches, mapped
+
 from .address import SESSION, open_connection
-from .columns import Batches, mapped
-from .lines import LATENCY_COLUMNS, WINDOW_COLUMNS, Piece, lines, pieces, sql_name
-from .span import Span, moment
+from .copy_lines import LATENCY_COLUMNS, WINDOW_COLUMNS, Piece, lines, pieces, sql_name
 
 COLUMNS: Final = {"metrics_window": WINDOW_COLUMNS, "metrics_latency": LATENCY_COLUMNS}
 _FORECAST: Final = (

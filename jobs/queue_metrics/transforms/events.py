@@ -16,6 +16,8 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from jobs.queue_metrics.span import MINUTE
+
 from .columns import (
     COUNTS,
     ENDINGS,
@@ -27,7 +29,6 @@ from .columns import (
     sums,
     with_whole_queues,
 )
-from .span import MINUTE
 
 BUSIEST_GROUPS: Final = 100
 STATES: Final = ("visible", "in_flight", "delayed")

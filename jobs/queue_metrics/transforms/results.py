@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from . import latency, occupancy, transforms
+from jobs.queue_metrics.span import Span
+
+from . import events, latency, occupancy
 from .columns import GROUP, WHOLE_QUEUE, WINDOW, Cut, with_whole_queues
-from .span import Span
 from .windows import in_windows
 
 _CUBE = ("sent_us", "received_us", "finished_us", "outcome", "messages", "oldest_us", "again")
@@ -28,16 +29,16 @@ class Frame:
 
 def windows(messages: DataFrame, live: DataFrame, frame: Frame) -> DataFrame:
     """Rows of metrics_window: whole queues, and their busiest groups."""
-    cube = messages.transform(transforms.occurrences).transform(with_whole_queues(_CUBE))
-    cube = frame.cut(cube.transform(transforms.put_together))
+    cube = messages.transform(events.occurrences).transform(with_whole_queues(_CUBE))
+    cube = frame.cut(cube.transform(events.put_together))
     changed = frame.cut(cube.transform(occupancy.changes))
-    happened = cube.transform(transforms.happenings(frame.span.now_us)).transform(
+    happened = cube.transform(events.happenings(frame.span.now_us)).transform(
         in_windows(frame.days, frame.span)
     )
     quiet = changed.where(F.col("group_id") == WHOLE_QUEUE).transform(occupancy.held(frame.days, frame.span))
-    counts = frame.cut(happened.unionByName(quiet).transform(transforms.totals))
+    counts = frame.cut(happened.unionByName(quiet).transform(events.totals))
     rows = frame.cut(
-        counts.where(F.col("group_id") == WHOLE_QUEUE).unionByName(counts.transform(transforms.busiest))
+        counts.where(F.col("group_id") == WHOLE_QUEUE).unionByName(counts.transform(events.busiest))
     )
     moments = frame.cut(rows.select(*GROUP, "ends_us").distinct())
     named = moments.select(*GROUP).distinct()
@@ -45,7 +46,7 @@ def windows(messages: DataFrame, live: DataFrame, frame: Frame) -> DataFrame:
     return (
         rows.join(changed.join(named, [*GROUP], "left_semi").transform(occupancy.levels(moments)), at)
         .join(cube.join(named, [*GROUP], "left_semi").transform(occupancy.oldest(moments)), at)
-        .join(counts.transform(transforms.skew), [*WINDOW], "left")
+        .join(counts.transform(events.skew), [*WINDOW], "left")
         .withColumns(
             {
                 "received": F.col("depth") - F.col("waiting"),
@@ -53,7 +54,7 @@ def windows(messages: DataFrame, live: DataFrame, frame: Frame) -> DataFrame:
                 "oldest_age_us": F.col("ends_us") - F.col("oldest_us"),
             }
         )
-        .transform(transforms.with_states(live.transform(transforms.states), frame.span.now_us))
+        .transform(events.with_states(live.transform(events.states), frame.span.now_us))
     )
 
 

@@ -11,8 +11,9 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from jobs.queue_metrics.span import HOUR, MINUTE, Span
+
 from .columns import COUNTS, GROUP, WHOLE_QUEUE, Transform, floor_to, sums
-from .span import HOUR, MINUTE, Span
 
 NEVER: Final = 2**62  # when a message ends that has not ended
 _LEVELS: Final = ("depth", "waiting")

@@ -1,4 +1,4 @@
-"""The code that executors on other machines need, as one archive: `python -m jobs.queue_metrics.package FILE`."""
+"""The code that executors on other machines need, as one archive: `python -m jobs.queue_metrics.spark.package FILE`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import penstock
 import penstock_web
 
-ROOT: Final = Path(__file__).parents[2]
+ROOT: Final = Path(__file__).parents[3]
 
 
 def write_package(path: Path) -> Path:

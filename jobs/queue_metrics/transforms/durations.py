@@ -14,10 +14,11 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from jobs.queue_metrics.span import Span
+
 from .columns import Batches
 from .keys import DAY_SECONDS, Coding, Places, Windows, column_of, table_of
 from .sketch import PERCENTILES, Ints
-from .span import Span
 from .summary import ADDED, Lists, Summary, summarise
 
 FEW: Final = 1000  # durations of a piece of a day that travel: 8 kB

@@ -19,8 +19,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from jobs.queue_metrics.span import MINUTE
+
 from .columns import ENDINGS, WHOLE_QUEUE, Transform
-from .span import MINUTE
 
 HISTORY_MINUTES: Final = 60
 POINTS: Final = 12
