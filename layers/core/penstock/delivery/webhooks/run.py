@@ -176,7 +176,7 @@ class DeliveryRun:
                 await self._signal.wait()
 
     async def _finish(self, seconds: float) -> None:
-        """Waits for requests under way and writes their outcomes; longer ones are abandoned, and due after their lease."""
+        """Waits for requests under way and writes outcomes; longer ones are abandoned, and due after their lease."""
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=seconds)
         for task in list(self._under_way):
