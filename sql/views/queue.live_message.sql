@@ -1,6 +1,6 @@
 -- queue.live_message: a row a message in the tables: waiting, leased, skipped, in the slow path, FIFO; and those
--- that ended and whose row is not cleaned into the history yet (finished_at, outcome; no state), unless their queue keeps
--- none. state: visible, in_flight, delayed, at the time the transaction began. Deleted queues have none.
+-- that ended and whose row is not cleaned into the history yet (finished_at, outcome; no state), unless their queue
+-- keeps none. state: visible, in_flight, delayed, at the time the transaction began. Deleted queues have none.
 -- Cost: everything in the tables; index log_pkey, lease_pkey. Read by: the metrics job.
 create or replace view queue.live_message as
 with cursor as materialized (

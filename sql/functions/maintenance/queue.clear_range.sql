@@ -1,6 +1,6 @@
--- queue.clear_range(queue, shard, after, up to, cursor): deletes the finished messages of a shard above p_after up to p_to,
--- where no lease crosses the ends (lease_boundary), and records them in the history. What belongs to an open lease stays:
--- its messages, and those of it that were acknowledged, since all are recorded together.
+-- queue.clear_range(queue, shard, after, up to, cursor): deletes the finished messages of a shard above p_after up to
+-- p_to, where no lease crosses the ends (lease_boundary), and records them in the history. What belongs to an open
+-- lease stays: its messages, and those of it that were acknowledged, since all are recorded together.
 -- The open leases are read once: a lease that is acknowledged meanwhile stays for the next call.
 -- The cursor's own row stays too, and is deleted by the next cleaning, which begins at it.
 -- The caller is the shard's reader. Index: lease_pkey, log_pkey. Called by: clean_shard, sweep_shard.

@@ -1,5 +1,5 @@
--- queue.maintain_installation(limit, history days): removes what belongs to no queue: messages of deleted queues, expired
--- deduplication ids and ReceiveRequestAttemptIds, registrations of watchers that ended, expired rows of topics,
+-- queue.maintain_installation(limit, history days): removes what belongs to no queue: messages of deleted queues,
+-- expired deduplication ids and ReceiveRequestAttemptIds, registrations of watchers that ended, expired rows of topics,
 -- ClientTokens of schedules' deletions after a day, signing keys retired for over 30 days. Makes the partitions of both
 -- histories for the days ahead, and drops those beyond p_history_days.
 -- At most p_limit rows of each table a call, and of deleted queues the tables of one queue more. Returns rows removed.

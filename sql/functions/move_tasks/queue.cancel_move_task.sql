@@ -1,4 +1,5 @@
--- queue.cancel_move_task(task, source): ends a running task after its current step. What the task has moved stays moved.
+-- queue.cancel_move_task(task, source): ends a running task after its current step. What the task has moved stays
+-- moved.
 -- Returns one row: moved (messages), or error ResourceNotFoundException and detail: SourceArn (no such queue) or
 -- TaskHandle (no such task of this queue, or it has ended).
 -- Locks: the task's row, for which it waits, briefly: a step waits for no lock. Called by: CancelMessageMoveTask.

@@ -4,7 +4,8 @@
 -- The rate: a second's worth of messages at once, then in proportion to the time, also when another worker goes on.
 -- Returns one row: messages moved and the status now; no row when the task does not run or another worker has it.
 -- Raises QU004 (not under READ COMMITTED). Locks: the task's row (skipped when locked), then messages, shards and
--- groups, which a step never waits for: it delays no other transaction and cannot deadlock. Called by: the worker `move`.
+-- groups, which a step never waits for: it delays no other transaction and cannot deadlock. Called by: the worker
+-- `move`.
 create or replace function queue.run_move_task(p_task_id uuid, p_limit int)
 returns table (moved int, status text)
 language plpgsql as $$

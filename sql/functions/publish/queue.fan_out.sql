@@ -1,5 +1,5 @@
--- queue.fan_out(topic, publications, enveloped): hands messages to every subscription of a topic whose filter policy they
--- match. What a queue cannot take goes to the subscription's dead-letter queue, if it has one.
+-- queue.fan_out(topic, publications, enveloped): hands messages to every subscription of a topic whose filter policy
+-- they match. What a queue cannot take goes to the subscription's dead-letter queue, if it has one.
 -- p_enveloped: whether the messages have envelopes, which all subscriptions want but queues with raw delivery. Without,
 -- standard queues that get all of them get the very same arrays, made once.
 -- Raises 40001: a subscription that wants envelopes was added since the caller read the topic, and there are none.

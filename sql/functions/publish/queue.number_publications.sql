@@ -1,6 +1,6 @@
--- queue.number_publications(topic, publications): gives the messages for a FIFO topic their numbers, and marks those that
--- were published in the last five minutes already (error Duplicate, with the original's id and number) and those without
--- a deduplication id (DeduplicationIdRequired). Returns the publications.
+-- queue.number_publications(topic, publications): gives the messages for a FIFO topic their numbers, and marks those
+-- that were published in the last five minutes already (error Duplicate, with the original's id and number) and those
+-- without a deduplication id (DeduplicationIdRequired). Returns the publications.
 -- Locks: advisory, the topic or the message groups, in the order of their keys. Index: topic_deduplication_pkey.
 -- Called by: publish_messages.
 create or replace function queue.number_publications(p_topic queue.topic, p_entries queue.publication[])

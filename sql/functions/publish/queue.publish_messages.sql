@@ -4,8 +4,8 @@
 --   header); message attributes as SQS keeps them and their size in bytes; what filter policies compare, of the
 --   attributes and of the body; group, deduplication id, subject; p_bytes: what all messages of its request have
 --   together, of messages and attributes, which the topic's MaximumMessageSize limits (262,144 by default; source:
---   PublishBatch, API reference). Then the topic's ARN and with which version the envelopes were signed; `none`: contents
---   have no envelope, which will do where all subscriptions are queues with raw delivery.
+--   PublishBatch, API reference). Then the topic's ARN and with which version the envelopes were signed; `none`:
+--   contents have no envelope, which will do where all subscriptions are queues with raw delivery.
 -- Returns a row a message: n, message_id and sequence_number (FIFO; a duplicate's are the original's), error (NotFound,
 --   OtherSignatureVersion: these for all of them, and nothing is stored; MessageTooLong, DeduplicationIdRequired) and
 --   detail: what is wanted instead; of a message that was stored, `none` if no envelope was wanted.

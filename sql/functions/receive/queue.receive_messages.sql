@@ -1,10 +1,10 @@
 -- queue.receive_messages: hands out up to p_max messages of a queue and hides them from other receivers.
 -- Parameters: the queue's ARN; p_lease_size: at most so many messages share a lease (they expire together; each is
---   acknowledged on its own), and of a FIFO queue so many rows are for one receiver, the next ones for another receiver,
---   which gets none of the same groups; p_visibility_seconds 0-43200, null: the queue's own; p_in_flight_limit: about so
---   many messages may be in flight, null: any number. p_async_commit: the commit of a receive from a standard queue does
---   not wait for the disk: if the server crashes at once, the messages are received again. Only for a transaction that
---   does nothing else.
+--   acknowledged on its own), and of a FIFO queue so many rows are for one receiver, the next ones for another
+--   receiver, which gets none of the same groups; p_visibility_seconds 0-43200, null: the queue's own;
+--   p_in_flight_limit: about so many messages may be in flight, null: any number. p_async_commit: the commit of a
+--   receive from a standard queue does not wait for the disk: if the server crashes at once, the messages are received
+--   again. Only for a transaction that does nothing else.
 -- Returns: a header row (error: QueueDoesNotExist, OverLimit; wait_seconds), then the messages. Locks: reader of a
 --   shard, or rows of the slow path or of FIFO groups (skipped when locked). Use it in a short transaction of its own.
 -- Raises QU004 (not under READ COMMITTED).

@@ -1,6 +1,6 @@
--- queue.take_shard: hands out up to p_max messages of one shard: those of expired leases first, then those that were never
--- handed out. The caller is the shard's reader. A shard's time never goes back, whatever the clock does: it never falls
--- behind the watermark. p_shards: the queue's, when messages of noisy tenants are to be skipped; null: never.
+-- queue.take_shard: hands out up to p_max messages of one shard: those of expired leases first, then those that were
+-- never handed out. The caller is the shard's reader. A shard's time never goes back, whatever the clock does: it never
+-- falls behind the watermark. p_shards: the queue's, when messages of noisy tenants are to be skipped; null: never.
 -- Index: lease_pkey, lease_visible_at, log_pkey. Called by: take_log.
 drop function if exists queue.take_shard(int, int, int, int, interval, int, text);
 create or replace function queue.take_shard(

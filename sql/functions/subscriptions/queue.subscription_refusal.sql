@@ -1,5 +1,5 @@
--- queue.subscription_refusal(topic, protocol, owner, filter, filters a topic, filters an account): why a topic can have no
--- further subscription of this kind, or null. SubscriptionLimitExceeded, LargeMessages, FilterPolicyLimitExceeded; 0
+-- queue.subscription_refusal(topic, protocol, owner, filter, filters a topic, filters an account): why a topic can have
+-- no further subscription of this kind, or null. SubscriptionLimitExceeded, LargeMessages, FilterPolicyLimitExceeded; 0
 -- filters: any number. Sources: endpoints and quotas of SNS (General Reference), SetTopicAttributes (API reference),
 -- "Filter policy constraints" (Developer Guide). Two calls at the same time may each find the last place.
 -- Index: subscription_topic_id_protocol_endpoint_key. Called by: add_subscription, confirm_subscription.

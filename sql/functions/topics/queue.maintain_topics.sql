@@ -3,7 +3,8 @@
 -- subscriptions that were not restored in time, and notices without webhooks. Of the notices each call checks p_limit,
 -- from a random one on.
 -- At most p_limit rows of each a call; skips what is locked. Returns rows removed.
--- Index: topic_deduplication_expires_at, subscription_pending, former_subscription_expires_at, notice_pkey, webhook_notice.
+-- Index: topic_deduplication_expires_at, subscription_pending, former_subscription_expires_at, notice_pkey,
+-- webhook_notice.
 -- Called by: maintain_installation.
 create or replace function queue.maintain_topics(p_limit int) returns bigint
 language plpgsql as $$

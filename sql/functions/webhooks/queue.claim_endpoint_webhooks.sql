@@ -1,7 +1,7 @@
--- queue.claim_endpoint_webhooks(endpoint, limit, until): chooses up to p_limit waiting webhooks of one endpoint that may be
--- sent now, and stores when the endpoint is to be claimed again. A paused endpoint gives none; when its pause is over, it
--- gives one webhook that tries, until p_until. A throttled endpoint gives a tenth of a second's worth at once, at least
--- one, then as many as time has passed.
+-- queue.claim_endpoint_webhooks(endpoint, limit, until): chooses up to p_limit waiting webhooks of one endpoint that
+-- may be sent now, and stores when the endpoint is to be claimed again. A paused endpoint gives none; when its pause is
+-- over, it gives one webhook that tries, until p_until. A throttled endpoint gives a tenth of a second's worth at once,
+-- at least one, then as many as time has passed.
 -- The caller holds the endpoint's row (queue.lane) and leases the webhooks. Returns their ids; {} when there are none.
 -- Locks: webhooks, skipped when locked. Index: webhook_waiting. Called by: queue.claim_webhooks.
 drop function if exists queue.claim_lane(queue.lane, int, timestamptz);
