@@ -38,7 +38,7 @@ begin
     if v_claimed = cardinality(v_entries) then
         return v_entries;
     end if;
-    return array(       -- one by one, since a list of ids may be a filter of all that the topic remembers
+    return array(       -- one lookup an id: with an array the planner may read all ids of the topic
         select (e.n, coalesce(d.message_id, e.message_id), d.sequence_number, e.contents, e.attributes,
             e.attribute_bytes, e.attribute_facts, e.body_facts, e.group_id, e.deduplication_id, e.subject,
             case when e.deduplication_id is null then 'DeduplicationIdRequired'

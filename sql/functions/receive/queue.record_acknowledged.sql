@@ -13,7 +13,7 @@ begin
             p_lease.gone_at[array_position(p_lease.gone, l.id)] as finished_at
         from queue.log l
         where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (p_lease.gone)
-            and l.id between p_lease.first_id and p_lease.pos) f     -- an array alone may be a filter of a whole shard
+            and l.id between p_lease.first_id and p_lease.pos) f     -- bounds the index scan; an array alone may not
     where f.finished_at is not null and (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id)
     having count(*) > 0;
     return array_fill(null::timestamptz, array[cardinality(p_lease.gone)]);
