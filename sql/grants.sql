@@ -1,9 +1,9 @@
--- Who may do what. Group roles, to be granted to the login roles of an installation:
+-- The group roles and their rights. An installation grants them to its login roles:
 --   penstock_api     the service, its functions and workers, and applications that use the SQL interface
 --   penstock_reader  dashboards: reads everything but the secrets
---   penstock_metrics the metrics job: reads as much, writes its results
--- Roles belong to the whole cluster; where the migrating role may not make them, the owner of the schema is the only
--- one who uses it, and this file changes nothing.
+--   penstock_metrics the metrics job: reads the same, writes its results
+-- Roles belong to the whole cluster. When the migrating role may not make them, only the owner of the schema can use
+-- it, and this file changes nothing.
 do $$
 declare
     v_role text;

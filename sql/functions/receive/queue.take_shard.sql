@@ -29,7 +29,7 @@ begin
             p_visibility, p_max_receive_count, p_dead_letter_arn);
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
-        v_watermark := v_cursor.watermark;      -- it must not pass an expired lease that is left; the next receive moves it
+        v_watermark := v_cursor.watermark;      -- it must not pass a lease that is left; a later receive moves it
     end if;
     if v_want <= 0 then
         return;

@@ -23,6 +23,6 @@ begin
         l.body, l.attributes, l.system
     from queue.log l
     where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (p_ids)
-        and l.id between p_ids[1] and p_ids[cardinality(p_ids)];      -- an array alone may be a filter of a whole shard
+        and l.id between p_ids[1] and p_ids[cardinality(p_ids)];      -- bounds the index scan; an array alone may not
     return true;
 end $$;

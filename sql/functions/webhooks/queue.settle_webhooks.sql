@@ -25,7 +25,7 @@ declare
     v_last bigint[];
 begin
     perform queue.require_read_committed();
-    -- Two workers that delete the last two webhooks of a notice would each still see the other's.
+    -- Without these locks, two workers that delete the last two webhooks of a notice would each still see the other's.
     v_notices := array(
         select n.notice_id from queue.notice n
         where n.notice_id = any (array(select w.notice_id from queue.webhook w where w.webhook_id = any (p_ids)))
