@@ -35,7 +35,7 @@ begin
     if exists (select from pg_roles where rolname = 'penstock_api') then
         grant insert, update, delete on all tables in schema queue to penstock_api;
         grant usage on all sequences in schema queue to penstock_api;
-        -- The SQL interface: what applications may call (sql/functions/api, docs/sql.md).
+        -- The SQL interface: the functions that applications may call (sql/functions/api, docs/sql.md).
         grant execute on function
             queue.ack, queue.archive, queue.change_visibility, queue.create, queue.create_fifo, queue.create_schedule,
             queue.delete, queue.delete_queue, queue.delete_schedule, queue.list_queues, queue.metrics,

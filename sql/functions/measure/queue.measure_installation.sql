@@ -21,7 +21,7 @@ begin
         left join pg_class p on p.oid = i.inhparent
         where s.schemaname = 'queue' group by 1),
     held as (
-        -- Other databases' snapshots hold back no vacuum here; a standby's (hot_standby_feedback), of no database, does.
+        -- Other databases' snapshots hold back no vacuum here; a standby's (hot_standby_feedback), of none, does.
         select age(a.backend_xmin) as transactions from pg_stat_activity a
             where coalesce(a.datname, current_database()) = current_database()
         union all select age(s.xmin) from pg_replication_slots s

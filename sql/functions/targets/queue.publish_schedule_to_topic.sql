@@ -21,7 +21,8 @@ begin
         array[null::text], array[null::text], array[coalesce((p_topic_message ->> 'bytes')::int, 0)], v_topic,
         coalesce(p_topic_message ->> 'version', '')) p;
     if v_row.error = 'OtherSignatureVersion' then
-        raise exception 'the message is not signed with the topic''s version' using errcode = 'QU007', detail = v_row.detail;
+        raise exception 'the message is not signed with the topic''s version'
+            using errcode = 'QU007', detail = v_row.detail;
     elsif v_row.error is not null then
         raise exception '%', case v_row.error when 'NotFound' then 'Topic does not exist'
                 when 'MessageTooLong' then 'Invalid parameter: Message too long' else v_row.error end

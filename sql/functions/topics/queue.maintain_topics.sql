@@ -1,7 +1,7 @@
 -- queue.maintain_topics(limit): removes expired rows of topics: deduplication ids, subscriptions that were not
 -- confirmed within two days (source: "Deleting an Amazon SNS topic and subscription", SNS Developer Guide), deleted
 -- subscriptions that were not restored in time, and notices without webhooks. Each call checks p_limit notices,
--- beginning at a random one. At most p_limit rows of each a call; skips what is locked. Returns rows removed.
+-- beginning at a random one. At most p_limit rows of each a call; skips locked rows. Returns rows removed.
 -- Index: topic_deduplication_expires_at, subscription_pending, former_subscription_expires_at, notice_pkey,
 -- webhook_notice.
 -- Called by: maintain_installation.
