@@ -1,5 +1,6 @@
 -- queue.measure_installation(): stores in queue.reading the measurements that belong to no queue, and deletes those of
---   deleted queues: dead_rows, live_rows   of each table of this schema, partitions under their parent's name
+-- deleted queues:
+--   dead_rows, live_rows   of each table of this schema, partitions under their parent's name
 --   oldest_xmin            transactions since the oldest snapshot, prepared transaction or replication slot that holds
 --                          back vacuum in this database
 --   oldest_transaction     seconds since the oldest transaction of this database began
