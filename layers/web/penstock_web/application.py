@@ -34,8 +34,8 @@ from penstock_web.http.request_memory import (
 )
 from penstock_web.metrics.page import metrics_router
 from penstock_web.native.application import RestApplication
-from penstock_web.native.calling import answered
 from penstock_web.native.errors import error_response
+from penstock_web.native.native_route import run_native_route
 
 from .deadlines import AsgiRequest, Deadlines, EndReason, Receive
 from .driver import Resources, run_operation
@@ -121,7 +121,7 @@ class Application(RestApplication):
         scope["app"], scope["route"] = self, route
         request = Request(scope, receive)
         try:
-            response = await answered(route, request)
+            response = await run_native_route(route, request)
         except Exception as error:  # noqa: BLE001 - every error gets a response
             kinds = self.exception_handlers
             handler = next(kinds[kind] for kind in type(error).__mro__ if kind in kinds)

@@ -22,8 +22,8 @@ def whole_number(least: int, most: int) -> Callable[[str | int], int]:
 
 def moment(text: str) -> datetime:
     """A time of RFC 3339."""
-    from penstock_web.native.documents import instant
+    from penstock_web.native.documents import parse_timestamp
 
-    if (found := instant(text)) is None:
+    if (found := parse_timestamp(text)) is None:
         raise typer.BadParameter(f"{text!r} is not a time such as 2030-01-31T09:00:00Z")
     return found

@@ -15,10 +15,10 @@ from penstock.effects import Operation
 from penstock.environment import Environment
 
 from . import deliveries, messages, queues, transactions
-from .calling import Native
 from .errors import add_error_handlers
 from .events import routes as events
 from .metrics import routes as metrics
+from .native_route import NativeApi
 from .schedules import routes as schedules
 from .shapes import ErrorAnswer
 
@@ -30,7 +30,7 @@ RunOperation = Callable[[Operation, MutableMapping[str, Any]], Awaitable[Any]]
 
 def add_native_api(app: FastAPI, environment: Environment, run_operation: RunOperation) -> None:
     """The routes below /v1 and the one shape of errors, for every route of `app`."""
-    app.state.native = Native(environment, run_operation)
+    app.state.native = NativeApi(environment, run_operation)
     add_error_handlers(app, environment)
     problems: dict[int | str, dict[str, Any]] = {
         "default": {"model": ErrorAnswer},

@@ -53,14 +53,16 @@ class RestHandler:
     def __call__(self, event: dict[str, Any], lambda_context: Any) -> dict[str, Any]:
         """The answer to an HTTP event, in its own form."""
         with event_loop():
-            return self._found()(event, lambda_context)
+            return self._get_adapter()(event, lambda_context)
 
-    def _found(self) -> Mangum:
+    def _get_adapter(self) -> Mangum:
         if self._adapter is None:
             try:
-                self._adapter = adapter(RestApplication(self.environment.environment, self._run_operation))
+                self._adapter = lambda_adapter(
+                    RestApplication(self.environment.environment, self._run_operation)
+                )
             except AwsError as error:  # no database: the next invocation tries again
-                return adapter(error_response(error))
+                return lambda_adapter(error_response(error))
         return self._adapter
 
     async def _run_operation(self, operation: Operation, scope: MutableMapping[str, Any]) -> Any:  # noqa: ARG002
@@ -79,7 +81,7 @@ def event_loop() -> Iterator[None]:
         loop.close()
 
 
-def adapter(app: Any) -> Mangum:
+def lambda_adapter(app: Any) -> Mangum:
     """An ASGI application, which an answer is too, as a function."""
     return Mangum(app, lifespan="off")
 

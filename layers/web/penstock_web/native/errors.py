@@ -82,7 +82,7 @@ class ScheduleUnusable(AwsError):  # noqa: N818 - called as the answer is
 
 
 # class: status, code, hint
-TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
+ERROR_TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
     errors.QueueDoesNotExist: (404, "queue_not_found", "Create it with POST /v1/queues."),
     MessageNotFound: (404, "message_not_found", "It may have been deleted, or expired."),
     SubscriptionNotFound: (404, "subscription_not_found", None),
@@ -119,7 +119,7 @@ HTTP_CODES = {401: "unauthorized", 403: "unauthorized", 404: "not_found", 405: "
               413: "payload_too_large", 429: "too_many_requests", 503: "service_unavailable"}  # fmt: skip
 
 
-def body_of(code: str, message: str, hint: str | None = None) -> dict[str, dict[str, str]]:
+def error_body(code: str, message: str, hint: str | None = None) -> dict[str, dict[str, str]]:
     """The one shape of errors. Half a character that the client sent becomes a question mark: JSON cannot hold it."""
     error = {"code": code, "message": message.encode(errors="replace").decode()}
     if hint is not None:
@@ -129,13 +129,13 @@ def body_of(code: str, message: str, hint: str | None = None) -> dict[str, dict[
 
 def error_response(error: AwsError) -> JSONResponse:
     """A typed error of core as an answer of the native API."""
-    status, code, hint = next(TABLE[kind] for kind in type(error).__mro__ if kind in TABLE)
+    status, code, hint = next(ERROR_TABLE[kind] for kind in type(error).__mro__ if kind in ERROR_TABLE)
     headers = {}
     if status == 401:
         headers["www-authenticate"] = "Bearer"  # RFC 9110, 11.6.1
     if error.retry_after_seconds is not None:
         headers["retry-after"] = str(error.retry_after_seconds)
-    body: dict[str, dict[str, Any]] = {**body_of(code, error.message, hint)}
+    body: dict[str, dict[str, Any]] = {**error_body(code, error.message, hint)}
     if isinstance(error, ScheduleUnusable):
         body["error"].update(error.details)
     return JSONResponse(body, status, headers)
@@ -153,12 +153,12 @@ def add_error_handlers(app: FastAPI, environment: Environment) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_request: Request, error: RequestValidationError) -> JSONResponse:
-        return JSONResponse(body_of("bad_request", describe(error.errors())), 400)
+        return JSONResponse(error_body("bad_request", describe(error.errors())), 400)
 
     @app.exception_handler(HTTPException)
     async def http(_request: Request, error: HTTPException) -> JSONResponse:
         code = HTTP_CODES.get(error.status_code, "bad_request")
-        return JSONResponse(body_of(code, str(error.detail)), error.status_code, error.headers)
+        return JSONResponse(error_body(code, str(error.detail)), error.status_code, error.headers)
 
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> JSONResponse:
@@ -166,7 +166,7 @@ def add_error_handlers(app: FastAPI, environment: Environment) -> None:
         known = {"request_id": request_id, "method": request.method, "path": request.url.path}
         _log.error("request failed", exc_info=error, extra=known)
         message = f"The request failed for a reason of ours. Request id: {request_id}"
-        return JSONResponse(body_of("internal_error", message), 500, {"x-request-id": request_id})
+        return JSONResponse(error_body("internal_error", message), 500, {"x-request-id": request_id})
 
 
 def describe(problems: Any) -> str:

@@ -26,7 +26,15 @@ from penstock.sqs import delete as deleting
 from penstock.sqs import receive as receiving
 from penstock.sqs import send as sending
 
-from .documents import NewMessage, StoredMessage, as_json, group_of, timestamp, to_headers, to_request
+from .documents import (
+    NewMessage,
+    StoredMessage,
+    format_timestamp,
+    json_or_string,
+    message_group,
+    to_headers,
+    to_send_request,
+)
 from .errors import MessageNotFound
 from .shapes import Attributes, NewQueue, QueueDescription, QueueName, QueuePage
 
@@ -41,7 +49,7 @@ def create_queue(new: NewQueue, context: Context) -> Generator[Effect, Any, str]
     fifo = new.fifo or new.name.endswith(".fifo")
     name = f"{new.name}.fifo" if fifo and not new.name.endswith(".fifo") else new.name
     validation.check_queue_name(name, fifo=fifo)
-    supplied = as_texts(new.attributes)
+    supplied = attributes_as_text(new.attributes)
     if fifo:
         supplied["FifoQueue"] = "true"
     checked = attributes.check_queue_attributes(supplied, fifo, creating=True, native=True)
@@ -51,7 +59,7 @@ def create_queue(new: NewQueue, context: Context) -> Generator[Effect, Any, str]
     return name
 
 
-def as_texts(values: Attributes) -> dict[str, str]:
+def attributes_as_text(values: Attributes) -> dict[str, str]:
     """Attributes as AWS has them: true becomes "true", 60 "60", a policy its JSON text."""
     return {
         name: value if isinstance(value, str) else msgspec.json.encode(value).decode()
@@ -64,7 +72,8 @@ def list_queues(limit: int, after: str | None, context: Context) -> Generator[Ef
     last = queues.read_token(after)
     rows = yield Sql(LIST_QUEUES, (context.account_id, context.region, "", last, limit + 1))
     page = [
-        QueueName(name=name, fifo=fifo, created_at=timestamp(created)) for name, fifo, created in rows[:limit]
+        QueueName(name=name, fifo=fifo, created_at=format_timestamp(created))
+        for name, fifo, created in rows[:limit]
     ]
     return QueuePage(queues=page, next=queues.make_token(page[-1].name) if len(rows) > limit else None)
 
@@ -78,7 +87,7 @@ def describe_queue(name: str, context: Context) -> Generator[Effect, Any, QueueD
     return QueueDescription(
         name=name,
         fifo=fifo,
-        created_at=timestamp(created_at),
+        created_at=format_timestamp(created_at),
         queue_length=visible + in_flight + delayed,
         visible=visible,
         in_flight=in_flight,
@@ -86,7 +95,7 @@ def describe_queue(name: str, context: Context) -> Generator[Effect, Any, QueueD
         newest_msg_age_sec=newest,
         oldest_msg_age_sec=oldest,
         total_messages=total,
-        scrape_time=timestamp(int(time() * 1000)),
+        scrape_time=format_timestamp(int(time() * 1000)),
         attributes=_texts.decode(stored),
         tags=_texts.decode(tags),
     )
@@ -97,7 +106,9 @@ def change_queue(
 ) -> Generator[Effect, Any, QueueDescription]:
     """The queue after its attributes were changed: two calls, one that writes and one that counts."""
     arn = arn_of(name, context)
-    checked = attributes.check_queue_attributes(as_texts(changes), arn.endswith(".fifo"), native=True)
+    checked = attributes.check_queue_attributes(
+        attributes_as_text(changes), arn.endswith(".fifo"), native=True
+    )
     yield from queues.change_attributes(arn, checked)
     return (yield from describe_queue(name, context))
 
@@ -120,9 +131,9 @@ def send(
     """
     arn = arn_of(name, context)
     fifo, trace = arn.endswith(".fifo"), context.trace_header
-    outgoing = [sending.outgoing_message(to_request(message), fifo, trace) for message in messages]
+    outgoing = [sending.outgoing_message(to_send_request(message), fifo, trace) for message in messages]
     if len(outgoing) > 1:
-        yield from check_all(arn, outgoing)
+        yield from check_messages(arn, outgoing)
     stored = yield from sending.store(arn, outgoing, async_commit)
     for row in stored:
         if row.error == "MessageTooLong":
@@ -132,7 +143,7 @@ def send(
     return [row.id for row in stored if row.id is not None]
 
 
-def check_all(arn: str, outgoing: Sequence[sending.OutgoingMessage]) -> Steps:
+def check_messages(arn: str, outgoing: Sequence[sending.OutgoingMessage]) -> Steps:
     """Raises what storing them would answer for one: too long for the queue, no deduplication id, no queue."""
     rows = yield Sql(DESCRIBE_QUEUE, (arn, False))
     if not rows:
@@ -150,19 +161,19 @@ def receive(
 ) -> Generator[Effect, Any, list[StoredMessage]]:
     """Up to `count` messages, each with a receipt; waits for the first one."""
     arn = arn_of(name, context)
-    look = receiving.take(arn, count, visibility_seconds, context)
-    rows = yield from receiving.receive_rows(look, arn, wait_seconds)
+    take = receiving.take(arn, count, visibility_seconds, context)
+    rows = yield from receiving.receive_rows(take, arn, wait_seconds)
     seal = context.environment.receipts.seal
     return [
         StoredMessage(
             id=row.public_id,
             receipt=seal(arn, *row[2:7]),
             read_count=row.receive_count,
-            enqueued_at=timestamp(row.sent_at_ms),
-            visible_at=timestamp(row.visible_at_ms),
-            message=as_json(row.body),
+            enqueued_at=format_timestamp(row.sent_at_ms),
+            visible_at=format_timestamp(row.visible_at_ms),
+            message=json_or_string(row.body),
             headers=to_headers(row.attributes),
-            group_id=group_of(row.system),
+            group_id=message_group(row.system),
         )
         for row in rows
     ]
@@ -210,7 +221,7 @@ def change_visibility(
         raise MessageNotFound
     if seconds == 0:
         yield Wake(arn, 1)
-    return {"id": message_id, "visible_at": timestamp(rows[0][0])}
+    return {"id": message_id, "visible_at": format_timestamp(rows[0][0])}
 
 
 def peek(
@@ -225,9 +236,9 @@ def peek(
         StoredMessage(
             id=message_id,
             read_count=read_count,
-            enqueued_at=timestamp(sent_at),
-            visible_at=timestamp(visible_at),
-            message=as_json(body),
+            enqueued_at=format_timestamp(sent_at),
+            visible_at=format_timestamp(visible_at),
+            message=json_or_string(body),
             headers=to_headers(stored),
             group_id=group,
         )
@@ -248,11 +259,11 @@ def read_archive(
             archive_id=archive_id,
             id=message_id,
             read_count=read_count,
-            enqueued_at=timestamp(sent_at),
-            archived_at=timestamp(archived_at),
-            message=as_json(body),
+            enqueued_at=format_timestamp(sent_at),
+            archived_at=format_timestamp(archived_at),
+            message=json_or_string(body),
             headers=to_headers(stored),
-            group_id=group_of(system),
+            group_id=message_group(system),
         )
         for archive_id, message_id, _, sent_at, archived_at, read_count, body, stored, system in rows
     ]

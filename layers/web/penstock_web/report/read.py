@@ -12,7 +12,7 @@ from penstock.postgres.database import Database
 from penstock.postgres.statements import READ_BUSIEST_QUEUES, READ_HOT_GROUPS, READ_LAG, READ_LAG_HEAT
 from penstock.settings import Settings
 from penstock_web.native.metrics.documents import LagPage, QueueMetrics, lag_page_of, utc
-from penstock_web.native.metrics.operations import MOST_WINDOWS, WINDOW_SECONDS, Span, queue_windows
+from penstock_web.native.metrics.operations import MAX_WINDOWS, WINDOW_SECONDS, Span, queue_windows
 
 from .charts import Bar, Cell
 
@@ -125,6 +125,6 @@ def span_of_report(start: datetime | None, end: datetime | None) -> Span:
     if first >= last:
         raise ValueError("--from must be before --to")
     for window, seconds in WINDOW_SECONDS.items():
-        if (last - first).total_seconds() <= MOST_WINDOWS * seconds:
+        if (last - first).total_seconds() <= MAX_WINDOWS * seconds:
             return Span(window, first, last)
-    raise ValueError(f"a report covers at most {MOST_WINDOWS} days")
+    raise ValueError(f"a report covers at most {MAX_WINDOWS} days")

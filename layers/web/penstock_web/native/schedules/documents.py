@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from penstock import errors
 from penstock.sqs.types import MessageAttributeValue
-from penstock_web.native.documents import MOST_MESSAGES, read_as, to_attribute, to_header
+from penstock_web.native.documents import MAX_MESSAGES, decode_body, to_attribute, to_header
 
 Jitter = Annotated[int, Meta(ge=0, le=86_400)]
 Threshold = Annotated[int, Meta(ge=1, le=1_000)]
@@ -84,7 +84,7 @@ class PreviewRequest(Struct, forbid_unknown_fields=True):
     count: Count | None = None
 
 
-NewSchedules = Annotated[list[NewSchedule], Meta(max_length=MOST_MESSAGES)]
+NewSchedules = Annotated[list[NewSchedule], Meta(max_length=MAX_MESSAGES)]
 
 _new = msgspec.json.Decoder(NewSchedule)
 _many = msgspec.json.Decoder(NewSchedules)
@@ -92,24 +92,24 @@ _patch = msgspec.json.Decoder(SchedulePatch)
 _preview = msgspec.json.Decoder(PreviewRequest)
 
 
-def read_new(body: bytes) -> NewSchedule:
+def read_schedule(body: bytes) -> NewSchedule:
     """The schedule of a request. Raises InvalidParameterValue, as the others do."""
-    return read_as(_new, body)
+    return decode_body(_new, body)
 
 
-def read_many(body: bytes) -> list[NewSchedule]:
+def read_schedules(body: bytes) -> list[NewSchedule]:
     """The schedules of a sync, up to 1,000."""
-    return read_as(_many, body)
+    return decode_body(_many, body)
 
 
 def read_patch(body: bytes) -> SchedulePatch:
     """The changes of a request."""
-    return read_as(_patch, body)
+    return decode_body(_patch, body)
 
 
 def read_preview(body: bytes) -> PreviewRequest:
     """The expression of a request."""
-    return read_as(_preview, body)
+    return decode_body(_preview, body)
 
 
 # --- what is shown ---------------------------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ def to_attributes(headers: dict[str, msgspec.Raw]) -> dict[str, Any]:
     return {name: to_attribute(value) for name, value in headers.items()}
 
 
-def to_shown(target: dict[str, Any]) -> ShownTarget:
+def shown_target(target: dict[str, Any]) -> ShownTarget:
     """What is stored of a target, as it was given."""
     if "Arn" in target:
         return ShownTarget(arn=target["Arn"], input=target.get("Input", UNSET))

@@ -16,23 +16,23 @@ from penstock.http import HttpRequest
 
 T = TypeVar("T")
 
-CALL = "penstock.call"
-LONGEST_BODY_BYTES = 262_144  # the attributes of a queue have at most 100 KB, 1,000 receipts 64
+RUNNER_KEY = "penstock.call"
+MAX_BODY_BYTES = 262_144  # the attributes of a queue have at most 100 KB, 1,000 receipts 64
 
 
 @dataclass(frozen=True, slots=True)
-class Native:
+class NativeApi:
     """What every route of an application shares."""
 
     environment: Environment
     run_operation: Callable[[Operation, MutableMapping[str, Any]], Awaitable[Any]]
 
 
-class NativeCall:
+class OperationRunner:
     """One request: its context, and the way to run operations for it."""
 
     def __init__(self, request: Request) -> None:
-        self._native: Native = request.app.state.native
+        self._native: NativeApi = request.app.state.native
         self._scope = request.scope
         settings = self._native.environment.settings
         http = HttpRequest(
@@ -71,47 +71,47 @@ class NativeRoute(APIRoute):
         handle = super().get_route_handler()
 
         async def admitted(request: Request) -> Response:
-            call = request.scope[CALL] = NativeCall(request)
-            await call.admit()
-            if self.body_field is not None and len(await request.body()) > LONGEST_BODY_BYTES:
+            runner = request.scope[RUNNER_KEY] = OperationRunner(request)
+            await runner.admit()
+            if self.body_field is not None and len(await request.body()) > MAX_BODY_BYTES:
                 raise RequestEntityTooLarge
             return await handle(request)
 
         return admitted
 
 
-async def answered(route: APIRoute, request: Request) -> Response:
+async def run_native_route(route: APIRoute, request: Request) -> Response:
     """The answer of a native route that takes the request and its call, and nothing else of FastAPI's."""
-    call = NativeCall(request)
-    await call.admit()
-    response: Response = await route.endpoint(request, call)
+    runner = OperationRunner(request)
+    await runner.admit()
+    response: Response = await route.endpoint(request, runner)
     return response
 
 
-async def _call(request: Request) -> NativeCall:
+async def _runner(request: Request) -> OperationRunner:
     """Not a plain function: FastAPI would call that in a thread."""
-    call: NativeCall = request.scope[CALL]
-    return call
+    runner: OperationRunner = request.scope[RUNNER_KEY]
+    return runner
 
 
-Call = Annotated[NativeCall, Depends(_call)]
+Runner = Annotated[OperationRunner, Depends(_runner)]
 
 
 def schema_of(kind: Any) -> dict[str, Any]:
     """The JSON schema of a type of msgspec's for the OpenAPI document, whole: a reference would lead nowhere in it."""
     (schema,), named = msgspec.json.schema_components((kind,), ref_template="{name}")
-    return cast("dict[str, Any]", _inlined(schema, named))
+    return cast("dict[str, Any]", _inline_references(schema, named))
 
 
-def _inlined(schema: Any, named: Mapping[str, Any]) -> Any:
+def _inline_references(schema: Any, named: Mapping[str, Any]) -> Any:
     if isinstance(schema, dict):
         if "$ref" in schema:
-            return _inlined(named[schema["$ref"]], named)
-        return {name: _inlined(value, named) for name, value in schema.items()}
-    return [_inlined(one, named) for one in schema] if isinstance(schema, list) else schema
+            return _inline_references(named[schema["$ref"]], named)
+        return {name: _inline_references(value, named) for name, value in schema.items()}
+    return [_inline_references(one, named) for one in schema] if isinstance(schema, list) else schema
 
 
-def body_of_type(kind: Any) -> dict[str, Any]:
+def request_body_schema(kind: Any) -> dict[str, Any]:
     """The request body of a route that reads it itself, for `openapi_extra`."""
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema_of(kind)}}}}
 
