@@ -1,4 +1,4 @@
-"""What an effect asks of the database: a statement and its arguments, as no driver has them yet."""
+"""The statement and the arguments of an effect, in the form that is common to all drivers."""
 
 from typing import Any
 
@@ -16,12 +16,13 @@ def statement_call(effect: Sql | Rows | Take) -> tuple[Statement, list[Any]]:
     return effect.statement, list(effect.arguments)
 
 
-def take_arguments(take: Take, count: int, lease: int, *, alone: bool = True) -> list[Any]:
+def take_arguments(take: Take, count: int, lease: int, *, own_transaction: bool = True) -> list[Any]:
     """The arguments of a receive of `count` messages, of which at most `lease` expire together.
 
-    Of a FIFO queue a lease is each caller's share: no two get messages of one group, and all ask for equally many.
-    `alone` in its transaction, it is not waited for the disk: what is lost in a crash is that messages were received,
-    and they are received again.
+    For a FIFO queue a lease is each caller's share: no two callers get messages of one group, and all callers ask for
+    equally many.
+    A receive in its `own_transaction` does not wait for the disk: after a crash the database may have lost that the
+    messages were received, and they are received again.
     """
     lease = take.count if take.is_fifo else max(SMALLEST_LEASE, lease)
-    return [take.queue_arn, count, lease, take.visibility_seconds, take.in_flight_limit, alone]
+    return [take.queue_arn, count, lease, take.visibility_seconds, take.in_flight_limit, own_transaction]
