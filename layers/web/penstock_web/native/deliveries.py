@@ -1,4 +1,4 @@
-"""/v1/deliveries: webhooks that are under way or were given up; try one again."""
+"""/v1/deliveries: lists webhooks that are pending or exhausted, and retries one."""
 
 from collections.abc import Generator
 from typing import Annotated, Any, Literal
@@ -53,7 +53,7 @@ def retry_webhook(delivery_id: int, context: Context) -> Generator[Effect, Any, 
 
 
 def delivery_description(row: tuple[Any, ...]) -> DeliveryDescription:
-    """One row of queue.list_webhooks. `next_attempt_at`: what is under way or given up has none."""
+    """One row of queue.list_webhooks as a document. A webhook under way or exhausted has no `next_attempt_at`."""
     (id_, state, kind, message_id, topic, subscription, binding, endpoint, attempts, due, under_way, status, error,
      dead_letters, created) = row  # fmt: skip
     return DeliveryDescription(

@@ -1,6 +1,6 @@
-"""Messages as JSON documents: what a producer sends becomes an SQS message, and comes back as it was.
+"""Messages as JSON documents: the API stores a producer's JSON as an SQS message and returns the same JSON.
 
-message  any JSON            <─► body: the same text without blanks; a body that is no JSON is a string
+message  any JSON            <─► body: the same text without blanks; a body that is not JSON comes back as a string
 headers  {"name": value}     <─► message attributes: text String, number Number, anything else String.json
 """
 
@@ -15,9 +15,9 @@ from penstock.sqs import validation
 from penstock.sqs.types import MessageAttributeValue, SendMessageRequest
 
 MAX_MESSAGES = 1_000
-MAX_UNCOUNTED_BYTES = 262_144  # of a body that may be read at once: at most 40 ms, whatever it is
-MAX_BLANK_RATIO = 3  # times as long as its text without blanks a message may be
-MAX_HEADERS_BYTES = 1_310_720  # bytes of the headers of one message, which may not be longer than 1 MiB
+MAX_UNCOUNTED_BYTES = 262_144  # a body up to this length takes at most 40 ms to decode, whatever it contains
+MAX_BLANK_RATIO = 3  # the JSON of a message may be this many times as long as the longest body
+MAX_HEADERS_BYTES = 1_310_720  # of one message; its attributes may not be longer than 1 MiB
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ class NewEvent(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Ack(msgspec.Struct, forbid_unknown_fields=True):
-    """A received message that is done."""
+    """A received message to acknowledge."""
 
     queue: str
     receipt: str
@@ -65,7 +65,7 @@ class RoutedEvent(NewEvent, kw_only=True):
 
 
 class Transaction(msgspec.Struct, forbid_unknown_fields=True):
-    """What is done together: up to 1,000 parts of each kind."""
+    """Acknowledgements, messages and events of one transaction: up to 1,000 of each kind."""
 
     ack: Annotated[list[Ack], msgspec.Meta(max_length=MAX_MESSAGES)] = []
     send: Annotated[list[QueuedMessage], msgspec.Meta(max_length=MAX_MESSAGES)] = []
@@ -88,10 +88,13 @@ class StoredMessage(msgspec.Struct, omit_defaults=True):
 
 
 class CountedMessage(msgspec.Struct):
-    """A message that is only counted: a million empty ones, or a million headers, take a second to be read."""
+    """A message that is only counted before long bodies are decoded.
+
+    Decoding a million empty messages, or a million headers, would take a second.
+    """
 
     headers: msgspec.Raw = msgspec.Raw(b"")
-    count: ClassVar[int] = 0  # of the body that is being skimmed
+    count: ClassVar[int] = 0  # messages of the body that is being counted
 
     def __post_init__(self) -> None:
         CountedMessage.count += 1
@@ -114,7 +117,7 @@ def read_messages(body: bytes) -> tuple[list[NewMessage], bool]:
         if len(body) > MAX_UNCOUNTED_BYTES:
             CountedMessage.count = 0
             (_count_many if is_list else _count_one).decode(body)
-        text = body.decode()  # raw parts are not looked at: an invalid byte in one must not get through
+        text = body.decode()  # msgspec does not check raw parts; this refuses invalid bytes in them
         messages = _many.decode(text) if is_list else [_one.decode(text)]
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise errors.InvalidParameterValue(f"body: {error}") from error
@@ -138,9 +141,9 @@ def read_transaction(body: bytes) -> Transaction:
 
 
 def decode_body(decoder: "msgspec.json.Decoder[T]", body: bytes) -> T:
-    """A request's body. Raises InvalidParameterValue."""
+    """Decodes a request's body. Raises InvalidParameterValue."""
     try:
-        return decoder.decode(body.decode())  # raw parts are not looked at: as in read_messages
+        return decoder.decode(body.decode())  # refuses invalid bytes in raw parts: as in read_messages
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise errors.InvalidParameterValue(f"body: {error}") from error
 
@@ -168,7 +171,7 @@ def to_send_request(message: NewMessage) -> SendMessageRequest:
 
 
 def compact(raw: msgspec.Raw) -> str:
-    """JSON text without blanks between tokens; numbers and strings stay as they were written."""
+    """JSON text without blanks between tokens; numbers and strings stay as the producer wrote them."""
     return msgspec.json.format(bytes(raw), indent=-1).decode()
 
 
@@ -198,7 +201,7 @@ def to_header(value: MessageAttributeValue) -> msgspec.Raw:
 
 
 def json_or_string(text: str) -> msgspec.Raw:
-    """The text as the JSON that it is; as a JSON string when it is none."""
+    """The text itself if it is JSON, else the text as a JSON string."""
     try:
         _check_json(text)
     except (msgspec.DecodeError, RecursionError):
@@ -226,7 +229,7 @@ def format_timestamp(milliseconds: int) -> str:
 
 
 def parse_timestamp(text: str) -> datetime | None:
-    """A time of RFC 3339, which has an offset, in UTC. None: it is none, or not within the years 1970 to 9998."""
+    """A time of RFC 3339, in UTC. None: the text is no such time, has no offset, or is not within 1970 to 9998."""
     try:
         found = datetime.fromisoformat(text)
         if found.tzinfo is not None and 1970 <= found.year < 9999:

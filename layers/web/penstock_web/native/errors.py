@@ -1,7 +1,7 @@
 """Errors of the native API: `{"error":{"code","message","hint"?}}` for every answer that is not 2xx.
 
-One table from the typed errors of core to code and status. A class that is not listed takes its nearest ancestor's
-row; every other fault of the sender is `bad_request`.
+ERROR_TABLE gives the typed errors of core a code and a status. A class that is not listed has the row of its nearest
+ancestor; that of AwsError is `bad_request`.
 """
 
 import logging
@@ -37,14 +37,14 @@ class SubscriptionNotFound(AwsError):  # noqa: N818 - called as the answer is
 
 
 class StaleReceipt(AwsError):  # noqa: N818 - called as the answer is
-    """A receipt in a transaction whose message was acknowledged, or received again, since."""
+    """A transaction acknowledges a message that was deleted or received again after the receipt was issued."""
 
     json_type = query_code = "StaleReceipt"
     status = 409
 
 
 class DeliveryNotFound(AwsError):  # noqa: N818 - called as the answer is
-    """There is no webhook of this id: it was delivered, moved to a dead-letter queue, or never was."""
+    """There is no webhook of this id: it was delivered or moved to a dead-letter queue, or it never existed."""
 
     json_type = query_code = "DeliveryNotFound"
     status = 404
@@ -59,20 +59,23 @@ class ScheduleNotFound(AwsError):  # noqa: N818 - called as the answer is
 
     @classmethod
     def named(cls, name: str) -> "ScheduleNotFound":
-        """Of this name."""
+        """The error for a schedule of this name."""
         return cls(f"Schedule '{name}' does not exist")
 
 
 class ScheduleConflict(AwsError):  # noqa: N818 - called as the answer is
-    """The name is taken, or what is there cannot be done this to."""
+    """The name is taken, or the schedule does not permit this change or run."""
 
     json_type = query_code = "ScheduleConflict"
     status = 409
 
 
 class ScheduleUnusable(AwsError):  # noqa: N818 - called as the answer is
-    """A schedule that could never be fired as it is written. `details` are told with it, where an expression is wrong:
-    position (from 0, in what was written), suggestion, examples."""
+    """A schedule that could never fire as it is written.
+
+    `details` are members of the error document if an expression is wrong: its position (from 0, in the written
+    expression), suggestion, examples.
+    """
 
     json_type = query_code = "ScheduleInvalid"
 
@@ -120,7 +123,7 @@ HTTP_CODES = {401: "unauthorized", 403: "unauthorized", 404: "not_found", 405: "
 
 
 def error_body(code: str, message: str, hint: str | None = None) -> dict[str, dict[str, str]]:
-    """The one shape of errors. Half a character that the client sent becomes a question mark: JSON cannot hold it."""
+    """The body of an error. An unpaired surrogate from the client becomes a question mark: UTF-8 cannot encode it."""
     error = {"code": code, "message": message.encode(errors="replace").decode()}
     if hint is not None:
         error["hint"] = hint
@@ -128,7 +131,7 @@ def error_body(code: str, message: str, hint: str | None = None) -> dict[str, di
 
 
 def error_response(error: AwsError) -> JSONResponse:
-    """A typed error of core as an answer of the native API."""
+    """A typed error of core as a response of the native API."""
     status, code, hint = next(ERROR_TABLE[kind] for kind in type(error).__mro__ if kind in ERROR_TABLE)
     headers = {}
     if status == 401:
@@ -142,7 +145,7 @@ def error_response(error: AwsError) -> JSONResponse:
 
 
 def add_error_handlers(app: FastAPI, environment: Environment) -> None:
-    """Every way in which a request can fail, in the one shape."""
+    """Adds handlers that give every error of a request the same shape."""
 
     @app.exception_handler(AwsError)
     async def typed(request: Request, error: AwsError) -> JSONResponse:

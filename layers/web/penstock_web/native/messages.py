@@ -1,4 +1,4 @@
-"""/v1/queues/{name}/messages and /archive: send, receive, delete, hide, look."""
+"""/v1/queues/{name}/messages and /archive: send, receive, delete, hide and peek."""
 
 from typing import Annotated, Any
 

@@ -1,4 +1,4 @@
-"""How a native route runs its operation."""
+"""Routes of the native API: they check the caller's access, run operations, and encode JSON."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, MutableMapping
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ MAX_BODY_BYTES = 262_144  # the attributes of a queue have at most 100 KB, 1,000
 
 @dataclass(frozen=True, slots=True)
 class NativeApi:
-    """What every route of an application shares."""
+    """The environment and the driver that all native routes of an application share."""
 
     environment: Environment
     run_operation: Callable[[Operation, MutableMapping[str, Any]], Awaitable[Any]]
 
 
 class OperationRunner:
-    """One request: its context, and the way to run operations for it."""
+    """Runs the operations of one request. `context`: the request's."""
 
     def __init__(self, request: Request) -> None:
         self._native: NativeApi = request.app.state.native
@@ -48,26 +48,26 @@ class OperationRunner:
         )
 
     async def admit(self) -> None:
-        """Raises what QUEUE_ACCESS refuses this caller with; else the context's account is the caller's."""
+        """Sets the context's account to the caller's. Raises the error with which QUEUE_ACCESS refuses the caller."""
         access = self.context.environment.access
         if access is not None:
             await self.run(access.admitted(self.context))
 
     async def run(self, operation: Generator[Effect, Any, T]) -> T:
-        """The operation's result; its typed errors become answers in `errors`."""
+        """Returns the operation's result. Handlers in `errors` turn its typed errors into responses."""
         result: T = await self._native.run_operation(operation, self._scope)
         return result
 
 
 class NativeRoute(APIRoute):
-    """A route below /v1: admits the caller first. Nobody who is refused learns what is wrong with the request.
+    """A route below /v1. It checks the caller's access first: a refused caller learns nothing else about the request.
 
-    A dependency would come too late: FastAPI reads the body as JSON before it looks at any. It takes up to 130 ms a
-    MiB for that, so a body that it reads has a limit; messages are read without it (`documents.read_messages`).
+    A dependency would check too late: FastAPI parses the body as JSON before it resolves dependencies. Parsing takes
+    up to 130 ms a MiB, so a body that FastAPI parses has a limit; `documents.read_messages` parses messages instead.
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """FastAPI's own, behind the rule of QUEUE_ACCESS."""
+        """FastAPI's own handler, called after QUEUE_ACCESS has admitted the caller."""
         handle = super().get_route_handler()
 
         async def admitted(request: Request) -> Response:
@@ -81,7 +81,7 @@ class NativeRoute(APIRoute):
 
 
 async def run_native_route(route: APIRoute, request: Request) -> Response:
-    """The answer of a native route that takes the request and its call, and nothing else of FastAPI's."""
+    """Calls a native route outside FastAPI; its function takes only the request and the runner."""
     runner = OperationRunner(request)
     await runner.admit()
     response: Response = await route.endpoint(request, runner)
@@ -89,7 +89,7 @@ async def run_native_route(route: APIRoute, request: Request) -> Response:
 
 
 async def _runner(request: Request) -> OperationRunner:
-    """Not a plain function: FastAPI would call that in a thread."""
+    """The request's runner. A coroutine, since FastAPI would call a plain function in a thread."""
     runner: OperationRunner = request.scope[RUNNER_KEY]
     return runner
 
@@ -98,7 +98,7 @@ Runner = Annotated[OperationRunner, Depends(_runner)]
 
 
 def schema_of(kind: Any) -> dict[str, Any]:
-    """The JSON schema of a type of msgspec's for the OpenAPI document, whole: a reference would lead nowhere in it."""
+    """The JSON schema of a msgspec type for the OpenAPI document, without references, which would not resolve there."""
     (schema,), named = msgspec.json.schema_components((kind,), ref_template="{name}")
     return cast("dict[str, Any]", _inline_references(schema, named))
 
@@ -112,10 +112,10 @@ def _inline_references(schema: Any, named: Mapping[str, Any]) -> Any:
 
 
 def request_body_schema(kind: Any) -> dict[str, Any]:
-    """The request body of a route that reads it itself, for `openapi_extra`."""
+    """The schema of the request body, for the `openapi_extra` of a route that reads the body itself."""
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema_of(kind)}}}}
 
 
 def json_response(value: Any, status: int = 200) -> Response:
-    """Encoded by msgspec: messages are put in as the JSON that they are."""
+    """A response that msgspec encodes: the JSON text of messages goes into it unchanged."""
     return Response(msgspec.json.encode(value), status, media_type="application/json")

@@ -1,6 +1,6 @@
-"""The rules of the native API, as generators over the same SQL functions: see `penstock.effects`.
+"""The operations of the native API: generators that call the same SQL functions as the SQS API (`penstock.effects`).
 
-Queues are addressed by name, in the account and region of the context.
+A client addresses a queue by its name; account and region are those of the context.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -45,7 +45,7 @@ _texts = msgspec.json.Decoder(dict[str, str])
 
 # --- queues ----------------------------------------------------------------------------------------------------------
 def create_queue(new: NewQueue, context: Context) -> Generator[Effect, Any, str]:
-    """The name of the queue that was made. Raises QueueNameExists, whatever the existing queue is like."""
+    """Returns the name of the new queue. Raises QueueNameExists, also if the existing queue has the same attributes."""
     fifo = new.fifo or new.name.endswith(".fifo")
     name = f"{new.name}.fifo" if fifo and not new.name.endswith(".fifo") else new.name
     validation.check_queue_name(name, fifo=fifo)
@@ -60,7 +60,7 @@ def create_queue(new: NewQueue, context: Context) -> Generator[Effect, Any, str]
 
 
 def attributes_as_text(values: Attributes) -> dict[str, str]:
-    """Attributes as AWS has them: true becomes "true", 60 "60", a policy its JSON text."""
+    """Attributes as texts, as in AWS's API: true becomes "true", 60 "60", a policy its JSON text."""
     return {
         name: value if isinstance(value, str) else msgspec.json.encode(value).decode()
         for name, value in values.items()
@@ -79,7 +79,7 @@ def list_queues(limit: int, after: str | None, context: Context) -> Generator[Ef
 
 
 def describe_queue(name: str, context: Context) -> Generator[Effect, Any, QueueDescription]:
-    """A queue with its counts, now."""
+    """A queue with its current counts."""
     rows = yield Sql(DESCRIBE_QUEUE, (arn_of(name, context), True))
     if not rows:
         raise errors.QueueDoesNotExist
@@ -104,7 +104,7 @@ def describe_queue(name: str, context: Context) -> Generator[Effect, Any, QueueD
 def change_queue(
     name: str, changes: Attributes, context: Context
 ) -> Generator[Effect, Any, QueueDescription]:
-    """The queue after its attributes were changed: two calls, one that writes and one that counts."""
+    """Changes attributes and returns the queue: one database call writes, a second one counts."""
     arn = arn_of(name, context)
     checked = attributes.check_queue_attributes(
         attributes_as_text(changes), arn.endswith(".fifo"), native=True
@@ -114,7 +114,7 @@ def change_queue(
 
 
 def arn_of(name: str, context: Context) -> str:
-    """The queue's ARN. Raises QueueDoesNotExist for what cannot be a name."""
+    """The queue's ARN. Raises QueueDoesNotExist if no queue can have this name."""
     arn = queue_arn(context.region, context.account_id, name)
     if arn is None:
         raise errors.QueueDoesNotExist
@@ -125,9 +125,10 @@ def arn_of(name: str, context: Context) -> str:
 def send(
     name: str, messages: Sequence[NewMessage], async_commit: bool, context: Context
 ) -> Generator[Effect, Any, list[int]]:
-    """The ids, in order. All messages are stored or none; `async_commit`: without waiting for the disk.
+    """Returns the ids, in order. Stores all messages or none; `async_commit`: without waiting for the disk.
 
-    The hot SQL function refuses message by message, so several are checked beforehand: a second round trip.
+    The SQL function that stores messages refuses single ones, so a call before it checks several messages: a second
+    round trip.
     """
     arn = arn_of(name, context)
     fifo, trace = arn.endswith(".fifo"), context.trace_header
@@ -144,7 +145,10 @@ def send(
 
 
 def check_messages(arn: str, outgoing: Sequence[sending.OutgoingMessage]) -> Steps:
-    """Raises what storing them would answer for one: too long for the queue, no deduplication id, no queue."""
+    """Raises the error that storing any of the messages would cause.
+
+    These are: the message is too long for the queue, it has no deduplication id, the queue does not exist.
+    """
     rows = yield Sql(DESCRIBE_QUEUE, (arn, False))
     if not rows:
         raise errors.QueueDoesNotExist
@@ -159,7 +163,7 @@ def check_messages(arn: str, outgoing: Sequence[sending.OutgoingMessage]) -> Ste
 def receive(
     name: str, count: int, visibility_seconds: int | None, wait_seconds: int, context: Context
 ) -> Generator[Effect, Any, list[StoredMessage]]:
-    """Up to `count` messages, each with a receipt; waits for the first one."""
+    """Receives up to `count` messages, each with a receipt; waits for the first one."""
     arn = arn_of(name, context)
     take = receiving.take(arn, count, visibility_seconds, context)
     rows = yield from receiving.receive_rows(take, arn, wait_seconds)
@@ -180,7 +184,7 @@ def receive(
 
 
 def delete_ids(name: str, ids: Sequence[int], context: Context) -> Generator[Effect, Any, list[int]]:
-    """Those ids whose messages existed until now, in the order in which they were given."""
+    """Deletes messages and returns the ids of those that existed, in the client's order."""
     arn = arn_of(name, context)
     rows = (yield Sql(DELETE_BY_ID, (arn, list(ids)))) if ids else []
     if not rows:
@@ -192,7 +196,7 @@ def delete_ids(name: str, ids: Sequence[int], context: Context) -> Generator[Eff
 def delete_receipts(
     name: str, receipts: Sequence[str], context: Context
 ) -> Generator[Effect, Any, list[str]]:
-    """Those receipts whose messages were deleted. One that is no receipt of this queue refuses the whole."""
+    """Deletes messages and returns their receipts. A receipt of another queue fails the whole request."""
     arn = arn_of(name, context)
     opened = []
     for receipt in receipts:
@@ -213,7 +217,7 @@ def delete_one(name: str, message_id: int, context: Context) -> Generator[Effect
 def change_visibility(
     name: str, message_id: int, seconds: int, context: Context
 ) -> Generator[Effect, Any, Mapping[str, Any]]:
-    """When the message becomes visible now. Raises MessageNotFound."""
+    """Returns the id and the time at which the message becomes visible. Raises MessageNotFound."""
     arn = arn_of(name, context)
     rows = yield Sql(CHANGE_VISIBILITY_BY_ID, (arn, message_id, seconds))
     if not rows:
@@ -249,7 +253,7 @@ def peek(
 def read_archive(
     name: str, after: int | None, limit: int, context: Context
 ) -> Generator[Effect, Any, list[StoredMessage]]:
-    """Deleted messages that the queue keeps, in the order of their deletion; `after` is an `archive_id`."""
+    """Deleted messages in the queue's archive, in the order of their deletion; `after` is an `archive_id`."""
     arn = arn_of(name, context)
     rows = yield Sql(READ_ARCHIVE, (arn, after, limit))
     if not rows:

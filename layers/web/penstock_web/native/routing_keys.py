@@ -10,10 +10,10 @@ MAX_LENGTH = 255
 
 
 def is_routing_key(text: str) -> bool:
-    """1-255 of `[A-Za-z0-9._-]`, no leading, trailing or double dot."""
+    """Whether the text is 1 to 255 of `[A-Za-z0-9._-]` without a leading, trailing or double dot."""
     return len(text) <= MAX_LENGTH and _KEY(text) is not None
 
 
 def is_pattern(text: str) -> bool:
-    """The same, where a segment may be `*` or `#`."""
+    """Whether the text is a routing key in which segments may be `*` or `#`."""
     return len(text) <= MAX_LENGTH and _PATTERN(text) is not None

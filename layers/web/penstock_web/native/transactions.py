@@ -1,4 +1,4 @@
-"""/v1/transactions: acknowledge, send and publish, all or nothing."""
+"""/v1/transactions: acknowledges, sends and publishes in one transaction."""
 
 from collections.abc import Generator, Sequence
 from typing import Any
@@ -26,13 +26,16 @@ _BODY = request_body_schema(Transaction)
 
 @router.post("/transactions", openapi_extra=_BODY, response_class=Response)
 async def transact(request: Request, runner: Runner) -> Response:
-    """Acknowledge, send and publish in one transaction. A receipt that is over fails the whole with 409."""
+    """Acknowledge, send and publish in one transaction. A receipt that is no longer valid fails all of it with 409."""
     transaction = read_transaction(await request.body())
     return json_response(await runner.run(run_transaction(transaction, runner.context)))
 
 
 def run_transaction(transaction: Transaction, context: Context) -> Generator[Effect, Any, dict[str, Any]]:
-    """What was done. Raises what is wrong with the first part that cannot be done; then nothing was."""
+    """Runs the transaction and returns its result.
+
+    Raises the error of the first part that the database refuses; then nothing was changed.
+    """
     acks: list[ReceiptHandle] = []
     for ack in transaction.ack:
         acks.append((yield from handles.open_handle(arn_of(ack.queue, context), ack.receipt, context)))  # noqa: PERF401
@@ -63,12 +66,12 @@ def run_transaction(transaction: Transaction, context: Context) -> Generator[Eff
 
 
 def to_columns(rows: Sequence[Sequence[Any]], count: int) -> list[list[Any]]:
-    """Rows as arrays; of no rows, as many empty ones as there are columns."""
+    """The columns of the rows as arrays; without rows, `count` empty arrays."""
     return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(count)]
 
 
 def raise_refusal(rows: Sequence[Row], transaction: Transaction) -> None:
-    """Raises StaleReceipt, QueueDoesNotExist, RequestEntityTooLarge and others."""
+    """Raises the error in the first row, if any: StaleReceipt, QueueDoesNotExist, RequestEntityTooLarge and others."""
     if not rows or rows[0][4] is None:
         return
     _, number, _, _, error, detail = rows[0]
@@ -84,7 +87,7 @@ def raise_refusal(rows: Sequence[Row], transaction: Transaction) -> None:
 
 
 def to_result(rows: Sequence[Row], transaction: Transaction) -> dict[str, Any]:
-    """The answer: ids of what was sent, in order, and whom each event reached."""
+    """The response document: ids of sent messages, in order, and the queues and webhooks that each event reached."""
     sent = {number: message_id for kind, number, _, message_id, *_ in rows if kind == "send"}
     published = [
         publishing.publish_result(

@@ -1,4 +1,4 @@
-"""What the routes of events do: publish, bind, look who would get an event."""
+"""Operations of routed events: publish an event, manage bindings, list the bindings that an event would reach."""
 
 from collections.abc import Generator, Iterable
 from typing import Any
@@ -26,7 +26,7 @@ _encode = msgspec.json.encode
 
 # --- publishing ------------------------------------------------------------------------------------------------------
 def publish(routing_key: str, event: NewEvent, context: Context) -> Generator[Effect, Any, dict[str, Any]]:
-    """Who got it. Raises InvalidParameterValue, RequestEntityTooLarge."""
+    """Publishes an event and returns the queues it reached. Raises InvalidParameterValue, RequestEntityTooLarge."""
     columns = event_columns(routing_key, event)
     rows = yield Sql(PUBLISH_EVENTS, (context.account_id, context.region, *columns, context.trace_header))
     yield from wake_receives(row[0] for row in rows)
@@ -34,7 +34,7 @@ def publish(routing_key: str, event: NewEvent, context: Context) -> Generator[Ef
 
 
 def event_columns(routing_key: str, event: NewEvent) -> tuple[Any, ...]:
-    """Routing key, body, attributes, headers, facts and delay of an event, checked."""
+    """Checks an event and returns its routing key, body, attributes, headers, facts for filters, and delay."""
     check_routing_key(routing_key)
     validation.check_number_of_attributes(len(event.headers))
     body = message_body(event.message)
@@ -54,7 +54,7 @@ def event_columns(routing_key: str, event: NewEvent) -> tuple[Any, ...]:
 
 
 def publish_result(rows: Iterable[Row]) -> dict[str, Any]:
-    """Rows of `queue.publish_events` (ARN, id, error) as the answer: what a queue refused is not counted."""
+    """Rows of `queue.publish_events` (ARN, id, error) as the response; a queue that refused the event is left out."""
     found = [(arn, number) for arn, number, error in rows if error is None]
     queues = [(arn, number) for arn, number in found if arn is not None]
     return {
@@ -65,7 +65,7 @@ def publish_result(rows: Iterable[Row]) -> dict[str, Any]:
 
 
 def wake_receives(arns: Iterable[str | None]) -> Generator[Effect, Any, None]:
-    """Wakes who waits for one of these queues in this process."""
+    """Wakes receives of this process that wait for one of these queues."""
     for arn in arns:
         if arn is not None:
             yield Wake(arn, 1)
@@ -73,7 +73,10 @@ def wake_receives(arns: Iterable[str | None]) -> Generator[Effect, Any, None]:
 
 # --- bindings --------------------------------------------------------------------------------------------------------
 def subscribe(pattern: str, new: NewSubscription, context: Context) -> Generator[Effect, Any, Subscription]:
-    """The binding, made now or before. Raises QueueDoesNotExist, InvalidParameterValue and those of filter policies."""
+    """Makes the binding, or returns the existing one.
+
+    Raises QueueDoesNotExist, InvalidParameterValue and the errors of filter policies.
+    """
     check_pattern(pattern)
     if (new.queue_name is None) == (new.endpoint is None):
         raise errors.InvalidParameterValue("body: either queue_name, or protocol and endpoint")
@@ -94,7 +97,7 @@ def subscribe(pattern: str, new: NewSubscription, context: Context) -> Generator
 
 
 def unsubscribe(pattern: str, binding_id: int, context: Context) -> Generator[Effect, Any, None]:
-    """Raises SubscriptionNotFound."""
+    """Removes a binding. Raises SubscriptionNotFound."""
     ((removed,),) = yield Sql(UNBIND, (context.account_id, context.region, pattern, binding_id))
     if not removed:
         raise SubscriptionNotFound
@@ -120,7 +123,7 @@ def matching_bindings(routing_key: str, context: Context) -> Generator[Effect, A
 
 
 def to_binding(row: Row) -> Subscription:
-    """A row of the binding functions as the API shows it."""
+    """A row of the binding functions as a document."""
     binding_id, pattern, protocol, endpoint, envelope, policy, created_at_ms, *_ = row
     arn = parse_queue_arn(endpoint) if protocol == "queue" else None
     return Subscription(
@@ -136,7 +139,7 @@ def to_binding(row: Row) -> Subscription:
 
 
 def binding_location(made: Subscription) -> str:
-    """Where a binding is."""
+    """The path of a binding's resource."""
     return f"/v1/events/{quote(made.pattern, safe='')}/subscriptions/{made.id}"
 
 

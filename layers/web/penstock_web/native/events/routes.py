@@ -1,4 +1,4 @@
-"""/v1/events: routed events, and who gets them."""
+"""/v1/events: routed events and their bindings to queues and URLs."""
 
 from typing import Annotated
 
@@ -21,7 +21,7 @@ After = Annotated[int | None, Query(ge=0, lt=2**63)]
 
 @router.post("/events/{routing_key}", status_code=201, openapi_extra=_EVENT, response_class=Response)
 async def publish(routing_key: str, request: Request, runner: Runner) -> Response:
-    """Publish an event: every queue and URL that is bound to its key has it after the answer, or none."""
+    """Publish an event in one transaction to every queue and URL that is bound to its key."""
     event = read_event(await request.body())
     published = await runner.run(publishing.publish(routing_key, event, runner.context))
     return json_response(published, 201)
@@ -29,13 +29,13 @@ async def publish(routing_key: str, request: Request, runner: Runner) -> Respons
 
 @router.get("/events/{routing_key}/matches", response_model_exclude_none=True)
 async def matches(routing_key: str, runner: Runner) -> Matched:
-    """Whom an event with this key would reach. Nothing is published; filter policies are not asked."""
+    """The bindings that an event with this key would reach. Nothing is published; filter policies are ignored."""
     return Matched(subscriptions=await runner.run(publishing.matching_bindings(routing_key, runner.context)))
 
 
 @router.post("/events/{pattern}/subscriptions", status_code=201, response_model_exclude_none=True)
 async def subscribe(pattern: str, new: NewSubscription, runner: Runner, response: Response) -> Subscription:
-    """Bind a queue, or a URL, to a pattern of routing keys. A binding that exists is answered again."""
+    """Bind a queue, or a URL, to a pattern of routing keys. An existing binding is returned as it is."""
     made = await runner.run(publishing.subscribe(pattern, new, runner.context))
     response.headers["location"] = publishing.binding_location(made)
     return made

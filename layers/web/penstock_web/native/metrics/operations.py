@@ -1,4 +1,4 @@
-"""What the routes of metrics do: read what the metrics job stored, over a checked time."""
+"""Operations of the metrics routes: they check the time span and read what the metrics job stored."""
 
 from collections.abc import Generator
 from datetime import UTC, datetime, timedelta
@@ -29,12 +29,15 @@ class Span(NamedTuple):
 
     @property
     def seconds(self) -> int:
-        """How long a window is; a day's may be an hour longer or shorter."""
+        """The length of a window; a day may be an hour longer or shorter."""
         return WINDOW_SECONDS[self.window]
 
 
 def span_of(window: str, start: str | None, end: str | None) -> Span:
-    """The time asked for; by default up to now, and an hour, a day or 30 days long. Raises InvalidParameterValue."""
+    """The requested span; by default it ends now, and is an hour, a day or 30 days long.
+
+    Raises InvalidParameterValue.
+    """
     last = datetime.now(UTC) if end is None else _parse_time("to", end)
     first = last - DEFAULT_SPANS[window] if start is None else _parse_time("from", start)
     span = Span(window, first, last)
@@ -58,14 +61,14 @@ def _parse_time(name: str, text: str) -> datetime:
 def queue_metrics(
     name: str, span: Span, group: str | None, context: Context
 ) -> Generator[Effect, Any, QueueMetrics]:
-    """Raises QueueDoesNotExist, InvalidParameterValue for what cannot be a group."""
+    """The metrics of a queue or group. Raises QueueDoesNotExist, InvalidParameterValue if no group has such an id."""
     if group is not None:
         validation.check_group_id(group, "group")
     return (yield from queue_windows(arn_of(name, context), name, span, group))
 
 
 def queue_windows(arn: str, name: str, span: Span, group: str | None) -> Generator[Effect, Any, QueueMetrics]:
-    """The same for a queue whose ARN is known. Raises QueueDoesNotExist."""
+    """The metrics of the queue with this ARN. Raises QueueDoesNotExist."""
     rows = yield Sql(READ_METRICS, (arn, span.seconds, group or "", span.start, span.end))
     if not rows:
         raise errors.QueueDoesNotExist

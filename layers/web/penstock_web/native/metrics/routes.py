@@ -1,4 +1,4 @@
-"""/v1/queues/{name}/metrics and /v1/metrics/lag: what the metrics job found out. See docs/metrics.md."""
+"""/v1/queues/{name}/metrics and /v1/metrics/lag: the results of the metrics job. See docs/metrics.md."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
@@ -34,8 +34,8 @@ async def queue_metrics(
     group: Annotated[str | None, Query(description="a message group instead of the whole queue")] = None,
     format: Format = "json",  # noqa: A002
 ) -> Response:
-    """What happened in a queue, window by window, and in all. `from` and `to`: RFC 3339, by default up to now and an
-    hour, a day or 30 days long; at most 1,440 windows. CSV has the windows alone."""
+    """Metrics of a queue for each window, and their total. `from` and `to`: RFC 3339, by default up to now and an hour,
+    a day or 30 days long; at most 1,440 windows. CSV has only the windows."""
     span = measuring.span_of(window, start, end)
     found = await runner.run(measuring.queue_metrics(name, span, group, runner.context))
     return json_response(found) if format == "json" else csv_response(Window, found.windows)
@@ -61,5 +61,5 @@ async def lag(
 def csv_response(
     kind: type[msgspec.Struct], documents: Sequence[msgspec.Struct], headers: dict[str, str] | None = None
 ) -> Response:
-    """A table; one without rows has its header all the same."""
+    """Documents as CSV; without any, the response is the header of the table."""
     return Response(as_csv(kind, documents), media_type=CSV, headers=headers)

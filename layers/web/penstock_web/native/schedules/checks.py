@@ -1,4 +1,4 @@
-"""What a schedule of the REST API may be, and what is stored of it: columns of queue.schedule by name."""
+"""Checks schedules of the REST API and makes the fields to store: columns of queue.schedule by name."""
 
 import re
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from penstock_web.native.routing_keys import is_routing_key
 from .documents import NewSchedule, NewTarget, PreviewRequest, SchedulePatch, to_attributes
 
 EXPRESSION_FORMS = ("cron", "every", "when", "fire_at")
-# Columns that are called as in the API are not here.
+# Columns that have the same name in the API are not here.
 COLUMN_NAMES = {"jitter_secs": "jitter_seconds"}
 DIRECT_FIELDS = ("jitter_secs", "catchup", "catchup_limit", "failure_threshold", "overlap", "status")
 MAX_HEADERS = validation.MAXIMUM_ATTRIBUTES - 1  # a firing adds one
@@ -34,20 +34,20 @@ Fields = dict[str, Any]
 
 # --- names -----------------------------------------------------------------------------------------------------------
 def checked_name(name: str) -> str:
-    """Raises ScheduleUnusable."""
+    """The name. Raises ScheduleUnusable."""
     if _NAME(name) is None:
         raise ScheduleUnusable("name: 1 to 64 lower-case letters, digits, '_' and '-'")
     return name
 
 
 def may_be_schedule_name(name: str) -> bool:
-    """Whether there may be a schedule of this name: EventBridge Scheduler allows more."""
+    """Whether a schedule can have this name: EventBridge Scheduler allows more names than the REST API."""
     return _KNOWN_NAME(name) is not None
 
 
 # --- schedules -------------------------------------------------------------------------------------------------------
 def new_schedule_fields(new: NewSchedule) -> tuple[Expression, Fields]:
-    """The expression, and everything that is stored. Raises ScheduleUnusable, InvalidParameterValue and others."""
+    """The expression, and all fields to store. Raises ScheduleUnusable, InvalidParameterValue and others."""
     expression = read_expression(new, new.timezone)
     fields = {
         COLUMN_NAMES.get(name, name): getattr(new, name) for name in DIRECT_FIELDS
@@ -59,7 +59,7 @@ def new_schedule_fields(new: NewSchedule) -> tuple[Expression, Fields]:
 
 
 def changed_fields(row: ScheduleRow, changes: SchedulePatch) -> Fields:
-    """What is written of a change. Raises ScheduleConflict for what only EventBridge Scheduler can change."""
+    """The fields that a change writes. Raises ScheduleConflict for changes that only EventBridge Scheduler can make."""
     given = {name for name in changes.__struct_fields__ if getattr(changes, name) not in (None, UNSET)}
     given |= {name for name in ("start_at", "end_at") if getattr(changes, name) is None}
     if row.door == "aws" and given - {"status"}:
@@ -78,17 +78,17 @@ def changed_fields(row: ScheduleRow, changes: SchedulePatch) -> Fields:
 
 
 def period_columns(row: ScheduleRow) -> Fields:
-    """What says in which period the expression of a row holds."""
+    """The columns of a row that limit the period in which its expression is valid."""
     return {"start_at": row.start_at, "end_at": row.end_at, "anchor_at": row.anchor_at}
 
 
 def period_of(fields: Mapping[str, Any]) -> Period:
-    """The period of columns."""
+    """The period that these columns describe."""
     return Period(fields.get("start_at"), fields.get("end_at"), fields.get("anchor_at"))
 
 
 def check_period(period: Period) -> None:
-    """Raises ScheduleUnusable."""
+    """Raises ScheduleUnusable if the period ends before it starts."""
     if period.start is not None and period.end is not None and period.end <= period.start:
         raise ScheduleUnusable("end_at: must be later than start_at")
 
@@ -104,7 +104,7 @@ def parse_time(name: str, text: str | None) -> datetime | None:
 
 # --- expressions -----------------------------------------------------------------------------------------------------
 def read_expression(given: NewSchedule | PreviewRequest | SchedulePatch, timezone: str) -> Expression:
-    """Raises ScheduleUnusable, with where it is wrong, what was probably meant, and examples."""
+    """Parses an expression. Raises ScheduleUnusable with the position of the error, a suggestion, and examples."""
     try:
         return parse(**{form: getattr(given, form) for form in EXPRESSION_FORMS}, timezone=timezone)
     except ScheduleInvalid as invalid:
@@ -112,7 +112,7 @@ def read_expression(given: NewSchedule | PreviewRequest | SchedulePatch, timezon
 
 
 def to_schedule_unusable(invalid: ScheduleInvalid) -> ScheduleUnusable:
-    """All that is known of the error."""
+    """The API's error with all details of the parser's error."""
     details = {
         "position": invalid.position,
         "suggestion": invalid.suggestion,
@@ -122,7 +122,7 @@ def to_schedule_unusable(invalid: ScheduleInvalid) -> ScheduleUnusable:
 
 
 def changed_expression(row: ScheduleRow, changes: SchedulePatch) -> Expression:
-    """Another expression, or the same in another time zone."""
+    """The new expression, or the row's expression in another time zone."""
     timezone = changes.timezone if isinstance(changes.timezone, str) else row.timezone
     if any(getattr(changes, form) is not None for form in EXPRESSION_FORMS):
         return read_expression(changes, timezone)
@@ -130,7 +130,7 @@ def changed_expression(row: ScheduleRow, changes: SchedulePatch) -> Expression:
 
 
 def expression_columns(expression: Expression) -> Fields:
-    """An expression as it is stored."""
+    """The columns that store an expression."""
     return {
         "form": expression.form,
         "expression": expression.written,
@@ -163,7 +163,7 @@ def checked_target(target: NewTarget) -> Fields:
 
 
 def destination_fields(target: NewTarget, body: str) -> Fields:
-    """Where it goes. An event is compared with filter policies by its facts."""
+    """The fields that say where the message goes. Filter policies are compared with the facts of an event."""
     if target.queue is not None:
         if not is_queue_name(target.queue):
             raise ScheduleUnusable(f"target: no queue can be called '{target.queue[:80]}'")

@@ -1,6 +1,6 @@
-"""What the routes of schedules do: write, read, run, preview them. The REST API has the group `default` alone.
+"""Operations of the schedule routes: write, read, run and preview schedules, all in the schedule group `default`.
 
-Occurrences are computed here, which takes up to a millisecond each: long lists of schedules let others run in between.
+Computing an occurrence takes up to a millisecond, so operations on many schedules pause to let other requests run.
 """
 
 from collections.abc import Generator, Sequence
@@ -51,11 +51,11 @@ from .documents import (
 )
 from .views import queue_message_ids, rfc_3339, to_past_run, to_preview, to_shown_schedule
 
-SCHEDULES_PER_TURN = 20  # schedules whose occurrences are computed before others may run
+SCHEDULES_PER_TURN = 20  # an operation computes the occurrences of so many, then lets other requests run
 
 
 class WrittenSchedule(NamedTuple):
-    """A schedule, and whether it was made now."""
+    """A schedule, and whether the request created it."""
 
     schedule: ShownSchedule
     created: bool
@@ -63,13 +63,13 @@ class WrittenSchedule(NamedTuple):
 
 # --- writing ---------------------------------------------------------------------------------------------------------
 def create(new: NewSchedule, context: Context) -> Generator[Effect, Any, ShownSchedule]:
-    """Raises ScheduleConflict when the name is taken, ScheduleUnusable, InvalidParameterValue."""
+    """Creates a schedule. Raises ScheduleConflict when the name is taken, ScheduleUnusable, InvalidParameterValue."""
     written = yield from put(checked_name(new.name or ""), "create", new, context)
     return written.schedule
 
 
 def replace(name: str, new: NewSchedule, context: Context) -> Generator[Effect, Any, WrittenSchedule]:
-    """The schedule, made or replaced. Raises ScheduleUnusable, InvalidParameterValue."""
+    """Creates or replaces a schedule. Raises ScheduleUnusable, InvalidParameterValue."""
     if new.name not in (None, name):
         raise errors.InvalidParameterValue("body: name is not the one of the path")
     return (yield from put(checked_name(name), "replace", new, context))
@@ -88,7 +88,7 @@ def put(name: str, mode: str, new: NewSchedule, context: Context) -> Generator[E
 
 
 def patch(name: str, changes: SchedulePatch, context: Context) -> Generator[Effect, Any, ShownSchedule]:
-    """The schedule after the changes. Raises ScheduleNotFound, ScheduleConflict, ScheduleUnusable."""
+    """Changes a schedule and returns it. Raises ScheduleNotFound, ScheduleConflict, ScheduleUnusable."""
     now, row = yield from find_schedule(name, context)
     fields = changed_fields(row, changes)
     period = period_of(period_columns(row) | fields)
@@ -102,7 +102,7 @@ def patch(name: str, changes: SchedulePatch, context: Context) -> Generator[Effe
 
 
 def delete(name: str, context: Context) -> Generator[Effect, Any, None]:
-    """Deletes a schedule; one that is not there is no error."""
+    """Deletes a schedule; it is no error if there is none of this name."""
     if may_be_schedule_name(name):
         yield Sql(DROP_SCHEDULE, (*group_key(context), name))
 
@@ -110,7 +110,7 @@ def delete(name: str, context: Context) -> Generator[Effect, Any, None]:
 def sync(
     new_schedules: Sequence[NewSchedule], prune: bool, context: Context
 ) -> Generator[Effect, Any, Synced]:
-    """Makes or replaces all of them, in one transaction. `prune`: others that the REST API made are deleted."""
+    """Creates or replaces all schedules in one transaction. `prune`: deletes others that the REST API made."""
     names = [checked_name(new.name or "") for new in new_schedules]
     if len(set(names)) < len(names):
         raise errors.InvalidParameterValue("body: a name is there twice")
@@ -129,7 +129,7 @@ def sync(
 
 
 def _prepared(number: int, new: NewSchedule, now: datetime) -> tuple[str, datetime | None]:
-    """Fields and next occurrence of one of many. Errors say which one it is."""
+    """Fields and next occurrence of one schedule of a sync. Errors say which schedule they are about."""
     try:
         expression, fields = new_schedule_fields(new)
     except errors.AwsError as error:
@@ -140,7 +140,7 @@ def _prepared(number: int, new: NewSchedule, now: datetime) -> tuple[str, dateti
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 def find_schedule(name: str, context: Context) -> Generator[Effect, Any, tuple[datetime, ScheduleRow]]:
-    """The database's time, and the schedule. Raises ScheduleNotFound."""
+    """Returns the database's time, and the schedule. Raises ScheduleNotFound."""
     if not may_be_schedule_name(name):
         raise ScheduleNotFound.named(name)
     now, row = yield from schedule_rows.read(DEFAULT_GROUP, name, context)
@@ -150,7 +150,7 @@ def find_schedule(name: str, context: Context) -> Generator[Effect, Any, tuple[d
 
 
 def describe(name: str, context: Context) -> Generator[Effect, Any, ShownSchedule]:
-    """Raises ScheduleNotFound."""
+    """A schedule as a document. Raises ScheduleNotFound."""
     _, row = yield from find_schedule(name, context)
     return to_shown_schedule(row, preview_count(context))
 
@@ -174,13 +174,13 @@ def list_schedules(
 
 
 def yield_to_others(number: int) -> Generator[Effect, Any, None]:
-    """After every twentieth, others may run."""
+    """Lets other requests run after every SCHEDULES_PER_TURN schedules. `number`: of the current one, from 0."""
     if number % SCHEDULES_PER_TURN == SCHEDULES_PER_TURN - 1:
         yield Pause(0)
 
 
 def preview(request: PreviewRequest, context: Context) -> Generator[Effect, Any, Preview]:
-    """What an expression means. Nothing is stored. Raises ScheduleUnusable."""
+    """Explains an expression and stores nothing. Raises ScheduleUnusable."""
     expression = read_expression(request, request.timezone)
     now, _ = yield from schedule_rows.read(DEFAULT_GROUP, "", context)
     return to_preview(expression, now, request.count or preview_count(context))
@@ -188,7 +188,7 @@ def preview(request: PreviewRequest, context: Context) -> Generator[Effect, Any,
 
 # --- runs ------------------------------------------------------------------------------------------------------------
 def run(name: str, context: Context) -> Generator[Effect, Any, ShownRun]:
-    """Fires it now, in one transaction. Raises ScheduleNotFound, ScheduleConflict when its target refuses."""
+    """Fires a schedule now, in one transaction. Raises ScheduleNotFound, ScheduleConflict when its target refuses."""
     if not may_be_schedule_name(name):
         raise ScheduleNotFound.named(name)
     rows = yield Sql(RUN_SCHEDULE, (*group_key(context), name))
@@ -205,7 +205,7 @@ def run(name: str, context: Context) -> Generator[Effect, Any, ShownRun]:
 
 
 def runs(name: str, before: int | None, limit: int, context: Context) -> Generator[Effect, Any, RunPage]:
-    """What became of its occurrences, the newest first. Raises ScheduleNotFound."""
+    """Outcomes of a schedule's occurrences, the newest first. Raises ScheduleNotFound."""
     given = (*group_key(context), name, before, limit + 1)
     rows = (yield Sql(LIST_SCHEDULE_RUNS, given)) if may_be_schedule_name(name) else []
     if not rows:
@@ -214,12 +214,12 @@ def runs(name: str, before: int | None, limit: int, context: Context) -> Generat
     return RunPage(past, past[-1].id if len(rows) > limit else UNSET)
 
 
-# --- what all of them need -------------------------------------------------------------------------------------------
+# --- shared by the operations ----------------------------------------------------------------------------------------
 def group_key(context: Context) -> tuple[str, str, str]:
     """Account, region and group of the schedules of the REST API."""
     return context.account_id, context.region, DEFAULT_GROUP
 
 
 def preview_count(context: Context) -> int:
-    """How many coming times are shown."""
+    """How many future times the API shows of a schedule."""
     return context.environment.settings.queue_schedule_preview_count

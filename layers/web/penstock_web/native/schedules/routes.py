@@ -65,7 +65,7 @@ async def list_schedules(
     target_kind: Literal["queue", "topic"] | None = None,
     name_prefix: Annotated[str | None, Query(max_length=64)] = None,
 ) -> Response:
-    """Schedules in the order of their names, at most QUEUE_SCHEDULE_LIST_MAX of them."""
+    """Schedules in the order of their names, at most QUEUE_SCHEDULE_LIST_MAX."""
     return json_response(
         await runner.run(scheduling.list_schedules(status, target_kind, name_prefix, runner.context))
     )
@@ -73,7 +73,7 @@ async def list_schedules(
 
 @router.put("/schedules", openapi_extra=_NEWS, response_class=Response, responses=_answers(Synced, 200))
 async def sync_schedules(request: Request, runner: Runner, prune: bool = False) -> Response:
-    """Make or replace up to 1,000 schedules: all of them, or none. `prune`: delete the others that were made here."""
+    """Make or replace up to 1,000 schedules: all, or none. `prune`: delete others that this API made."""
     news = read_schedules(await request.body())
     return json_response(await runner.run(scheduling.sync(news, prune, runner.context)))
 
@@ -104,14 +104,14 @@ async def replace_schedule(name: str, request: Request, runner: Runner) -> Respo
     responses=_answers(ShownSchedule, 200),
 )
 async def change_schedule(name: str, request: Request, runner: Runner) -> Response:
-    """Change what is given. `{"status": "paused"}` pauses, `{"status": "active"}` resumes."""
+    """Change the given members. `{"status": "paused"}` pauses, `{"status": "active"}` resumes."""
     changes = read_patch(await request.body())
     return json_response(await runner.run(scheduling.patch(name, changes, runner.context)))
 
 
 @router.delete("/schedules/{name}", status_code=204)
 async def delete_schedule(name: str, runner: Runner) -> None:
-    """Delete a schedule. One that is not there is no error."""
+    """Delete a schedule. It is no error if there is none of this name."""
     await runner.run(scheduling.delete(name, runner.context))
 
 
@@ -133,7 +133,7 @@ async def list_runs(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     before: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
 ) -> Response:
-    """What became of its times, the newest first. `before`: the `next` of the previous page."""
+    """Outcomes of a schedule's occurrences, the newest first. `before`: the `next` of the previous page."""
     return json_response(await runner.run(scheduling.runs(name, before, limit, runner.context)))
 
 
@@ -145,7 +145,7 @@ async def preview(request: Request, runner: Runner) -> Response:
 
 
 def located(schedule: ShownSchedule, status: int) -> Response:
-    """A schedule that was made, and where it is."""
+    """A response with the schedule, and its path in the header Location."""
     response = json_response(schedule, status)
     response.headers["location"] = f"/v1/schedules/{schedule.name}"
     return response

@@ -51,7 +51,7 @@ def to_preview(expression: Expression, now: datetime, count: int) -> Preview:
 
 
 def canonical_fields(expression: Expression) -> dict[str, str]:
-    """What is computed with, by what it is."""
+    """The canonical form of an expression, under the name of its kind: `fire_at`, `rate` or `cron`."""
     if expression.is_one_shot:
         moment = expression.canonical.removeprefix("at(").removesuffix(")")
         return {"fire_at": moment}
@@ -74,7 +74,7 @@ def to_past_run(name: str, row: Row) -> PastRun:
 
 
 def queue_message_ids(messages: Iterable[Mapping[str, Any]]) -> list[int]:
-    """Of messages in queues; those to a topic of SNS have none."""
+    """The ids of messages in queues; messages to an SNS topic have none."""
     return [one["msg_id"] for one in messages if one["msg_id"] is not None]
 
 
@@ -85,10 +85,10 @@ def to_second(at: datetime | None) -> str | None:
 
 
 def to_millisecond(at: datetime | None) -> str | None:
-    """When something happened."""
+    """The time of an event, to the millisecond."""
     return None if at is None else rfc_3339(at, "milliseconds")
 
 
 def rfc_3339(at: datetime, precision: str = "seconds") -> str:
-    """In UTC."""
+    """The time in UTC."""
     return at.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
