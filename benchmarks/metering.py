@@ -11,7 +11,7 @@ from penstock.effects import Row, Rows, Take
 from penstock.postgres.statements import DELETE_MESSAGES, RECEIVE_MESSAGES, SEND_MESSAGES
 from penstock.settings import Settings
 from penstock_web.metrics.meter import Meter
-from penstock_web.metrics.page import texts
+from penstock_web.metrics.page import metric_texts
 
 QUEUES = 1000
 CALLS = 50_000
@@ -28,11 +28,11 @@ def arn(number: int) -> str:
 def send(meter: Meter, number: int) -> None:
     """All that a SendMessage does for metrics, the clock included."""
     started = perf_counter()
-    meter.entered()
+    meter.request_started()
     asked = perf_counter()
     meter.queues.observe(SENDS[number], SENT, perf_counter() - asked)
-    meter.left()
-    meter.answered("POST", "sqs:SendMessage", 200, perf_counter() - started)
+    meter.request_ended()
+    meter.count_response("POST", "sqs:SendMessage", 200, perf_counter() - started)
 
 
 def receive(meter: Meter, number: int) -> None:
@@ -68,7 +68,7 @@ def scrape(meter: Meter) -> tuple[float, float, int]:
     started = last = process_time()
     longest = 0.0
     lines = 0
-    for text in texts(meter, None):
+    for text in metric_texts(meter, None):
         lines += text.count("\n")
         longest, last = max(longest, process_time() - last), process_time()
     return process_time() - started, longest, lines

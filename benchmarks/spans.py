@@ -18,7 +18,7 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
-from penstock_web.tracing.outbox import BATCH_SPANS, MOST_SPANS, PAUSE_SECONDS, Outbox
+from penstock_web.tracing.span_queue import BATCH_SPANS, MAX_QUEUED_SPANS, PAUSE_SECONDS, SpanQueue
 from penstock_web.tracing.tracing import FLUSH_SECONDS
 
 from .rows import Row, text
@@ -64,11 +64,11 @@ class Hanging(SpanExporter):
 
 
 def library(exporter: SpanExporter) -> BatchSpanProcessor:
-    return BatchSpanProcessor(exporter, MOST_SPANS, PAUSE_SECONDS * 1000, BATCH_SPANS)
+    return BatchSpanProcessor(exporter, MAX_QUEUED_SPANS, PAUSE_SECONDS * 1000, BATCH_SPANS)
 
 
 MAKERS: Final[dict[str, Callable[[SpanExporter], SpanProcessor]]] = {
-    "Outbox": Outbox,
+    "SpanQueue": SpanQueue,
     "BatchSpanProcessor": library,
 }
 
@@ -93,12 +93,12 @@ def hanging(make: Callable[[SpanExporter], SpanProcessor]) -> Row:
     provider = TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(processor := make(Hanging()))
     tracer, seconds = provider.get_tracer("benchmark"), list[float]()
-    for _ in range(2 * MOST_SPANS):
+    for _ in range(2 * MAX_QUEUED_SPANS):
         span = tracer.start_span("send", attributes=ATTRIBUTES)
         began = perf_counter()
         span.end()
         seconds.append(perf_counter() - began)
-    counted = processor.dropped if isinstance(processor, Outbox) else None
+    counted = processor.dropped if isinstance(processor, SpanQueue) else None
     return {
         "end of a span p50 us": round(statistics.median(seconds) * 1e6, 1),
         "longest us": round(max(seconds) * 1e6, 1),
@@ -110,7 +110,7 @@ def hanging(make: Callable[[SpanExporter], SpanProcessor]) -> Row:
 def ended(processor: SpanProcessor) -> float:
     """Seconds that it takes, as its interface lets the service end it."""
     began = perf_counter()
-    if isinstance(processor, Outbox):
+    if isinstance(processor, SpanQueue):
         processor.close(FLUSH_SECONDS)
     else:
         processor.shutdown()

@@ -79,7 +79,7 @@ class Worker:
                 if not self._stopping.is_set():
                     _log.exception("run failed", exc_info=error, extra={"worker": self._name})
             if not self._stopping.is_set():
-                self._meter.ran(self._name, failed, perf_counter() - started)
+                self._meter.count_run(self._name, failed, perf_counter() - started)
             await self._pause(pause_seconds)
         if self._connection is not None:
             self._connection.close()
@@ -103,7 +103,7 @@ class Worker:
             self._connection = connect(self._settings.database_url)
         counts = self._run_once(self._settings, self._connection)
         if not self.reports_progress:
-            self._meter.worked(self._name, counts)
+            self._meter.count_work(self._name, counts)
 
     def _next_pause(self) -> float:
         """Seconds until the next run."""

@@ -81,7 +81,7 @@ class OperationRun:
     def finish(self) -> None:
         """Counts an empty receive when the operation has its result."""
         if self.empty_queue is not None:
-            self.resources.meter.queues.empty(self.empty_queue)
+            self.resources.meter.queues.count_empty_receive(self.empty_queue)
 
     def wake(self, effect: Wake) -> None:
         """Wakes requests that wait in this process."""

@@ -35,7 +35,7 @@ def report(
     queue: Annotated[str | None, typer.Option(metavar="NAME", help="of this queue alone")] = None,
 ) -> None:
     from penstock.errors import QueueDoesNotExist
-    from penstock_web.report.file import write
+    from penstock_web.report.atomic_file import write_atomically
     from penstock_web.report.page import page
     from penstock_web.report.read import Reader, span_of_report
     from penstock_web.system_account import LocalError
@@ -45,7 +45,7 @@ def report(
     settings = Settings.read(os.environ)
     with service_database(settings) as database:
         try:
-            write(out, page(Reader(database, settings, span_of_report(start, end), queue)))
+            write_atomically(out, page(Reader(database, settings, span_of_report(start, end), queue)))
         except QueueDoesNotExist:
             raise LocalError(f"there is no queue {queue!r}") from None
         except (OSError, ValueError) as error:

@@ -13,19 +13,19 @@ DATABASE_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0
 AGE_SECONDS: Final = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0)
 ATTEMPT_SECONDS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 FLUSH_MESSAGES: Final = (1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0)
-LATE_SECONDS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0)
+LATENESS_SECONDS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0)
 RUN_SECONDS: Final = (0.001, 0.01, 0.1, 1.0, 10.0, 60.0)
 
 
 class Family(NamedTuple):
-    """A metric. `buckets`: upper bounds of a histogram, `+Inf` not among them. `most`: of several processes on one port
-    the greatest value counts, not the sum."""
+    """A metric. `buckets`: upper bounds of a histogram, without `+Inf`. `takes_maximum`: the value for several processes
+    on one port is their greatest, not their sum."""
 
     name: str
     kind: Kind
     help: str
     buckets: tuple[float, ...] = ()
-    most: bool = False
+    takes_maximum: bool = False
 
     @property
     def slots(self) -> int:
@@ -150,7 +150,7 @@ BLOCKS: Final[dict[str, Block]] = {
                 "schedule_fire_lag_seconds",
                 "histogram",
                 "How late schedules fired; those with a flexible window or jitter are not counted.",
-                LATE_SECONDS,
+                LATENESS_SECONDS,
             ),
         ),
     ),
@@ -236,11 +236,11 @@ READINGS: Final[dict[str, tuple[Family, str]]] = {
 """By their names in `queue.reading`, with the name of their label."""
 
 DATABASE_UP: Final = Family("db_up", "gauge", "Whether the measurements could be read: the database answers.")
-MEASURED: Final = Family(
+MEASUREMENT_AGE: Final = Family(
     "queue_measurement_age_seconds",
     "gauge",
     "Age of the oldest of the gauges of queues; large: no worker measures.",
 )
-QUEUES: Final = Family(
+QUEUES_MEASURED: Final = Family(
     "queues_measured", "gauge", "Queues that are measured and named; others are in _other."
 )

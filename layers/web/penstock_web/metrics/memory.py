@@ -24,16 +24,16 @@ from .families import BLOCKS, Family
 
 Key = tuple[str, ...]
 """A kind of BLOCKS, then the values of its labels."""
-BYTES: Final = 8
+SLOT_BYTES: Final = 8
 SPARE_SLOTS: Final = 32_768
 """For everything but queues: 2,000 combinations of method, action and status. Memory is taken when it is used."""
 
 
-class Full(Exception):  # noqa: N818 - of a table
+class CounterMemoryFull(Exception):  # noqa: N818 - of a table
     """There is no room for another block."""
 
 
-class Memory:
+class CounterMemory:
     """Slots and who they belong to. `folder`: common to the processes of a port; None: there are no others.
 
     Only one thread writes a slot: those of requests the event loop's, those of a worker its own.
@@ -45,17 +45,17 @@ class Memory:
         self._lock = Lock()
         self._free: defaultdict[str, list[int]] = defaultdict(list)
         self._folder = folder
-        self._own: str | None = None
+        self._own_name: str | None = None
         if folder is None:
-            pages = mmap.mmap(-1, slots * BYTES)
+            pages = mmap.mmap(-1, slots * SLOT_BYTES)
         else:
             descriptor, name = tempfile.mkstemp(".numbers", "", folder)
-            self._own = name
-            os.ftruncate(descriptor, slots * BYTES)
+            self._own_name = name
+            os.ftruncate(descriptor, slots * SLOT_BYTES)
             fcntl.flock(descriptor, fcntl.LOCK_EX)  # until the process ends
             self._descriptor = descriptor
-            pages = mmap.mmap(descriptor, slots * BYTES)
-            self._lines = _keys_of(Path(name)).open("a")
+            pages = mmap.mmap(descriptor, slots * SLOT_BYTES)
+            self._key_file = _keys_of(Path(name)).open("a")
         self._slots = slots
         self.numbers = cast(
             "array[float]", memoryview(pages).cast("d")
@@ -64,14 +64,14 @@ class Memory:
     def allocate(self, kind: str, *labels: str) -> int:
         """The first slot of a new block, all zeros. In any thread. Raises Full."""
         with self._lock:
-            start = self._free[kind].pop() if self._free[kind] else self._extended(BLOCKS[kind].slots)
+            start = self._free[kind].pop() if self._free[kind] else self._reserve(BLOCKS[kind].slots)
             self.keys[start] = (kind, *labels)
             self._write(start)
         return start
 
-    def _extended(self, size: int) -> int:
+    def _reserve(self, size: int) -> int:
         if self._next + size > self._slots:
-            raise Full
+            raise CounterMemoryFull
         start, self._next = self._next, self._next + size
         return start
 
@@ -86,40 +86,40 @@ class Memory:
             self._write(start)
 
     def _write(self, start: int) -> None:
-        if self._own is not None:
-            self._lines.write(json.dumps([start, *self.keys.get(start, ())]) + "\n")
-            self._lines.flush()
+        if self._own_name is not None:
+            self._key_file.write(json.dumps([start, *self.keys.get(start, ())]) + "\n")
+            self._key_file.flush()
 
     def close(self) -> None:
         """From now on the process counts as dead."""
-        if self._own is not None:
-            self._lines.close()
+        if self._own_name is not None:
+            self._key_file.close()
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # the mapping keeps the file open
             os.close(self._descriptor)
-            self._own = None
+            self._own_name = None
 
     # --- reading -----------------------------------------------------------------------------------------------------
     def total(self) -> dict[Key, list[float]]:
         """Every block of all the processes of the port, added up."""
         blocks = {key: self._block(start, key) for start, key in list(self.keys.items())}
-        for path in self._others():
-            add(blocks, path)
+        for path in self._other_files():
+            add_process(blocks, path)
         return blocks
 
     def _block(self, start: int, key: Key) -> list[float]:
         return self.numbers[start : start + BLOCKS[key[0]].slots].tolist()
 
-    def _others(self) -> list[Path]:
+    def _other_files(self) -> list[Path]:
         if self._folder is None:
             return []
-        return [path for path in sorted(self._folder.glob("*.numbers")) if str(path) != self._own]
+        return [path for path in sorted(self._folder.glob("*.numbers")) if str(path) != self._own_name]
 
 
 def _keys_of(numbers: Path) -> Path:
     return numbers.with_suffix(".keys")
 
 
-def add(blocks: dict[Key, list[float]], path: Path) -> None:
+def add_process(blocks: dict[Key, list[float]], path: Path) -> None:
     """Adds the numbers of another process; those of one that is gone without its gauges."""
     with suppress(FileNotFoundError), path.open("rb") as file:  # it is about to begin
         alive = is_alive(file)
@@ -132,7 +132,7 @@ def add(blocks: dict[Key, list[float]], path: Path) -> None:
         numbers = array("d", file.read())
         for start, key in keys.items():
             if key:
-                merge(blocks, key, numbers[start : start + BLOCKS[key[0]].slots].tolist(), alive)
+                add_block(blocks, key, numbers[start : start + BLOCKS[key[0]].slots].tolist(), alive)
 
 
 def is_alive(file: Any) -> bool:
@@ -145,18 +145,18 @@ def is_alive(file: Any) -> bool:
     return False
 
 
-def merge(blocks: dict[Key, list[float]], key: Key, numbers: list[float], alive: bool) -> None:
+def add_block(blocks: dict[Key, list[float]], key: Key, numbers: list[float], alive: bool) -> None:
     """Adds a block of another process."""
     known = blocks.setdefault(key, [0.0] * len(numbers))
     position = 0
     for family in BLOCKS[key[0]].families:
         for slot in range(position, position + family.slots):
-            known[slot] = joined(family, known[slot], numbers[slot], alive)
+            known[slot] = combine(family, known[slot], numbers[slot], alive)
         position += family.slots
 
 
-def joined(family: Family, known: float, number: float, alive: bool) -> float:
+def combine(family: Family, known: float, number: float, alive: bool) -> float:
     """One number of two processes."""
     if family.kind == "gauge" and not alive:
         return known
-    return max(known, number) if family.most else known + number
+    return max(known, number) if family.takes_maximum else known + number

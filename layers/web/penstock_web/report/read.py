@@ -16,9 +16,9 @@ from penstock_web.native.metrics.operations import MAX_WINDOWS, WINDOW_SECONDS, 
 
 from .charts import Bar, Cell
 
-MOST_QUEUES = 12
-MOST_GROUPS = 20
-MOST_SLOTS = 72
+MAX_QUEUES = 12
+MAX_GROUPS = 20
+MAX_SLOTS = 72
 PAGE = 200
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
@@ -46,7 +46,7 @@ class Reader:
 
     def __init__(self, database: Database, settings: Settings, span: Span, queue: str | None) -> None:
         self._database = database
-        self._place = (settings.queue_account_id, settings.queue_region)
+        self._account_and_region = (settings.queue_account_id, settings.queue_region)
         self.span = span
         self.queue = queue
 
@@ -57,16 +57,16 @@ class Reader:
             if not self._lag(None, 1).queues:
                 raise errors.QueueDoesNotExist
             return [self.queue]
-        asked = (*self._place, *coarse(self.span), MOST_QUEUES)
-        return [name for name, *_ in self._database.call(READ_BUSIEST_QUEUES, asked)]
+        arguments = (*self._account_and_region, *coarse_span(self.span), MAX_QUEUES)
+        return [name for name, *_ in self._database.call(READ_BUSIEST_QUEUES, arguments)]
 
     def windows(self, name: str) -> QueueMetrics:
         """One queue's. Raises QueueDoesNotExist when it was deleted meanwhile."""
-        found: QueueMetrics = run(queue_windows(self._arn_of(name), name, self.span, None), self._database)
-        return found
+        metrics: QueueMetrics = run(queue_windows(self._arn_of(name), name, self.span, None), self._database)
+        return metrics
 
     def _arn_of(self, name: str) -> str:
-        account, region = self._place
+        account, region = self._account_and_region
         if (arn := queue_arn(region, account, name)) is None:
             raise errors.QueueDoesNotExist
         return arn
@@ -76,23 +76,23 @@ class Reader:
         unit = DAY if self.span.window == "1d" else HOUR
         start = self.span.start.replace(minute=0, second=0, microsecond=0)
         units = math.ceil((self.span.end - start) / unit)
-        step = math.ceil(units / MOST_SLOTS) * unit
+        step = math.ceil(units / MAX_SLOTS) * unit
         slots = [start + n * step for n in range(math.ceil(units * unit / step))]
-        asked = (
-            *self._place,
+        arguments = (
+            *self._account_and_region,
             names,
             int(unit.total_seconds()),
             start,
             self.span.end,
             int(step.total_seconds()),
         )
-        rows = self._database.call(READ_LAG_HEAT, asked)
+        rows = self._database.call(READ_LAG_HEAT, arguments)
         return HeatMap(names, slots, step, {(name, utc(at)): Cell(*cell) for name, at, *cell in rows})
 
     def hot_groups(self) -> HotGroups:
         """Those of all queues together, or of the one."""
-        asked = (*self._place, self.queue, *coarse(self.span), MOST_GROUPS)
-        rows = self._database.call(READ_HOT_GROUPS, asked)
+        arguments = (*self._account_and_region, self.queue, *coarse_span(self.span), MAX_GROUPS)
+        rows = self._database.call(READ_HOT_GROUPS, arguments)
         several = self.queue is None
         bars = [Bar(f"{name} / {group}" if several else group, arrivals) for name, group, arrivals, _ in rows]
         return HotGroups(bars, max(rows[0][3] or 0, sum(bar.value for bar in bars)) if rows else 0)
@@ -108,10 +108,12 @@ class Reader:
             after = page.queues[-1].name
 
     def _lag(self, after: str | None, limit: int) -> LagPage:
-        return lag_page_of(self._database.call(READ_LAG, (*self._place, self.queue, after, limit)))
+        return lag_page_of(
+            self._database.call(READ_LAG, (*self._account_and_region, self.queue, after, limit))
+        )
 
 
-def coarse(span: Span) -> tuple[int, datetime, datetime]:
+def coarse_span(span: Span) -> tuple[int, datetime, datetime]:
     """Window, from and to for sums over all queues: of more than six hours, hours instead of minutes."""
     if span.window == "1m" and span.end - span.start > 6 * HOUR:
         return WINDOW_SECONDS["1h"], span.start.replace(minute=0, second=0, microsecond=0), span.end

@@ -62,14 +62,14 @@ class Scale(NamedTuple):
 
 def paths(points: Sequence[tuple[datetime, Point]], gap: timedelta) -> Iterator[list[Point]]:
     """The points as stretches: where more than `gap` lies between two, nothing is known, so no line is drawn."""
-    stretch: list[Point] = [point for _, point in points[:1]]
+    segment: list[Point] = [point for _, point in points[:1]]
     for (earlier, _), (later, point) in pairwise(points):
         if later - earlier > gap:
-            yield stretch
-            stretch = []
-        stretch.append(point)
-    if stretch:
-        yield stretch
+            yield segment
+            segment = []
+        segment.append(point)
+    if segment:
+        yield segment
 
 
 def line(points: Sequence[Point]) -> str:

@@ -21,7 +21,7 @@ from penstock import __version__
 from penstock.settings import Settings
 from penstock.trace_context import TraceContext, Value
 
-from .outbox import Outbox
+from .span_queue import SpanQueue
 
 EXPORT_SECONDS: Final = 5.0
 """For one request to the collector, repetitions included; then its spans are dropped."""
@@ -29,7 +29,7 @@ FLUSH_SECONDS: Final = 2.0
 """At the end of the process, for what is left."""
 
 
-class Recorded:
+class RecordedSpan:
     """A span under way, as `penstock.trace_context.Span` has it."""
 
     __slots__ = ("context", "span")
@@ -56,7 +56,7 @@ class Tracing:
 
     def __init__(self, settings: Settings, exporter: SpanExporter) -> None:
         self._rate = settings.otlp_sample_rate
-        self._outbox = Outbox(exporter)
+        self._span_queue = SpanQueue(exporter)
         resource = Resource(
             {
                 "service.name": settings.otlp_service_name,
@@ -67,47 +67,49 @@ class Tracing:
         )
         # The provider's own shutdown hook would wait for the collector; `close` is called instead.
         self._provider = TracerProvider(ALWAYS_ON, resource, shutdown_on_exit=False)
-        self._provider.add_span_processor(self._outbox)
+        self._provider.add_span_processor(self._span_queue)
         self._tracer = self._provider.get_tracer("penstock", __version__)
 
     @property
     def dropped(self) -> int:
         """Spans that were lost: the queue was full, or the collector did not take them."""
-        return self._outbox.dropped
+        return self._span_queue.dropped
 
-    def chosen(self) -> bool:
+    def should_record(self) -> bool:
         """Whether a trace that begins here is recorded."""
         return random.random() < self._rate  # noqa: S311 - a sample, not a secret
 
-    def request(
+    def start_request_span(
         self, name: str, attributes: Mapping[str, Value], parent: TraceContext | None, state: str
-    ) -> Recorded:
+    ) -> RecordedSpan:
         """A request that is answered. `state`: the caller's tracestate."""
         return self._start(
-            name, SpanKind.SERVER, attributes, None if parent is None else remote(parent, state)
+            name, SpanKind.SERVER, attributes, None if parent is None else remote_parent(parent, state)
         )
 
-    def child(self, parent: Recorded, name: str, attributes: Mapping[str, Value]) -> Recorded:
+    def start_call_span(
+        self, parent: RecordedSpan, name: str, attributes: Mapping[str, Value]
+    ) -> RecordedSpan:
         """A call of the database, for what is under way."""
         return self._start(
             name, SpanKind.CLIENT, attributes, trace.set_span_in_context(parent.span, Context())
         )
 
-    def root(self, name: str, attributes: Mapping[str, Value]) -> Recorded | None:
+    def root(self, name: str, attributes: Mapping[str, Value]) -> RecordedSpan | None:
         """Something that begins here, and makes messages. None: not among the sampled ones."""
-        return self._start(name, SpanKind.PRODUCER, attributes, None) if self.chosen() else None
+        return self._start(name, SpanKind.PRODUCER, attributes, None) if self.should_record() else None
 
-    def post(self, cause: TraceContext, name: str, attributes: Mapping[str, Value]) -> Recorded | None:
+    def post(self, cause: TraceContext, name: str, attributes: Mapping[str, Value]) -> RecordedSpan | None:
         """A request to another server, in the trace of the message that caused it, and linked to its span."""
         if not cause.sampled:
             return None
-        parent = remote(cause)
+        parent = remote_parent(cause)
         links = [trace.Link(trace.get_current_span(parent).get_span_context())]
         return self._start(name, SpanKind.CLIENT, attributes, parent, links)
 
     def close(self, seconds: float = FLUSH_SECONDS) -> None:
         """Sends what is left, for at most so long."""
-        self._outbox.close(seconds)
+        self._span_queue.close(seconds)
 
     def _start(
         self,
@@ -116,12 +118,12 @@ class Tracing:
         attributes: Mapping[str, Value],
         parent: Context | None,
         links: list[trace.Link] | None = None,
-    ) -> Recorded:
+    ) -> RecordedSpan:
         span = self._tracer.start_span(name, parent or Context(), kind, attributes, links)
-        return Recorded(span)
+        return RecordedSpan(span)
 
 
-def remote(context: TraceContext, state: str = "") -> Context:
+def remote_parent(context: TraceContext, state: str = "") -> Context:
     """OpenTelemetry's form of a span that is not ours."""
     return trace.set_span_in_context(trace.NonRecordingSpan(span_context(context, state)), Context())
 

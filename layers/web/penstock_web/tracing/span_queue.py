@@ -15,29 +15,29 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
-MOST_SPANS: Final = 4_096
+MAX_QUEUED_SPANS: Final = 4_096
 """That wait to be sent; some 8 MB."""
 BATCH_SPANS: Final = 256
 """In one request. Encoding them holds up the process for about 5 ms, a little at a time."""
 PAUSE_SECONDS: Final = 0.25
-COMPLAINT_SECONDS: Final = 60.0
+LOG_INTERVAL_SECONDS: Final = 60.0
 """Drops are logged once in this time."""
 
 _log = logging.getLogger(__name__)
 
 
-class Outbox(SpanProcessor):
+class SpanQueue(SpanProcessor):
     """Sends spans to the collector that `exporter` knows. `dropped`: spans that were lost so far."""
 
-    def __init__(self, exporter: SpanExporter, most_spans: int = MOST_SPANS) -> None:
+    def __init__(self, exporter: SpanExporter, most_spans: int = MAX_QUEUED_SPANS) -> None:
         self._exporter = exporter
         self._most_spans = most_spans
         self._spans: deque[ReadableSpan] = deque()
         self._awake = threading.Event()
         self._stopping = False
         self._lock = threading.Lock()
-        self._complain_after = 0.0
-        self._unsaid = 0
+        self._next_log_at = 0.0
+        self._unlogged = 0
         self.dropped = 0
         self._thread = threading.Thread(target=self._run, name="penstock-traces", daemon=True)
         self._thread.start()
@@ -59,11 +59,11 @@ class Outbox(SpanProcessor):
         self._stopping = True
         self._awake.set()
         self._thread.join(seconds)
-        left = len(self._spans)
+        remaining = len(self._spans)
         self._spans.clear()
         self._exporter.shutdown()
-        if left:
-            self._drop(left)
+        if remaining:
+            self._drop(remaining)
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:  # noqa: ARG002 - OpenTelemetry's form
         """Nothing is forced; `close` sends what is left."""
@@ -79,10 +79,10 @@ class Outbox(SpanProcessor):
     def _send(self) -> None:
         while self._spans:
             batch = [self._spans.popleft() for _ in range(min(BATCH_SPANS, len(self._spans)))]
-            if self._exported(batch) is not SpanExportResult.SUCCESS:
+            if self._export(batch) is not SpanExportResult.SUCCESS:
                 self._drop(len(batch))
 
-    def _exported(self, batch: list[ReadableSpan]) -> SpanExportResult:
+    def _export(self, batch: list[ReadableSpan]) -> SpanExportResult:
         try:
             return self._exporter.export(batch)
         except Exception as error:  # noqa: BLE001 - whatever it is, the next batch may succeed
@@ -92,9 +92,9 @@ class Outbox(SpanProcessor):
     def _drop(self, number: int) -> None:
         with self._lock:
             self.dropped += number
-            self._unsaid += number
-            if monotonic() < self._complain_after and not self._stopping:
+            self._unlogged += number
+            if monotonic() < self._next_log_at and not self._stopping:
                 return
-            self._complain_after = monotonic() + COMPLAINT_SECONDS
-            unsaid, self._unsaid = self._unsaid, 0
-        _log.warning("spans were dropped", extra={"spans": unsaid, "spans_dropped_in_all": self.dropped})
+            self._next_log_at = monotonic() + LOG_INTERVAL_SECONDS
+            unlogged, self._unlogged = self._unlogged, 0
+        _log.warning("spans were dropped", extra={"spans": unlogged, "spans_dropped_in_all": self.dropped})

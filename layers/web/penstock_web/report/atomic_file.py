@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 
-def write(path: Path, pieces: Iterable[str]) -> None:
+def write_atomically(path: Path, pieces: Iterable[str]) -> None:
     """All of it or nothing: what was there stays until the new file is whole. Raises OSError."""
     part = path.with_name(f"{path.name}.part")
     try:
