@@ -219,7 +219,9 @@ async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
         from penstock_web.tracing.tracing import open_tracing  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise SettingError(f"OTLP_ENABLED needs the packages of the extra `tracing`: {error}") from error
-    logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # the span queue reports spans that were lost
+    logging.getLogger("opentelemetry").setLevel(
+        logging.CRITICAL
+    )  # the span queue reports spans that were lost
     tracing = open_tracing(settings)
     try:
         yield tracing

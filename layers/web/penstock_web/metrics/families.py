@@ -1,7 +1,7 @@
-"""THE TABLE of metrics. docs/metrics.md has the same, which a test compares.
+"""The table of metrics. A test compares it with docs/metrics.md.
 
-Names without `penstock_` are those of the specification, or follow its manner. A block is what is allocated and counted
-together: families with the same labels.
+Names without `penstock_` are those of the specification, or follow its style. A block is a group of families with the
+same labels, which are allocated and counted together.
 """
 
 from typing import Final, Literal, NamedTuple
@@ -18,8 +18,8 @@ RUN_SECONDS: Final = (0.001, 0.01, 0.1, 1.0, 10.0, 60.0)
 
 
 class Family(NamedTuple):
-    """A metric. `buckets`: upper bounds of a histogram, without `+Inf`. `takes_maximum`: the value for several processes
-    on one port is their greatest, not their sum."""
+    """A metric. `buckets`: upper bounds of a histogram, without `+Inf`. `takes_maximum`: the value of several
+    processes on one port is their greatest, not their sum."""
 
     name: str
     kind: Kind
@@ -29,19 +29,19 @@ class Family(NamedTuple):
 
     @property
     def slots(self) -> int:
-        """Numbers that a series has: one; of a histogram the sum, then a count for each bucket and the rest."""
+        """How many numbers a series has: one; a histogram has the sum, then a count for each bucket and for `+Inf`."""
         return len(self.buckets) + 2 if self.kind == "histogram" else 1
 
 
 class Block(NamedTuple):
-    """Families that are counted together, with these labels."""
+    """Families that are counted together and have these labels."""
 
     labels: tuple[str, ...]
     families: tuple[Family, ...]
 
     @property
     def slots(self) -> int:
-        """Numbers of all its families."""
+        """How many numbers a series has in all families together."""
         return sum(family.slots for family in self.families)
 
 
@@ -206,7 +206,7 @@ QUEUE_GAUGES: Final = (
     Family("queue_noisy_groups", "gauge", "Tenants of a fair queue that are set back now."),
     Family("queue_messages_dead_lettered_total", "counter", "Messages that left for the dead-letter queue."),
 )
-"""Label `queue`. In the order of the columns of `queue.read_measurements`."""
+"""Gauges with the label `queue`, in the order of the columns of `queue.read_measurements`."""
 
 READINGS: Final[dict[str, tuple[Family, str]]] = {
     "dead_rows": (Family("db_dead_tuples", "gauge", "Dead rows of tables, as PostgreSQL estimates them."), "table"),
@@ -233,7 +233,7 @@ READINGS: Final[dict[str, tuple[Family, str]]] = {
         "",
     ),
 }  # fmt: skip
-"""By their names in `queue.reading`, with the name of their label."""
+"""Gauges of the installation by their names in `queue.reading`, each with the name of its label, or ""."""
 
 DATABASE_UP: Final = Family("db_up", "gauge", "Whether the measurements could be read: the database answers.")
 MEASUREMENT_AGE: Final = Family(

@@ -1,11 +1,12 @@
 """The numbers of one process, in memory that the other processes on its port can read.
 
 Processes that share a port (`up --workers`) cannot be scraped one by one: the kernel gives a connection to any of them.
-Each keeps its numbers in a file of a common folder, and whoever is asked adds them all up. A process that dies leaves
-its file: what it counted still counts. Its gauges do not, which a lock tells that only a living process holds.
+Each process has its numbers in a file of a common folder, and the process that receives a scrape adds up all files. A
+process that ends leaves its file, so that its counters still count. Its gauges no longer count: a living process locks
+its file, and the reader of the files checks the lock.
 
-    NAME.numbers   doubles; nothing but counts, so a reader needs no lock
-    NAME.keys      a line of JSON for each block: [first slot, kind, labels...]; the last line for a slot holds
+    NAME.numbers   doubles; only numbers, so a reader needs no lock
+    NAME.keys      a line of JSON for each block: [first slot, kind, labels...]; the last line for a slot is valid
 """
 
 import fcntl
@@ -26,17 +27,18 @@ Key = tuple[str, ...]
 """A kind of BLOCKS, then the values of its labels."""
 SLOT_BYTES: Final = 8
 SPARE_SLOTS: Final = 32_768
-"""For everything but queues: 2,000 combinations of method, action and status. Memory is taken when it is used."""
+"""For all blocks except those of queues: 2,000 combinations of method, action and status. Unused slots take no RAM."""
 
 
 class CounterMemoryFull(Exception):  # noqa: N818 - of a table
-    """There is no room for another block."""
+    """There are no free slots for another block."""
 
 
 class CounterMemory:
-    """Slots and who they belong to. `folder`: common to the processes of a port; None: there are no others.
+    """Slots for numbers, and the blocks that own them.
 
-    Only one thread writes a slot: those of requests the event loop's, those of a worker its own.
+    `folder`: the folder that the processes of a port share; None: this process is the only one. Only one thread writes
+    a slot: the event loop's thread those of requests, a worker's thread those of the worker.
     """
 
     def __init__(self, slots: int, folder: Path | None = None) -> None:
@@ -57,12 +59,11 @@ class CounterMemory:
             pages = mmap.mmap(descriptor, slots * SLOT_BYTES)
             self._key_file = _keys_of(Path(name)).open("a")
         self._slots = slots
-        self.numbers = cast(
-            "array[float]", memoryview(pages).cast("d")
-        )  # which is like one, and twice as fast
+        # A memoryview has the methods of an array that are used here, and is twice as fast.
+        self.numbers = cast("array[float]", memoryview(pages).cast("d"))
 
     def allocate(self, kind: str, *labels: str) -> int:
-        """The first slot of a new block, all zeros. In any thread. Raises Full."""
+        """The first slot of a new block, all zeros. Thread-safe. Raises CounterMemoryFull."""
         with self._lock:
             start = self._free[kind].pop() if self._free[kind] else self._reserve(BLOCKS[kind].slots)
             self.keys[start] = (kind, *labels)
@@ -76,7 +77,7 @@ class CounterMemory:
         return start
 
     def release(self, start: int, into: int) -> None:
-        """Adds a block to another one of its kind; its slots are free for a new one."""
+        """Adds the block at `start` to the block at `into`, of the same kind, and frees its slots for a new block."""
         with self._lock:
             kind = self.keys.pop(start)[0]
             for offset in range(BLOCKS[kind].slots):
@@ -91,7 +92,7 @@ class CounterMemory:
             self._key_file.flush()
 
     def close(self) -> None:
-        """From now on the process counts as dead."""
+        """Releases the lock: from now on other processes regard this one as ended."""
         if self._own_name is not None:
             self._key_file.close()
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # the mapping keeps the file open
@@ -100,7 +101,7 @@ class CounterMemory:
 
     # --- reading -----------------------------------------------------------------------------------------------------
     def total(self) -> dict[Key, list[float]]:
-        """Every block of all the processes of the port, added up."""
+        """Every block, added up over all processes of the port."""
         blocks = {key: self._block(start, key) for start, key in list(self.keys.items())}
         for path in self._other_files():
             add_process(blocks, path)
@@ -120,8 +121,11 @@ def _keys_of(numbers: Path) -> Path:
 
 
 def add_process(blocks: dict[Key, list[float]], path: Path) -> None:
-    """Adds the numbers of another process; those of one that is gone without its gauges."""
-    with suppress(FileNotFoundError), path.open("rb") as file:  # it is about to begin
+    """Adds the numbers of another process; those of one that has ended without its gauges."""
+    with (
+        suppress(FileNotFoundError),
+        path.open("rb") as file,
+    ):  # a process that starts has no file of keys yet
         alive = is_alive(file)
         keys: dict[int, Key] = {}
         with _keys_of(path).open() as lines:
@@ -146,7 +150,7 @@ def is_alive(file: Any) -> bool:
 
 
 def add_block(blocks: dict[Key, list[float]], key: Key, numbers: list[float], alive: bool) -> None:
-    """Adds a block of another process."""
+    """Adds a block of another process to `blocks`. `alive`: whether that process runs."""
     known = blocks.setdefault(key, [0.0] * len(numbers))
     position = 0
     for family in BLOCKS[key[0]].families:
@@ -156,7 +160,7 @@ def add_block(blocks: dict[Key, list[float]], key: Key, numbers: list[float], al
 
 
 def combine(family: Family, known: float, number: float, alive: bool) -> float:
-    """One number of two processes."""
+    """The combined value of one number of two processes. `alive`: whether the process with `number` runs."""
     if family.kind == "gauge" and not alive:
         return known
     return max(known, number) if family.takes_maximum else known + number

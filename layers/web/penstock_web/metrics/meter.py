@@ -1,4 +1,4 @@
-"""What a process counts: requests, merged calls, workers, connections; and what requests count about queues."""
+"""Counts the requests, merged calls, worker runs and connections of a process; `queue_counts` counts by queue."""
 
 import platform
 from bisect import bisect_left
@@ -29,7 +29,10 @@ SLOTS_PER_QUEUE: Final = sum(BLOCKS[kind].slots for kind in ("sends", "receives"
 
 
 class Meter:
-    """`folder`: where the processes that share a port keep their numbers; None: there are no others."""
+    """Counts what a process does.
+
+    `folder`: where the processes that share a port have their numbers; None: this process is the only one.
+    """
 
     def __init__(self, settings: Settings, folder: Path | None = None) -> None:
         most = settings.queue_metrics_max_queues
@@ -51,15 +54,15 @@ class Meter:
 
     # --- requests ----------------------------------------------------------------------------------------------------
     def request_started(self) -> None:
-        """A request is under way."""
+        """Counts a request as under way."""
         self._numbers[self._active] += 1
 
     def request_ended(self) -> None:
-        """It is no longer, answered or not."""
+        """Ends the count of a request as under way, whether it was answered or not."""
         self._numbers[self._active] -= 1
 
     def count_response(self, method: str, path: str, status: int, seconds: float) -> None:
-        """A request got its answer. `path`: an action or the template of a route, of which there are so many."""
+        """Counts a response. `path`: an action or the template of a route, of which there is a limited number."""
         slots = self._requests.get((method, path, status)) or self._new_request(method, path, status)
         if slots is None:
             return
@@ -73,24 +76,24 @@ class Meter:
         named = method if method in METHODS else OTHER_METHOD
         try:
             slots = self._start("requests", named, path, str(status)), self._start("durations", named, path)
-        except CounterMemoryFull:  # which nobody has seen; a request must not fail by it
+        except CounterMemoryFull:  # not expected; a request must not fail because of it
             return None
-        if named is not OTHER_METHOD:  # methods can be made up without end
+        if named is not OTHER_METHOD:  # a client can invent any number of methods
             self._requests[method, path, status] = slots
         return slots
 
     def count_refusal(self, error: AwsError) -> None:
-        """A request got this error: counted if it is about who may do what."""
+        """Counts the error of a request if it refuses the caller access."""
         if error.refuses_caller:
             self._numbers[self._start("refusals", error.query_code)] += 1
 
     def count_flush(self, messages: int) -> None:
-        """So many messages were stored by one call."""
+        """Counts a database call that stored so many messages."""
         self._histogram(self._flushes, FLUSH_MESSAGES, messages)
 
     # --- workers -----------------------------------------------------------------------------------------------------
     def count_run(self, worker: str, failed: bool, seconds: float) -> None:
-        """A run of a worker ended."""
+        """Counts a run of a worker that ended."""
         start = self._start("runs", worker, "failure" if failed else "success")
         self._numbers[start] += 1
         self._histogram(start + 1, RUN_SECONDS, seconds)
@@ -98,26 +101,26 @@ class Meter:
             self._set("successes", worker, value=time())
 
     def count_work(self, worker: str, counts: Mapping[str, int]) -> None:
-        """A worker did so much more."""
+        """Adds the counts of a worker's work."""
         for what, count in counts.items():
             self._numbers[self._start("work", worker, what)] += count
 
     def count_delivery_attempt(self, delivered: bool, seconds: float) -> None:
-        """A webhook was posted."""
+        """Counts a request to a webhook's endpoint."""
         start = self._start("attempts", "success" if delivered else "failure")
         self._numbers[start] += 1
         self._histogram(start + 1, ATTEMPT_SECONDS, seconds)
 
     def count_exhausted(self, webhooks: int) -> None:
-        """So many were given up."""
+        """Counts webhooks that were given up."""
         self._numbers[self._start("exhausted")] += webhooks
 
     def count_fire(self, late_seconds: float) -> None:
-        """A schedule fired."""
+        """Counts a schedule that fired."""
         self._histogram(self._start("fires"), LATENESS_SECONDS, max(0.0, late_seconds))
 
     def set_pool_gauges(self, stats: Mapping[str, int], timeouts: int) -> None:
-        """What psycopg_pool says of itself."""
+        """Sets the numbers of the connection pool. `stats`: those of psycopg_pool."""
         size, idle = stats.get("pool_size", 0), stats.get("pool_available", 0)
         waiting = stats.get("requests_waiting", 0)
         self._set("pool", value=(size, idle, size - idle, waiting))
@@ -142,7 +145,7 @@ class Meter:
 
 
 class WorkerObserver(Observer):
-    """Tells a meter what a worker does. Made in the event loop; called in the worker's thread, the only one that is."""
+    """Counts in a meter what a worker does. Made in the event loop; only the worker's thread calls it."""
 
     def __init__(self, meter: Meter, worker: str) -> None:
         self._meter = meter

@@ -1,6 +1,7 @@
-"""GET /metrics, in Prometheus's text format. No credentials: keep it from where it should not be read.
+"""GET /metrics, in Prometheus's text format. The route needs no credentials: a firewall must restrict access to it.
 
-It names queues, and nothing else of what they hold. Several processes on one port answer for all of them.
+The response contains the names of queues, but nothing of their messages. Each of several processes on one port answers
+with the metrics of all of them.
 """
 
 import asyncio
@@ -19,24 +20,24 @@ from .meter import Meter
 from .readings import Reading, Readings, format_reading
 
 PUBLISH_SECONDS: Final = 1.0
-"""The pool's numbers are good for so long where another process of the port is asked."""
+"""How often a process publishes its pool's numbers, for a scrape that another process of the port answers."""
 ROUNDS_BETWEEN_REMOVALS: Final = 60
-"""Of that length: how often a full table of queues looks for those that are gone."""
+"""Rounds of PUBLISH_SECONDS after which deleted queues are removed from a full table again."""
 
 
 def metric_texts(meter: Meter, reading: Reading | None) -> Iterator[str]:
-    """Every family, a text each."""
+    """The text of each family."""
     yield from format_blocks(meter.memory.total())
     yield from format_reading(reading, meter.queues.label)
 
 
 def publish_pool(meter: Meter, pool: Pool) -> None:
-    """The pool's own numbers, as they are now."""
+    """Copies the pool's current numbers to the meter."""
     meter.set_pool_gauges(pool.stats(), pool.timeouts)
 
 
 def metrics_router(meter: Meter, pool: Pool, most_queues: int) -> APIRouter:
-    """The route."""
+    """A router with the route /metrics. `most_queues`: more queues are added up as `_other`."""
     router = APIRouter(tags=["health"])
     readings = Readings(pool.call, most_queues)
 
@@ -48,14 +49,14 @@ def metrics_router(meter: Meter, pool: Pool, most_queues: int) -> APIRouter:
         parts: list[str] = []
         for text in metric_texts(meter, reading):
             parts.append(text)
-            await asyncio.sleep(0)  # requests go on in between
+            await asyncio.sleep(0)  # lets other requests run between two families
         return PlainTextResponse("".join(parts), media_type=CONTENT_TYPE)
 
     return router
 
 
 async def maintain_metrics(meter: Meter, pool: Pool) -> None:
-    """Keeps the pool's numbers fresh, and makes room in a table of queues that is full. Until it is cancelled."""
+    """Publishes the pool's numbers and removes deleted queues from a full table, until it is cancelled."""
     round_number = 0
     while True:
         publish_pool(meter, pool)
@@ -66,9 +67,9 @@ async def maintain_metrics(meter: Meter, pool: Pool) -> None:
 
 
 async def remove_deleted_queues(meter: Meter, pool: Pool) -> None:
-    """Takes queues that do not exist from the table."""
+    """Removes queues that no longer exist from the table of queues."""
     try:
         deleted = await pool.call(DELETED_QUEUES, [list(meter.queues.arns)])
     except AwsError:
-        return  # the database is away; again in a minute
+        return  # the database does not answer; the next attempt is in a minute
     meter.queues.remove_queues(arn for (arn,) in deleted)

@@ -1,7 +1,7 @@
-"""What requests count about queues: taken from the effects of operations and the rows that answer them.
+"""Counts messages and database calls by queue, from the effects of operations and the rows that answer them.
 
-At most so many queues have a name in it; the others share one, `_other`. When the table is full, queues that are gone
-make room: what they had counted goes to `_other`, so the sum over all queues never falls.
+A limited number of queues have a block of their own; the others share one, `_other`. When the table is full, deleted
+queues are removed: their counts are added to `_other`, so the sum over all queues never falls.
 """
 
 from bisect import bisect_left
@@ -34,7 +34,10 @@ Effect = Rows | Take | Sql
 
 
 class QueueCounts:
-    """`own_account`: account and region whose queues are called by their name; of all others the label is the ARN."""
+    """Counters by queue.
+
+    `own_account`: the account and region whose queues have their name as label; other queues have their ARN.
+    """
 
     def __init__(self, memory: CounterMemory, most_queues: int, own_account: tuple[str, str]) -> None:
         self._memory = memory
@@ -43,7 +46,7 @@ class QueueCounts:
         self._prefix = f"arn:aws:sqs:{own_account[1]}:{own_account[0]}:"
         self.arns: set[str] = set()
         self.overflowed = False
-        """Whether a queue had to go to `_other` since the last `remove_queues`."""
+        """Whether a queue was counted as `_other` since the last `remove_queues`."""
         self._blocks: dict[str, dict[str, int]] = {"sends": {}, "receives": {}, "deletes": {}}
         self._other = {kind: memory.allocate(kind, OTHER) for kind in self._blocks}
         self._sends, self._receives, self._deletes = self._blocks.values()
@@ -58,13 +61,13 @@ class QueueCounts:
         }
 
     def observe(self, effect: Effect, rows: Sequence[Row], seconds: float) -> None:
-        """An effect was answered with these rows after so long."""
+        """Counts an effect that the database answered with these rows after `seconds`."""
         counter = self._counters.get(effect.statement)
         if counter is not None:
             counter(effect, rows, seconds)
 
     def count_empty_receive(self, arn: str) -> None:
-        """A receive request ended without a message."""
+        """Counts a receive request that ended without a message."""
         self._numbers[self._start("receives", arn) + EMPTY] += 1
 
     # --- the table ---------------------------------------------------------------------------------------------------
@@ -83,11 +86,11 @@ class QueueCounts:
         return start
 
     def label(self, arn: str) -> str:
-        """What a queue is called."""
+        """The label of a queue."""
         return arn.removeprefix(self._prefix)
 
     def remove_queues(self, deleted_arns: Iterable[str]) -> None:
-        """Queues that do not exist make room."""
+        """Removes deleted queues from the table."""
         self.overflowed = False
         for arn in deleted_arns:
             self.arns.discard(arn)
@@ -95,7 +98,7 @@ class QueueCounts:
                 if (start := blocks.pop(arn, None)) is not None:
                     self._memory.release(start, self._other[kind])
 
-    # --- counting: the hot ones find their block without a further call ----------------------------------------------
+    # --- counting: the frequent counters look up their block without a further call ----------------------------------
     def _count_send(self, effect: Rows, rows: Sequence[Row], seconds: float) -> None:
         if len(rows) == 1:
             row = rows[0]
@@ -156,7 +159,7 @@ class QueueCounts:
 
     def _count_transaction(self, effect: Sql, rows: Sequence[Row], _seconds: float) -> None:
         if rows and rows[0][4] is not None:
-            return  # nothing was done
+            return  # the transaction was refused
         for arn in effect.handles_of:
             self._numbers[self._start("deletes", arn)] += 1
         for row in rows:

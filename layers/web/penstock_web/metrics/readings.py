@@ -1,4 +1,4 @@
-"""What the worker `measure` stored, read for a scrape: at most once a second, however often somebody asks."""
+"""Reads for a scrape what the worker `measure` stored: at most once a second, however often /metrics is requested."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -25,7 +25,7 @@ class Reading(NamedTuple):
 
 
 class Readings:
-    """`most_queues`: so many have a name, the others are added up."""
+    """Reads measurements. `most_queues`: so many queues have rows of their own, the others are added up."""
 
     def __init__(self, call: DatabaseCall, most_queues: int) -> None:
         self._call = call
@@ -34,7 +34,10 @@ class Readings:
         self._read_at = float("-inf")
 
     async def __call__(self) -> Reading | None:
-        """None when the database does not answer, after 2 s at the latest; a look that hangs ends by itself."""
+        """A reading that is at most a second old; None when the database does not answer within 2 s.
+
+        The task that reads goes on in that case, and ends by itself.
+        """
         loop = asyncio.get_running_loop()
         if self._read_task is None or (
             self._read_task.done() and loop.time() - self._read_at > FRESH_SECONDS
@@ -48,12 +51,12 @@ class Readings:
         try:
             queues = await self._call(READ_MEASUREMENTS, [self._most_queues])
             return Reading(queues, await self._call(READ_INSTALLATION, []))
-        except Exception:  # noqa: BLE001 - whatever it is, there are no readings
+        except Exception:  # noqa: BLE001 - after any error there is no reading
             return None
 
 
 def format_reading(reading: Reading | None, label: Callable[[str], str]) -> Iterator[str]:
-    """Families, a text each. `label`: what a queue is called by its ARN."""
+    """The text of each family. `label`: gives the label of a queue with this ARN."""
     yield format_family(DATABASE_UP, [("", [float(reading is not None)])])
     if reading is not None:
         yield from format_queue_gauges(reading.queues, label)
@@ -61,7 +64,7 @@ def format_reading(reading: Reading | None, label: Callable[[str], str]) -> Iter
 
 
 def format_queue_gauges(rows: list[Row], label: Callable[[str], str]) -> Iterator[str]:
-    """Gauges of queues."""
+    """The text of each family of queue gauges."""
     named = sorted((OTHER if row[0] is None else label(row[0]), row) for row in rows)
     texts = [format_labels(["queue"], [name]) for name, _ in named]
     for column, family in enumerate(QUEUE_GAUGES, 1):
@@ -71,7 +74,7 @@ def format_queue_gauges(rows: list[Row], label: Callable[[str], str]) -> Iterato
 
 
 def format_installation_gauges(rows: list[Row]) -> Iterator[str]:
-    """Gauges of what belongs to no queue; a name that this release does not know is left out."""
+    """The text of each family that belongs to no queue. Names that this release does not know are left out."""
     for name, (family, label) in READINGS.items():
         found = sorted((text, value) for known, text, value in rows if known == name)
         if found:

@@ -1,7 +1,7 @@
-"""The report's pictures, from plain values to SVG.
+"""The report's charts as SVG, made from plain values.
 
-Readable without telling colours apart: lines also differ by their dashes, shades by their lightness, and every shade
-and bar says its value to a pointer.
+They are readable without distinguishing colours: lines also differ by their dashes, shades by their lightness, and
+every shade and bar has a tooltip with its value.
 """
 
 import math
@@ -31,13 +31,13 @@ Series = Sequence[tuple[datetime, float]]
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP, _RIGHT = 560, 170, 62, 24, 10, 12
 _DURATION_TICKS = [10**n for n in range(1, 8)] + [n * 60_000_000 for n in (1, 10, 60, 600, 1440, 14400)]
 
-# Microseconds; what is longer than the last one has the last shade.
+# Upper bounds in microseconds; longer durations have a last shade of their own.
 SHADES = (10_000, 100_000, 1_000_000, 10_000_000, 60_000_000, 600_000_000, 3_600_000_000)
 _ROW, _CELLS, _NAME = 22, 700, 190
 
 
 class Period(NamedTuple):
-    """The time shown, and how far apart two points may be and still be joined."""
+    """The time that a chart shows; points that are more than `gap` apart are not joined by a line."""
 
     start: datetime
     end: datetime
@@ -45,7 +45,7 @@ class Period(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """The vertical one: pixels of a value, and its ticks."""
+    """The vertical axis: the scale from values to pixels, and the ticks."""
 
     scale: Scale
     ticks: Sequence[tuple[float, str]]
@@ -62,7 +62,7 @@ def count_chart(name: str, series: Series, period: Period) -> str:
 
 
 def duration_chart(name: str, lines: Mapping[str, Series], period: Period) -> str:
-    """Durations over time, microseconds, each power of ten of the same height. Lines by their class in the style."""
+    """Durations over time in microseconds, on a logarithmic axis. `lines`: the series by their CSS class."""
     values = [value for series in lines.values() for _, value in series]
     axis = _duration_axis(min(values), max(values))
     text = f"{name}: from {duration(min(values))} to {duration(max(values))}"
@@ -70,7 +70,7 @@ def duration_chart(name: str, lines: Mapping[str, Series], period: Period) -> st
 
 
 def _duration_axis(least: float, greatest: float) -> Axis:
-    """From the tick below to the tick above; not all of many are written."""
+    """An axis from the tick below `least` to the tick above `greatest`; of many ticks only some have a label."""
     first = max(0, bisect_left(_DURATION_TICKS, least) - 1)
     last = min(len(_DURATION_TICKS) - 1, max(first + 1, bisect_left(_DURATION_TICKS, greatest)))
     scale = Scale(first, last, _HEIGHT - _BOTTOM, _TOP)
@@ -83,7 +83,7 @@ def _unchanged(value: float) -> float:
 
 
 def _tick_position(microseconds: float) -> float:
-    """Where a duration lies among the ticks, which are not all ten times the one before."""
+    """The position of a duration between the numbered ticks, which are not all ten times the one before."""
     after = min(len(_DURATION_TICKS) - 1, max(1, bisect_left(_DURATION_TICKS, microseconds)))
     below, above = _DURATION_TICKS[after - 1], _DURATION_TICKS[after]
     return after - 1 + math.log(max(below, microseconds) / below) / math.log(above / below)
@@ -162,7 +162,7 @@ def _heat_row(name: str, top: float, slots: Sequence[datetime], cells: Cells, ac
 
 
 def row_name(name: str, top: float, longest: int = 26) -> str:
-    """A name before its row, cut where it is too long; the whole of it is shown to a pointer."""
+    """A name before its row, shortened if it is too long; a tooltip has the whole name."""
     cut = name if len(name) <= longest else f"{name[: longest - 1]}…"
     return element("g", tooltip(name), label(cut, _NAME - 8, top + _ROW / 2 + 4, text_anchor="end"))
 
@@ -173,14 +173,14 @@ def shade(microseconds: float) -> int:
 
 
 def shade_legend() -> Iterator[tuple[int, str]]:
-    """Each shade and what it means."""
+    """The number of each shade and its meaning."""
     yield from ((number, f"up to {duration(most)}") for number, most in enumerate(SHADES))
     yield len(SHADES), "longer"
 
 
 # --- hot groups ------------------------------------------------------------------------------------------------------
 class Bar(NamedTuple):
-    """What has a share of the whole."""
+    """A message group and its number of arrivals."""
 
     name: str
     value: int

@@ -1,4 +1,4 @@
-"""The report as HTML, section by section, as it is read. One file: no script, no font, no address of anything else."""
+"""The report as HTML, section by section, while it is read from the database. It has no scripts, fonts or links."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -22,7 +22,7 @@ _WINDOWS = {"1m": "minute", "1h": "hour", "1d": "day"}
 
 
 def page(reader: Reader) -> Iterator[str]:
-    """The pieces of the document. Raises QueueDoesNotExist, before the first piece, for a queue that is not there."""
+    """The pieces of the document. Raises QueueDoesNotExist, before the first piece, if the named queue is missing."""
     names = reader.busiest()
     yield from _head(reader)
     yield from _over_time(reader, names)
@@ -45,7 +45,7 @@ def _head(reader: Reader) -> Iterator[str]:
 
 
 def notice(computed_at: datetime | None, now: datetime) -> str:
-    """How old the data are."""
+    """A paragraph that says how old the data are."""
     if computed_at is None:
         return (
             '<p class="notice">No metrics have been computed yet: <code>make metrics</code> runs the job.</p>'
@@ -84,7 +84,7 @@ def _key(kind: str, text: str) -> str:
 
 
 def _queue(metrics: QueueMetrics, span: Span) -> str:
-    """Both pictures of a queue. A depth is that of a window's end; a lag belongs to the whole window."""
+    """Both charts of a queue. A depth is that of a window's end; a lag belongs to the whole window."""
     period = Period(span.start, span.end, timedelta(seconds=span.seconds * 1.5))
     depth = [(window.ends_at, float(window.depth)) for window in metrics.windows]
     lags = [(window.ends_at, window.lag) for window in metrics.windows if window.lag is not None]
@@ -134,7 +134,7 @@ def _hot_groups(groups: HotGroups) -> Iterator[str]:
 
 # --- the table -------------------------------------------------------------------------------------------------------
 def _lag_section(reader: Reader) -> Iterator[str]:
-    """Queues page by page; what is now was counted as the page was written."""
+    """The table of queues, page by page; the current counts are those at the time of writing."""
     yield "<section><h2>Backlog now, and in an hour</h2>"
     empty = True
     for read in reader.lag():

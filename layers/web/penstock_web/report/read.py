@@ -1,4 +1,4 @@
-"""What the report shows, read a piece at a time: nothing holds more than one queue's windows, or a page of queues."""
+"""Reads the data of the report piece by piece: never more than the windows of one queue, or one page of queues."""
 
 import math
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 @dataclass(frozen=True)
 class HeatMap:
-    """Of each queue and slot the lag."""
+    """The lag of each queue in each slot of time."""
 
     names: list[str]
     slots: list[datetime]
@@ -35,14 +35,14 @@ class HeatMap:
 
 @dataclass(frozen=True)
 class HotGroups:
-    """The hottest, and all arrivals of their queues."""
+    """The groups with most arrivals, and the number of all arrivals in their queues."""
 
     bars: list[Bar]
     arrivals: int
 
 
 class Reader:
-    """Reads for one account and region, of one queue or of all. Raises ServiceUnavailable."""
+    """Reads metrics of one account and region, of one queue or of all. Raises ServiceUnavailable."""
 
     def __init__(self, database: Database, settings: Settings, span: Span, queue: str | None) -> None:
         self._database = database
@@ -51,7 +51,7 @@ class Reader:
         self.queue = queue
 
     def busiest(self) -> list[str]:
-        """The queues with most arrivals. Raises QueueDoesNotExist for one that was named and is not there."""
+        """The queues with most arrivals, or the named queue. Raises QueueDoesNotExist if the named one is missing."""
         if self.queue is not None:
             self._arn_of(self.queue)
             if not self._lag(None, 1).queues:
@@ -61,7 +61,7 @@ class Reader:
         return [name for name, *_ in self._database.call(READ_BUSIEST_QUEUES, arguments)]
 
     def windows(self, name: str) -> QueueMetrics:
-        """One queue's. Raises QueueDoesNotExist when it was deleted meanwhile."""
+        """The metrics of one queue. Raises QueueDoesNotExist when it was deleted meanwhile."""
         metrics: QueueMetrics = run(queue_windows(self._arn_of(name), name, self.span, None), self._database)
         return metrics
 
@@ -72,7 +72,7 @@ class Reader:
         return arn
 
     def heat(self, names: list[str]) -> HeatMap:
-        """Slots of so many hours, or days when the span is in days, that there are at most 72."""
+        """The lags of these queues. A slot has as many hours, or days for a span in days, that there are at most 72."""
         unit = DAY if self.span.window == "1d" else HOUR
         start = self.span.start.replace(minute=0, second=0, microsecond=0)
         units = math.ceil((self.span.end - start) / unit)
@@ -90,7 +90,7 @@ class Reader:
         return HeatMap(names, slots, step, {(name, utc(at)): Cell(*cell) for name, at, *cell in rows})
 
     def hot_groups(self) -> HotGroups:
-        """Those of all queues together, or of the one."""
+        """The hot groups of all queues together, or of the named one."""
         arguments = (*self._account_and_region, self.queue, *coarse_span(self.span), MAX_GROUPS)
         rows = self._database.call(READ_HOT_GROUPS, arguments)
         several = self.queue is None
@@ -114,14 +114,17 @@ class Reader:
 
 
 def coarse_span(span: Span) -> tuple[int, datetime, datetime]:
-    """Window, from and to for sums over all queues: of more than six hours, hours instead of minutes."""
+    """Window, start and end for sums over all queues: a span of more than six hours has hours instead of minutes."""
     if span.window == "1m" and span.end - span.start > 6 * HOUR:
         return WINDOW_SECONDS["1h"], span.start.replace(minute=0, second=0, microsecond=0), span.end
     return span.seconds, span.start, span.end
 
 
 def span_of_report(start: datetime | None, end: datetime | None) -> Span:
-    """By default the last day; the windows are the shortest of which there are not too many. Raises ValueError."""
+    """The span of a report, by default the last day, with the shortest windows that are not too many.
+
+    Raises ValueError.
+    """
     last = end or datetime.now(UTC)
     first = start or last - DAY
     if first >= last:

@@ -1,8 +1,8 @@
-"""What a request does, seen from its effects: a span for each call of the database, and the request's own name.
+"""Traces the operation of a request by its effects: records a span for each database call, and names the request.
 
-The name and the attributes are those of OpenTelemetry's semantic conventions for messaging (AWS SQS) and for calls of
-databases. No value that goes to the database is recorded. A call that several requests share is a span of each of them,
-from the moment when it asked for it: the wait for the call before is in it, as it is in the request.
+The name and the attributes are those of OpenTelemetry's semantic conventions for messaging (AWS SQS) and for database
+calls. No argument of a database call is recorded. A call that several requests share is a span of each of them. Such a
+span begins when the request yields the effect, so it includes the wait for the calls before.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from .requests import REQUEST_SPAN
 from .tracing import RecordedSpan, Tracing, span_context
 
 MAX_LINKS: Final = 32
-"""A receive hands out at most ten messages; one of the REST API a hundred."""
+"""Of a receive: SQS returns at most ten messages, but the REST API up to 1,000."""
 
 SETTLE_OPERATIONS: Final = {
     DELETE_MESSAGES: "delete",
@@ -39,19 +39,19 @@ SETTLE_OPERATIONS: Final = {
 }
 
 SEND_DESTINATIONS: Final = {SEND_MESSAGES: 0, PUBLISH_EVENTS: 2}
-"""Which argument says where to."""
+"""The number of the argument that has the destination."""
 
 _system = msgspec.json.Decoder(dict[str, str])
 
 
 class OperationRecorder:
-    """Records the operations of requests that are recorded."""
+    """Records spans of operations whose requests are recorded."""
 
     def __init__(self, tracing: Tracing) -> None:
         self._tracing = tracing
 
     def __call__(self, set_operation: Operation) -> Operation:
-        """The same operation, which leaves spans behind if its request is recorded."""
+        """The same operation, which also records spans if its request is recorded."""
         span = REQUEST_SPAN.get()
         return set_operation if span is None else self._record(set_operation, span)
 
@@ -62,7 +62,7 @@ class OperationRecorder:
                 call = self._begin(effect, request)
                 try:
                     answer = yield effect
-                except GeneratorExit:  # the call failed, or its caller left
+                except GeneratorExit:  # the call failed, or the client disconnected
                     if call is not None:
                         call.end("unanswered")
                     raise
@@ -82,7 +82,7 @@ class OperationRecorder:
 
 
 def call_attributes(effect: Sql | Rows | Take) -> dict[str, str | int]:
-    """Semantic conventions of calls of PostgreSQL. A batch is what has more than one entry."""
+    """Attributes of OpenTelemetry's semantic conventions for PostgreSQL. A batch has more than one entry."""
     name = effect.statement.name
     attributes: dict[str, str | int] = {
         "db.system.name": "postgresql",
@@ -96,7 +96,11 @@ def call_attributes(effect: Sql | Rows | Take) -> dict[str, str | int]:
 
 
 def end_call_span(call: RecordedSpan, effect: Effect, answer: Any, request: RecordedSpan) -> None:
-    """Ends the span of a call, unless there was none: who lines up behind others does not look first."""
+    """Ends the span of a call.
+
+    The driver answers the first effect of some long polls itself, without a call (EMPTY_RECEIVE): that span is not
+    recorded.
+    """
     if answer and answer[0] is EMPTY_RECEIVE:
         return
     call.end()
@@ -107,7 +111,7 @@ def end_call_span(call: RecordedSpan, effect: Effect, answer: Any, request: Reco
 
 
 def name_request(effect: Sql | Rows | Take, request: RecordedSpan) -> None:
-    """Names the request after what it does to messages, if this effect does anything to them."""
+    """Names the request's span after its messaging operation, if this effect sends, receives or settles messages."""
     statement = effect.statement
     if statement in SETTLE_OPERATIONS:
         queue = None if isinstance(effect, Rows) else resource_name(destination_argument(effect, 0))
@@ -134,21 +138,21 @@ def name_request(effect: Sql | Rows | Take, request: RecordedSpan) -> None:
 
 
 def destination_argument(effect: Sql | Rows | Take, number: int) -> str:
-    """The queue, topic or routing key that an effect is about."""
+    """The queue, topic or routing key in argument `number` of an effect."""
     if isinstance(effect, Take):
         return effect.queue_arn
     return str(effect.columns[number][0] if isinstance(effect, Rows) else effect.arguments[number])
 
 
 def message_count(effect: Sql | Rows | Take) -> int | None:
-    """How many messages are sent."""
+    """How many messages an effect sends, if it says so."""
     return len(effect) if isinstance(effect, Rows) else None
 
 
 def set_operation(
     request: RecordedSpan, name: str, kind: str, destination: str | None, count: int | None = None
 ) -> None:
-    """`{operation name} {destination}`, and what the conventions want to be known of it."""
+    """Names the span `{operation name} {destination}` and sets the attributes that the conventions require."""
     attributes: dict[str, str | int] = {
         "messaging.system": "aws_sqs",
         "messaging.operation.name": name,
@@ -163,7 +167,7 @@ def set_operation(
 
 
 def record_received(request: RecordedSpan, queue_arn: str, answer: Sequence[Row]) -> None:
-    """How many messages there were, and a link to the span that sent each of them, as far as that is known."""
+    """Records the number of received messages, and links to the spans that sent them, where those are known."""
     deliveries = [DeliveryRow(*row) for row in answer[1:]]
     set_operation(request, "receive", "receive", resource_name(queue_arn), len(deliveries))
     for delivery in deliveries[:MAX_LINKS]:
@@ -174,5 +178,5 @@ def record_received(request: RecordedSpan, queue_arn: str, answer: Sequence[Row]
 
 
 def resource_name(arn: str) -> str:
-    """Of a queue or a topic."""
+    """The name in the ARN of a queue or a topic."""
     return arn.rpartition(":")[2]

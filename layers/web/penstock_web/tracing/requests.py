@@ -1,4 +1,4 @@
-"""A span for each request that is recorded, around the whole application.
+"""An ASGI application around the whole service, which records a span for each sampled request.
 
 headers ──► caller's trace, or a new one ──► recorded? ──no──► the application, as if there were no traces
                                                 └───yes──► span ──► the application ──► status ──► end
@@ -20,14 +20,17 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 REQUEST_SPAN: ContextVar[RecordedSpan | None] = ContextVar("penstock_span", default=None)
 """The request that this task answers, if it is recorded."""
 
-# What probes and scrapers ask for all day is recorded only when their own trace is.
+# Frequent requests of probes and scrapers are recorded only if their caller sends a trace.
 PROBE_PATHS: Final = frozenset(("/livez", "/readyz", "/metrics"))
 MAX_STATE_BYTES: Final = 512
-"""Of tracestate, which W3C lets nobody be asked to pass on more of."""
+"""Of tracestate: the W3C specification asks implementations to propagate at least 512 characters."""
 
 
 class CallerTrace(NamedTuple):
-    """What the headers say of the caller's trace. `by_w3c`: as traceparent. `decided`: `sampled` has been decided."""
+    """The caller's trace from the request's headers.
+
+    `by_w3c`: the header was traceparent. `decided`: the caller has decided whether the trace is sampled.
+    """
 
     context: TraceContext
     state: str
@@ -43,7 +46,7 @@ class TracedApplication:
         self._tracing = tracing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Answers one request, and records it if its trace is sampled."""
         if scope["type"] != "http":
             await self._application(scope, receive, send)
             return
@@ -58,7 +61,10 @@ class TracedApplication:
         await self._recorded(caller, scope, receive, send)
 
     async def _unrecorded(self, caller: CallerTrace, scope: Scope, receive: Receive, send: Send) -> None:
-        """What the request sends says that its trace is not recorded. X-Amzn-Trace-Id is passed on as it came."""
+        """Runs the application without a span.
+
+        Messages that it sends get a trace header that is not sampled. X-Amzn-Trace-Id is passed on unchanged.
+        """
         token = CURRENT.set(caller.context if caller.by_w3c else None)
         try:
             await self._application(scope, receive, send)
@@ -81,7 +87,7 @@ class TracedApplication:
 
 
 class ResponseRecorder:
-    """Sees the answer pass. Its status is 0 when nobody was there any more to get one."""
+    """Reads the status and the request id of the response. The status is 0 if no response was sent."""
 
     __slots__ = ("_send", "request_id", "status")
 
@@ -99,7 +105,7 @@ class ResponseRecorder:
 
 
 def read_caller_trace(headers: list[tuple[bytes, bytes]]) -> CallerTrace | None:
-    """The caller's span: traceparent wins over X-Amzn-Trace-Id, and a second traceparent makes both worthless."""
+    """The caller's span, from traceparent, else from X-Amzn-Trace-Id. Two traceparent headers are both ignored."""
     parents, states, amazons = [], [], []
     for name, value in headers:
         if name == b"traceparent":
@@ -114,15 +120,14 @@ def read_caller_trace(headers: list[tuple[bytes, bytes]]) -> CallerTrace | None:
             found, state.decode("latin-1") if len(state) <= MAX_STATE_BYTES else "", True, True
         )
     if amazons and (found := parse_trace_header(amazons[0].decode("latin-1"))) is not None:
-        decided = (
-            b"Sampled=0" in amazons[0] or found.sampled
-        )  # "Sampled=?", or nothing, leaves it to whoever comes next
+        # With "Sampled=?", or without Sampled, the next service decides, which is this one.
+        decided = b"Sampled=0" in amazons[0] or found.sampled
         return CallerTrace(found, "", False, decided)
     return None
 
 
 def initial_span_name(scope: Scope) -> str:
-    """Until more is known: an action's name, else the method. A path would be a name too many."""
+    """The span's name until the operation is known: the action, else the method. There would be too many paths."""
     for name, value in scope["headers"]:
         if name == b"x-amz-target":
             return str(value[:128].decode("latin-1").rpartition(".")[2])
@@ -130,7 +135,7 @@ def initial_span_name(scope: Scope) -> str:
 
 
 def request_attributes(scope: Scope) -> dict[str, str]:
-    """Semantic conventions of HTTP servers. No query string: it may hold a message or a signature."""
+    """Attributes of OpenTelemetry's HTTP server conventions. No query string: it may hold a message or a signature."""
     attributes = {
         "http.request.method": scope["method"],
         "url.path": scope["path"],
@@ -142,7 +147,10 @@ def request_attributes(scope: Scope) -> dict[str, str]:
 
 
 def end_span(span: RecordedSpan, scope: Scope, answer: ResponseRecorder) -> None:
-    """With the route and the status. A 4xx is no error of a server (semantic conventions, "HTTP server spans")."""
+    """Ends the span, with the route and the status.
+
+    A 4xx is no error of a server (semantic conventions, "HTTP server spans").
+    """
     route = route_of(scope)
     if route is not None:
         span.set("http.route", route)
@@ -156,7 +164,7 @@ def end_span(span: RecordedSpan, scope: Scope, answer: ResponseRecorder) -> None
 
 
 def route_of(scope: Scope) -> str | None:
-    """The route that answered, such as `/v1/queues/{name}`; it knows only what is below its router's prefix."""
+    """The full template of the route, such as `/v1/queues/{name}`; the route has only the path below its prefix."""
     below = getattr(scope.get("route"), "path", None)
     if below is None:
         return None

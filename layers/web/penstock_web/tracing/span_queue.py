@@ -1,8 +1,8 @@
-"""Spans on their way to the collector: a bounded queue and a thread that sends them.
+"""A bounded queue of ended spans, and a thread that sends them to the collector.
 
-Ending a span appends to the queue, and nothing else: a request never waits for the collector. What does not fit is
-dropped and counted. OpenTelemetry's own BatchSpanProcessor does not tell how many spans it dropped, and at its end it
-waits 30 s for a collector that hangs (docs/decisions/0015-libraries-beside-the-hot-path.md).
+Ending a span only appends it to the queue: a request never waits for the collector. A span that does not fit is dropped
+and counted. OpenTelemetry's own BatchSpanProcessor does not report how many spans it dropped, and its shutdown waits
+30 s for a collector that hangs (docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
 import logging
@@ -16,18 +16,18 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 MAX_QUEUED_SPANS: Final = 4_096
-"""That wait to be sent; some 8 MB."""
+"""Spans in the queue; some 8 MB."""
 BATCH_SPANS: Final = 256
-"""In one request. Encoding them holds up the process for about 5 ms, a little at a time."""
+"""Spans in one request to the collector. Encoding them delays the process by about 5 ms, in small steps."""
 PAUSE_SECONDS: Final = 0.25
 LOG_INTERVAL_SECONDS: Final = 60.0
-"""Drops are logged once in this time."""
+"""Dropped spans are logged at most once in this time."""
 
 _log = logging.getLogger(__name__)
 
 
 class SpanQueue(SpanProcessor):
-    """Sends spans to the collector that `exporter` knows. `dropped`: spans that were lost so far."""
+    """Sends spans to the collector through `exporter`. `dropped`: spans that were lost so far."""
 
     def __init__(self, exporter: SpanExporter, most_spans: int = MAX_QUEUED_SPANS) -> None:
         self._exporter = exporter
@@ -43,7 +43,7 @@ class SpanQueue(SpanProcessor):
         self._thread.start()
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Nothing: a span is of interest when it has ended."""
+        """Does nothing: only ended spans are queued."""
 
     def on_end(self, span: ReadableSpan) -> None:
         """Queues the span, or drops it."""
@@ -55,7 +55,7 @@ class SpanQueue(SpanProcessor):
             self._awake.set()
 
     def close(self, seconds: float) -> None:
-        """Sends what is left, for at most `seconds`; the rest is dropped. Spans that end later are dropped too."""
+        """Sends queued spans for at most `seconds` and drops the rest. Spans that end later are dropped too."""
         self._stopping = True
         self._awake.set()
         self._thread.join(seconds)
@@ -66,7 +66,7 @@ class SpanQueue(SpanProcessor):
             self._drop(remaining)
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:  # noqa: ARG002 - OpenTelemetry's form
-        """Nothing is forced; `close` sends what is left."""
+        """Does not send anything; `close` sends queued spans. Returns whether the queue is empty."""
         return not self._spans
 
     def _run(self) -> None:
@@ -85,7 +85,7 @@ class SpanQueue(SpanProcessor):
     def _export(self, batch: list[ReadableSpan]) -> SpanExportResult:
         try:
             return self._exporter.export(batch)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the next batch may succeed
+        except Exception as error:  # noqa: BLE001 - after any error the next batch may succeed
             _log.warning("spans cannot be sent", exc_info=error)
             return SpanExportResult.FAILURE
 
