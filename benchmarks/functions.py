@@ -24,7 +24,7 @@ from infra.local_lambda.fleet import Fleet
 from infra.local_lambda.runtime_api import RuntimeApi
 from infra.local_lambda.template import Stack, read_stack
 from penstock.settings import Settings
-from penstock_web.local.up import Plan, with_database
+from penstock_web.local.up import UpOptions, with_database
 
 from .function_calls import DEAD_ARN, SCHEDULER, SNS, SQS, json_request, of_scheduler, request_of
 from .host import HostLoad, host_load, machine
@@ -146,7 +146,7 @@ def main() -> int:
     options = parser.parse_args()
     load = host_load()
     with ExitStack() as stack:
-        settings, _ = with_database(Settings.read({}), Plan(HOST, 0, ephemeral=True), stack)
+        settings, _ = with_database(Settings.read({}), UpOptions(HOST, 0, ephemeral=True), stack)
         variables = {"DATABASE_URL": settings.database_url, "QUEUE_PURGE_INTERVAL_SECONDS": "0"}
         try:
             lines = uvloop.run(measure(read_stack(options.build, {}, variables), options))

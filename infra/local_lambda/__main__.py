@@ -19,7 +19,7 @@ import uvicorn
 import uvloop
 
 from penstock.settings import Settings
-from penstock_web.local.up import Plan, with_database, with_local_endpoints
+from penstock_web.local.up import UpOptions, with_database, allow_loopback_webhooks
 from penstock_web.server import listening_socket
 from penstock_web.system_account import LocalError
 
@@ -129,12 +129,12 @@ def main() -> int:
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     try:
         with ExitStack() as stack:
-            plan = Plan(HOST, options.port, ephemeral=options.ephemeral)
+            plan = UpOptions(HOST, options.port, ephemeral=options.ephemeral)
             settings = Settings.read(os.environ)
             is_own = not settings.database_url
             settings, _ = with_database(settings, plan, stack)
             if is_own:
-                settings = with_local_endpoints(settings, plan)
+                settings = allow_loopback_webhooks(settings, plan)
             deployed = read_stack(options.build, {}, passed_on(settings, os.environ))
             uvloop.run(run(deployed, options))  # asyncio leaves 40 ms of delayed acknowledgements in
     except (LocalError, OSError) as error:

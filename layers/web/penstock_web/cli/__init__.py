@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def application() -> typer.Typer:
     """All commands. Only a terminal gets help by rich; elsewhere it is plain text, whatever FORCE_COLOR says."""
     application = typer.Typer(
-        callback=_options_of_all,
+        callback=_global_options,
         help="SQS, SNS and schedules on plain PostgreSQL.",
         add_completion=False,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -68,7 +68,7 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _options_of_all(
+def _global_options(
     version: Annotated[
         bool,
         typer.Option(

@@ -63,9 +63,9 @@ class KeyRing:
         ((created,),) = self._call(CREATE_KEY, kind, key_id, account_id, stored, description)
         if not created:
             raise LocalError("the id is taken; try again")  # 80 random bits: never seen
-        return shown(key_id, secret, account_id, bearer)
+        return format_new_key(key_id, secret, account_id, bearer)
 
-    def listed(self) -> Iterator[str]:
+    def list_keys(self) -> Iterator[str]:
         """A line for each key, the oldest first."""
         yield f"{'KIND':8}{'ID':22}{'ACCOUNT':14}{'CREATED':22}{'REVOKED':22}DESCRIPTION"
         for kind, key_id, account_id, created_at, revoked_at, description in self._call(LIST_KEYS):
@@ -96,7 +96,7 @@ def new_key_id(prefix: str) -> str:
     return prefix + b32encode(secrets.token_bytes(10)).decode()
 
 
-def shown(key_id: str, secret: str, account_id: str, bearer: bool) -> Iterator[str]:
+def format_new_key(key_id: str, secret: str, account_id: str, bearer: bool) -> Iterator[str]:
     """A new key, in the names by which clients take it."""
     if bearer:
         yield f"Authorization: Bearer {key_id}.{secret}"

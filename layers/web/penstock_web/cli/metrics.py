@@ -11,7 +11,7 @@ import typer
 
 from penstock.settings import Settings
 
-from .values import moment
+from .values import rfc_3339_time
 
 app = typer.Typer(name="metrics", help="a report of what the metrics job stored")
 
@@ -26,11 +26,11 @@ def report(
     out: Annotated[Path, typer.Option(metavar="FILE", parser=Path, help="the file to write")],
     start: Annotated[
         datetime | None,
-        typer.Option("--from", metavar="TIME", parser=moment, help="RFC 3339 (default: a day before)"),
+        typer.Option("--from", metavar="TIME", parser=rfc_3339_time, help="RFC 3339 (default: a day before)"),
     ] = None,
     end: Annotated[
         datetime | None,
-        typer.Option("--to", metavar="TIME", parser=moment, help="RFC 3339 (default: now)"),
+        typer.Option("--to", metavar="TIME", parser=rfc_3339_time, help="RFC 3339 (default: now)"),
     ] = None,
     queue: Annotated[str | None, typer.Option(metavar="NAME", help="of this queue alone")] = None,
 ) -> None:

@@ -20,10 +20,10 @@ def whole_number(least: int, most: int) -> Callable[[str | int], int]:
     return parse
 
 
-def moment(text: str) -> datetime:
+def rfc_3339_time(text: str) -> datetime:
     """A time of RFC 3339."""
     from penstock_web.native.documents import parse_timestamp
 
-    if (found := parse_timestamp(text)) is None:
+    if (time := parse_timestamp(text)) is None:
         raise typer.BadParameter(f"{text!r} is not a time such as 2030-01-31T09:00:00Z")
-    return found
+    return time

@@ -13,11 +13,11 @@ from typing import Final, Literal
 
 from penstock_web.system_account import LocalError, SystemAccount
 
-from .state import cache_directory, one_at_a_time
+from .state import cache_directory, folder_lock
 
 Source = Literal["any", "system", "wheel"]
 
-OLDEST_MAJOR: Final = 15
+MIN_MAJOR_VERSION: Final = 15
 _NEEDED: Final = ("initdb", "pg_ctl", "postgres")
 _USUAL_PLACES: Final = (
     "/usr/lib/postgresql/*/bin",  # Debian, Ubuntu
@@ -43,9 +43,9 @@ class Binaries:
 def find_binaries(source: Source = "any", major: int | None = None) -> Binaries:
     """The first usable set from `source`, of that major version if given. Raises LocalError when there is none."""
     for found in _candidates(source):
-        if found.major >= OLDEST_MAJOR and major in (None, found.major):
+        if found.major >= MIN_MAJOR_VERSION and major in (None, found.major):
             return found
-    wanted = f"PostgreSQL {major}" if major else f"PostgreSQL {OLDEST_MAJOR} or newer"
+    wanted = f"PostgreSQL {major}" if major else f"PostgreSQL {MIN_MAJOR_VERSION} or newer"
     raise LocalError(f"{wanted} was not found; install it, or set DATABASE_URL to a server that runs")
 
 
@@ -89,7 +89,7 @@ def _examine(directory: Path, source: Source) -> Binaries | None:
     return Binaries(directory, int(match[1]), source) if match else None
 
 
-def reachable(binaries: Binaries, account: SystemAccount) -> Binaries:
+def accessible_binaries(binaries: Binaries, account: SystemAccount) -> Binaries:
     """The same programs where the server's user can run them: a copy when their folder is closed to that user."""
     if account.can_run(binaries.path("postgres")):
         return binaries
@@ -97,7 +97,7 @@ def reachable(binaries: Binaries, account: SystemAccount) -> Binaries:
         raise LocalError(f"PostgreSQL's user cannot run the programs in {binaries.directory}")
     package = binaries.directory.parent.parent
     target = cache_directory() / f"postgres-{_fingerprint(package)}"
-    with one_at_a_time(target.parent):
+    with folder_lock(target.parent):
         if not target.exists():
             _copy(package, target)
     return Binaries(target / package.name / "pginstall/bin", binaries.major, "wheel")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from penstock_web.system_account import LocalError
 
-from .state import one_at_a_time
+from .state import folder_lock
 
 
 def unpack_package(name: str, target: Path) -> Path:
@@ -18,7 +18,7 @@ def unpack_package(name: str, target: Path) -> Path:
 
     Uses apt's own configuration, so signatures are checked as always. Complete or not at all. Raises LocalError.
     """
-    with one_at_a_time(target.parent):
+    with folder_lock(target.parent):
         if not target.is_dir():
             _unpack(name, target)
     return target

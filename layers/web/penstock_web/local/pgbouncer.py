@@ -100,7 +100,7 @@ def running_pgbouncer(
 def install_lookup(server: Postgres, database: str) -> None:
     """Make the role and the function that find the secrets of other roles in this database."""
     with psycopg.connect(server.superuser_dsn(database), autocommit=True) as connection:
-        connection.execute(_beside("auth_query.sql").read_bytes())
+        connection.execute(_configuration_file("auth_query.sql").read_bytes())
         alter = sql.SQL("alter role {} password {}")
         password = _lookup_password(server)
         connection.execute(alter.format(sql.Identifier(LOOKUP_ROLE), sql.Literal(password)))
@@ -114,7 +114,7 @@ def _lookup_password(server: Postgres) -> str:
     return path.read_text()
 
 
-def _beside(name: str) -> Path:
+def _configuration_file(name: str) -> Path:
     """A file of infra/pgbouncer: beside this one when installed, in infra/ in the checkout."""
     installed = Path(__file__).with_name(name)
     return installed if installed.exists() else Path(__file__).parents[4] / "infra/pgbouncer" / name
@@ -126,7 +126,7 @@ def _configure(home: Path, server: Postgres, database: str, pool_size: int, port
     users = account.write(home / "users.txt", "".join(f'"{name}" "{word}"\n' for name, word in known.items()))
     address = f"host={server.socket_directory} port={server.port} auth_user={LOOKUP_ROLE}"
     # `$1` in it is for the database.
-    text = Template(_beside("pgbouncer.ini.tmpl").read_text()).safe_substitute(
+    text = Template(_configuration_file("pgbouncer.ini.tmpl").read_text()).safe_substitute(
         databases=f"{database} = {address}",
         listen_host="127.0.0.1",
         listen_port=port,

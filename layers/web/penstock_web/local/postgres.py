@@ -25,16 +25,19 @@ from psycopg.conninfo import make_conninfo
 
 from penstock_web.system_account import LocalError, SystemAccount
 
-from .binaries import Binaries, Source, find_binaries, reachable
+from .binaries import Binaries, Source, accessible_binaries, find_binaries
 
 ROLE: Final = "penstock"
 DATABASE: Final = "penstock"
 _STOP_SECONDS: Final = 20
 _START_SECONDS: Final = 60
 # Of a server that was killed a moment ago, and whose processes have not all noticed yet.
-_STILL_ENDING: Final = ("pre-existing shared memory block", 'lock file "postmaster.pid" already exists')
+_STILL_ENDING_MESSAGES: Final = (
+    "pre-existing shared memory block",
+    'lock file "postmaster.pid" already exists',
+)
 # Longest path of a Unix socket is 107 bytes, on macOS 103; PostgreSQL adds "/.s.PGSQL.12345".
-_LONGEST_SOCKET_FOLDER: Final = 80
+_MAX_SOCKET_FOLDER_LENGTH: Final = 80
 
 # For a small machine that does other things too. Durable: fsync and synchronous_commit keep their default, on.
 SERVER_SETTINGS: Final = {
@@ -125,7 +128,7 @@ def start(
 
 def _prepare(state: Path, account: SystemAccount, source: Source) -> tuple[Path, Binaries]:
     home = account.make_private_folder(state / "postgres")
-    binaries = reachable(_binaries_for(home / "data", source), account)
+    binaries = accessible_binaries(_binaries_for(home / "data", source), account)
     if not (home / "data/PG_VERSION").exists():
         _initialise(binaries, account, home)
     return home, binaries
@@ -194,13 +197,13 @@ def _launch(binaries: Binaries, account: SystemAccount, home: Path, settings: Ma
     port = next(ports)
     while time.monotonic() < deadline:
         _configure(account, home, {**SERVER_SETTINGS, **settings}, port, sockets)
-        said = _try_to_start(binaries, account, home, log)
-        if said is None:
+        log_text = _try_to_start(binaries, account, home, log)
+        if log_text is None:
             account.write(home / "port", str(port))
             return _server(binaries, account, home, port, sockets, adopted=False)
-        if "could not bind" in said:
+        if "could not bind" in log_text:
             port = next(ports)
-        elif any(words in said for words in _STILL_ENDING):
+        elif any(words in log_text for words in _STILL_ENDING_MESSAGES):
             time.sleep(0.1)
         else:
             break
@@ -232,7 +235,7 @@ def _server(
 
 def _socket_directory(account: SystemAccount, home: Path) -> Path:
     """A folder with a short path: beside the data, or else a temporary one, remembered for the next start."""
-    if len(str(home)) <= _LONGEST_SOCKET_FOLDER:
+    if len(str(home)) <= _MAX_SOCKET_FOLDER_LENGTH:
         return account.make_private_folder(home / "socket")
     link = home / "socket"
     if not link.is_dir():

@@ -36,7 +36,7 @@ def cache_directory() -> Path:
 
 
 @contextmanager
-def held_state(path: Path, account: SystemAccount) -> Iterator[Path]:
+def locked_state(path: Path, account: SystemAccount) -> Iterator[Path]:
     """The folder, made if need be and held until the end. Raises LocalError when another process holds it."""
     path = path.absolute()
     path.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,7 @@ def held_state(path: Path, account: SystemAccount) -> Iterator[Path]:
 
 
 @contextmanager
-def one_at_a_time(folder: Path) -> Iterator[None]:
+def folder_lock(folder: Path) -> Iterator[None]:
     """Waits until no other process is in here with the same folder: for what several of them may prepare."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("a+") as lock:

@@ -33,7 +33,7 @@ _EXTRA_SECONDS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WorkerOptions:
     """What the processes share: where they listen, and where they keep their metrics (None: nowhere)."""
 
     host: str
@@ -44,15 +44,15 @@ class Place:
 def run_workers(settings: Settings, host: str, port: int, count: int, on_ready: Callable[[], None]) -> None:
     """Keep `count` workers running until a signal raises SystemExit here; then stop them all."""
     with metrics_folder() as folder:
-        place = Place(host, port, folder)
+        options = WorkerOptions(host, port, folder)
         workers: list[subprocess.Popen[bytes]] = []
         try:
-            workers.extend(_start(settings, place) for _ in range(count))
+            workers.extend(_start(settings, options) for _ in range(count))
             if any(worker.poll() is not None for worker in workers):
                 raise LocalError("a worker did not start; its last words are above")
             on_ready()
             while True:
-                _replace_dead(workers, settings, place)
+                _replace_dead(workers, settings, options)
         finally:
             _stop(workers, settings.queue_drain_seconds + _EXTRA_SECONDS)
 
@@ -66,17 +66,17 @@ def metrics_folder() -> Iterator[Path]:
         yield Path(name)
 
 
-def run_worker(settings: Settings, place: Place, ready_fd: int) -> int:
+def run_worker(settings: Settings, options: WorkerOptions, ready_fd: int) -> int:
     """The life of one worker, in its own process."""
     from penstock_web.server import serve  # noqa: PLC0415
 
     configure_logging(settings.log_level)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    serve(settings, place.host, place.port, lambda: _tell_ready(ready_fd), True, place.metrics)
+    serve(settings, options.host, options.port, lambda: _report_ready(ready_fd), True, options.metrics)
     return 0
 
 
-def _tell_ready(ready_fd: int) -> None:
+def _report_ready(ready_fd: int) -> None:
     os.write(ready_fd, b"1")
     os.close(ready_fd)
 
@@ -88,7 +88,7 @@ def _end_with_parent() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _start(settings: Settings, place: Place) -> subprocess.Popen[bytes]:
+def _start(settings: Settings, options: WorkerOptions) -> subprocess.Popen[bytes]:
     """Start a worker and wait until it is ready or has failed."""
     ready, ready_fd = os.pipe()
     command = [
@@ -97,12 +97,12 @@ def _start(settings: Settings, place: Place) -> subprocess.Popen[bytes]:
         "penstock_web.cli",
         "worker",
         "--host",
-        place.host,
+        options.host,
         "--port",
-        str(place.port),
+        str(options.port),
     ]
-    if place.metrics is not None:
-        command += ["--metrics-folder", str(place.metrics)]
+    if options.metrics is not None:
+        command += ["--metrics-folder", str(options.metrics)]
     worker = subprocess.Popen(
         [*command, "--ready-fd", str(ready_fd)],
         stdin=subprocess.PIPE,
@@ -122,14 +122,14 @@ def _variables(settings: Settings) -> dict[str, str]:
     return {"DATABASE_URL": settings.database_url, "DATABASE_DIRECT_URL": settings.direct_url}
 
 
-def _replace_dead(workers: list[subprocess.Popen[bytes]], settings: Settings, place: Place) -> None:
+def _replace_dead(workers: list[subprocess.Popen[bytes]], settings: Settings, options: WorkerOptions) -> None:
     time.sleep(_RESTART_PAUSE_SECONDS)
     for index, worker in enumerate(workers):
         if worker.poll() is not None:
             _log.error(
                 "worker ended, starting another", extra={"pid": worker.pid, "exit_code": worker.returncode}
             )
-            workers[index] = _start(settings, place)
+            workers[index] = _start(settings, options)
 
 
 def _stop(workers: list[subprocess.Popen[bytes]], seconds: float) -> None:
