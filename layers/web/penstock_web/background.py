@@ -189,7 +189,7 @@ class FiringWorker(Worker):
 class MoveTaskWorker(Worker):
     """Runs message move tasks. The start of a task, here or in another process, wakes it after a pause.
 
-    Not at once: a small task would be over before its caller can list or cancel it.
+    It does not start at once: a small task would be over before its caller can list or cancel it.
     """
 
     def __init__(self, settings: Settings, long_polls: LongPollDispatcher, meter: Meter) -> None:
@@ -257,7 +257,7 @@ def workers(
         [DeliveryWorker(settings, long_polls, meter, tracer)] if settings.queue_http_delivery_enabled else []
     )
     firing = [FiringWorker(settings, long_polls, meter, tracer)] if settings.queue_schedule_enabled else []
-    # The database keeps when a round is due; checking twice as often starts rounds near it in any process.
+    # The database stores when a round is due. Checking twice as often starts a round near that time in some process.
     measure_seconds = settings.queue_metrics_interval_ms / 2000
     return [
         *delivery,

@@ -161,7 +161,7 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        gc.freeze()  # the objects made so far live until the end: the collector need not visit them
+        gc.freeze()  # the objects made so far live until the end: the collector need not scan them
         gc.set_threshold(GARBAGE_THRESHOLD, 20, 50)
         self._on_ready()
 
@@ -219,9 +219,8 @@ async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
         from penstock_web.tracing.tracing import open_tracing  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise SettingError(f"OTLP_ENABLED needs the packages of the extra `tracing`: {error}") from error
-    logging.getLogger("opentelemetry").setLevel(
-        logging.CRITICAL
-    )  # the span queue reports spans that were lost
+    # The span queue reports spans that were lost.
+    logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
     tracing = open_tracing(settings)
     try:
         yield tracing

@@ -1,4 +1,4 @@
-"""`penstock demo`: a real client against a running Penstock, to see that it works and roughly how fast."""
+"""`penstock demo`: runs boto3 against a running Penstock, to show that it works and roughly how fast."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def demo(endpoint: Annotated[str, typer.Option(metavar="ENDPOINT")] = "http://12
 
     try:
         client = _client(endpoint)
-    except ValueError as error:  # boto3 finds that it is no address
+    except ValueError as error:  # boto3 refuses the endpoint as an invalid address
         print(f"penstock demo: {error}")
         return 1
     try:

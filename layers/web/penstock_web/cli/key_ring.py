@@ -26,7 +26,7 @@ from penstock_web.system_account import LocalError
 
 from .database import service_database
 
-# Beginnings of our own, so that nobody takes a key for one of AWS, and scanners for leaked keys can be taught them.
+# Prefixes of our own distinguish these keys from AWS's, and let scanners for leaked keys find them.
 ACCESS_PREFIX, BEARER_PREFIX = "PSTK", "PSTB"
 SECRET_BYTES = 30
 
@@ -41,7 +41,7 @@ class KeyRing:
     @classmethod
     @contextmanager
     def open(cls, settings: Settings) -> Iterator[KeyRing]:
-        """Raises what service_database raises: SettingError, LocalError."""
+        """Opens the keys in the database of DATABASE_URL. Raises SettingError, LocalError."""
         with service_database(settings) as database:
             yield cls(settings, database)
 
@@ -97,7 +97,7 @@ def new_key_id(prefix: str) -> str:
 
 
 def format_new_key(key_id: str, secret: str, account_id: str, bearer: bool) -> Iterator[str]:
-    """A new key, in the names by which clients take it."""
+    """The lines that show a new key, under the names by which clients read it."""
     if bearer:
         yield f"Authorization: Bearer {key_id}.{secret}"
     else:

@@ -1,4 +1,4 @@
-"""`penstock metrics`: what the metrics job stored."""
+"""`penstock metrics`: a report of the results of the metrics job."""
 
 from __future__ import annotations
 

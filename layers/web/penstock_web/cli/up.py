@@ -1,4 +1,4 @@
-"""`penstock up`: the service, and a database when DATABASE_URL is not set."""
+"""`penstock up`: starts the service, and a database when DATABASE_URL is not set."""
 
 from __future__ import annotations
 

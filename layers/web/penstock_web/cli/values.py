@@ -1,4 +1,4 @@
-"""What the options of commands hold. Each function refuses a text by BadParameter."""
+"""Parsers for the values of options. Each raises BadParameter for a text that it refuses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 
 def whole_number(least: int, most: int) -> Callable[[str | int], int]:
-    """What reads an option that is a whole number within limits; typer passes its default too."""
+    """A parser for whole numbers from `least` to `most`; typer also passes it the default, which is an int."""
 
     def parse(value: str | int) -> int:
         text = str(value)

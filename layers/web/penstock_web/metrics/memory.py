@@ -122,10 +122,8 @@ def _keys_of(numbers: Path) -> Path:
 
 def add_process(blocks: dict[Key, list[float]], path: Path) -> None:
     """Adds the numbers of another process; those of one that has ended without its gauges."""
-    with (
-        suppress(FileNotFoundError),
-        path.open("rb") as file,
-    ):  # a process that starts has no file of keys yet
+    # A process that starts has no file of keys yet.
+    with suppress(FileNotFoundError), path.open("rb") as file:
         alive = is_alive(file)
         keys: dict[int, Key] = {}
         with _keys_of(path).open() as lines:
