@@ -100,7 +100,7 @@ async def measure_one(
     for count, samples in ((options.cold, cold), (options.warm, warm)):
         for _ in range(count):
             if samples is cold:
-                await fleet.forget_idle(name)
+                await fleet.stop_idle(name)
             began = time.perf_counter()
             response = response_of(await fleet.invoke(name, event))
             samples.append((time.perf_counter() - began) * 1000)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from .events import Request
-from .values import TemplateError, Values, expanded
+from .values import TemplateError, Values, expand_for_each
 
 RULE, GROUP, LISTENER = (
     f"AWS::ElasticLoadBalancingV2::{kind}" for kind in ("ListenerRule", "TargetGroup", "Listener")
@@ -25,11 +25,11 @@ class Rule(NamedTuple):
     paths: tuple[str, ...]
     methods: tuple[str, ...]
 
-    def holds(self, request: Request) -> bool:
+    def matches(self, request: Request) -> bool:
         """Load balancers compare header values without regard to case, and paths with it."""
-        given = request.header(self.header.lower()).lower()
+        header_value = request.header(self.header.lower()).lower()
         return (
-            (not self.values or any(fnmatchcase(given, value.lower()) for value in self.values))
+            (not self.values or any(fnmatchcase(header_value, value.lower()) for value in self.values))
             and (not self.paths or any(fnmatchcase(request.path, path) for path in self.paths))
             and (not self.methods or request.method in self.methods)
         )
@@ -39,7 +39,7 @@ def read_balancer(template: Path) -> tuple[list[Rule], str]:
     """The rules in their order, and the function of everything else. Raises TemplateError."""
     read = yaml.load(template.read_text(), Loader=CloudFormationLoader)  # noqa: S506 - a SafeLoader
     values = Values(read, {})
-    resources = expanded(read["Resources"])
+    resources = expand_for_each(read["Resources"])
     targets = {
         name: function_of(values, resource["Properties"])
         for name, resource in resources.items()
@@ -55,12 +55,12 @@ def read_balancer(template: Path) -> tuple[list[Rule], str]:
 
 
 def rule_of(values: Values, properties: Mapping[str, Any], targets: Mapping[str, str]) -> Rule:
-    header, found, paths, methods = "", (), (), ()
+    header, header_values, paths, methods = "", (), (), ()
     for condition in values.resolve(properties["Conditions"]):
         match condition["Field"]:
             case "http-header":
                 header = condition["HttpHeaderConfig"]["HttpHeaderName"]
-                found = tuple(condition["HttpHeaderConfig"]["Values"])
+                header_values = tuple(condition["HttpHeaderConfig"]["Values"])
             case "path-pattern":
                 paths = tuple(condition["PathPatternConfig"]["Values"])
             case "http-request-method":
@@ -68,7 +68,7 @@ def rule_of(values: Values, properties: Mapping[str, Any], targets: Mapping[str,
             case field:
                 raise TemplateError(f"conditions of {field} are not understood here")
     function = targets[target_group(values, properties["Actions"])]
-    return Rule(int(values.resolve(properties["Priority"])), function, header, found, paths, methods)
+    return Rule(int(values.resolve(properties["Priority"])), function, header, header_values, paths, methods)
 
 
 def target_group(values: Values, actions: Any) -> str:

@@ -40,9 +40,9 @@ class ExecutionEnvironment:
         self.number = number
         self._api = f"{api}/{number}"
         self._python = python
-        self._inbox: asyncio.Queue[Invocation] = asyncio.Queue()
+        self._invocations: asyncio.Queue[Invocation] = asyncio.Queue()
         self._process: asyncio.subprocess.Process | None = None
-        self._watch: asyncio.Task[None] | None = None
+        self._exit_task: asyncio.Task[None] | None = None
         self.current: Invocation | None = None
 
     @property
@@ -58,17 +58,17 @@ class ExecutionEnvironment:
             "awslambdaric",
             self.function.handler,
             cwd=self.function.code,
-            env=variables(self.function, self._api),
+            env=process_variables(self.function, self._api),
             start_new_session=True,  # Ctrl-C is for the gateway, which ends them
         )
-        self._watch = asyncio.get_running_loop().create_task(self._end(self._process))
+        self._exit_task = asyncio.get_running_loop().create_task(self._watch_exit(self._process))
 
     async def stop(self) -> None:
         """Ends the process at once, as Lambda freezes and forgets one."""
-        if self._process is not None and self._watch is not None:
+        if self._process is not None and self._exit_task is not None:
             if self._process.returncode is None:
                 self._process.kill()
-            await self._watch
+            await self._exit_task
 
     async def invoke(self, event: bytes) -> bytes:
         """The function's answer. Raises FunctionError; after a timeout or too much memory the process is gone."""
@@ -76,9 +76,9 @@ class ExecutionEnvironment:
         deadline_ms = int((time() + seconds) * SECOND_MS)
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self.current = Invocation(str(uuid4()), event, deadline_ms, answer)
-        self._inbox.put_nowait(self.current)
+        self._invocations.put_nowait(self.current)
         try:
-            found = await asyncio.wait_for(answer, seconds)
+            answer_bytes = await asyncio.wait_for(answer, seconds)
         except TimeoutError:
             await self.stop()
             raise FunctionError(f"{self.function.name} timed out after {seconds:g} seconds") from None
@@ -87,11 +87,11 @@ class ExecutionEnvironment:
         if self.memory_mib() > self.function.memory_mib:
             await self.stop()
             raise FunctionError(f"{self.function.name} used more than {self.function.memory_mib} MB")
-        return found
+        return answer_bytes
 
     async def next(self) -> Invocation:
         """The next invocation, when there is one: what the process asks for."""
-        return await self._inbox.get()
+        return await self._invocations.get()
 
     def memory_mib(self) -> float:
         """Resident memory of the process."""
@@ -100,7 +100,7 @@ class ExecutionEnvironment:
         pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
         return pages * PAGE_BYTES / 2**20
 
-    async def _end(self, process: asyncio.subprocess.Process) -> None:
+    async def _watch_exit(self, process: asyncio.subprocess.Process) -> None:
         code = await process.wait()
         if self.current is not None and not self.current.answer.done():
             self.current.answer.set_exception(
@@ -108,7 +108,7 @@ class ExecutionEnvironment:
             )
 
 
-def variables(function: Function, api: str) -> Mapping[str, str]:
+def process_variables(function: Function, api: str) -> Mapping[str, str]:
     """What the process finds in its environment; nothing of ours but the path of programs."""
     return {
         "PATH": os.environ["PATH"],

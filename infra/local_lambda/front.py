@@ -27,40 +27,40 @@ _log = logging.getLogger(__name__)
 _segment = re.compile(r"\{[^}+]+\}")
 
 
-class Front:
+class FrontEnd:
     """An ASGI application. `choose` names the function for a request; None: there is none."""
 
     def __init__(
-        self, form: EventForm, choose: Callable[[Request], str | None], invoke: Invoke, failed: int
+        self, form: EventForm, choose: Callable[[Request], str | None], invoke: Invoke, failure_status: int
     ) -> None:
         self._form: EventForm = form
         self._choose = choose
         self._invoke = invoke
-        self._failed = failed
+        self._failure_status = failure_status
         self.app = Starlette(routes=[HttpRoute("/{path:path}", self.answer, methods=METHODS)])
 
     async def answer(self, http: HttpRequest) -> HttpResponse:
         """One request, as an event and back."""
-        request = await read(http)
+        request = await read_request(http)
         name = self._choose(request)
         if name is None:
-            return refusal(404, "Not Found")
+            return error_response(404, "Not Found")
         try:
-            found = response_of(await self._invoke(name, event_of(self._form, request)))
+            answer = response_of(await self._invoke(name, event_of(self._form, request)))
         except FunctionError as error:
             _log.error("%s", error)
-            return refusal(self._failed, "Internal Server Error")
-        response = HttpResponse(found.body, found.status)
+            return error_response(self._failure_status, "Internal Server Error")
+        response = HttpResponse(answer.body, answer.status)
         response.raw_headers[:] = [
             (key.lower().encode("latin-1"), value.encode("latin-1"))
-            for key, value in [*found.headers, ("content-length", str(len(found.body)))]
+            for key, value in [*answer.headers, ("content-length", str(len(answer.body)))]
         ]
         return response
 
 
-def by_route(routes: Sequence[Route]) -> Callable[[Request], str | None]:
+def route_chooser(routes: Sequence[Route]) -> Callable[[Request], str | None]:
     """The function of the HTTP API's most specific route: full matches, then {segments}, then {greedy+} ones."""
-    known = [(route, pattern_of(route.path)) for route in sorted(routes, key=breadth)]
+    known = [(route, route_pattern(route.path)) for route in sorted(routes, key=broadness)]
 
     def choose(request: Request) -> str | None:
         for route, pattern in known:
@@ -71,12 +71,12 @@ def by_route(routes: Sequence[Route]) -> Callable[[Request], str | None]:
     return choose
 
 
-def breadth(route: Route) -> tuple[int, int, int]:
+def broadness(route: Route) -> tuple[int, int, int]:
     """Sorts specific routes before broad ones."""
     return route.path.count("+}"), len(_segment.findall(route.path)), route.method == "ANY"
 
 
-def pattern_of(path: str) -> re.Pattern[str]:
+def route_pattern(path: str) -> re.Pattern[str]:
     """`{name}` is one segment, `{name+}` one or more."""
     parts = re.split(r"(\{[^}]+\})", path)
     return re.compile(
@@ -87,16 +87,16 @@ def pattern_of(path: str) -> re.Pattern[str]:
     )
 
 
-def by_rule(rules: Sequence[Rule], default: str) -> Callable[[Request], str | None]:
+def rule_chooser(rules: Sequence[Rule], default: str) -> Callable[[Request], str | None]:
     """The function of the first rule whose conditions all hold, else the default one."""
 
     def choose(request: Request) -> str | None:
-        return next((rule.function for rule in rules if rule.holds(request)), default)
+        return next((rule.function for rule in rules if rule.matches(request)), default)
 
     return choose
 
 
-async def read(http: HttpRequest) -> Request:
+async def read_request(http: HttpRequest) -> Request:
     """The request as it came, with what every front of AWS adds."""
     headers = [(key.decode("latin-1"), value.decode("latin-1")) for key, value in http.headers.raw]
     forwarded = [("X-Forwarded-Proto", http.url.scheme), ("X-Forwarded-Port", str(http.url.port or 80))]
@@ -109,6 +109,6 @@ async def read(http: HttpRequest) -> Request:
     )
 
 
-def refusal(status: int, text: str) -> HttpResponse:
+def error_response(status: int, text: str) -> HttpResponse:
     """What a front answers by itself."""
     return HttpResponse(f'{{"message":"{text}"}}', status, media_type="application/json")

@@ -20,13 +20,13 @@ class RuntimeApi:
 
     def __init__(self) -> None:
         self.environments: dict[int, ExecutionEnvironment] = {}
-        work = f"/{{number:int}}/{VERSION}/runtime"
+        prefix = f"/{{number:int}}/{VERSION}/runtime"
         self.app = Starlette(
             routes=[
-                Route(f"{work}/invocation/next", self.next),
-                Route(f"{work}/invocation/{{request_id}}/response", self.response, methods=["POST"]),
-                Route(f"{work}/invocation/{{request_id}}/error", self.error, methods=["POST"]),
-                Route(f"{work}/init/error", self.init_error, methods=["POST"]),
+                Route(f"{prefix}/invocation/next", self.next),
+                Route(f"{prefix}/invocation/{{request_id}}/response", self.response, methods=["POST"]),
+                Route(f"{prefix}/invocation/{{request_id}}/error", self.error, methods=["POST"]),
+                Route(f"{prefix}/init/error", self.init_error, methods=["POST"]),
             ]
         )
 

@@ -18,30 +18,32 @@ async def run_schedules(
     async with asyncio.TaskGroup() as tasks:
         for schedule in schedules:
             work = (
-                repeat(schedule, invoke) if pause_seconds is None else go_on(schedule, invoke, pause_seconds)
+                invoke_at_rate(schedule, invoke)
+                if pause_seconds is None
+                else invoke_with_pauses(schedule, invoke, pause_seconds)
             )
             tasks.create_task(work)
 
 
-async def repeat(schedule: Schedule, invoke: Invoke) -> None:
+async def invoke_at_rate(schedule: Schedule, invoke: Invoke) -> None:
     """The first invocation at once; whatever time one takes, the next comes at its rate."""
     loop = asyncio.get_running_loop()
     due = loop.time()
     async with asyncio.TaskGroup() as tasks:
         while True:
-            tasks.create_task(once(schedule, invoke))
+            tasks.create_task(invoke_once(schedule, invoke))
             due += schedule.seconds
             await asyncio.sleep(due - loop.time())
 
 
-async def go_on(schedule: Schedule, invoke: Invoke, pause_seconds: float) -> None:
+async def invoke_with_pauses(schedule: Schedule, invoke: Invoke, pause_seconds: float) -> None:
     """One invocation after the other: for whoever does not want to wait for a minute."""
     while True:
-        await once(schedule, invoke)
+        await invoke_once(schedule, invoke)
         await asyncio.sleep(pause_seconds)
 
 
-async def once(schedule: Schedule, invoke: Invoke) -> None:
+async def invoke_once(schedule: Schedule, invoke: Invoke) -> None:
     """One invocation."""
     try:
         await invoke(schedule.function, {})

@@ -20,7 +20,7 @@ _rate = re.compile(r"rate\((\d+) (minute|hour|day)s?\)").fullmatch
 
 
 class Function(NamedTuple):
-    """One function. `most`: its reserved concurrency; None: it shares what is left."""
+    """One function. `reserved_concurrency`: its reserved concurrency; None: it shares what is left."""
 
     name: str
     handler: str
@@ -29,7 +29,7 @@ class Function(NamedTuple):
     layers: tuple[Path, ...]
     timeout_seconds: float
     memory_mib: int
-    most: int | None
+    reserved_concurrency: int | None
     variables: Mapping[str, str]
 
 
@@ -100,7 +100,7 @@ class Reader:
         own = self._resources[name]["Properties"]
         properties = {**self._globals, **own}
         layers = [*self._globals.get("Layers", []), *own.get("Layers", [])]
-        most = self._values.resolve(properties.get("ReservedConcurrentExecutions"))
+        reserved_concurrency = self._values.resolve(properties.get("ReservedConcurrentExecutions"))
         return Function(
             name,
             properties["Handler"],
@@ -109,7 +109,7 @@ class Reader:
             tuple(self._layer(layer) for layer in map(self._values.resolve, layers) if layer is not None),
             float(properties["Timeout"]),
             int(properties["MemorySize"]),
-            None if most is None else int(most),
+            None if reserved_concurrency is None else int(reserved_concurrency),
             {**self._environment(self._globals), **self._environment(own), **self._variables},
         )
 
@@ -131,7 +131,7 @@ class Reader:
 
 def rate_seconds(expression: str) -> float:
     """Seconds between two invocations. Raises TemplateError for anything but a rate."""
-    found = _rate(expression)
-    if found is None:
+    match = _rate(expression)
+    if match is None:
         raise TemplateError(f"{expression} is no rate")
-    return float(int(found[1]) * SECONDS[found[2]])
+    return float(int(match[1]) * SECONDS[match[2]])

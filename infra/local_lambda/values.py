@@ -72,7 +72,7 @@ class Values:
         return bool(left == right)
 
 
-def expanded(resources: Mapping[str, Any]) -> dict[str, Any]:
+def expand_for_each(resources: Mapping[str, Any]) -> dict[str, Any]:
     """Resources with each Fn::ForEach written out."""
     found: dict[str, Any] = {}
     for name, resource in resources.items():
@@ -81,18 +81,20 @@ def expanded(resources: Mapping[str, Any]) -> dict[str, Any]:
             continue
         variable, items, outputs = resource
         for item in items:
-            found |= expanded(_with(outputs, variable, item))
+            found |= expand_for_each(_substitute(outputs, variable, item))
     return found
 
 
-def _with(value: Any, variable: str, item: str) -> Any:
+def _substitute(value: Any, variable: str, item: str) -> Any:
     """The value with `${variable}`, and `Ref` of it, replaced."""
     if isinstance(value, str):
         return value.replace(f"${{{variable}}}", item)
     if isinstance(value, list):
-        return [_with(each, variable, item) for each in value]
+        return [_substitute(each, variable, item) for each in value]
     if not isinstance(value, dict):
         return value
     if value == {"Ref": variable}:
         return item
-    return {_with(key, variable, item): _with(each, variable, item) for key, each in value.items()}
+    return {
+        _substitute(key, variable, item): _substitute(each, variable, item) for key, each in value.items()
+    }
