@@ -1,4 +1,4 @@
-"""Blocks of generated lines, between markers, in a file that is otherwise written by hand."""
+"""Replaces blocks of generated lines, between markers, in a file that is otherwise written by hand."""
 
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
@@ -22,7 +22,7 @@ def replace_blocks(text: str, file: str, blocks: Mapping[str, Sequence[str]]) ->
 
 
 def read_block(text: str, file: str, name: str) -> list[str]:
-    """The lines that stand in a block now. Raises MarkerError."""
+    """The present lines of a block. Raises MarkerError."""
     lines = text.splitlines()
     first, last = _block_range(lines, file, name)
     return lines[first:last]

@@ -1,4 +1,4 @@
-"""Every generated file: what it should hold, whether it does, and writing it."""
+"""Generates the text of every generated file, compares it with the file, and writes it."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from .sam_template import functions, logical_id
 TEMPLATE, ALB, ALARMS = "template.yaml", "infra/alb/template.yaml", "infra/alarms/template.yaml"
 COMPATIBILITY, SETTINGS = "docs/compatibility.md", "docs/settings.md"
 
-# Functions of no action which the requests of clients invoke. Their alarms are those of the actions' functions.
+# Functions that client requests invoke but that belong to no action. They have the same alarms as those of actions.
 CLIENT_FUNCTIONS = ("Gateway", "Rest")
 
 
@@ -61,7 +61,7 @@ def write(root: Path, actions: Sequence[Action]) -> list[str]:
 
 
 def _stale(root: Path, actions: Sequence[Action]) -> list[str]:
-    """Entry points of no action. Files next to the services' folders, such as gateway.py, are written by hand."""
+    """Entry points without an action. Files beside the services' folders, such as gateway.py, are written by hand."""
     expected = entry_points(actions)
     existing = (file.relative_to(root).as_posix() for file in sorted(root.glob("functions/*/*.py")))
     return [name for name in existing if name not in expected]

@@ -1,4 +1,4 @@
-"""Runs the functions that `sam build` made, with a database of their own unless DATABASE_URL says where one is.
+"""Runs the functions that `sam build` made, with a database of their own unless DATABASE_URL is set.
 
 make lambda                                        # builds, then runs this
 python -m infra.local_lambda --port 9324 --alb-port 9325 --most 10
@@ -34,19 +34,19 @@ HOST = "127.0.0.1"
 
 
 class Server(uvicorn.Server):
-    """uvicorn in a loop that it shares with others: signals are not its own."""
+    """uvicorn in an event loop that it shares with other tasks: it must not handle signals."""
 
     def install_signal_handlers(self) -> None:
-        """Nothing."""
+        """Installs none."""
 
     def capture_signals(self) -> Any:
-        """Nothing."""
+        """Captures none."""
         return ExitStack()
 
 
 @asynccontextmanager
 async def serving(app: Any, port: int) -> AsyncIterator[int]:
-    """The port, while the application is served there; 0: any free one."""
+    """Serves the application, and yields its port. `port` 0: any free one."""
     listener = listening_socket(HOST, port, reuse_port=False)
     config = uvicorn.Config(
         app, lifespan="off", log_config=None, log_level="critical", access_log=False, server_header=False
@@ -88,7 +88,7 @@ async def run(stack: Stack, options: argparse.Namespace) -> None:
 
 
 def absolute_path(text: str) -> Path:
-    """The functions have a working folder of their own."""
+    """The path as an absolute one, since the functions run in other working folders."""
     return Path(text).absolute()
 
 
@@ -114,7 +114,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def function_variables(settings: Settings, environment: Mapping[str, str]) -> dict[str, str]:
-    """What the functions get besides what the template gives them: the database, and settings of ours."""
+    """The variables that functions get besides the template's: the database, and settings of this process."""
     names = (name for name in environment if name.startswith(("QUEUE_", "WEBHOOK_", "SNS_", "LOG_LEVEL")))
     given = {name: environment[name] for name in names}
     return given | {
@@ -124,7 +124,7 @@ def function_variables(settings: Settings, environment: Mapping[str, str]) -> di
 
 
 def main() -> int:
-    """Returns 2 when something that is needed is not there."""
+    """Returns the exit code: 2 when the build, a program or the database is missing."""
     options = parse_arguments()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     try:
@@ -136,7 +136,7 @@ def main() -> int:
             if is_own:
                 settings = allow_loopback_webhooks(settings, up_options)
             deployed = read_stack(options.build, {}, function_variables(settings, os.environ))
-            uvloop.run(run(deployed, options))  # asyncio leaves 40 ms of delayed acknowledgements in
+            uvloop.run(run(deployed, options))  # with asyncio, delayed TCP acknowledgements cost 40 ms
     except (LocalError, OSError) as error:
         print(f"make lambda: {error}", file=sys.stderr)
         return 2

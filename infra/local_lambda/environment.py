@@ -1,7 +1,7 @@
 """An execution environment: one process of awslambdaric, which answers one invocation at a time.
 
-It is started with what Lambda gives a function: the code as working folder, layers on the path, and the environment
-variables that the Lambda Developer Guide names ("Using Lambda environment variables", "Defined runtime").
+The process starts as on Lambda: its working folder is the code, layers are on its path, and it has the environment
+variables that the Lambda Developer Guide lists ("Using Lambda environment variables", "Defined runtime").
 """
 
 import asyncio
@@ -20,11 +20,11 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class FunctionError(Exception):
-    """The function raised, ran out of time or memory, or its process ended."""
+    """The function raised an error, exceeded its time or memory, or its process ended."""
 
 
 class Invocation(NamedTuple):
-    """One event on its way to a process. `deadline_ms`: milliseconds since 1970."""
+    """An event for a process, and the future of its result. `deadline_ms`: milliseconds since 1970."""
 
     request_id: str
     event: bytes
@@ -33,7 +33,7 @@ class Invocation(NamedTuple):
 
 
 class ExecutionEnvironment:
-    """A process of `function`. It asks the Runtime API below `api` for invocations."""
+    """A process of `function`. It requests invocations from the Runtime API at `api`."""
 
     def __init__(self, function: Function, number: int, api: str, python: Path) -> None:
         self.function = function
@@ -51,7 +51,7 @@ class ExecutionEnvironment:
         return self._process is not None and self._process.returncode is None
 
     async def start(self) -> None:
-        """Starts the process, which loads the handler and asks for work."""
+        """Starts the process, which loads the handler and requests an invocation."""
         self._process = await asyncio.create_subprocess_exec(
             self._python,
             "-m",
@@ -59,19 +59,19 @@ class ExecutionEnvironment:
             self.function.handler,
             cwd=self.function.code,
             env=process_variables(self.function, self._api),
-            start_new_session=True,  # Ctrl-C is for the gateway, which ends them
+            start_new_session=True,  # only the gateway gets Ctrl-C; it ends the processes
         )
         self._exit_task = asyncio.get_running_loop().create_task(self._watch_exit(self._process))
 
     async def stop(self) -> None:
-        """Ends the process at once, as Lambda freezes and forgets one."""
+        """Kills the process, as Lambda discards environments without notice."""
         if self._process is not None and self._exit_task is not None:
             if self._process.returncode is None:
                 self._process.kill()
             await self._exit_task
 
     async def invoke(self, event: bytes) -> bytes:
-        """The function's answer. Raises FunctionError; after a timeout or too much memory the process is gone."""
+        """The function's result. Raises FunctionError; a timeout or too much memory also ends the process."""
         seconds = self.function.timeout_seconds
         deadline_ms = int((time() + seconds) * SECOND_MS)
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
@@ -90,7 +90,7 @@ class ExecutionEnvironment:
         return answer_bytes
 
     async def next(self) -> Invocation:
-        """The next invocation, when there is one: what the process asks for."""
+        """Waits for the next invocation, which the process has requested."""
         return await self._invocations.get()
 
     def memory_mib(self) -> float:
@@ -109,7 +109,7 @@ class ExecutionEnvironment:
 
 
 def process_variables(function: Function, api: str) -> Mapping[str, str]:
-    """What the process finds in its environment; nothing of ours but the path of programs."""
+    """The environment variables of the process; of the gateway's own it gets only PATH."""
     return {
         "PATH": os.environ["PATH"],
         "LANG": "en_US.UTF-8",

@@ -1,7 +1,8 @@
-"""Which environment answers: an idle one of the function, else a new one, within the limits of concurrency.
+"""Runs each invocation in an idle environment of the function, else in a new one, within the limits of concurrency.
 
 As on Lambda, an environment answers one invocation at a time, functions with reserved concurrency have so many
-environments at most, and the others share the account's. Unlike there, whoever comes while all are busy waits.
+environments at most, and the others share the account's concurrency. Unlike on Lambda, an invocation waits while all
+environments are busy, instead of being refused.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from .template import Function
 
 
 class Fleet:
-    """All environments of a stack. `max_concurrency`: the account's concurrency; twice as many processes may be kept."""
+    """All environments of a stack. `max_concurrency`: the account's concurrency; up to twice as many processes run."""
 
     def __init__(
         self,
@@ -43,7 +44,7 @@ class Fleet:
         self._idle: dict[str, list[ExecutionEnvironment]] = defaultdict(list)
 
     async def invoke(self, name: str, event: Mapping[str, Any]) -> Any:
-        """What the function answers. Raises FunctionError, KeyError for a function that there is not."""
+        """The function's result. Raises FunctionError, and KeyError for an unknown function."""
         function = self._functions[name]
         async with self._reserved.get(name, self._shared):
             environment = await self._acquire(function)
@@ -55,7 +56,7 @@ class Fleet:
 
     @property
     def environments(self) -> list[ExecutionEnvironment]:
-        """Those that are there, busy or idle."""
+        """All environments, busy or idle."""
         return list(self._runtime_api.environments.values())
 
     async def stop_idle(self, name: str) -> None:
@@ -90,7 +91,7 @@ class Fleet:
             self._unregister(environment)
 
     async def _evict_idle(self) -> None:
-        """Ends the oldest idle process when there are as many as may be kept."""
+        """Ends the oldest idle processes while there are as many processes as are allowed."""
         environments = self._runtime_api.environments
         while len(environments) >= self._max_processes:
             idle = [environment for each in self._idle.values() for environment in each]

@@ -1,6 +1,6 @@
-"""HTTP in front of the functions: the HTTP API of API Gateway by its routes, a load balancer by its rules.
+"""HTTP front ends of the functions: API Gateway's HTTP API chooses by routes, a load balancer by rules.
 
-What they answer when a function fails: API Gateway 500, and 503 when it ran out of time; a load balancer 502
+When a function fails, API Gateway answers 500, or 503 after a timeout, and a load balancer answers 502
 ("Troubleshooting HTTP API Lambda integrations", "Troubleshoot your Application Load Balancers").
 """
 
@@ -28,7 +28,11 @@ _segment = re.compile(r"\{[^}+]+\}")
 
 
 class FrontEnd:
-    """An ASGI application. `choose` names the function for a request; None: there is none."""
+    """An ASGI application that invokes functions.
+
+    `choose` returns the name of the function for a request, or None if there is none. `failure_status`: the status of
+    the response when the function fails.
+    """
 
     def __init__(
         self, form: EventForm, choose: Callable[[Request], str | None], invoke: Invoke, failure_status: int
@@ -40,7 +44,7 @@ class FrontEnd:
         self.app = Starlette(routes=[HttpRoute("/{path:path}", self.answer, methods=METHODS)])
 
     async def answer(self, http: HttpRequest) -> HttpResponse:
-        """One request, as an event and back."""
+        """Answers one request: makes an event of it, invokes the function, makes a response of its result."""
         request = await read_request(http)
         name = self._choose(request)
         if name is None:
@@ -59,7 +63,7 @@ class FrontEnd:
 
 
 def route_chooser(routes: Sequence[Route]) -> Callable[[Request], str | None]:
-    """The function of the HTTP API's most specific route: full matches, then {segments}, then {greedy+} ones."""
+    """Chooses by the HTTP API's most specific route: full matches first, then {segments}, then {greedy+} variables."""
     known = [(route, route_pattern(route.path)) for route in sorted(routes, key=broadness)]
 
     def choose(request: Request) -> str | None:
@@ -72,12 +76,12 @@ def route_chooser(routes: Sequence[Route]) -> Callable[[Request], str | None]:
 
 
 def broadness(route: Route) -> tuple[int, int, int]:
-    """Sorts specific routes before broad ones."""
+    """A sort key that puts specific routes before broad ones."""
     return route.path.count("+}"), len(_segment.findall(route.path)), route.method == "ANY"
 
 
 def route_pattern(path: str) -> re.Pattern[str]:
-    """`{name}` is one segment, `{name+}` one or more."""
+    """A pattern of the paths of a route: `{name}` is one segment, `{name+}` one or more."""
     parts = re.split(r"(\{[^}]+\})", path)
     return re.compile(
         "".join(
@@ -88,7 +92,7 @@ def route_pattern(path: str) -> re.Pattern[str]:
 
 
 def rule_chooser(rules: Sequence[Rule], default: str) -> Callable[[Request], str | None]:
-    """The function of the first rule whose conditions all hold, else the default one."""
+    """Chooses the function of the first rule that matches, else the default one."""
 
     def choose(request: Request) -> str | None:
         return next((rule.function for rule in rules if rule.matches(request)), default)
@@ -97,7 +101,7 @@ def rule_chooser(rules: Sequence[Rule], default: str) -> Callable[[Request], str
 
 
 async def read_request(http: HttpRequest) -> Request:
-    """The request as it came, with what every front of AWS adds."""
+    """The client's request, with the headers that AWS's front ends add."""
     headers = [(key.decode("latin-1"), value.decode("latin-1")) for key, value in http.headers.raw]
     forwarded = [("X-Forwarded-Proto", http.url.scheme), ("X-Forwarded-Port", str(http.url.port or 80))]
     return Request(
@@ -110,5 +114,5 @@ async def read_request(http: HttpRequest) -> Request:
 
 
 def error_response(status: int, text: str) -> HttpResponse:
-    """What a front answers by itself."""
+    """A response of the front end itself, without a function."""
     return HttpResponse(f'{{"message":"{text}"}}', status, media_type="application/json")

@@ -14,7 +14,10 @@ _log = logging.getLogger(__name__)
 async def run_schedules(
     schedules: Sequence[Schedule], invoke: Invoke, pause_seconds: float | None = None
 ) -> None:
-    """Until it is cancelled. `pause_seconds`: instead of the rates, so long after the end of each invocation."""
+    """Invokes the functions until it is cancelled.
+
+    `pause_seconds`: instead of following the rates, the next invocation starts so long after the end of the last one.
+    """
     async with asyncio.TaskGroup() as tasks:
         for schedule in schedules:
             work = (
@@ -26,7 +29,7 @@ async def run_schedules(
 
 
 async def invoke_at_rate(schedule: Schedule, invoke: Invoke) -> None:
-    """The first invocation at once; whatever time one takes, the next comes at its rate."""
+    """Invokes at once and then at the schedule's rate, however long an invocation takes."""
     loop = asyncio.get_running_loop()
     due = loop.time()
     async with asyncio.TaskGroup() as tasks:
@@ -37,14 +40,14 @@ async def invoke_at_rate(schedule: Schedule, invoke: Invoke) -> None:
 
 
 async def invoke_with_pauses(schedule: Schedule, invoke: Invoke, pause_seconds: float) -> None:
-    """One invocation after the other: for whoever does not want to wait for a minute."""
+    """Invokes again `pause_seconds` after each invocation: for tests that cannot wait for the rate, often a minute."""
     while True:
         await invoke_once(schedule, invoke)
         await asyncio.sleep(pause_seconds)
 
 
 async def invoke_once(schedule: Schedule, invoke: Invoke) -> None:
-    """One invocation."""
+    """Invokes the function once; logs its error."""
     try:
         await invoke(schedule.function, {})
     except FunctionError as error:

@@ -1,4 +1,4 @@
-"""What a template that `sam build` wrote says: functions, their routes and their schedules."""
+"""Reads a template that `sam build` wrote: functions, their routes and their schedules."""
 
 import re
 from collections.abc import Mapping
@@ -13,14 +13,14 @@ from .values import TemplateError, Values
 
 FUNCTION, LAYER = "AWS::Serverless::Function", "AWS::Serverless::LayerVersion"
 SECONDS = {"minute": 60, "hour": 3600, "day": 86_400}
-# What only CloudFormation can fill in.
+# The prefix of values that only CloudFormation can resolve.
 DYNAMIC = "{{resolve:"
 
 _rate = re.compile(r"rate\((\d+) (minute|hour|day)s?\)").fullmatch
 
 
 class Function(NamedTuple):
-    """One function. `reserved_concurrency`: its reserved concurrency; None: it shares what is left."""
+    """One function. `reserved_concurrency` None: it shares the account's concurrency."""
 
     name: str
     handler: str
@@ -50,7 +50,7 @@ class Schedule(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """Everything that is deployed."""
+    """The functions, routes and schedules of a template."""
 
     functions: Mapping[str, Function]
     routes: tuple[Route, ...]
@@ -58,7 +58,7 @@ class Stack:
 
 
 def read_stack(build: Path, parameters: Mapping[str, str], variables: Mapping[str, str]) -> Stack:
-    """The stack in a folder of `sam build`; `variables` are what each function gets beyond the template's.
+    """The stack in a folder of `sam build`. Each function gets `variables` besides those of the template.
 
     Raises TemplateError.
     """

@@ -1,4 +1,4 @@
-"""Intrinsic functions of CloudFormation, as far as the templates here use them.
+"""Resolves the intrinsic functions of CloudFormation that the templates of this repository use.
 
 Ref and Fn::Sub of parameters, Fn::If with conditions of Fn::Equals, Fn::FindInMap, Fn::GetAtt (a name, not an ARN) and
 Fn::ForEach. Source: CloudFormation User Guide, "Intrinsic function reference". Raises TemplateError for any other.
@@ -20,7 +20,7 @@ _NAMED = re.compile(r"\$\{([A-Za-z0-9:]+)\}")
 
 
 class TemplateError(ValueError):
-    """The template says something that is not understood here."""
+    """The template uses something that this module does not implement."""
 
 
 class Values:
@@ -73,7 +73,7 @@ class Values:
 
 
 def expand_for_each(resources: Mapping[str, Any]) -> dict[str, Any]:
-    """Resources with each Fn::ForEach written out."""
+    """Resources with each Fn::ForEach expanded."""
     found: dict[str, Any] = {}
     for name, resource in resources.items():
         if not name.startswith("Fn::ForEach::"):
