@@ -66,7 +66,7 @@ class Meter:
 
     def pss_bytes(self) -> dict[str, int | None]:
         """Memory of each group; None where /proc does not let us read it."""
-        return {group: summed(pss_of(p.pid) for p in found) for group, found in self.members().items()}
+        return {group: sum_or_none(pss_of(p.pid) for p in found) for group, found in self.members().items()}
 
     def _group_of(self, process: Process, table: dict[int, Process]) -> str | None:
         current: Process | None = process
@@ -79,11 +79,11 @@ class Meter:
 
 def processes() -> dict[int, Process]:
     """All processes by id; one that ends meanwhile is left out."""
-    found = (parsed(int(entry.name)) for entry in PROC.iterdir() if entry.name.isdecimal())
+    found = (read_process(int(entry.name)) for entry in PROC.iterdir() if entry.name.isdecimal())
     return {process.pid: process for process in found if process is not None}
 
 
-def parsed(pid: int) -> Process | None:
+def read_process(pid: int) -> Process | None:
     try:
         text = (PROC / str(pid) / "stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -96,13 +96,13 @@ def parsed(pid: int) -> Process | None:
 
 def parent_of(pid: int) -> int:
     """Raises ProcessLookupError when there is no such process."""
-    process = parsed(pid)
+    process = read_process(pid)
     if process is None:
         raise ProcessLookupError(pid)
     return process.parent
 
 
-def below(root: int, command: str) -> list[int]:
+def processes_below(root: int, command: str) -> list[int]:
     """Ids of the processes named `command` below `root`."""
     meter = Meter({"root": [root]})
     return [process.pid for process in meter.members()["root"] if process.command == command]
@@ -118,7 +118,7 @@ def pss_of(pid: int) -> int | None:
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
 
-def summed(values: Iterable[int | None]) -> int | None:
+def sum_or_none(values: Iterable[int | None]) -> int | None:
     total = 0
     for value in values:
         if value is None:

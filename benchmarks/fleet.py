@@ -23,14 +23,14 @@ from .idle import IdleQueue
 from .pace import Pace
 from .progress import Progress
 from .scenarios import FlowMaker
-from .tally import Tally, merged
+from .tally import Tally, merge_tallies
 from .wire import Address, Requests
 
-MOST_PROCESSES = 64
+MAX_PROCESSES = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class PhaseOrder:
     """A phase. With `idle_samples` the flows are ignored and an idle queue is measured."""
 
     address: Address
@@ -48,18 +48,18 @@ class Fleet:
     """Load processes, `processes` unless an order says otherwise; kept for many phases; close it."""
 
     def __init__(self, processes: int) -> None:
-        self._usual = processes
+        self._default_processes = processes
         self._context = multiprocessing.get_context("spawn")
-        self._shared = self._context.RawArray(ctypes.c_longlong, MOST_PROCESSES)
+        self._shared = self._context.RawArray(ctypes.c_longlong, MAX_PROCESSES)
         self._slots = cast("MutableSequence[int]", self._shared)
         self._pipes: list[Pipe] = []
         self._processes: list[BaseProcess] = []
-        self._grow(processes)
+        self._start_processes(processes)
 
-    def run(self, order: Order, mark: Callable[[], None] = lambda: None) -> Tally:
+    def run(self, order: PhaseOrder, mark: Callable[[], None] = lambda: None) -> Tally:
         """Run one phase; `mark` is called just before its start and just after its end."""
-        orders = shares(order, order.processes or self._usual)
-        self._grow(len(orders))
+        orders = split_order(order, order.processes or self._default_processes)
+        self._start_processes(len(orders))
         used = self._pipes[: len(orders)]
         for slot in range(len(self._slots)):
             self._slots[slot] = 0
@@ -71,13 +71,13 @@ class Fleet:
             pipe.send("go")
         self._expect(used, "finished")
         mark()
-        return merged(cast("Tally", pipe.recv()) for pipe in used)
+        return merge_tallies(cast("Tally", pipe.recv()) for pipe in used)
 
-    def _grow(self, count: int) -> None:
+    def _start_processes(self, count: int) -> None:
         while len(self._processes) < count:
             ours, theirs = self._context.Pipe()
-            given = (theirs, self._shared, len(self._processes))
-            process = self._context.Process(target=serve, args=given, daemon=True)
+            process_arguments = (theirs, self._shared, len(self._processes))
+            process = self._context.Process(target=process_main, args=process_arguments, daemon=True)
             process.start()
             self._pipes.append(ours)
             self._processes.append(process)
@@ -94,14 +94,14 @@ class Fleet:
         """Raises RuntimeError with the reason when a process could not go on."""
         for pipe in pipes:
             try:
-                said = pipe.recv()
+                reply = pipe.recv()
             except EOFError:
-                said = "ended early; its own output says why"
-            if said != word:
-                raise RuntimeError(f"load process: {said}")
+                reply = "ended early; its own output says why"
+            if reply != word:
+                raise RuntimeError(f"load process: {reply}")
 
 
-def shares(order: Order, processes: int) -> list[Order]:
+def split_order(order: PhaseOrder, processes: int) -> list[PhaseOrder]:
     """The parts of a phase, one a process; every part has connections for each of the flows."""
     if order.idle_samples:
         return [order]
@@ -120,20 +120,20 @@ def split(total: int, parts: int) -> list[int]:
     return [total // parts + (n < total % parts) for n in range(parts)]
 
 
-def serve(pipe: Pipe, slots: MutableSequence[int], slot: int) -> None:
+def process_main(pipe: Pipe, slots: MutableSequence[int], slot: int) -> None:
     """Main function of a load process: phases until None comes."""
     while (order := pipe.recv()) is not None:
         try:
-            tally = uvloop.run(work(order, pipe, slots, slot))
+            tally = uvloop.run(run_phase(order, pipe, slots, slot))
         except (OSError, RuntimeError) as error:
             pipe.send(repr(error))
         else:
             pipe.send(tally)
 
 
-async def work(order: Order, pipe: Pipe, slots: MutableSequence[int], slot: int) -> Tally:
+async def run_phase(order: PhaseOrder, pipe: Pipe, slots: MutableSequence[int], slot: int) -> Tally:
     tally = Tally()
-    connections = await opened(order, tally)
+    connections = await open_connections(order, tally)
     pipe.send("ready")
     pipe.recv()
     progress = Progress(order.to_send, order.to_receive, slots, slot)
@@ -141,7 +141,7 @@ async def work(order: Order, pipe: Pipe, slots: MutableSequence[int], slot: int)
     phase = Phase(Requests(order.address), order.body, tally, progress, pace)
     pace.start()
     tally.started_at, cpu_before = perf_counter(), process_time()
-    await played(order, phase, connections)
+    await run_flows(order, phase, connections)
     tally.generator_cpu_seconds = process_time() - cpu_before
     pipe.send("finished")
     for connection in connections:
@@ -149,7 +149,7 @@ async def work(order: Order, pipe: Pipe, slots: MutableSequence[int], slot: int)
     return tally
 
 
-async def opened(order: Order, tally: Tally) -> list[Connection]:
+async def open_connections(order: PhaseOrder, tally: Tally) -> list[Connection]:
     loop, address = asyncio.get_running_loop(), order.address
     count = 2 if order.idle_samples else order.connections
     return [
@@ -158,7 +158,7 @@ async def opened(order: Order, tally: Tally) -> list[Connection]:
     ]
 
 
-async def played(order: Order, phase: Phase, connections: list[Connection]) -> None:
+async def run_flows(order: PhaseOrder, phase: Phase, connections: list[Connection]) -> None:
     """A connection that breaks is counted as a bad answer; the others go on."""
     if order.idle_samples:
         await IdleQueue(phase, order.idle_samples).run(*connections)

@@ -52,12 +52,12 @@ class Phase:
         try:
             return decode(answer)
         except msgspec.MsgspecError:
-            self.tally.bad(answer[:300])
+            self.tally.record_bad_response(answer[:300])
             return None
 
-    def acknowledged(self, entry: Entry, answer: bytes | None) -> None:
+    def record_acknowledged(self, entry: Entry, answer: bytes | None) -> None:
         if entry.md5_of_body != self.md5:
-            self.tally.bad(answer or b"")
+            self.tally.record_bad_response(answer or b"")
         self.tally.acknowledged.append(entry.message_id)
 
     def accept(self, messages: list[Message]) -> None:
@@ -66,7 +66,7 @@ class Phase:
         self.progress.received(len(messages))
         for message in messages:
             if message.body != self.body or message.md5_of_body != self.md5:
-                self.tally.bad(f"wrong body or MD5: {message.body[:200]}".encode())
+                self.tally.record_bad_response(f"wrong body or MD5: {message.body[:200]}".encode())
 
 
 def send_singly(phase: Phase) -> Flow:
@@ -76,7 +76,7 @@ def send_singly(phase: Phase) -> Flow:
         answer = yield phase.pace.timed(request, 1)
         entry = phase.decoded(decode_entry, answer)
         if entry is not None:
-            phase.acknowledged(entry, answer)
+            phase.record_acknowledged(entry, answer)
 
 
 def send_batches(phase: Phase, sizes: Iterator[int]) -> Flow:
@@ -88,25 +88,25 @@ def send_batches(phase: Phase, sizes: Iterator[int]) -> Flow:
         if batch is None:
             continue
         if len(batch.successful) != count:
-            phase.tally.bad(answer or b"")
+            phase.tally.record_bad_response(answer or b"")
         for entry in batch.successful:
-            phase.acknowledged(entry, answer)
+            phase.record_acknowledged(entry, answer)
 
 
 def send_tens(phase: Phase) -> Flow:
     return send_batches(phase, repeat(BATCH_LIMIT))
 
 
-def send_unlisted(phase: Phase) -> Flow:
+def send_without_recording(phase: Phase) -> Flow:
     """Bulks of 10 whose ids are not kept: for backlogs too long to compare message by message."""
     request = phase.requests.send_batch(phase.body, BATCH_LIMIT)
     while phase.progress.claim(BATCH_LIMIT) == BATCH_LIMIT:
         batch = phase.decoded(decode_send_batch, (yield request))
         if batch is not None and len(batch.successful) != BATCH_LIMIT:
-            phase.tally.bad(b"an entry was refused")
+            phase.tally.record_bad_response(b"an entry was refused")
 
 
-def take(phase: Phase) -> Flow:
+def receive_without_delete(phase: Phase) -> Flow:
     """Receive and keep in flight."""
     request = phase.requests.receive(BATCH_LIMIT)
     while not phase.progress.complete and not phase.progress.stalled:
@@ -117,8 +117,8 @@ def take(phase: Phase) -> Flow:
 
 def send_random_bulks(phase: Phase) -> Flow:
     """Bulks of 1 to 10 messages, as in Warski's benchmark."""
-    dice = random.Random()
-    return send_batches(phase, iter(lambda: dice.randint(1, BATCH_LIMIT), 0))
+    rng = random.Random()
+    return send_batches(phase, iter(lambda: rng.randint(1, BATCH_LIMIT), 0))
 
 
 def receive_delete(phase: Phase, count: int) -> Flow:
@@ -150,7 +150,7 @@ def delete(phase: Phase, messages: list[Message]) -> Flow:
         if answer in {b"", b"{}"}:
             phase.tally.deleted += 1
         elif answer is not None:
-            phase.tally.bad(answer[:300])
+            phase.tally.record_bad_response(answer[:300])
         return
     answer = yield phase.requests.delete_batch([message.receipt_handle for message in messages])
     batch = phase.decoded(decode_delete_batch, answer)
@@ -158,7 +158,7 @@ def delete(phase: Phase, messages: list[Message]) -> Flow:
         return
     phase.tally.deleted += len(batch.successful)
     if len(batch.successful) != len(messages):
-        phase.tally.bad((answer or b"")[:300])
+        phase.tally.record_bad_response((answer or b"")[:300])
 
 
 def cycle(phase: Phase) -> Flow:
@@ -169,7 +169,7 @@ def cycle(phase: Phase) -> Flow:
         entry = phase.decoded(decode_entry, sent)
         if entry is None:
             continue
-        phase.acknowledged(entry, sent)
+        phase.record_acknowledged(entry, sent)
         while not phase.progress.stalled:
             answer = phase.decoded(decode_receive, (yield receive))
             if answer is not None and answer.messages:
@@ -179,7 +179,7 @@ def cycle(phase: Phase) -> Flow:
             phase.tally.empty_receives += 1
 
 
-def sweep(phase: Phase) -> Flow:
+def drain_queue(phase: Phase) -> Flow:
     """Empty the queue outside the measurement: ends at the first answer without a message after 1 s of long polling."""
     request = phase.requests.receive(BATCH_LIMIT, wait_seconds=1)
     while True:

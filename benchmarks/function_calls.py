@@ -102,30 +102,32 @@ SCHEDULER: Mapping[str, tuple[str, str, Any]] = {
 }
 
 
-def request_of(function: str, told: Mapping[str, str]) -> Request | None:
+def request_of(function: str, placeholders: Mapping[str, str]) -> Request | None:
     """The call of a function, such as SqsSendMessage; None: it answers no requests."""
     if function == "Rest":
         return Request("GET", "/v1/queues/bench", headers=(HOST,))
     if function.startswith("Scheduler"):
-        return of_scheduler(*SCHEDULER[function.removeprefix("Scheduler")])
+        return scheduler_request(*SCHEDULER[function.removeprefix("Scheduler")])
     if function == "Gateway":
         form = f"Action=SendMessage&QueueUrl={QUEUE}&MessageBody={BODY}".encode()
         return Request(headers=(HOST, ("Content-Type", "application/x-www-form-urlencoded")), body=form)
     service, action = function[:3], function[3:]
     calls = {"Sqs": SQS, "Sns": SNS}.get(service, {})
-    return json_request(service, action, calls[action], told) if action in calls else None
+    return json_request(service, action, calls[action], placeholders) if action in calls else None
 
 
-def of_scheduler(method: str, path: str, body: Any) -> Request:
+def scheduler_request(method: str, path: str, body: Any) -> Request:
     query = "TagKeys=c" if method == "DELETE" and path.startswith("/tags") else ""
     content = b"" if body is None else json.dumps(body).encode()
     return Request(method, path, query, (HOST, ("Content-Type", "application/json")), content)
 
 
-def json_request(service: str, action: str, members: Mapping[str, Any], told: Mapping[str, str]) -> Request:
+def json_request(
+    service: str, action: str, members: Mapping[str, Any], placeholders: Mapping[str, str]
+) -> Request:
     target = f"Amazon{service.upper()}.{action}"
     headers = (HOST, ("Content-Type", "application/x-amz-json-1.0"), ("X-Amz-Target", target))
     text = json.dumps(members)
-    for name, value in told.items():
+    for name, value in placeholders.items():
         text = text.replace(f"{{{name}}}", value)
     return Request(headers=headers, body=text.encode())

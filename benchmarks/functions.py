@@ -26,7 +26,7 @@ from infra.local_lambda.template import Stack, read_stack
 from penstock.settings import Settings
 from penstock_web.local.up import UpOptions, with_database
 
-from .function_calls import DEAD_ARN, SCHEDULER, SNS, SQS, json_request, of_scheduler, request_of
+from .function_calls import DEAD_ARN, SCHEDULER, SNS, SQS, json_request, request_of, scheduler_request
 from .host import HostLoad, host_load, machine
 from .report import write_results
 from .tally import percentile
@@ -52,10 +52,10 @@ async def measure(stack: Stack, options: argparse.Namespace) -> list[dict[str, A
     async with serving(runtime_api.app, 0) as port:
         fleet = Fleet(stack.functions, runtime_api, f"{HOST}:{port}", options.python, 10)
         try:
-            told = await prepare(fleet)
+            placeholders = await prepare(fleet)
             # What deletes comes last: others use the same message.
             names = sorted(stack.functions, key=lambda name: name.startswith("SqsDelete"))
-            requests = {name: request_of(name, told) for name in names}
+            requests = {name: request_of(name, placeholders) for name in names}
             return [
                 await measure_one(fleet, name, event_of(FORM, request), options)
                 for name, request in requests.items()
@@ -68,23 +68,23 @@ async def measure(stack: Stack, options: argparse.Namespace) -> list[dict[str, A
 async def prepare(fleet: Fleet) -> dict[str, str]:
     """What the calls need: queues, a topic, a schedule; what they must be told."""
     for name in ("bench", "dead"):
-        await answer(fleet, json_request("SQS", "CreateQueue", {"QueueName": name}, {}))
-    await answer(fleet, json_request("SNS", "CreateTopic", SNS["CreateTopic"], {}))
+        await call_gateway(fleet, json_request("SQS", "CreateQueue", {"QueueName": name}, {}))
+    await call_gateway(fleet, json_request("SNS", "CreateTopic", SNS["CreateTopic"], {}))
     redrive = json.dumps({"deadLetterTargetArn": DEAD_ARN, "maxReceiveCount": 1000})
     attributes = {"QueueUrl": SQS["SendMessage"]["QueueUrl"], "Attributes": {"RedrivePolicy": redrive}}
-    await answer(fleet, json_request("SQS", "SetQueueAttributes", attributes, {}))
+    await call_gateway(fleet, json_request("SQS", "SetQueueAttributes", attributes, {}))
     for call in ("CreateScheduleGroup", "CreateSchedule"):
-        await fleet.invoke(f"Scheduler{call}", event_of(FORM, of_scheduler(*SCHEDULER[call])))
-    subscribed = await answer(fleet, json_request("SNS", "Subscribe", SNS["Subscribe"], {}))
-    await answer(fleet, json_request("SQS", "SendMessage", SQS["SendMessage"], {}))
+        await fleet.invoke(f"Scheduler{call}", event_of(FORM, scheduler_request(*SCHEDULER[call])))
+    subscribed = await call_gateway(fleet, json_request("SNS", "Subscribe", SNS["Subscribe"], {}))
+    await call_gateway(fleet, json_request("SQS", "SendMessage", SQS["SendMessage"], {}))
     receive = {**SQS["ReceiveMessage"], "VisibilityTimeout": 40000}
-    received = await answer(fleet, json_request("SQS", "ReceiveMessage", receive, {}))
+    received = await call_gateway(fleet, json_request("SQS", "ReceiveMessage", receive, {}))
     for _ in range(20):
-        await answer(fleet, json_request("SQS", "SendMessageBatch", SQS["SendMessageBatch"], {}))
+        await call_gateway(fleet, json_request("SQS", "SendMessageBatch", SQS["SendMessageBatch"], {}))
     return {"handle": received["Messages"][0]["ReceiptHandle"], "subscription": subscribed["SubscriptionArn"]}
 
 
-async def answer(fleet: Fleet, request: Request) -> dict[str, Any]:
+async def call_gateway(fleet: Fleet, request: Request) -> dict[str, Any]:
     """What the gateway says; everything must be in order."""
     response = response_of(await fleet.invoke("Gateway", event_of(FORM, request)))
     assert response.status == 200, response.body

@@ -14,7 +14,7 @@ import psycopg
 from . import flows
 from .control import VISIBILITY_SECONDS, call, create_queue
 from .cpu import Reading
-from .fleet import Order
+from .fleet import PhaseOrder
 from .load import order_of, outcome_of
 from .outcome import Outcome, Plan
 from .penstock import Penstock
@@ -28,7 +28,7 @@ from .wire import Address, address_of
 WAITING = 5_000_000
 IN_FLIGHT = 50_000
 MESSAGES = 100_000
-MOST_VISIBILITY_SECONDS = 43_200  # AWS: 12 hours
+MAX_VISIBILITY_SECONDS = 43_200  # AWS: 12 hours
 GOAL_RATE, GOAL_P99 = 0.9, 2.0
 MEASURED = ("warski", "receive_delete_1", "send_1")
 # A filled scenario finds messages on the quiet queue too; on the other one they are there.
@@ -39,7 +39,7 @@ COUNTS = (
 )
 
 
-class Pressed:
+class LoadedQueue:
     """The queue under pressure, and how many messages should be on it."""
 
     def __init__(self, bench: Bench, penstock: Penstock) -> None:
@@ -50,14 +50,14 @@ class Pressed:
 
     def fill(self) -> None:
         """The backlog and what is in flight."""
-        create_queue(self._address, VisibilityTimeout=str(MOST_VISIBILITY_SECONDS))
+        create_queue(self._address, VisibilityTimeout=str(MAX_VISIBILITY_SECONDS))
         body, waiting = Plan(16, 0, 100).body, self._bench.scaled(WAITING, 2_000) // 10 * 10
         in_flight = self._bench.scaled(IN_FLIGHT, 100)
-        self._run(Order(self._address, body, (flows.send_unlisted,), 16, to_send=waiting))
-        self._run(Order(self._address, body, (flows.take,), 4, to_receive=in_flight))
+        self._run(PhaseOrder(self._address, body, (flows.send_without_recording,), 16, to_send=waiting))
+        self._run(PhaseOrder(self._address, body, (flows.receive_without_delete,), 4, to_receive=in_flight))
         self.expected = waiting
 
-    def _run(self, order: Order) -> Tally:
+    def _run(self, order: PhaseOrder) -> Tally:
         tally = self._bench.fleet.run(order)
         if tally.bad_answers:
             raise RuntimeError(f"the backlog could not be made: {tally.bad_samples}")
@@ -69,9 +69,9 @@ class Pressed:
         order = order_of(scenario, plan, self._address)
         measured = self._bench.fleet.run(order, lambda: readings.append(self._penstock.meter.read()))
         self.expected += len(measured.acknowledged) - measured.deleted
-        return outcome_of("hostile", scenario, plan, measured, readings, self._judged(measured))
+        return outcome_of("hostile", scenario, plan, measured, readings, self._verdict(measured))
 
-    def _judged(self, measured: Tally) -> Verdict:
+    def _verdict(self, measured: Tally) -> Verdict:
         return Verdict(
             lost=abs(self.expected - count(self._address)),
             duplicated=len(measured.received) - len(set(measured.received)),
@@ -82,8 +82,8 @@ class Pressed:
 
 def count(address: Address) -> int:
     """All messages of a queue, whatever their state."""
-    asked: dict[str, object] = {"QueueUrl": address.queue_url, "AttributeNames": list(COUNTS)}
-    found = cast("dict[str, str]", call(address, "GetQueueAttributes", asked)["Attributes"])
+    arguments: dict[str, object] = {"QueueUrl": address.queue_url, "AttributeNames": list(COUNTS)}
+    found = cast("dict[str, str]", call(address, "GetQueueAttributes", arguments)["Attributes"])
     return sum(int(found[name]) for name in COUNTS)
 
 
@@ -93,14 +93,14 @@ def measure(bench: Bench) -> Findings:
     with closing(psycopg.connect(other.dsn)) as foreign:
         foreign.execute("set transaction isolation level repeatable read")
         foreign.execute("select 1 from pg_class limit 1")
-        pressed = Pressed(bench, other)
-        pressed.fill()
-        runs = [pair for name in MEASURED for pair in pairs(SCENARIOS[name], quiet, pressed, bench)]
+        loaded_queue = LoadedQueue(bench, other)
+        loaded_queue.fill()
+        runs = [pair for name in MEASURED for pair in pairs(SCENARIOS[name], quiet, loaded_queue, bench)]
         facts = other.facts() | {"pss_bytes": other.pss_bytes(), "disk_bytes": other.disk_bytes()}
     other.stop()
     rows = [row_of(name, [pair for pair in runs if pair[0].scenario == name]) for name in MEASURED]
     print(
-        f"{text(rows)}\nVisibilityTimeout {VISIBILITY_SECONDS} s quiet, {MOST_VISIBILITY_SECONDS} s pressed",
+        f"{text(rows)}\nVisibilityTimeout {VISIBILITY_SECONDS} s quiet, {MAX_VISIBILITY_SECONDS} s pressed",
         flush=True,
     )
     every = [run for pair in runs for run in pair]
@@ -109,11 +109,13 @@ def measure(bench: Bench) -> Findings:
 
 
 def pairs(
-    scenario: Scenario, quiet: Penstock, pressed: Pressed, bench: Bench
+    scenario: Scenario, quiet: Penstock, loaded_queue: LoadedQueue, bench: Bench
 ) -> list[tuple[Outcome, Outcome]]:
     plan = Plan(16, bench.scaled(MESSAGES, 500), 100)
     quiet.run(scenario, plan)
-    return [(quiet.run(scenario, plan), pressed.run(scenario, plan)) for _ in range(bench.options.repeat)]
+    return [
+        (quiet.run(scenario, plan), loaded_queue.run(scenario, plan)) for _ in range(bench.options.repeat)
+    ]
 
 
 def row_of(name: str, found: list[tuple[Outcome, Outcome]]) -> Row:

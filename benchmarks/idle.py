@@ -11,7 +11,7 @@ from .connection import Connection, Flow
 from .flows import Phase, delete
 from .wire import Request, decode_entry, decode_receive, md5_of
 
-LONGEST_POLL_SECONDS = 20  # AWS: WaitTimeSeconds is 0 to 20
+MAX_POLL_SECONDS = 20  # AWS: WaitTimeSeconds is 0 to 20
 PAUSE_SECONDS = (0.005, 0.025)
 
 
@@ -34,7 +34,7 @@ class IdleQueue:
         consumer.finished.result()
 
     def _consume(self) -> Flow:
-        phase, request = self._phase, self._phase.requests.receive(1, LONGEST_POLL_SECONDS)
+        phase, request = self._phase, self._phase.requests.receive(1, MAX_POLL_SECONDS)
         while len(phase.tally.waits_seconds) < self._samples and not phase.progress.stalled:
             self._polling.set()
             answer = phase.decoded(decode_receive, (yield request))
@@ -66,4 +66,4 @@ class IdleQueue:
             return
         self._phase.tally.acknowledged.append(entry.message_id)
         if entry.md5_of_body != md5_of(body):
-            self._phase.tally.bad(answer or b"")
+            self._phase.tally.record_bad_response(answer or b"")

@@ -11,7 +11,7 @@ from statistics import fmean, stdev
 
 from . import flows
 from .outcome import Outcome, Plan
-from .report import marks_of, ours_valid
+from .report import marks_of, penstock_valid
 from .rows import Row, text, verdict_of
 from .scenarios import RECEIVES, SENDS, Scenario
 from .study import Bench, Document, Findings, Study
@@ -56,7 +56,7 @@ JOBS = [
 def measure(job: JobScenario, bench: Bench) -> Findings:
     """Each system in turn, `--jobs-repeat` times after a warm-up; the slowest runs are left out."""
     options = bench.options
-    able = bench.able(job.scenario)
+    able = bench.supporting(job.scenario)
     jobs = bench.scaled(job.jobs * options.jobs_scale, 50)
     warm_up = bench.scaled(WARM_UP_JOBS * options.jobs_scale, 50)
     runs: dict[str, list[Outcome]] = {system.name: [] for system in able}
@@ -68,7 +68,7 @@ def measure(job: JobScenario, bench: Bench) -> Findings:
     rows = [row_of(system.name, kept[system.name], warm_up) for system in able]
     print(text(rows), flush=True)
     documents = [document_of(system, row, runs[system.name]) for system, row in zip(able, rows, strict=True)]
-    return Findings(documents, ours_valid(run for found in runs.values() for run in found))
+    return Findings(documents, penstock_valid(run for found in runs.values() for run in found))
 
 
 def plan_of(job: JobScenario, jobs: int) -> Plan:

@@ -9,16 +9,16 @@ import sys
 
 from .control import create_queue, delete_queue
 from .cpu import Meter, Reading
-from .fleet import Fleet, Order
-from .flows import BATCH_LIMIT, send_singly, send_tens, sweep
+from .fleet import Fleet, PhaseOrder
+from .flows import BATCH_LIMIT, drain_queue, send_singly, send_tens
 from .outcome import Outcome, Plan, latency_of
 from .scenarios import SCENARIOS, Scenario
-from .tally import Tally, Verdict, judge
-from .watch import Watch, unwatched
+from .stages import StageCallback, ignore_stages
+from .tally import Tally, Verdict, compare_ids
 from .wire import Action, Address, address_of
 
 SWEEP_CONNECTIONS = 8
-MOST_BATCH_BYTES = 1_000_000  # AWS: 1 MiB for all messages of a batch
+MAX_BATCH_BYTES = 1_000_000  # AWS: 1 MiB for all messages of a batch
 queue_numbers = itertools.count(1)
 
 
@@ -31,7 +31,7 @@ class HttpLoad:
         self._fleet = fleet
         self._meter = meter
 
-    def run(self, scenario: Scenario, plan: Plan, watch: Watch = unwatched) -> Outcome:
+    def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
         """One run. `watch` is told "empty", "filled" (the measured time follows), "measured" and "drained"."""
         address = address_of(self._endpoint, f"bench-{scenario.name.replace('_', '-')}-{next(queue_numbers)}")
         create_queue(address)
@@ -42,10 +42,10 @@ class HttpLoad:
         order = order_of(scenario, plan, address)
         measured = self._fleet.run(order, lambda: readings.append(self._meter.read()))
         watch("measured")
-        rest = self._fleet.run(Order(address, plan.body, (sweep,), SWEEP_CONNECTIONS))
+        rest = self._fleet.run(PhaseOrder(address, plan.body, (drain_queue,), SWEEP_CONNECTIONS))
         watch("drained")
         delete_queue(address)
-        verdict = judge(
+        verdict = compare_ids(
             fill.acknowledged + measured.acknowledged,
             measured.received + rest.received,
             measured.deleted + rest.deleted,
@@ -57,9 +57,9 @@ class HttpLoad:
         waiting = plan.held + (plan.messages if scenario.filled else 0)
         if not waiting:
             return Tally()
-        fits = BATCH_LIMIT * len(plan.body) <= MOST_BATCH_BYTES
+        fits = BATCH_LIMIT * len(plan.body) <= MAX_BATCH_BYTES
         return self._fleet.run(
-            Order(address, plan.body, (send_tens if fits else send_singly,), 16, to_send=waiting)
+            PhaseOrder(address, plan.body, (send_tens if fits else send_singly,), 16, to_send=waiting)
         )
 
 
@@ -96,9 +96,9 @@ def outcome_of(
     )
 
 
-def order_of(scenario: Scenario, plan: Plan, address: Address) -> Order:
+def order_of(scenario: Scenario, plan: Plan, address: Address) -> PhaseOrder:
     """The measured phase."""
-    return Order(
+    return PhaseOrder(
         address,
         plan.body,
         scenario.measured,

@@ -12,7 +12,7 @@ import uvloop
 
 from .connection import Connection, Flow
 from .control import call, create_queue, delete_queue
-from .idle import LONGEST_POLL_SECONDS
+from .idle import MAX_POLL_SECONDS
 from .penstock import Penstock
 from .rows import Row, text
 from .study import Bench, Findings, Study
@@ -26,7 +26,7 @@ WARM_UP_SECONDS = 5
 GOAL_PERCENT, GOAL_CONNECTIONS = 1.0, 10
 
 
-class Waiting:
+class WaitingConsumers:
     """The long polls, and what they have received."""
 
     def __init__(self, penstock: Penstock, connections: int, queues: int) -> None:
@@ -39,7 +39,7 @@ class Waiting:
 
     def poll(self, address: Address) -> Flow:
         requests = Requests(address)
-        receive = requests.receive(1, LONGEST_POLL_SECONDS)
+        receive = requests.receive(1, MAX_POLL_SECONDS)
         while True:
             answer = yield receive
             for message in decode_receive(answer).messages if answer is not None else []:
@@ -108,7 +108,7 @@ def client_connections(dsn: str) -> int:
 def measure(bench: Bench) -> Findings:
     """On a service of its own, whose connections nothing else has opened."""
     penstock = bench.another_penstock()
-    waiting = Waiting(penstock, bench.scaled(CONNECTIONS, 20), bench.scaled(QUEUES, 5))
+    waiting = WaitingConsumers(penstock, bench.scaled(CONNECTIONS, 20), bench.scaled(QUEUES, 5))
     for address in waiting.addresses:
         create_queue(address)
     row = uvloop.run(waiting.run(max(5.0, SECONDS * float(bench.options.scale))))

@@ -9,7 +9,7 @@ million waits. Its rate without any million is told as well.
 from statistics import median
 
 from .outcome import Outcome, Plan
-from .report import marks_of, ours_valid
+from .report import marks_of, penstock_valid
 from .rows import Row, text, verdict_of
 from .scenarios import SCENARIOS
 from .study import Bench, Document, Findings, Study
@@ -18,19 +18,21 @@ from .table import facts_of
 
 MEBIBYTE = 2**20
 WAITING = 1_000_000
-TAKEN = 100_000
-TOO_SLOW = ("moto", "procrastinate", "pgqueuer")  # about 100, 1,000 and 3,000 messages a second
+MEASURED = 100_000
+SLOW_PEERS = ("moto", "procrastinate", "pgqueuer")  # about 100, 1,000 and 3,000 messages a second
 RECEIVE = SCENARIOS["receive_delete_10"]
 
 
 def measure(bench: Bench) -> Findings:
     """Penstock on a new service and database, whose memory no other study has touched; the peers as they are."""
     ours = [] if bench.options.no_penstock else [bench.another_penstock()]
-    peers = [system for system in bench.able(RECEIVE) if system.name != "penstock" and keeps(system)]
+    peers = [
+        system for system in bench.supporting(RECEIVE) if system.name != "penstock" and is_fast_enough(system)
+    ]
     documents: list[Document] = []
     valid = True
     for system in (*ours, *peers):
-        document, sound = measured(system, bench)
+        document, sound = measure_system(system, bench)
         documents.append(document)
         valid = valid and sound
     for penstock in ours:
@@ -38,14 +40,14 @@ def measure(bench: Bench) -> Findings:
     return Findings(documents, valid)
 
 
-def keeps(system: System) -> bool:
+def is_fast_enough(system: System) -> bool:
     """Whether a million messages come in and out within minutes."""
-    return system.name not in TOO_SLOW
+    return system.name not in SLOW_PEERS
 
 
-def measured(system: System, bench: Bench) -> tuple[Document, bool]:
-    waiting, taken = bench.scaled(WAITING, 2_000), bench.scaled(TAKEN, 500)
-    alone = Plan(16, taken, 1_000)
+def measure_system(system: System, bench: Bench) -> tuple[Document, bool]:
+    waiting, measured = bench.scaled(WAITING, 2_000), bench.scaled(MEASURED, 500)
+    alone = Plan(16, measured, 1_000)
     system.run(RECEIVE, alone)
     before = system.run(RECEIVE, alone)
     stages: list[Row] = []
@@ -56,17 +58,17 @@ def measured(system: System, bench: Bench) -> tuple[Document, bool]:
         if stage in ("filled", "measured"):
             beside.append(system.run(RECEIVE, alone))
 
-    full = system.run(RECEIVE, Plan(16, taken, 1_000, held=waiting - taken), watch)
+    full = system.run(RECEIVE, Plan(16, measured, 1_000, held=waiting - measured), watch)
     after = system.run(RECEIVE, alone)
-    rates = rate_row(system, full, beside, [before, after]) | grown(stages)
+    rates = rate_row(system, full, beside, [before, after]) | growth_of(stages)
     if system.name == "penstock":
-        rates["goals (5, 60, 0.95)"] = "reached" if reached(rates) else "MISSED"
+        rates["goals (5, 60, 0.95)"] = "reached" if reaches_goals(rates) else "MISSED"
     print(f"{text(stages)}\n{text([rates])}", flush=True)
     runs = [before, *beside, full, after]
     document: Document = {
         "system": system.name, "facts": facts_of(system), "rows": [rates], "stages": stages, "marks": marks_of(runs)
     }  # fmt: skip
-    return document, ours_valid(runs)
+    return document, penstock_valid(runs)
 
 
 def stage_of(system: System, stage: str) -> Row:
@@ -84,7 +86,7 @@ def stage_of(system: System, stage: str) -> Row:
     }
 
 
-def grown(stages: list[Row]) -> Row:
+def growth_of(stages: list[Row]) -> Row:
     """What each part of the system has grown by with the million, in MiB."""
     by_stage = {str(row["stage"]): row for row in stages}
     empty, filled = by_stage.get("empty", {}), by_stage.get("filled", {})
@@ -102,7 +104,7 @@ def difference(after: Row, before: Row, name: str) -> float | None:
     return new - old
 
 
-def reached(row: Row) -> bool:
+def reaches_goals(row: Row) -> bool:
     """The goals of targets: service at most 5 MiB more, database 60, receiving at 0.95 of the empty queue's rate."""
     service, database, ratio = (
         row.get(name) for name in ("service MiB more", "postgresql MiB more", "ratio")

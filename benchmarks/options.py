@@ -40,20 +40,20 @@ def arguments(argv: Sequence[str] | None, description: str) -> argparse.Namespac
     add("--no-penstock", action="store_true", help="measure the peers only")
     add("--no-results", action="store_true", help="write neither a raw run nor a summary")
     options = parser.parse_args(argv)
-    options.scenario = listed(parser, options.scenario, (*GROUPS, *STUDIES))
+    options.scenario = parse_names(parser, options.scenario, (*GROUPS, *STUDIES))
     given = [] if options.peers == ["none"] else options.peers
-    options.peers = list(PEERS) if given == ["all"] else listed(parser, given, PEERS)
+    options.peers = list(PEERS) if given == ["all"] else parse_names(parser, given, PEERS)
     return options
 
 
-def listed(parser: argparse.ArgumentParser, given: Sequence[str], known: Collection[str]) -> list[str]:
+def parse_names(parser: argparse.ArgumentParser, given: Sequence[str], known: Collection[str]) -> list[str]:
     names = [name for text in given for name in text.split(",") if name]
     if unknown := [name for name in names if name not in known]:
         parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(known)}")
     return names
 
 
-def stored(options: argparse.Namespace) -> dict[str, object]:
+def stored_options(options: argparse.Namespace) -> dict[str, object]:
     """What decides the figures."""
     kept = {name.replace("-", "_"): getattr(options, name.replace("-", "_")) for name, *_ in SIZES}
     return {"connections": options.connections} | kept | {"service_was_running": bool(options.endpoint)}

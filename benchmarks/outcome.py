@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from .cpu import Reading
-from .tally import Verdict, ranked
+from .tally import Verdict, percentile_of_sorted
 from .wire import body_of, nested_uuids
 
 
@@ -93,5 +93,5 @@ class Outcome:
 
 def latency_of(seconds: Sequence[float]) -> Latency:
     ordered = sorted(seconds)
-    p50, p95, p99 = (ranked(ordered, fraction) * 1000 for fraction in (0.5, 0.95, 0.99))
+    p50, p95, p99 = (percentile_of_sorted(ordered, fraction) * 1000 for fraction in (0.5, 0.95, 0.99))
     return Latency(p50, p99, len(ordered), p95)

@@ -8,14 +8,14 @@ import tempfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from .cpu import Meter, below
+from .cpu import Meter, processes_below
 from .fleet import Fleet
 from .load import HttpLoad
 from .outcome import Outcome, Plan
 from .postgres import binaries_of, checkpoint, data_folder, postmaster_of, settings_of, shown_settings
 from .scenarios import Scenario
+from .stages import StageCallback, ignore_stages
 from .system import bytes_below, free_port, stop_process, wait_until
-from .watch import Watch, unwatched
 
 READY = re.compile(r"^penstock ready on (\S+)", re.MULTILINE)
 DATABASE = re.compile(r"^database (.+?)\s*$", re.MULTILINE)
@@ -56,7 +56,9 @@ class Penstock:
         roots = {"service": list(self._pids)}
         if self.dsn:
             roots["postgresql"] = [postmaster_of(self.dsn)]
-        poolers = [pid for root in self._pids for pid in below(root, "pgbouncer") if pid not in self._pids]
+        poolers = [
+            pid for root in self._pids for pid in processes_below(root, "pgbouncer") if pid not in self._pids
+        ]
         return roots | ({"pgbouncer": poolers} if poolers else {})
 
     def stop(self) -> None:
@@ -68,7 +70,7 @@ class Penstock:
     def supports(self, scenario: Scenario) -> bool:  # noqa: ARG002 - all of them
         return True
 
-    def run(self, scenario: Scenario, plan: Plan, watch: Watch = unwatched) -> Outcome:
+    def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
         """`watch` is told after a checkpoint, so nothing is measured while that is written."""
 
         def settled(stage: str) -> None:

@@ -43,7 +43,7 @@ from .scenarios import SCENARIOS
 
 ROOT = Path(__file__).parents[1]
 SAMPLE_SECONDS = 0.5
-LONGEST = """
+LONGEST_TRANSACTION = """
 select coalesce(extract(epoch from max(clock_timestamp() - xact_start)), 0)::float8
 from pg_stat_activity where xact_start is not null and pid <> pg_backend_pid() and backend_type = 'client backend'
 """
@@ -58,7 +58,7 @@ select (select sum(cardinality(sent_at)) from queue.history)::bigint,
 
 
 @dataclass(slots=True)
-class Watch:
+class JobObservation:
     """What was seen of a job while it ran."""
 
     seconds: float = 0.0
@@ -73,7 +73,7 @@ def main() -> int:
     """Prints the figures and writes the results file."""
     options = parser().parse_args()
     load = host_load()
-    lines = measured_filled(options) if options.filled else measured_own(options)
+    lines = measure_given_databases(options) if options.filled else measure_own_databases(options)
     for line in lines:
         print(line)
     if not options.no_results:
@@ -82,17 +82,17 @@ def main() -> int:
     return 0
 
 
-def measured_own(options: argparse.Namespace) -> list[dict[str, object]]:
+def measure_own_databases(options: argparse.Namespace) -> list[dict[str, object]]:
     """With a PostgreSQL of its own, which is gone afterwards."""
     if options.load:
-        return [under_load(shlex.split(options.job_prefix))]
+        return [measure_under_load(shlex.split(options.job_prefix))]
     sizes = [int(size) for size in options.messages.split(",")]
     with ephemeral_state() as folder, server(folder) as postgres:
         facts = facts_of(postgres.service_dsn())
         return [facts | measure(postgres, size, options) for size in sizes]
 
 
-def measured_filled(options: argparse.Namespace) -> list[dict[str, object]]:
+def measure_given_databases(options: argparse.Namespace) -> list[dict[str, object]]:
     """What `measure` would have filled is there."""
     return [facts_of(dsn) | measure_database(dsn, options) for dsn in options.filled.split(",")]
 
@@ -160,59 +160,59 @@ def measure_database(dsn: str, options: argparse.Namespace) -> dict[str, object]
     for name in ("first",) if options.once else ("first", "again"):
         line[name] = figures(job(dsn, arguments), messages)
     if not options.no_sql:
-        line["sql_seconds"] = round(plain_sql(dsn, span), 1)
-    return line | {"rows": written(dsn)}
+        line["sql_seconds"] = round(plain_sql_seconds(dsn, span), 1)
+    return line | {"rows": result_counts(dsn)}
 
 
-def job(dsn: str, arguments: list[str], prefix: Sequence[str] = ()) -> Watch:
+def job(dsn: str, arguments: list[str], prefix: Sequence[str] = ()) -> JobObservation:
     """The job as a user starts it; raises CalledProcessError."""
-    watch, began = Watch(), time.monotonic()
+    observation, began = JobObservation(), time.monotonic()
     command = [*prefix, sys.executable, "-m", "jobs.queue_metrics", *arguments]
     variables = {**os.environ, "DATABASE_URL": dsn, "QUEUE_METRICS_TIMEZONE": "Europe/Berlin"}
     process = subprocess.Popen(command, cwd=ROOT, env=variables)
-    observer = threading.Thread(target=observe, args=(watch, process.pid, dsn))
+    observer = threading.Thread(target=observe, args=(observation, process.pid, dsn))
     observer.start()
     status = process.wait()
-    watch.seconds = time.monotonic() - began
-    watch.ended.set()
+    observation.seconds = time.monotonic() - began
+    observation.ended.set()
     observer.join()
     if status:
         raise subprocess.CalledProcessError(status, command)
-    return watch
+    return observation
 
 
-def observe(watch: Watch, pid: int, dsn: str) -> None:
+def observe(observation: JobObservation, pid: int, dsn: str) -> None:
     """Samples until the job has ended."""
     meter = Meter({"job": [pid], "postgresql": [postmaster_of(dsn)]})
     before = meter.read().cpu_seconds["postgresql"]
     with psycopg.connect(dsn, autocommit=True) as connection:
-        while not watch.ended.wait(SAMPLE_SECONDS):
+        while not observation.ended.wait(SAMPLE_SECONDS):
             try:
                 used = meter.read().cpu_seconds
                 memory = meter.pss_bytes()["job"] or 0
             except ProcessLookupError:
                 return
-            row = connection.execute(LONGEST.encode()).fetchone()
+            row = connection.execute(LONGEST_TRANSACTION.encode()).fetchone()
             assert row is not None
-            watch.longest_transaction_seconds = max(watch.longest_transaction_seconds, row[0])
-            watch.peak_bytes = max(watch.peak_bytes, memory)
-            watch.cpu_seconds = used["job"]
-            watch.postgresql_cpu_seconds = used["postgresql"] - before
+            observation.longest_transaction_seconds = max(observation.longest_transaction_seconds, row[0])
+            observation.peak_bytes = max(observation.peak_bytes, memory)
+            observation.cpu_seconds = used["job"]
+            observation.postgresql_cpu_seconds = used["postgresql"] - before
 
 
-def figures(watch: Watch, messages: int) -> dict[str, float]:
+def figures(observation: JobObservation, messages: int) -> dict[str, float]:
     """As stored. CPU and memory are those of the last sample and of the highest one."""
     return {
-        "seconds": round(watch.seconds, 1),
-        "messages_per_second": round(messages / watch.seconds),
-        "peak_megabytes": round(watch.peak_bytes / 2**20),
-        "cpu_seconds": round(watch.cpu_seconds, 1),
-        "postgresql_cpu_seconds": round(watch.postgresql_cpu_seconds, 1),
-        "longest_transaction_seconds": round(watch.longest_transaction_seconds, 2),
+        "seconds": round(observation.seconds, 1),
+        "messages_per_second": round(messages / observation.seconds),
+        "peak_megabytes": round(observation.peak_bytes / 2**20),
+        "cpu_seconds": round(observation.cpu_seconds, 1),
+        "postgresql_cpu_seconds": round(observation.postgresql_cpu_seconds, 1),
+        "longest_transaction_seconds": round(observation.longest_transaction_seconds, 2),
     }
 
 
-def plain_sql(dsn: str, span: history_generator.Span) -> float:
+def plain_sql_seconds(dsn: str, span: history_generator.Span) -> float:
     """Seconds that oracle.sql takes; it writes temporary tables only."""
     with psycopg.connect(dsn) as connection:
         began = time.monotonic()
@@ -222,7 +222,7 @@ def plain_sql(dsn: str, span: history_generator.Span) -> float:
     return took
 
 
-def written(dsn: str) -> dict[str, int]:
+def result_counts(dsn: str) -> dict[str, int]:
     """How many rows the results have."""
     counts = {}
     with psycopg.connect(dsn) as connection:
@@ -232,7 +232,7 @@ def written(dsn: str) -> dict[str, int]:
     return counts
 
 
-def under_load(prefix: list[str]) -> dict[str, object]:
+def measure_under_load(prefix: list[str]) -> dict[str, object]:
     """Messages a second through the service without the job, while it runs, and without again."""
     fleet = Fleet(1)
     penstock = Penstock(fleet)
@@ -244,7 +244,7 @@ def under_load(prefix: list[str]) -> dict[str, object]:
             history_generator.write(connection, span, history_generator.Mixture(LOAD_HISTORY))
         penstock.run(LOAD, LOAD_PLAN)
         quiet = [rate(penstock) for _ in range(LOAD_RUNS)]
-        watch, busy = while_job_runs(penstock, prefix)
+        observation, busy = while_job_runs(penstock, prefix)
         quiet += [rate(penstock) for _ in range(LOAD_RUNS)]
     finally:
         penstock.stop()
@@ -254,18 +254,18 @@ def under_load(prefix: list[str]) -> dict[str, object]:
         "without_job": quiet,
         "with_job": busy,
         "ratio": round(ratio, 3),
-        "job": figures(watch, LOAD_HISTORY),
+        "job": figures(observation, LOAD_HISTORY),
     }
     return {"commit": commit(), **figures_}
 
 
-def while_job_runs(penstock: Penstock, prefix: list[str]) -> tuple[Watch, list[int]]:
+def while_job_runs(penstock: Penstock, prefix: list[str]) -> tuple[JobObservation, list[int]]:
     """What was seen of the job, and the rates of runs that began and ended while it ran."""
-    ended, watches, rates = threading.Event(), list[Watch](), list[int]()
+    ended, observations, rates = threading.Event(), list[JobObservation](), list[int]()
 
     def work() -> None:
         try:
-            watches.append(job(penstock.dsn, ["--quiet"], prefix))
+            observations.append(job(penstock.dsn, ["--quiet"], prefix))
         finally:
             ended.set()
 
@@ -278,7 +278,7 @@ def while_job_runs(penstock: Penstock, prefix: list[str]) -> tuple[Watch, list[i
             break
         rates.append(found)
     worker.join()
-    return watches[0], rates
+    return observations[0], rates
 
 
 def rate(penstock: Penstock) -> int:

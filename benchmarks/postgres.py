@@ -31,7 +31,7 @@ NOT_COPIED = {
 }
 NOT_COPIED_PREFIXES = ("unix_socket", "ssl", "log_", "lc_", "datestyle", "timezone")
 DURABILITY = ("fsync", "synchronous_commit", "full_page_writes", "wal_sync_method")
-SHOWN = (
+SHOWN_SETTINGS = (
     *DURABILITY,
     "server_version",
     "shared_buffers",
@@ -60,10 +60,10 @@ def settings_of(dsn: str) -> dict[str, str]:
     query = "select name, setting from pg_settings where source in ('configuration file', 'command line')"
     with psycopg.connect(dsn, autocommit=True) as connection:
         rows = connection.execute(query).fetchall()
-    return {name: value for name, value in rows if copied(name)}
+    return {name: value for name, value in rows if is_copied(name)}
 
 
-def copied(name: str) -> bool:
+def is_copied(name: str) -> bool:
     return name not in NOT_COPIED and not name.lower().startswith(NOT_COPIED_PREFIXES)
 
 
@@ -71,7 +71,7 @@ def shown_settings(dsn: str) -> dict[str, str]:
     """The settings that decide the figures, as a session sees them."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         rows = connection.execute(
-            "select name, current_setting(name) from pg_settings where name = any(%s)", [list(SHOWN)]
+            "select name, current_setting(name) from pg_settings where name = any(%s)", [list(SHOWN_SETTINGS)]
         )
         return dict(rows.fetchall())
 
@@ -125,7 +125,7 @@ class EphemeralPostgres:
 
     def start(self) -> None:
         """initdb and start. Raises UnavailableError with the server's log."""
-        user, log = owner(), self._folder / "log"
+        user, log = server_user(), self._folder / "log"
         if user is not None:
             os.chown(self._folder, user.pw_uid, user.pw_gid)
         initdb = [
@@ -171,7 +171,7 @@ class EphemeralPostgres:
         return True
 
 
-def owner() -> pwd.struct_passwd | None:
+def server_user() -> pwd.struct_passwd | None:
     """The user that the server runs as; None for the caller, who is not root."""
     if os.geteuid() != 0:
         return None

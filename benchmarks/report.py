@@ -37,7 +37,7 @@ GOALS = {
 
 
 @dataclass(slots=True)
-class Line:
+class RepeatedRuns:
     """All repeats of one scenario, system and number of connections."""
 
     runs: list[Outcome]
@@ -83,7 +83,7 @@ def marks_of(runs: Sequence[Outcome]) -> list[str]:
     return marks + ["busy host"] * any(run.foreign_cpu_share > FOREIGN_SHARE for run in runs)
 
 
-def ours_valid(runs: Iterable[Outcome]) -> bool:
+def penstock_valid(runs: Iterable[Outcome]) -> bool:
     """Whether every run of Penstock was; faults of peers are marked, but are not ours."""
     return all(run.valid for run in runs if run.system == "penstock")
 
@@ -94,10 +94,10 @@ HEAD = (
 )
 
 
-def row(line: Line) -> str:
+def row(repeated: RepeatedRuns) -> str:
     """One line of the table."""
-    run, figures = line.runs[0], line.figures()
-    slowest, fastest = (line.figures(end)["messages_per_second"] for end in (min, max))
+    run, figures = repeated.runs[0], repeated.figures()
+    slowest, fastest = (repeated.figures(end)["messages_per_second"] for end in (min, max))
     parts = ", ".join(
         f"{part} {figures[f'{part}_cpu_seconds_per_1000']:.4f}" for part in run.server_cpu_seconds
     )
@@ -111,15 +111,15 @@ def row(line: Line) -> str:
         [
             cells,
             *([f"sent {figures['sent_per_second']:,.0f}/s"] if run.scenario == "warski" else []),
-            *goal_notes(line),
-            *line.marks,
+            *goal_notes(repeated),
+            *repeated.marks,
         ]
     )
 
 
-def goal_notes(line: Line) -> list[str]:
+def goal_notes(repeated: RepeatedRuns) -> list[str]:
     """Whether Penstock reaches its goal; nothing for peers and for other settings than the goal's."""
-    run, figures = line.runs[0], line.figures()
+    run, figures = repeated.runs[0], repeated.figures()
     goal = GOALS.get(run.scenario)
     if (
         goal is None
@@ -140,17 +140,17 @@ def goal_notes(line: Line) -> list[str]:
     return [f"{'reached' if met else 'MISSED'} {what} {wanted:g}" for wanted, met, what in checks if wanted]
 
 
-def document(line: Line, facts: dict[str, object]) -> dict[str, object]:
+def document(repeated: RepeatedRuns, facts: dict[str, object]) -> dict[str, object]:
     """A line as stored."""
     return {
-        "system": line.runs[0].system,
-        "connections": line.runs[0].plan.connections,
+        "system": repeated.runs[0].system,
+        "connections": repeated.runs[0].plan.connections,
         "facts": facts,
-        "median": rounded(line.figures()),
-        "min": rounded(line.figures(min)),
-        "max": rounded(line.figures(max)),
-        "marks": line.marks,
-        "runs": [stored(run) for run in line.runs],
+        "median": rounded(repeated.figures()),
+        "min": rounded(repeated.figures(min)),
+        "max": rounded(repeated.figures(max)),
+        "marks": repeated.marks,
+        "runs": [stored_run(run) for run in repeated.runs],
     }
 
 
@@ -158,7 +158,7 @@ def rounded(figures: dict[str, float]) -> dict[str, float]:
     return {name: round(value, 5) for name, value in figures.items()}
 
 
-def stored(run: Outcome) -> dict[str, object]:
+def stored_run(run: Outcome) -> dict[str, object]:
     """A run with the figures that follow from its counters."""
     return asdict(run) | {
         "messages_per_second": run.messages_per_second,

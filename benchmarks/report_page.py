@@ -83,19 +83,19 @@ def rows_beside_peers(document: Results) -> Iterable[Row]:
     """Penstock's figure by each peer's, here, and the goal's by the peer's, there."""
     figure, peers = REFERENCE.get(document["scenario"], ("", {}))
     goal = GOALS.get(document["scenario"])
-    sound = {
+    valid_figures = {
         system["system"]: float(system["median"][figure])
         for system in systems_of(document)
         if figure
         if system["connections"] == CONNECTIONS
         and not any(mark.startswith("INVALID") for mark in system["marks"])
     }
-    if goal is None or "penstock" not in sound:
+    if goal is None or "penstock" not in valid_figures:
         return
     wanted = goal.cpu_seconds_per_1000 if figure == CPU else goal.p50_ms
     for peer, there in peers.items():
-        if sound.get(peer):
-            multiple, allowed = sound["penstock"] / sound[peer], wanted / there
+        if valid_figures.get(peer):
+            multiple, allowed = valid_figures["penstock"] / valid_figures[peer], wanted / there
             yield {
                 "scenario": document["scenario"],
                 "figure": "CPU" if figure == CPU else "p50",

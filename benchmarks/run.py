@@ -11,11 +11,11 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from .catalogue import chosen
+from .catalogue import select_studies
 from .fleet import Fleet
-from .gate import BusyHostError, passed
+from .gate import BusyHostError, check_host_load
 from .host import machine
-from .options import arguments, stored
+from .options import arguments, stored_options
 from .report import write_results
 from .scenarios import SCENARIOS
 from .study import Bench, Study
@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         bench = Bench(options, Fleet(options.processes), stack)
         stack.callback(bench.fleet.close)
         try:
-            results = [answered(study, bench) for study in chosen(options.scenario)]
+            results = [run_study(study, bench) for study in select_studies(options.scenario)]
             print_memory(bench.systems)
         except UnavailableError as error:
             print(f"penstock: {error}", file=sys.stderr)
@@ -42,16 +42,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0 if all(results) else 1
 
 
-def answered(study: Study, bench: Bench) -> bool:
+def run_study(study: Study, bench: Bench) -> bool:
     """One study, its results file, and whether all of it was valid."""
     if study.alone and bench.options.no_penstock:
         return True
     print(f"\n== {study.name}: {study.what}", flush=True)
-    bench.load = passed(bench.options.busy)
+    bench.load = check_host_load(bench.options.busy)
     findings = study.measure(bench)
     if findings.systems and not bench.options.no_results:
         name = f"{study.name}_open_loop" if bench.options.rate and study.name in SCENARIOS else study.name
-        path = write_results(name, findings.systems, stored(bench.options), machine(), bench.load)
+        path = write_results(name, findings.systems, stored_options(bench.options), machine(), bench.load)
         print(f"written: {path}")
     return findings.valid
 

@@ -163,12 +163,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         lag, idle = measure_lag(postgres, plan), measure_idle(postgres, plan)
     print(f"fire lag: {lag}\nidle: {idle}")
     if not options.no_results:
-        line: dict[str, object] = {**facts, "lag": lag, "idle": idle, "rows": [shown(lag | idle)]}
+        line: dict[str, object] = {**facts, "lag": lag, "idle": idle, "rows": [flat_row(lag | idle)]}
         write_results("schedules", [line], asdict(plan), machine(), load)
-    return 0 if reached(lag, idle) else 1
+    return 0 if reaches_goals(lag, idle) else 1
 
 
-def shown(figures: dict[str, object]) -> dict[str, object]:
+def flat_row(figures: dict[str, object]) -> dict[str, object]:
     """One row; what is by part gets a column a part."""
     row: dict[str, object] = {}
     for name, value in figures.items():
@@ -180,7 +180,7 @@ def shown(figures: dict[str, object]) -> dict[str, object]:
     return row
 
 
-def reached(lag: dict[str, object], idle: dict[str, object]) -> bool:
+def reaches_goals(lag: dict[str, object], idle: dict[str, object]) -> bool:
     p99, percent = lag["p99_ms"], idle["worker_percent"]
     assert isinstance(p99, float)
     assert isinstance(percent, float)

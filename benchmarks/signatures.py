@@ -20,7 +20,7 @@ KEY_ID, SECRET = "PSTKAAAAAAAAAAAAAAAA", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEK
 CREDENTIALS = Credentials(KEY_ID, SECRET)
 
 
-def by_header(body: bytes) -> HttpRequest:
+def header_signed_request(body: bytes) -> HttpRequest:
     """As boto3 sends it, with the headers that boto3 adds."""
     headers = {
         "X-Amz-Target": "AmazonSQS.SendMessage",
@@ -32,17 +32,17 @@ def by_header(body: bytes) -> HttpRequest:
     }
     signed = AWSRequest("POST", f"{URL}/", headers=headers, data=body)
     SigV4Auth(CREDENTIALS, "sqs", "us-east-1").add_auth(signed)
-    return received(signed, "POST", body)
+    return to_http_request(signed, "POST", body)
 
 
-def by_address(body: bytes) -> HttpRequest:
+def presigned_request(body: bytes) -> HttpRequest:
     """Presigned, with the message in the address."""
     signed = AWSRequest("GET", f"{URL}/000000000000/q?Action=SendMessage&MessageBody={body.decode()}")
     SigV4QueryAuth(CREDENTIALS, "sqs", "us-east-1").add_auth(signed)
-    return received(signed, "GET", b"")
+    return to_http_request(signed, "GET", b"")
 
 
-def received(signed: AWSRequest, method: str, body: bytes) -> HttpRequest:
+def to_http_request(signed: AWSRequest, method: str, body: bytes) -> HttpRequest:
     address = urlsplit(signed.url)
     given = {"Host": address.netloc, **{name: str(value) for name, value in signed.headers.items()}}
     headers = {name.lower().encode(): value.encode() for name, value in given.items()}
@@ -69,7 +69,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     text = b"a" * options.body_bytes
     json = b'{"QueueUrl":"%s/000000000000/q","MessageBody":"%s"}' % (URL.encode(), text)
-    for name, request in (("header", by_header(json)), ("presigned address", by_address(text))):
+    for name, request in (
+        ("header", header_signed_request(json)),
+        ("presigned address", presigned_request(text)),
+    ):
 
         def verified(request: HttpRequest = request) -> None:
             verify(request, parse(request), SECRET, time())

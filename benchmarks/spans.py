@@ -34,7 +34,7 @@ ATTRIBUTES: Final[dict[str, str | int]] = {
 }
 
 
-class Encoding(SpanExporter):
+class EncodingExporter(SpanExporter):
     """Does what the exporter for OTLP does without a network. `burst`: set with the last span of each burst."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Encoding(SpanExporter):
         return SpanExportResult.SUCCESS
 
 
-class Hanging(SpanExporter):
+class HangingExporter(SpanExporter):
     """A collector that never answers, until the exporter is shut down."""
 
     def __init__(self) -> None:
@@ -63,19 +63,19 @@ class Hanging(SpanExporter):
         self._over.set()
 
 
-def library(exporter: SpanExporter) -> BatchSpanProcessor:
+def batch_span_processor(exporter: SpanExporter) -> BatchSpanProcessor:
     return BatchSpanProcessor(exporter, MAX_QUEUED_SPANS, PAUSE_SECONDS * 1000, BATCH_SPANS)
 
 
 MAKERS: Final[dict[str, Callable[[SpanExporter], SpanProcessor]]] = {
     "SpanQueue": SpanQueue,
-    "BatchSpanProcessor": library,
+    "BatchSpanProcessor": batch_span_processor,
 }
 
 
 def cpu_seconds(make: Callable[[SpanExporter], SpanProcessor], count: int) -> float:
     """Of `count` spans that begin, end and are encoded."""
-    exporter, provider = Encoding(), TracerProvider(shutdown_on_exit=False)
+    exporter, provider = EncodingExporter(), TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(processor := make(exporter))
     tracer, before = provider.get_tracer("benchmark"), process_time()
     for _ in range(count // BURST):
@@ -84,14 +84,14 @@ def cpu_seconds(make: Callable[[SpanExporter], SpanProcessor], count: int) -> fl
             tracer.start_span("send", attributes=ATTRIBUTES).end()
         exporter.burst.wait()
     used = process_time() - before
-    ended(processor)
+    shutdown_seconds(processor)
     return used
 
 
-def hanging(make: Callable[[SpanExporter], SpanProcessor]) -> Row:
+def measure_hanging(make: Callable[[SpanExporter], SpanProcessor]) -> Row:
     """Ends twice as many spans as fit, while nothing is taken."""
     provider = TracerProvider(shutdown_on_exit=False)
-    provider.add_span_processor(processor := make(Hanging()))
+    provider.add_span_processor(processor := make(HangingExporter()))
     tracer, seconds = provider.get_tracer("benchmark"), list[float]()
     for _ in range(2 * MAX_QUEUED_SPANS):
         span = tracer.start_span("send", attributes=ATTRIBUTES)
@@ -103,11 +103,11 @@ def hanging(make: Callable[[SpanExporter], SpanProcessor]) -> Row:
         "end of a span p50 us": round(statistics.median(seconds) * 1e6, 1),
         "longest us": round(max(seconds) * 1e6, 1),
         "lost, as it says": counted,
-        "end of the process s": round(ended(processor), 2),
+        "end of the process s": round(shutdown_seconds(processor), 2),
     }
 
 
-def ended(processor: SpanProcessor) -> float:
+def shutdown_seconds(processor: SpanProcessor) -> float:
     """Seconds that it takes, as its interface lets the service end it."""
     began = perf_counter()
     if isinstance(processor, SpanQueue):
@@ -128,7 +128,8 @@ def main(argv: list[str] | None = None) -> None:
         for name, make in MAKERS.items():
             used[name].append(cpu_seconds(make, options.spans) / options.spans * 1000)
     rows = [
-        {"processor": name, "CPU ms/1000": round(statistics.median(used[name]) * 1000, 1)} | hanging(make)
+        {"processor": name, "CPU ms/1000": round(statistics.median(used[name]) * 1000, 1)}
+        | measure_hanging(make)
         for name, make in MAKERS.items()
     ]
     print(text(rows))

@@ -9,8 +9,8 @@ from functools import cached_property
 
 from .fleet import Fleet
 from .host import HostLoad
+from .peers.failure_tolerant import FailureTolerantPeer
 from .peers.makers import PEERS
-from .peers.sturdy import Sturdy
 from .penstock import Penstock
 from .scenarios import Scenario
 from .system import System, UnavailableError
@@ -41,7 +41,7 @@ class Bench:
         found: list[System] = [] if self.options.no_penstock else [self.penstock]
         for name in self.options.peers:
             try:
-                peer = Sturdy(PEERS[name](self.fleet, self.penstock))
+                peer = FailureTolerantPeer(PEERS[name](self.fleet, self.penstock))
                 self.stack.callback(peer.stop)
                 peer.start()
             except UnavailableError as error:
@@ -67,7 +67,7 @@ class Bench:
         penstock.start()
         return penstock
 
-    def able(self, scenario: Scenario) -> list[System]:
+    def supporting(self, scenario: Scenario) -> list[System]:
         return [system for system in self.systems if system.supports(scenario)]
 
     def scaled(self, count: int, least: int = 1) -> int:

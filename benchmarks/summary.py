@@ -19,9 +19,9 @@ from .pictures import SERIES
 
 RAW: Final = Path(__file__).parent / "raw"
 RESULTS: Final = Path(__file__).parent / "results"
-MOST_POINTS: Final = 120
+MAX_POINTS: Final = 120
 """Of one curve of a picture."""
-DRAWN: Final = frozenset(curve for _, curves, _ in SERIES for curve in curves)
+DRAWN_CURVES: Final = frozenset(curve for _, curves, _ in SERIES for curve in curves)
 FIGURES: Final = ("median", "min", "max", "rows", "stages", "books", "ratios", "marks")
 
 Document = dict[str, Any]
@@ -39,27 +39,29 @@ def summary_of(raw: Document) -> Document:
         "postgresql": postgresql,
         "load_before": {name: raw["load_before"][name] for name in ("busy", "busy_share")},
         "settings": raw["settings"],
-        "systems": [kept_of(system, postgresql) for system in raw["systems"]],
+        "systems": [summary_of_system(system, postgresql) for system in raw["systems"]],
     }
 
 
-def kept_of(system: Document, postgresql: Document) -> Document:
+def summary_of_system(system: Document, postgresql: Document) -> Document:
     """What the page shows of one system, and the facts which are this system's alone."""
     facts = {name: value for name, value in (system.get("facts") or {}).items() if name != "commit"}
     own = dict(facts.pop("postgresql", {}).items() - postgresql.items())
     kept: Document = {name: system[name] for name in ("system", "connections") if name in system}
     kept["facts"] = facts | ({"postgresql": own} if own else {})
     kept |= {name: system[name] for name in FIGURES if name in system}
-    series = {name: thinned(curve) for name, curve in (system.get("series") or {}).items() if name in DRAWN}
+    series = {
+        name: thin_out(curve) for name, curve in (system.get("series") or {}).items() if name in DRAWN_CURVES
+    }
     return kept | ({"series": series} if series else {})
 
 
-def thinned(curve: Sequence[Point], most: int = MOST_POINTS) -> list[Point]:
+def thin_out(curve: Sequence[Point], most: int = MAX_POINTS) -> list[Point]:
     """At most so many points: both ends, and the lowest and the highest of each stretch of time between them."""
     if len(curve) <= most:
         return list(curve)
-    stretches, between = most // 2 - 1, len(curve) - 2
-    bounds = [1 + between * n // stretches for n in range(stretches + 1)]
+    segments, between = most // 2 - 1, len(curve) - 2
+    bounds = [1 + between * n // segments for n in range(segments + 1)]
     kept = [curve[0]]
     for first, end in pairwise(bounds):
         places = range(first, end)
@@ -68,14 +70,14 @@ def thinned(curve: Sequence[Point], most: int = MOST_POINTS) -> list[Point]:
     return [*kept, curve[-1]]
 
 
-def written(value: Any, indent: str = "") -> str:
+def format_json(value: Any, indent: str = "") -> str:
     """JSON with a line for each system's figures, each row and each curve."""
     inner = f"\n{indent} "
     if isinstance(value, dict) and any(isinstance(each, dict | list) for each in value.values()):
-        parts = (f"{json.dumps(name)}: {written(each, indent + ' ')}" for name, each in value.items())
+        parts = (f"{json.dumps(name)}: {format_json(each, indent + ' ')}" for name, each in value.items())
         return f"{{{inner}{f',{inner}'.join(parts)}\n{indent}}}"
     if isinstance(value, list) and any(isinstance(each, dict) for each in value):
-        return f"[{inner}{f',{inner}'.join(written(each, indent + ' ') for each in value)}\n{indent}]"
+        return f"[{inner}{f',{inner}'.join(format_json(each, indent + ' ') for each in value)}\n{indent}]"
     return json.dumps(value)
 
 
@@ -86,7 +88,7 @@ def write_summary(raw: Path, folder: Path = RESULTS) -> Path | None:
         return None
     folder.mkdir(exist_ok=True)
     path = folder / f"{document['scenario']}.json"
-    path.write_text(written(summary_of(document)) + "\n")
+    path.write_text(format_json(summary_of(document)) + "\n")
     return path
 
 

@@ -78,14 +78,14 @@ def listeners(port: int) -> set[int]:
     return found
 
 
-def started(command: list[str], environment: dict[str, str] | None = None) -> "subprocess.Popen[bytes]":
+def start_process(command: list[str], environment: dict[str, str] | None = None) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
         command, cwd=ROOT, env=os.environ | (environment or {}), start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
 
 
-def two_of(parent: int, port: int, without: int = 0) -> list[int]:
+def wait_for_two_listeners(parent: int, port: int, without: int = 0) -> list[int]:
     """Waits until two processes listen. A socket that the parent shares counts once its processes are there."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
@@ -97,12 +97,12 @@ def two_of(parent: int, port: int, without: int = 0) -> list[int]:
 
 def killed_worker(command: Callable[[int], list[str]]) -> float:
     port = free_port()
-    parent = started(command(port))
+    parent = start_process(command(port))
     try:
-        first, *_ = two_of(parent.pid, port)
+        first, *_ = wait_for_two_listeners(parent.pid, port)
         began = time.monotonic()
         os.kill(first, signal.SIGKILL)
-        two_of(parent.pid, port, without=first)
+        wait_for_two_listeners(parent.pid, port, without=first)
         return time.monotonic() - began
     finally:
         stop_process(parent)
@@ -111,8 +111,8 @@ def killed_worker(command: Callable[[int], list[str]]) -> float:
 def killed_parent(command: Callable[[int], list[str]]) -> int:
     """How many processes are left; they are ended afterwards."""
     port = free_port()
-    parent = started(command(port))
-    two_of(parent.pid, port)
+    parent = start_process(command(port))
+    wait_for_two_listeners(parent.pid, port)
     parent.kill()
     parent.wait()
     deadline = time.monotonic() + ORPHAN_SECONDS
@@ -124,7 +124,7 @@ def killed_parent(command: Callable[[int], list[str]]) -> int:
 
 
 def broken_start(command: Callable[[int], list[str]]) -> str:
-    parent, began = started(command(free_port()), BROKEN), time.monotonic()
+    parent, began = start_process(command(free_port()), BROKEN), time.monotonic()
     try:
         code = parent.wait(BROKEN_SECONDS)
     except subprocess.TimeoutExpired:
@@ -134,7 +134,7 @@ def broken_start(command: Callable[[int], list[str]]) -> str:
     return f"ends with {code} after {time.monotonic() - began:.1f} s"
 
 
-def lines_of(name: str) -> str:
+def own_code_lines(name: str) -> str:
     """Ours only: what a library would save at most."""
     source = (ROOT / "layers/web/penstock_web/local/workers.py").read_text()
     code = [line for line in source.splitlines() if line.strip() and not re.match(r"\s*#", line)]
@@ -152,7 +152,7 @@ def main() -> None:
                     "replaced after s": round(killed_worker(command), 1),
                     "left without parent": killed_parent(command),
                     "broken start": broken_start(command),
-                    "lines of ours": lines_of(name),
+                    "lines of ours": own_code_lines(name),
                 }
             )
             print(text(rows[-1:]), flush=True)

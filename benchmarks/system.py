@@ -10,7 +10,7 @@ from typing import Protocol
 
 from .outcome import Outcome, Plan
 from .scenarios import Scenario
-from .watch import Watch, unwatched
+from .stages import StageCallback, ignore_stages
 
 
 class UnavailableError(Exception):
@@ -28,7 +28,7 @@ class System(Protocol):
 
     def supports(self, scenario: Scenario) -> bool: ...
 
-    def run(self, scenario: Scenario, plan: Plan, watch: Watch = unwatched) -> Outcome: ...
+    def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome: ...
 
     def facts(self) -> dict[str, object]:
         """Versions and settings, for the results file."""

@@ -3,7 +3,7 @@
 from functools import partial
 
 from .outcome import Outcome, Plan
-from .report import HEAD, Line, document, ours_valid, row
+from .report import HEAD, RepeatedRuns, document, penstock_valid, row
 from .scenarios import SCENARIOS, Scenario
 from .study import Bench, Document, Findings, Study
 from .system import System
@@ -11,9 +11,9 @@ from .system import System
 
 def measure(scenario: Scenario, bench: Bench) -> Findings:
     """All systems and numbers of connections for one scenario."""
-    lines: list[Line] = []
+    tables: list[RepeatedRuns] = []
     documents: list[Document] = []
-    able, options = bench.able(scenario), bench.options
+    able, options = bench.supporting(scenario), bench.options
     print(HEAD)
     for connections in options.connections if scenario.measured else options.connections[:1]:
         plan = Plan(
@@ -23,18 +23,18 @@ def measure(scenario: Scenario, bench: Bench) -> Findings:
             bench.scaled(options.samples, 10),
             rate=options.rate,
         )
-        for system, line in zip(able, interleaved(scenario, able, plan, options.repeat), strict=True):
-            print(row(line), flush=True)
-            lines.append(line)
-            documents.append(document(line, facts_of(system)))
-    return Findings(documents, ours_valid(run for line in lines for run in line.runs))
+        for system, repeated in zip(able, interleaved(scenario, able, plan, options.repeat), strict=True):
+            print(row(repeated), flush=True)
+            tables.append(repeated)
+            documents.append(document(repeated, facts_of(system)))
+    return Findings(documents, penstock_valid(run for repeated in tables for run in repeated.runs))
 
 
 def facts_of(system: System) -> Document:
     return system.facts() | {"pss_bytes": system.pss_bytes()}
 
 
-def interleaved(scenario: Scenario, systems: list[System], plan: Plan, repeats: int) -> list[Line]:
+def interleaved(scenario: Scenario, systems: list[System], plan: Plan, repeats: int) -> list[RepeatedRuns]:
     """Each system once in turn, then again, the order reversed every time; a small run of each first."""
     small = Plan(
         plan.connections, max(100, plan.messages // 10), plan.body_bytes, max(10, plan.idle_samples // 10)
@@ -45,7 +45,7 @@ def interleaved(scenario: Scenario, systems: list[System], plan: Plan, repeats: 
     for number in range(repeats):
         for system in systems if number % 2 == 0 else reversed(systems):
             runs[system.name].append(system.run(scenario, plan))
-    return [Line(runs[system.name]) for system in systems]
+    return [RepeatedRuns(runs[system.name]) for system in systems]
 
 
 STUDIES = [Study(scenario.name, scenario.what, partial(measure, scenario)) for scenario in SCENARIOS.values()]

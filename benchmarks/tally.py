@@ -14,7 +14,7 @@ SAMPLES_OF_BAD_ANSWERS = 5
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of one process during one phase; `merged` adds those of several."""
+    """Counts of one process during one phase; `merge_tallies` adds those of several."""
 
     acknowledged: list[str] = field(default_factory=list)
     received: list[str] = field(default_factory=list)
@@ -28,11 +28,11 @@ class Tally:
     last_at: dict[Action, float] = field(default_factory=dict)
     generator_cpu_seconds: float = 0.0
 
-    def called(self, action: Action, seconds: float, now: float) -> None:
+    def record_call(self, action: Action, seconds: float, now: float) -> None:
         self.call_seconds[action].append(seconds)
         self.last_at[action] = now
 
-    def bad(self, answer: bytes) -> None:
+    def record_bad_response(self, answer: bytes) -> None:
         self.bad_answers += 1
         if len(self.bad_samples) < SAMPLES_OF_BAD_ANSWERS:
             self.bad_samples.append(answer.decode("utf-8", "replace"))
@@ -60,16 +60,16 @@ class Verdict:
         return not (self.lost or self.duplicated or self.phantom or self.undeleted)
 
 
-def merged(tallies: Iterable[Tally]) -> Tally:
+def merge_tallies(tallies: Iterable[Tally]) -> Tally:
     """The sum of the tallies of several processes; their clock is the same (CLOCK_MONOTONIC)."""
     parts = list(tallies)
     total = Tally(started_at=min((part.started_at for part in parts), default=0.0))
     for part in parts:
-        add(total, part)
+        add_tally(total, part)
     return total
 
 
-def add(total: Tally, part: Tally) -> None:
+def add_tally(total: Tally, part: Tally) -> None:
     total.acknowledged += part.acknowledged
     total.received += part.received
     total.deleted += part.deleted
@@ -84,7 +84,7 @@ def add(total: Tally, part: Tally) -> None:
         total.last_at[action] = max(at, total.last_at.get(action, at))
 
 
-def judge(acknowledged: list[str], received: list[str], deleted: int) -> Verdict:
+def compare_ids(acknowledged: list[str], received: list[str], deleted: int) -> Verdict:
     """Compare the ids of all acknowledged sends with the ids of all receives until the queue was empty."""
     counts = Counter(received)
     sent = Counter(acknowledged)
@@ -99,10 +99,10 @@ def judge(acknowledged: list[str], received: list[str], deleted: int) -> Verdict
 
 def percentile(values: Iterable[float], fraction: float) -> float:
     """The smallest value that at least `fraction` of all values do not exceed; 0 when there are none."""
-    return ranked(sorted(values), fraction)
+    return percentile_of_sorted(sorted(values), fraction)
 
 
-def ranked(ordered: Sequence[float], fraction: float) -> float:
+def percentile_of_sorted(ordered: Sequence[float], fraction: float) -> float:
     """The same of values in ascending order."""
     if not ordered:
         return 0.0

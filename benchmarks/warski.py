@@ -8,7 +8,7 @@ fetched ahead and deleted in the background; ours do one after the other.
 from functools import partial
 
 from .outcome import Outcome, Plan
-from .report import marks_of, ours_valid
+from .report import marks_of, penstock_valid
 from .rows import Row, figures_of, text
 from .scenarios import SCENARIOS
 from .study import Bench, Document, Findings, Study
@@ -38,12 +38,12 @@ MESSAGES_A_THREAD = 10_000  # the article: 10,000 to 50,000
 def measure(shapes: list[tuple[int, int]], bench: Bench) -> Findings:
     """The table of the article, with our figures beside it, for each system."""
     documents, valid = [], True
-    for system in bench.able(SCENARIOS["warski"]):
+    for system in bench.supporting(SCENARIOS["warski"]):
         runs = [(shape, run_of(system, shape, bench)) for shape in shapes]
         rows = [row_of(shape, run) for shape, run in runs]
         print(f"{system.name}\n{text(rows)}", flush=True)
         documents.append(document_of(system, rows, [run for _, run in runs]))
-        valid = valid and ours_valid(run for _, run in runs)
+        valid = valid and penstock_valid(run for _, run in runs)
     return Findings(documents, valid)
 
 

@@ -173,13 +173,15 @@ class Requests:
         return self.of(Action.RECEIVE, msgspec.json.encode(payload))
 
     def delete(self, handle: str) -> Request:
-        return self.of(Action.DELETE, f'{{"QueueUrl":{self._url},"ReceiptHandle":{quoted(handle)}}}'.encode())
+        return self.of(
+            Action.DELETE, f'{{"QueueUrl":{self._url},"ReceiptHandle":{json_quoted(handle)}}}'.encode()
+        )
 
     def delete_batch(self, handles: list[str]) -> Request:
-        entries = ",".join(f'{{"Id":"{n}","ReceiptHandle":{quoted(h)}}}' for n, h in enumerate(handles))
+        entries = ",".join(f'{{"Id":"{n}","ReceiptHandle":{json_quoted(h)}}}' for n, h in enumerate(handles))
         return self.of(Action.DELETE_BATCH, f'{{"QueueUrl":{self._url},"Entries":[{entries}]}}'.encode())
 
 
-def quoted(handle: str) -> str:
+def json_quoted(handle: str) -> str:
     """A receipt handle as JSON; a foreign service may put anything into it."""
     return msgspec.json.encode(handle).decode()

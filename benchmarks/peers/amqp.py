@@ -78,7 +78,7 @@ class Channel(asyncio.Protocol):
         self._answers: asyncio.Queue[Method | Exception] = asyncio.Queue()
         self._published = 0
         self._confirmed_until = 0
-        self._early: set[int] = set()
+        self._confirmed_early: set[int] = set()
         self._waiting: tuple[int, asyncio.Future[None]] | None = None
         self._tag = 0
 
@@ -140,9 +140,9 @@ class Channel(asyncio.Protocol):
         self._transport.abort()
 
     async def _expect(self, wanted: Method) -> None:
-        got = await self._answers.get()
-        if got != wanted:
-            raise OSError(f"the broker said {got} and not {wanted}")
+        received = await self._answers.get()
+        if received != wanted:
+            raise OSError(f"the broker said {received} and not {wanted}")
 
     def data_received(self, data: bytes) -> None:
         buffer, at = self._buffer + data, 0
@@ -150,17 +150,17 @@ class Channel(asyncio.Protocol):
             kind, _, size = struct.unpack_from(">BHI", buffer, at)
             if len(buffer) - at < size + 8:
                 break
-            self._take(kind, buffer[at + 7 : at + 7 + size])
+            self._handle_frame(kind, buffer[at + 7 : at + 7 + size])
             at += size + 8
         self._buffer = buffer[at:]
 
-    def _take(self, kind: int, payload: bytes) -> None:
+    def _handle_frame(self, kind: int, payload: bytes) -> None:
         if kind == METHOD:
-            self._took_method(struct.unpack_from(">HH", payload), payload)
+            self._handle_method(struct.unpack_from(">HH", payload), payload)
         elif kind == HEADER:
             self._delivered(message_id_of(payload), self._tag)
 
-    def _took_method(self, name: tuple[int, ...], payload: bytes) -> None:
+    def _handle_method(self, name: tuple[int, ...], payload: bytes) -> None:
         if name == DELIVER:
             self._tag = struct.unpack_from(">Q", payload, 5 + payload[4])[0]
         elif name == ACK:
@@ -170,17 +170,17 @@ class Channel(asyncio.Protocol):
         else:
             self._answers.put_nowait(cast("Method", name))
 
-    def _confirm(self, said: tuple[int, ...]) -> None:
+    def _confirm(self, confirmation: tuple[int, ...]) -> None:
         """Confirms come one by one, in any order, or as "all until this one"."""
-        tag, multiple = said
+        tag, multiple = confirmation
         if multiple:
-            self._early = {early for early in self._early if early > tag}
+            self._confirmed_early = {early for early in self._confirmed_early if early > tag}
             self._confirmed_until = max(self._confirmed_until, tag)
         else:
-            self._early.add(tag)
-        while self._confirmed_until + 1 in self._early:
+            self._confirmed_early.add(tag)
+        while self._confirmed_until + 1 in self._confirmed_early:
             self._confirmed_until += 1
-            self._early.remove(self._confirmed_until)
+            self._confirmed_early.remove(self._confirmed_until)
         if (
             self._waiting is not None
             and self._confirmed_until >= self._waiting[0]

@@ -10,7 +10,7 @@ from benchmarks.cpu import Meter
 from benchmarks.system import accepts, bytes_below, free_port, stop_process, wait_until
 
 from . import packages
-from .driven import Driven
+from .library_peer import LibraryPeer
 
 VERSION = "6.7.0"
 CLIENT = "ioredis@5"
@@ -18,7 +18,7 @@ DEBIAN = ["redis-tools", "redis-server", "liblzf1", "libjemalloc2", "libatomic1"
 SETTINGS = {"appendonly": "yes", "appendfsync": "always", "save": "", "bind": "127.0.0.1", "daemonize": "no"}
 
 
-class Bullmq(Driven):
+class Bullmq(LibraryPeer):
     """The peer `bullmq`. The CPU of its library counts, as that of a service that does the same would."""
 
     name = "bullmq"

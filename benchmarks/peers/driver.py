@@ -14,7 +14,7 @@ from time import perf_counter, process_time
 from typing import Any
 
 PAUSE_SECONDS = (0.005, 0.025)  # as in `benchmarks.idle`
-LOOK_SECONDS = 0.005  # between two looks at what has come: cheaper than an event for each message
+CHECK_SECONDS = 0.005  # between two looks at what has come: cheaper than an event for each message
 Order = dict[str, Any]
 
 
@@ -28,7 +28,7 @@ class Record:
     sent_until: float = 0.0
     received_until: float = 0.0
 
-    def got(self, ids: list[str]) -> None:
+    def record_received(self, ids: list[str]) -> None:
         self.received += ids
         self.received_until = perf_counter()
 
@@ -51,21 +51,21 @@ class Driver:
         """One call; the ids that were acknowledged."""
         raise NotImplementedError
 
-    async def receive(self, got: Callable[[list[str]], None]) -> None:
-        """Receive and acknowledge until cancelled; `got` is told the ids that are done."""
+    async def receive(self, on_received: Callable[[list[str]], None]) -> None:
+        """Receive and acknowledge until cancelled; `on_received` is told the ids that are done."""
         raise NotImplementedError
 
-    async def play(self) -> None:
+    async def run_order(self) -> None:
         """Send all that there is to send, and receive at the same time, as the order says."""
         if self.order["idle"]:
-            await self._alternate()
+            await self._send_one_by_one()
             return
         expected = int(self.order["to_receive"])
-        receiving = asyncio.create_task(self.receive(self.record.got)) if expected else None
+        receiving = asyncio.create_task(self.receive(self.record.record_received)) if expected else None
         await asyncio.gather(*(self._send_all(n) for n in range(int(self.order["senders"]))))
-        while receiving is not None and not self._over(receiving, expected):  # noqa: ASYNC110
+        while receiving is not None and not self._receiving_ended(receiving, expected):  # noqa: ASYNC110
             # An event for each message would cost more than looks now and then.
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(CHECK_SECONDS)
         if receiving is not None:
             receiving.cancel()
             results = await asyncio.gather(receiving, return_exceptions=True)
@@ -73,17 +73,17 @@ class Driver:
                 if isinstance(error, Exception):
                     raise error
 
-    async def _alternate(self) -> None:
+    async def _send_one_by_one(self) -> None:
         """One message after the other, each for a consumer that waits; calls are not timed, but each message's way."""
         came = asyncio.Event()
         began = 0.0
 
-        def got(ids: list[str]) -> None:
-            self.record.got(ids)
+        def on_received(ids: list[str]) -> None:
+            self.record.record_received(ids)
             self.record.call_seconds.append(self.record.received_until - began)
             came.set()
 
-        receiving = asyncio.create_task(self.receive(got))
+        receiving = asyncio.create_task(self.receive(on_received))
         for _ in range(int(self.order["to_send"])):
             await asyncio.sleep(random.uniform(*PAUSE_SECONDS))
             came.clear()
@@ -93,7 +93,7 @@ class Driver:
             await came.wait()
         receiving.cancel()
 
-    def _over(self, receiving: "asyncio.Task[None]", expected: int) -> bool:
+    def _receiving_ended(self, receiving: "asyncio.Task[None]", expected: int) -> bool:
         return receiving.done() or len(self.record.received) >= expected or self._stalled()
 
     def _stalled(self) -> bool:
@@ -114,7 +114,7 @@ class Driver:
         print("ready", flush=True)
         await asyncio.to_thread(sys.stdin.readline)
         self._began, used = perf_counter(), process_time()
-        await self.play()
+        await self.run_order()
         record, used = self.record, process_time() - used
         print("finished", flush=True)
         await asyncio.to_thread(sys.stdin.readline)

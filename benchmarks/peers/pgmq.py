@@ -22,8 +22,8 @@ from benchmarks.cpu import Meter, Reading
 from benchmarks.outcome import Outcome, Plan, latency_of
 from benchmarks.postgres import EphemeralPostgres, checkpoint, shown_settings
 from benchmarks.scenarios import Scenario
+from benchmarks.stages import StageCallback, ignore_stages
 from benchmarks.system import UnavailableError, bytes_below
-from benchmarks.watch import Watch, unwatched
 
 SCHEMA = Path(__file__).with_suffix(".sql")
 READ = "select coalesce(array_agg(msg_id), '{{}}') as ids from pgmq.read('{queue}', 600, {size}) \\gset\n"
@@ -35,7 +35,7 @@ SEND_BULK = (
     "select count(*) from pgmq.send_batch('{queue}', array_fill('{body}'::jsonb, array[:n::int]));\n"
 )
 BULK_MEAN = 5.5
-FILLED_AT_ONCE = 20_000
+FILL_BATCH = 20_000
 queue_numbers = itertools.count(1)
 
 
@@ -61,7 +61,7 @@ SCRIPTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class PgbenchRun:
     """What one pgbench run said. Latencies are of whole transactions."""
 
     transactions: int
@@ -106,13 +106,13 @@ class Pgmq:
     def disk_bytes(self) -> int | None:
         return bytes_below(self._server.data)
 
-    def run(self, scenario: Scenario, plan: Plan, watch: Watch = unwatched) -> Outcome:
+    def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
         """One run on a table of its own, dropped at the end."""
         if scenario.name == "warski":
             return self._warski(scenario, plan)
         script, queue = SCRIPTS[scenario.name], f"bench_{next(queue_numbers)}"
         text = script.text.format(queue=queue, body=document_of(plan), size=script.size)
-        self._ask(f"select pgmq.create_queue('{queue}')")
+        self._query_number(f"select pgmq.create_queue('{queue}')")
         watch("empty")
         if scenario.filled or plan.held:
             self._fill(queue, plan, plan.held + (plan.messages if scenario.filled else 0))
@@ -123,16 +123,16 @@ class Pgmq:
         bench = self._bench(text, plan.connections, -(-plan.messages // script.size // plan.connections))
         after, moved = self._meter.read(), self._moved(scenario, queue, held)
         watch("measured")
-        self._ask(f"select pgmq.drop_queue('{queue}')")
+        self._query_number(f"select pgmq.drop_queue('{queue}')")
         self._check(scenario, bench, script, moved)
-        return self._outcome(scenario, plan, bench, moved, (shifted(before, opening), after))
+        return self._outcome(scenario, plan, bench, moved, (add_cpu(before, opening), after))
 
     def _warski(self, scenario: Scenario, plan: Plan) -> Outcome:
         """Two pgbench at once: one that sends, one that reads and deletes until nothing is left."""
         queue, pairs = f"bench_{next(queue_numbers)}", max(1, plan.connections // 2)
         given = {"queue": queue, "body": document_of(plan), "size": 10}
         transactions = max(1, round(plan.messages / BULK_MEAN / pairs))
-        self._ask(f"select pgmq.create_queue('{queue}')")
+        self._query_number(f"select pgmq.create_queue('{queue}')")
         checkpoint(self._server.dsn)
         opening = 2 * self._opening_cpu(pairs)
         began, before = perf_counter(), self._meter.read()
@@ -141,7 +141,7 @@ class Pgmq:
             sending = pool.submit(self._bench, SEND_BULK.format(**given), pairs, transactions)
             reading = self._reader((READ + DELETE).format(**given), pairs, Path(folder))
             bench = sending.result()
-            sent = self._ask(f"select last_value from pgmq.q_{queue}_msg_id_seq")
+            sent = self._query_number(f"select last_value from pgmq.q_{queue}_msg_id_seq")
             while self._count(queue):
                 if reading.poll() is not None:
                     raise RuntimeError("the reading pgbench ended before the queue was empty")
@@ -149,8 +149,8 @@ class Pgmq:
             elapsed, after = perf_counter() - began, self._meter.read()
             reading.kill()
             reading.wait()
-        self._ask(f"select pgmq.drop_queue('{queue}')")
-        outcome = self._outcome(scenario, plan, bench, sent, (shifted(before, opening), after))
+        self._query_number(f"select pgmq.drop_queue('{queue}')")
+        outcome = self._outcome(scenario, plan, bench, sent, (add_cpu(before, opening), after))
         outcome.elapsed_seconds = elapsed
         outcome.sent_per_second = sent / bench.elapsed_seconds
         outcome.received_per_second = sent / elapsed
@@ -170,15 +170,17 @@ class Pgmq:
         if scenario.filled:
             return held - self._count(queue)
         if scenario.drains:
-            return self._ask(f"select last_value from pgmq.q_{queue}_msg_id_seq") - self._count(queue)
+            return self._query_number(f"select last_value from pgmq.q_{queue}_msg_id_seq") - self._count(
+                queue
+            )
         return self._count(queue) - held
 
-    def _check(self, scenario: Scenario, bench: Bench, script: Script, moved: int) -> None:
+    def _check(self, scenario: Scenario, bench: PgbenchRun, script: Script, moved: int) -> None:
         if not scenario.drains and moved != bench.transactions * script.size:
             raise RuntimeError(f"pgmq {scenario.name}: {moved} rows for {bench.transactions} transactions")
 
     def _outcome(
-        self, scenario: Scenario, plan: Plan, bench: Bench, moved: int, readings: tuple[Reading, Reading]
+        self, scenario: Scenario, plan: Plan, bench: PgbenchRun, moved: int, readings: tuple[Reading, Reading]
     ) -> Outcome:
         rate = moved / bench.elapsed_seconds
         return Outcome(
@@ -201,7 +203,7 @@ class Pgmq:
         self._bench("select 1;\n", clients, 1)
         return self._meter.read().cpu_seconds["postgresql"] - before.cpu_seconds["postgresql"]
 
-    def _bench(self, text: str, clients: int, transactions: int) -> Bench:
+    def _bench(self, text: str, clients: int, transactions: int) -> PgbenchRun:
         with tempfile.TemporaryDirectory() as folder:
             script = Path(folder) / "script.sql"
             script.write_text(text)
@@ -228,7 +230,7 @@ class Pgmq:
             ]
             if done.returncode != 0 or len(latencies) != clients * transactions:
                 raise RuntimeError(f"pgbench: {done.stderr[-1000:]}")
-            return Bench(
+            return PgbenchRun(
                 len(latencies), len(latencies) / tps_of(done.stdout), latencies, children_cpu_seconds() - used
             )
 
@@ -236,14 +238,14 @@ class Pgmq:
         body = document_of(plan)
         with psycopg.connect(self._server.dsn, autocommit=True) as connection:
             query = "select count(*) from pgmq.send_batch(%s, array_fill(%s::jsonb, array[%s]))"
-            for done in range(0, count, FILLED_AT_ONCE):
-                connection.execute(query, [queue, body, min(FILLED_AT_ONCE, count - done)])
+            for done in range(0, count, FILL_BATCH):
+                connection.execute(query, [queue, body, min(FILL_BATCH, count - done)])
             connection.execute(f"analyze pgmq.q_{queue}".encode())
 
     def _count(self, queue: str) -> int:
-        return self._ask(f"select count(*) from pgmq.q_{queue}")
+        return self._query_number(f"select count(*) from pgmq.q_{queue}")
 
-    def _ask(self, query: str) -> int:
+    def _query_number(self, query: str) -> int:
         with psycopg.connect(self._server.dsn, autocommit=True) as connection:
             row = connection.execute(query.encode()).fetchone()
         return int(row[0] or 0) if row is not None else 0
@@ -254,7 +256,7 @@ def document_of(plan: Plan) -> str:
     return plan.body if plan.payload == "uuids" else json.dumps(plan.body)
 
 
-def shifted(reading: Reading, cpu_seconds: float) -> Reading:
+def add_cpu(reading: Reading, cpu_seconds: float) -> Reading:
     """The reading as if `cpu_seconds` of PostgreSQL had been used before it."""
     return replace(reading, cpu_seconds={"postgresql": reading.cpu_seconds["postgresql"] + cpu_seconds})
 

@@ -20,7 +20,7 @@ class Procrastinate(Driver):
         )
         logging.getLogger("procrastinate").setLevel(logging.ERROR)
         self._app = procrastinate.App(connector=connector)
-        self._got: Callable[[list[str]], None] = self.record.got
+        self._got: Callable[[list[str]], None] = self.record.record_received
 
         async def job(context: JobContext, body: str) -> None:  # noqa: ARG001 - the body is what is carried
             self._got([str(context.job.id)])
@@ -36,8 +36,8 @@ class Procrastinate(Driver):
             return [str(await self._task.defer_async(body=self.order["body"]))]
         return [str(n) for n in await self._task.batch_defer_async(*[{"body": self.order["body"]}] * count)]
 
-    async def receive(self, got: Callable[[list[str]], None]) -> None:
-        self._got = got
+    async def receive(self, on_received: Callable[[list[str]], None]) -> None:
+        self._got = on_received
         await self._app.run_worker_async(
             queues=[self.order["queue"]],
             concurrency=int(self.order["receivers"]) * max(1, int(self.order["size"])),

@@ -11,7 +11,7 @@ from benchmarks.cpu import Meter
 from benchmarks.system import UnavailableError, accepts, bytes_below, free_port, stop_process, wait_until
 
 from . import packages
-from .driven import Driven, python_driver
+from .library_peer import LibraryPeer, python_driver
 
 ERLANG = (
     "base crypto os-mon mnesia public-key ssl asn1 inets syntax-tools xmerl runtime-tools tools eldap ftp tftp "
@@ -33,7 +33,7 @@ log.file = false
 """
 
 
-class Rabbitmq(Driven):
+class Rabbitmq(LibraryPeer):
     """The peers `rabbitmq-classic`, `rabbitmq-lazy` and `rabbitmq-quorum`: one broker each."""
 
     library_counts = False

@@ -11,9 +11,9 @@ from benchmarks.peers.driver import Driver, main
 class Consumer:
     """Acknowledges as many messages at once as the scenario says; tells their ids."""
 
-    def __init__(self, size: int, got: Callable[[list[str]], None]) -> None:
+    def __init__(self, size: int, on_received: Callable[[list[str]], None]) -> None:
         self._size = size
-        self._got = got
+        self._got = on_received
         self._held: list[str] = []
         self.channel = Channel(self._delivered)
 
@@ -61,10 +61,10 @@ class Rabbitmq(Driver):
         await self._channels[connection].publish(self.order["queue"], [(each, self._body) for each in ids])
         return ids
 
-    async def receive(self, got: Callable[[list[str]], None]) -> None:
+    async def receive(self, on_received: Callable[[list[str]], None]) -> None:
         size = max(1, int(self.order["size"]) or 10)
         for _ in range(int(self.order["receivers"])):
-            consumer = Consumer(size, got)
+            consumer = Consumer(size, on_received)
             self._channels.append(await self._channel(consumer.channel))
             await consumer.channel.consume(self.order["queue"], prefetch=size if size == 1 else 2 * size)
         await asyncio.Event().wait()

@@ -21,7 +21,7 @@ class Publisher:
     """A connection whose broker confirms."""
 
     def __init__(self, order: Order) -> None:
-        self._connection = connected(order)
+        self._connection = connect(order)
         self.channel = self._connection.channel()
         self._queue, self._body = order["queue"], order["body"].encode()
         self.channel.confirm_select()
@@ -64,22 +64,22 @@ class Rabbitmq(Driver):
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, self._publishers[connection].publish, ids)
 
-    async def receive(self, got: Callable[[list[str]], None]) -> None:
+    async def receive(self, on_received: Callable[[list[str]], None]) -> None:
         loop = asyncio.get_running_loop()
         consumers = (
-            loop.run_in_executor(self._threads, self._consume, got)
+            loop.run_in_executor(self._threads, self._consume, on_received)
             for _ in range(int(self.order["receivers"]))
         )
         await asyncio.gather(*consumers)
 
-    def _consume(self, got: Callable[[list[str]], None]) -> None:
+    def _consume(self, on_received: Callable[[list[str]], None]) -> None:
         size = max(1, int(self.order["size"]) or 10)
-        connection, held = connected(self.order), list[amqp.Message]()
+        connection, held = connect(self.order), list[amqp.Message]()
         channel = connection.channel()
 
         def acknowledge() -> None:
             channel.basic_ack(held[-1].delivery_tag, multiple=True)
-            got([message.properties["message_id"] for message in held])
+            on_received([message.properties["message_id"] for message in held])
             held.clear()
 
         def delivered(message: amqp.Message) -> None:
@@ -97,7 +97,7 @@ class Rabbitmq(Driver):
                     acknowledge()
 
 
-def connected(order: Order) -> amqp.Connection:
+def connect(order: Order) -> amqp.Connection:
     connection = amqp.Connection(f"127.0.0.1:{order['port']}")
     connection.connect()
     return connection

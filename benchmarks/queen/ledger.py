@@ -7,11 +7,11 @@ that were skipped are kept, and must turn up in the dead-letter queue.
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-Mark = tuple[int, int]  # session, number from 1
+MessageKey = tuple[int, int]  # session, number from 1
 
 
 @dataclass(slots=True)
-class Group:
+class ConsumerGroup:
     """What one consumer group has completed. Without `ordered` a late number is no violation."""
 
     ordered: bool = True
@@ -19,30 +19,30 @@ class Group:
     duplicates: int = 0
     violations: int = 0
     failures: int = 0
-    skipped: set[Mark] = field(default_factory=set)
-    _failed_once: set[Mark] = field(default_factory=set)
+    skipped: set[MessageKey] = field(default_factory=set)
+    _failed_once: set[MessageKey] = field(default_factory=set)
     _last: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
 
     def complete(self, session: int, number: int) -> None:
-        last, mark = self._last[session], (session, number)
+        last, key = self._last[session], (session, number)
         if number > last:
             self.skipped.update((session, between) for between in range(last + 1, number))
             self._last[session] = number
-        elif mark in self.skipped:
-            self.skipped.remove(mark)
+        elif key in self.skipped:
+            self.skipped.remove(key)
             self.violations += self.ordered
         else:
             self.duplicates += 1
             return
         self.completed += 1
 
-    def first_time(self, mark: Mark) -> bool:
+    def first_time(self, key: MessageKey) -> bool:
         """Whether a message that fails once has not failed yet; it has now."""
-        known = mark in self._failed_once
-        self._failed_once.add(mark)
+        known = key in self._failed_once
+        self._failed_once.add(key)
         return not known
 
-    def missing(self, pushed: dict[int, int]) -> set[Mark]:
+    def missing(self, pushed: dict[int, int]) -> set[MessageKey]:
         """What was pushed (session: how many) and not completed."""
         behind = (
             (session, n) for session, last in pushed.items() for n in range(self._last[session] + 1, last + 1)
@@ -58,14 +58,14 @@ class Group:
 class Ledger:
     """Both groups and stage 2. `uncertain`: pushes without an answer, which may have arrived or not."""
 
-    groups: tuple[Group, Group]
+    groups: tuple[ConsumerGroup, ConsumerGroup]
     pushed: dict[int, int] = field(default_factory=dict)
     acknowledged: int = 0
-    uncertain: set[Mark] = field(default_factory=set)
+    uncertain: set[MessageKey] = field(default_factory=set)
     push_errors: int = 0
-    forwarded: set[Mark] = field(default_factory=set)
+    forwarded: set[MessageKey] = field(default_factory=set)
     forward_errors: int = 0
-    stage2: set[Mark] = field(default_factory=set)
+    stage2: set[MessageKey] = field(default_factory=set)
     stage2_duplicates: int = 0
 
     def number(self, session: int) -> int:
@@ -73,16 +73,16 @@ class Ledger:
         self.pushed[session] = self.pushed.get(session, 0) + 1
         return self.pushed[session]
 
-    def arrive_at_stage2(self, mark: Mark) -> None:
-        self.stage2_duplicates += mark in self.stage2
-        self.stage2.add(mark)
+    def arrive_at_stage2(self, key: MessageKey) -> None:
+        self.stage2_duplicates += key in self.stage2
+        self.stage2.add(key)
 
     def backlog(self, group: int) -> int:
         return self.acknowledged - self.groups[group].completed
 
 
 @dataclass(frozen=True, slots=True)
-class Books:
+class AuditResult:
     """The audit of one group. `collateral`: dead-lettered though they were not poison themselves."""
 
     completed: int
@@ -102,11 +102,11 @@ class Books:
         )
 
 
-def audit(ledger: Ledger, group: int, dead: set[Mark], poison: set[Mark]) -> Books:
+def audit(ledger: Ledger, group: int, dead: set[MessageKey], poison: set[MessageKey]) -> AuditResult:
     """`dead`: what was found in the group's dead-letter queue. `poison`: what of it had to get there."""
     books = ledger.groups[group]
     missing = books.missing(ledger.pushed)
-    return Books(
+    return AuditResult(
         completed=books.completed,
         lost=len(missing - dead - ledger.uncertain),
         duplicates=books.duplicates,

@@ -60,8 +60,8 @@ class Profile:
             draw -= part
         return Fate.PLAIN
 
-    def handling_seconds(self, dice: random.Random) -> float:
+    def handling_seconds(self, rng: random.Random) -> float:
         """How long a handler works on one message."""
-        if dice.random() < self.slow_part:
+        if rng.random() < self.slow_part:
             return self.slow_seconds
-        return self.handler_seconds * dice.uniform(1 - self.jitter, 1 + self.jitter)
+        return self.handler_seconds * rng.uniform(1 - self.jitter, 1 + self.jitter)

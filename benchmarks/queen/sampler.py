@@ -36,7 +36,7 @@ def sample(
 ) -> Sample:
     """`since`: how many waits and completions there were at the sample before."""
     ledger = app.ledger
-    size, connections = looked_up(penstock.dsn)
+    size, connections = database_state(penstock.dsn)
     first, second = ledger.groups
     return Sample(
         at,
@@ -57,7 +57,7 @@ def memory_of(penstock: Penstock) -> dict[str, float]:
     return {part: (used or 0) / MEBIBYTE for part, used in penstock.pss_bytes().items()}
 
 
-def looked_up(dsn: str) -> tuple[int, int]:
+def database_state(dsn: str) -> tuple[int, int]:
     """Bytes of the database without its history, and its client connections; ours is not counted.
 
     The history is kept on purpose, without bodies, until its day's partition is dropped (QUEUE_HISTORY_DAYS).

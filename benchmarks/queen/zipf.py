@@ -14,5 +14,5 @@ class Zipf:
         self._sums = list(accumulate(rank**-skew for rank in ranks))
         self.share = self._sums[-1] / sum(rank**-skew for rank in range(1, count + 1))
 
-    def draw(self, dice: random.Random) -> int:
-        return self._ranks[bisect_left(self._sums, dice.random() * self._sums[-1])]
+    def draw(self, rng: random.Random) -> int:
+        return self._ranks[bisect_left(self._sums, rng.random() * self._sums[-1])]

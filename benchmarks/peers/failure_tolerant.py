@@ -7,13 +7,13 @@ from urllib.error import URLError
 from benchmarks.cpu import Reading
 from benchmarks.outcome import Outcome, Plan, latency_of
 from benchmarks.scenarios import Scenario
+from benchmarks.stages import StageCallback, ignore_stages
 from benchmarks.system import System
-from benchmarks.watch import Watch, unwatched
 
 FAILURES = (RuntimeError, OSError, URLError, subprocess.SubprocessError, ValueError)
 
 
-class Sturdy:
+class FailureTolerantPeer:
     """Passes everything on; a run that raises becomes an outcome without messages, which is not valid."""
 
     def __init__(self, peer: System) -> None:
@@ -32,15 +32,15 @@ class Sturdy:
         except ProcessLookupError:
             return {}
 
-    def run(self, scenario: Scenario, plan: Plan, watch: Watch = unwatched) -> Outcome:
+    def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
         try:
             return self._peer.run(scenario, plan, watch)
         except FAILURES as error:
             print(f"{self.name}, {scenario.name}: {error!r}", file=sys.stderr, flush=True)
-            return failed(self.name, scenario, plan, error)
+            return failed_outcome(self.name, scenario, plan, error)
 
 
-def failed(name: str, scenario: Scenario, plan: Plan, error: Exception) -> Outcome:
+def failed_outcome(name: str, scenario: Scenario, plan: Plan, error: Exception) -> Outcome:
     nothing = Reading({}, 0.0, 0.0)
     return Outcome(
         system=name,

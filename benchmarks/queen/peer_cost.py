@@ -18,18 +18,20 @@ SENDING: Final = "send_1"
 RUNS = 3
 
 
-def cpu_of_a_send(bench: Bench) -> float | None:
+def peer_send_cpu(bench: Bench) -> float | None:
     """CPU seconds of 1,000 sends of the peer at 16 connections, the median; None when it is not among the peers."""
     if PEER not in bench.options.peers:
         return None
     scenario, options = SCENARIOS[SENDING], bench.options
     plan = Plan(16, bench.scaled(options.messages, 1_000), options.body_bytes)
-    peers = [system for system in bench.able(scenario) if system.name == PEER]
+    peers = [system for system in bench.supporting(scenario) if system.name == PEER]
     costs = [peer.run(scenario, plan).server_cpu_seconds_per_1000 for peer in peers for _ in range(RUNS)]
     return median(costs) if costs and all(costs) else None
 
 
-def beside_the_peer(before: float | None, after: float | None, of_a_push: float, pushes_a_core: float) -> Row:
+def compare_with_peer(
+    before: float | None, after: float | None, of_a_push: float, pushes_a_core: float
+) -> Row:
     """Lines of the table: `of_a_push` in CPU seconds of 1,000 pushes, `pushes_a_core` a second, the goal."""
     if before is None or after is None:
         return {}

@@ -14,8 +14,8 @@ from typing import Any, cast
 from benchmarks.cpu import Meter, Reading
 from benchmarks.outcome import Outcome, Plan, latency_of
 from benchmarks.scenarios import Scenario
-from benchmarks.tally import judge
-from benchmarks.watch import Watch, unwatched
+from benchmarks.stages import StageCallback, ignore_stages
+from benchmarks.tally import compare_ids
 
 LONGEST_PHASE_SECONDS = 1_800
 EVERYTHING = 10**9  # of a sweep, which ends when nothing more comes
@@ -47,10 +47,10 @@ SHAPES = {
     "worker_concurrent": Shape(10, sends=False, receives=True),
 }
 FILL = Shape(100, sends=True, receives=False)
-SWEEP = Shape(10, sends=False, receives=True)
+DRAIN = Shape(10, sends=False, receives=True)
 
 
-class Driven:
+class LibraryPeer:
     """A subclass sets `name`, `meter` and `command`, and says what else the driver has to know.
 
     `library_counts`: the library does in the client what a service does elsewhere: its CPU is the server side's.
@@ -59,7 +59,7 @@ class Driven:
     name: str
     library_counts = True
     pushes = False  # to a consumer that waits, so that its latency can be told
-    most_messages = EVERYTHING  # of a run; fewer for a library that takes minutes for more
+    max_messages = EVERYTHING  # of a run; fewer for a library that takes minutes for more
     meter: Meter
     command: list[str]
 
@@ -73,24 +73,28 @@ class Driven:
     def supports(self, scenario: Scenario) -> bool:
         return scenario.name in SHAPES and (self.pushes or not SHAPES[scenario.name].idle)
 
-    def run(self, scenario: Scenario, plan: Plan, watch: Watch = unwatched) -> Outcome:
+    def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
         """One run on a queue of its own."""
         queue, shape = f"bench{next(queue_numbers)}", SHAPES[scenario.name]
-        plan = replace(plan, messages=min(plan.messages, self.most_messages))
+        plan = replace(plan, messages=min(plan.messages, self.max_messages))
         watch("empty")
         waiting = plan.held + (plan.messages if scenario.filled else 0)
-        eight = replace(plan, connections=8)
-        fill = self._drive(queue, FILL, replace(eight, messages=waiting)) if waiting else {}
+        with_eight_connections = replace(plan, connections=8)
+        fill = (
+            self._run_driver(queue, FILL, replace(with_eight_connections, messages=waiting))
+            if waiting
+            else {}
+        )
         self.settle()
         watch("filled")
         readings: list[Reading] = []
-        measured = self._drive(queue, shape, plan, lambda: readings.append(self.meter.read()))
+        measured = self._run_driver(queue, shape, plan, lambda: readings.append(self.meter.read()))
         watch("measured")
-        rest = self._drive(queue, SWEEP, replace(eight, messages=EVERYTHING))
+        rest = self._run_driver(queue, DRAIN, replace(with_eight_connections, messages=EVERYTHING))
         watch("drained")
         return self._outcome(scenario, plan, (fill, measured, rest), readings)
 
-    def _drive(
+    def _run_driver(
         self, queue: str, shape: Shape, plan: Plan, mark: Callable[[], None] = lambda: None
     ) -> dict[str, Any]:
         """One process; `mark` is called just before its start and just after its end. Raises RuntimeError."""
@@ -106,9 +110,9 @@ class Driven:
         assert process.stdout is not None
         with process, ended_after(LONGEST_PHASE_SECONDS, process):
             for word in ("ready", "finished"):
-                if (said := process.stdout.readline().strip()) != word:
+                if (reply := process.stdout.readline().strip()) != word:
                     process.kill()
-                    raise RuntimeError(f"{self.name}: the driver said {said!r} and not {word!r}")
+                    raise RuntimeError(f"{self.name}: the driver said {reply!r} and not {word!r}")
                 mark()
                 process.stdin.write("go\n")
                 process.stdin.flush()
@@ -139,8 +143,8 @@ class Driven:
         measured = results[1]
         sent, received, used = len(measured["sent"]), len(measured["received"]), measured["cpu_seconds"]
         elapsed = measured["receive_seconds" if scenario.drains else "send_seconds"]
-        came = [message for result in results for message in result.get("received", [])]
-        went = [message for result in results for message in result.get("sent", [])]
+        received_ids = [message for result in results for message in result.get("received", [])]
+        sent_ids = [message for result in results for message in result.get("sent", [])]
         return Outcome(
             system=self.name,
             scenario=scenario.name,
@@ -153,7 +157,7 @@ class Driven:
             generator_cpu_seconds=0.0 if self.library_counts else used,
             before=self._with_client(readings[0], 0.0),
             after=self._with_client(readings[1], used),
-            verdict=judge(went, came, len(came)),
+            verdict=compare_ids(sent_ids, received_ids, len(received_ids)),
         )
 
     def _with_client(self, reading: Reading, used: float) -> Reading:

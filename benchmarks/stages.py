@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 # Told "empty", "filled", "measured" and "drained", outside of the measured time.
-Watch = Callable[[str], None]
+StageCallback = Callable[[str], None]
 
 
-def unwatched(stage: str) -> None:
+def ignore_stages(stage: str) -> None:
     """Nobody looks on."""

@@ -11,11 +11,11 @@ from benchmarks.fleet import Fleet
 from benchmarks.load import HttpLoad
 from benchmarks.outcome import Outcome, Plan
 from benchmarks.scenarios import Scenario
+from benchmarks.stages import StageCallback, ignore_stages
 from benchmarks.system import accepts, bytes_below, free_port, stop_process, wait_until
-from benchmarks.watch import Watch, unwatched
 
 
-class Served:
+class HttpPeer:
     """A subclass says how it is started, on a port, with a folder of its own."""
 
     durable = False
@@ -54,7 +54,7 @@ class Served:
     def supports(self, scenario: Scenario) -> bool:  # noqa: ARG002 - it speaks SQS, so all of them
         return True
 
-    def run(self, scenario: Scenario, plan: Plan, watch: Watch = unwatched) -> Outcome:
+    def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
         return self._load.run(scenario, plan, watch)
 
     def pss_bytes(self) -> dict[str, int | None]:
