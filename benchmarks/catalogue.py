@@ -25,6 +25,6 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 
 def select_studies(names: list[str]) -> list[Study]:
-    """The studies that are meant, each once, in the order of the catalogue."""
+    """The studies with these names or in these groups, each once, in the order of the catalogue."""
     selected = {name for given in names for name in GROUPS.get(given, (given,))}
     return [study for name, study in STUDIES.items() if name in selected]

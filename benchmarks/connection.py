@@ -1,8 +1,7 @@
-"""One keep-alive HTTP/1.1 connection driven by a flow: a generator that yields requests and is sent the bodies.
+"""A keep-alive HTTP/1.1 connection that runs a flow: a generator that yields requests and receives response bodies.
 
-There is one request in flight a connection (closed loop), or a request is written when it is `Due` (open loop). An
-answer that is not 200, or is not well formed, is sent to the flow as None
-after it was counted.
+A connection has one request in flight (closed loop), or writes a request when it is `Due` (open loop). A response that
+is not 200, or is malformed, is counted, and the flow receives None.
 """
 
 import asyncio
@@ -13,7 +12,7 @@ from typing import cast
 from .tally import Tally
 from .wire import Action, Due, Request
 
-# Yields a request, now or when it is due; is sent the body of a 200 answer, or None.
+# A generator that yields requests, to be written now or when they are due. It receives the body of a 200, or None.
 Flow = Generator[Request | Due, bytes | None, None]
 
 END_OF_HEADERS = b"\r\n\r\n"
@@ -52,7 +51,7 @@ class Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def start(self, flow: Flow) -> None:
-        """Write the first request of a flow; `finished` is done when the flow has ended. May be called again then."""
+        """Writes the first request of a flow. When `finished` is done, the flow has ended and another can start."""
         if self.finished.done():
             self.finished.result()
             self.finished = asyncio.get_running_loop().create_future()
@@ -99,7 +98,7 @@ class Connection(asyncio.Protocol):
             request = self._flow.send(body)
         except StopIteration:
             self._finish(None)
-        except Exception as error:  # noqa: BLE001 - whatever a flow raises ends the run and is reported there
+        except Exception as error:  # noqa: BLE001 - any error of a flow ends the run, which reports it
             self._fail(error)
         else:
             self._schedule(request)
@@ -115,7 +114,7 @@ class Connection(asyncio.Protocol):
             self._write(request_or_due.request, request_or_due.at)
 
     def _write(self, request: Request, since: float) -> None:
-        """`since` is when its latency begins."""
+        """Writes a request. `since`: when its latency begins."""
         if self.finished.done() or self._transport is None:
             return
         self._action, self._written_at = request.action, since

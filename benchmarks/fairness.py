@@ -1,14 +1,14 @@
-"""How long quiet tenants of a standard queue wait while a noisy one sends a hundred times as much.
+"""Measures how long messages of quiet tenants wait while a noisy tenant sends a hundred times as much.
 
     python -m benchmarks.fairness                     # three phases, repeated, on a service of its own
 
-A fixed number of consumers take one message at a time, work on it for a while and delete it. They are sized for the
-quiet tenants, who keep them busy for two thirds of their time; the noisy one alone sends as much as all the others
-together, so a backlog grows. (Consumers without number would hide the queue's part: with 200 of them and 800 messages a
-second, the processors of a small machine are what everybody waits for.)
+A fixed number of consumers receive one message at a time, work on it for a while and delete it. Their number is chosen
+for the quiet tenants, which keep them busy for two thirds of their time; the noisy tenant sends as much as all the
+others together, so a backlog grows. (With very many consumers the queue would not be what limits: with 200 of them and
+800 messages a second, the processors of a small machine are.)
 Phases: `quiet` (without the noisy tenant), `fair` (with it, MessageGroupId set), `unfair` (with it, without
 MessageGroupId). A wait is the time from when a message was due to be sent (open loop: a late send counts) until a
-consumer has it. Each phase has a queue of its own; all waits count, those while the noise begins too.
+consumer has it. Each phase has a queue of its own; all waits count, also those at the beginning of the noise.
 """
 
 import argparse
@@ -57,7 +57,7 @@ class Workload:
 
 @dataclass(slots=True)
 class Phase:
-    """One phase under way: what was sent and how long messages waited, in seconds."""
+    """One phase under way: the numbers of messages sent, and their waits in seconds."""
 
     name: str
     workload: Workload
@@ -83,7 +83,7 @@ class Phase:
 
 
 async def consume(phase: Phase, connection: Connection, rng: random.Random) -> None:
-    """One consumer, until it is cancelled: a message, its work, its deletion."""
+    """Runs one consumer until it is cancelled: it receives a message, works on it, and deletes it."""
     requests = Requests(phase.address)
     receive = requests.receive(1, 20)
     while True:
@@ -110,7 +110,10 @@ def request_flow(request: Request) -> Flow:
 
 
 def due_times(workload: Workload, noise: bool) -> Iterator[tuple[float, str]]:
-    """When (seconds from the start) which tenant sends: independent of each other, as many customers are."""
+    """The times (seconds from the start) at which a tenant sends, and the tenant.
+
+    Arrivals are independent of each other, like those of many customers.
+    """
     rng = random.Random(1)
     quiet = workload.tenants * workload.tenant_rate
     total = quiet + (workload.tenant_rate * workload.noise if noise else 0.0)
@@ -121,7 +124,7 @@ def due_times(workload: Workload, noise: bool) -> Iterator[tuple[float, str]]:
 
 
 async def produce(phase: Phase, connections: list[Connection]) -> None:
-    """Sends every message when it is due, or as soon after as one of the connections is free."""
+    """Sends every message when it is due, or as soon as a connection is free."""
     free: asyncio.Queue[Connection] = asyncio.Queue()
     for connection in connections:
         free.put_nowait(connection)
@@ -150,7 +153,7 @@ async def send(
 
 
 async def run(phase: Phase) -> None:
-    """The phase from its first send until every quiet message has arrived, or 30 s after the last send."""
+    """Runs the phase until all messages of quiet tenants have arrived, or 30 s after the last send."""
     loop = asyncio.get_running_loop()
     host, port = phase.address.host, phase.address.port
     count = phase.workload.consumers + SENDERS

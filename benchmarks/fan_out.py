@@ -1,4 +1,4 @@
-"""What a Publish costs: time, and CPU of service and PostgreSQL, for topics with more and more queues.
+"""Measures what a Publish costs: time, and CPU of service and PostgreSQL, for topics with 10 to 10,000 queues.
 
 python -m benchmarks.run --scenario fan_out
 """
@@ -28,7 +28,7 @@ from generate_series(1, %(queues)s) n"""
 
 
 def prepare(dsn: str, queues: int) -> str:
-    """A topic with so many queues; its ARN."""
+    """Makes a topic with so many queues and returns its ARN."""
     name = f"fan-{queues}"
     arn = f"arn:aws:sns:{REGION}:{ACCOUNT}:{name}"
     parameters = {"account": ACCOUNT, "region": REGION, "queues": queues, "policy": POLICY, "topic": arn}
@@ -41,7 +41,7 @@ def prepare(dsn: str, queues: int) -> str:
 
 
 def publish(http: httpx.Client, topic: str, body: str) -> float:
-    """Seconds until the answer."""
+    """Publishes a message and returns the seconds until the response."""
     began = perf_counter()
     parameters = {
         "Action": "Publish", "Version": "2010-03-31", "TopicArn": topic, "Message": body,
@@ -53,7 +53,7 @@ def publish(http: httpx.Client, topic: str, body: str) -> float:
 
 
 def publish_figures(penstock: Penstock, topic: str, queues: int, times: int, body: str) -> Row:
-    """Time and CPU of one Publish; each queue must have as many messages as there were publishes."""
+    """Time and CPU of one Publish. The row is invalid if a queue has not as many messages as were published."""
     with httpx.Client(base_url=penstock.endpoint, timeout=120) as http:
         publish(http, topic, body)
         before = penstock.meter.read().cpu_seconds
@@ -74,7 +74,7 @@ def publish_figures(penstock: Penstock, topic: str, queues: int, times: int, bod
 
 
 def measure(bench: Bench) -> Findings:
-    """On a service of its own."""
+    """Runs the study on a service of its own."""
     penstock = bench.another_penstock()
     rows: list[Row] = []
     for queues in sorted({bench.scaled(size) for size in QUEUES}):

@@ -1,7 +1,8 @@
-"""Processes of load: each runs its share of a phase's connections on uvloop.
+"""The load generator's processes: each runs its share of a phase's connections on uvloop.
 
-A phase is: connections are opened, all processes say so, the caller reads the counters, all start at once, all say that
-they have finished, the caller reads the counters again. Nothing is shared while it runs but one counter a process.
+In a phase the processes open connections and report that they are ready; the caller reads the counters; all processes
+start at once, and report when they have finished; the caller reads the counters again. While a phase runs, the
+processes share only one counter each.
 """
 
 import asyncio
@@ -31,7 +32,7 @@ MAX_PROCESSES = 64
 
 @dataclass(frozen=True, slots=True)
 class PhaseOrder:
-    """A phase. With `idle_samples` the flows are ignored and an idle queue is measured."""
+    """Describes a phase. With `idle_samples` the flows are ignored and an idle queue is measured."""
 
     address: Address
     body: str
@@ -45,7 +46,7 @@ class PhaseOrder:
 
 
 class Fleet:
-    """Load processes, `processes` unless an order says otherwise; kept for many phases; close it."""
+    """Load processes, which run many phases until `close`. `processes`: how many, unless an order says otherwise."""
 
     def __init__(self, processes: int) -> None:
         self._default_processes = processes
@@ -91,7 +92,7 @@ class Fleet:
             process.kill()
 
     def _expect(self, pipes: list[Pipe], word: str) -> None:
-        """Raises RuntimeError with the reason when a process could not go on."""
+        """Waits for this word of each process. Raises RuntimeError with the reason when a process has failed."""
         for pipe in pipes:
             try:
                 reply = pipe.recv()
@@ -102,7 +103,7 @@ class Fleet:
 
 
 def split_order(order: PhaseOrder, processes: int) -> list[PhaseOrder]:
-    """The parts of a phase, one a process; every part has connections for each of the flows."""
+    """Splits a phase into one part for each process; every part has connections for each of the flows."""
     if order.idle_samples:
         return [order]
     used = max(1, min(processes, order.connections // len(order.flows)))
@@ -116,12 +117,12 @@ def split_order(order: PhaseOrder, processes: int) -> list[PhaseOrder]:
 
 
 def split(total: int, parts: int) -> list[int]:
-    """`total` in `parts` as equal as can be."""
+    """Splits `total` into `parts` that differ by at most 1."""
     return [total // parts + (n < total % parts) for n in range(parts)]
 
 
 def process_main(pipe: Pipe, slots: MutableSequence[int], slot: int) -> None:
-    """Main function of a load process: phases until None comes."""
+    """The main function of a load process: runs phases until it receives None."""
     while (order := pipe.recv()) is not None:
         try:
             tally = uvloop.run(run_phase(order, pipe, slots, slot))
@@ -159,7 +160,7 @@ async def open_connections(order: PhaseOrder, tally: Tally) -> list[Connection]:
 
 
 async def run_flows(order: PhaseOrder, phase: Phase, connections: list[Connection]) -> None:
-    """A connection that breaks is counted as a bad answer; the others go on."""
+    """Runs the flows. A connection that breaks is counted as a bad response; the others go on."""
     if order.idle_samples:
         await IdleQueue(phase, order.idle_samples).run(*connections)
         return

@@ -1,6 +1,6 @@
-"""The scenarios as flows: what one connection asks next, and what it counts from the answer.
+"""The scenarios as flows: a flow yields the requests of one connection and counts the responses.
 
-No input or output here, so a flow can be read as the workload it is. `Phase` is what all connections share.
+Flows do no input or output. `Phase` has what the connections of a process share.
 """
 
 import random
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Phase:
-    """What the flows of one process share."""
+    """The requests, counters and pace that the flows of one process share."""
 
     requests: Requests
     body: str
@@ -46,7 +46,7 @@ class Phase:
         self.md5 = md5_of(self.body)
 
     def decoded(self, decode: Callable[[bytes], T], answer: bytes | None) -> T | None:
-        """The answer as a typed object; None, and counted as bad, when it is malformed."""
+        """The response as a typed object. A malformed one is counted as bad; then the result is None."""
         if answer is None:
             return None
         try:
@@ -61,7 +61,7 @@ class Phase:
         self.tally.acknowledged.append(entry.message_id)
 
     def accept(self, messages: list[Message]) -> None:
-        """Count received messages; a body that is not the one sent is a bad answer."""
+        """Counts received messages; a body that differs from the one sent is a bad response."""
         self.tally.received.extend([message.message_id for message in messages])
         self.progress.received(len(messages))
         for message in messages:
@@ -70,7 +70,7 @@ class Phase:
 
 
 def send_singly(phase: Phase) -> Flow:
-    """SendMessage until nothing is left to send."""
+    """SendMessage until all messages have been sent."""
     request = phase.requests.send(phase.body)
     while phase.progress.claim(1):
         answer = yield phase.pace.timed(request, 1)
@@ -80,7 +80,7 @@ def send_singly(phase: Phase) -> Flow:
 
 
 def send_batches(phase: Phase, sizes: Iterator[int]) -> Flow:
-    """SendMessageBatch with as many entries as `sizes` says next."""
+    """SendMessageBatch; `sizes` yields the number of entries of the next call."""
     requests = [phase.requests.send_batch(phase.body, size) for size in range(BATCH_LIMIT + 1)]
     while count := phase.progress.claim(next(sizes)):
         answer = yield phase.pace.timed(requests[count], count)
@@ -98,7 +98,7 @@ def send_tens(phase: Phase) -> Flow:
 
 
 def send_without_recording(phase: Phase) -> Flow:
-    """Bulks of 10 whose ids are not kept: for backlogs too long to compare message by message."""
+    """Batches of 10 whose ids are not stored: for backlogs that are too long to compare message by message."""
     request = phase.requests.send_batch(phase.body, BATCH_LIMIT)
     while phase.progress.claim(BATCH_LIMIT) == BATCH_LIMIT:
         batch = phase.decoded(decode_send_batch, (yield request))
@@ -107,7 +107,7 @@ def send_without_recording(phase: Phase) -> Flow:
 
 
 def receive_without_delete(phase: Phase) -> Flow:
-    """Receive and keep in flight."""
+    """Receives messages and leaves them in flight."""
     request = phase.requests.receive(BATCH_LIMIT)
     while not phase.progress.complete and not phase.progress.stalled:
         answer = phase.decoded(decode_receive, (yield request))
@@ -116,13 +116,13 @@ def receive_without_delete(phase: Phase) -> Flow:
 
 
 def send_random_bulks(phase: Phase) -> Flow:
-    """Bulks of 1 to 10 messages, as in Warski's benchmark."""
+    """Batches of 1 to 10 messages, as in Warski's benchmark."""
     rng = random.Random()
     return send_batches(phase, iter(lambda: rng.randint(1, BATCH_LIMIT), 0))
 
 
 def receive_delete(phase: Phase, count: int) -> Flow:
-    """ReceiveMessage of up to `count`, then delete them in one call, until everything was received."""
+    """ReceiveMessage of up to `count`, then deletion in one call, until all messages have been received."""
     request = phase.requests.receive(count)
     while not phase.progress.complete:
         answer = phase.decoded(decode_receive, (yield request))
@@ -144,7 +144,7 @@ def receive_delete_singly(phase: Phase) -> Flow:
 
 
 def delete(phase: Phase, messages: list[Message]) -> Flow:
-    """DeleteMessage for one message, DeleteMessageBatch for more; counts what was really deleted."""
+    """DeleteMessage for one message, DeleteMessageBatch for more; counts the messages that the service deleted."""
     if len(messages) == 1:
         answer = yield phase.requests.delete(messages[0].receipt_handle)
         if answer in {b"", b"{}"}:
@@ -162,7 +162,7 @@ def delete(phase: Phase, messages: list[Message]) -> Flow:
 
 
 def cycle(phase: Phase) -> Flow:
-    """Send one message, receive one (any), delete it; again."""
+    """Sends one message, receives any one, deletes it, and repeats this."""
     send, receive = phase.requests.send(phase.body), phase.requests.receive(1)
     while phase.progress.claim(1):
         sent = yield phase.pace.timed(send, 1)
@@ -180,7 +180,7 @@ def cycle(phase: Phase) -> Flow:
 
 
 def drain_queue(phase: Phase) -> Flow:
-    """Empty the queue outside the measurement: ends at the first answer without a message after 1 s of long polling."""
+    """Empties the queue outside the measurement, until a long poll of 1 s returns no message."""
     request = phase.requests.receive(BATCH_LIMIT, wait_seconds=1)
     while True:
         answer = phase.decoded(decode_receive, (yield request))

@@ -1,10 +1,10 @@
-"""How long the functions take, cold and warm: each in a process of awslambdaric, running what `sam build` made.
+"""Measures the latency of the functions, cold and warm, in processes of awslambdaric with the code of `sam build`.
 
 make lambda (once, it builds)   then   python -m benchmarks.functions --markdown docs/functions_latency.md
 
 Cold: a new process, which imports the handler, reads its settings, connects through PgBouncer and answers. Warm: the
-same process again. Milliseconds from handing over the event to having the answer; HTTP is not in it. The scheduled
-functions are left out: how long one takes is how much it has to do.
+same process again. Milliseconds from passing the event to the process until its result, without HTTP. The scheduled
+functions are left out: how long they run depends on how much work there is.
 """
 
 import argparse
@@ -47,13 +47,13 @@ of a cold start (fetching the code, starting the microVM) comes on top. `p99` of
 
 
 async def measure(stack: Stack, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """A line a function."""
+    """The figures of each function."""
     runtime_api = RuntimeApi()
     async with serving(runtime_api.app, 0) as port:
         fleet = Fleet(stack.functions, runtime_api, f"{HOST}:{port}", options.python, 10)
         try:
             placeholders = await prepare(fleet)
-            # What deletes comes last: others use the same message.
+            # Functions that delete come last: the others use the same message.
             names = sorted(stack.functions, key=lambda name: name.startswith("SqsDelete"))
             requests = {name: request_of(name, placeholders) for name in names}
             return [
@@ -66,7 +66,7 @@ async def measure(stack: Stack, options: argparse.Namespace) -> list[dict[str, A
 
 
 async def prepare(fleet: Fleet) -> dict[str, str]:
-    """What the calls need: queues, a topic, a schedule; what they must be told."""
+    """Makes the queues, topic and schedule of the requests, and returns the values of their placeholders."""
     for name in ("bench", "dead"):
         await call_gateway(fleet, json_request("SQS", "CreateQueue", {"QueueName": name}, {}))
     await call_gateway(fleet, json_request("SNS", "CreateTopic", SNS["CreateTopic"], {}))
@@ -85,7 +85,7 @@ async def prepare(fleet: Fleet) -> dict[str, str]:
 
 
 async def call_gateway(fleet: Fleet, request: Request) -> dict[str, Any]:
-    """What the gateway says; everything must be in order."""
+    """The gateway's response, which must be a success."""
     response = response_of(await fleet.invoke("Gateway", event_of(FORM, request)))
     assert response.status == 200, response.body
     return dict(json.loads(response.body or b"{}"))
@@ -135,7 +135,7 @@ def as_markdown(lines: list[dict[str, Any]], options: argparse.Namespace, load: 
 
 
 def main() -> int:
-    """Prints a line a function. Returns 2 when something that is needed is not there."""
+    """Prints a line for each function. Returns 2 when the build, a program or the database is missing."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.functions", description=__doc__)
     parser.add_argument("--build", type=Path, default=ROOT / ".aws-sam/build")
     parser.add_argument("--python", type=Path, default=ROOT / ".tools/lambda/bin/python")

@@ -1,4 +1,4 @@
-"""The host-load gate: figures of a machine that is busy with other work are marked, waited for, or not taken."""
+"""Checks the host's load before a study: on a busy machine it warns, waits, or refuses to measure."""
 
 import sys
 import time
@@ -10,7 +10,7 @@ PAUSE_SECONDS = 10
 
 
 class BusyHostError(Exception):
-    """Other programs use the machine, and the caller did not want figures then."""
+    """Other programs use the machine, and the caller asked not to measure in that case."""
 
 
 def check_host_load(when_busy: str) -> HostLoad:

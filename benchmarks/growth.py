@@ -1,6 +1,7 @@
-"""What growth costs: throughput, CPU and p99 of one workload while one thing grows and all else stays.
+"""Measures how costs grow: throughput, CPU and p99 of one workload while one of its sizes grows.
 
-backlog, queues, groups, subscriptions, connections, body size: a row for each size, verified as every run is.
+The sizes are backlog, queues, groups, subscriptions, connections and body size: a row for each value, verified as every
+run is.
 """
 
 from collections.abc import Callable
@@ -39,7 +40,7 @@ SIZES = {
     "connections": (1, 4, 16, 64, 256, 1_000, 2_000),
     "body_bytes": (100, 1_000, 10_000, 100_000, 1_048_576),
 }
-# SQL interface: standard queues by the thousand, which nobody uses.
+# Makes many standard queues with the SQL interface; no client uses them.
 MAKE_QUEUES = """
 select queue.create_queue('000000000000', 'us-east-1', format('growth-%%s', n), '{}',
     queue.default_attributes(false), null, 1, 0)
@@ -49,7 +50,7 @@ Measured = Callable[[Bench, Penstock, int], Row]
 
 
 def measure_backlog(bench: Bench, penstock: Penstock, size: int) -> Row:
-    """`cycle` on a queue with so many messages waiting; what is left is counted."""
+    """`warski` on a queue with so many waiting messages. The rest is counted at the end, not compared by id."""
     address = address_of(penstock.endpoint, f"bench-growth-backlog-{size}")
     create_queue(address, VisibilityTimeout="43200")
     plan = Plan(16, bench.scaled(MESSAGES, 500), 100)
@@ -88,7 +89,7 @@ queues_made: dict[str, int] = {}
 
 
 def measure_groups(bench: Bench, penstock: Penstock, size: int) -> Row:
-    """A FIFO queue of so many groups, with as many messages at least."""
+    """A FIFO queue with so many groups, and at least as many messages."""
     address = address_of(penstock.endpoint, f"bench-growth-groups-{size}.fifo")
     create_queue(address, FifoQueue="true")
     messages = max(size, bench.scaled(MESSAGES, 500))
@@ -108,7 +109,7 @@ def measure_groups(bench: Bench, penstock: Penstock, size: int) -> Row:
 
 
 def send_in_groups(groups: int, phase: Phase) -> Flow:
-    """Batches of ten, each message in any of the groups."""
+    """Batches of ten, each message in a random group."""
     dice, writer = Random(), uuid4().hex
     for batch_number in count():
         taken = phase.progress.claim(flows.BATCH_LIMIT)
@@ -136,7 +137,7 @@ def measure_connections(bench: Bench, penstock: Penstock, size: int) -> Row:
 
 
 def measure_body_bytes(bench: Bench, penstock: Penstock, size: int) -> Row:
-    """SendMessage, then `receive_delete_1`, of bodies of this size; fewer of longer ones."""
+    """SendMessage, then `receive_delete_1`, of bodies of this size; the longer they are, the fewer."""
     messages = max(100, min(bench.scaled(MESSAGES, 500), bench.scaled(500_000_000, 500_000) // size))
     outcomes = [
         run(penstock, scenario, Plan(16, messages, size)) for scenario in ("send_1", "receive_delete_1")
@@ -176,7 +177,7 @@ MEASURES: dict[str, Measured] = {
 
 
 def measure(name: str, bench: Bench) -> Findings:
-    """On a service of its own. Sizes are multiplied by --scale, but never the number of connections or bytes."""
+    """Runs the study on a service of its own. --scale multiplies all sizes except numbers of connections and bytes."""
     penstock = bench.another_penstock()
     run(penstock, "warski", Plan(16, bench.scaled(MESSAGES, 500) // 5, 100))
     rows: list[Row] = []

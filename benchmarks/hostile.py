@@ -1,8 +1,8 @@
-"""A queue under pressure beside a quiet one: millions of messages wait, many are in flight, and somebody else's old
-snapshot keeps PostgreSQL from cleaning up what is deleted.
+"""Compares a queue under pressure with a quiet one: millions of messages wait, many are in flight, and another
+session's old snapshot keeps PostgreSQL from removing deleted rows.
 
-Both services are alike and take turns. The ids of the waiting millions are not kept: what was lost shows in the number
-of messages that are left, what came twice in the ids that were received.
+Both services are alike and are measured in turn. The ids of the waiting messages are not stored: the number of messages
+that are left shows losses, the received ids show duplicates.
 """
 
 from contextlib import closing
@@ -30,8 +30,9 @@ IN_FLIGHT = 50_000
 MESSAGES = 100_000
 MAX_VISIBILITY_SECONDS = 43_200  # AWS: 12 hours
 GOAL_RATE, GOAL_P99 = 0.9, 2.0
+# receive_delete_1 fills the quiet queue before it measures; the queue under pressure has messages already.
 MEASURED = ("warski", "receive_delete_1", "send_1")
-# A filled scenario finds messages on the quiet queue too; on the other one they are there.
+# The attributes whose sum is the number of all messages of a queue.
 COUNTS = (
     "ApproximateNumberOfMessages",
     "ApproximateNumberOfMessagesNotVisible",
@@ -40,7 +41,7 @@ COUNTS = (
 
 
 class LoadedQueue:
-    """The queue under pressure, and how many messages should be on it."""
+    """The queue under pressure, and the number of messages that it should have."""
 
     def __init__(self, bench: Bench, penstock: Penstock) -> None:
         self._bench = bench
@@ -49,7 +50,7 @@ class LoadedQueue:
         self.expected = 0
 
     def fill(self) -> None:
-        """The backlog and what is in flight."""
+        """Makes the backlog and the messages in flight."""
         create_queue(self._address, VisibilityTimeout=str(MAX_VISIBILITY_SECONDS))
         body, waiting = Plan(16, 0, 100).body, self._bench.scaled(WAITING, 2_000) // 10 * 10
         in_flight = self._bench.scaled(IN_FLIGHT, 100)
@@ -81,14 +82,14 @@ class LoadedQueue:
 
 
 def count(address: Address) -> int:
-    """All messages of a queue, whatever their state."""
+    """The number of all messages of a queue, in any state."""
     arguments: dict[str, object] = {"QueueUrl": address.queue_url, "AttributeNames": list(COUNTS)}
     found = cast("dict[str, str]", call(address, "GetQueueAttributes", arguments)["Attributes"])
     return sum(int(found[name]) for name in COUNTS)
 
 
 def measure(bench: Bench) -> Findings:
-    """Quiet and pressed in turn for each scenario; the goals are ratios of their medians."""
+    """Runs each scenario on both queues in turn; the goals are ratios of their medians."""
     quiet, other = bench.penstock, bench.another_penstock()
     with closing(psycopg.connect(other.dsn)) as foreign:
         foreign.execute("set transaction isolation level repeatable read")

@@ -1,6 +1,6 @@
-"""Latency of an idle queue: one consumer in a long poll, one producer that sends when the consumer waits again.
+"""Measures the latency of an idle queue: a consumer long polls; a producer sends when the consumer waits again.
 
-A sample is the time from writing the send request to having the whole receive answer, on one clock in one process.
+A sample is the time from writing the send request until the whole receive response has arrived, by one clock.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ PAUSE_SECONDS = (0.005, 0.025)
 
 
 class IdleQueue:
-    """The consumer and the producer of `samples` messages, and what they tell each other."""
+    """The consumer and the producer of `samples` messages, and the state that they share."""
 
     def __init__(self, phase: Phase, samples: int) -> None:
         self._phase = phase
@@ -25,7 +25,7 @@ class IdleQueue:
         self._written_at: dict[str, float] = {}
 
     async def run(self, consumer: Connection, producer: Connection) -> None:
-        """Raises what ends a connection before its time."""
+        """Runs both. Raises the error that ends a connection early."""
         sending = asyncio.create_task(self._produce(producer))
         consumer.start(self._consume())
         await asyncio.wait({sending, consumer.finished}, return_when=asyncio.FIRST_EXCEPTION)

@@ -1,8 +1,8 @@
 """The four scenarios of bullmq-bench, which ChasquiMQ took over: add, add in bulk, one worker, one with 100 at once.
 
-A job is a message. Of SQS, whose calls hold at most 10 messages, a bulk of 50 is five calls at once, and a worker with
-100 jobs at once is ten consumers that receive 10, work (on nothing) and delete 10. The original divides the jobs of the
-warm-up and of the benchmark by the time of the benchmark alone; "jobs/s" is the true rate, "as stated there" theirs.
+A job is a message. A call of SQS has at most 10 messages, so a bulk of 50 is five concurrent calls, and a worker with
+100 jobs at once is ten consumers that each receive 10, do no work, and delete 10. The original divides the jobs of the
+warm-up and of the benchmark by the time of the benchmark only; "jobs/s" is the true rate, "as stated there" theirs.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ WARM_UP_JOBS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class JobScenario:
-    """A scenario, its number of jobs in the original, connections of ours, and the payload."""
+    """A scenario, the number of jobs in the original, our number of connections, and the payload."""
 
     scenario: Scenario
     jobs: int
@@ -54,7 +54,7 @@ JOBS = [
 
 
 def measure(job: JobScenario, bench: Bench) -> Findings:
-    """Each system in turn, `--jobs-repeat` times after a warm-up; the slowest runs are left out."""
+    """Runs each system in turn, `--jobs-repeat` times after a warm-up; the slowest runs are left out."""
     options = bench.options
     able = bench.supporting(job.scenario)
     jobs = bench.scaled(job.jobs * options.jobs_scale, 50)
@@ -76,7 +76,7 @@ def plan_of(job: JobScenario, jobs: int) -> Plan:
 
 
 def without_slowest(runs: list[Outcome], count: int) -> list[Outcome]:
-    """All but the `count` slowest; at least one is kept."""
+    """The runs without the `count` slowest, at least one."""
     ordered = sorted(runs, key=lambda run: run.messages_per_second, reverse=True)
     return ordered[: max(1, len(ordered) - count)]
 

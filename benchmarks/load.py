@@ -1,4 +1,4 @@
-"""The load driver for services that speak SQS JSON: fill, measure, sweep, and compare the message ids.
+"""The load generator for services that speak SQS JSON: it fills, measures, drains, and compares the message ids.
 
 python -m benchmarks.load --endpoint http://127.0.0.1:9324 --scenario send_1 --connections 16
 """
@@ -32,7 +32,7 @@ class HttpLoad:
         self._meter = meter
 
     def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
-        """One run. `watch` is told "empty", "filled" (the measured time follows), "measured" and "drained"."""
+        """One run. It calls `watch` with "empty", "filled" (then the measured time follows), "measured", "drained"."""
         address = address_of(self._endpoint, f"bench-{scenario.name.replace('_', '-')}-{next(queue_numbers)}")
         create_queue(address)
         watch("empty")
@@ -116,7 +116,7 @@ def all_calls(tally: Tally) -> list[float]:
 
 
 def main() -> int:
-    """One run against a service that runs already; for a comparison with repeats see benchmarks.run."""
+    """Runs a scenario once against a running service; benchmarks.run compares systems with repeats."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--endpoint", default="http://127.0.0.1:9324")
     parser.add_argument("--pid", type=int, action="append", default=[], help="service process to account for")

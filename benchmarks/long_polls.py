@@ -1,4 +1,4 @@
-"""What connections cost that only wait: long polls on empty queues, then one message for each queue.
+"""Measures what waiting connections cost: long polls on empty queues, then one message for each queue.
 
 The goals: 1,000 of them take at most 1 % of a core and 10 connections to the database.
 """
@@ -27,7 +27,7 @@ GOAL_PERCENT, GOAL_CONNECTIONS = 1.0, 10
 
 
 class WaitingConsumers:
-    """The long polls, and what they have received."""
+    """Consumers in long polls, and the messages that they have received."""
 
     def __init__(self, penstock: Penstock, connections: int, queues: int) -> None:
         self._penstock = penstock
@@ -59,7 +59,7 @@ class WaitingConsumers:
         return connections
 
     async def run(self, seconds: float) -> Row:
-        """CPU while nothing happens, then whether each queue's one message arrives once."""
+        """Measures CPU while no message is sent, and then whether each queue's single message arrives once."""
         connections = await self.open()
         await asyncio.sleep(WARM_UP_SECONDS)
         before, began = self._penstock.meter.read(), perf_counter()
@@ -89,7 +89,7 @@ class WaitingConsumers:
         }
 
     def send(self) -> float:
-        """One message to each queue; when the first was sent."""
+        """Sends one message to each queue; returns when the first was sent."""
         began = perf_counter()
         for address in self.addresses:
             call(address, "SendMessage", {"QueueUrl": address.queue_url, "MessageBody": address.queue})
@@ -97,7 +97,7 @@ class WaitingConsumers:
 
 
 def client_connections(dsn: str) -> int:
-    """To the whole server; ours is not counted."""
+    """The number of client connections to the whole server, without the one of this query."""
     query = "select count(*) - 1 from pg_stat_activity where backend_type = 'client backend'"
     with psycopg.connect(dsn, autocommit=True) as connection:
         row = connection.execute(query).fetchone()
@@ -106,7 +106,7 @@ def client_connections(dsn: str) -> int:
 
 
 def measure(bench: Bench) -> Findings:
-    """On a service of its own, whose connections nothing else has opened."""
+    """Runs the study on a service of its own, so that no other study has opened connections."""
     penstock = bench.another_penstock()
     waiting = WaitingConsumers(penstock, bench.scaled(CONNECTIONS, 20), bench.scaled(QUEUES, 5))
     for address in waiting.addresses:

@@ -1,4 +1,4 @@
-"""What metrics cost: processor time that counting adds to a request, and that of a scrape of many queues.
+"""Measures what metrics cost: the processor time that counting adds to a request, and that of a scrape.
 
 python -m benchmarks.metering
 """
@@ -26,7 +26,7 @@ def arn(number: int) -> str:
 
 
 def send(meter: Meter, number: int) -> None:
-    """All that a SendMessage does for metrics, the clock included."""
+    """All calls of a SendMessage to the meter, and reading the clock."""
     started = perf_counter()
     meter.request_started()
     asked = perf_counter()
@@ -36,12 +36,12 @@ def send(meter: Meter, number: int) -> None:
 
 
 def receive(meter: Meter, number: int) -> None:
-    """What a look that finds ten messages does."""
+    """The call of a receive that returns ten messages."""
     meter.queues.observe(TAKES[number], [HEADER, *[MESSAGE] * 10], 0.002)
 
 
 def delete(meter: Meter, number: int) -> None:
-    """What a delete of one message does."""
+    """The call of a delete of one message."""
     meter.queues.observe(DELETES[number], DELETED, 0.002)
 
 
@@ -51,7 +51,7 @@ DELETES = [Rows(DELETE_MESSAGES, ([1],), queue_arn=arn(n)) for n in range(QUEUES
 
 
 def main() -> None:
-    """Prints the figures; the least of several runs, of processor time, so that company matters little."""
+    """Prints the least processor time of several runs, so that other programs have little influence."""
     meter = Meter(Settings.read({}))
     for work in (send, receive, delete):
         for number in range(QUEUES):
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def scrape(meter: Meter) -> tuple[float, float, int]:
-    """Processor time of the whole, that of the longest step, and how many lines came of it."""
+    """Processor time of a scrape, that of its longest step, and the number of lines."""
     started = last = process_time()
     longest = 0.0
     lines = 0

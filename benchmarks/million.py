@@ -1,9 +1,9 @@
 """RabbitMQ's test of lazy queues: a million persistent messages of 1,000 bytes wait, then they are drained.
 
-Memory (PSS) and disk of each part of the system empty, with the million, and drained; and whether receiving slows down:
-the rate of the first messages of a million against that of as many on a queue with no others. A machine's speed changes
-in the course of the minute that a fill takes: what counts is the other queue just before and just after, while the
-million waits. Its rate without any million is told as well.
+Measured are memory (PSS) and disk of each part of the system when it is empty, with the million, and drained; and
+whether receiving slows down: the rate of the first messages of the million is compared with the rate of as many
+messages on a queue without others. The machine's speed changes within the minute that filling takes, so that the other
+queue is measured just before and just after, while the million waits. The row also has its rate without the million.
 """
 
 from statistics import median
@@ -24,7 +24,7 @@ RECEIVE = SCENARIOS["receive_delete_10"]
 
 
 def measure(bench: Bench) -> Findings:
-    """Penstock on a new service and database, whose memory no other study has touched; the peers as they are."""
+    """Measures Penstock on a new service and database, so that no other study influences memory; peers as they are."""
     ours = [] if bench.options.no_penstock else [bench.another_penstock()]
     peers = [
         system for system in bench.supporting(RECEIVE) if system.name != "penstock" and is_fast_enough(system)
@@ -41,7 +41,7 @@ def measure(bench: Bench) -> Findings:
 
 
 def is_fast_enough(system: System) -> bool:
-    """Whether a million messages come in and out within minutes."""
+    """Whether the system can store and deliver a million messages within minutes."""
     return system.name not in SLOW_PEERS
 
 
@@ -87,7 +87,7 @@ def stage_of(system: System, stage: str) -> Row:
 
 
 def growth_of(stages: list[Row]) -> Row:
-    """What each part of the system has grown by with the million, in MiB."""
+    """By how many MiB each part of the system has grown with the million."""
     by_stage = {str(row["stage"]): row for row in stages}
     empty, filled = by_stage.get("empty", {}), by_stage.get("filled", {})
     return {
@@ -105,7 +105,7 @@ def difference(after: Row, before: Row, name: str) -> float | None:
 
 
 def reaches_goals(row: Row) -> bool:
-    """The goals of targets: service at most 5 MiB more, database 60, receiving at 0.95 of the empty queue's rate."""
+    """The goals: service at most 5 MiB more, database 60, receiving at 0.95 of the empty queue's rate."""
     service, database, ratio = (
         row.get(name) for name in ("service MiB more", "postgresql MiB more", "ratio")
     )
@@ -118,7 +118,7 @@ def reaches_goals(row: Row) -> bool:
 
 
 def rate_row(system: System, full: Outcome, beside: list[Outcome], alone: list[Outcome]) -> Row:
-    """`beside`: of the empty queue while the million waits; `alone`: without it. Messages a second."""
+    """Rates in messages a second. `beside`: runs on an empty queue while the million waits; `alone`: without it."""
     empty = median(run.received_per_second for run in beside)
     return {
         "system": system.name,

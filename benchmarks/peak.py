@@ -1,4 +1,4 @@
-"""The most memory that a part of a system has while something runs."""
+"""Measures the peak memory of a part of a system while a study runs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ SECONDS = 0.2
 
 @contextmanager
 def peak_of(meter: Meter, group: str) -> Iterator[list[int]]:
-    """Bytes (PSS), looked at five times a second; the list has the most so far, and is empty where /proc is closed."""
+    """The peak of PSS bytes, sampled five times a second, as a list of one; empty if /proc cannot be read."""
     pids = [process.pid for process in meter.members()[group]]
     peak: list[int] = []
     ended = Event()

@@ -1,7 +1,7 @@
-"""The pictures of a summary: which columns of which study are drawn against each other, as charts of lines.
+"""Draws the line charts of a summary, and says which columns of which study each chart shows.
 
-The elements, scales and ticks are those of `penstock_web.report.svg`. The charts are read on light and on dark pages:
-the ground is white and stays so.
+The elements, scales and ticks are those of `penstock_web.report.svg`. The background is always white, since the charts
+are shown on light and on dark pages.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parents[1] / "docs" / "performance"
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Columns of the rows of a study; each of `curves` is drawn for every system."""
+    """A chart of columns of a study's rows; each of `curves` is drawn for every system."""
 
     name: str
     title: str
@@ -63,7 +63,7 @@ ROWS: dict[str, list[Picture]] = {
     "growth_connections": growth("connections", "connections"),
     "growth_body_bytes": growth("body_bytes", "bytes of a body"),
 }
-# Of studies that keep series: (picture, its curves, what the axis says).
+# For studies that store series: (name of the chart, its curves, label of the axis).
 SERIES = (
     ("backlog", ("backlog of the first group", "backlog of the second group"), "messages"),
     ("rate", ("rate of pushes",), "messages/s"),
@@ -74,7 +74,7 @@ SERIES = (
 
 
 def draw(document: dict[str, Any]) -> list[Path]:
-    """Write the pictures of one summary; their paths."""
+    """Writes the charts of one summary and returns their paths."""
     scenario, systems = str(document["scenario"]), cast("list[dict[str, Any]]", document["systems"])
     texts = {each.name: draw_picture(each, systems) for each in ROWS.get(scenario, [])}
     for system in systems:
@@ -109,7 +109,7 @@ def points(system: dict[str, Any], x: str, y: str) -> list[Point]:
 
 
 def over_time(scenario: str, series: dict[str, list[list[float]]]) -> dict[str, str]:
-    """A picture for each kind of curve that there is."""
+    """A chart for each entry of SERIES that has curves."""
     texts = {}
     for name, wanted, y_label in SERIES:
         curves = {curve: [(p[0], p[1]) for p in series[curve]] for curve in wanted if series.get(curve)}
@@ -131,7 +131,7 @@ MIN_POINTS_WITHOUT_DOTS = 40
 
 
 class Axis(NamedTuple):
-    """Pixels of a value, and where its ticks are. Logarithmic axes show powers of ten; zero is at the smallest one."""
+    """Maps values to pixels, and has the ticks. Logarithmic axes show powers of ten; zero is at the smallest one."""
 
     scale: Scale
     ticks: list[float]
@@ -142,7 +142,10 @@ class Axis(NamedTuple):
 
 
 def axis_of(values: Sequence[float], start: float, end: float, logarithmic: bool = False) -> Axis:
-    """From zero, or the power of ten below the smallest positive value, to a round number above the largest."""
+    """An axis from zero to a round number above the largest value.
+
+    A logarithmic axis starts at the power of ten below the smallest positive value.
+    """
     most = max(values, default=1.0)
     if not logarithmic:
         ticks = round_ticks(most, MAX_TICKS)
@@ -156,7 +159,7 @@ def axis_of(values: Sequence[float], start: float, end: float, logarithmic: bool
 def chart(
     title: str, x_label: str, y_label: str, curves: Mapping[str, Sequence[Point]], logarithmic_x: bool = False
 ) -> str:
-    """Lines in axes with round numbers, one colour a curve, with a legend. Raises ValueError without a point."""
+    """A line chart with a colour for each curve and a legend. Raises ValueError without a point."""
     values = [point for curve in curves.values() for point in curve]
     if not values:
         raise ValueError("nothing to draw")
@@ -181,7 +184,7 @@ def chart(
 
 
 def marks(x: Axis, y: Axis) -> list[str]:
-    """The ticks of both axes, and a line across the chart at each of the vertical one."""
+    """The ticks of both axes, and a line across the chart at each tick of the vertical one."""
     bottom = HEIGHT - BOTTOM
     found = [label(format_tick(tick), x(tick), bottom + 18, text_anchor="middle") for tick in x.ticks]
     for tick in y.ticks:
@@ -192,7 +195,7 @@ def marks(x: Axis, y: Axis) -> list[str]:
 
 
 def vertical_label(text: str, x: float, y: float) -> str:
-    """A label that is read from below."""
+    """A label that is rotated to read upwards."""
     return label(text, x, y, text_anchor="middle", transform=f"rotate(-90 {x} {y})")
 
 
@@ -211,7 +214,7 @@ def legend(number: int, name: str, colour: str, longest: int) -> str:
 
 
 def format_tick(value: float) -> str:
-    """A number of a scale: 20k, 5M, 0.25."""
+    """The text of a tick: 20k, 5M, 0.25."""
     for size, sign in ((1e6, "M"), (1e3, "k")):
         if abs(value) >= size:
             return f"{value / size:g}{sign}"

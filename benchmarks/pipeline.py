@@ -1,12 +1,12 @@
-"""The metrics job: time, memory and transactions for 1, 10, 50 million messages, beside plain SQL; and under load.
+"""Measures the metrics job: time, memory and transactions for millions of messages, beside plain SQL; and under load.
 
     python -m benchmarks.pipeline --messages 1000000,10000000      # a PostgreSQL and a Spark of its own
     python -m benchmarks.pipeline --filled postgresql://…,…        # databases with such a history
     python -m benchmarks.pipeline --load                           # the service's throughput with and without the job
 
-A history of random fates over `days` days is written (tests/support/jobs/history_generator.py), and computed by the
-job in a process of its own, and by tests/support/jobs/reference.sql, which was written from the definitions alone.
-Memory is the PSS of the job's processes (driver, JVM, Python workers), sampled. The longest transaction is read from
+The benchmark writes a random history of `days` days (tests/support/jobs/history_generator.py). The job computes it in
+a process of its own, and so does tests/support/jobs/reference.sql, which was written only from the definitions. Memory
+is the sampled PSS of the job's processes (driver, JVM, Python workers). The longest transaction is read from
 pg_stat_activity.
 """
 
@@ -51,7 +51,7 @@ LOAD = SCENARIOS["warski"]
 LOAD_PLAN = Plan(16, 60_000, 100)
 LOAD_HISTORY = 200_000
 LOAD_RUNS = 3
-LOAD_SECONDS = 180.0  # the job may take longer, while the service takes what it can get
+LOAD_SECONDS = 180.0  # the job may take longer, while the service uses most of the CPU
 HISTORY = """
 select (select sum(cardinality(sent_at)) from queue.history)::bigint,
     (select sum(pg_table_size(relid)) from pg_partition_tree('queue.history'))::bigint"""
@@ -59,7 +59,7 @@ select (select sum(cardinality(sent_at)) from queue.history)::bigint,
 
 @dataclass(slots=True)
 class JobObservation:
-    """What was seen of a job while it ran."""
+    """Time, memory, CPU and transactions of a job, sampled while it ran."""
 
     seconds: float = 0.0
     peak_bytes: int = 0
@@ -83,7 +83,7 @@ def main() -> int:
 
 
 def measure_own_databases(options: argparse.Namespace) -> list[dict[str, object]]:
-    """With a PostgreSQL of its own, which is gone afterwards."""
+    """Measures on a PostgreSQL of its own, which is removed afterwards."""
     if options.load:
         return [measure_under_load(shlex.split(options.job_prefix))]
     sizes = [int(size) for size in options.messages.split(",")]
@@ -93,7 +93,7 @@ def measure_own_databases(options: argparse.Namespace) -> list[dict[str, object]
 
 
 def measure_given_databases(options: argparse.Namespace) -> list[dict[str, object]]:
-    """What `measure` would have filled is there."""
+    """Measures on databases that already have a history."""
     return [facts_of(dsn) | measure_database(dsn, options) for dsn in options.filled.split(",")]
 
 
@@ -129,7 +129,7 @@ def server(folder: Path) -> Iterator[Postgres]:
 
 
 def measure(postgres: Postgres, messages: int, options: argparse.Namespace) -> dict[str, object]:
-    """A database of its own, filled; then the job twice (the second replaces), then plain SQL."""
+    """Fills a new database, runs the job twice (the second run replaces the results), and then plain SQL."""
     name = f"metrics_{messages}"
     with psycopg.connect(postgres.superuser_dsn(), autocommit=True) as administration:
         administration.execute(f"create database {name} owner {ROLE}".encode())
@@ -149,7 +149,7 @@ def span_of(options: argparse.Namespace) -> history_generator.Span:
 
 
 def measure_database(dsn: str, options: argparse.Namespace) -> dict[str, object]:
-    """The job and plain SQL on a filled database."""
+    """Measures the job and plain SQL on a filled database."""
     span = span_of(options)
     with psycopg.connect(dsn, autocommit=True) as connection:
         row = connection.execute(HISTORY.encode()).fetchone()
@@ -165,7 +165,7 @@ def measure_database(dsn: str, options: argparse.Namespace) -> dict[str, object]
 
 
 def job(dsn: str, arguments: list[str], prefix: Sequence[str] = ()) -> JobObservation:
-    """The job as a user starts it; raises CalledProcessError."""
+    """Runs the job as a user would. Raises CalledProcessError."""
     observation, began = JobObservation(), time.monotonic()
     command = [*prefix, sys.executable, "-m", "jobs.queue_metrics", *arguments]
     variables = {**os.environ, "DATABASE_URL": dsn, "QUEUE_METRICS_TIMEZONE": "Europe/Berlin"}
@@ -182,7 +182,7 @@ def job(dsn: str, arguments: list[str], prefix: Sequence[str] = ()) -> JobObserv
 
 
 def observe(observation: JobObservation, pid: int, dsn: str) -> None:
-    """Samples until the job has ended."""
+    """Samples the job until it has ended."""
     meter = Meter({"job": [pid], "postgresql": [postmaster_of(dsn)]})
     before = meter.read().cpu_seconds["postgresql"]
     with psycopg.connect(dsn, autocommit=True) as connection:
@@ -201,7 +201,7 @@ def observe(observation: JobObservation, pid: int, dsn: str) -> None:
 
 
 def figures(observation: JobObservation, messages: int) -> dict[str, float]:
-    """As stored. CPU and memory are those of the last sample and of the highest one."""
+    """The figures to store. CPU is that of the last sample, memory that of the highest one."""
     return {
         "seconds": round(observation.seconds, 1),
         "messages_per_second": round(messages / observation.seconds),
@@ -213,7 +213,7 @@ def figures(observation: JobObservation, messages: int) -> dict[str, float]:
 
 
 def plain_sql_seconds(dsn: str, span: history_generator.Span) -> float:
-    """Seconds that oracle.sql takes; it writes temporary tables only."""
+    """Seconds that reference.sql takes; it writes only temporary tables."""
     with psycopg.connect(dsn) as connection:
         began = time.monotonic()
         reference.compute(connection, span.from_at, span.to_at, span.timezone)
@@ -223,7 +223,7 @@ def plain_sql_seconds(dsn: str, span: history_generator.Span) -> float:
 
 
 def result_counts(dsn: str) -> dict[str, int]:
-    """How many rows the results have."""
+    """The number of rows in the tables of results."""
     counts = {}
     with psycopg.connect(dsn) as connection:
         for table in ("metrics_window", "metrics_latency"):
@@ -233,7 +233,7 @@ def result_counts(dsn: str) -> dict[str, int]:
 
 
 def measure_under_load(prefix: list[str]) -> dict[str, object]:
-    """Messages a second through the service without the job, while it runs, and without again."""
+    """Messages a second through the service before the job, while it runs, and after it."""
     fleet = Fleet(1)
     penstock = Penstock(fleet)
     penstock.start()
@@ -260,7 +260,7 @@ def measure_under_load(prefix: list[str]) -> dict[str, object]:
 
 
 def while_job_runs(penstock: Penstock, prefix: list[str]) -> tuple[JobObservation, list[int]]:
-    """What was seen of the job, and the rates of runs that began and ended while it ran."""
+    """The observation of the job, and the rates of runs that began and ended while it ran."""
     ended, observations, rates = threading.Event(), list[JobObservation](), list[int]()
 
     def work() -> None:
@@ -282,7 +282,7 @@ def while_job_runs(penstock: Penstock, prefix: list[str]) -> tuple[JobObservatio
 
 
 def rate(penstock: Penstock) -> int:
-    """Of one run. Raises RuntimeError when a message was lost or came twice."""
+    """Messages a second of one run. Raises RuntimeError when a message was lost or received twice."""
     outcome = penstock.run(LOAD, LOAD_PLAN)
     if not outcome.valid:
         raise RuntimeError(f"{outcome.verdict}, {outcome.bad_samples}")

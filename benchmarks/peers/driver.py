@@ -1,7 +1,7 @@
-"""Drives a library of another queue in a process of its own. It needs nothing but the standard library.
+"""Drives the library of another queue in a process of its own. It needs only the standard library.
 
 The caller starts it with an order (JSON) as its argument, waits for the line "ready", writes a line to begin, and reads
-one line of JSON: what was sent and received, how long it took, and the processor time of this process.
+one line of JSON: the ids that were sent and received, the durations, and the processor time of this process.
 """
 
 import asyncio
@@ -14,13 +14,13 @@ from time import perf_counter, process_time
 from typing import Any
 
 PAUSE_SECONDS = (0.005, 0.025)  # as in `benchmarks.idle`
-CHECK_SECONDS = 0.005  # between two looks at what has come: cheaper than an event for each message
+CHECK_SECONDS = 0.005  # between two checks of the received messages: cheaper than an event for each message
 Order = dict[str, Any]
 
 
 @dataclass
 class Record:
-    """What is reported."""
+    """The ids and times that the driver reports."""
 
     sent: list[str] = field(default_factory=list)
     received: list[str] = field(default_factory=list)
@@ -34,7 +34,7 @@ class Record:
 
 
 class Driver:
-    """One queue. A subclass says how to connect, to send with one call, and to work on what is there."""
+    """Sends to and receives from one queue. A subclass implements connecting, a send call, and receiving."""
 
     def __init__(self, order: Order) -> None:
         self.order = order
@@ -42,13 +42,13 @@ class Driver:
         self._left = int(order["to_send"])
 
     async def open(self) -> None:
-        """Connect, and make the queue when it is not there."""
+        """Connects, and makes the queue if necessary."""
 
     async def close(self) -> None:
-        """Disconnect."""
+        """Disconnects."""
 
     async def send(self, connection: int, count: int) -> list[str]:
-        """One call; the ids that were acknowledged."""
+        """Sends `count` messages with one call, and returns the ids that were acknowledged."""
         raise NotImplementedError
 
     async def receive(self, on_received: Callable[[list[str]], None]) -> None:
@@ -56,7 +56,7 @@ class Driver:
         raise NotImplementedError
 
     async def run_order(self) -> None:
-        """Send all that there is to send, and receive at the same time, as the order says."""
+        """Sends all messages of the order, and receives at the same time if the order says so."""
         if self.order["idle"]:
             await self._send_one_by_one()
             return
@@ -64,7 +64,7 @@ class Driver:
         receiving = asyncio.create_task(self.receive(self.record.record_received)) if expected else None
         await asyncio.gather(*(self._send_all(n) for n in range(int(self.order["senders"]))))
         while receiving is not None and not self._receiving_ended(receiving, expected):  # noqa: ASYNC110
-            # An event for each message would cost more than looks now and then.
+            # An event for each message would cost more than a check every few milliseconds.
             await asyncio.sleep(CHECK_SECONDS)
         if receiving is not None:
             receiving.cancel()
@@ -74,7 +74,7 @@ class Driver:
                     raise error
 
     async def _send_one_by_one(self) -> None:
-        """One message after the other, each for a consumer that waits; calls are not timed, but each message's way."""
+        """Sends one message after the other to a waiting consumer, and times each from its send to its receipt."""
         came = asyncio.Event()
         began = 0.0
 
@@ -130,14 +130,14 @@ class Driver:
 
 
 def main(kind: type[Driver]) -> None:
-    """For a module that is run: the order is its argument."""
+    """The main function of a driver module: runs the order in its argument."""
     order = json.loads(sys.argv[1])
     with asyncio.Runner(loop_factory=fast_loop()) as runner:
         print(json.dumps(runner.run(kind(order).run())), flush=True)
 
 
 def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop's, where the interpreter has it; else the usual one."""
+    """uvloop's event loop if the interpreter has it; None for asyncio's."""
     try:
         import uvloop  # noqa: PLC0415 - not every peer's environment has it
     except ImportError:

@@ -1,4 +1,4 @@
-"""A peer whose failure is a line of the table, not the end of the measurement of all others."""
+"""Wraps a peer so that its failure becomes a line of the table and does not end the study."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ FAILURES = (RuntimeError, OSError, URLError, subprocess.SubprocessError, ValueEr
 
 
 class FailureTolerantPeer:
-    """Passes everything on; a run that raises becomes an outcome without messages, which is not valid."""
+    """Forwards all calls to the peer. A run that raises becomes an outcome without messages, which is invalid."""
 
     def __init__(self, peer: System) -> None:
         self._peer = peer
@@ -26,7 +26,7 @@ class FailureTolerantPeer:
         return self._peer.name
 
     def pss_bytes(self) -> dict[str, int | None]:
-        """Nothing when its processes have ended."""
+        """The peer's memory; empty when its processes have ended."""
         try:
             return self._peer.pss_bytes()
         except ProcessLookupError:

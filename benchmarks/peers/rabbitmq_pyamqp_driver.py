@@ -1,6 +1,6 @@
 """Drives RabbitMQ with py-amqp, a thread for each connection; see `driver`.
 
-RABBITMQ_DRIVER=rabbitmq_pyamqp_driver puts it in the place of `rabbitmq_driver`, so that the clients can be compared
+RABBITMQ_DRIVER=rabbitmq_pyamqp_driver selects it instead of `rabbitmq_driver`, so that the clients can be compared
 (docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
@@ -14,11 +14,11 @@ import amqp
 from benchmarks.peers.driver import Driver, Order, main
 
 PAUSE_SECONDS = 0.02
-"""After so long without a message what is left of a bulk is acknowledged."""
+"""After so long without a message the rest of a batch is acknowledged."""
 
 
 class Publisher:
-    """A connection whose broker confirms."""
+    """A connection that publishes and waits for the broker's confirms."""
 
     def __init__(self, order: Order) -> None:
         self._connection = connect(order)
@@ -32,7 +32,7 @@ class Publisher:
         self._confirmed_until = tag if multiple else self._confirmed_until + 1
 
     def publish(self, ids: list[str]) -> list[str]:
-        """Returns when the broker has confirmed all."""
+        """Publishes messages with these ids; returns when the broker has confirmed all."""
         for each in ids:
             message = amqp.Message(self._body, message_id=each, delivery_mode=2)
             self.channel.basic_publish(message, routing_key=self._queue)
@@ -43,7 +43,7 @@ class Publisher:
 
 
 class Rabbitmq(Driver):
-    """Publishes with confirms; a connection and a thread for each caller."""
+    """Publishes with confirms, and has a connection and a thread for each caller."""
 
     async def open(self) -> None:
         kind = self.order["kind"]
