@@ -1,4 +1,4 @@
-"""Medians of repeats, the table on the terminal and the file of a raw run."""
+"""Computes medians of repeats, prints the table, and writes the file of a raw run."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -11,13 +11,13 @@ from .host import HostLoad
 from .outcome import Outcome
 from .summary import RAW, write_summary
 
-FOREIGN_SHARE = 0.10  # CPU of others during a run, as a part of all cores, above which the figure is marked
+FOREIGN_SHARE = 0.10  # above this share of all cores for other programs during a run the figure is marked
 SHORT_CPU_SECONDS = 1.0  # /proc counts in 1/100 s a process: below this the CPU figure is coarse
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What Penstock must reach with 16 connections and 100-byte bodies; see docs/benchmarks.md."""
+    """The figures that Penstock must reach with 16 connections and 100-byte bodies; see docs/benchmarks.md."""
 
     messages_per_second: float = 0.0
     cpu_seconds_per_1000: float = 0.0
@@ -25,7 +25,7 @@ class Goal:
     p99_ms: float = 0.0
 
 
-CONNECTIONS = 16  # for which the goals are set
+CONNECTIONS = 16  # the number for which the goals are set
 GOALS = {
     "send_1": Goal(15_000, 0.060),
     "send_10": Goal(50_000, 0.020),
@@ -43,13 +43,13 @@ class RepeatedRuns:
     runs: list[Outcome]
 
     def figures(self, choose: Callable[[list[float]], float] = median) -> dict[str, float]:
-        """One of all repeats for each figure by itself: the median, or what `choose` takes."""
+        """For each figure the median of all repeats, or the value that `choose` selects."""
         runs = [figures_of(run) for run in self.runs]
         return {name: choose([run.get(name, 0.0) for run in runs]) for name in runs[0]}
 
     @property
     def marks(self) -> list[str]:
-        """Why the figures are not to be trusted; empty when nothing is wrong."""
+        """The reasons not to trust the figures; empty if there are none."""
         marks = marks_of(self.runs)
         timed = self.runs[0].scenario != "idle_latency"
         if timed and median(sum(run.server_cpu_seconds.values()) for run in self.runs) < SHORT_CPU_SECONDS:
@@ -75,7 +75,7 @@ def figures_of(run: Outcome) -> dict[str, float]:
 
 
 def marks_of(runs: Sequence[Outcome]) -> list[str]:
-    """A run that was not valid; a machine that was busy with other work."""
+    """Marks for the first invalid run, and for a machine that was busy with other work."""
     bad = [run for run in runs if not run.valid]
     marks = [
         f"INVALID: {run.verdict}, bad answers {run.bad_answers} {run.bad_samples[:1]}" for run in bad[:1]
@@ -84,7 +84,7 @@ def marks_of(runs: Sequence[Outcome]) -> list[str]:
 
 
 def penstock_valid(runs: Iterable[Outcome]) -> bool:
-    """Whether every run of Penstock was; faults of peers are marked, but are not ours."""
+    """Whether all runs of Penstock were valid; errors of peers are only marked."""
     return all(run.valid for run in runs if run.system == "penstock")
 
 
@@ -118,7 +118,7 @@ def row(repeated: RepeatedRuns) -> str:
 
 
 def goal_notes(repeated: RepeatedRuns) -> list[str]:
-    """Whether Penstock reaches its goal; nothing for peers and for other settings than the goal's."""
+    """Notes whether Penstock reaches its goal; none for peers and for other settings than the goal's."""
     run, figures = repeated.runs[0], repeated.figures()
     goal = GOALS.get(run.scenario)
     if (
@@ -141,7 +141,7 @@ def goal_notes(repeated: RepeatedRuns) -> list[str]:
 
 
 def document(repeated: RepeatedRuns, facts: dict[str, object]) -> dict[str, object]:
-    """A line as stored."""
+    """The repeats as they are stored."""
     return {
         "system": repeated.runs[0].system,
         "connections": repeated.runs[0].plan.connections,
@@ -159,7 +159,7 @@ def rounded(figures: dict[str, float]) -> dict[str, float]:
 
 
 def stored_run(run: Outcome) -> dict[str, object]:
-    """A run with the figures that follow from its counters."""
+    """A run as it is stored, with the figures that are computed from its counters."""
     return asdict(run) | {
         "messages_per_second": run.messages_per_second,
         "server_cpu_seconds": run.server_cpu_seconds,
@@ -175,7 +175,7 @@ def write_results(
     machine: dict[str, object],
     load: HostLoad,
 ) -> Path:
-    """Write the raw run, `raw/<UTC time>-<scenario>.json`, and the summary of its scenario; return the first path."""
+    """Writes the raw run, `raw/<UTC time>-<scenario>.json`, and its scenario's summary; returns the raw run's path."""
     now = datetime.now(UTC)
     RAW.mkdir(exist_ok=True)
     path = RAW / f"{now:%Y-%m-%dT%H%M%SZ}-{scenario}.json"

@@ -1,4 +1,4 @@
-"""Penstock beside its peers, on one machine in one run.
+"""Measures Penstock beside its peers, on one machine in one run.
 
     python -m benchmarks.run --scenario all --peers pgmq bullmq       # or: make bench SCENARIO=all PEERS=pgmq,bullmq
 
@@ -23,9 +23,9 @@ from .system import System, UnavailableError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """See the exit codes above."""
+    """Runs the selected studies. The module's docstring lists the exit codes."""
     options = arguments(argv, (__doc__ or "").split("\n\n")[0])
-    # So that what was started is stopped, whoever ends us.
+    # SIGTERM exits through the context managers, so that all started processes are stopped.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with ExitStack() as stack:
         bench = Bench(options, Fleet(options.processes), stack)
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run_study(study: Study, bench: Bench) -> bool:
-    """One study, its results file, and whether all of it was valid."""
+    """Runs a study and writes its results file; returns whether all runs were valid."""
     if study.alone and bench.options.no_penstock:
         return True
     print(f"\n== {study.name}: {study.what}", flush=True)
@@ -57,7 +57,7 @@ def run_study(study: Study, bench: Bench) -> bool:
 
 
 def print_memory(systems: list[System]) -> None:
-    """PSS at the end, by part."""
+    """Prints the PSS of each system by part."""
     for system in systems:
         parts = {
             part: "?" if size is None else f"{size / 2**20:.0f} MiB"

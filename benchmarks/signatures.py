@@ -1,4 +1,4 @@
-"""What it costs to verify a signature: CPU µs of one process for a SendMessage of 1 KB, its key known.
+"""Measures the verification of a signature: CPU µs of one process for a SendMessage of 1 KB with a cached key.
 
 python -m benchmarks.signatures
 """
@@ -21,7 +21,7 @@ CREDENTIALS = Credentials(KEY_ID, SECRET)
 
 
 def header_signed_request(body: bytes) -> HttpRequest:
-    """As boto3 sends it, with the headers that boto3 adds."""
+    """A request with a signature in a header, and the headers that boto3 adds."""
     headers = {
         "X-Amz-Target": "AmazonSQS.SendMessage",
         "x-amzn-query-mode": "true",
@@ -36,7 +36,7 @@ def header_signed_request(body: bytes) -> HttpRequest:
 
 
 def presigned_request(body: bytes) -> HttpRequest:
-    """Presigned, with the message in the address."""
+    """A presigned request, with the message in the URL."""
     signed = AWSRequest("GET", f"{URL}/000000000000/q?Action=SendMessage&MessageBody={body.decode()}")
     SigV4QueryAuth(CREDENTIALS, "sqs", "us-east-1").add_auth(signed)
     return to_http_request(signed, "GET", b"")
@@ -50,7 +50,7 @@ def to_http_request(signed: AWSRequest, method: str, body: bytes) -> HttpRequest
 
 
 def cost_us(work: Callable[[], None], times: int, repeats: int) -> float:
-    """CPU of one call: the best of some runs, since what disturbs a run only adds."""
+    """CPU of one call: the least of several runs, since other programs only add to a run."""
     best = float("inf")
     for _ in range(repeats):
         began = process_time()
@@ -61,7 +61,7 @@ def cost_us(work: Callable[[], None], times: int, repeats: int) -> float:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Prints a line a form."""
+    """Prints a line for each form of request."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.signatures", description=__doc__)
     parser.add_argument("--times", type=int, default=20_000)
     parser.add_argument("--repeats", type=int, default=5)

@@ -1,9 +1,9 @@
-"""The queue of ended spans beside OpenTelemetry's own BatchSpanProcessor, with the same sizes.
+"""Compares our queue of ended spans with OpenTelemetry's own BatchSpanProcessor, with the same sizes.
 
     python -m benchmarks.spans                   # docs/decisions/0015-libraries-beside-the-hot-path.md has figures
 
 `CPU`: of the whole process for 1,000 spans, from start to export; the exporter encodes them and sends nothing. The
-others are measured while the collector hangs: ending a span, what the processor knows of lost spans, and its end.
+other figures are measured while the collector hangs: ending a span, the processor's count of lost spans, and shutdown.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from .rows import Row, text
 ROUNDS: Final = 5
 SPANS: Final = 20_000
 BURST: Final = 2_000
-"""Fewer than fit the queue, so that nothing is lost while CPU is measured."""
+"""Fewer than the queue holds, so that no span is lost while CPU is measured."""
 ATTRIBUTES: Final[dict[str, str | int]] = {
     "messaging.system": "aws_sqs",
     "messaging.operation.name": "send",
@@ -35,7 +35,7 @@ ATTRIBUTES: Final[dict[str, str | int]] = {
 
 
 class EncodingExporter(SpanExporter):
-    """Does what the exporter for OTLP does without a network. `burst`: set with the last span of each burst."""
+    """Encodes spans as the exporter for OTLP does, but sends nothing. `burst`: set with the last span of each burst."""
 
     def __init__(self) -> None:
         self.burst = Event()
@@ -74,7 +74,7 @@ MAKERS: Final[dict[str, Callable[[SpanExporter], SpanProcessor]]] = {
 
 
 def cpu_seconds(make: Callable[[SpanExporter], SpanProcessor], count: int) -> float:
-    """Of `count` spans that begin, end and are encoded."""
+    """CPU seconds of `count` spans that begin, end and are encoded."""
     exporter, provider = EncodingExporter(), TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(processor := make(exporter))
     tracer, before = provider.get_tracer("benchmark"), process_time()
@@ -89,7 +89,7 @@ def cpu_seconds(make: Callable[[SpanExporter], SpanProcessor], count: int) -> fl
 
 
 def measure_hanging(make: Callable[[SpanExporter], SpanProcessor]) -> Row:
-    """Ends twice as many spans as fit, while nothing is taken."""
+    """Ends twice as many spans as the queue holds, while the collector accepts none."""
     provider = TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(processor := make(HangingExporter()))
     tracer, seconds = provider.get_tracer("benchmark"), list[float]()
@@ -108,7 +108,7 @@ def measure_hanging(make: Callable[[SpanExporter], SpanProcessor]) -> Row:
 
 
 def shutdown_seconds(processor: SpanProcessor) -> float:
-    """Seconds that it takes, as its interface lets the service end it."""
+    """Seconds that the processor's shutdown takes, as the service would call it."""
     began = perf_counter()
     if isinstance(processor, SpanQueue):
         processor.close(FLUSH_SECONDS)
@@ -118,7 +118,7 @@ def shutdown_seconds(processor: SpanProcessor) -> float:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Alternating rounds; the median of the CPU counts."""
+    """Measures both in alternating rounds, and prints the median of the CPU."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spans")
     parser.add_argument("--spans", type=int, default=SPANS)
     options = parser.parse_args(argv)

@@ -1,10 +1,10 @@
-"""Who looks on during a run, and is told how far it is."""
+"""The callback that a run calls at each of its stages."""
 
 from collections.abc import Callable
 
-# Told "empty", "filled", "measured" and "drained", outside of the measured time.
+# Called with "empty", "filled", "measured" and "drained", outside of the measured time.
 StageCallback = Callable[[str], None]
 
 
 def ignore_stages(stage: str) -> None:
-    """Nobody looks on."""
+    """Does nothing at any stage."""

@@ -1,9 +1,9 @@
-"""The summary of a scenario: what docs/performance.md needs of the scenario's last run, in a file that is small.
+"""Summarises a scenario's last run: writes the figures that docs/performance.md needs into a small file.
 
     python -m benchmarks.summary benchmarks/raw/2026-11-22T140750Z-send_1.json     # `make bench` does it at its end
 
-A raw run holds every repeat and every sample. It stays on the machine that measured it (`benchmarks/raw/`, which git
-ignores). The repository keeps one summary a scenario: `benchmarks/results/SCENARIO.json`.
+A raw run has every repeat and every sample. It stays on the machine that measured it (`benchmarks/raw/`, which git
+ignores). The repository has one summary of each scenario: `benchmarks/results/SCENARIO.json`.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from .pictures import SERIES
 RAW: Final = Path(__file__).parent / "raw"
 RESULTS: Final = Path(__file__).parent / "results"
 MAX_POINTS: Final = 120
-"""Of one curve of a picture."""
+"""Points of one curve of a chart."""
 DRAWN_CURVES: Final = frozenset(curve for _, curves, _ in SERIES for curve in curves)
 FIGURES: Final = ("median", "min", "max", "rows", "stages", "books", "ratios", "marks")
 
@@ -28,7 +28,7 @@ Document = dict[str, Any]
 
 
 def summary_of(raw: Document) -> Document:
-    """The run without its repeats and samples; what all systems have in common is told once."""
+    """The run without its repeats and samples; facts that all systems have in common are stored once."""
     facts = [system.get("facts") or system for system in raw["systems"]]
     postgresql: Document = next((fact["postgresql"] for fact in facts if "postgresql" in fact), {})
     return {
@@ -44,7 +44,7 @@ def summary_of(raw: Document) -> Document:
 
 
 def summary_of_system(system: Document, postgresql: Document) -> Document:
-    """What the page shows of one system, and the facts which are this system's alone."""
+    """The figures of one system that the page shows, and the facts that only this system has."""
     facts = {name: value for name, value in (system.get("facts") or {}).items() if name != "commit"}
     own = dict(facts.pop("postgresql", {}).items() - postgresql.items())
     kept: Document = {name: system[name] for name in ("system", "connections") if name in system}
@@ -57,7 +57,7 @@ def summary_of_system(system: Document, postgresql: Document) -> Document:
 
 
 def thin_out(curve: Sequence[Point], most: int = MAX_POINTS) -> list[Point]:
-    """At most so many points: both ends, and the lowest and the highest of each stretch of time between them."""
+    """At most so many points: both ends, and the lowest and the highest of each segment of time between them."""
     if len(curve) <= most:
         return list(curve)
     segments, between = most // 2 - 1, len(curve) - 2
@@ -82,7 +82,10 @@ def format_json(value: Any, indent: str = "") -> str:
 
 
 def write_summary(raw: Path, folder: Path = RESULTS) -> Path | None:
-    """Of one raw run, in place of the scenario's last summary. None when the page shows nothing of such a run."""
+    """Writes the summary of a raw run in place of the scenario's last one; returns its path.
+
+    Returns None if the page shows no figures of such a run.
+    """
     document = json.loads(raw.read_text())
     if not any("median" in system or isinstance(system.get("rows"), list) for system in document["systems"]):
         return None
@@ -93,7 +96,7 @@ def write_summary(raw: Path, folder: Path = RESULTS) -> Path | None:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Summaries of the named raw runs; of several of one scenario the last one stays."""
+    """Writes the summaries of the named raw runs; of several runs of a scenario the last one stays."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.summary")
     parser.add_argument("raw", nargs="+", type=Path)
     for raw in parser.parse_args(argv).raw:

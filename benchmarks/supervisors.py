@@ -1,9 +1,10 @@
-"""`penstock up --workers 2` beside what libraries do that keep several processes on one port.
+"""Compares `penstock up --workers 2` with libraries that run several processes on one port.
 
     python -m benchmarks.supervisors             # docs/decisions/0015-libraries-beside-the-hot-path.md has figures
 
-Columns: when two processes listen again after one was killed; how many go on listening ten seconds after their parent
-was killed; and what a parent does whose processes cannot start. Libraries serve an application that starts at once.
+Columns: the time until two processes listen again after one was killed; how many still listen ten seconds after their
+parent was killed; and what a parent does when its processes cannot start. Libraries serve an application that starts at
+once.
 """
 
 import os
@@ -44,7 +45,7 @@ port = {port}
 
 
 def commands(folder: Path) -> dict[str, Callable[[int], list[str]]]:
-    """By name, for a port."""
+    """Functions that make the command of each supervisor for a port, by name."""
     python = str(packages.python("supervisors", NEEDED))
 
     def circus(port: int) -> list[str]:
@@ -86,7 +87,7 @@ def start_process(command: list[str], environment: dict[str, str] | None = None)
 
 
 def wait_for_two_listeners(parent: int, port: int, without: int = 0) -> list[int]:
-    """Waits until two processes listen. A socket that the parent shares counts once its processes are there."""
+    """Waits until two processes listen, without the parent, which may share the socket, and without `without`."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         if len(found := sorted(listeners(port) - {parent, without})) >= 2:
@@ -109,7 +110,7 @@ def killed_worker(command: Callable[[int], list[str]]) -> float:
 
 
 def killed_parent(command: Callable[[int], list[str]]) -> int:
-    """How many processes are left; they are ended afterwards."""
+    """How many processes still listen after their parent was killed; they are killed afterwards."""
     port = free_port()
     parent = start_process(command(port))
     wait_for_two_listeners(parent.pid, port)
@@ -135,14 +136,14 @@ def broken_start(command: Callable[[int], list[str]]) -> str:
 
 
 def own_code_lines(name: str) -> str:
-    """Ours only: what a library would save at most."""
+    """The lines of our own code, which a library would save at most; empty for libraries."""
     source = (ROOT / "layers/web/penstock_web/local/workers.py").read_text()
     code = [line for line in source.splitlines() if line.strip() and not re.match(r"\s*#", line)]
     return str(len(code)) if name == "penstock" else ""
 
 
 def main() -> None:
-    """A row for each."""
+    """Prints a row for each supervisor."""
     rows: list[Row] = []
     with TemporaryDirectory() as folder:
         for name, command in commands(Path(folder)).items():

@@ -1,4 +1,4 @@
-"""The table of targets: every system in turn, repeated, one line for each number of connections."""
+"""Measures the table of goals: every system in turn, repeated, a line for each number of connections."""
 
 from functools import partial
 
@@ -10,7 +10,7 @@ from .system import System
 
 
 def measure(scenario: Scenario, bench: Bench) -> Findings:
-    """All systems and numbers of connections for one scenario."""
+    """Measures all systems and numbers of connections for one scenario."""
     tables: list[RepeatedRuns] = []
     documents: list[Document] = []
     able, options = bench.supporting(scenario), bench.options
@@ -35,7 +35,7 @@ def facts_of(system: System) -> Document:
 
 
 def interleaved(scenario: Scenario, systems: list[System], plan: Plan, repeats: int) -> list[RepeatedRuns]:
-    """Each system once in turn, then again, the order reversed every time; a small run of each first."""
+    """Runs each system in turn, in reversed order every second time, after a small run of each."""
     small = Plan(
         plan.connections, max(100, plan.messages // 10), plan.body_bytes, max(10, plan.idle_samples // 10)
     )

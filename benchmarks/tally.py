@@ -1,6 +1,6 @@
-"""What a run has really done: message ids that were acknowledged, received and deleted, and the time of every call.
+"""Counts the results of a run: ids of acknowledged and received messages, deletions, and the time of every call.
 
-Messages are counted, never calls: a service that answers fast with nothing must not look fast.
+It counts messages, never calls: a service with fast responses that do nothing must not appear fast.
 """
 
 from collections import Counter
@@ -42,13 +42,13 @@ class Tally:
         return max(self.last_at.values(), default=self.started_at)
 
     def seconds_until(self, *actions: Action) -> float:
-        """From the start of the phase to the last answer to one of `actions`; 0 when there was none."""
+        """Seconds from the start of the phase to the last response to one of `actions`; 0 if there was none."""
         return max((self.last_at[a] - self.started_at for a in actions if a in self.last_at), default=0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the ids say. `phantom`: received, but never acknowledged as sent."""
+    """The result of comparing ids. `phantom`: received, but never acknowledged as sent."""
 
     lost: int
     duplicated: int
@@ -85,7 +85,7 @@ def add_tally(total: Tally, part: Tally) -> None:
 
 
 def compare_ids(acknowledged: list[str], received: list[str], deleted: int) -> Verdict:
-    """Compare the ids of all acknowledged sends with the ids of all receives until the queue was empty."""
+    """Compares the ids of all acknowledged sends with the ids of all receives until the queue was empty."""
     counts = Counter(received)
     sent = Counter(acknowledged)
     reused = len(acknowledged) - len(sent)
@@ -103,7 +103,7 @@ def percentile(values: Iterable[float], fraction: float) -> float:
 
 
 def percentile_of_sorted(ordered: Sequence[float], fraction: float) -> float:
-    """The same of values in ascending order."""
+    """The percentile of values in ascending order; see `percentile`."""
     if not ordered:
         return 0.0
     return ordered[min(len(ordered) - 1, max(0, -(-int(fraction * 10_000) * len(ordered) // 10_000) - 1))]

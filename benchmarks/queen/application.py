@@ -1,4 +1,4 @@
-"""One run: topic and queues, all connections, the adaptive rate, the samples, the drain and the audit."""
+"""Runs the application mode once: topic and queues, connections, adaptive rate, samples, drain and audit."""
 
 import asyncio
 import itertools
@@ -19,7 +19,7 @@ from .profile import Fate, Profile
 from .requests import ACCOUNT, REGION, ApplicationRequests
 from .sampler import Sample, memory_of, sample, uptime_of
 
-SETTLED_SECONDS = 5.0  # this long without a message: the queues are empty
+SETTLED_SECONDS = 5.0  # after so long without a message the queues count as empty
 MEMORY_EVERY = 5  # samples
 RATE_WINDOW = 10  # samples (seconds) over which consumption is averaged
 run_numbers = itertools.count(1)
@@ -27,7 +27,7 @@ run_numbers = itertools.count(1)
 
 @dataclass(slots=True)
 class Run:
-    """What a run gave. CPU readings: at the start, at the end of pushing, at the end of the drain."""
+    """The results of a run. CPU readings: at the start, at the end of pushing, at the end of the drain."""
 
     app: Application
     samples: list[Sample] = field(default_factory=list)
@@ -44,7 +44,7 @@ def arn(service: str, name: str) -> str:
 
 
 def prepare(penstock: Penstock, profile: Profile) -> Application:
-    """A topic with two queues, each with a dead-letter queue, and stage 2."""
+    """Makes a topic with two queues, each with a dead-letter queue, and the queue of stage 2."""
     suffix = ".fifo" if profile.groups == "fifo" else ""
     prefix = f"queen-{profile.groups}-{next(run_numbers)}"
     topic, queues = f"{prefix}-events{suffix}", (f"{prefix}-first{suffix}", f"{prefix}-second{suffix}")
@@ -83,7 +83,7 @@ def dead_letter_queue(queue: str) -> str:
 
 
 async def run_application(penstock: Penstock, profile: Profile) -> Run:
-    """Push over the rate, drain, read the dead-letter queues, audit."""
+    """Pushes faster than the consumers, drains, reads the dead-letter queues, and audits."""
     run = Run(prepare(penstock, profile))
     app, before = run.app, uptime_of(penstock)
     began, used = perf_counter(), process_time()
@@ -115,7 +115,7 @@ def consumer_flows(app: Application) -> list[Flow]:
 
 
 async def start_flows(app: Application, flows: list[Flow]) -> list[Connection]:
-    """A connection for each flow."""
+    """Opens a connection for each flow and starts it."""
     loop, address = asyncio.get_running_loop(), app.requests.queue(app.stage2).address
     connections = []
     for flow in flows:
@@ -128,23 +128,23 @@ async def start_flows(app: Application, flows: list[Flow]) -> list[Connection]:
 
 
 async def wait_until_finished(connections: list[Connection]) -> None:
-    """Broken connections are counted as bad answers by the tally."""
+    """Waits until the flows have ended. The tally counts broken connections as bad responses."""
     await asyncio.gather(*(connection.finished for connection in connections), return_exceptions=True)
     for connection in connections:
         connection.close()
 
 
 async def wait_until_drained(app: Application) -> None:
-    """Until no consumer has had a message for a while, or the time for draining is over."""
+    """Waits until no consumer has received a message for a while, or the time for draining is over."""
     deadline = perf_counter() + app.profile.drain_seconds
     app.last_message_at = max(app.last_message_at, perf_counter())
     while perf_counter() < min(deadline, app.last_message_at + SETTLED_SECONDS):  # noqa: ASYNC110
-        # Each message moves the end, so there is no one event to wait for.
+        # Each message postpones the end, so there is no single event to wait for.
         await asyncio.sleep(SETTLED_SECONDS / 20)
 
 
 async def take_samples(run: Run, penstock: Penstock, began: float) -> None:
-    """A sample a second; an adaptive rate follows what both groups consume."""
+    """Takes a sample each second. An adaptive rate follows the consumption of the slower group."""
     app, since, memory = run.app, (0, 0), dict[str, float]()
     while True:
         now = (len(app.waits), len(app.completions))
@@ -160,7 +160,7 @@ async def take_samples(run: Run, penstock: Penstock, began: float) -> None:
 
 
 def consumption_rate(samples: list[Sample]) -> float:
-    """Messages a second that the slower group has completed lately."""
+    """Messages a second that the slower group has completed in the last RATE_WINDOW samples."""
     old, new = samples[-1 - RATE_WINDOW], samples[-1]
     return min(b - a for a, b in zip(old.completed, new.completed, strict=True)) / (new.at - old.at)
 

@@ -1,4 +1,4 @@
-"""What producers and consumers do, one connection each; pauses are requests that are due later."""
+"""The flows of producers and consumers, each on a connection of its own; a pause is a request that is due later."""
 
 import random
 from array import array
@@ -27,7 +27,7 @@ POLL_SECONDS = 1
 
 @dataclass(slots=True)
 class Application:
-    """What all connections share. `rate` may change while it runs; times are of perf_counter."""
+    """The state that all connections share. `rate` may change during a run; times are those of perf_counter."""
 
     profile: Profile
     requests: ApplicationRequests
@@ -45,9 +45,9 @@ class Application:
 
 
 def produce(app: Application, owner: int) -> Flow:
-    """A batch is due when its last message is; a late batch is sent at once.
+    """Publishes batches until the pushing ends. A batch is due when its last message is; a late one is sent at once.
 
-    Of FIFO groups each has one writer, which keeps its order; tenants of a fair queue are written for by all.
+    Each FIFO group has one producer, which preserves its order; all producers send for the tenants of a fair queue.
     """
     profile, rng = app.profile, random.Random(owner)
     ordered = profile.groups == "fifo"
@@ -79,7 +79,7 @@ def record_push(app: Application, requests: list[tuple[int, int, float]], answer
 
 
 def consume(app: Application, group: int, seed: int) -> Flow:
-    """Receive ten, let their handlers work at once, acknowledge each in order."""
+    """Receives ten messages, runs their handlers concurrently, and acknowledges them in order, again and again."""
     rng, queue = random.Random(seed), app.queues[group]
     receive = app.requests.queue(queue).receive(BATCH, POLL_SECONDS)
     while app.running:
@@ -91,7 +91,7 @@ def consume(app: Application, group: int, seed: int) -> Flow:
 
 
 def handle(app: Application, group: int, messages: list[Message], rng: random.Random) -> Flow:
-    """A failed message is released, and in FIFO queues what follows it in its session too, unhandled."""
+    """Handles messages. A failed one is released, and in FIFO queues also the later ones of its session, unhandled."""
     began = perf_counter()
     released: list[Message] = []
     failed: set[int] = set()
@@ -117,7 +117,7 @@ def handle(app: Application, group: int, messages: list[Message], rng: random.Ra
 
 
 class Acknowledger:
-    """Handled messages, acknowledged `acks_a_call` at a time when their handlers are done, in order."""
+    """Acknowledges handled messages in order, `acks_a_call` at a time, when their handlers are done."""
 
     def __init__(self, app: Application, group: int) -> None:
         self._app = app
@@ -133,7 +133,7 @@ class Acknowledger:
             yield from self.acknowledge()
 
     def acknowledge(self) -> Flow:
-        """What a call refuses stays in flight and comes again."""
+        """Deletes the held messages. If a call fails, they stay in flight and are delivered again."""
         held, self._held = self._held, []
         if not held:
             return
@@ -154,14 +154,14 @@ def decode_messages(messages: list[Message]) -> Iterator[tuple[Message, SessionM
 
 
 def fails(app: Application, group: int, fate: Fate, content: SessionMessage) -> bool:
-    """Poison always, transient failures the first time."""
+    """Whether the handler fails: always for poison messages, the first time for transient failures."""
     if fate is Fate.TRANSIENT:
         return app.ledger.groups[group].first_time((content.s, content.n))
     return fate is Fate.POISON
 
 
 def forward(app: Application, message: Message, content: SessionMessage, due: float) -> Flow:
-    """Acknowledge it and send its successor in one transaction."""
+    """Acknowledges a message and sends its successor in one transaction."""
     answer = yield Due(app.requests.forward(app.queues[0], message, app.stage2, content), due)
     if answer is None:
         app.ledger.forward_errors += 1
@@ -176,7 +176,7 @@ def record_completion(app: Application, group: int, content: SessionMessage) -> 
 
 
 def consume_stage2(app: Application) -> Flow:
-    """Receive and delete what was forwarded."""
+    """Receives and deletes forwarded messages."""
     requests = app.requests.queue(app.stage2)
     receive = requests.receive(BATCH, POLL_SECONDS)
     while app.running:
@@ -191,7 +191,7 @@ def consume_stage2(app: Application) -> Flow:
 
 
 def collect_dead_letters(app: Application, queue: str, found: set[tuple[int, int]]) -> Flow:
-    """Empty a dead-letter queue into `found`."""
+    """Empties a dead-letter queue and adds the keys of its messages to `found`."""
     requests = app.requests.queue(queue)
     while True:
         answer = yield requests.receive(BATCH, POLL_SECONDS)

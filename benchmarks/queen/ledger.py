@@ -1,7 +1,7 @@
-"""The books: what was pushed, what was completed in which order, and what went to the dead-letter queues.
+"""Records which messages were pushed, completed (and in which order), and moved to the dead-letter queues.
 
-Numbers of a session are given out in order. While order holds, a group needs one number a session to remember; numbers
-that were skipped are kept, and must turn up in the dead-letter queue.
+A session's messages are numbered in order. A group stores the last completed number of each session, and the numbers
+that were skipped, which must be found in the dead-letter queue.
 """
 
 from collections import defaultdict
@@ -12,7 +12,7 @@ MessageKey = tuple[int, int]  # session, number from 1
 
 @dataclass(slots=True)
 class ConsumerGroup:
-    """What one consumer group has completed. Without `ordered` a late number is no violation."""
+    """The messages that one consumer group has completed. Without `ordered` a late number is no violation."""
 
     ordered: bool = True
     completed: int = 0
@@ -37,26 +37,26 @@ class ConsumerGroup:
         self.completed += 1
 
     def first_time(self, key: MessageKey) -> bool:
-        """Whether a message that fails once has not failed yet; it has now."""
+        """Whether a message that fails once has not failed before; records that it has now."""
         known = key in self._failed_once
         self._failed_once.add(key)
         return not known
 
     def missing(self, pushed: dict[int, int]) -> set[MessageKey]:
-        """What was pushed (session: how many) and not completed."""
+        """The messages that were pushed and not completed. `pushed`: the number of messages of each session."""
         behind = (
             (session, n) for session, last in pushed.items() for n in range(self._last[session] + 1, last + 1)
         )
         return self.skipped | set(behind)
 
     def unknown(self, pushed: dict[int, int]) -> int:
-        """Completed, but never pushed."""
+        """The number of messages that were completed, but never pushed."""
         return sum(max(0, last - pushed.get(session, 0)) for session, last in self._last.items())
 
 
 @dataclass(slots=True)
 class Ledger:
-    """Both groups and stage 2. `uncertain`: pushes without an answer, which may have arrived or not."""
+    """The records of both groups and of stage 2. `uncertain`: pushes without a response, which may have been stored."""
 
     groups: tuple[ConsumerGroup, ConsumerGroup]
     pushed: dict[int, int] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class Ledger:
 
 @dataclass(frozen=True, slots=True)
 class AuditResult:
-    """The audit of one group. `collateral`: dead-lettered though they were not poison themselves."""
+    """The audit of one group. `collateral`: dead-lettered messages that were not poison themselves."""
 
     completed: int
     lost: int
@@ -103,7 +103,7 @@ class AuditResult:
 
 
 def audit(ledger: Ledger, group: int, dead: set[MessageKey], poison: set[MessageKey]) -> AuditResult:
-    """`dead`: what was found in the group's dead-letter queue. `poison`: what of it had to get there."""
+    """Audits a group. `dead`: the messages in its dead-letter queue. `poison`: those of them that belong there."""
     books = ledger.groups[group]
     missing = books.missing(ledger.pushed)
     return AuditResult(

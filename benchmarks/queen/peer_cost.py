@@ -1,7 +1,8 @@
-"""How fast the machine is at the time of a run: what a send costs a peer, measured just before and just after.
+"""Measures how fast the machine is at the time of a run: the cost of a peer's send just before and just after.
 
-The goal was set on another machine, and this one may change its speed within an hour. There, a push may cost so many
-times what a send cost the peer (reference.py); here it may cost as many times what it costs the peer now.
+The goal was set on another machine, and this machine may change its speed within an hour. So the goal is a multiple:
+the allowed cost of a push divided by the peer's cost of a send on that machine (reference.py). The same multiple of
+the peer's present cost is allowed here.
 """
 
 from statistics import median
@@ -19,7 +20,7 @@ RUNS = 3
 
 
 def peer_send_cpu(bench: Bench) -> float | None:
-    """CPU seconds of 1,000 sends of the peer at 16 connections, the median; None when it is not among the peers."""
+    """The median CPU seconds of 1,000 sends of the peer with 16 connections; None if the peer is not measured."""
     if PEER not in bench.options.peers:
         return None
     scenario, options = SCENARIOS[SENDING], bench.options
@@ -32,7 +33,7 @@ def peer_send_cpu(bench: Bench) -> float | None:
 def compare_with_peer(
     before: float | None, after: float | None, of_a_push: float, pushes_a_core: float
 ) -> Row:
-    """Lines of the table: `of_a_push` in CPU seconds of 1,000 pushes, `pushes_a_core` a second, the goal."""
+    """Lines of the table. `of_a_push`: CPU seconds of 1,000 pushes; `pushes_a_core`: the goal, pushes a second."""
     if before is None or after is None:
         return {}
     multiple = of_a_push / ((before + after) / 2)

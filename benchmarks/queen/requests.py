@@ -34,7 +34,7 @@ read_published = msgspec.json.Decoder(Published).decode
 
 
 def session_message_body(session: int, number: int, due: float, size: int) -> str:
-    """A JSON body of `size` bytes or a few more."""
+    """A JSON body of at least `size` bytes, and at most a few more."""
     head = f'{{"s":{session},"n":{number},"due":{due:.6f},"pad":"'
     return f'{head}{PADDING[: max(0, size - len(head) - 2)]}"}}'
 
@@ -76,7 +76,7 @@ class ApplicationRequests:
         return Request(Action.PUBLISH, with_content_length(self._publish, payload))
 
     def release(self, url: str, messages: list[Message]) -> Request:
-        """Make received messages visible again."""
+        """Makes received messages visible again."""
         entries = [
             {"Id": str(n), "ReceiptHandle": message.receipt_handle, "VisibilityTimeout": 0}
             for n, message in enumerate(messages)
@@ -86,7 +86,7 @@ class ApplicationRequests:
         )
 
     def forward(self, queue: str, message: Message, target: str, content: SessionMessage) -> Request:
-        """Acknowledge a message and send its successor, both or neither."""
+        """Acknowledges a message and sends its successor in one transaction."""
         payload = {
             "ack": [{"queue": queue, "receipt": message.receipt_handle}],
             "send": [{"queue": target, "message": {"s": content.s, "n": content.n, "due": content.due}}],

@@ -17,16 +17,16 @@ from .profile import Profile
 from .sampler import Sample, database_state
 
 MEBIBYTE = 2**20
-# How long cleaning may take until the size of the database is read: deduplication ids live for five minutes.
+# Time for cleaning up before the size of the database is read: deduplication ids are stored for five minutes.
 RETURN_SECONDS = 420
 SHOWN_SAMPLES = 600
 GOAL_PUSHES_A_CORE = 2_500
-# Near what two cores do, so that a run of a minute is over its rate from the start; then it follows consumption.
+# Near the rate of two cores, so that a run of a minute is above it from the start; then the rate follows consumption.
 FIRST_RATES = {"fifo": 1_000.0, "fair": 4_000.0}
 
 
 def measure(groups: str, bench: Bench) -> Findings:
-    """On a service and a database of its own, so that sizes and restarts are those of this run."""
+    """Runs on a service and a database of its own, so that sizes and restarts are those of this run."""
     options = bench.options
     profile = Profile(
         groups=groups,
@@ -62,7 +62,7 @@ def measure(groups: str, bench: Bench) -> Findings:
 
 
 def wait_until_shrunk(penstock: Penstock, before: float, seconds: float) -> float:
-    """The size when it is back where it was, within a tenth, or when the time is over."""
+    """Waits until the size is at most 1.1 times that before the run, or the time is over; returns the size in MiB."""
     size, waited = database_state(penstock.dsn)[0] / MEBIBYTE, 0.0
     while size > 1.1 * before and waited < seconds:
         sleep(2)
@@ -72,7 +72,7 @@ def wait_until_shrunk(penstock: Penstock, before: float, seconds: float) -> floa
 
 
 def pushing_cores(run: Run) -> float:
-    """Of the whole server side, while pushing."""
+    """The cores that the whole server side used while pushing."""
     begin, full, _ = (sum(reading.cpu_seconds.values()) for reading in run.readings)
     return (full - begin) / run.push_seconds
 

@@ -7,7 +7,7 @@ from itertools import accumulate
 
 
 class Zipf:
-    """Draws from `ranks`, a part of 1..n; `share` is how often one of them would be drawn of all n."""
+    """Draws from `ranks`, a part of 1..n. `share`: the probability that a draw from all n is one of them."""
 
     def __init__(self, ranks: Sequence[int], count: int, skew: float) -> None:
         self._ranks = ranks
