@@ -8,13 +8,13 @@ import tempfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from .cpu import Meter, processes_below
-from .fleet import Fleet
-from .load import HttpLoad
-from .outcome import Outcome, Plan
+from .load.driver import HttpLoad
+from .load.fleet import Fleet
+from .measure.cpu import Meter, processes_below
+from .measure.outcome import Outcome, Plan
+from .measure.stages import StageCallback, ignore_stages
 from .postgres import binaries_of, checkpoint, data_folder, postmaster_of, settings_of, shown_settings
 from .scenarios import Scenario
-from .stages import StageCallback, ignore_stages
 from .system import bytes_below, free_port, stop_process, wait_until
 
 READY = re.compile(r"^penstock ready on (\S+)", re.MULTILINE)

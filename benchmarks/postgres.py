@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psycopg
 
-from .cpu import parent_of
+from .measure.cpu import parent_of
 from .system import UnavailableError, wait_until
 
 # Settings of places, identity and logging, which must differ. All other configured settings are copied to peers.

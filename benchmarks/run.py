@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from .catalogue import select_studies
-from .fleet import Fleet
-from .gate import BusyHostError, check_host_load
-from .host import machine
+from .load.fleet import Fleet
+from .measure.gate import BusyHostError, check_host_load
+from .measure.host import machine
 from .options import arguments, stored_options
-from .report import write_results
+from .report.runs import write_results
 from .scenarios import SCENARIOS
-from .study import Bench, Study
+from .studies.study import Bench, Study
 from .system import System, UnavailableError
 
 

@@ -8,9 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from .outcome import Outcome, Plan
+from .measure.outcome import Outcome, Plan
+from .measure.stages import StageCallback, ignore_stages
 from .scenarios import Scenario
-from .stages import StageCallback, ignore_stages
 
 
 class UnavailableError(Exception):

@@ -4,10 +4,10 @@ import subprocess
 import sys
 from urllib.error import URLError
 
-from benchmarks.cpu import Reading
-from benchmarks.outcome import Outcome, Plan, latency_of
+from benchmarks.measure.cpu import Reading
+from benchmarks.measure.outcome import Outcome, Plan, latency_of
+from benchmarks.measure.stages import StageCallback, ignore_stages
 from benchmarks.scenarios import Scenario
-from benchmarks.stages import StageCallback, ignore_stages
 from benchmarks.system import System
 
 FAILURES = (RuntimeError, OSError, URLError, subprocess.SubprocessError, ValueError)

@@ -11,11 +11,11 @@ from pathlib import Path
 from threading import Timer
 from typing import Any, cast
 
-from benchmarks.cpu import Meter, Reading
-from benchmarks.outcome import Outcome, Plan, latency_of
+from benchmarks.measure.cpu import Meter, Reading
+from benchmarks.measure.outcome import Outcome, Plan, latency_of
+from benchmarks.measure.stages import StageCallback, ignore_stages
+from benchmarks.measure.tally import compare_ids
 from benchmarks.scenarios import Scenario
-from benchmarks.stages import StageCallback, ignore_stages
-from benchmarks.tally import compare_ids
 
 LONGEST_PHASE_SECONDS = 1_800
 EVERYTHING = 10**9  # the number of messages to receive in a drain, which ends when the queue is empty

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from benchmarks.fleet import Fleet
-from benchmarks.outcome import Outcome, Plan
+from benchmarks.load.fleet import Fleet
+from benchmarks.measure.outcome import Outcome, Plan
+from benchmarks.measure.stages import StageCallback, ignore_stages
 from benchmarks.scenarios import Scenario
-from benchmarks.stages import StageCallback, ignore_stages
 
 from . import packages
 from .http_peer import HttpPeer

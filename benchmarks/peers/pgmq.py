@@ -18,11 +18,11 @@ from time import perf_counter, sleep
 
 import psycopg
 
-from benchmarks.cpu import Meter, Reading
-from benchmarks.outcome import Outcome, Plan, latency_of
+from benchmarks.measure.cpu import Meter, Reading
+from benchmarks.measure.outcome import Outcome, Plan, latency_of
+from benchmarks.measure.stages import StageCallback, ignore_stages
 from benchmarks.postgres import EphemeralPostgres, checkpoint, shown_settings
 from benchmarks.scenarios import Scenario
-from benchmarks.stages import StageCallback, ignore_stages
 from benchmarks.system import UnavailableError, bytes_below
 
 SCHEMA = Path(__file__).with_suffix(".sql")

@@ -8,11 +8,11 @@ the peer's present cost is allowed here.
 from statistics import median
 from typing import Final
 
-from benchmarks.outcome import Plan
-from benchmarks.reference import REFERENCE
-from benchmarks.rows import Row
+from benchmarks.measure.outcome import Plan
+from benchmarks.report.reference import REFERENCE
+from benchmarks.report.rows import Row
 from benchmarks.scenarios import SCENARIOS
-from benchmarks.study import Bench
+from benchmarks.studies.study import Bench
 
 PEER: Final = "pgmq"
 SENDING: Final = "send_1"

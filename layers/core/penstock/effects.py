@@ -55,15 +55,15 @@ class Sql(Struct, frozen=True):
 class Rows(Struct, frozen=True):
     """One call over entries given as columns of equal length.
 
-    `options` are arguments that hold for the whole call; only calls with equal options and an equal `lane` are
-    merged. A lane keeps slow company apart: a FIFO queue that waits for a lock must not hold up the others.
+    `options` are arguments that hold for the whole call; only calls with equal options and an equal `merge_key` are
+    merged. A key of its own keeps a FIFO queue that waits for a lock from delaying the others.
     `queue_arn`: the queue that all entries are about, for whoever counts; empty: nobody does.
     """
 
     statement: Statement
     columns: tuple[list[Any], ...]
     options: tuple[object, ...] = ()
-    lane: str = ""
+    merge_key: str = ""
     queue_arn: str = ""
 
     def __len__(self) -> int:

@@ -115,7 +115,7 @@ def store(
         SEND_MESSAGES,
         ([arn] * len(messages), *columns),
         (async_commit,),
-        lane=arn if arn.endswith(".fifo") else "",
+        merge_key=arn if arn.endswith(".fifo") else "",
         queue_arn=arn,
     )
     stored = sorted(StoredRow(*row) for row in rows) if len(rows) > 1 else [StoredRow(*row) for row in rows]

@@ -133,7 +133,7 @@ def name_request(effect: Sql | Rows | Take, request: RecordedSpan) -> None:
             message_count(effect),
         )
     elif statement is PUBLISH_MESSAGES and isinstance(effect, Rows):
-        set_operation(request, "send", "send", resource_name(effect.lane), len(effect))
+        set_operation(request, "send", "send", resource_name(effect.merge_key), len(effect))
         request.set("messaging.system", "aws.sns")
 
 

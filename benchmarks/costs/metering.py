@@ -1,0 +1,78 @@
+"""Measures what metrics cost: the processor time that counting adds to a request, and that of a scrape.
+
+python -m benchmarks.costs.metering
+"""
+
+from functools import partial
+from time import perf_counter, process_time
+from timeit import repeat
+
+from penstock.effects import Row, Rows, Take
+from penstock.postgres.statements import DELETE_MESSAGES, RECEIVE_MESSAGES, SEND_MESSAGES
+from penstock.settings import Settings
+from penstock_web.metrics.meter import Meter
+from penstock_web.metrics.page import metric_texts
+
+QUEUES = 1000
+CALLS = 50_000
+SENT: list[Row] = [(1, 7, None, None, None, None)]
+DELETED: list[Row] = [(1, "deleted")]
+HEADER: Row = (None, 0, *[None] * 13)
+MESSAGE: Row = (None, None, 1, 1, 1, 1, 1, "id", 1000, 1234, "body", None, None, 1, 1)
+
+
+def arn(number: int) -> str:
+    return f"arn:aws:sqs:us-east-1:000000000000:orders-{number}"
+
+
+def send(meter: Meter, number: int) -> None:
+    """All calls of a SendMessage to the meter, and reading the clock."""
+    started = perf_counter()
+    meter.request_started()
+    asked = perf_counter()
+    meter.queues.observe(SENDS[number], SENT, perf_counter() - asked)
+    meter.request_ended()
+    meter.count_response("POST", "sqs:SendMessage", 200, perf_counter() - started)
+
+
+def receive(meter: Meter, number: int) -> None:
+    """The call of a receive that returns ten messages."""
+    meter.queues.observe(TAKES[number], [HEADER, *[MESSAGE] * 10], 0.002)
+
+
+def delete(meter: Meter, number: int) -> None:
+    """The call of a delete of one message."""
+    meter.queues.observe(DELETES[number], DELETED, 0.002)
+
+
+SENDS = [Rows(SEND_MESSAGES, ([arn(n)],), queue_arn=arn(n)) for n in range(QUEUES)]
+TAKES = [Take(RECEIVE_MESSAGES, arn(n), 10, None) for n in range(QUEUES)]
+DELETES = [Rows(DELETE_MESSAGES, ([1],), queue_arn=arn(n)) for n in range(QUEUES)]
+
+
+def main() -> None:
+    """Prints the least processor time of several runs, so that other programs have little influence."""
+    meter = Meter(Settings.read({}))
+    for work in (send, receive, delete):
+        for number in range(QUEUES):
+            work(meter, number)
+        times = repeat(partial(work, meter, 7), number=CALLS, repeat=9, timer=process_time)
+        print(f"{work.__name__:8} {min(times) / CALLS * 1e6:.2f} µs")
+    scrapes = [scrape(meter) for _ in range(5)]
+    seconds, longest, lines = min(scrapes)
+    print(f"scrape   {seconds:.3f} s, longest step {longest * 1000:.0f} ms, {lines} lines, {QUEUES} queues")
+
+
+def scrape(meter: Meter) -> tuple[float, float, int]:
+    """Processor time of a scrape, that of its longest step, and the number of lines."""
+    started = last = process_time()
+    longest = 0.0
+    lines = 0
+    for text in metric_texts(meter, None):
+        lines += text.count("\n")
+        longest, last = max(longest, process_time() - last), process_time()
+    return process_time() - started, longest, lines
+
+
+if __name__ == "__main__":
+    main()
