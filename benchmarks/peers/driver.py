@@ -52,7 +52,7 @@ class Driver:
         raise NotImplementedError
 
     async def receive(self, on_received: Callable[[list[str]], None]) -> None:
-        """Receive and acknowledge until cancelled; `on_received` is told the ids that are done."""
+        """Receives and acknowledges until it is cancelled; calls `on_received` with the acknowledged ids."""
         raise NotImplementedError
 
     async def run_order(self) -> None:

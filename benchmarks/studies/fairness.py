@@ -41,7 +41,7 @@ PHASES = ("quiet", "fair", "unfair")
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Rates are messages a second; the noisy tenant sends `noise` times what a quiet one does."""
+    """The load. Rates are messages a second; the noisy tenant sends `noise` times as many as a quiet one."""
 
     tenants: int = 100
     tenant_rate: float = 2.0

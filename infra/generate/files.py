@@ -46,7 +46,7 @@ def differences(root: Path, actions: Sequence[Action]) -> list[str]:
 
 
 def write(root: Path, actions: Sequence[Action]) -> list[str]:
-    """Writes what differs, deletes what is stale. One line for each such file."""
+    """Writes files that differ, and deletes stale ones. Returns one line for each such file."""
     found = differences(root, actions)
     changed = [line.rpartition(": ")[0] for line in found]
     texts = generated_texts(root, actions)

@@ -29,7 +29,7 @@ SLOTS_PER_QUEUE: Final = sum(BLOCKS[kind].slots for kind in ("sends", "receives"
 
 
 class Meter:
-    """Counts what a process does.
+    """Counts requests, worker runs and connections of a process.
 
     `folder`: where the processes that share a port have their numbers; None: this process is the only one.
     """
@@ -145,7 +145,7 @@ class Meter:
 
 
 class WorkerObserver(Observer):
-    """Counts in a meter what a worker does. Made in the event loop; only the worker's thread calls it."""
+    """Counts a worker's work in a meter. Made in the event loop; only the worker's thread calls it."""
 
     def __init__(self, meter: Meter, worker: str) -> None:
         self._meter = meter

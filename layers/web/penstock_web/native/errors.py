@@ -173,5 +173,5 @@ def add_error_handlers(app: FastAPI, environment: Environment) -> None:
 
 
 def describe(problems: Any) -> str:
-    """What is wrong with the request, one clause a problem: `body.vt: Input should be …`."""
+    """A text with the errors of the request, one clause for each: `body.vt: Input should be …`."""
     return "; ".join(f"{'.'.join(str(part) for part in p['loc'])}: {p['msg']}" for p in problems)

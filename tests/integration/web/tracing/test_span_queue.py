@@ -41,10 +41,10 @@ class Stuck(SpanExporter):
         self.go_on.set()
 
 
-def end_spans(outbox: SpanQueue, *names: str) -> None:
+def end_spans(span_queue: SpanQueue, *names: str) -> None:
     """Spans that begin and end."""
     provider = TracerProvider(shutdown_on_exit=False)
-    provider.add_span_processor(outbox)
+    provider.add_span_processor(span_queue)
     tracer = provider.get_tracer("test")
     for name in names:
         tracer.start_span(name).end()
@@ -53,47 +53,47 @@ def end_spans(outbox: SpanQueue, *names: str) -> None:
 def test_what_does_not_fit_is_dropped_and_counted() -> None:
     """While the collector is stuck two spans wait; the others are lost, and nobody is held up."""
     exporter = Stuck()
-    outbox = SpanQueue(exporter, most_spans=2)
-    end_spans(outbox, "under way")
+    span_queue = SpanQueue(exporter, most_spans=2)
+    end_spans(span_queue, "under way")
     assert exporter.held.wait(LONGEST_SECONDS)
-    end_spans(outbox, "a", "b", "c", "d")
-    assert outbox.dropped == 2
+    end_spans(span_queue, "a", "b", "c", "d")
+    assert span_queue.dropped == 2
     exporter.go_on.set()
-    outbox.close(LONGEST_SECONDS)
+    span_queue.close(LONGEST_SECONDS)
     assert exporter.exported == ["under way", "a", "b"]
-    assert outbox.dropped == 2
+    assert span_queue.dropped == 2
 
 
 def test_what_the_collector_refuses_is_counted() -> None:
     exporter = Stuck(SpanExportResult.FAILURE)
     exporter.go_on.set()
-    outbox = SpanQueue(exporter)
-    end_spans(outbox, "a", "b", "c")
-    outbox.close(LONGEST_SECONDS)
-    assert outbox.dropped == 3
+    span_queue = SpanQueue(exporter)
+    end_spans(span_queue, "a", "b", "c")
+    span_queue.close(LONGEST_SECONDS)
+    assert span_queue.dropped == 3
 
 
 def test_the_end_does_not_wait_for_the_collector() -> None:
     """What is left, and what ends later, is counted as lost."""
     exporter = Stuck()
-    outbox = SpanQueue(exporter)
-    end_spans(outbox, "under way")
+    span_queue = SpanQueue(exporter)
+    end_spans(span_queue, "under way")
     assert exporter.held.wait(LONGEST_SECONDS)
-    end_spans(outbox, "a", "b")
-    outbox.close(0)
-    end_spans(outbox, "late")
-    assert outbox.dropped == 3
+    end_spans(span_queue, "a", "b")
+    span_queue.close(0)
+    end_spans(span_queue, "late")
+    assert span_queue.dropped == 3
 
 
 def test_drops_are_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     exporter = Stuck(SpanExportResult.FAILURE)
-    outbox = SpanQueue(exporter, most_spans=1)
-    end_spans(outbox, "under way")
+    span_queue = SpanQueue(exporter, most_spans=1)
+    end_spans(span_queue, "under way")
     assert exporter.held.wait(LONGEST_SECONDS)
-    end_spans(outbox, *["x"] * 10)
+    end_spans(span_queue, *["x"] * 10)
     assert [record.getMessage() for record in caplog.records] == ["spans were dropped"]
     exporter.go_on.set()
-    outbox.close(LONGEST_SECONDS)
+    span_queue.close(LONGEST_SECONDS)
 
 
 def test_over_a_real_connection() -> None:

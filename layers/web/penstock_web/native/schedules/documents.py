@@ -169,7 +169,7 @@ class Synced(Struct):
 
 
 class Preview(Struct):
-    """What an expression means, and when it fires next."""
+    """The meaning of an expression in words, and its next times."""
 
     timezone: str
     human_readable: str

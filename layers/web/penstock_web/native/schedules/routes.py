@@ -80,7 +80,7 @@ async def sync_schedules(request: Request, runner: Runner, prune: bool = False) 
 
 @router.get("/schedules/{name}", response_class=Response, responses=_answers(ShownSchedule, 200))
 async def describe_schedule(name: str, runner: Runner) -> Response:
-    """A schedule, what it means, and when it fires next."""
+    """A schedule, its meaning in words, and its next times."""
     return json_response(await runner.run(scheduling.describe(name, runner.context)))
 
 
@@ -139,7 +139,7 @@ async def list_runs(
 
 @router.post("/previews", openapi_extra=_PREVIEW, response_class=Response, responses=_answers(Preview, 200))
 async def preview(request: Request, runner: Runner) -> Response:
-    """What an expression means, and when it would fire. Nothing is stored."""
+    """The meaning of an expression in words, and its next times. Nothing is stored."""
     wanted = read_preview(await request.body())
     return json_response(await runner.run(scheduling.preview(wanted, runner.context)))
 

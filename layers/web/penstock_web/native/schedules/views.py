@@ -41,7 +41,7 @@ def to_shown_schedule(row: ScheduleRow, count: int) -> ShownSchedule:
 
 
 def to_preview(expression: Expression, now: datetime, count: int) -> Preview:
-    """What an expression means, and its next `count` times."""
+    """The meaning of an expression in words, and its next `count` times."""
     return Preview(
         timezone=expression.timezone,
         human_readable=expression.description(),
