@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
 
     from penstock.effects import Operation
-    from penstock.postgres.psycopg_link import PsycopgConnection
+    from penstock.postgres.psycopg_connection import PsycopgConnection
 
 T = TypeVar("T")
 

@@ -67,7 +67,8 @@ class DriverConnection(Protocol):
 def connection_factory(driver: str) -> Callable[[str], DriverConnection]:
     """What makes connections of `psycopg` or `pg8000`. It raises DriverError."""
     return cast(
-        "Callable[[str], DriverConnection]", import_module(f".{driver}_link", __package__).open_connection
+        "Callable[[str], DriverConnection]",
+        import_module(f".{driver}_connection", __package__).open_connection,
     )
 
 

@@ -14,7 +14,7 @@ from penstock.postgres.statements import DELETE_MESSAGES
 from penstock.receipt_handle import ReceiptHandle
 
 from . import handles, validation
-from .refusals import failed_entry
+from .sql_errors import failed_entry
 from .types import (
     BatchResultErrorEntry,
     DeleteMessageBatchRequest,

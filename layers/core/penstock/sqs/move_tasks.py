@@ -17,7 +17,7 @@ from penstock.effects import Effect, Sql
 from penstock.postgres.statements import CANCEL_MOVE_TASK, LIST_MOVE_TASKS, START_MOVE_TASK
 
 from . import validation
-from .refusals import sql_error
+from .sql_errors import sql_error
 from .types import (
     CancelMessageMoveTaskRequest,
     CancelMessageMoveTaskResult,

@@ -21,7 +21,7 @@ from penstock.postgres.statements import (
 )
 
 from . import attributes, validation
-from .refusals import sql_error
+from .sql_errors import sql_error
 from .types import (
     CreateQueueRequest,
     CreateQueueResult,

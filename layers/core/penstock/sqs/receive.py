@@ -12,7 +12,7 @@ from penstock.effects import Effect, Pause, Sql, Take, Wait, Wake, Woken
 from penstock.postgres.statements import RECEIVE_ATTEMPT, RECEIVE_MESSAGES
 
 from . import attributes, digests, validation
-from .refusals import sql_error
+from .sql_errors import sql_error
 from .types import Message, MessageAttributeValue, ReceiveMessageRequest, ReceiveMessageResult
 
 FULL_PAUSE_SECONDS = 1.0

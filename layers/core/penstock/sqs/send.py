@@ -17,7 +17,7 @@ from penstock.http import LONG_BODY_BYTES
 from penstock.postgres.statements import SEND_MESSAGES
 
 from . import digests, handles, validation
-from .refusals import failed_entry, sql_error
+from .sql_errors import failed_entry, sql_error
 from .types import (
     BatchResultErrorEntry,
     MessageAttributeValue,

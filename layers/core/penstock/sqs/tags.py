@@ -12,7 +12,7 @@ from penstock.postgres.statements import DESCRIBE_QUEUE, TAG_QUEUE, UNTAG_QUEUE
 
 from . import validation
 from .queues import as_json
-from .refusals import sql_error
+from .sql_errors import sql_error
 from .types import ListQueueTagsRequest, ListQueueTagsResult, TagQueueRequest, UntagQueueRequest
 
 _text = msgspec.json.Decoder(dict[str, str])

@@ -10,7 +10,7 @@ from penstock.postgres.statements import CHANGE_VISIBILITIES
 from penstock.receipt_handle import ReceiptHandle
 
 from . import handles, validation
-from .refusals import failed_entry
+from .sql_errors import failed_entry
 from .types import (
     BatchResultErrorEntry,
     ChangeMessageVisibilityBatchRequest,

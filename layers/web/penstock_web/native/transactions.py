@@ -10,7 +10,7 @@ from penstock.context import Context
 from penstock.effects import Effect, Row, Sql, Transact
 from penstock.postgres.statements import TRANSACT
 from penstock.receipt_handle import ReceiptHandle
-from penstock.sqs import handles, refusals
+from penstock.sqs import handles, sql_errors
 from penstock.sqs import send as sending
 
 from .calling import Call, NativeRoute, body_of_type, json_response
@@ -72,7 +72,7 @@ def check(rows: Sequence[Row], wanted: Transaction) -> None:
         raise errors.RequestEntityTooLarge(f"send {number}: longer than the queue's {detail} bytes")
     if error == "QueueDoesNotExist":
         raise errors.QueueDoesNotExist(f"Queue '{wanted.send[number - 1].queue}' does not exist")
-    raise refusals.sql_error(error, detail)
+    raise sql_errors.sql_error(error, detail)
 
 
 def done(rows: Sequence[Row], wanted: Transaction) -> dict[str, Any]:
