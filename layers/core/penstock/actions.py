@@ -34,21 +34,21 @@ class OperationModule:
 class LazyOperation:
     """One operation of such a module."""
 
-    __slots__ = ("_found", "_module", "_name")
+    __slots__ = ("_module", "_name", "_operation")
 
     def __init__(self, module: str, name: str) -> None:
         self._module = module
         self._name = name
-        self._found: Operation | None = None
+        self._operation: Operation | None = None
 
     def __call__(self, request: Any, context: Context) -> Generator[Effect, Any, Any]:
         return self.load()(request, context)
 
     def load(self) -> Operation:
         """The operation itself. Processes that serve every action load them when they start."""
-        if self._found is None:
-            self._found = getattr(import_module(f"{__package__}.{self._module}"), self._name)
-        return self._found
+        if self._operation is None:
+            self._operation = getattr(import_module(f"{__package__}.{self._module}"), self._name)
+        return self._operation
 
 
 dead_letters = OperationModule("sqs.dead_letter_sources")

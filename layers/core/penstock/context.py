@@ -13,7 +13,7 @@ from .environment import Environment
 from .errors import InvalidAddress, QueueDoesNotExist
 from .http import HttpRequest
 from .settings import Settings
-from .trace_context import message_header
+from .trace_context import message_trace_header
 
 
 class Context:
@@ -41,7 +41,7 @@ class Context:
     @property
     def trace_header(self) -> str | None:
         """AWSTraceHeader for the messages of this request that bring none; None: it belongs to no trace."""
-        return message_header(self.http.headers)
+        return message_trace_header(self.http.headers)
 
     def queue_url(self, name: str, account_id: str | None = None) -> str:
         """The QueueUrl of a queue of this account (or another)."""

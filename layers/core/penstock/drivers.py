@@ -32,10 +32,10 @@ def run(
     try:
         effect = next(operation)
         while True:
-            answered = perform(effect, database)
+            result = perform(effect, database)
             if observe is not None:
-                observe(effect, answered)
-            effect = operation.send(answered)
+                observe(effect, result)
+            effect = operation.send(result)
     except StopIteration as end:
         return end.value
 

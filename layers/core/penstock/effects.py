@@ -44,18 +44,18 @@ class Statement(Struct, frozen=True, eq=False):
 class Sql(Struct, frozen=True):
     """One call of one SQL function with plain arguments.
 
-    `handles_of`: the queues whose receipt handles are among them, one name a handle, for whoever counts.
+    `handle_queues`: the queues whose receipt handles are among them, one name a handle, for whoever counts.
     """
 
     statement: Statement
     arguments: tuple[object, ...]
-    handles_of: tuple[str, ...] = ()
+    handle_queues: tuple[str, ...] = ()
 
 
 class Rows(Struct, frozen=True):
     """One call over entries given as columns of equal length.
 
-    `options` are arguments that hold for the whole call; only calls with equal options and an equal `lane` are
+    `options` are arguments that hold for the whole call; only calls with equal options and an equal `merge_key` are
     merged. A lane keeps slow company apart: a FIFO queue that waits for a lock must not hold up the others.
     `queue_arn`: the queue that all entries are about, for whoever counts; empty: nobody does.
     """
@@ -63,7 +63,7 @@ class Rows(Struct, frozen=True):
     statement: Statement
     columns: tuple[list[Any], ...]
     options: tuple[object, ...] = ()
-    lane: str = ""
+    merge_key: str = ""
     queue_arn: str = ""
 
     def __len__(self) -> int:
@@ -75,10 +75,10 @@ class Transact(Rows, frozen=True):
 
     `columns`: those of the handles, then those of the messages, which are as many as they are. Transactions that are
     merged are one transaction, and what one of them is refused for is not done for any: then they are made one by one.
-    `handles_of`: as of `Sql`.
+    `handle_queues`: as of `Sql`.
     """
 
-    handles_of: tuple[str, ...] = ()
+    handle_queues: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.columns[0]) + len(self.messages[0])

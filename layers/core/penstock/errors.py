@@ -44,7 +44,7 @@ class AwsError(Exception):
     default_message: str = ""
     query_suffix: str = ""
     retry_after_seconds: int | None = None
-    refuses_caller: bool = False
+    is_access_error: bool = False
     """About who may do what: counted as a failure of authentication or authorization."""
 
     def __init__(self, message: str | None = None) -> None:
@@ -257,14 +257,14 @@ class RequestTimeout(AwsError):
 
 # --- credentials -----------------------------------------------------------------------------------------------------
 class IncompleteSignature(AwsError):
-    refuses_caller = True
+    is_access_error = True
     json_type = query_code = "IncompleteSignature"
     namespace = CORAL
     default_message = "The request signature does not conform to AWS standards."
 
 
 class MissingAuthenticationToken(AwsError):
-    refuses_caller = True
+    is_access_error = True
     json_type = query_code = "MissingAuthenticationToken"
     namespace = CORAL
     status = 403
@@ -272,7 +272,7 @@ class MissingAuthenticationToken(AwsError):
 
 
 class InvalidClientTokenId(AwsError):
-    refuses_caller = True
+    is_access_error = True
     json_type = query_code = "InvalidClientTokenId"
     namespace = CORAL
     status = 403
@@ -280,7 +280,7 @@ class InvalidClientTokenId(AwsError):
 
 
 class SignatureDoesNotMatch(AwsError):
-    refuses_caller = True
+    is_access_error = True
     json_type = query_code = "SignatureDoesNotMatch"
     namespace = CORAL
     status = 403
@@ -291,7 +291,7 @@ class SignatureDoesNotMatch(AwsError):
 
 
 class ExpiredToken(AwsError):
-    refuses_caller = True
+    is_access_error = True
     json_type = query_code = "ExpiredToken"
     namespace = CORAL
     status = 403
@@ -299,7 +299,7 @@ class ExpiredToken(AwsError):
 
 
 class AccessDenied(AwsError):
-    refuses_caller = True
+    is_access_error = True
     json_type = "AccessDeniedException"
     query_code = "AccessDenied"
     namespace = CORAL

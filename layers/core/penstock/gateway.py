@@ -21,7 +21,7 @@ from urllib.parse import unquote_to_bytes
 from penstock.access.sigv4 import query_pairs
 from penstock.aws.arn import is_account_id
 from penstock.aws.codec import json, query, query_json, rest_json, xml
-from penstock.aws.codec.protocol import Protocol, protocol_of, queue_path
+from penstock.aws.codec.protocol import Protocol, protocol_of, rest_resource
 from penstock.scheduler.errors import UnknownOperationException, ValidationException, rest_type
 from penstock.sns.errors import ValidationError, as_sns_error
 
@@ -69,7 +69,7 @@ class DecodedRequest(NamedTuple):
 
     action: Action
     request: Any
-    caller: CredentialScope
+    scope: CredentialScope
 
 
 class ActionCall:
@@ -108,7 +108,7 @@ class GuardedActionCall(ActionCall):
         """Action and request. Raises what is wrong with them."""
         found = self._read()
         self.action, self.request = found.action, found.request
-        self.context.http = self.context.http.head
+        self.context.http = self.context.http.without_long_body
         del self._read
         return found
 
@@ -136,10 +136,10 @@ def decode(
         if guard is not None:
             context = Context(settings.queue_account_id, settings.queue_region, request_id, environment, http)
             return GuardedActionCall(guard, read, context, protocol)
-        found, request, caller = read()
+        found, request, scope = read()
     except AwsError as error:
         raise RejectedRequest(error, protocol, request_id, service_of(http)) from error
-    context = Context(caller.account_id, caller.region, request_id, environment, http.head)
+    context = Context(scope.account_id, scope.region, request_id, environment, http.without_long_body)
     return ActionCall(found, request, context, protocol)
 
 
@@ -169,7 +169,7 @@ def _decode_json(http: HttpRequest, environment: Environment) -> DecodedRequest:
 
 
 def _decode_rest(http: HttpRequest, environment: Environment) -> DecodedRequest:
-    kind, label = queue_path(http.path) or ("", None)
+    kind, label = rest_resource(http.path) or ("", None)
     action = BY_ROUTE.get((http.method, kind, label is not None))
     if action is None:
         raise UnknownOperationException
@@ -177,21 +177,19 @@ def _decode_rest(http: HttpRequest, environment: Environment) -> DecodedRequest:
         request = rest_json.decoder(action.request)(label, http.query, http.body)
     except rest_json.ConstraintViolation as violation:
         raise ValidationException.of(violation.problems) from None
-    caller = (
+    scope = (
         _header_scope(http, environment) or _presigned_scope(http, environment) or _default_scope(environment)
     )
-    return DecodedRequest(action, request, caller)
+    return DecodedRequest(action, request, scope)
 
 
 def _decode_query(http: HttpRequest, environment: Environment) -> DecodedRequest:
     tree = query.parse(http.query, b"" if http.method == "GET" else http.body)
-    caller = (
-        _header_scope(http, environment) or _query_scope(tree, environment) or _default_scope(environment)
-    )
-    action = _query_action(tree, caller.service)
+    scope = _header_scope(http, environment) or _query_scope(tree, environment) or _default_scope(environment)
+    action = _query_action(tree, scope.service)
     if http.path != "/":
         tree.setdefault("QueueUrl", http.path)
-    return DecodedRequest(action, _decode_members(action, query.decoder(action.request), tree), caller)
+    return DecodedRequest(action, _decode_members(action, query.decoder(action.request), tree), scope)
 
 
 def _decode_members(action: Action, decoder: Callable[[Any], Any], given: Any) -> Any:
@@ -206,7 +204,7 @@ def _decode_members(action: Action, decoder: Callable[[Any], Any], given: Any) -
 
 def service_of(http: HttpRequest) -> str:
     """The service that a request which could not be read was meant for: its errors have their own form."""
-    if queue_path(http.path) is not None:
+    if rest_resource(http.path) is not None:
         return "scheduler"
     target = http.headers.get(b"x-amz-target", b"")
     scope = http.headers.get(b"authorization", b"")
@@ -243,17 +241,15 @@ def _decode_peek(http: HttpRequest, environment: Environment, protocol: Protocol
         tree |= {"Action": found.action.name, "QueueUrl": getattr(found.request, "queue_url", "")}
     if tree.get("Action", PEEK.name) != PEEK.name:
         raise InvalidAction.named(str(tree["Action"])[:256])
-    caller = (
-        _header_scope(http, environment) or _query_scope(tree, environment) or _default_scope(environment)
-    )
-    place = _PEEK_PATH(http.path)
-    if place and place[2]:
-        tree["QueueUrl"] = place[2]
-        caller = caller._replace(region=place[1])
+    scope = _header_scope(http, environment) or _query_scope(tree, environment) or _default_scope(environment)
+    matched = _PEEK_PATH(http.path)
+    if matched and matched[2]:
+        tree["QueueUrl"] = matched[2]
+        scope = scope._replace(region=matched[1])
     for name in ("ShowInvisible", "ShowDelayed"):
         if isinstance(tree.get(name), str):
             tree[name] = tree[name].lower()  # True, as Python writes it
-    return DecodedRequest(PEEK, query.decoder(PEEK.request)(tree), caller)
+    return DecodedRequest(PEEK, query.decoder(PEEK.request)(tree), scope)
 
 
 # --- callers ---------------------------------------------------------------------------------------------------------

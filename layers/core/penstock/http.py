@@ -18,7 +18,7 @@ class HttpRequest(Struct, frozen=True):
     body: bytes
 
     @property
-    def head(self) -> "HttpRequest":
+    def without_long_body(self) -> "HttpRequest":
         """Without a long body: for as long as the request takes, who has read it needs it no more."""
         return self if len(self.body) <= LONG_BODY_BYTES else structs.replace(self, body=b"")
 

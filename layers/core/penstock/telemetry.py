@@ -20,7 +20,7 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
 
-from .trace_context import CURRENT
+from .trace_context import CURRENT_TRACE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +45,7 @@ class JsonFormatter(logging.Formatter):
             "message": record.getMessage(),
             "service": SERVICE,
         }
-        traced = CURRENT.get()
+        traced = CURRENT_TRACE.get()
         if traced is not None:
             line.update(trace_id=traced.trace_id, span_id=traced.span_id)
         line.update({k: v for k, v in vars(record).items() if k not in _STANDARD and k not in line})

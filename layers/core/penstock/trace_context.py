@@ -64,7 +64,7 @@ class Tracer(Protocol):
         ...
 
 
-CURRENT: ContextVar[TraceContext | None] = ContextVar("penstock_trace", default=None)
+CURRENT_TRACE: ContextVar[TraceContext | None] = ContextVar("penstock_trace", default=None)
 """What this task works for. Unset where nothing is traced."""
 
 
@@ -105,13 +105,13 @@ def _checked(context: TraceContext) -> TraceContext | None:
     return context if context.trace_id.strip("0") and context.span_id.strip("0") else None
 
 
-def message_header(headers: Mapping[bytes, bytes]) -> str | None:
+def message_trace_header(headers: Mapping[bytes, bytes]) -> str | None:
     """AWSTraceHeader of the messages that a request sends, where they bring none: that of the request's own span; else
     its X-Amzn-Trace-Id, as it came.
 
     One without Parent= is not passed on: load balancers and gateways give it to every request (our choice).
     """
-    current = CURRENT.get()
+    current = CURRENT_TRACE.get()
     if current is not None:
         return as_trace_header(current)
     given = headers.get(b"x-amzn-trace-id")

@@ -11,8 +11,8 @@ ECHO_WITH_OPTION = Statement(ECHO.name, (*ECHO.types, "bool"))
 ORDERS = "arn:aws:sqs:us-east-1:000000000000:orders"
 
 
-def entries(*values: int, options: tuple[object, ...] = (), lane: str = "") -> Rows:
-    return Rows(ECHO_WITH_OPTION if options else ECHO, (list(values), [0] * len(values)), options, lane)
+def entries(*values: int, options: tuple[object, ...] = (), merge_key: str = "") -> Rows:
+    return Rows(ECHO_WITH_OPTION if options else ECHO, (list(values), [0] * len(values)), options, merge_key)
 
 
 def take(count: int, arn: str = ORDERS, visibility_seconds: int | None = None) -> Take:

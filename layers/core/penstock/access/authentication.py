@@ -31,7 +31,7 @@ from penstock.postgres.statements import FIND_ACCESS_KEY, FIND_BEARER_KEY
 from penstock.settings import Settings
 
 from . import sigv4
-from .authorization import Caller, authorize
+from .authorization import RequestContext, authorize
 from .secret_encryption import DecryptionError, SecretCipher
 from .sigv4 import SignatureClaim
 
@@ -40,7 +40,7 @@ GuardedOperation = Callable[["GuardedActionCall"], Operation]
 
 MOST_KEYS = 4096
 # A key that nobody knows may be one that was made a moment ago.
-UNKNOWN_SECONDS = 1.0
+UNKNOWN_KEY_SECONDS = 1.0
 
 _KEY_ID = re.compile(r"[A-Za-z0-9]{16,128}").fullmatch
 _log = logging.getLogger(__name__)
@@ -76,14 +76,14 @@ class GuardedRequest(Protocol):
     def request(self) -> Any: ...
 
     @property
-    def caller(self) -> CredentialScope: ...
+    def scope(self) -> CredentialScope: ...
 
 
 class GuardedActionCall(Protocol):
     """A request that is read after its signature has been verified (`gateway.GuardedActionCall`)."""
 
     @property
-    def context(self) -> Caller: ...
+    def context(self) -> RequestContext: ...
 
     def read(self) -> GuardedRequest: ...
 
@@ -97,7 +97,7 @@ class AccessRule(Protocol):
         What it gives is the operation of the call, behind the rest of the rule; None: there is no more to check.
         """
 
-    def admitted(self, context: Caller) -> Generator[Effect, Any, None]:
+    def check_native_request(self, context: RequestContext) -> Generator[Effect, Any, None]:
         """A request of the REST API. Raises MissingAuthenticationToken or InvalidClientTokenId."""
 
 
@@ -110,7 +110,7 @@ def access_rule(settings: Settings) -> AccessRule | None:
 
 # Links in messages of SNS, which whoever got the message may follow (ConfirmSubscription, Unsubscribe, API reference).
 PUBLIC_ACTIONS = frozenset(("ConfirmSubscription", "Unsubscribe"))
-_OPEN = re.compile(
+_PUBLIC_LINK = re.compile(
     rb"(?:.*&)?Action=(?:%s)(?:&.*)?" % b"|".join(name.encode() for name in sorted(PUBLIC_ACTIONS))
 ).fullmatch
 
@@ -118,7 +118,7 @@ _OPEN = re.compile(
 def is_public_link(http: HttpRequest) -> bool:
     """Whether a request without credentials follows such a link."""
     unsigned = b"authorization" not in http.headers and b"X-Amz-" not in http.query
-    return unsigned and b"x-amz-target" not in http.headers and _OPEN(http.query) is not None
+    return unsigned and b"x-amz-target" not in http.headers and _PUBLIC_LINK(http.query) is not None
 
 
 def run_public_link(call: "GuardedActionCall") -> Operation:
@@ -140,7 +140,7 @@ class RequireCredentials:
             raise MissingAuthenticationToken
         return run_public_link
 
-    def admitted(self, context: Caller) -> Generator[Effect, Any, None]:
+    def check_native_request(self, context: RequestContext) -> Generator[Effect, Any, None]:
         """Any Authorization header will do. Raises AccessDenied, which is 403: the specification's rule."""
         if not context.http.headers.get(b"authorization"):
             raise AccessDenied(MissingAuthenticationToken.default_message)
@@ -183,7 +183,7 @@ class KeyCache(Generic[K]):
         rows = yield Sql(self._statement, (key_id,))
         if not rows:
             self._known.pop(key_id, None)
-            _remember(self._unknown, key_id, now + min(self._seconds, UNKNOWN_SECONDS))
+            _remember(self._unknown, key_id, now + min(self._seconds, UNKNOWN_KEY_SECONDS))
             return None
         key = self._read(key_id, rows[0])
         _remember(self._known, key_id, (now + self._seconds, key))
@@ -212,30 +212,30 @@ class RequireSignature:
         """What the request says of its signature; the guard finds out whether it is true."""
         if is_public_link(http):
             return run_public_link
-        return partial(self._guarded, sigv4.parse(http))
+        return partial(self._verify_and_run, sigv4.parse(http))
 
-    def _guarded(self, signed: SignatureClaim, call: "GuardedActionCall") -> Operation:
+    def _verify_and_run(self, claim: SignatureClaim, call: "GuardedActionCall") -> Operation:
         """Verifies the signature, reads the request, asks the queue's policy; then the operation.
 
         The account is the key's. Nothing of the request but its signature is looked at before that is good.
         """
         context = call.context
-        key = yield from self._access_keys.find(signed.access_key_id)
+        key = yield from self._access_keys.find(claim.access_key_id)
         if key is None:
             raise InvalidClientTokenId
-        sigv4.verify(context.http, signed, key.secret, time())
+        sigv4.verify(context.http, claim, key.secret, time())
         found = call.read()
-        if signed.service != found.action.service:
+        if claim.service != found.action.service:
             raise SignatureDoesNotMatch(
                 f"Credential should be scoped to correct service: '{found.action.service}'."
             )
-        if signed.region != found.caller.region:  # of a path that names one
+        if claim.region != found.scope.region:  # of a path that names one
             raise SignatureDoesNotMatch("Credential should be scoped to a valid region.")
-        context.account_id, context.region = key.account_id, signed.region
+        context.account_id, context.region = key.account_id, claim.region
         yield from authorize(found.action.service, found.action.name, found.request, context)
         return (yield from found.action.operation(found.request, context))
 
-    def admitted(self, context: Caller) -> Generator[Effect, Any, None]:
+    def check_native_request(self, context: RequestContext) -> Generator[Effect, Any, None]:
         """`Authorization: Bearer <id>.<secret>` of a key of ours."""
         header = context.http.headers.get(b"authorization")
         if not header:

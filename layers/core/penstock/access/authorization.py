@@ -27,7 +27,7 @@ ARN_MEMBERS = ("source_arn", "destination_arn")
 TOPIC_MEMBERS = ("topic_arn", "target_arn", "resource_arn", "subscription_arn")
 
 
-class Caller(Protocol):
+class RequestContext(Protocol):
     """Who makes a request, and how that request addresses a queue: `penstock.context.Context`."""
 
     account_id: str
@@ -38,26 +38,29 @@ class Caller(Protocol):
         """The ARN of the queue at an address. Raises InvalidAddress or QueueDoesNotExist."""
 
 
-Targets = Callable[[Any, Caller], list[str]]
+Targets = Callable[[Any, RequestContext], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceRules:
-    """What a service says of access. Actions by name.
+    """The access rules of one service. Actions are given by name.
 
-    `of_the_account`: about the caller's account, not about something that exists. `shared`: what an owner can permit to
-    others; everything else is the owner's alone, so a new action is until it is named. `never_denied`: what no policy
-    denies to the owner's account (on AWS the root user can, "AWS actions for project owners").
+    `account_actions` concern the caller's account and no existing queue or topic. `grantable_actions` are those that an
+    owner can permit to other accounts; every other action, and so every new one, is for the owner alone.
+    `owner_always_allowed`: no policy denies these to the owner's account (on AWS the root user can always do them, "AWS
+    actions for project owners"). `policy_statement` reads the policies of the resources that `target_arns` finds.
     """
 
-    of_the_account: frozenset[str]
-    shared: frozenset[str]
-    never_denied: frozenset[str]
-    targets: Targets
-    policies: Statement
+    account_actions: frozenset[str]
+    grantable_actions: frozenset[str]
+    owner_always_allowed: frozenset[str]
+    target_arns: Targets
+    policy_statement: Statement
 
 
-def authorize(service: str, action: str, request: Any, context: Caller) -> Generator[Effect, Any, None]:
+def authorize(
+    service: str, action: str, request: Any, context: RequestContext
+) -> Generator[Effect, Any, None]:
     """Raises AccessDenied (which SNS calls AuthorizationError) unless the caller's account may do this.
 
     Policies are read anew for each call, those of concurrent calls together.
@@ -67,26 +70,28 @@ def authorize(service: str, action: str, request: Any, context: Caller) -> Gener
             yield from authorize_one(*INVOKES[arn.split(":")[2]], arn, context)
         return
     rules = RULES[service]
-    if action not in rules.of_the_account:
-        for arn in rules.targets(request, context):
+    if action not in rules.account_actions:
+        for arn in rules.target_arns(request, context):
             yield from authorize_one(service, action, arn, context)
 
 
-def authorize_one(service: str, action: str, arn: str, context: Caller) -> Generator[Effect, Any, None]:
+def authorize_one(
+    service: str, action: str, arn: str, context: RequestContext
+) -> Generator[Effect, Any, None]:
     """Raises AccessDenied unless the caller's account may do this with the queue or topic."""
     rules = RULES[service]
-    rows = yield Rows(rules.policies, ([arn],))
+    rows = yield Rows(rules.policy_statement, ([arn],))
     policy, owner = (rows[0][1], rows[0][2]) if rows else (None, arn.split(":")[4])
     foreign = context.account_id not in (owner, arn.split(":")[4])
-    if not foreign and action in rules.never_denied:
+    if not foreign and action in rules.owner_always_allowed:
         return
     verdict = evaluate(policy, context.account_id, f"{service}:{action.removesuffix('Batch')}", arn)
-    allowed = action in rules.shared and verdict is Verdict.ALLOWED
+    allowed = action in rules.grantable_actions and verdict is Verdict.ALLOWED
     if verdict is Verdict.DENIED or (foreign and not allowed):
         raise AccessDenied(f"Access to the resource {arn} is denied.")
 
 
-def queues_of(request: Any, context: Caller) -> list[str]:
+def queues_of(request: Any, context: RequestContext) -> list[str]:
     """ARNs of the queues that a request is about. Raises AccessDenied for a request that names none."""
     queue_url = getattr(request, "queue_url", None)
     if queue_url is not None:
@@ -114,7 +119,7 @@ def source_of_task(task_handle: str) -> str:
     return str(document.get("sourceArn", "")) if isinstance(document, dict) else ""
 
 
-def topics_of(request: Any, context: Caller) -> list[str]:  # noqa: ARG001 - as the queues' one
+def topics_of(request: Any, context: RequestContext) -> list[str]:  # noqa: ARG001 - as the queues' one
     """ARNs of the topic, or the subscription, that a request is about. What is none is for the operation to refuse."""
     for member in TOPIC_MEMBERS:
         arn = getattr(request, member, None)
@@ -144,21 +149,21 @@ def invoked_arns(request: Any) -> list[str]:
 
 RULES = {
     "sqs": ServiceRules(
-        of_the_account=frozenset(("CreateQueue", "ListQueues")),
-        shared=frozenset((
+        account_actions=frozenset(("CreateQueue", "ListQueues")),
+        grantable_actions=frozenset((
             "ChangeMessageVisibility", "ChangeMessageVisibilityBatch", "DeleteMessage", "DeleteMessageBatch",
             "GetQueueAttributes", "GetQueueUrl", "ListDeadLetterSourceQueues", "PurgeQueue", "ReceiveMessage",
             "SendMessage", "SendMessageBatch",
         )),  # "Overview of managing access", SQS Developer Guide
-        never_denied=frozenset(("GetQueueAttributes", "SetQueueAttributes")),
-        targets=queues_of,
-        policies=READ_POLICIES,
+        owner_always_allowed=frozenset(("GetQueueAttributes", "SetQueueAttributes")),
+        target_arns=queues_of,
+        policy_statement=READ_POLICIES,
     ),
     "sns": ServiceRules(
-        of_the_account=frozenset(("CreateTopic", "ListTopics", "ListSubscriptions")),
-        shared=frozenset((*OWNER_ACTIONS, "PublishBatch")),
-        never_denied=frozenset(("GetTopicAttributes", "SetTopicAttributes")),
-        targets=topics_of,
-        policies=READ_TOPIC_POLICIES,
+        account_actions=frozenset(("CreateTopic", "ListTopics", "ListSubscriptions")),
+        grantable_actions=frozenset((*OWNER_ACTIONS, "PublishBatch")),
+        owner_always_allowed=frozenset(("GetTopicAttributes", "SetTopicAttributes")),
+        target_arns=topics_of,
+        policy_statement=READ_TOPIC_POLICIES,
     ),
 }  # fmt: skip

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 _ROOT = re.compile(r"arn:aws[a-z-]*:iam::([0-9]{12}):root").fullmatch
-_KNOWN = frozenset(("Sid", "Effect", "Principal", "Action", "Resource"))
+_UNDERSTOOD = frozenset(("Sid", "Effect", "Principal", "Action", "Resource"))
 
 # Who may do what with a topic that nobody has given a policy (an example of it: GetTopicAttributes, API reference).
 OWNER_ACTIONS = (
@@ -30,22 +30,25 @@ class Verdict(Enum):
 
     ALLOWED = "allowed"
     DENIED = "denied"
-    UNSAID = "unsaid"
+    NO_MATCH = "no match"
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement. `accounts`: ids, or `*`. None: the element is missing. `whole`: all of it is understood."""
+    """One statement. `accounts` are account ids or `*`. None: the statement lacks the element.
+
+    `fully_understood`: it allows, and has no element that we do not evaluate.
+    """
 
     denies: bool
     accounts: frozenset[str] | None
     actions: tuple[str, ...] | None
     resources: tuple[str, ...] | None
-    whole: bool
+    fully_understood: bool
 
-    def holds(self, account_id: str, action: str, arn: str) -> bool:
+    def applies_to(self, account_id: str, action: str, arn: str) -> bool:
         """Whether it speaks of this caller, action (`sqs:sendmessage`) and queue."""
-        if not self.denies and not self.whole:
+        if not self.denies and not self.fully_understood:
             return False
         return (
             (self.accounts is None or "*" in self.accounts or account_id in self.accounts)
@@ -57,10 +60,10 @@ class Statement:
 def evaluate(policy: str | None, account_id: str, action: str, arn: str) -> Verdict:
     """What the policy (JSON text; None: there is none) says. `action` is one of IAM's, such as `sqs:SendMessage`."""
     if not policy:
-        return Verdict.UNSAID
-    verdict = Verdict.UNSAID
+        return Verdict.NO_MATCH
+    verdict = Verdict.NO_MATCH
     for statement in statements(policy):
-        if statement.holds(account_id, action.lower(), arn):
+        if statement.applies_to(account_id, action.lower(), arn):
             if statement.denies:
                 return Verdict.DENIED
             verdict = Verdict.ALLOWED
@@ -82,12 +85,12 @@ def _statement(given: dict[str, Any]) -> Statement:
     accounts = frozenset(_accounts(given["Principal"])) if "Principal" in given else None
     actions = tuple(text.lower() for text in _texts(given["Action"])) if "Action" in given else None
     resources = tuple(_texts(given["Resource"])) if "Resource" in given else None
-    whole = (
+    fully_understood = (
         given.get("Effect") == "Allow"
-        and given.keys() <= _KNOWN
+        and given.keys() <= _UNDERSTOOD
         and None not in (accounts, actions, resources)
     )
-    return Statement(given.get("Effect") != "Allow", accounts, actions, resources, whole)
+    return Statement(given.get("Effect") != "Allow", accounts, actions, resources, fully_understood)
 
 
 def _accounts(principal: Any) -> Iterator[str]:

@@ -27,10 +27,10 @@ from penstock.errors import (
 from penstock.http import HttpRequest
 
 ALGORITHM = "AWS4-HMAC-SHA256"
-CLOCK_SECONDS = 15 * 60
+CLOCK_SKEW_SECONDS = 15 * 60
 LONGEST_EXPIRES_SECONDS = 604_800
 # Characters of a header or a part of one; no client's is longer. What is remembered must not be without bounds.
-LONGEST_REMEMBERED = 2048
+LONGEST_CACHED = 2048
 # The one list that stands in a query string: UntagResource of EventBridge Scheduler. Its order means nothing.
 SET_MEMBER = b"TagKeys"
 
@@ -88,11 +88,11 @@ def parse(http: HttpRequest) -> SignatureClaim:
 def _from_header(header: str, http: HttpRequest, pairs: Pairs) -> SignatureClaim:
     # All but the signature is the same for many requests of a client, so it is read once.
     before, _, signature = header.rpartition("Signature=")
-    if "," in signature or " " in signature or len(header) > LONGEST_REMEMBERED:
+    if "," in signature or " " in signature or len(header) > LONGEST_CACHED:
         parts = _read_parts(header)
         signature = parts.get("Signature", "")
     else:
-        parts = _remembered_parts(f"{before}Signature=?")
+        parts = _cached_parts(f"{before}Signature=?")
     for name, given in (*((name, parts.get(name)) for name in _PARTS[:2]), ("Signature", signature)):
         if not given:
             raise IncompleteSignature(f"Authorization header requires '{name}' parameter.")
@@ -115,7 +115,7 @@ def _read_parts(header: str) -> dict[str, str]:
     return parts
 
 
-_remembered_parts = lru_cache(maxsize=1024)(_read_parts)
+_cached_parts = lru_cache(maxsize=1024)(_read_parts)
 
 
 def _from_query(pairs: Pairs) -> SignatureClaim:
@@ -156,7 +156,7 @@ def _signature_claim(
 def _scope(credential: str) -> tuple[str, str, str, str]:
     """Key id, date, region and service."""
     parts = credential.split("/")
-    if len(parts) != 5 or len(credential) > LONGEST_REMEMBERED:
+    if len(parts) != 5 or len(credential) > LONGEST_CACHED:
         raise IncompleteSignature("Credential must be <key id>/<date>/<region>/<service>/aws4_request.")
     key, date, region, service, end = parts
     if end != "aws4_request" or not _REGION(region):
@@ -174,29 +174,29 @@ def _refuse_session(token: bytes | str | None) -> None:
 
 
 # --- whether it is true ----------------------------------------------------------------------------------------------
-def verify(http: HttpRequest, signed: SignatureClaim, secret: str, now: float) -> None:
+def verify(http: HttpRequest, claim: SignatureClaim, secret: str, now: float) -> None:
     """Raises SignatureDoesNotMatch unless the request was signed with `secret` and `now` (Unix time) is near enough.
 
     A header is good for 15 minutes before and after its date; an address from 15 minutes before until it expires.
     """
-    check_time(signed, now)
-    key = signing_key(secret, signed.date, signed.region, signed.service)
-    expected = hmac.digest(key, string_to_sign(http, signed).encode(), "sha256").hex()
-    if not hmac.compare_digest(expected, signed.signature):
+    check_time(claim, now)
+    key = signing_key(secret, claim.date, claim.region, claim.service)
+    expected = hmac.digest(key, string_to_sign(http, claim).encode(), "sha256").hex()
+    if not hmac.compare_digest(expected, claim.signature):
         raise SignatureDoesNotMatch
 
 
-def check_time(signed: SignatureClaim, now: float) -> None:
+def check_time(claim: SignatureClaim, now: float) -> None:
     """Raises SignatureDoesNotMatch when the signature is from the future or has expired, in AWS's words."""
-    at = _seconds(signed.timestamp)
-    last = CLOCK_SECONDS if signed.expires_seconds is None else signed.expires_seconds
+    at = _seconds(claim.timestamp)
+    last = CLOCK_SKEW_SECONDS if claim.expires_seconds is None else claim.expires_seconds
     if now > at + last:
         limit = _text(now - last)
-        raise SignatureDoesNotMatch(f"Signature expired: {signed.timestamp} is now earlier than {limit}")
-    if at > now + CLOCK_SECONDS:
-        limit = _text(now + CLOCK_SECONDS)
+        raise SignatureDoesNotMatch(f"Signature expired: {claim.timestamp} is now earlier than {limit}")
+    if at > now + CLOCK_SKEW_SECONDS:
+        limit = _text(now + CLOCK_SKEW_SECONDS)
         raise SignatureDoesNotMatch(
-            f"Signature not yet current: {signed.timestamp} is still later than {limit}"
+            f"Signature not yet current: {claim.timestamp} is still later than {limit}"
         )
 
 
@@ -223,21 +223,21 @@ def signing_key(secret: str, date: str, region: str, service: str) -> bytes:
     return key
 
 
-def string_to_sign(http: HttpRequest, signed: SignatureClaim) -> str:
+def string_to_sign(http: HttpRequest, claim: SignatureClaim) -> str:
     """Algorithm, time, scope and the hash of the canonical request."""
-    digest = sha256(canonical_request(http, signed)).hexdigest()
-    return f"{ALGORITHM}\n{signed.timestamp}\n{signed.scope}\n{digest}"
+    digest = sha256(canonical_request(http, claim)).hexdigest()
+    return f"{ALGORITHM}\n{claim.timestamp}\n{claim.scope}\n{digest}"
 
 
-def canonical_request(http: HttpRequest, signed: SignatureClaim) -> bytes:
+def canonical_request(http: HttpRequest, claim: SignatureClaim) -> bytes:
     """Method, path, query, headers, their names and the payload's hash. Raises SignatureDoesNotMatch."""
     return b"\n".join(
         (
             http.method.encode(),
             canonical_path(http.path),
-            canonical_query(signed.pairs),
-            canonical_headers(http, signed.signed_headers),
-            signed.signed_headers.encode("latin-1"),
+            canonical_query(claim.pairs),
+            canonical_headers(http, claim.signed_headers),
+            claim.signed_headers.encode("latin-1"),
             payload_hash(http),
         )
     )
@@ -313,7 +313,7 @@ def canonical_headers(http: HttpRequest, signed_headers: str) -> bytes:
 def _names(signed_headers: str) -> dict[bytes, None]:
     """SignedHeaders in their order, for looking up as well. Raises SignatureDoesNotMatch."""
     names = signed_headers.encode("latin-1").split(b";")
-    if len(signed_headers) > LONGEST_REMEMBERED or any(first >= second for first, second in pairwise(names)):
+    if len(signed_headers) > LONGEST_CACHED or any(first >= second for first, second in pairwise(names)):
         raise SignatureDoesNotMatch("SignedHeaders must be sorted, each of them once.")
     if b"host" not in names:
         raise SignatureDoesNotMatch("'Host' must be a 'SignedHeader' in the AWS Authorization.")

@@ -31,7 +31,7 @@ def is_queue_name(name: str) -> bool:
     return _NAME(name) is not None
 
 
-def begins_queue_name(text: str) -> bool:
+def is_queue_name_prefix(text: str) -> bool:
     """Whether any name can start with this text; the empty text starts every one."""
     return _PREFIX(text) is not None
 

@@ -18,7 +18,7 @@ from .schema_dump import describe_tables
 _REPLACED_RELEASE: Final = "0.0.1"
 _REPLACED_COMMIT: Final = "f69b3c5"
 
-_LOAD: Final = (
+_HOW_TO_LOAD: Final = (
     "load its rows into an empty database that this release has migrated, with pg_dump --data-only --schema=queue "
     "--exclude-table-data=queue.migration --load-via-partition-root"
 )
@@ -39,13 +39,13 @@ def read_replaced(directory: Path) -> dict[int, str]:
     return {int(name[:4]): checksum for checksum, name in (line.split() for line in lines)}
 
 
-def refusal(recorded: dict[int, str], replaced: dict[int, str]) -> str:
+def history_problem(recorded: dict[int, str], replaced: dict[int, str]) -> str:
     """Why a database with these migrations cannot get the baseline's record, and what to do; "" when it can."""
     strange = sorted(number for number, checksum in recorded.items() if replaced.get(number) != checksum)
     if strange:
         return (
             f"migration {strange[0]} of this database is not the one of release {_REPLACED_RELEASE}, "
-            f"which 0001_baseline.sql replaces: {_LOAD}"
+            f"which 0001_baseline.sql replaces: {_HOW_TO_LOAD}"
         )
     if len(recorded) < len(replaced):
         return (
@@ -55,12 +55,12 @@ def refusal(recorded: dict[int, str], replaced: dict[int, str]) -> str:
     return ""
 
 
-def obstacle(connection: psycopg.Connection[Any], baseline: bytes) -> str:
+def schema_problem(connection: psycopg.Connection[Any], baseline: bytes) -> str:
     """What keeps a database with the right migrations from adoption; "" when nothing does."""
     if found := first_difference(connection, baseline):
         return (
             f"the tables of this database are not those that its migrations made ({found}): undo that change, "
-            f"or {_LOAD}"
+            f"or {_HOW_TO_LOAD}"
         )
     row = connection.execute(_OLD_POLICIES.encode()).fetchone()
     if row and row[0]:

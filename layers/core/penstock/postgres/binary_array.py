@@ -106,7 +106,7 @@ def encode(type_name: str, values: Sequence[Any]) -> PgArray | None:
         nulls = 1
         elements = (_NULL if value is None else _element(to_bytes(value)) for value in values)
     else:
-        elements = _in_a_row(list(map(to_bytes, values)), size)
+        elements = _with_lengths(list(map(to_bytes, values)), size)
     return kind(b"".join((_HEADER.pack(1, nulls, kind.element_oid, count, 1), *elements)))
 
 
@@ -114,7 +114,7 @@ def _element(data: bytes) -> bytes:
     return _LENGTH(len(data)) + data
 
 
-def _in_a_row(elements: list[bytes], size: int | None) -> Iterable[bytes]:
+def _with_lengths(elements: list[bytes], size: int | None) -> Iterable[bytes]:
     """The elements, each after its length, without a step of the interpreter for each."""
     if size is None:
         return chain.from_iterable(zip(map(_LENGTH, map(len, elements)), elements, strict=True))

@@ -83,12 +83,12 @@ class Database:
     def __init__(self, url: str, driver: str = "psycopg") -> None:
         self._url = url
         self._driver = driver
-        self._link: DriverConnection | None = None
+        self._connection: DriverConnection | None = None
 
-    def link(self) -> DriverConnection:
+    def connection(self) -> DriverConnection:
         """The connection, a new one when the old one is gone. Raises ServiceUnavailable."""
         try:
-            return self._found()
+            return self._live_connection()
         except DriverError as error:
             raise ServiceUnavailable from error
 
@@ -110,22 +110,22 @@ class Database:
 
     def close(self) -> None:
         """Closes the connection; the next call makes a new one."""
-        if self._link is not None:
-            self._link.close()
-            self._link = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def _attempt(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
-        link = self.link()
+        connection = self.connection()
         try:
-            return link.call(statement, arguments)
+            return connection.call(statement, arguments)
         except DriverError as error:
             if error.ends_connection:
                 self.close()
             raise
 
-    def _found(self) -> DriverConnection:
-        if self._link is not None and self._link.is_lost():
+    def _live_connection(self) -> DriverConnection:
+        if self._connection is not None and self._connection.is_lost():
             self.close()
-        if self._link is None:
-            self._link = connection_factory(self._driver)(self._url)
-        return self._link
+        if self._connection is None:
+            self._connection = connection_factory(self._driver)(self._url)
+        return self._connection

@@ -46,7 +46,7 @@ _LOCK_ATTEMPTS: Final = 30
 _FILE_NAME: Final = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
 # The row of queue.migration that stands for functions and grants, and names the release that they are of.
 _FUNCTIONS: Final = 0
-_RECORD: Final = "functions "
+_RECORD_PREFIX: Final = "functions "
 RELEASE: Final = __version__
 
 _BOOTSTRAP: Final = """
@@ -171,11 +171,11 @@ def _adopt_baseline(connection: Connection, directory: Path, migrations: list[Sc
     if not replaced or not recorded or recorded.get(1) == migrations[0].checksum:
         return ""
     baseline = migrations[0]
-    if reason := adoption.refusal(recorded, replaced):
+    if reason := adoption.history_problem(recorded, replaced):
         raise MigrationError(reason)
 
     def adopt() -> None:
-        if reason := adoption.obstacle(connection, _BOOTSTRAP.encode() + baseline.text):
+        if reason := adoption.schema_problem(connection, _BOOTSTRAP.encode() + baseline.text):
             raise MigrationError(reason)
         adoption.record_baseline(connection, baseline.name, baseline.checksum)
 
@@ -186,7 +186,7 @@ def _adopt_baseline(connection: Connection, directory: Path, migrations: list[Sc
 def _newer_functions(connection: Connection, has_older_tables: bool) -> str:
     """Why the functions in the database are those of a newer release; "" when they are not."""
     row = connection.execute("select name from queue.migration where number = %s", (_FUNCTIONS,)).fetchone()
-    release = row[0].removeprefix(_RECORD) if row else RELEASE
+    release = row[0].removeprefix(_RECORD_PREFIX) if row else RELEASE
     if Version(release) > Version(RELEASE):
         return f"the database keeps the functions of release {release}: this is the older release {RELEASE}"
     if has_older_tables:
@@ -248,12 +248,14 @@ def _apply_changed_functions(
 ) -> None:
     scripts = read_functions(directory)
     text = b"".join(s.name.encode() + b"\0" + s.text + b"\0" for s in scripts)
-    whole = Script(_FUNCTIONS, "functions", text)
-    if not scripts or recorded == whole.checksum:
+    all_functions = Script(_FUNCTIONS, "functions", text)
+    if not scripts or recorded == all_functions.checksum:
         return
     applied.warning = _newer_functions(connection, has_older_tables)
     if not applied.warning:
-        _retry_locked(connection, whole, lambda: _apply_functions(connection, scripts, whole.checksum))
+        _retry_locked(
+            connection, all_functions, lambda: _apply_functions(connection, scripts, all_functions.checksum)
+        )
         applied.functions = True
 
 
@@ -261,7 +263,7 @@ def _apply_functions(connection: Connection, scripts: list[Script], checksum: st
     connection.execute(
         "insert into queue.migration (number, name, checksum) values (%s, %s, %s) on conflict (number) do update "
         "set name = excluded.name, checksum = excluded.checksum, applied_at = clock_timestamp()",
-        (_FUNCTIONS, f"{_RECORD}{RELEASE}", checksum),
+        (_FUNCTIONS, f"{_RECORD_PREFIX}{RELEASE}", checksum),
     )
     # Files are in the order of their names, and a function may call a later one: the first pass makes them all,
     # the second one checks their bodies.

@@ -35,7 +35,7 @@ class Pg8000Connection:
         try:
             self._connection.execute_simple("begin")
             values = text_array.encode_arguments(statement.types, arguments)
-            found = self._connection.execute_unnamed(statement.text, vals=values)
+            result = self._connection.execute_unnamed(statement.text, vals=values)
         except _FAILURES as error:
             failure = driver_error(error, took_no_effect=True)
             if not failure.ends_connection:
@@ -45,7 +45,7 @@ class Pg8000Connection:
             self._connection.execute_simple("commit")
         except _FAILURES as error:
             raise driver_error(error, took_no_effect=False) from error
-        return [tuple(row) for row in found.rows or ()]
+        return [tuple(row) for row in result.rows or ()]
 
     def is_lost(self) -> bool:
         """Closed, or the server hung up while nobody looked."""
@@ -116,5 +116,5 @@ def tls(mode: str, authorities: str | None) -> Any:
 
 def socket_of(connection: CoreConnection) -> socket.socket:
     """pg8000 has no other way to ask whether the server hung up."""
-    found: socket.socket = connection._usock  # noqa: SLF001
-    return found
+    result: socket.socket = connection._usock  # noqa: SLF001
+    return result

@@ -110,7 +110,7 @@ def store(
     while True:
         columns = yield from as_columns(topic, messages, version, context)
         sizes = [size] * len(messages)
-        rows = yield Rows(PUBLISH_MESSAGES, (*columns, sizes), (str(topic), version), lane=str(topic))
+        rows = yield Rows(PUBLISH_MESSAGES, (*columns, sizes), (str(topic), version), merge_key=str(topic))
         published = sorted(PublishedRow(*row) for row in rows)
         if published[0].error == "NotFound":
             raise errors.NotFound

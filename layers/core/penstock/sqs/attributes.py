@@ -49,7 +49,7 @@ def is_access_policy(value: str) -> bool:
     )
 
 
-def _anything(_value: str) -> bool:
+def _any_value(_value: str) -> bool:
     return True
 
 
@@ -62,9 +62,9 @@ STANDARD: Mapping[str, Check] = {
     "ReceiveMessageWaitTimeSeconds": _between(0, 20),
     "VisibilityTimeout": _between(0, 43_200),
     "Policy": is_access_policy,
-    "RedrivePolicy": _anything,  # parse_redrive_policy has errors of its own
-    "RedriveAllowPolicy": _anything,  # likewise
-    "KmsMasterKeyId": _anything,
+    "RedrivePolicy": _any_value,  # parse_redrive_policy has errors of its own
+    "RedriveAllowPolicy": _any_value,  # likewise
+    "KmsMasterKeyId": _any_value,
     "KmsDataKeyReusePeriodSeconds": _between(60, 86_400),
     "SqsManagedSseEnabled": _BOOLEAN,
 }
@@ -79,7 +79,7 @@ NATIVE: Mapping[str, Check] = {
     "archive_seconds": _between(1, 315_360_000),
     "history": _BOOLEAN,
 }
-NONE: Mapping[str, str] = MappingProxyType({})
+NO_VALUES: Mapping[str, str] = MappingProxyType({})
 DEFAULT_KEY_REUSE_SECONDS = "300"
 COUNTS = frozenset(
     (
@@ -129,7 +129,7 @@ def check_queue_attributes(
     return dict(attributes)
 
 
-def defaults(fifo: bool, settings: "Settings", supplied: Mapping[str, str] = NONE) -> dict[str, str]:
+def defaults(fifo: bool, settings: "Settings", supplied: Mapping[str, str] = NO_VALUES) -> dict[str, str]:
     """What a queue has of attributes that it was created without. Seconds and bytes as in AWS's reference."""
     values = {
         "DelaySeconds": "0",
@@ -183,7 +183,7 @@ def invalid_value(name: str) -> AwsError:
     return InvalidAttributeValue(f"Invalid value for the parameter {name}.")
 
 
-def scope_needed() -> AwsError:
+def missing_deduplication_scope() -> AwsError:
     """`perMessageGroupId` without its scope, in the words of the API reference (the error's own are not recorded)."""
     return InvalidAttributeValue(
         "Invalid value for the parameter FifoThroughputLimit. Reason: The perMessageGroupId value is allowed only when "
@@ -200,7 +200,7 @@ def _check_combinations(attributes: Mapping[str, str], fifo: bool, creating: boo
     # What a queue has already is looked at when it is changed, in queue.set_queue_attributes.
     scope = attributes.get("DeduplicationScope", "queue" if creating else "messageGroup")
     if attributes.get("FifoThroughputLimit") == "perMessageGroupId" and scope != "messageGroup":
-        raise scope_needed()
+        raise missing_deduplication_scope()
     if "RedrivePolicy" in attributes:
         parse_redrive_policy(attributes["RedrivePolicy"], fifo)
     if "RedriveAllowPolicy" in attributes:
@@ -214,7 +214,7 @@ class RedrivePolicy(msgspec.Struct, frozen=True):
     dead_letter_target_arn: str
     maximum_receive_count: int
 
-    def is_near(self, source_arn: str) -> bool:
+    def shares_account_and_region(self, source_arn: str) -> bool:
         """Whether source and target are of one account and region, as they must be."""
         target, source = parse_queue_arn(self.dead_letter_target_arn), parse_queue_arn(source_arn)
         return target is not None and source is not None and target[:2] == source[:2]

@@ -66,7 +66,9 @@ def delete_message_batch(
 def delete(arn: str, given: list[ReceiptHandle]) -> Generator[Effect, Any, list[str]]:
     """The outcome of each handle: deleted, gone, expired or no_queue. Raises QueueDoesNotExist."""
     fifo = arn.endswith(".fifo")
-    rows = yield Rows(DELETE_MESSAGES, handles.handle_columns(given), lane=arn if fifo else "", queue_arn=arn)
+    rows = yield Rows(
+        DELETE_MESSAGES, handles.handle_columns(given), merge_key=arn if fifo else "", queue_arn=arn
+    )
     if fifo:
         yield Wake(
             arn, 1, Woken.FOR_MORE

@@ -35,7 +35,7 @@ def peek_messages(request: PeekRequest, context: Context) -> Generator[Effect, A
     for state in (state for state, wanted in states.items() if wanted):
         for row in (yield from _rows(arn, state, MOST_MESSAGES - len(messages))):
             message = message_result(delivery_of(row), arn, NOT_RECEIVED, ALL_ATTRIBUTES, ALL_ATTRIBUTES)
-            _explain(message, row, state, both=request.show_invisible or request.show_delayed)
+            _add_state(message, row, state, both=request.show_invisible or request.show_delayed)
             messages.append(message)
     if not messages:
         yield from handles.check_queue(arn)
@@ -63,7 +63,7 @@ def delivery_of(row: Row) -> DeliveryRow:
     )  # fmt: skip
 
 
-def _explain(message: Message, row: Row, state: str, *, both: bool) -> None:
+def _add_state(message: Message, row: Row, state: str, *, both: bool) -> None:
     """What a peek says besides: the state, when several were asked for. When it was first received is not known."""
     attributes = message.attributes or {}
     if row[1]:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from penstock import errors
-from penstock.aws.arn import QueueArn, begins_queue_name, is_account_id, is_queue_name, queue_arn
+from penstock.aws.arn import QueueArn, is_account_id, is_queue_name, is_queue_name_prefix, queue_arn
 from penstock.context import Context
 from penstock.effects import Effect, Sql
 from penstock.postgres.statements import (
@@ -39,7 +39,7 @@ from .types import (
 LONGEST_PAGE = 1000
 LONGEST_TOKEN = 1_024  # characters; what is cut off is no token
 
-_text = msgspec.json.Decoder(dict[str, str])
+_string_map = msgspec.json.Decoder(dict[str, str])
 _json = msgspec.json.Encoder()
 
 
@@ -104,7 +104,7 @@ def list_queues(request: ListQueuesRequest, context: Context) -> Generator[Effec
     validation.check_range("MaxResults", request.max_results)
     limit = request.max_results or LONGEST_PAGE
     prefix, after = request.queue_name_prefix or "", read_token(request.next_token)
-    if not begins_queue_name(prefix):
+    if not is_queue_name_prefix(prefix):
         return ListQueuesResult()
     rows = yield Sql(LIST_QUEUES, (context.account_id, context.region, prefix, after, limit + 1))
     names = [row[0] for row in rows[:limit]]
@@ -148,7 +148,7 @@ def get_queue_attributes(
 def readable_attributes(arn: str, row: tuple[Any, ...]) -> dict[str, str]:
     """A row of `queue.describe_queue` as attributes. Times are seconds since 1970; counts may be missing."""
     _, _, stored, _, created_at_ms, modified_at_ms, visible, in_flight, delayed, *_ = row
-    values = attributes.readable(_text.decode(stored))
+    values = attributes.readable(_string_map.decode(stored))
     values["QueueArn"] = arn
     values["CreatedTimestamp"] = str(created_at_ms // 1000)
     values["LastModifiedTimestamp"] = str(modified_at_ms // 1000)
@@ -190,8 +190,10 @@ def check_dead_letter_queue(arn: str, values: Mapping[str, str]) -> Generator[Ef
     rows = yield Sql(DESCRIBE_QUEUE, (policy.dead_letter_target_arn, False))
     if not rows:
         raise attributes.bad_policy("RedrivePolicy", text, "Dead letter target does not exist.")
-    allowed = attributes.parse_redrive_allow_policy(_text.decode(rows[0][2]).get("RedriveAllowPolicy", ""))
-    if not policy.is_near(arn) or not (allowed is None or allowed.permits(arn)):
+    allowed = attributes.parse_redrive_allow_policy(
+        _string_map.decode(rows[0][2]).get("RedriveAllowPolicy", "")
+    )
+    if not policy.shares_account_and_region(arn) or not (allowed is None or allowed.permits(arn)):
         raise attributes.bad_policy("RedrivePolicy", text, "The dead-letter queue is not for this queue.")
 
 

@@ -16,7 +16,7 @@ from .sql_errors import sql_error
 from .types import Message, MessageAttributeValue, ReceiveMessageRequest, ReceiveMessageResult
 
 FULL_PAUSE_SECONDS = 1.0
-ALL_ATTRIBUTES = 1_000_000
+ALL_WAITERS = 1_000_000
 
 _attributes = msgspec.json.Decoder(dict[str, MessageAttributeValue])
 _system = msgspec.json.Decoder(dict[str, str])
@@ -56,14 +56,14 @@ def receive_message(
         request.attribute_names, request.message_system_attribute_names
     )
     user = attributes.select_message_attributes(request.message_attribute_names)
-    look = first_attempt(request, arn, context)
+    receive = receive_effect(request, arn, context)
     deliveries = yield from receive_rows(
-        look, arn, request.wait_time_seconds, request.receive_request_attempt_id
+        receive, arn, request.wait_time_seconds, request.receive_request_attempt_id
     )
     return ReceiveMessageResult(messages=[message(row, arn, context, system, user) for row in deliveries])
 
 
-def first_attempt(request: ReceiveMessageRequest, arn: str, context: Context) -> Take | Sql:
+def receive_effect(request: ReceiveMessageRequest, arn: str, context: Context) -> Take | Sql:
     """How the request looks for messages. With a ReceiveRequestAttemptId it shares no call with others.
 
     On a standard queue the id is not looked at: it "applies only to FIFO queues" (API reference).
@@ -89,7 +89,7 @@ def in_flight_limit(context: Context) -> int | None:
 
 
 def receive_rows(
-    look: Take | Sql, arn: str, wait_seconds: int | None, attempt_id: str | None = None
+    receive: Take | Sql, arn: str, wait_seconds: int | None, attempt_id: str | None = None
 ) -> Generator[Effect, Any, list[DeliveryRow]]:
     """Messages of a queue; with `wait_seconds` (None: the queue's own) looks again until there is one.
 
@@ -102,13 +102,13 @@ def receive_rows(
     deadline = None
     woken = Woken.NOT
     while True:
-        header, *rows = yield look
+        header, *rows = yield receive
         full = header[0] == "OverLimit"
         if header[0] is not None and not full:
-            yield Wake(arn, ALL_ATTRIBUTES)
+            yield Wake(arn, ALL_WAITERS)
             raise sql_error(header[0], attempt_id)
         if rows:
-            if may_have_more(look, len(rows), woken):
+            if may_have_more(receive, len(rows), woken):
                 yield Wake(arn, 2, Woken.FOR_MORE)
             return [DeliveryRow(*row) for row in rows]
         seconds = header[1] if wait_seconds is None else wait_seconds
@@ -123,14 +123,14 @@ def receive_rows(
             return []
 
 
-def may_have_more(look: Take | Sql, messages: int, woken: Woken) -> bool:
+def may_have_more(receive: Take | Sql, messages: int, woken: Woken) -> bool:
     """Whether there may be messages for others, who have not been told.
 
     On a FIFO queue when it got as many as it asked for, woken or not: with fewer it had all that could be received, and
     what it left was locked for a moment, so that others passed it over.
     """
-    if isinstance(look, Take) and look.is_fifo:
-        return messages == look.count
+    if isinstance(receive, Take) and receive.is_fifo:
+        return messages == receive.count
     return woken == Woken.FOR_MORE
 
 
@@ -182,10 +182,12 @@ def system_attributes(row: DeliveryRow, arn: str) -> dict[str, str]:
         "ApproximateFirstReceiveTimestamp": str(row.first_received_at_ms),
     }
     if row.system is not None:
-        kept = _system.decode(row.system)
-        if "ApproximateReceiveCount" in kept:
-            kept["ApproximateReceiveCount"] = str(int(kept["ApproximateReceiveCount"]) + row.receive_count)
-        values.update(kept)
+        stored = _system.decode(row.system)
+        if "ApproximateReceiveCount" in stored:
+            stored["ApproximateReceiveCount"] = str(
+                int(stored["ApproximateReceiveCount"]) + row.receive_count
+            )
+        values.update(stored)
     if arn.endswith(".fifo"):
         values["SequenceNumber"] = f"{row.id:020d}"
     return values

@@ -64,7 +64,7 @@ class StoredRow(NamedTuple):
 def send_message(request: SendMessageRequest, context: Context) -> Generator[Effect, Any, SendMessageResult]:
     """Stores one message. The answer comes after the commit."""
     arn = context.queue_arn(request.queue_url)
-    validation.check_message_size(least_bytes(request))  # before work is done for megabytes in vain
+    validation.check_message_size(minimum_bytes(request))  # before work is done for megabytes in vain
     message = outgoing_message(request, arn.endswith(".fifo"), context.trace_header)
     validation.check_message_size(message.size_bytes)
     (stored,) = yield from store(arn, [message])
@@ -85,7 +85,7 @@ def send_message_batch(
     """Stores up to ten messages in one transaction; those that cannot be accepted fail one by one."""
     validation.check_batch(request.entries, "SendMessageBatchRequestEntry")
     arn = context.queue_arn(request.queue_url)
-    validation.check_batch_size(sum(map(least_bytes, request.entries)))  # likewise
+    validation.check_batch_size(sum(map(minimum_bytes, request.entries)))  # likewise
     fifo, trace = arn.endswith(".fifo"), context.trace_header
     checked = [(entry, checked_entry(entry, fifo, trace)) for entry in request.entries]
     validation.check_batch_size(
@@ -115,14 +115,14 @@ def store(
         SEND_MESSAGES,
         ([arn] * len(messages), *columns),
         (async_commit,),
-        lane=arn if arn.endswith(".fifo") else "",
+        merge_key=arn if arn.endswith(".fifo") else "",
         queue_arn=arn,
     )
     stored = sorted(StoredRow(*row) for row in rows) if len(rows) > 1 else [StoredRow(*row) for row in rows]
     return stored
 
 
-def least_bytes(entry: Entry) -> int:
+def minimum_bytes(entry: Entry) -> int:
     """What a message has at least, without looking at its characters."""
     size = len(entry.message_body)
     for value in (entry.message_attributes or {}).values():

@@ -15,7 +15,7 @@ from .queues import as_json
 from .sql_errors import sql_error
 from .types import ListQueueTagsRequest, ListQueueTagsResult, TagQueueRequest, UntagQueueRequest
 
-_text = msgspec.json.Decoder(dict[str, str])
+_string_map = msgspec.json.Decoder(dict[str, str])
 
 
 def tag_queue(request: TagQueueRequest, context: Context) -> Generator[Effect, Any, None]:
@@ -45,4 +45,4 @@ def list_queue_tags(
     rows = yield Sql(DESCRIBE_QUEUE, (context.queue_arn(request.queue_url), False))
     if not rows:
         raise errors.QueueDoesNotExist
-    return ListQueueTagsResult(tags=_text.decode(rows[0][3]) or None)
+    return ListQueueTagsResult(tags=_string_map.decode(rows[0][3]) or None)

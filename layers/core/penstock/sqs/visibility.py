@@ -78,8 +78,10 @@ def checked_handle(
 
 def change(arn: str, given: list[ReceiptHandle], seconds: list[int]) -> Generator[Effect, Any, list[str]]:
     """The outcome of each handle: changed, gone, expired, too_long or no_queue. Raises QueueDoesNotExist."""
-    lane = arn if arn.endswith(".fifo") else ""
-    rows = sorted((yield Rows(CHANGE_VISIBILITIES, (*handles.handle_columns(given), seconds), lane=lane)))
+    merge_key = arn if arn.endswith(".fifo") else ""
+    rows = sorted(
+        (yield Rows(CHANGE_VISIBILITIES, (*handles.handle_columns(given), seconds), merge_key=merge_key))
+    )
     if 0 in seconds:
         yield Wake(arn, seconds.count(0))
     return (yield from handles.check_outcomes(arn, [outcome for _, outcome, _ in rows]))

@@ -103,5 +103,5 @@ def distribute_messages(
 def make_visible_effect(queue_arn: str, messages: Sequence[Row]) -> Rows:
     """The effect that makes received messages visible again. Rows are those of `queue.receive_messages`."""
     handles = [list(column) for column in zip(*(row[2:7] for row in messages), strict=True)]
-    lane = queue_arn if queue_arn.endswith(".fifo") else ""
-    return Rows(CHANGE_VISIBILITIES, (*handles, [0] * len(messages)), lane=lane)
+    merge_key = queue_arn if queue_arn.endswith(".fifo") else ""
+    return Rows(CHANGE_VISIBILITIES, (*handles, [0] * len(messages)), merge_key=merge_key)

@@ -116,4 +116,4 @@ def batch_key(effect: Mergeable) -> Hashable:
         # On a FIFO queue SQL keeps the shares of requests apart, and the shares must have equal counts.
         share = effect.count if effect.is_fifo else None
         return effect.statement, effect.queue_arn, effect.visibility_seconds, share
-    return effect.statement, effect.options, effect.lane
+    return effect.statement, effect.options, effect.merge_key

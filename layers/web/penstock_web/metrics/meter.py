@@ -81,7 +81,7 @@ class Meter:
 
     def refused(self, error: AwsError) -> None:
         """A request got this error: counted if it is about who may do what."""
-        if error.refuses_caller:
+        if error.is_access_error:
             self._numbers[self._start("refusals", error.query_code)] += 1
 
     def flushed(self, messages: int) -> None:

@@ -157,7 +157,7 @@ class QueueCounts:
     def _transacted(self, effect: Sql, rows: Sequence[Row], _seconds: float) -> None:
         if rows and rows[0][4] is not None:
             return  # nothing was done
-        for arn in effect.handles_of:
+        for arn in effect.handle_queues:
             self._numbers[self._start("deletes", arn)] += 1
         for row in rows:
             if row[2] is not None:

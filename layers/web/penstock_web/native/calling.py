@@ -51,7 +51,7 @@ class NativeCall:
         """Raises what QUEUE_ACCESS refuses this caller with; else the context's account is the caller's."""
         access = self.context.environment.access
         if access is not None:
-            await self.run(access.admitted(self.context))
+            await self.run(access.check_native_request(self.context))
 
     async def run(self, operation: Generator[Effect, Any, T]) -> T:
         """The operation's result; its typed errors become answers in `errors`."""

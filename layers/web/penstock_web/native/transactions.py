@@ -50,7 +50,7 @@ def run(wanted: Transaction, context: Context) -> Generator[Effect, Any, dict[st
     if events or any(arn.endswith(".fifo") for arn in queues):
         rows = yield Sql(TRANSACT, (*work, *rest), acked)  # may wait for a lock: on its own
     else:
-        rows = yield Transact(TRANSACT, tuple(work), rest, handles_of=acked)
+        rows = yield Transact(TRANSACT, tuple(work), rest, handle_queues=acked)
     check(rows, wanted)
     yield from publishing.wake(dict.fromkeys(row[2] for row in rows))
     return done(rows, wanted)

@@ -119,7 +119,7 @@ def describe(effect: Sql | Rows | Take, request: Recorded) -> None:
     elif statement in SENDS:
         operation(request, "send", "send", name_of(argument(effect, SENDS[statement])), entries(effect))
     elif statement is PUBLISH_MESSAGES and isinstance(effect, Rows):
-        operation(request, "send", "send", name_of(effect.lane), len(effect))
+        operation(request, "send", "send", name_of(effect.merge_key), len(effect))
         request.set("messaging.system", "aws.sns")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
-from penstock.trace_context import CURRENT, TraceContext, parse_trace_header, parse_traceparent
+from penstock.trace_context import CURRENT_TRACE, TraceContext, parse_trace_header, parse_traceparent
 
 from .tracing import Recorded, Tracing
 
@@ -59,21 +59,21 @@ class TracedApplication:
 
     async def _unrecorded(self, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
         """What the request sends says that its trace is not recorded. X-Amzn-Trace-Id is passed on as it came."""
-        token = CURRENT.set(caller.context if caller.by_w3c else None)
+        token = CURRENT_TRACE.set(caller.context if caller.by_w3c else None)
         try:
             await self._application(scope, receive, send)
         finally:
-            CURRENT.reset(token)
+            CURRENT_TRACE.reset(token)
 
     async def _recorded(self, caller: Caller | None, scope: Scope, receive: Receive, send: Send) -> None:
         parent, state = (None, "") if caller is None else (caller.context, caller.state)
         span = self._tracing.request(name_of(scope), attributes_of(scope), parent, state)
         answer = Answer(send)
-        tokens = CURRENT.set(span.context), SPAN.set(span)
+        tokens = CURRENT_TRACE.set(span.context), SPAN.set(span)
         try:
             await self._application(scope, receive, answer.send)
         finally:
-            CURRENT.reset(tokens[0])
+            CURRENT_TRACE.reset(tokens[0])
             SPAN.reset(tokens[1])
             end(span, scope, answer)
 

@@ -57,7 +57,7 @@ def test_other_options_and_other_lanes_neither_merge_nor_wait_for_each_other() -
         answers = [
             batcher.submit(entries(1)),
             batcher.submit(entries(2, options=(True,))),
-            batcher.submit(entries(3, lane="orders.fifo")),
+            batcher.submit(entries(3, merge_key="orders.fifo")),
         ]
         await settle()
         assert database.values == [[1], [2], [3]]
@@ -140,7 +140,7 @@ def test_takes_of_a_fifo_queue_merge_when_they_are_equally_large() -> None:
 def publication(topic: str, version: str, count: int = 2, size: int = 100) -> Rows:
     texts, nothing = ["{}"] * count, [None] * count
     columns = ([bytes(16)] * count, texts, texts, [0] * count, texts, texts, nothing, nothing, nothing)
-    return Rows(PUBLISH_MESSAGES, (*columns, [size * count] * count), (topic, version), lane=topic)
+    return Rows(PUBLISH_MESSAGES, (*columns, [size * count] * count), (topic, version), merge_key=topic)
 
 
 def test_publications_for_one_topic_go_together() -> None:

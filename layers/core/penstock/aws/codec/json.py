@@ -22,8 +22,8 @@ from .schema import List, Map, Scalar, Shape, Structure, build, query_name, stru
 CONTENT_TYPE = b"application/x-amz-json-1.0"
 
 SHORT_BYTES = 524_288  # at most 25 ms, whatever it is
-MAXIMUM_TEXTS = 5_000  # twice 700 is the most that a valid request has
-MAXIMUM_MARKS = 50_000  # brackets, braces and commas of a body that is to be explained
+MAXIMUM_STRINGS = 5_000  # twice 700 is the most that a valid request has
+MAXIMUM_STRUCTURAL_CHARACTERS = 50_000  # brackets, braces and commas of a body that is to be explained
 
 _REFUSALS = (msgspec.MsgspecError, ValueError, RecursionError)  # UnicodeDecodeError is a ValueError
 _encode = msgspec.json.Encoder().encode
@@ -35,8 +35,8 @@ def decoder(request: type[msgspec.Struct]) -> Callable[[bytes], Any]:
     decode = msgspec.json.Decoder(request).decode
 
     def decode_body(body: bytes) -> Any:
-        if len(body) > SHORT_BYTES and has_many_texts(body):
-            raise SerializationException(f"The request has more than {MAXIMUM_TEXTS} names and texts.")
+        if len(body) > SHORT_BYTES and has_too_many_strings(body):
+            raise SerializationException(f"The request has more than {MAXIMUM_STRINGS} names and texts.")
         try:
             if not body.isascii():
                 body.decode()  # msgspec does not look into members that it skips
@@ -47,10 +47,10 @@ def decoder(request: type[msgspec.Struct]) -> Callable[[bytes], Any]:
     return decode_body
 
 
-def has_many_texts(body: bytes) -> bool:
+def has_too_many_strings(body: bytes) -> bool:
     """Whether a body has more than 5,000 names and texts. Quotes inside of a text are escaped, and do not count."""
     quotes = body.count(b'"')
-    return quotes > 2 * MAXIMUM_TEXTS and quotes - body.count(b'\\"') > 2 * MAXIMUM_TEXTS
+    return quotes > 2 * MAXIMUM_STRINGS and quotes - body.count(b'\\"') > 2 * MAXIMUM_STRINGS
 
 
 def encode_result(result: msgspec.Struct | None) -> bytes:
@@ -64,7 +64,10 @@ def encode_error(error: AwsError) -> bytes:
 
 
 def _find_type_error(body: bytes, shape: Structure) -> Any:
-    if len(body) > SHORT_BYTES and sum(body.count(mark) for mark in (b"[", b"{", b",")) > MAXIMUM_MARKS:
+    if (
+        len(body) > SHORT_BYTES
+        and sum(body.count(mark) for mark in (b"[", b"{", b",")) > MAXIMUM_STRUCTURAL_CHARACTERS
+    ):
         raise SerializationException
     try:
         value = msgspec.json.decode(body or b"{}")

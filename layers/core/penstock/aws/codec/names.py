@@ -44,7 +44,7 @@ def wrapped_map(key: str, value: str) -> msgspec.Meta:
     return msgspec.Meta(extra={"naming": Naming(flat=False, tag="entry", key=key, value=value)})
 
 
-class ParameterPlace(msgspec.Struct, frozen=True):
+class ParameterLocation(msgspec.Struct, frozen=True):
     """Where a member of a REST-JSON request is, if not in the body; `name` is the one in the query string."""
 
     where: Literal["path", "query"]
@@ -53,9 +53,9 @@ class ParameterPlace(msgspec.Struct, frozen=True):
 
 def in_path() -> msgspec.Meta:
     """The part of the path behind the resource's name."""
-    return msgspec.Meta(extra={"place": ParameterPlace("path")})
+    return msgspec.Meta(extra={"location": ParameterLocation("path")})
 
 
 def in_query(name: str) -> msgspec.Meta:
     """A parameter of the query string."""
-    return msgspec.Meta(extra={"place": ParameterPlace("query", name)})
+    return msgspec.Meta(extra={"location": ParameterLocation("query", name)})

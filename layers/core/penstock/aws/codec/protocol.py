@@ -24,7 +24,7 @@ _RESOURCE = re.compile(r"/(schedules|schedule-groups|tags)(?:/(.*))?", re.DOTALL
 REST_METHODS = frozenset(("GET", "POST", "PUT", "DELETE"))
 
 
-def queue_path(path: str) -> tuple[str, str | None] | None:
+def rest_resource(path: str) -> tuple[str, str | None] | None:
     """Kind and label of the resource at a path of REST-JSON, or None: `/schedules/a` is `("schedules", "a")`.
 
     Some servers hand paths on as they were written, others decoded; no label has a percent sign, so both will do.
@@ -39,7 +39,7 @@ def queue_path(path: str) -> tuple[str, str | None] | None:
 
 def protocol_of(headers: Mapping[bytes, bytes], path: str) -> Protocol:
     """The protocol of a request, by its path and its headers (names in lower case)."""
-    if path != "/" and queue_path(path) is not None:
+    if path != "/" and rest_resource(path) is not None:
         return Protocol.REST_JSON
     if b"x-amz-target" in headers:
         return Protocol.JSON

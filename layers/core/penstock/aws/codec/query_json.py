@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 CONTENT_TYPE = b"application/json"
 
-Plain = Callable[[Any], Any]
+Converter = Callable[[Any], Any]
 
 _encode = msgspec.json.Encoder().encode
 
@@ -35,7 +35,7 @@ def encode_result(action: str, result: msgspec.Struct | None, request_id: str) -
     """The whole answer of an action; one without a result has no Result member."""
     answer: dict[str, Any] = {"ResponseMetadata": {"RequestId": request_id}}
     if result is not None:
-        answer = {f"{action}Result": without_control_characters(type(result))(result), **answer}
+        answer = {f"{action}Result": converter(type(result))(result), **answer}
     return _encode({f"{action}Response": answer})
 
 
@@ -46,12 +46,12 @@ def encode_error(error: AwsError, request_id: str) -> bytes:
 
 
 @cache
-def without_control_characters(message: type[msgspec.Struct]) -> Plain:
+def converter(message: type[msgspec.Struct]) -> Converter:
     """A function from a result of this type to what is written of it."""
     return _structure(structure(message))
 
 
-def _structure(shape: Structure) -> Plain:
+def _structure(shape: Structure) -> Converter:
     members = [
         (_name(member), attrgetter(member.attribute), _value(member.shape)) for member in shape.members
     ]
@@ -76,7 +76,7 @@ def _name(member: Member) -> str:
             return member.name
 
 
-def _value(shape: Shape) -> Plain:
+def _value(shape: Shape) -> Converter:
     match shape:
         case Scalar():
             return lambda value: value

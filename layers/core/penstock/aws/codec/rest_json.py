@@ -50,14 +50,14 @@ def decoder(request: type[msgspec.Struct]) -> Callable[[str | None, bytes, bytes
     It raises SerializationException and ConstraintViolation.
     """
     shape = structure(request)
-    has_body = any(member.place is None for member in shape.members)
+    has_body = any(member.location is None for member in shape.members)
 
     def decode(label: str | None, query: bytes, body: bytes) -> Any:
         document = _document(body) if has_body else {}
         parameters = _parameters(query)
         problems: Problems = []
         found = {
-            member.attribute: _member(member, _placed(member, label, parameters, document), "", problems)
+            member.attribute: _member(member, _given(member, label, parameters, document), "", problems)
             for member in shape.members
         }
         if problems:
@@ -68,8 +68,8 @@ def decoder(request: type[msgspec.Struct]) -> Callable[[str | None, bytes, bytes
 
 
 def _document(body: bytes) -> dict[str, Any]:
-    if len(body) > json.SHORT_BYTES and json.has_many_texts(body):
-        raise SerializationException(f"The request has more than {json.MAXIMUM_TEXTS} names and texts.")
+    if len(body) > json.SHORT_BYTES and json.has_too_many_strings(body):
+        raise SerializationException(f"The request has more than {json.MAXIMUM_STRINGS} names and texts.")
     try:
         value = msgspec.json.decode(body.decode() or "{}")
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -95,13 +95,13 @@ def _text(data: bytes) -> str:
         raise SerializationException("The query string is not UTF-8.") from None
 
 
-def _placed(member: Member, label: str | None, parameters: Parameters, document: dict[str, Any]) -> Any:
+def _given(member: Member, label: str | None, parameters: Parameters, document: dict[str, Any]) -> Any:
     """What the request has for this member; texts of the query string have no type of their own."""
-    if member.place is None:
+    if member.location is None:
         return document.get(member.name)
-    if member.place.where == "path":
+    if member.location.where == "path":
         return label
-    given = parameters.get(member.place.name)
+    given = parameters.get(member.location.name)
     if given is None or isinstance(member.shape, List):
         return given
     if isinstance(member.shape, Scalar) and member.shape.kind is int:
