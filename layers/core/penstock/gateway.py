@@ -1,15 +1,15 @@
 """From an HTTP request to a typed call of an action, and from its result or error back to HTTP.
 
     call = decode(http, environment)          # raises RejectedRequest: the error, in the protocol to answer in
-    result = drive(call.operation())          # drivers.run, or the container's own driver
+    result = run(call.operation())            # drivers.run, or the container's own driver
     response = encode(call, result)           # or encode_error(call.protocol, error, call.context.request_id)
 
 AWS JSON names the action in `X-Amz-Target`, REST-JSON (EventBridge Scheduler) by method and path; everything else is
 the Query protocol, whose parameters come in the query string, a form body or both, on `/` and on a queue's own path
 (`/{account}/{queue}`, which then is the QueueUrl).
 
-A request that must be signed is not read here: looking up its key is an effect, so `call.operation()` verifies the
-signature first and reads the rest afterwards. Whoever cannot sign learns nothing of what else is wrong.
+A request that must be signed is not decoded here: looking up its key is an effect, so `call.operation()` verifies the
+signature first and decodes the request afterwards. A client that cannot sign learns nothing about its other errors.
 """
 
 import re
@@ -34,15 +34,15 @@ from .http import HttpRequest, HttpResponse
 
 MAXIMUM_BODY_BYTES = 6 * 1_048_576  # a batch of 1 MiB with every character escaped as \uXXXX
 
-LONGEST_SCOPE_BYTES = 512  # no client's is longer, and scopes are remembered
+LONGEST_SCOPE_BYTES = 512  # no client sends a longer one, and scopes are cached
 
-# Where messages can be looked at (QUEUE_PEEK_ENDPOINT): `?QueueUrl=…`, or region, account and name of the queue.
+# The path of the peek endpoint (QUEUE_PEEK_ENDPOINT): `?QueueUrl=…`, or region, account and name of the queue.
 _PEEK_PATH = re.compile(r"/_aws/sqs/messages(?:/([a-z0-9-]{1,32})(/[0-9]{12}/[^/]+))?/?").fullmatch
 _REGION = re.compile(r"[a-z0-9-]{1,32}").fullmatch
 
 
-class RejectedRequest(Exception):  # noqa: N818 - not a failure of ours: it carries one to the client
-    """A request that never became a call: the error and all that is needed to answer it."""
+class RejectedRequest(Exception):  # noqa: N818 - it carries an error to the client
+    """A request that could not be decoded: the error, and what is needed to answer it."""
 
     def __init__(self, error: AwsError, protocol: Protocol, request_id: str, service: str) -> None:
         super().__init__(error.message)
@@ -52,12 +52,12 @@ class RejectedRequest(Exception):  # noqa: N818 - not a failure of ours: it carr
         self.service = service
 
     def response(self) -> HttpResponse:
-        """The answer."""
+        """The HTTP response with the error."""
         return encode_error(self.protocol, self.error, self.request_id, self.service)
 
 
 class CredentialScope(NamedTuple):
-    """Who signed: account, region and service of the credential scope."""
+    """Account, region and service of a request's credential scope."""
 
     account_id: str
     region: str
@@ -65,7 +65,7 @@ class CredentialScope(NamedTuple):
 
 
 class DecodedRequest(NamedTuple):
-    """What a request asks for, and for whom."""
+    """The action of a request, its typed members, and its credential scope."""
 
     action: Action
     request: Any
@@ -84,12 +84,12 @@ class ActionCall:
         self.protocol = protocol
 
     def operation(self) -> Operation:
-        """The rules of the action for this request, to be driven."""
+        """The action's operation for this request; a driver runs it."""
         return self.action.operation(self.request, self.context)
 
 
 class GuardedActionCall(ActionCall):
-    """A request that is read once its signature has been verified; until then nobody knows its action."""
+    """A request that is decoded after its signature has been verified; until then its action is unknown."""
 
     __slots__ = ("_guard", "_read")
 
@@ -105,7 +105,7 @@ class GuardedActionCall(ActionCall):
         self._read = read
 
     def read(self) -> DecodedRequest:
-        """Action and request. Raises what is wrong with them."""
+        """Decodes action and request. Raises the AwsError of a bad request."""
         found = self._read()
         self.action, self.request = found.action, found.request
         self.context.http = self.context.http.without_long_body
@@ -113,7 +113,7 @@ class GuardedActionCall(ActionCall):
         return found
 
     def operation(self) -> Operation:
-        """The rules of QUEUE_ACCESS, then those of the action."""
+        """An operation that checks QUEUE_ACCESS, then runs the operation of the action."""
         return self._guard(self)
 
 
@@ -121,7 +121,7 @@ class GuardedActionCall(ActionCall):
 def decode(
     http: HttpRequest, environment: Environment, service: str | None = None, action: str | None = None
 ) -> ActionCall:
-    """The call that a request makes. With `service` and `action` given, any other action is InvalidAction.
+    """The action call of a request. With `service` and `action` given, any other action is InvalidAction.
 
     Raises RejectedRequest for everything that is wrong with the request itself. Bodies beyond 6 MiB are refused.
     """
@@ -193,7 +193,7 @@ def _decode_query(http: HttpRequest, environment: Environment) -> DecodedRequest
 
 
 def _decode_members(action: Action, decoder: Callable[[Any], Any], given: Any) -> Any:
-    """The request. A missing member is a ValidationError of SNS, where SQS says MissingParameter."""
+    """The typed request. For a missing member SNS answers ValidationError, and SQS MissingParameter."""
     try:
         return decoder(given)
     except MissingParameter as error:
@@ -203,7 +203,7 @@ def _decode_members(action: Action, decoder: Callable[[Any], Any], given: Any) -
 
 
 def service_of(http: HttpRequest) -> str:
-    """The service that a request which could not be read was meant for: its errors have their own form."""
+    """The service that an undecodable request was most likely meant for: each has its own form of errors."""
     if rest_resource(http.path) is not None:
         return "scheduler"
     target = http.headers.get(b"x-amz-target", b"")
@@ -228,12 +228,12 @@ def _query_action(tree: query.Tree, signed_service: str) -> Action:
 
 # --- peeking ---------------------------------------------------------------------------------------------------------
 def is_peek(path: str, environment: Environment) -> bool:
-    """Whether messages are only looked at there."""
+    """Whether the path is that of the peek endpoint, and the endpoint is enabled."""
     return environment.settings.queue_peek_endpoint and _PEEK_PATH(path) is not None
 
 
 def _decode_peek(http: HttpRequest, environment: Environment, protocol: Protocol) -> DecodedRequest:
-    """A GET with parameters, or a whole ReceiveMessage of an SDK, of which the QueueUrl alone counts."""
+    """A GET with parameters, or a whole ReceiveMessage of an SDK, of which only the QueueUrl is used."""
     in_body = protocol is not Protocol.JSON and http.method != "GET"
     tree = query.parse(http.query, http.body if in_body else b"")
     if protocol is Protocol.JSON:
@@ -248,7 +248,7 @@ def _decode_peek(http: HttpRequest, environment: Environment, protocol: Protocol
         scope = scope._replace(region=matched[1])
     for name in ("ShowInvisible", "ShowDelayed"):
         if isinstance(tree.get(name), str):
-            tree[name] = tree[name].lower()  # True, as Python writes it
+            tree[name] = tree[name].lower()  # Python clients write True
     return DecodedRequest(PEEK, query.decoder(PEEK.request)(tree), scope)
 
 
@@ -263,13 +263,13 @@ def _header_scope(http: HttpRequest, environment: Environment) -> CredentialScop
 
 
 def _query_scope(tree: query.Tree, environment: Environment) -> CredentialScope | None:
-    """X-Amz-Credential of a presigned address."""
+    """X-Amz-Credential of a presigned URL."""
     scope = tree.get("X-Amz-Credential")
     return _known_scope(scope.encode(), environment) if isinstance(scope, str) else None
 
 
 def _presigned_scope(http: HttpRequest, environment: Environment) -> CredentialScope | None:
-    """X-Amz-Credential of a presigned address of REST-JSON."""
+    """X-Amz-Credential of a presigned URL of REST-JSON."""
     scope = next((value for name, value in query_pairs(http.query) if name == b"X-Amz-Credential"), None)
     return None if scope is None else _known_scope(scope, environment)
 
@@ -285,7 +285,7 @@ def _known_scope(scope: bytes, environment: Environment) -> CredentialScope | No
 def parse_scope(scope: bytes, default_account_id: str, default_region: str) -> CredentialScope | None:
     """`AKID/20250101/us-east-1/sqs/aws4_request`: an access key id of 12 digits is the account id itself.
 
-    None when it is no scope. Cached, since a client sends the same one all day.
+    None when the text is no scope. Cached, since a client sends the same scope with every request.
     """
     parts = unquote_to_bytes(scope).decode("latin-1").rsplit("/", 4)
     if len(parts) != 5:
