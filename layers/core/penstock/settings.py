@@ -133,7 +133,8 @@ SETTINGS: Final = (
     Setting("QUEUE_METRICS_DAYS", 30, "days", "How long the metrics job's windows of a minute are kept; those of an "
             "hour 12 times as long, those of a day for ever.", 1, 36_500),
     Setting("QUEUE_METRICS_TIMEZONE", "UTC", "time zone", "The time zone whose calendar days the daily metrics cover, "
-            "such as `Europe/Berlin`. After a change, days are computed anew with `--from`, see [metrics.md](metrics.md)."),
+            "such as `Europe/Berlin`. After a change, days are computed anew with `--from`, see "
+            "[metrics.md](metrics.md)."),
     Setting("QUEUE_METRICS_MAX_QUEUES", 1000, "queues", "How many queues `/metrics` names; the others are "
             'added up as `queue="_other"`. Each costs up to 70 lines a scrape.', minimum=0, maximum=100_000),
     Setting("QUEUE_METRICS_INTERVAL_MS", 10_000, "ms", "Pause between two rounds of measuring all queues for "

@@ -1,6 +1,6 @@
 """DeleteMessage and DeleteMessageBatch.
 
-On a standard queue an old handle is no error: the message may have been received again since, or be gone (API
+On a standard queue an old handle is no error: the message may have been received again since, or be deleted (API
 reference of DeleteMessage). On a FIFO queue a handle whose visibility timeout is over is refused, also when the message
 was received again since.
 """

@@ -1,6 +1,6 @@
-"""Looking at the messages of a queue without receiving them: the endpoint `/_aws/sqs/messages` (QUEUE_PEEK).
+"""Shows messages of a queue without receiving them: the endpoint `/_aws/sqs/messages` (QUEUE_PEEK_ENDPOINT).
 
-Its shape is the one that LocalStack documents ("Developer endpoints" of its page on SQS), which test suites use: a
+Its form is the one that LocalStack documents ("Developer endpoints" of its page on SQS), which test suites use: a
 ReceiveMessage with all attributes, which changes nothing.
 """
 
@@ -20,14 +20,14 @@ MOST_MESSAGES = 1_000
 MOST_BYTES = 8 * 1_048_576
 PAGE = 100
 
-# No receipt handle: a message that is only looked at cannot be deleted.
+# In place of a receipt handle: a message that was not received cannot be deleted.
 NOT_RECEIVED = "NOT-RECEIVED"
 
 
 def peek_messages(request: PeekRequest, context: Context) -> Generator[Effect, Any, ReceiveMessageResult]:
     """The visible messages, then those in flight, then the delayed ones, each in the order of their arrival.
 
-    At most 1,000, and none after 8 MiB of bodies (our choice: an answer is one piece). Raises QueueDoesNotExist.
+    At most 1,000, and none after 8 MiB of bodies (our choice: the answer is not streamed). Raises QueueDoesNotExist.
     """
     arn = context.queue_arn(request.queue_url)
     states = {"visible": True, "in_flight": request.show_invisible, "delayed": request.show_delayed}
@@ -43,7 +43,7 @@ def peek_messages(request: PeekRequest, context: Context) -> Generator[Effect, A
 
 
 def _rows(arn: str, state: str, most: int) -> Generator[Effect, Any, list[Row]]:
-    """Pages of `queue.peek_messages`, until there is nothing more or enough."""
+    """Up to `most` rows of `queue.peek_messages`, read in pages."""
     found: list[Row] = []
     size_bytes, page = 0, None
     while page is None or (len(page) == PAGE and len(found) < most and size_bytes < MOST_BYTES):
@@ -55,7 +55,7 @@ def _rows(arn: str, state: str, most: int) -> Generator[Effect, Any, list[Row]]:
 
 
 def delivery_of(row: Row) -> DeliveryRow:
-    """A row of `queue.peek_messages` in the form of a delivery that never was."""
+    """A row of `queue.peek_messages` in the form of a row of `queue.receive_messages`."""
     public_id, receive_count, message_id, sent_at_ms, visible_at_ms, body, given, system, _ = row
     return DeliveryRow(
         None, None, 0, 0, 0, public_id >> 8, receive_count, message_id, sent_at_ms, 0, body, given, system,
@@ -64,7 +64,7 @@ def delivery_of(row: Row) -> DeliveryRow:
 
 
 def _add_state(message: Message, row: Row, state: str, *, both: bool) -> None:
-    """What a peek says besides: the state, when several were asked for. When it was first received is not known."""
+    """Adds the state when the request asks for several (`both`). The time of the first receive is not known."""
     attributes = message.attributes or {}
     if row[1]:
         del attributes["ApproximateFirstReceiveTimestamp"]

@@ -1,4 +1,4 @@
-"""Queues themselves: create, find, list, describe, change, purge, delete."""
+"""Operations on queues: create, find, list, describe, change, purge, delete."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
@@ -37,18 +37,17 @@ from .types import (
 )
 
 LONGEST_PAGE = 1000
-LONGEST_TOKEN = 1_024  # characters; what is cut off is no token
+LONGEST_TOKEN = 1_024  # characters; a longer text is cut, and then is no token
 
 _string_map = msgspec.json.Decoder(dict[str, str])
 _json = msgspec.json.Encoder()
 
 
 def create_queue(request: CreateQueueRequest, context: Context) -> Generator[Effect, Any, CreateQueueResult]:
-    """Makes a queue; an existing one is fine when every supplied attribute equals its own."""
+    """Creates a queue. An existing one is no error when every supplied attribute equals its own."""
     supplied = request.attributes or {}
-    fifo = (
-        supplied.get("FifoQueue") == "true"
-    )  # the suffix alone is a bad name of a standard queue (botocore 3058)
+    # The suffix .fifo without this attribute is an error (botocore 3058).
+    fifo = supplied.get("FifoQueue") == "true"
     validation.check_queue_name(request.queue_name, fifo=fifo)
     checked = attributes.check_queue_attributes(supplied, fifo, creating=True)
     validation.check_tags(request.tags or {})
@@ -59,7 +58,7 @@ def create_queue(request: CreateQueueRequest, context: Context) -> Generator[Eff
 def make_queue(
     name: str, supplied: Mapping[str, str], tags: Mapping[str, str], context: Context
 ) -> Generator[Effect, Any, bool]:
-    """True when the queue was made now. Raises QueueNameExists, QueueDeletedRecently, InvalidParameterValue."""
+    """False: the queue existed. Raises QueueNameExists, QueueDeletedRecently, InvalidParameterValue."""
     settings = context.environment.settings
     yield from check_dead_letter_queue(str(QueueArn(context.region, context.account_id, name)), supplied)
     given = {key: value for key, value in supplied.items() if value != ""}
@@ -89,7 +88,7 @@ def delete_queue(request: DeleteQueueRequest, context: Context) -> Generator[Eff
 
 
 def get_queue_url(request: GetQueueUrlRequest, context: Context) -> Generator[Effect, Any, GetQueueUrlResult]:
-    """The URL of a queue of this account, or of the one that is named."""
+    """The URL of a queue of this account, or of the account that the request names."""
     account_id = request.queue_owner_aws_account_id or context.account_id
     if not is_queue_name(request.queue_name):
         validation.check_queue_name(request.queue_name, fifo=False)
@@ -116,12 +115,12 @@ def list_queues(request: ListQueuesRequest, context: Context) -> Generator[Effec
 
 
 def make_token(name: str) -> str:
-    """An opaque token: the page goes on after this name."""
+    """The opaque token of the page that begins after this name."""
     return urlsafe_b64encode(name.encode()).decode("ascii")
 
 
 def read_token(token: str | None) -> str | None:
-    """The name in a token. Raises InvalidParameterValue for what is no token of ours."""
+    """The name in a token. Raises InvalidParameterValue for a text that is no token."""
     if token is None:
         return None
     try:
@@ -136,7 +135,7 @@ def read_token(token: str | None) -> str | None:
 def get_queue_attributes(
     request: GetQueueAttributesRequest, context: Context
 ) -> Generator[Effect, Any, GetQueueAttributesResult]:
-    """The attributes that were asked for; none when none were."""
+    """The attributes that the request names; none when it names none."""
     arn = context.queue_arn(request.queue_url)
     selection = attributes.check_attribute_names(request.attribute_names)
     rows = yield Sql(DESCRIBE_QUEUE, (arn, selection.counts))
@@ -181,7 +180,7 @@ def change_attributes(arn: str, values: Mapping[str, str]) -> Generator[Effect, 
 def check_dead_letter_queue(arn: str, values: Mapping[str, str]) -> Generator[Effect, Any, None]:
     """Raises InvalidParameterValue when RedrivePolicy names no queue, or one that this queue (`arn`) may not use.
 
-    A call of its own: policies are set rarely, and the other queue may change at any moment after.
+    This takes a database call of its own: policies are set rarely, and the other queue may change later in any case.
     """
     text = values.get("RedrivePolicy", "")
     policy = attributes.parse_redrive_policy(text, arn.endswith(".fifo"))
@@ -198,12 +197,12 @@ def check_dead_letter_queue(arn: str, values: Mapping[str, str]) -> Generator[Ef
 
 
 def purge_queue(request: PurgeQueueRequest, context: Context) -> Generator[Effect, Any, None]:
-    """Deletes every message of a queue; once in so many seconds, as AWS and the setting say."""
+    """Deletes every message of a queue, at most once in QUEUE_PURGE_INTERVAL_SECONDS, as on AWS."""
     yield from purge(context.queue_arn(request.queue_url), context)
 
 
 def purge(arn: str, context: Context) -> Generator[Effect, Any, int]:
-    """How many messages were deleted. Raises QueueDoesNotExist and PurgeQueueInProgress."""
+    """Deletes every message and returns how many. Raises QueueDoesNotExist and PurgeQueueInProgress."""
     interval = context.environment.settings.queue_purge_interval_seconds
     ((purged, error, detail),) = yield Sql(PURGE_MESSAGES, (arn, interval))
     if error is not None:

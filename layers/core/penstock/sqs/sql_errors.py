@@ -1,4 +1,4 @@
-"""From an error that a SQL function answered as data to the error that AWS answers, in AWS's words."""
+"""Turns the error codes that SQL functions return into AWS's errors, in AWS's words."""
 
 from collections.abc import Callable
 

@@ -28,9 +28,9 @@ def tag_queue(request: TagQueueRequest, context: Context) -> Generator[Effect, A
 
 
 def untag_queue(request: UntagQueueRequest, context: Context) -> Generator[Effect, Any, None]:
-    """Removes tags; one that is not there is no error."""
+    """Removes tags; an absent one is no error."""
     arn = context.queue_arn(request.queue_url)
-    if not request.tag_keys:  # what is required cannot be absent in the Query protocol, only empty
+    if not request.tag_keys:  # the Query protocol reads an absent list as an empty one
         raise errors.MissingParameter.named("TagKeys")
     validation.check_tags(dict.fromkeys(request.tag_keys, ""))
     ((error,),) = yield Sql(UNTAG_QUEUE, (arn, request.tag_keys))

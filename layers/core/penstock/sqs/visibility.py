@@ -26,7 +26,7 @@ ENTRY = "ChangeMessageVisibilityBatchRequestEntry"
 def change_message_visibility(
     request: ChangeMessageVisibilityRequest, context: Context
 ) -> Generator[Effect, Any, None]:
-    """The message stays invisible for so many seconds from now; 0 makes it visible at once."""
+    """Hides the message for `visibility_timeout` seconds from now; 0 makes it visible at once."""
     validation.check_range("VisibilityTimeout", request.visibility_timeout)
     arn = context.queue_arn(request.queue_url)
     handle = yield from handles.open_handle(arn, request.receipt_handle, context)
@@ -88,7 +88,7 @@ def change(arn: str, given: list[ReceiptHandle], seconds: list[int]) -> Generato
 
 
 def outcome_error(outcome: str, handle: str, seconds: int) -> errors.AwsError:
-    """Why a visibility timeout could not be changed, in AWS's words."""
+    """The error for a visibility timeout that could not be changed, in AWS's words."""
     if outcome == "too_long":
         return errors.InvalidParameterValue(
             f"Value {seconds} for parameter VisibilityTimeout is invalid. Reason: Total VisibilityTimeout for the "
@@ -101,5 +101,5 @@ def outcome_error(outcome: str, handle: str, seconds: int) -> errors.AwsError:
 
 
 def fail_entry(result: ChangeMessageVisibilityBatchResult, entry_id: str, error: errors.AwsError) -> None:
-    """Puts an entry's error into the batch's result."""
+    """Adds an entry's error to the batch's result."""
     result.failed.append(BatchResultErrorEntry(id=entry_id, **failed_entry(error)))  # type: ignore[arg-type]
