@@ -1,8 +1,9 @@
-"""Whom a policy lets do what: the rest of QUEUE_ACCESS=sigv4, once the caller's account is known.
+"""Authorization for QUEUE_ACCESS=sigv4: whether policies let the caller's account perform an action.
 
-An account may do everything with its own queues and topics that their policies do not deny, and always look at these
-policies and mend them. Another account needs an Allow; what does not exist is denied to it like what says nothing.
-A schedule sends to what its maker may send to when it is set: AWS has a role for that, and asks when it fires.
+An account may do everything with its own queues and topics that their policies do not deny, and may always read and
+change these policies. Another account needs an Allow; a resource that does not exist is denied to it like one without a
+policy. A schedule may send to a target if the account that sets it may do so at that moment; on AWS a role decides when
+the schedule fires.
 """
 
 from base64 import b64decode
@@ -28,7 +29,7 @@ TOPIC_MEMBERS = ("topic_arn", "target_arn", "resource_arn", "subscription_arn")
 
 
 class RequestContext(Protocol):
-    """Who makes a request, and how that request addresses a queue: `penstock.context.Context`."""
+    """The context of a request, as far as it matters here: `penstock.context.Context`."""
 
     account_id: str
     region: str
@@ -63,7 +64,7 @@ def authorize(
 ) -> Generator[Effect, Any, None]:
     """Raises AccessDenied (which SNS calls AuthorizationError) unless the caller's account may do this.
 
-    Policies are read anew for each call, those of concurrent calls together.
+    Policies are read for each request, those of concurrent requests in one call.
     """
     if service == "scheduler":
         for arn in invoked_arns(request):
@@ -101,13 +102,13 @@ def queues_of(request: Any, context: RequestContext) -> list[str]:
     if task_handle is not None:
         arns = [source_of_task(task_handle)]
     if arns:
-        # What is no ARN of a queue is for the operation to refuse.
+        # The operation refuses a text that is no ARN of a queue.
         return [str(parsed) for arn in arns if (parsed := parse_queue_arn(arn)) is not None]
     if not hasattr(request, "queue_owner_aws_account_id"):
         raise AccessDenied
     owner = request.queue_owner_aws_account_id or context.account_id
     arn = queue_arn(context.region, owner, request.queue_name) if is_account_id(owner) else None
-    return [] if arn is None else [arn]  # a name that no queue can have is for the operation to refuse
+    return [] if arn is None else [arn]  # the operation refuses a name that no queue can have
 
 
 def source_of_task(task_handle: str) -> str:
@@ -119,8 +120,8 @@ def source_of_task(task_handle: str) -> str:
     return str(document.get("sourceArn", "")) if isinstance(document, dict) else ""
 
 
-def topics_of(request: Any, context: RequestContext) -> list[str]:  # noqa: ARG001 - as the queues' one
-    """ARNs of the topic, or the subscription, that a request is about. What is none is for the operation to refuse."""
+def topics_of(request: Any, context: RequestContext) -> list[str]:  # noqa: ARG001 - the signature of queues_of
+    """ARNs of the topic, or the subscription, that a request is about. The operation refuses other texts."""
     for member in TOPIC_MEMBERS:
         arn = getattr(request, member, None)
         if arn:
@@ -129,13 +130,13 @@ def topics_of(request: Any, context: RequestContext) -> list[str]:  # noqa: ARG0
     return []
 
 
-# What a schedule of EventBridge Scheduler does with its target and its dead-letter queue. Schedules and groups
+# The action of a schedule of EventBridge Scheduler on its target and its dead-letter queue. Schedules and groups
 # themselves are always the caller's own, and have no policies.
 INVOKES = {"sqs": ("sqs", "SendMessage"), "sns": ("sns", "Publish")}
 
 
 def invoked_arns(request: Any) -> list[str]:
-    """ARNs of the queues and topics that a schedule would be sent to. What is none is for the operation to refuse."""
+    """ARNs of the queues and topics that a schedule would send to. The operation refuses other texts."""
     target = getattr(request, "target", None)
     if target is None:
         return []

@@ -1,7 +1,8 @@
-"""What an access policy says about a caller, an action and the queue or topic that it belongs to.
+"""Evaluates an access policy for a caller, an action and the queue or topic that the policy belongs to.
 
-An explicit Deny wins, then an Allow, else nobody is named. Understood are Effect, Principal, Action and Resource. What
-is not understood (Condition, NotPrincipal, NotAction, NotResource) never allows, and holds where it denies.
+An explicit Deny wins, then an Allow, else there is no match. Effect, Principal, Action and Resource are evaluated. A
+statement with another element (Condition, NotPrincipal, NotAction, NotResource) never allows; as a Deny it applies
+whatever that element says.
 Sources: "Policy evaluation logic" and "IAM JSON policy element reference" (IAM User Guide), "Overview of managing
 access" (SQS Developer Guide). Callers are accounts, so a principal is `*`, an account id or the account's root.
 """
@@ -18,7 +19,7 @@ import msgspec
 _ROOT = re.compile(r"arn:aws[a-z-]*:iam::([0-9]{12}):root").fullmatch
 _UNDERSTOOD = frozenset(("Sid", "Effect", "Principal", "Action", "Resource"))
 
-# Who may do what with a topic that nobody has given a policy (an example of it: GetTopicAttributes, API reference).
+# The owner's actions in the default policy of a topic (an example of it: GetTopicAttributes, API reference).
 OWNER_ACTIONS = (
     "GetTopicAttributes", "SetTopicAttributes", "AddPermission", "RemovePermission", "DeleteTopic", "Subscribe",
     "ListSubscriptionsByTopic", "Publish",
@@ -26,7 +27,7 @@ OWNER_ACTIONS = (
 
 
 class Verdict(Enum):
-    """What a policy says."""
+    """The result of evaluating a policy."""
 
     ALLOWED = "allowed"
     DENIED = "denied"
@@ -37,7 +38,7 @@ class Verdict(Enum):
 class Statement:
     """One statement. `accounts` are account ids or `*`. None: the statement lacks the element.
 
-    `fully_understood`: it allows, and has no element that we do not evaluate.
+    `fully_understood`: an Allow that has all elements which we evaluate, and no other.
     """
 
     denies: bool
@@ -47,7 +48,7 @@ class Statement:
     fully_understood: bool
 
     def applies_to(self, account_id: str, action: str, arn: str) -> bool:
-        """Whether it speaks of this caller, action (`sqs:sendmessage`) and queue."""
+        """Whether it applies to this caller, action (in lower case: `sqs:sendmessage`) and queue or topic."""
         if not self.denies and not self.fully_understood:
             return False
         return (
@@ -58,7 +59,7 @@ class Statement:
 
 
 def evaluate(policy: str | None, account_id: str, action: str, arn: str) -> Verdict:
-    """What the policy (JSON text; None: there is none) says. `action` is one of IAM's, such as `sqs:SendMessage`."""
+    """The verdict of a policy (JSON text, None: no policy). `action` is one of IAM's, such as `sqs:SendMessage`."""
     if not policy:
         return Verdict.NO_MATCH
     verdict = Verdict.NO_MATCH
@@ -72,7 +73,7 @@ def evaluate(policy: str | None, account_id: str, action: str, arn: str) -> Verd
 
 @lru_cache(maxsize=256)
 def statements(policy: str) -> tuple[Statement, ...]:
-    """The statements of a policy; none when it is not JSON. Cached by its text, so a change holds at once."""
+    """The statements of a policy; none when it is not JSON. Cached by its text, so a change takes effect at once."""
     try:
         document = msgspec.json.decode(policy)
     except (msgspec.DecodeError, RecursionError):
@@ -94,7 +95,7 @@ def _statement(given: dict[str, Any]) -> Statement:
 
 
 def _accounts(principal: Any) -> Iterator[str]:
-    """Of `"*"` and `{"AWS": …}`. A user, a role or a service is nobody whom we can tell apart: it matches no caller."""
+    """The accounts of `"*"` and `{"AWS": …}`. Users, roles and services match no caller: callers are accounts."""
     aws = principal.get("AWS") if isinstance(principal, dict) else principal
     for text in _texts(aws):
         root = _ROOT(text)
@@ -110,7 +111,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether the text is like the pattern: `*` is any text, `?` any character. Time is their product at worst."""
+    """Whether the text matches the pattern: `*` is any text, `?` any character. The worst time is their product."""
     at_pattern = at_text = 0
     star, retry = -1, 0
     while at_text < len(text):

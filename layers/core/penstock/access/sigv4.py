@@ -1,12 +1,13 @@
-"""Signature Version 4: whether a request was signed with a secret, by header or by query string.
+"""Verifies Signature Version 4: whether a request was signed with a secret, by header or by query string.
 
-    signed = parse(http)                        # what the request says of its signature, or a typed error
-    verify(http, signed, secret, time())        # raises SignatureDoesNotMatch
+    claim = parse(http)                         # the signature that the request claims, or a typed error
+    verify(http, claim, secret, time())         # raises SignatureDoesNotMatch
 
-Pure: no clock, no keys of its own. Sources: "Create a signed AWS API request" and "Troubleshoot signed requests" (IAM
-User Guide), "Common Query parameters" (SQS API reference). Stricter than AWS where a lenient reading could give one
-signature two meanings: a name may occur once in the query string, and every `x-amz-*` header must be signed (but
-those that a CloudFront in front adds). UNSIGNED-PAYLOAD and chunked payloads are for S3 alone and refused.
+The functions are pure: they have no clock and no keys. Sources: "Create a signed AWS API request" and "Troubleshoot
+signed requests" (IAM User Guide), "Common Query parameters" (SQS API reference). They are stricter than AWS where a
+lenient reading could give one signature two meanings: a name may occur once in the query string, and every `x-amz-*`
+header must be signed (except those that CloudFront adds). UNSIGNED-PAYLOAD and chunked payloads are for S3 alone and
+refused.
 """
 
 import hmac
@@ -29,9 +30,9 @@ from penstock.http import HttpRequest
 ALGORITHM = "AWS4-HMAC-SHA256"
 CLOCK_SKEW_SECONDS = 15 * 60
 LONGEST_EXPIRES_SECONDS = 604_800
-# Characters of a header or a part of one; no client's is longer. What is remembered must not be without bounds.
+# Characters of a header or of a part of one; no client sends longer ones. It bounds the memory of the caches.
 LONGEST_CACHED = 2048
-# The one list that stands in a query string: UntagResource of EventBridge Scheduler. Its order means nothing.
+# The only parameter that may be repeated: of UntagResource of EventBridge Scheduler. Its order has no meaning.
 SET_MEMBER = b"TagKeys"
 
 _TIMESTAMP = re.compile(r"[0-9]{8}T[0-9]{6}Z", re.ASCII).fullmatch
@@ -45,9 +46,9 @@ Pairs = list[tuple[bytes, bytes]]
 
 
 class SignatureClaim(NamedTuple):
-    """What a request says of its own signature. `expires_seconds`: of a presigned address, else None.
+    """The signature that a request claims. `expires_seconds`: of a presigned URL, else None.
 
-    `pairs` are the parameters of the query string, which are part of what is signed.
+    `pairs` are the parameters of the query string, which are signed, too.
     """
 
     access_key_id: str
@@ -62,13 +63,13 @@ class SignatureClaim(NamedTuple):
 
     @property
     def scope(self) -> str:
-        """What the signing key is good for."""
+        """The credential scope, for which the signing key is valid."""
         return f"{self.date}/{self.region}/{self.service}/aws4_request"
 
 
-# --- what the request says -------------------------------------------------------------------------------------------
+# --- parsing the claim -----------------------------------------------------------------------------------------------
 def parse(http: HttpRequest) -> SignatureClaim:
-    """The signature of a request.
+    """The signature that a request claims.
 
     Raises MissingAuthenticationToken when there is none, IncompleteSignature for one that is not whole or is given
     twice, InvalidClientTokenId for a session token (we issue none), SignatureDoesNotMatch for an impossible scope.
@@ -86,7 +87,7 @@ def parse(http: HttpRequest) -> SignatureClaim:
 
 
 def _from_header(header: str, http: HttpRequest, pairs: Pairs) -> SignatureClaim:
-    # All but the signature is the same for many requests of a client, so it is read once.
+    # All but the signature is the same for many requests of a client, so it is parsed once.
     before, _, signature = header.rpartition("Signature=")
     if "," in signature or " " in signature or len(header) > LONGEST_CACHED:
         parts = _read_parts(header)
@@ -173,11 +174,11 @@ def _refuse_session(token: bytes | str | None) -> None:
         raise InvalidClientTokenId
 
 
-# --- whether it is true ----------------------------------------------------------------------------------------------
+# --- verifying the claim ---------------------------------------------------------------------------------------------
 def verify(http: HttpRequest, claim: SignatureClaim, secret: str, now: float) -> None:
     """Raises SignatureDoesNotMatch unless the request was signed with `secret` and `now` (Unix time) is near enough.
 
-    A header is good for 15 minutes before and after its date; an address from 15 minutes before until it expires.
+    A header is valid from 15 minutes before to 15 minutes after its date, a presigned URL until it expires.
     """
     check_time(claim, now)
     key = signing_key(secret, claim.date, claim.region, claim.service)
@@ -286,7 +287,7 @@ def canonical_query(pairs: Pairs) -> bytes:
 
 
 def _single(pairs: Pairs) -> dict[str, str]:
-    """By name. The canonical form forgets the order, which decides what a repeated name means, but for a set."""
+    """Parameters by name, without SET_MEMBER. A repeated name is refused: the canonical form loses its order."""
     single = [(name, value) for name, value in pairs if name != SET_MEMBER]
     given = {name.decode("latin-1"): value.decode("latin-1") for name, value in single}
     if len(given) != len(single):
@@ -311,7 +312,7 @@ def canonical_headers(http: HttpRequest, signed_headers: str) -> bytes:
 
 @lru_cache(maxsize=1024)
 def _names(signed_headers: str) -> dict[bytes, None]:
-    """SignedHeaders in their order, for looking up as well. Raises SignatureDoesNotMatch."""
+    """SignedHeaders in their order, as keys for fast look-up. Raises SignatureDoesNotMatch."""
     names = signed_headers.encode("latin-1").split(b";")
     if len(signed_headers) > LONGEST_CACHED or any(first >= second for first, second in pairwise(names)):
         raise SignatureDoesNotMatch("SignedHeaders must be sorted, each of them once.")
@@ -321,7 +322,7 @@ def _names(signed_headers: str) -> dict[bytes, None]:
 
 
 def payload_hash(http: HttpRequest) -> bytes:
-    """The hash of the body, in hexadecimal; X-Amz-Content-Sha256, when it is there, must say the same."""
+    """The hash of the body, in hexadecimal; X-Amz-Content-Sha256, when it is there, must be equal."""
     digest = sha256(http.body).hexdigest().encode()
     if http.headers.get(b"x-amz-content-sha256", digest) != digest:
         raise SignatureDoesNotMatch("X-Amz-Content-Sha256 is not the SHA-256 of the body.")

@@ -58,7 +58,7 @@ def create_queue(request: CreateQueueRequest, context: Context) -> Generator[Eff
 def make_queue(
     name: str, supplied: Mapping[str, str], tags: Mapping[str, str], context: Context
 ) -> Generator[Effect, Any, bool]:
-    """False: the queue existed. Raises QueueNameExists, QueueDeletedRecently, InvalidParameterValue."""
+    """Creates a queue unless it exists (False). Raises QueueNameExists, QueueDeletedRecently, InvalidParameterValue."""
     settings = context.environment.settings
     yield from check_dead_letter_queue(str(QueueArn(context.region, context.account_id, name)), supplied)
     given = {key: value for key, value in supplied.items() if value != ""}

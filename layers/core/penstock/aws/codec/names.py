@@ -1,9 +1,9 @@
-"""How a member is called on the Query and XML wires, where that differs from its name.
+"""Names of members in Query and XML, where these differ from the member's own name.
 
-JSON uses the member's name alone. Query and XML need more for lists and maps, and the services differ: SQS flattens
+JSON uses the member's name. Query and XML need more names for lists and maps, and the services differ: SQS flattens
 (`Attribute.1.Name`, repeated `<Attribute>` elements), SNS wraps (`Attributes.entry.1.key`, `<Tags><member>`). A member
-says so in its type: `Annotated[dict[str, str] | None, flat_map("Attribute", "Name", "Value")]`.
-A list or map that says nothing is wrapped. Source: the `flattened` and `locationName` traits of the Query models.
+declares this in its type: `Annotated[dict[str, str] | None, flat_map("Attribute", "Name", "Value")]`.
+A list or map without a declaration is wrapped. Source: the `flattened` and `locationName` traits of the Query models.
 The JSON of the Query protocol has the member's name again, except where AWS's answers have another (`json`).
 
 REST-JSON has some members outside of the body: `Annotated[str, in_path()]`, `Annotated[str | None, in_query("State")]`.
@@ -16,7 +16,7 @@ import msgspec
 
 
 class Naming(msgspec.Struct, frozen=True):
-    """Names of one list or map: `tag` is what repeats; maps name their `key` and `value` too."""
+    """Names of one list or map: `tag` is the repeated element; maps name their `key` and `value` too."""
 
     flat: bool
     tag: str

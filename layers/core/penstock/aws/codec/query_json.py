@@ -4,10 +4,10 @@
                              "ResponseMetadata": {"RequestId": …}}}
     {"Error": {"Type": "Sender", "Code": …, "Message": …}, "RequestId": …}
 
-What AWS answers, which no page of its documentation describes: members have their names of the model (but
+No page of AWS's documentation describes these answers: members have their names of the model (except
 `messages` and `queueUrls`), lists are lists without a wrapper, maps are lists of pairs as in XML (`[{"Name": …,
 "Value": …}]`), and a member that is absent is null. Sources: the outputs that AWS's own samples of API Gateway
-in front of SQS show (github.com/aws-samples/serverless-patterns), and a ListQueues that was recorded.
+in front of SQS show (github.com/aws-samples/serverless-patterns), and a recorded answer of ListQueues.
 """
 
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def encode_error(error: AwsError, request_id: str) -> bytes:
 
 @cache
 def converter(message: type[msgspec.Struct]) -> Converter:
-    """A function from a result of this type to what is written of it."""
+    """A function from a result of this type to plain values, which msgspec encodes."""
     return _structure(structure(message))
 
 
@@ -92,7 +92,7 @@ def _value(shape: Shape) -> Converter:
 
 # --- transcribed XML -------------------------------------------------------------------------------------------------
 def json_of_xml(document: bytes) -> bytes:
-    """An XML answer of ours as JSON, as a reader makes it that knows no model: LocalStack's form, for peeking.
+    """An XML answer of the service as JSON, converted without a model: LocalStack's form of the peek endpoint.
 
     An element that repeats is a list, one that stands alone is its content, an empty one is null.
     """
