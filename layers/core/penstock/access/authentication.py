@@ -250,7 +250,7 @@ class RequireSignature:
     def _access_key(self, key_id: str, row: Row) -> AccessKey:
         account_id, encrypted = row
         try:
-            return AccessKey(account_id, self._cipher.open(bytes(encrypted), key_id, account_id))
+            return AccessKey(account_id, self._cipher.decrypt(bytes(encrypted), key_id, account_id))
         except DecryptionError as error:
             _log.error("access key was not made with this QUEUE_ENCRYPTION_KEY", extra={"key": key_id})
             raise InternalFailure from error

@@ -29,7 +29,7 @@ class SecretCipher:
 
         self._cipher = AESGCM(read_key(encryption_key))
 
-    def seal(self, secret: str, key_id: str, account_id: str) -> bytes:
+    def encrypt(self, secret: str, key_id: str, account_id: str) -> bytes:
         """The bytes to store."""
         nonce = os.urandom(_NONCE_BYTES)
         return (
@@ -38,7 +38,7 @@ class SecretCipher:
             + self._cipher.encrypt(nonce, secret.encode(), associated_data(key_id, account_id))
         )
 
-    def open(self, encrypted: bytes, key_id: str, account_id: str) -> str:
+    def decrypt(self, encrypted: bytes, key_id: str, account_id: str) -> str:
         """The secret. Raises DecryptionError."""
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415
 
