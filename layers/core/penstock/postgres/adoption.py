@@ -1,8 +1,8 @@
-"""Gives a database that has the migrations before the baseline the baseline's record instead.
+"""Replaces the records of the migrations before the baseline by the record of the baseline.
 
 Release 0.0.1 (commit f69b3c5) had 20 migrations; 0001_baseline.sql makes the same tables in one. A database with
-exactly these 20 needs nothing but another record. Every other history is refused, with what to do about it. The
-checksums of the 20 stand in sql/migrations/0001_baseline.replaces, in the form of sha256sum.
+exactly these 20 only needs another record. Every other history is refused with an error that says what to do. The file
+sql/migrations/0001_baseline.replaces has the checksums of the 20, in the form of sha256sum.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def history_problem(recorded: dict[int, str], replaced: dict[int, str]) -> str:
 
 
 def schema_problem(connection: psycopg.Connection[Any], baseline: bytes) -> str:
-    """What keeps a database with the right migrations from adoption; "" when nothing does."""
+    """Why a database with the right migrations cannot get the baseline's record; "" when it can."""
     if found := first_difference(connection, baseline):
         return (
             f"the tables of this database are not those that its migrations made ({found}): undo that change, "
@@ -91,7 +91,8 @@ def first_difference(connection: psycopg.Connection[Any], baseline: bytes) -> st
 def record_baseline(connection: psycopg.Connection[Any], name: str, checksum: str) -> None:
     """Replace the records of the migrations by that of the baseline.
 
-    Functions were recorded as those of 0.1.0, a release that never was: no later one could have replaced them.
+    Release 0.0.1 recorded its functions as those of 0.1.0, which was never released: no release could
+    replace them.
     """
     connection.execute("delete from queue.migration where number > 0")
     insert = "insert into queue.migration (number, name, checksum) values (1, %s, %s)"

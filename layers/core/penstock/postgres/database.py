@@ -1,16 +1,16 @@
-"""The one connection of a function's execution environment: kept between invocations, repaired when it broke.
+"""The one connection of a function's execution environment: kept between invocations, replaced when it breaks.
 
-    found dead when it is needed            a new one is made, and nobody notices
-    rolled back, server is read only        the database undid the call: made once more, after a failover (the server
-                                            was the primary) on a new connection
-    lost before COMMIT was sent             nothing took effect: made once more on a new connection (pg8000 only, whose
-                                            calls are explicit transactions)
-    connection lost during the call         nobody knows whether the call took effect: ServiceUnavailable; the next call
-                                            gets a new connection
+    found closed before a call              the call is made on a new connection
+    rolled back, server is read only        the database undid the call: it is made once more, after a failover (the
+                                            server was the primary) on a new connection
+    lost before COMMIT was sent             the call took no effect: it is made once more on a new connection (pg8000
+                                            only, whose calls are explicit transactions)
+    connection lost during the call         it is unknown whether the call took effect: ServiceUnavailable; the next
+                                            call gets a new connection
 
-Each SQL function is its own transaction, which is all that PgBouncer's transaction mode asks for. Two drivers do it,
-see docs/decisions/0008-two-drivers.md; only the one that is used is imported.
-`sqlstates` says which error means what.
+Each SQL function is its own transaction, as PgBouncer's transaction mode requires. There are two drivers, see
+docs/decisions/0008-two-drivers.md; only the one that is used is imported.
+`sqlstates` says what each error means.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,8 +29,8 @@ CONNECT_SECONDS = 5
 class DriverError(Exception):
     """A call failed; the text is the driver's.
 
-    `sqlstate`: None when the server said nothing, since it hung up or was not reached.
-    `took_no_effect`: whether it is certain that the call took no effect, as it is when the database says so.
+    `sqlstate`: None when the server sent no error, since it closed the connection or was not reached.
+    `took_no_effect`: whether the call certainly took no effect, as when the database reports that it undid the call.
     """
 
     def __init__(self, text: str, sqlstate: str | None, *, took_no_effect: bool = False) -> None:
@@ -41,7 +41,7 @@ class DriverError(Exception):
 
     @property
     def ends_connection(self) -> bool:
-        """Whether the connection is of no more use."""
+        """Whether the connection can no longer be used."""
         return self.meaning.ends_connection
 
     @property
@@ -50,7 +50,7 @@ class DriverError(Exception):
         return self.meaning.is_temporary
 
     def client_error(self) -> ServiceUnavailable | InternalFailure:
-        """What the client is told."""
+        """The error for the client."""
         return ServiceUnavailable() if self.is_transient else InternalFailure()
 
 
@@ -65,7 +65,7 @@ class DriverConnection(Protocol):
 
 
 def connection_factory(driver: str) -> Callable[[str], DriverConnection]:
-    """What makes connections of `psycopg` or `pg8000`. It raises DriverError."""
+    """The function that opens connections of `psycopg` or `pg8000`. It raises DriverError."""
     return cast(
         "Callable[[str], DriverConnection]",
         import_module(f".{driver}_connection", __package__).open_connection,
@@ -73,7 +73,7 @@ def connection_factory(driver: str) -> Callable[[str], DriverConnection]:
 
 
 def import_driver(driver: str) -> None:
-    """Imports a driver, psycopg when there is none of this name: a function that starts has more processor time."""
+    """Imports a driver (psycopg for an unknown name) at the start, when a function has more processor time."""
     connection_factory(driver if driver in DRIVERS else DRIVERS[0])
 
 
@@ -95,8 +95,9 @@ class Database:
     def call(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
         """The rows of one call; arrays are lists.
 
-        Raises ServiceUnavailable when the database cannot be reached, went away or asks to come again: unless it was
-        not reached, it is unknown whether the call took effect. Raises InternalFailure for every other database error.
+        Raises ServiceUnavailable when the database cannot be reached, breaks the connection or reports a transient
+        error: unless it was not reached, it is unknown whether the call took effect. Raises InternalFailure for every
+        other database error.
         """
         try:
             return self._attempt(statement, arguments)

@@ -9,13 +9,13 @@
 
 Every runner takes one advisory lock, so any number may start at once: the first works, the others wait and find
 nothing to do. A migration inserts its number first, in its own transaction: it is either applied and recorded or
-neither. Table locks are waited for briefly and asked for again, so that a migration never queues up the service's
-own statements behind it. The connection must be direct: a pooler in transaction mode does not keep the lock.
+neither. A migration waits only briefly for a table lock and then tries again, so that it never queues up the
+service's own statements behind it. The connection must be direct: a pooler in transaction mode does not keep the lock.
 
 The record of the functions names the release that they are of. An older release leaves the functions of a newer one
 alone and says so, for example a task of the old image that starts in the middle of a rollout: its code can call them.
 
-A database of release 0.0.1 has 20 migrations that 0001_baseline.sql replaces: adoption.py.
+A database of release 0.0.1 has 20 migrations that 0001_baseline.sql replaces: see adoption.py.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Applied:
     adopted: str = (
         ""  # the baseline whose record the database was given instead of those of the migrations before it
     )
-    warning: str = ""  # why the functions of this release were not applied, though they are others
+    warning: str = ""  # why the functions of this release were not applied, though they differ
 
 
 def sql_directory() -> Path:
