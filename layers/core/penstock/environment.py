@@ -45,10 +45,10 @@ class Environment:
 
     def cache(self, kind: type[T]) -> T:
         """This process's only instance of `kind`, a class that caches something; made at the first call."""
-        found = self._caches.get(kind)
-        if found is None:
-            found = self._caches.setdefault(kind, kind())
-        return cast("T", found)
+        instance = self._caches.get(kind)
+        if instance is None:
+            instance = self._caches.setdefault(kind, kind())
+        return cast("T", instance)
 
 
 def _access_of(settings: Settings) -> "AccessRule | None":

@@ -106,11 +106,11 @@ class GuardedActionCall(ActionCall):
 
     def read(self) -> DecodedRequest:
         """Decodes action and request. Raises the AwsError of a bad request."""
-        found = self._read()
-        self.action, self.request = found.action, found.request
+        decoded = self._read()
+        self.action, self.request = decoded.action, decoded.request
         self.context.http = self.context.http.without_long_body
         del self._read
-        return found
+        return decoded
 
     def operation(self) -> Operation:
         """An operation that checks QUEUE_ACCESS, then runs the operation of the action."""
@@ -136,27 +136,27 @@ def decode(
         if guard is not None:
             context = Context(settings.queue_account_id, settings.queue_region, request_id, environment, http)
             return GuardedActionCall(guard, read, context, protocol)
-        found, request, scope = read()
+        decoded_action, request, scope = read()
     except AwsError as error:
         raise RejectedRequest(error, protocol, request_id, service_of(http)) from error
     context = Context(scope.account_id, scope.region, request_id, environment, http.without_long_body)
-    return ActionCall(found, request, context, protocol)
+    return ActionCall(decoded_action, request, context, protocol)
 
 
 def _decode_request(
     http: HttpRequest, environment: Environment, protocol: Protocol, service: str | None, action: str | None
 ) -> DecodedRequest:
     if is_peek(http.path, environment):
-        found = _decode_peek(http, environment, protocol)
+        decoded = _decode_peek(http, environment, protocol)
     elif protocol is Protocol.JSON:
-        found = _decode_json(http, environment)
+        decoded = _decode_json(http, environment)
     elif protocol is Protocol.REST_JSON:
-        found = _decode_rest(http, environment)
+        decoded = _decode_rest(http, environment)
     else:
-        found = _decode_query(http, environment)
-    if action is not None and (found.action.name != action or found.action.service != service):
-        raise UnknownOperationException if found.action.route else InvalidAction.named(found.action.name)
-    return found
+        decoded = _decode_query(http, environment)
+    if action is not None and (decoded.action.name != action or decoded.action.service != service):
+        raise UnknownOperationException if decoded.action.route else InvalidAction.named(decoded.action.name)
+    return decoded
 
 
 def _decode_json(http: HttpRequest, environment: Environment) -> DecodedRequest:
@@ -192,10 +192,10 @@ def _decode_query(http: HttpRequest, environment: Environment) -> DecodedRequest
     return DecodedRequest(action, _decode_members(action, query.decoder(action.request), tree), scope)
 
 
-def _decode_members(action: Action, decoder: Callable[[Any], Any], given: Any) -> Any:
+def _decode_members(action: Action, decoder: Callable[[Any], Any], members: Any) -> Any:
     """The typed request. For a missing member SNS answers ValidationError, and SQS MissingParameter."""
     try:
-        return decoder(given)
+        return decoder(members)
     except MissingParameter as error:
         if action.service == "sqs":
             raise
@@ -237,8 +237,8 @@ def _decode_peek(http: HttpRequest, environment: Environment, protocol: Protocol
     in_body = protocol is not Protocol.JSON and http.method != "GET"
     tree = query.parse(http.query, http.body if in_body else b"")
     if protocol is Protocol.JSON:
-        found = _decode_json(http, environment)
-        tree |= {"Action": found.action.name, "QueueUrl": getattr(found.request, "queue_url", "")}
+        decoded = _decode_json(http, environment)
+        tree |= {"Action": decoded.action.name, "QueueUrl": getattr(decoded.request, "queue_url", "")}
     if tree.get("Action", PEEK.name) != PEEK.name:
         raise InvalidAction.named(str(tree["Action"])[:256])
     scope = _header_scope(http, environment) or _query_scope(tree, environment) or _default_scope(environment)
@@ -258,8 +258,8 @@ def _header_scope(http: HttpRequest, environment: Environment) -> CredentialScop
     header = http.headers.get(b"authorization")
     if header is None:
         return None
-    _, found, rest = header.partition(b"Credential=")
-    return _known_scope(rest.partition(b",")[0].strip(), environment) if found else None
+    _, separator, rest = header.partition(b"Credential=")
+    return _known_scope(rest.partition(b",")[0].strip(), environment) if separator else None
 
 
 def _query_scope(tree: query.Tree, environment: Environment) -> CredentialScope | None:

@@ -70,10 +70,10 @@ CURRENT_TRACE: ContextVar[TraceContext | None] = ContextVar("penstock_trace", de
 
 def parse_traceparent(text: str) -> TraceContext | None:
     """The trace context of a W3C header; None when the text is none, and the request begins a new trace."""
-    found = re.fullmatch(_TRACEPARENT, text.strip())
-    if found is None or found[1] == "ff" or (found[1] == "00" and found[5]):
+    match = re.fullmatch(_TRACEPARENT, text.strip())
+    if match is None or match[1] == "ff" or (match[1] == "00" and match[5]):
         return None
-    return _checked(TraceContext(found[2], found[3], bool(int(found[4], 16) & 1)))
+    return _checked(TraceContext(match[2], match[3], bool(int(match[4], 16) & 1)))
 
 
 def as_traceparent(context: TraceContext) -> str:
@@ -114,8 +114,8 @@ def message_trace_header(headers: Mapping[bytes, bytes]) -> str | None:
     current = CURRENT_TRACE.get()
     if current is not None:
         return as_trace_header(current)
-    given = headers.get(b"x-amzn-trace-id")
-    if given is None or b"Parent=" not in given or len(given) > LONGEST_HEADER_BYTES:
+    header = headers.get(b"x-amzn-trace-id")
+    if header is None or b"Parent=" not in header or len(header) > LONGEST_HEADER_BYTES:
         return None
-    text = given.decode("latin-1")
+    text = header.decode("latin-1")
     return text if re.fullmatch(_PRINTABLE, text) else None

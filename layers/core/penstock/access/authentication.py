@@ -123,10 +123,10 @@ def is_public_link(http: HttpRequest) -> bool:
 
 def run_public_link(call: "GuardedActionCall") -> Operation:
     """The operation of a public link. Raises MissingAuthenticationToken when the request is for another action."""
-    found = call.read()
-    if found.action.service != "sns" or found.action.name not in PUBLIC_ACTIONS:
+    decoded = call.read()
+    if decoded.action.service != "sns" or decoded.action.name not in PUBLIC_ACTIONS:
         raise MissingAuthenticationToken
-    return (yield from found.action.operation(found.request, call.context))
+    return (yield from decoded.action.operation(decoded.request, call.context))
 
 
 class RequireCredentials:
@@ -224,16 +224,16 @@ class RequireSignature:
         if key is None:
             raise InvalidClientTokenId
         sigv4.verify(context.http, claim, key.secret, time())
-        found = call.read()
-        if claim.service != found.action.service:
+        decoded = call.read()
+        if claim.service != decoded.action.service:
             raise SignatureDoesNotMatch(
-                f"Credential should be scoped to correct service: '{found.action.service}'."
+                f"Credential should be scoped to correct service: '{decoded.action.service}'."
             )
-        if claim.region != found.scope.region:  # a path may name another region
+        if claim.region != decoded.scope.region:  # a path may name another region
             raise SignatureDoesNotMatch("Credential should be scoped to a valid region.")
         context.account_id, context.region = key.account_id, claim.region
-        yield from authorize(found.action.service, found.action.name, found.request, context)
-        return (yield from found.action.operation(found.request, context))
+        yield from authorize(decoded.action.service, decoded.action.name, decoded.request, context)
+        return (yield from decoded.action.operation(decoded.request, context))
 
     def check_native_request(self, context: RequestContext) -> Generator[Effect, Any, None]:
         """Requires `Authorization: Bearer <id>.<secret>` with a bearer key of ours."""

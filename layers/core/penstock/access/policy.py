@@ -78,20 +78,20 @@ def statements(policy: str) -> tuple[Statement, ...]:
         document = msgspec.json.decode(policy)
     except (msgspec.DecodeError, RecursionError):
         return ()
-    found = document.get("Statement") if isinstance(document, dict) else None
-    return tuple(_statement(one) for one in _listed(found) if isinstance(one, dict))
+    elements = document.get("Statement") if isinstance(document, dict) else None
+    return tuple(_statement(one) for one in _listed(elements) if isinstance(one, dict))
 
 
-def _statement(given: dict[str, Any]) -> Statement:
-    accounts = frozenset(_accounts(given["Principal"])) if "Principal" in given else None
-    actions = tuple(text.lower() for text in _texts(given["Action"])) if "Action" in given else None
-    resources = tuple(_texts(given["Resource"])) if "Resource" in given else None
+def _statement(fields: dict[str, Any]) -> Statement:
+    accounts = frozenset(_accounts(fields["Principal"])) if "Principal" in fields else None
+    actions = tuple(text.lower() for text in _texts(fields["Action"])) if "Action" in fields else None
+    resources = tuple(_texts(fields["Resource"])) if "Resource" in fields else None
     fully_understood = (
-        given.get("Effect") == "Allow"
-        and given.keys() <= _UNDERSTOOD
+        fields.get("Effect") == "Allow"
+        and fields.keys() <= _UNDERSTOOD
         and None not in (accounts, actions, resources)
     )
-    return Statement(given.get("Effect") != "Allow", accounts, actions, resources, fully_understood)
+    return Statement(fields.get("Effect") != "Allow", accounts, actions, resources, fully_understood)
 
 
 def _accounts(principal: Any) -> Iterator[str]:

@@ -94,8 +94,8 @@ def _from_header(header: str, http: HttpRequest, pairs: Pairs) -> SignatureClaim
         signature = parts.get("Signature", "")
     else:
         parts = _cached_parts(f"{before}Signature=?")
-    for name, given in (*((name, parts.get(name)) for name in _PARTS[:2]), ("Signature", signature)):
-        if not given:
+    for name, value in (*((name, parts.get(name)) for name in _PARTS[:2]), ("Signature", signature)):
+        if not value:
             raise IncompleteSignature(f"Authorization header requires '{name}' parameter.")
     _refuse_session(http.headers.get(b"x-amz-security-token"))
     timestamp = http.headers.get(b"x-amz-date") or http.headers.get(b"date") or b""
@@ -120,21 +120,21 @@ _cached_parts = lru_cache(maxsize=1024)(_read_parts)
 
 
 def _from_query(pairs: Pairs) -> SignatureClaim:
-    given = _single(pairs)
+    parameters = _single(pairs)
     for name in _QUERY_PARTS:
-        if not given.get(f"X-Amz-{name}"):
+        if not parameters.get(f"X-Amz-{name}"):
             raise IncompleteSignature(f"AWS query-string parameters must include 'X-Amz-{name}'.")
-    if given["X-Amz-Algorithm"] != ALGORITHM:
+    if parameters["X-Amz-Algorithm"] != ALGORITHM:
         raise IncompleteSignature(f"X-Amz-Algorithm must be '{ALGORITHM}'.")
-    _refuse_session(given.get("X-Amz-Security-Token"))
-    expires = given["X-Amz-Expires"]
+    _refuse_session(parameters.get("X-Amz-Security-Token"))
+    expires = parameters["X-Amz-Expires"]
     if not _EXPIRES(expires) or not 1 <= int(expires) <= LONGEST_EXPIRES_SECONDS:
         raise IncompleteSignature(f"X-Amz-Expires must be 1 to {LONGEST_EXPIRES_SECONDS} seconds.")
     return _signature_claim(
-        given["X-Amz-Credential"],
-        given["X-Amz-Date"],
-        given["X-Amz-SignedHeaders"],
-        given["X-Amz-Signature"],
+        parameters["X-Amz-Credential"],
+        parameters["X-Amz-Date"],
+        parameters["X-Amz-SignedHeaders"],
+        parameters["X-Amz-Signature"],
         int(expires),
         pairs,
     )
@@ -256,14 +256,14 @@ def canonical_path(path: str) -> bytes:
         return b"/tags/" + quote_from_bytes(once.encode(), safe="~").encode()
     if not path.startswith("/"):
         raise SignatureDoesNotMatch
-    kept: list[str] = []
+    segments: list[str] = []
     for part in path.split("/"):
         if part == "..":
-            del kept[-1:]
+            del segments[-1:]
         elif part not in {"", "."}:
-            kept.append(part)
-    end = "/" if path.endswith("/") and kept else ""
-    once = quote_from_bytes(f"/{'/'.join(kept)}{end}".encode("utf-8", "surrogatepass"), safe="/~")
+            segments.append(part)
+    end = "/" if path.endswith("/") and segments else ""
+    once = quote_from_bytes(f"/{'/'.join(segments)}{end}".encode("utf-8", "surrogatepass"), safe="/~")
     return quote_from_bytes(once.encode(), safe="/~").encode()
 
 
@@ -289,10 +289,10 @@ def canonical_query(pairs: Pairs) -> bytes:
 def _single(pairs: Pairs) -> dict[str, str]:
     """Parameters by name, without SET_MEMBER. A repeated name is refused: the canonical form loses its order."""
     single = [(name, value) for name, value in pairs if name != SET_MEMBER]
-    given = {name.decode("latin-1"): value.decode("latin-1") for name, value in single}
-    if len(given) != len(single):
+    parameters = {name.decode("latin-1"): value.decode("latin-1") for name, value in single}
+    if len(parameters) != len(single):
         raise SignatureDoesNotMatch("A parameter of the query string is given twice.")
-    return given
+    return parameters
 
 
 def canonical_headers(http: HttpRequest, signed_headers: str) -> bytes:

@@ -57,9 +57,9 @@ def history_problem(recorded: dict[int, str], replaced: dict[int, str]) -> str:
 
 def schema_problem(connection: psycopg.Connection[Any], baseline: bytes) -> str:
     """Why a database with the right migrations cannot get the baseline's record; "" when it can."""
-    if found := first_difference(connection, baseline):
+    if difference := first_difference(connection, baseline):
         return (
-            f"the tables of this database are not those that its migrations made ({found}): undo that change, "
+            f"the tables of this database are not those that its migrations made ({difference}): undo that change, "
             f"or {_HOW_TO_LOAD}"
         )
     row = connection.execute(_OLD_POLICIES.encode()).fetchone()
@@ -77,12 +77,12 @@ def first_difference(connection: psycopg.Connection[Any], baseline: bytes) -> st
     The baseline runs on this very server, in a schema `queue` that is rolled back. Other sessions see nothing of it.
     """
     with connection.transaction(force_rollback=True):
-        found = describe_tables(connection)
+        actual = describe_tables(connection)
         connection.execute("alter schema queue rename to queue_before_the_baseline")
         connection.execute(baseline)
-        wanted = describe_tables(connection)
-    for name in sorted(found.keys() | wanted.keys()):
-        for line in ndiff(wanted.get(name, []), found.get(name, [])):
+        expected = describe_tables(connection)
+    for name in sorted(actual.keys() | expected.keys()):
+        for line in ndiff(expected.get(name, []), actual.get(name, [])):
             if line[0] in "+-":
                 return f"{name}: {line[0]} {line[2:].strip()}"
     return ""

@@ -342,11 +342,11 @@ def check_attribute_names(
     """AttributeNames of GetQueueAttributes; `All` is every one. Raises InvalidAttributeName."""
     if not names:
         return NO_ATTRIBUTES
-    wanted = frozenset(names)
+    requested = frozenset(names)
     for name in names:
         if name not in known and name != "All":
             raise unknown_attribute(name)
-    return ALL_ATTRIBUTES if "All" in wanted else AttributeSelection(names=wanted)
+    return ALL_ATTRIBUTES if "All" in requested else AttributeSelection(names=requested)
 
 
 def check_system_attribute_names(*lists: Sequence[str] | None) -> AttributeSelection:
@@ -358,8 +358,8 @@ def select_message_attributes(names: Iterable[str] | None) -> AttributeSelection
     """MessageAttributeNames of ReceiveMessage: names, `All`, `.*`, and `bar.*` for all that start with `bar`."""
     if not names:
         return NO_ATTRIBUTES
-    wanted = frozenset(names)
-    if wanted & {"All", ".*"}:
+    requested = frozenset(names)
+    if requested & {"All", ".*"}:
         return ALL_ATTRIBUTES
-    prefixes = tuple(name[:-2] for name in wanted if name.endswith(".*"))
-    return AttributeSelection(names=wanted, prefixes=prefixes)
+    prefixes = tuple(name[:-2] for name in requested if name.endswith(".*"))
+    return AttributeSelection(names=requested, prefixes=prefixes)

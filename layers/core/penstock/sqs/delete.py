@@ -63,11 +63,11 @@ def delete_message_batch(
     return result
 
 
-def delete(arn: str, given: list[ReceiptHandle]) -> Generator[Effect, Any, list[str]]:
+def delete(arn: str, receipt_handles: list[ReceiptHandle]) -> Generator[Effect, Any, list[str]]:
     """The outcome of each handle: deleted, gone, expired or no_queue. Raises QueueDoesNotExist."""
     fifo = arn.endswith(".fifo")
     rows = yield Rows(
-        DELETE_MESSAGES, handles.handle_columns(given), merge_key=arn if fifo else "", queue_arn=arn
+        DELETE_MESSAGES, handles.handle_columns(receipt_handles), merge_key=arn if fifo else "", queue_arn=arn
     )
     if fifo:
         yield Wake(

@@ -12,11 +12,11 @@ from penstock.receipt_handle import ReceiptHandle
 
 def open_handle(arn: str, handle: str, context: Context) -> Generator[Effect, Any, ReceiptHandle]:
     """The content of a handle of this queue. Raises QueueDoesNotExist, or ReceiptHandleIsInvalid for other texts."""
-    found = context.environment.receipts.open(arn, handle)
-    if found is None:
+    opened = context.environment.receipts.open(arn, handle)
+    if opened is None:
         yield from check_queue(arn)
         raise invalid_handle(handle)
-    return found
+    return opened
 
 
 def check_queue(arn: str) -> Generator[Effect, Any, None]:

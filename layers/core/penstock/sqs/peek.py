@@ -32,7 +32,7 @@ def peek_messages(request: PeekRequest, context: Context) -> Generator[Effect, A
     arn = context.queue_arn(request.queue_url)
     states = {"visible": True, "in_flight": request.show_invisible, "delayed": request.show_delayed}
     messages: list[Message] = []
-    for state in (state for state, wanted in states.items() if wanted):
+    for state in (state for state, included in states.items() if included):
         for row in (yield from _rows(arn, state, MOST_MESSAGES - len(messages))):
             message = message_result(delivery_of(row), arn, NOT_RECEIVED, ALL_ATTRIBUTES, ALL_ATTRIBUTES)
             _add_state(message, row, state, both=request.show_invisible or request.show_delayed)
@@ -44,21 +44,21 @@ def peek_messages(request: PeekRequest, context: Context) -> Generator[Effect, A
 
 def _rows(arn: str, state: str, most: int) -> Generator[Effect, Any, list[Row]]:
     """Up to `most` rows of `queue.peek_messages`, read in pages."""
-    found: list[Row] = []
+    rows: list[Row] = []
     size_bytes, page = 0, None
-    while page is None or (len(page) == PAGE and len(found) < most and size_bytes < MOST_BYTES):
-        after = found[-1][0] if found else None
+    while page is None or (len(page) == PAGE and len(rows) < most and size_bytes < MOST_BYTES):
+        after = rows[-1][0] if rows else None
         page = yield Sql(PEEK_MESSAGES, (arn, state, after, PAGE))
-        found += page
+        rows += page
         size_bytes += sum(len(row[5]) for row in page)
-    return found[:most]
+    return rows[:most]
 
 
 def delivery_of(row: Row) -> DeliveryRow:
     """A row of `queue.peek_messages` in the form of a row of `queue.receive_messages`."""
-    public_id, receive_count, message_id, sent_at_ms, visible_at_ms, body, given, system, _ = row
+    public_id, receive_count, message_id, sent_at_ms, visible_at_ms, body, attributes, system, _ = row
     return DeliveryRow(
-        None, None, 0, 0, 0, public_id >> 8, receive_count, message_id, sent_at_ms, 0, body, given, system,
+        None, None, 0, 0, 0, public_id >> 8, receive_count, message_id, sent_at_ms, 0, body, attributes, system,
         public_id, visible_at_ms,
     )  # fmt: skip
 

@@ -61,15 +61,15 @@ def make_queue(
     """Creates a queue unless it exists (False). Raises QueueNameExists, QueueDeletedRecently, InvalidParameterValue."""
     settings = context.environment.settings
     yield from check_dead_letter_queue(str(QueueArn(context.region, context.account_id, name)), supplied)
-    given = {key: value for key, value in supplied.items() if value != ""}
+    non_empty = {key: value for key, value in supplied.items() if value != ""}
     ((_, created, error, detail),) = yield Sql(
         CREATE_QUEUE,
         (
             context.account_id,
             context.region,
             name,
-            as_json(given),
-            as_json(attributes.defaults(name.endswith(".fifo"), settings, given)),
+            as_json(non_empty),
+            as_json(attributes.defaults(name.endswith(".fifo"), settings, non_empty)),
             as_json(tags),
             settings.queue_shards,
             settings.queue_recreate_interval_seconds,

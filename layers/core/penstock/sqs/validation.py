@@ -59,8 +59,8 @@ def encoded(text: str) -> bytes | None:
 
 
 def _refused_character(text: str, where: str) -> errors.AwsError:
-    found = _REFUSED(text)
-    code = f"{ord(found[0]):X}" if found else "0"
+    match = _REFUSED(text)
+    code = f"{ord(match[0]):X}" if match else "0"
     return errors.InvalidMessageContents(
         f"Invalid binary character '#x{code}' was found in the {where}, "
         f"the set of allowed characters is {_ALLOWED}."

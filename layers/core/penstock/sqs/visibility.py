@@ -76,11 +76,17 @@ def checked_handle(
     return handle
 
 
-def change(arn: str, given: list[ReceiptHandle], seconds: list[int]) -> Generator[Effect, Any, list[str]]:
+def change(
+    arn: str, receipt_handles: list[ReceiptHandle], seconds: list[int]
+) -> Generator[Effect, Any, list[str]]:
     """The outcome of each handle: changed, gone, expired, too_long or no_queue. Raises QueueDoesNotExist."""
     merge_key = arn if arn.endswith(".fifo") else ""
     rows = sorted(
-        (yield Rows(CHANGE_VISIBILITIES, (*handles.handle_columns(given), seconds), merge_key=merge_key))
+        (
+            yield Rows(
+                CHANGE_VISIBILITIES, (*handles.handle_columns(receipt_handles), seconds), merge_key=merge_key
+            )
+        )
     )
     if 0 in seconds:
         yield Wake(arn, seconds.count(0))

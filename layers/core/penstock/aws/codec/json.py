@@ -92,14 +92,14 @@ def _value(shape: Shape, value: Any, path: str) -> Any:
 
 
 def _members(shape: Structure, value: dict[str, Any], prefix: str) -> list[tuple[str, Any]]:
-    found = []
+    pairs = []
     for member in shape.members:
-        given = value.get(member.name)
-        if given is not None:
-            found.append((member.attribute, _value(member.shape, given, prefix + query_name(member))))
+        member_value = value.get(member.name)
+        if member_value is not None:
+            pairs.append((member.attribute, _value(member.shape, member_value, prefix + query_name(member))))
         elif member.required:
             raise MissingParameter.named(prefix + member.name)
-    return found
+    return pairs
 
 
 _TOKENS: dict[type, str] = {str: "STRING_VALUE", int: "NUMBER_VALUE", float: "NUMBER_VALUE"}

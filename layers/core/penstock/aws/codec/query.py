@@ -122,19 +122,19 @@ def _structure(shape: Structure, node: str | Tree, prefix: str) -> Any:
         raise InvalidParameterValue(f"Value for parameter {prefix.rstrip('.')} is invalid.")
     values = {}
     for member in shape.members:
-        given = _given(member, node)
-        if given is not None:
-            values[member.attribute] = _value(member.shape, given, prefix + query_name(member))
+        value = _member_value(member, node)
+        if value is not None:
+            values[member.attribute] = _value(member.shape, value, prefix + query_name(member))
         elif member.required:
             values[member.attribute] = _absent(member, prefix)
     return build(shape, values)
 
 
-def _given(member: Member, node: Tree) -> str | Tree | None:
+def _member_value(member: Member, node: Tree) -> str | Tree | None:
     """The member's value; a flattened member is found under both of its names."""
     name = query_name(member)
-    given: str | Tree | None = node.get(name)
-    return node.get(member.name) if given is None and name != member.name else given
+    value: str | Tree | None = node.get(name)
+    return node.get(member.name) if value is None and name != member.name else value
 
 
 def _absent(member: Member, prefix: str) -> Any:

@@ -57,9 +57,10 @@ def _structure(shape: Structure) -> Converter:
     ]
 
     def write(value: Any) -> dict[str, Any]:
-        given = ((name, read(value), write_member) for name, read, write_member in members)
+        member_values = ((name, read(value), write_member) for name, read, write_member in members)
         return {
-            name: None if found in _ABSENT else write_member(found) for name, found, write_member in given
+            name: None if member_value in _ABSENT else write_member(member_value)
+            for name, member_value, write_member in member_values
         }
 
     return write
@@ -105,10 +106,10 @@ def json_of_xml(document: bytes) -> bytes:
 def _transcribed(element: "ET.Element") -> Any:
     if not len(element):
         return element.text
-    found: dict[str, Any] = {}
+    children: dict[str, Any] = {}
     for child in element:
-        found.setdefault(_tag(child), []).append(_transcribed(child))
-    return {tag: values[0] if len(values) == 1 else values for tag, values in found.items()}
+        children.setdefault(_tag(child), []).append(_transcribed(child))
+    return {tag: values[0] if len(values) == 1 else values for tag, values in children.items()}
 
 
 def _tag(element: "ET.Element") -> str:

@@ -56,13 +56,15 @@ def decoder(request: type[msgspec.Struct]) -> Callable[[str | None, bytes, bytes
         document = _document(body) if has_body else {}
         parameters = _parameters(query)
         problems: Problems = []
-        found = {
-            member.attribute: _member(member, _given(member, label, parameters, document), "", problems)
+        values = {
+            member.attribute: _member(
+                member, _member_value(member, label, parameters, document), "", problems
+            )
             for member in shape.members
         }
         if problems:
             raise ConstraintViolation(problems[:MOST_PROBLEMS])
-        return build(shape, {name: value for name, value in found.items() if value is not None})
+        return build(shape, {name: value for name, value in values.items() if value is not None})
 
     return decode
 
@@ -81,11 +83,11 @@ def _document(body: bytes) -> dict[str, Any]:
 
 def _parameters(query: bytes) -> Parameters:
     """Names and values of the query string; those of a signature are among them and ignored."""
-    found: Parameters = {}
+    parameters: Parameters = {}
     for part in query.split(b"&") if query else ():
         name, _, value = (unquote_to_bytes(piece.replace(b"+", b" ")) for piece in part.partition(b"="))
-        found.setdefault(_text(name), []).append(_text(value))
-    return found
+        parameters.setdefault(_text(name), []).append(_text(value))
+    return parameters
 
 
 def _text(data: bytes) -> str:
@@ -95,18 +97,18 @@ def _text(data: bytes) -> str:
         raise SerializationException("The query string is not UTF-8.") from None
 
 
-def _given(member: Member, label: str | None, parameters: Parameters, document: dict[str, Any]) -> Any:
+def _member_value(member: Member, label: str | None, parameters: Parameters, document: dict[str, Any]) -> Any:
     """The request's value of this member; values in the query string are text and are converted."""
     if member.location is None:
         return document.get(member.name)
     if member.location.where == "path":
         return label
-    given = parameters.get(member.location.name)
-    if given is None or isinstance(member.shape, List):
-        return given
+    values = parameters.get(member.location.name)
+    if values is None or isinstance(member.shape, List):
+        return values
     if isinstance(member.shape, Scalar) and member.shape.kind is int:
-        return _integer(given[0])
-    return given[0]
+        return _integer(values[0])
+    return values[0]
 
 
 def _integer(text: str) -> int:
@@ -150,7 +152,9 @@ def _structure(shape: Structure, value: dict[str, Any], prefix: str, problems: P
     }
     if len(problems) > before:
         return None
-    return build(shape, {name: found for name, found in members.items() if found is not None})
+    return build(
+        shape, {name: member_value for name, member_value in members.items() if member_value is not None}
+    )
 
 
 def _scalar(kind: type, limits: Limits, value: Any, path: str, problems: Problems) -> Any:

@@ -81,9 +81,9 @@ def _structure(shape: Structure) -> Write:
 
     def write(value: Any, out: list[str]) -> None:
         for read, write_member in members:
-            given = read(value)
-            if given is not None:
-                write_member(given, out)
+            member_value = read(value)
+            if member_value is not None:
+                write_member(member_value, out)
 
     return write
 
