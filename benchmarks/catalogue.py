@@ -1,8 +1,8 @@
 """All studies by name, and names for several of them."""
 
-from . import fan_out, growth, hostile, jobs, long_polls, million, others, table, warski
 from .queen import study as queen
-from .study import Study
+from .studies import fan_out, growth, hostile, jobs, long_polls, million, others, table, warski
+from .studies.study import Study
 
 PARTS: dict[str, list[Study]] = {
     "table": table.STUDIES,

@@ -8,14 +8,14 @@ import tempfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from .cpu import Meter, below
-from .fleet import Fleet
-from .load import HttpLoad
-from .outcome import Outcome, Plan
+from .load.driver import HttpLoad
+from .load.fleet import Fleet
+from .measure.cpu import Meter, below
+from .measure.outcome import Outcome, Plan
+from .measure.watch import Watch, unwatched
 from .postgres import binaries_of, checkpoint, data_folder, postmaster_of, settings_of, shown_settings
 from .scenarios import Scenario
 from .system import bytes_below, free_port, stop_process, wait_until
-from .watch import Watch, unwatched
 
 READY = re.compile(r"^penstock ready on (\S+)", re.MULTILINE)
 DATABASE = re.compile(r"^database (.+?)\s*$", re.MULTILINE)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psycopg
 
-from .cpu import parent_of
+from .measure.cpu import parent_of
 from .system import UnavailableError, wait_until
 
 # Places, identity and logging differ by nature; everything else that was set is copied.

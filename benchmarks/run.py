@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from .catalogue import chosen
-from .fleet import Fleet
-from .gate import BusyHostError, passed
-from .host import machine
+from .load.fleet import Fleet
+from .measure.gate import BusyHostError, passed
+from .measure.host import machine
 from .options import arguments, stored
-from .report import write_results
+from .report.runs import write_results
 from .scenarios import SCENARIOS
-from .study import Bench, Study
+from .studies.study import Bench, Study
 from .system import System, UnavailableError
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import flows
-from .connection import Flow
-from .flows import Phase
-from .wire import Action
+from .load import flows
+from .load.connection import Flow
+from .load.flows import Phase
+from .load.wire import Action
 
 FlowMaker = Callable[[Phase], Flow]
 

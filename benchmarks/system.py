@@ -8,9 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from .outcome import Outcome, Plan
+from .measure.outcome import Outcome, Plan
+from .measure.watch import Watch, unwatched
 from .scenarios import Scenario
-from .watch import Watch, unwatched
 
 
 class UnavailableError(Exception):

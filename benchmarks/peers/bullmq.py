@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from benchmarks.cpu import Meter
+from benchmarks.measure.cpu import Meter
 from benchmarks.system import accepts, bytes_below, free_port, stop_process, wait_until
 
 from . import packages

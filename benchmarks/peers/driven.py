@@ -11,11 +11,11 @@ from pathlib import Path
 from threading import Timer
 from typing import Any, cast
 
-from benchmarks.cpu import Meter, Reading
-from benchmarks.outcome import Outcome, Plan, latency_of
+from benchmarks.measure.cpu import Meter, Reading
+from benchmarks.measure.outcome import Outcome, Plan, latency_of
+from benchmarks.measure.tally import judge
+from benchmarks.measure.watch import Watch, unwatched
 from benchmarks.scenarios import Scenario
-from benchmarks.tally import judge
-from benchmarks.watch import Watch, unwatched
 
 LONGEST_PHASE_SECONDS = 1_800
 EVERYTHING = 10**9  # of a sweep, which ends when nothing more comes

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from time import perf_counter, process_time
 from typing import Any
 
-PAUSE_SECONDS = (0.005, 0.025)  # as in `benchmarks.idle`
+PAUSE_SECONDS = (0.005, 0.025)  # as in `benchmarks.studies.idle`
 LOOK_SECONDS = 0.005  # between two looks at what has come: cheaper than an event for each message
 Order = dict[str, Any]
 

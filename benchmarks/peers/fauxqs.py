@@ -6,7 +6,7 @@ It needs Node 22.5 or newer; with an older one a Node binary from npm (Linux x86
 import shutil
 import subprocess
 
-from benchmarks.fleet import Fleet
+from benchmarks.load.fleet import Fleet
 
 from . import packages
 from .served import Served

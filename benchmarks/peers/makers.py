@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from benchmarks.fleet import Fleet
+from benchmarks.load.fleet import Fleet
 from benchmarks.penstock import Penstock
 from benchmarks.system import System
 

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from benchmarks.fleet import Fleet
-from benchmarks.outcome import Outcome, Plan
+from benchmarks.load.fleet import Fleet
+from benchmarks.measure.outcome import Outcome, Plan
+from benchmarks.measure.watch import Watch, unwatched
 from benchmarks.scenarios import Scenario
-from benchmarks.watch import Watch, unwatched
 
 from . import packages
 from .served import Served

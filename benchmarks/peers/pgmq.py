@@ -18,12 +18,12 @@ from time import perf_counter, sleep
 
 import psycopg
 
-from benchmarks.cpu import Meter, Reading
-from benchmarks.outcome import Outcome, Plan, latency_of
+from benchmarks.measure.cpu import Meter, Reading
+from benchmarks.measure.outcome import Outcome, Plan, latency_of
+from benchmarks.measure.watch import Watch, unwatched
 from benchmarks.postgres import EphemeralPostgres, checkpoint, shown_settings
 from benchmarks.scenarios import Scenario
 from benchmarks.system import UnavailableError, bytes_below
-from benchmarks.watch import Watch, unwatched
 
 SCHEMA = Path(__file__).with_suffix(".sql")
 READ = "select coalesce(array_agg(msg_id), '{{}}') as ids from pgmq.read('{queue}', 600, {size}) \\gset\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psycopg
 
-from benchmarks.cpu import Meter
+from benchmarks.measure.cpu import Meter
 from benchmarks.postgres import EphemeralPostgres, checkpoint, shown_settings
 from benchmarks.system import UnavailableError, bytes_below
 

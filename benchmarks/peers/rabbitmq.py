@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.cpu import Meter
+from benchmarks.measure.cpu import Meter
 from benchmarks.system import UnavailableError, accepts, bytes_below, free_port, stop_process, wait_until
 
 from . import packages

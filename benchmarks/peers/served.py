@@ -6,13 +6,13 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from benchmarks.cpu import Meter
-from benchmarks.fleet import Fleet
-from benchmarks.load import HttpLoad
-from benchmarks.outcome import Outcome, Plan
+from benchmarks.load.driver import HttpLoad
+from benchmarks.load.fleet import Fleet
+from benchmarks.measure.cpu import Meter
+from benchmarks.measure.outcome import Outcome, Plan
+from benchmarks.measure.watch import Watch, unwatched
 from benchmarks.scenarios import Scenario
 from benchmarks.system import accepts, bytes_below, free_port, stop_process, wait_until
-from benchmarks.watch import Watch, unwatched
 
 
 class Served:

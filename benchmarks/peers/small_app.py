@@ -1,4 +1,4 @@
-"""An ASGI application for `benchmarks.supervisors`. It needs nothing but the standard library."""
+"""An ASGI application for `benchmarks.costs.supervisors`. It needs nothing but the standard library."""
 
 import os
 from collections.abc import Awaitable, Callable

@@ -4,11 +4,11 @@ import subprocess
 import sys
 from urllib.error import URLError
 
-from benchmarks.cpu import Reading
-from benchmarks.outcome import Outcome, Plan, latency_of
+from benchmarks.measure.cpu import Reading
+from benchmarks.measure.outcome import Outcome, Plan, latency_of
+from benchmarks.measure.watch import Watch, unwatched
 from benchmarks.scenarios import Scenario
 from benchmarks.system import System
-from benchmarks.watch import Watch, unwatched
 
 FAILURES = (RuntimeError, OSError, URLError, subprocess.SubprocessError, ValueError)
 

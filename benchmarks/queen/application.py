@@ -6,12 +6,12 @@ import json
 from dataclasses import dataclass, field
 from time import perf_counter, process_time
 
-from benchmarks.connection import Connection, Flow
-from benchmarks.control import call, create_queue
-from benchmarks.cpu import Reading
+from benchmarks.load.connection import Connection, Flow
+from benchmarks.load.control import call, create_queue
+from benchmarks.load.wire import Address, address_of
+from benchmarks.measure.cpu import Reading
+from benchmarks.measure.tally import Tally
 from benchmarks.penstock import Penstock
-from benchmarks.tally import Tally
-from benchmarks.wire import Address, address_of
 
 from .flows import Application, collect, consume, consume_stage2, produce
 from .ledger import Books, Group, Ledger, Mark, audit

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
 
-from benchmarks.connection import Flow
-from benchmarks.tally import Tally
-from benchmarks.wire import Due, Message, decode_delete_batch, decode_receive
+from benchmarks.load.connection import Flow
+from benchmarks.load.wire import Due, Message, decode_delete_batch, decode_receive
+from benchmarks.measure.tally import Tally
 
 from .ledger import Ledger
 from .letters import Letter, Letters, letter_of, read_letter, read_published

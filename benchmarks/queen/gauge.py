@@ -7,11 +7,11 @@ times what a send cost the peer (reference.py); here it may cost as many times w
 from statistics import median
 from typing import Final
 
-from benchmarks.outcome import Plan
-from benchmarks.reference import REFERENCE
-from benchmarks.rows import Row
+from benchmarks.measure.outcome import Plan
+from benchmarks.report.reference import REFERENCE
+from benchmarks.report.rows import Row
 from benchmarks.scenarios import SCENARIOS
-from benchmarks.study import Bench
+from benchmarks.studies.study import Bench
 
 PEER: Final = "pgmq"
 SENDING: Final = "send_1"

@@ -7,7 +7,7 @@ from time import perf_counter
 
 import msgspec
 
-from benchmarks.wire import AUTHORIZATION, Action, Address, Message, Request, Requests
+from benchmarks.load.wire import AUTHORIZATION, Action, Address, Message, Request, Requests
 
 PADDING = "".join(random.Random(7).choices(string.ascii_letters + string.digits, k=4_096))
 REGION, ACCOUNT = "us-east-1", "000000000000"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import psycopg
 
-from benchmarks.outcome import Latency, latency_of
+from benchmarks.measure.outcome import Latency, latency_of
 from benchmarks.penstock import Penstock
 
 from .flows import Application

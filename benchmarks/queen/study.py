@@ -6,10 +6,10 @@ from time import sleep
 
 import uvloop
 
-from benchmarks.outcome import latency_of
+from benchmarks.measure.outcome import latency_of
 from benchmarks.penstock import Penstock
-from benchmarks.rows import Row, text
-from benchmarks.study import Bench, Document, Findings, Study
+from benchmarks.report.rows import Row, text
+from benchmarks.studies.study import Bench, Document, Findings, Study
 
 from .application import Run, played
 from .gauge import beside_the_peer, cpu_of_a_send

@@ -18,12 +18,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from . import ledger
-from .address import open_connection
-from .read import Database
+from .database import ledger
+from .database.address import open_connection
+from .database.read import Database
+from .database.stream import NAME, ChangesSource, Offset
 from .run import Asked, compute
 from .span import moment
-from .stream import NAME, ChangesSource, Offset
 
 
 def follow(database: Database, asked: Asked, interval_seconds: float, say: Callable[[str], None]) -> None:

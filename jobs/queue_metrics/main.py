@@ -15,13 +15,13 @@ import psycopg
 
 from penstock.settings import SettingError, Settings
 
-from .address import NoDatabaseError, database_address
 from .continuous import follow
-from .java import NoJavaError
-from .read import Database
+from .database.address import NoDatabaseError, database_address
+from .database.read import Database
 from .run import Asked, aloud, compute, silent
-from .session import open_session, submitted
 from .span import zone_of
+from .spark.java import NoJavaError
+from .spark.session import open_session, submitted
 
 # The least that a machine knows: the service's throughput counts, the job can wait.
 NICE: Final = 19

@@ -15,16 +15,17 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from . import forecast, latency, ledger, results
-from .address import open_connection
-from .columns import messages_of
-from .ledger import Run
-from .read import Database
-from .snapshot import Snapshot, held_snapshot
+from .database import ledger
+from .database.address import open_connection
+from .database.ledger import Run
+from .database.read import Database
+from .database.snapshot import Snapshot, held_snapshot
+from .database.tables import FINISHED, FIRES, LIVE, WEBHOOKS, history_pieces, live_pieces
+from .database.write import replace_forecasts, replace_windows
 from .span import Span, moment
-from .tables import FINISHED, FIRES, LIVE, WEBHOOKS, history_pieces, live_pieces
-from .windows import calendar
-from .write import replace_forecasts, replace_windows
+from .transforms import forecast, latency, results
+from .transforms.columns import messages_of
+from .transforms.windows import calendar
 
 _CLOCKS: Final = timedelta(
     days=1

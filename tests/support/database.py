@@ -97,7 +97,8 @@ def running_test_server() -> Iterator[TestServer]:
     with ExitStack() as stack:
         state = stack.enter_context(ephemeral_state(memory_directory()))
         server = stack.enter_context(running_postgres(state, SystemAccount.choose(), source, _TEST_SETTINGS))
-        pooler = stack.enter_context(running_pgbouncer(state, server, database="*"))
+        # A minute: that an overloaded machine is slow is no test's subject.
+        pooler = stack.enter_context(running_pgbouncer(state, server, "*", query_wait_seconds=60))
         connection = psycopg.connect(server.superuser_dsn(), autocommit=True)
         administration = stack.enter_context(connection)
         administration.execute(f"create database {TEMPLATE} template template0 owner {ROLE}".encode())

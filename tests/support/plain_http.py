@@ -1,4 +1,7 @@
-"""httpx for the services of tests, which speak HTTP: it would read the certificates of the machine for each client."""
+"""httpx for the services of tests, which speak HTTP: it would read the certificates of the machine for each client.
+
+An answer may take a minute, since an overloaded machine must not fail a test; httpx waits five seconds.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,10 @@ from functools import partial
 
 import httpx
 
-get = partial(httpx.get, verify=False)
-post = partial(httpx.post, verify=False)
-request = partial(httpx.request, verify=False)
-Client = partial(httpx.Client, verify=False)
-AsyncClient = partial(httpx.AsyncClient, verify=False)
+LONGEST_SECONDS = 60
+
+get = partial(httpx.get, verify=False, timeout=LONGEST_SECONDS)
+post = partial(httpx.post, verify=False, timeout=LONGEST_SECONDS)
+request = partial(httpx.request, verify=False, timeout=LONGEST_SECONDS)
+Client = partial(httpx.Client, verify=False, timeout=LONGEST_SECONDS)
+AsyncClient = partial(httpx.AsyncClient, verify=False, timeout=LONGEST_SECONDS)

@@ -56,7 +56,7 @@ class Rows(Struct, frozen=True):
     """One call over entries given as columns of equal length.
 
     `options` are arguments that hold for the whole call; only calls with equal options and an equal `merge_key` are
-    merged. The key separates calls that may be slow: a FIFO queue that waits for a lock must not delay other queues.
+    merged. A key of its own keeps a FIFO queue that waits for a lock from delaying other queues.
     `queue_arn`: for the metrics, the queue of all entries; may be empty where no metric needs it.
     """
 

@@ -1,10 +1,10 @@
 -- queue.run_move_task(task, limit): one step of a message move task: moves up to p_limit messages, and not more than
 -- its rate allows, in this transaction: each leaves its queue and arrives in the other one, or neither. Ends the task
 -- when nothing is left that could be received; messages in flight or delayed are not moved.
--- The rate: a second's worth of messages at once, then as many as time has passed, whoever works on the task.
+-- The rate: a second's worth of messages at once, then in proportion to the time, also when another worker goes on.
 -- Returns one row: messages moved and the status now; no row when the task does not run or another worker has it.
 -- Raises QU004 (not under READ COMMITTED). Locks: the task's row (skipped when locked), then messages, shards and
--- groups, none of which is waited for: a step holds up nobody and cannot deadlock. Called by: the worker `move`.
+-- groups, which a step never waits for: it delays no other transaction and cannot deadlock. Called by: the worker `move`.
 create or replace function queue.run_move_task(p_task_id uuid, p_limit int)
 returns table (moved int, status text)
 language plpgsql as $$

@@ -1,5 +1,5 @@
 -- queue.send_moved(targets, bodies, attributes, system): sends what a message move task took out of a standard queue,
--- as new messages: with ids and times of their own, after the queue's delay. Their size is not looked at.
+-- as new messages: with ids and times of their own, after the queue's delay. Their size is not checked.
 -- Raises QU001 (a target went meanwhile): the step is undone, and the next one finds it missing.
 -- Locks: as send_messages. Called by: move_side, move_log.
 create or replace function queue.send_moved(

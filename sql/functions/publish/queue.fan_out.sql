@@ -2,7 +2,7 @@
 -- match. What a queue cannot take goes to the subscription's dead-letter queue, if it has one.
 -- p_enveloped: whether the messages have envelopes, which all subscriptions want but queues with raw delivery. Without,
 -- standard queues that get all of them get the very same arrays, made once.
--- Raises 40001: they have none, and one is wanted since the caller looked.
+-- Raises 40001: a subscription that wants envelopes was added since the caller read the topic, and there are none.
 -- Index: subscription_topic_id_protocol_endpoint_key. Called by: publish_messages.
 drop function if exists queue.fan_out(queue.topic, queue.publication[]);
 create or replace function queue.fan_out(

@@ -1,7 +1,7 @@
 -- queue.publish_to_queue(topic, subscription, queue's ARN, publications): sends messages to a subscribed queue, or to the
 -- subscription's dead-letter queue, in their order. A FIFO queue under a standard topic gets the topic's name as group
--- where the message has none, and the message's id for deduplication; a FIFO topic's groups are not told to standard
--- queues (source: SNS Developer Guide, "Message grouping"). Returns the messages that the queue could not take: it is
+-- where the message has none, and the message's id for deduplication; standard queues do not get the groups of a FIFO
+-- topic (source: SNS Developer Guide, "Message grouping"). Returns the messages that the queue could not take: it is
 -- gone, they are too long, or raw with more than ten attributes: these arrive enveloped in a dead-letter queue.
 -- Locks: those of send_messages. Called by: fan_out.
 create or replace function queue.publish_to_queue(

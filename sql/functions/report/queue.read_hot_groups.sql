@@ -1,7 +1,7 @@
 -- queue.read_hot_groups(account, region, queue, window, from, to, limit): the message groups with most arrivals in the
 -- windows that begin in [p_from, p_to), of one queue (null: of all), the busiest first. arrivals_of_all: those of all
--- messages of the queues in that time, in groups or not. A window stores its 100 busiest groups, so one that is busy
--- now and then may have had more than told.
+-- messages of the queues in that time, in groups or not. A window stores its 100 busiest groups, so a group
+-- that is busy now and then may have had more arrivals than the row has.
 -- Index: metrics_window_pkey. Called by: read_metrics, `penstock metrics report`.
 create or replace function queue.read_hot_groups(
     p_account_id text, p_region text, p_name text, p_window_seconds int, p_from timestamptz, p_to timestamptz,

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.queue_metrics.lines import LATENCY_COLUMNS, lines, pieces
+from jobs.queue_metrics.database.copy_lines import LATENCY_COLUMNS, lines, pieces
 from jobs.queue_metrics.span import HOUR, Span
 from tests.integration.jobs.conftest import rows_of
 from tests.support.jobs.frames import at

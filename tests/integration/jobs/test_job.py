@@ -13,12 +13,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.queue_metrics import continuous, main
-from jobs.queue_metrics.ledger import last_run
-from jobs.queue_metrics.read import Database as Source
+from jobs.queue_metrics.database.ledger import last_run
+from jobs.queue_metrics.database.read import Database as Source
+from jobs.queue_metrics.database.snapshot import held_snapshot
+from jobs.queue_metrics.database.stream import ChangesReader, newest_offset
 from jobs.queue_metrics.run import Asked, compute
-from jobs.queue_metrics.session import OURS
-from jobs.queue_metrics.snapshot import held_snapshot
-from jobs.queue_metrics.stream import ChangesReader, newest_offset
+from jobs.queue_metrics.spark.session import OURS
 from tests.integration.jobs.conftest import INTERPRETED
 from tests.support.database import Database, TestServer
 from tests.support.jobs import history_generator, reference

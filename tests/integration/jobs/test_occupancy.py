@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs.queue_metrics import occupancy
 from jobs.queue_metrics.span import MINUTE, Span, moment
-from jobs.queue_metrics.transforms import occurrences
-from jobs.queue_metrics.windows import calendar
+from jobs.queue_metrics.transforms import occupancy
+from jobs.queue_metrics.transforms.events import occurrences
+from jobs.queue_metrics.transforms.windows import calendar
 from tests.integration.jobs.conftest import rows_of
 from tests.support.jobs.frames import at, message, messages
 

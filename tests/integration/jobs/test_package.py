@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from zipfile import ZipFile
 
-from jobs.queue_metrics.package import write_package
+from jobs.queue_metrics.spark.package import write_package
 
 
 def test_the_job_can_be_imported_from_it_alone(tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 import pytest
 from pyspark.sql import SparkSession
 
-from jobs.queue_metrics import transforms
-from jobs.queue_metrics.columns import COUNTS, messages_of, with_whole_queues
 from jobs.queue_metrics.span import HOUR, Span, micros, moment
-from jobs.queue_metrics.windows import calendar, in_windows
+from jobs.queue_metrics.transforms import events
+from jobs.queue_metrics.transforms.columns import COUNTS, messages_of, with_whole_queues
+from jobs.queue_metrics.transforms.windows import calendar, in_windows
 from tests.integration.jobs.conftest import rows_of
 from tests.support.jobs.frames import at, message, messages
 
@@ -40,7 +40,7 @@ def test_what_happens_in_the_minutes_of_a_life(spark: SparkSession) -> None:
         message(0.4, 5.0, None, count=2),
         message(0.5, 1.0, 4.0, "dead_lettered", group="g"),
     )
-    happened = rows.transform(transforms.occurrences).transform(transforms.happenings(at(7.5)))
+    happened = rows.transform(events.occurrences).transform(events.happenings(at(7.5)))
     assert rows_of(happened, "group_id", "at_us", *COUNTS) == [
         ("", at(0), 4, 2, 0, 0, 0, 0, 0, 0),
         ("", at(2), 0, 2, 2, 2, 0, 0, 0, 0),
@@ -103,7 +103,7 @@ COUNTED = (
 def test_the_hundred_busiest_groups(spark: SparkSession) -> None:
     """Of equals, those whose bytes come first."""
     sent = {f"g{n:03}": 1 for n in range(150)} | {"z": 9, "idle": 0}
-    found = spark.createDataFrame(counts(spark, **sent), COUNTED).transform(transforms.busiest)
+    found = spark.createDataFrame(counts(spark, **sent), COUNTED).transform(events.busiest)
     assert rows_of(found, "group_id") == [(f"g{n:03}",) for n in range(99)] + [("z",)]
 
 
@@ -117,7 +117,7 @@ def test_the_hundred_busiest_groups(spark: SparkSession) -> None:
 )
 def test_skew(spark: SparkSession, arrivals: dict[str, int], share: float, gini: float) -> None:
     """Gini of 1, 2, 3, 4: (2 * 30 - 5 * 10) / (4 * 10)."""
-    found = spark.createDataFrame(counts(spark, **arrivals), COUNTED).transform(transforms.skew)
+    found = spark.createDataFrame(counts(spark, **arrivals), COUNTED).transform(events.skew)
     assert rows_of(found, "group_id", "groups", "top_group_share", "gini") == [
         ("", len(arrivals), share, gini)
     ]
@@ -132,8 +132,8 @@ def test_live_messages_count_in_the_window_of_the_run_only(spark: SparkSession) 
         [(1, "", 0, 60), (1, "", 60, 120), (1, "g", 60, 120), (2, "", 60, 120)],
         "queue_id int, group_id string, starts_us bigint, ends_us bigint",
     )
-    found = windows.transform(transforms.with_states(live.transform(transforms.states), 119))
-    assert rows_of(found, "queue_id", "group_id", "starts_us", *transforms.STATES) == [
+    found = windows.transform(events.with_states(live.transform(events.states), 119))
+    assert rows_of(found, "queue_id", "group_id", "starts_us", *events.STATES) == [
         (1, "", 0, None, None, None),
         (1, "", 60, 2, 1, 0),
         (1, "g", 60, 1, 1, 0),

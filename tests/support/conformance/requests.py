@@ -8,9 +8,9 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import botocore.serialize
-import httpx
 
 from infra.local_lambda.events import Request, Response, event_of, response_of
+from tests.support import plain_http
 from tests.support.conformance.raw_requests import FORM
 from tests.support.conformance.sdk_clients import service_model
 from tests.support.conformance.sqs import Sqs
@@ -70,8 +70,7 @@ class RequestWriter:
         def container(_action: str, asked: Request) -> Response:
             url = f"{sqs.endpoint_url}{asked.path}" + (f"?{asked.query}" if asked.query else "")
             headers = [*asked.headers, host]
-            # Unverified, since plain: loading the certificate authorities takes 20 ms a client.
-            answer = httpx.request(asked.method, url, headers=headers, content=asked.body, verify=False)
+            answer = plain_http.request(asked.method, url, headers=headers, content=asked.body)
             return Response(answer.status_code, list(answer.headers.items()), answer.content)
 
         def function(action: str, asked: Request) -> Response:

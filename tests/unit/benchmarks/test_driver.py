@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from benchmarks.outcome import Outcome, Plan
+from benchmarks.measure.outcome import Outcome, Plan
 from benchmarks.peers import driver as peers_driver
 from benchmarks.peers import packages
 from benchmarks.peers.driven import SHAPES, Driven
 from benchmarks.peers.driver import Driver, Order
 from benchmarks.peers.sturdy import Sturdy
-from benchmarks.report import marks_of
+from benchmarks.report.runs import marks_of
 from benchmarks.scenarios import SCENARIOS
 
 

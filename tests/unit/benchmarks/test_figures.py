@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from benchmarks.connection import Connection, Flow
-from benchmarks.cpu import Reading
-from benchmarks.jobs import without_slowest
-from benchmarks.outcome import Outcome, Plan, latency_of
-from benchmarks.pace import Pace
+from benchmarks.load.connection import Connection, Flow
+from benchmarks.load.pace import Pace
+from benchmarks.load.wire import Action, Due, Request, nested_uuids
+from benchmarks.measure.cpu import Reading
+from benchmarks.measure.outcome import Outcome, Plan, latency_of
+from benchmarks.measure.tally import Tally, judge, percentile
 from benchmarks.queen.gauge import beside_the_peer
 from benchmarks.queen.zipf import Zipf
-from benchmarks.rows import cell, markdown
-from benchmarks.tally import Tally, judge, percentile
-from benchmarks.wire import Action, Due, Request, nested_uuids
+from benchmarks.report.rows import cell, markdown
+from benchmarks.studies.jobs import without_slowest
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 REQUEST = Request(Action.SEND, b"POST")

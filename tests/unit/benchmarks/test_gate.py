@@ -2,8 +2,8 @@
 
 import pytest
 
-from benchmarks import gate
-from benchmarks.host import HostLoad
+from benchmarks.measure import gate
+from benchmarks.measure.host import HostLoad
 
 BUSY, QUIET = HostLoad(0.5, 3.0), HostLoad(0.02, 0.1)
 
@@ -12,7 +12,7 @@ def loads(monkeypatch: pytest.MonkeyPatch, *found: HostLoad) -> list[float]:
     """The loads that are seen one after the other; the pauses between them."""
     seen, pauses = iter(found), list[float]()
     monkeypatch.setattr(gate, "host_load", lambda: next(seen))
-    monkeypatch.setattr("benchmarks.gate.time.sleep", pauses.append)
+    monkeypatch.setattr("benchmarks.measure.gate.time.sleep", pauses.append)
     return pauses
 
 

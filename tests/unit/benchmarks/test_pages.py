@@ -6,12 +6,14 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from benchmarks import million, pictures, report_page, summary
 from benchmarks.catalogue import GROUPS, STUDIES, chosen
 from benchmarks.options import arguments
 from benchmarks.peers.makers import PEERS
-from benchmarks.pictures import axis_of, chart, shown
-from benchmarks.rows import markdown
+from benchmarks.report import page as report_page
+from benchmarks.report import pictures, summary
+from benchmarks.report.pictures import axis_of, chart, shown
+from benchmarks.report.rows import markdown
+from benchmarks.studies import million
 from penstock_web.report.svg import Scale, round_ticks
 
 README = Path(__file__).parents[3] / "benchmarks" / "README.md"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks import summary
 from benchmarks.catalogue import STUDIES
+from benchmarks.report import summary
 
 SETTINGS = {"fsync": "on", "max_connections": "100"}
 OTHER = {"fsync": "on", "max_connections": "450"}

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.function_calls import request_of
+from benchmarks.costs.function_calls import request_of
 from infra.local_lambda.balancer import Rule, read_balancer
 from infra.local_lambda.events import Request
 from infra.local_lambda.front import by_route, by_rule

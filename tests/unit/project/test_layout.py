@@ -1,17 +1,23 @@
-"""The folders of tests/, as tests/README.md describes them."""
+"""The folders of tests/, as tests/README.md describes them; and how many files a folder of the code has."""
 
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
+TESTS = ROOT / "tests"
 KINDS = {"unit", "integration", "conformance", "system", "support"}
 LARGEST_FOLDER = 20
-# Folders that hold one file per thing (one an action, one a page) may hold more Python files: folder and reason.
-LARGER: dict[str, str] = {}
+# Folders of the code that hold one file per operation may hold more: folder and reason.
+LARGER = {
+    "functions/sqs": "a function of Lambda per action, generated",
+    "functions/sns": "likewise",
+    "sql/functions/api": "what applications may call, a function a file",
+}
 
 # Whoever imports one of these starts a server or uses one that runs.
 SERVERS = ("tests.support.database", "tests.support.programs", "pyspark.sql")
@@ -39,16 +45,18 @@ def test_there_are_five_folders_and_one_conftest() -> None:
     assert found == KINDS | {"README.md", "conftest.py"}
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
-def test_no_folder_is_too_large(kind: str) -> None:
-    folders = {path.parent for path in (TESTS / kind).rglob("*.py")}
-    assert folders
-    too_large = {
-        folder.relative_to(TESTS).as_posix()
-        for folder in folders
-        if len(list(folder.glob("*.py"))) > LARGEST_FOLDER
-    }
-    assert too_large == {folder for folder in LARGER if folder.partition("/")[0] == kind}
+@pytest.mark.parametrize(
+    "root", ["benchmarks", "examples", "functions", "infra", "jobs", "layers", "sql", "tests"]
+)
+def test_no_folder_is_too_large(root: str) -> None:
+    files = Counter(
+        path.parent.relative_to(ROOT).as_posix()
+        for path in (ROOT / root).rglob("*")
+        if path.suffix in {".py", ".sql"} and path.name != "__init__.py"
+    )
+    assert files
+    too_large = {folder for folder, number in files.items() if number > LARGEST_FOLDER}
+    assert too_large == {folder for folder in LARGER if folder.partition("/")[0] == root}
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

@@ -2,10 +2,10 @@
 
     submit(effect) ─► pending batch ─► flush ─► one SQL call ─► each request's own rows
 
-A pending batch holds effects that may share a call: equal statement, options and lane, or equal queue and visibility
-timeout. When no call is under way the batcher flushes an effect at once: an idle process adds no delay, and a busier
-one makes larger flushes. A flush runs in a task of its own, so a cancelled request cannot cancel it. The batcher
-removes a pending batch that is empty.
+A pending batch holds effects that may share a call: equal statement, options and merge key, or equal queue and
+visibility timeout. When no call is under way the batcher flushes an effect at once: an idle process adds no delay, and
+a busier one makes larger flushes. A flush runs in a task of its own, so a cancelled request cannot cancel it. The
+batcher removes a pending batch that is empty.
 
 A failure affects only the requests that caused it. When the database refuses the data of a flush, the batcher halves
 the flush until the bad entry is alone; it does the same with transactions of which one is refused. Messages that were

@@ -30,7 +30,7 @@ from .debian import library_path, unpack_package
 from .postgres import DATABASE, ROLE, Postgres, free_port
 from .state import cache_directory
 
-_START_SECONDS: Final = 10
+_START_SECONDS: Final = 60
 _STOP_SECONDS: Final = 5
 LOOKUP_ROLE: Final = "penstock_pooler"
 
@@ -76,11 +76,17 @@ def account_cache(account: SystemAccount) -> Path:
 
 @contextmanager
 def running_pgbouncer(
-    state: Path, server: Postgres, database: str = DATABASE, pool_size: int = 20, port: int = 0
+    state: Path,
+    server: Postgres,
+    database: str = DATABASE,
+    pool_size: int = 20,
+    port: int = 0,
+    query_wait_seconds: int = 3,
 ) -> Iterator[PgBouncer]:
     """A pooler in `state`/pgbouncer for one database, or for all with `database="*"`; stopped at the end.
 
-    `port`: 0 for any free one. With "*" the databases that have no look-up function are for the service's role alone.
+    `port`: 0 for any free one. `query_wait_seconds`: how long a client waits for a server connection before PgBouncer
+    closes its connection. With "*" the databases that have no look-up function are for the service's role alone.
     """
     program = find_pgbouncer(server.account)
     home = server.account.make_private_folder(state / "pgbouncer")
@@ -88,7 +94,8 @@ def running_pgbouncer(
     port = port or free_port()
     if database != "*":
         install_lookup(server, database)
-    _configure(home, server, database, pool_size, port)
+    limits = {"pool_size": pool_size, "query_wait_seconds": query_wait_seconds}
+    _configure(home, server, database, port, limits)
     process = _launch(program, server.account, home)
     try:
         _wait_until_open(process, port, home)
@@ -120,7 +127,7 @@ def _beside(name: str) -> Path:
     return installed if installed.exists() else Path(__file__).parents[4] / "infra/pgbouncer" / name
 
 
-def _configure(home: Path, server: Postgres, database: str, pool_size: int, port: int) -> None:
+def _configure(home: Path, server: Postgres, database: str, port: int, limits: dict[str, int]) -> None:
     account = server.account
     known = {ROLE: server.password, LOOKUP_ROLE: _lookup_password(server)}
     users = account.write(home / "users.txt", "".join(f'"{name}" "{word}"\n' for name, word in known.items()))
@@ -132,9 +139,8 @@ def _configure(home: Path, server: Postgres, database: str, pool_size: int, port
         listen_port=port,
         auth_type="scram-sha-256",
         auth_file=users,
-        pool_size=pool_size,
         max_client_connections=1000,
-        query_wait_seconds=3,
+        **limits,
         log_file=home / "log",
         pid_file=home / "pid",
     )

@@ -2,7 +2,7 @@
 
 Written here rather than by prometheus-client: a scrape of 1,000 busy queues has 56,000 lines, for which that took
 0.43 s of processor time in one go (once, by hand), and the event loop with it. This takes 0.05 s, in steps of at most
-17 ms (`python -m benchmarks.metering`).
+17 ms (`python -m benchmarks.costs.metering`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

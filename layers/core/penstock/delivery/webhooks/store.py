@@ -69,7 +69,7 @@ class Store:
         return int(rows[0][0]) if rows else None
 
     def claim(self, limit: int, busy: Mapping[str, int]) -> list[Claimed]:
-        """Up to `limit` due webhooks; `busy`: requests under way, by lane."""
+        """Up to `limit` due webhooks; `busy`: requests under way, by endpoint."""
         lease = uuid4()
         endpoint_keys = binary_array.encode("text[]", list(busy))
         counts = binary_array.encode("int4[]", list(busy.values()))

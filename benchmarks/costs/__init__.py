@@ -1,0 +1,1 @@
+"""What single parts cost in processor time; each file is a program of its own."""

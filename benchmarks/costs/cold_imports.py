@@ -1,0 +1,87 @@
+"""What it costs to start each function: CPU of the imports, as `sam build` packaged them, by driver.
+
+    infra/local/sam_build.sh .tools/sam/bin/sam
+    .venv/bin/python -m benchmarks.costs.cold_imports --repeat 9
+
+Each import is in a fresh interpreter that writes no bytecode, as on Lambda, where layers are read-only, and without
+site-packages: setuptools hooks itself into every import of a virtual environment, and is not in Lambda's. The least of
+the repeats is the cost, since other programs only add to it; the median beside it tells how busy the machine was.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+DRIVERS = ("psycopg", "pg8000")
+SCRIPT = """
+import sys, time
+begun = time.process_time()
+__import__(sys.argv[1])
+print((time.process_time() - begun) * 1000, len(sys.modules))
+"""
+
+
+def functions(build: Path) -> Iterator[tuple[str, Path]]:
+    """Handler's module and code of each function that has no layer but the core one."""
+    for resource in yaml.safe_load((build / "template.yaml").read_text())["Resources"].values():
+        properties = resource.get("Properties", {})
+        if resource["Type"] == "AWS::Serverless::Function" and "Layers" not in properties:
+            yield properties["Handler"].removesuffix(".handler"), build / properties["CodeUri"]
+
+
+def import_ms(python: Path, layer: Path, module: str, code: Path, driver: str) -> tuple[float, int]:
+    """CPU milliseconds of one import, and how many modules there were then."""
+    result = subprocess.run(
+        [python, "-S", "-c", SCRIPT, module],
+        cwd=code,
+        env={
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": f"{code}:{layer}",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "QUEUE_DATABASE_DRIVER": driver,
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    milliseconds, modules = result.stdout.split()
+    return float(milliseconds), int(modules)
+
+
+def main() -> None:
+    """Prints a table, or JSON."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.costs.cold_imports", description=__doc__)
+    parser.add_argument("--build", type=Path, default=ROOT / ".aws-sam/build")
+    parser.add_argument("--python", type=Path, default=ROOT / ".tools/lambda/bin/python")
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--function", action="append", help="only this one, such as sqs.send_message")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    layer = options.build / "CoreLayer/python"
+    found = []
+    for module, code in functions(options.build):
+        if options.function and module not in options.function:
+            continue
+        row: dict[str, object] = {"function": module}
+        for driver in DRIVERS:
+            runs = [import_ms(options.python, layer, module, code, driver) for _ in range(options.repeat)]
+            times = [milliseconds for milliseconds, _ in runs]
+            row[driver] = {"least_ms": min(times), "median_ms": median(times), "modules": runs[0][1]}
+            if not options.json:
+                print(
+                    f"{module:40} {driver:8} {min(times):6.0f} {median(times):6.0f} ms  {runs[0][1]:4} modules"
+                )
+        found.append(row)
+    if options.json:
+        print(json.dumps(found, indent=2))
+
+
+if __name__ == "__main__":
+    main()

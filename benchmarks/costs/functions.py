@@ -1,0 +1,165 @@
+"""How long the functions take, cold and warm: each in a process of awslambdaric, running what `sam build` made.
+
+make lambda (once, it builds)   then   python -m benchmarks.costs.functions --markdown docs/functions_latency.md
+
+Cold: a new process, which imports the handler, reads its settings, connects through PgBouncer and answers. Warm: the
+same process again. Milliseconds from handing over the event to having the answer; HTTP is not in it. The scheduled
+functions are left out: how long one takes is how much it has to do.
+"""
+
+import argparse
+import json
+import sys
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import uvloop
+
+from benchmarks.measure.host import HostLoad, host_load, machine
+from benchmarks.measure.tally import percentile
+from benchmarks.report.runs import write_results
+from infra.local_lambda.__main__ import HOST, serving
+from infra.local_lambda.environment import FunctionError
+from infra.local_lambda.events import EventForm, Request, event_of, response_of
+from infra.local_lambda.fleet import Fleet
+from infra.local_lambda.runtime_api import RuntimeApi
+from infra.local_lambda.template import Stack, read_stack
+from penstock.settings import Settings
+from penstock_web.local.up import Plan, with_database
+
+from .function_calls import DEAD_ARN, SCHEDULER, SNS, SQS, json_request, of_scheduler, request_of
+
+ROOT = Path(__file__).parents[2]
+FORM: EventForm = "alb_multi_value"
+HEAD = """# Latency of the functions
+
+Written by `python -m benchmarks.costs.functions --markdown docs/functions_latency.md`, which runs what `sam build` made
+in processes of awslambdaric (as `make lambda`), with PostgreSQL and PgBouncer on the same machine: {machine}. {load}
+{date}; {cold} cold and {warm} warm invocations a function, one at a time. Milliseconds from handing over the event to
+having the answer. Cold: a new process that imports the handler, connects through PgBouncer and answers; AWS's own part
+of a cold start (fetching the code, starting the microVM) comes on top. `p99` of so few cold starts is their maximum.
+
+| function | answer | cold p50 | cold p99 | warm p50 | warm p99 |
+| --- | --- | --- | --- | --- | --- |
+"""
+
+
+async def measure(stack: Stack, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """A line a function."""
+    runtime_api = RuntimeApi()
+    async with serving(runtime_api.app, 0) as port:
+        fleet = Fleet(stack.functions, runtime_api, f"{HOST}:{port}", options.python, 10)
+        try:
+            told = await prepare(fleet)
+            # What deletes comes last: others use the same message.
+            names = sorted(stack.functions, key=lambda name: name.startswith("SqsDelete"))
+            requests = {name: request_of(name, told) for name in names}
+            return [
+                await measure_one(fleet, name, event_of(FORM, request), options)
+                for name, request in requests.items()
+                if request is not None
+            ]
+        finally:
+            await fleet.close()
+
+
+async def prepare(fleet: Fleet) -> dict[str, str]:
+    """What the calls need: queues, a topic, a schedule; what they must be told."""
+    for name in ("bench", "dead"):
+        await answer(fleet, json_request("SQS", "CreateQueue", {"QueueName": name}, {}))
+    await answer(fleet, json_request("SNS", "CreateTopic", SNS["CreateTopic"], {}))
+    redrive = json.dumps({"deadLetterTargetArn": DEAD_ARN, "maxReceiveCount": 1000})
+    attributes = {"QueueUrl": SQS["SendMessage"]["QueueUrl"], "Attributes": {"RedrivePolicy": redrive}}
+    await answer(fleet, json_request("SQS", "SetQueueAttributes", attributes, {}))
+    for call in ("CreateScheduleGroup", "CreateSchedule"):
+        await fleet.invoke(f"Scheduler{call}", event_of(FORM, of_scheduler(*SCHEDULER[call])))
+    subscribed = await answer(fleet, json_request("SNS", "Subscribe", SNS["Subscribe"], {}))
+    await answer(fleet, json_request("SQS", "SendMessage", SQS["SendMessage"], {}))
+    receive = {**SQS["ReceiveMessage"], "VisibilityTimeout": 40000}
+    received = await answer(fleet, json_request("SQS", "ReceiveMessage", receive, {}))
+    for _ in range(20):
+        await answer(fleet, json_request("SQS", "SendMessageBatch", SQS["SendMessageBatch"], {}))
+    return {"handle": received["Messages"][0]["ReceiptHandle"], "subscription": subscribed["SubscriptionArn"]}
+
+
+async def answer(fleet: Fleet, request: Request) -> dict[str, Any]:
+    """What the gateway says; everything must be in order."""
+    response = response_of(await fleet.invoke("Gateway", event_of(FORM, request)))
+    assert response.status == 200, response.body
+    return dict(json.loads(response.body or b"{}"))
+
+
+async def measure_one(
+    fleet: Fleet, name: str, event: dict[str, Any], options: argparse.Namespace
+) -> dict[str, Any]:
+    cold: list[float] = []
+    warm: list[float] = []
+    statuses = set()
+    for count, samples in ((options.cold, cold), (options.warm, warm)):
+        for _ in range(count):
+            if samples is cold:
+                await fleet.forget_idle(name)
+            began = time.perf_counter()
+            response = response_of(await fleet.invoke(name, event))
+            samples.append((time.perf_counter() - began) * 1000)
+            if samples is warm:
+                statuses.add(response.status)
+    figures = {
+        f"{kind}_p{part}_ms": round(percentile(sorted(samples), part / 100), 1)
+        for kind, samples in (("cold", cold), ("warm", warm))
+        for part in (50, 99)
+    }
+    line = {"function": name, "statuses": sorted(statuses), **figures}
+    print(" ".join(f"{value}" for value in line.values()), flush=True)
+    return line
+
+
+def as_markdown(lines: list[dict[str, Any]], options: argparse.Namespace, load: HostLoad) -> str:
+    facts = machine()
+    head = HEAD.format(
+        machine=f"{facts['cores']} cores, {facts['cpu']}, {facts['kernel']}, Python {facts['python']}",
+        load=f"Others used {load.busy_share:.0%} of the cores before the run"
+        + (": the figures are upper bounds." if load.busy else "."),
+        date=time.strftime("%Y-%m-%d", time.gmtime()),
+        cold=options.cold,
+        warm=options.warm,
+    )
+    rows = (
+        f"| {line['function']} | {', '.join(map(str, line['statuses']))} | {line['cold_p50_ms']} | "
+        f"{line['cold_p99_ms']} | {line['warm_p50_ms']} | {line['warm_p99_ms']} |\n"
+        for line in lines
+    )
+    return head + "".join(rows)
+
+
+def main() -> int:
+    """Prints a line a function. Returns 2 when something that is needed is not there."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.costs.functions", description=__doc__)
+    parser.add_argument("--build", type=Path, default=ROOT / ".aws-sam/build")
+    parser.add_argument("--python", type=Path, default=ROOT / ".tools/lambda/bin/python")
+    parser.add_argument("--cold", type=int, default=10, help="cold starts a function")
+    parser.add_argument("--warm", type=int, default=200, help="warm invocations a function")
+    parser.add_argument("--markdown", type=Path, help="write the table there")
+    parser.add_argument("--no-results", action="store_true", help="write no results file")
+    options = parser.parse_args()
+    load = host_load()
+    with ExitStack() as stack:
+        settings, _ = with_database(Settings.read({}), Plan(HOST, 0, ephemeral=True), stack)
+        variables = {"DATABASE_URL": settings.database_url, "QUEUE_PURGE_INTERVAL_SECONDS": "0"}
+        try:
+            lines = uvloop.run(measure(read_stack(options.build, {}, variables), options))
+        except (FunctionError, OSError) as error:
+            print(f"benchmarks.costs.functions: {error}", file=sys.stderr)
+            return 2
+    if options.markdown:
+        options.markdown.write_text(as_markdown(lines, options, load))
+    if not options.no_results:
+        plan = {"cold": options.cold, "warm": options.warm}
+        write_results("functions", [{"functions": lines}], plan, machine(), load)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

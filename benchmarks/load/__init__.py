@@ -1,0 +1,1 @@
+"""The load generator for services that speak SQS JSON."""

@@ -1,0 +1,131 @@
+"""One keep-alive HTTP/1.1 connection driven by a flow: a generator that yields requests and is sent the bodies.
+
+There is one request in flight a connection (closed loop), or a request is written when it is `Due` (open loop). An
+answer that is not 200, or is not well formed, is sent to the flow as None
+after it was counted.
+"""
+
+import asyncio
+from collections.abc import Generator
+from time import perf_counter
+from typing import cast
+
+from benchmarks.measure.tally import Tally
+
+from .wire import Action, Due, Request
+
+# Yields a request, now or when it is due; is sent the body of a 200 answer, or None.
+Flow = Generator[Request | Due, bytes | None, None]
+
+END_OF_HEAD = b"\r\n\r\n"
+LENGTH = b"\r\ncontent-length:"
+
+
+class MalformedAnswerError(Exception):
+    """The bytes are not an HTTP/1.1 answer with a Content-Length."""
+
+
+def content_length(head: bytes) -> int:
+    """Content-Length of an answer's head. Raises MalformedAnswerError; chunked answers are not supported."""
+    low = head.lower()
+    start = low.find(LENGTH)
+    if start < 0:
+        raise MalformedAnswerError(f"no Content-Length: {head[:300]!r}")
+    start += len(LENGTH)
+    end = low.find(b"\r\n", start)
+    return int(low[start : end if end >= 0 else len(low)])
+
+
+class Connection(asyncio.Protocol):
+    """Runs one flow to its end over one connection."""
+
+    def __init__(self, tally: Tally) -> None:
+        self.finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._tally = tally
+        self._transport: asyncio.Transport | None = None
+        self._flow: Flow | None = None
+        self._buffer = b""
+        self._action = Action.SEND
+        self._written_at = 0.0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports are not subclasses of asyncio.Transport.
+        self._transport = cast("asyncio.Transport", transport)
+
+    def start(self, flow: Flow) -> None:
+        """Write the first request of a flow; `finished` is done when the flow has ended. May be called again then."""
+        if self.finished.done():
+            self.finished.result()
+            self.finished = asyncio.get_running_loop().create_future()
+        self._flow = flow
+        self._step(None)
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer = self._buffer + data if self._buffer else data
+        end = self._buffer.find(END_OF_HEAD)
+        if end < 0:
+            return None
+        try:
+            total = end + 4 + content_length(self._buffer[:end])
+        except (MalformedAnswerError, ValueError) as error:
+            return self._fail(error)
+        if len(self._buffer) >= total:
+            self._answered(self._buffer[: end + 4], self._buffer[end + 4 : total], len(self._buffer) > total)
+        return None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._fail(exc or ConnectionResetError("the service closed the connection"))
+
+    def _answered(self, head: bytes, body: bytes, surplus: bool) -> None:
+        now = perf_counter()
+        self._buffer = b""
+        self._tally.called(self._action, now - self._written_at, now)
+        if surplus:
+            return self._fail(MalformedAnswerError("more bytes than Content-Length"))
+        if head[:13] == b"HTTP/1.1 200 ":
+            return self._step(body)
+        self._tally.bad(head[:60] + body[:300])
+        return self._step(None)
+
+    def _step(self, body: bytes | None) -> None:
+        assert self._flow is not None
+        assert self._transport is not None
+        try:
+            request = self._flow.send(body)
+        except StopIteration:
+            self._done(None)
+        except Exception as error:  # noqa: BLE001 - whatever a flow raises ends the run and is reported there
+            self._fail(error)
+        else:
+            self._ask(request)
+
+    def _ask(self, asked: Request | Due) -> None:
+        if isinstance(asked, Request):
+            self._write(asked, perf_counter())
+        elif (pause := asked.at - perf_counter()) > 0:
+            asyncio.get_running_loop().call_later(pause, self._write, asked.request, asked.at)
+        else:
+            self._write(asked.request, asked.at)
+
+    def _write(self, request: Request, since: float) -> None:
+        """`since` is when its latency begins."""
+        if self.finished.done() or self._transport is None:
+            return
+        self._action, self._written_at = request.action, since
+        self._transport.write(request.data)
+
+    def _fail(self, error: Exception) -> None:
+        self._done(error)
+
+    def _done(self, error: Exception | None) -> None:
+        if self.finished.done():
+            return
+        if error is None:
+            self.finished.set_result(None)
+        else:
+            self._tally.bad(repr(error).encode())
+            self.finished.set_exception(error)

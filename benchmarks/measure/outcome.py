@@ -1,0 +1,98 @@
+"""What one run of one scenario against one system gave."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from benchmarks.load.wire import body_of, nested_uuids
+
+from .cpu import Reading
+from .tally import Verdict, ranked
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a scenario is run.
+
+    `processes` of the load generator (0: as many as there are). With a `rate`, messages are sent at so many a second
+    (open loop); else each connection has one request in flight. `held` messages more wait from the start on.
+    """
+
+    connections: int
+    messages: int
+    body_bytes: int
+    idle_samples: int = 300
+    processes: int = 0
+    rate: float = 0.0
+    held: int = 0
+    payload: str = "text"
+
+    @property
+    def body(self) -> str:
+        return nested_uuids() if self.payload == "uuids" else body_of(self.body_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """Milliseconds. `samples` may be calls or, for idle_latency, messages."""
+
+    p50_ms: float
+    p99_ms: float
+    samples: int
+    p95_ms: float = 0.0
+
+
+@dataclass(slots=True)
+class Outcome:
+    """`messages` were sent (send scenarios) or received and deleted (all others) within `elapsed_seconds`."""
+
+    system: str
+    scenario: str
+    plan: Plan
+    messages: int
+    elapsed_seconds: float
+    sent_per_second: float
+    received_per_second: float
+    latency: Latency
+    generator_cpu_seconds: float
+    before: Reading
+    after: Reading
+    calls: dict[str, Latency] = field(default_factory=dict)
+    verdict: Verdict | None = None
+    empty_receives: int = 0
+    bad_answers: int = 0
+    bad_samples: list[str] = field(default_factory=list)
+
+    @property
+    def messages_per_second(self) -> float:
+        return self.messages / self.elapsed_seconds if self.elapsed_seconds else 0.0
+
+    @property
+    def server_cpu_seconds(self) -> dict[str, float]:
+        """By part of the server side: service, postgresql, pgbouncer."""
+        return {
+            part: used - self.before.cpu_seconds.get(part, 0.0)
+            for part, used in self.after.cpu_seconds.items()
+        }
+
+    @property
+    def server_cpu_seconds_per_1000(self) -> float:
+        return sum(self.server_cpu_seconds.values()) / self.messages * 1000 if self.messages else 0.0
+
+    @property
+    def foreign_cpu_share(self) -> float:
+        """CPU of the host that neither the server side nor the load generator used, as a part of all its cores."""
+        ours = sum(self.server_cpu_seconds.values()) + self.generator_cpu_seconds
+        busy = self.after.host_busy_seconds - self.before.host_busy_seconds
+        capacity = self.after.host_seconds - self.before.host_seconds
+        return max(0.0, busy - ours) / capacity if capacity else 0.0
+
+    @property
+    def valid(self) -> bool:
+        """Nothing lost, doubled or malformed, and something done."""
+        return self.messages > 0 and self.bad_answers == 0 and (self.verdict is None or self.verdict.clean)
+
+
+def latency_of(seconds: Sequence[float]) -> Latency:
+    ordered = sorted(seconds)
+    p50, p95, p99 = (ranked(ordered, fraction) * 1000 for fraction in (0.5, 0.95, 0.99))
+    return Latency(p50, p99, len(ordered), p95)

@@ -1,0 +1,109 @@
+"""What a run has really done: message ids that were acknowledged, received and deleted, and the time of every call.
+
+Messages are counted, never calls: a service that answers fast with nothing must not look fast.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from benchmarks.load.wire import Action
+
+SAMPLES_OF_BAD_ANSWERS = 5
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of one process during one phase; `merged` adds those of several."""
+
+    acknowledged: list[str] = field(default_factory=list)
+    received: list[str] = field(default_factory=list)
+    deleted: int = 0
+    empty_receives: int = 0
+    bad_answers: int = 0
+    bad_samples: list[str] = field(default_factory=list)
+    call_seconds: dict[Action, list[float]] = field(default_factory=lambda: {a: [] for a in Action})
+    waits_seconds: list[float] = field(default_factory=list)
+    started_at: float = 0.0
+    last_at: dict[Action, float] = field(default_factory=dict)
+    generator_cpu_seconds: float = 0.0
+
+    def called(self, action: Action, seconds: float, now: float) -> None:
+        self.call_seconds[action].append(seconds)
+        self.last_at[action] = now
+
+    def bad(self, answer: bytes) -> None:
+        self.bad_answers += 1
+        if len(self.bad_samples) < SAMPLES_OF_BAD_ANSWERS:
+            self.bad_samples.append(answer.decode("utf-8", "replace"))
+
+    @property
+    def finished_at(self) -> float:
+        return max(self.last_at.values(), default=self.started_at)
+
+    def seconds_until(self, *actions: Action) -> float:
+        """From the start of the phase to the last answer to one of `actions`; 0 when there was none."""
+        return max((self.last_at[a] - self.started_at for a in actions if a in self.last_at), default=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the ids say. `phantom`: received, but never acknowledged as sent."""
+
+    lost: int
+    duplicated: int
+    phantom: int
+    undeleted: int
+
+    @property
+    def clean(self) -> bool:
+        return not (self.lost or self.duplicated or self.phantom or self.undeleted)
+
+
+def merged(tallies: Iterable[Tally]) -> Tally:
+    """The sum of the tallies of several processes; their clock is the same (CLOCK_MONOTONIC)."""
+    parts = list(tallies)
+    total = Tally(started_at=min((part.started_at for part in parts), default=0.0))
+    for part in parts:
+        add(total, part)
+    return total
+
+
+def add(total: Tally, part: Tally) -> None:
+    total.acknowledged += part.acknowledged
+    total.received += part.received
+    total.deleted += part.deleted
+    total.empty_receives += part.empty_receives
+    total.bad_answers += part.bad_answers
+    total.bad_samples = (total.bad_samples + part.bad_samples)[:SAMPLES_OF_BAD_ANSWERS]
+    total.waits_seconds.extend(part.waits_seconds)
+    total.generator_cpu_seconds += part.generator_cpu_seconds
+    for action, seconds in part.call_seconds.items():
+        total.call_seconds[action].extend(seconds)
+    for action, at in part.last_at.items():
+        total.last_at[action] = max(at, total.last_at.get(action, at))
+
+
+def judge(acknowledged: list[str], received: list[str], deleted: int) -> Verdict:
+    """Compare the ids of all acknowledged sends with the ids of all receives until the queue was empty."""
+    counts = Counter(received)
+    sent = Counter(acknowledged)
+    reused = len(acknowledged) - len(sent)
+    return Verdict(
+        lost=sum(1 for message_id in sent if message_id not in counts),
+        duplicated=reused + len(received) - len(counts),
+        phantom=sum(1 for message_id in counts if message_id not in sent),
+        undeleted=max(0, len(received) - deleted),
+    )
+
+
+def percentile(values: Iterable[float], fraction: float) -> float:
+    """The smallest value that at least `fraction` of all values do not exceed; 0 when there are none."""
+    return ranked(sorted(values), fraction)
+
+
+def ranked(ordered: Sequence[float], fraction: float) -> float:
+    """The same of values in ascending order."""
+    if not ordered:
+        return 0.0
+    return ordered[min(len(ordered) - 1, max(0, -(-int(fraction * 10_000) * len(ordered) // 10_000) - 1))]

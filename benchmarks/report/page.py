@@ -1,0 +1,182 @@
+"""Writes docs/performance.md and its pictures from the summaries of the scenarios.
+
+    python -m benchmarks.report.page                 # from benchmarks/results
+    python -m benchmarks.report.page --check         # only says whether the page is what the summaries give
+
+Nothing on that page is written by hand. Summaries of studies that changed their shape are left out.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, cast
+
+from benchmarks.catalogue import STUDIES
+
+from .pictures import draw
+from .reference import CPU, REFERENCE
+from .rows import Row, markdown
+from .runs import CONNECTIONS, GOALS
+from .summary import RESULTS
+
+PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
+HEAD = """# Performance
+
+Written by `python -m benchmarks.report.page` from the summary of each scenario in `benchmarks/results/`.
+How it is measured: [benchmarks.md](benchmarks.md). CPU is user and system time of the whole server side (service,
+PostgreSQL, PgBouncer; of libraries: the library too) for 1,000 messages; the load generator is apart. A row that says
+"busy host" was measured while other programs used the machine: its rates and latencies are worse than they would be.
+The goals were set on another machine: what carries over is in the second table.
+"""
+BESIDE_PEERS = """## The goals beside each peer
+
+What Penstock needs as a multiple of what a peer needs in the same run, and the multiple that the goal allows: the goal
+by the peer's figure on the machine for which the goal was set. Valid runs only, and peers that had a figure there.
+"""
+Results = dict[str, Any]
+
+
+def summaries(folder: Path) -> dict[str, Results]:
+    """By scenario."""
+    found = (json.loads(path.read_text()) | {"file": path.name} for path in sorted(folder.glob("*.json")))
+    return {document["scenario"]: document for document in found}
+
+
+def page(results: dict[str, Results]) -> str:
+    """The sections in the order of the catalogue."""
+    known = [results[name] for name in STUDIES if name in results]
+    table = [row for document in known for row in table_rows(document)]
+    parts = [HEAD]
+    if table:
+        parts.append(f"## The table of goals\n\n{markdown(table)}\n")
+    if beside := [row for document in known for row in rows_beside_peers(document)]:
+        parts.append(f"{BESIDE_PEERS}\n{markdown(beside)}\n")
+    parts += [section(document) for document in known if document["scenario"] not in GOALS]
+    return "\n".join(part for part in parts if part)
+
+
+def table_rows(document: Results) -> Iterable[Row]:
+    """Lines of the scenarios that have a goal."""
+    goal = GOALS.get(document["scenario"])
+    for system in systems_of(document) if goal else []:
+        figures = system.get("median")
+        if figures is None or goal is None:
+            continue
+        yield {
+            "scenario": document["scenario"],
+            "connections": system["connections"],
+            "system": system["system"],
+            "msg/s": figures["messages_per_second"],
+            "sent/s": figures["sent_per_second"] or None,
+            "CPU s/1000": figures["server_cpu_seconds_per_1000"],
+            "load CPU s/1000": figures["generator_cpu_seconds_per_1000"],
+            "p50 ms": figures["p50_ms"],
+            "p99 ms": figures["p99_ms"],
+            "goal": goal_text(document["scenario"]) if system["system"] == "penstock" else "",
+            "marks": ", ".join(system["marks"]),
+            "date": document["date"][:10],
+        }
+
+
+def rows_beside_peers(document: Results) -> Iterable[Row]:
+    """Penstock's figure by each peer's, here, and the goal's by the peer's, there."""
+    figure, peers = REFERENCE.get(document["scenario"], ("", {}))
+    goal = GOALS.get(document["scenario"])
+    sound = {
+        system["system"]: float(system["median"][figure])
+        for system in systems_of(document)
+        if figure
+        if system["connections"] == CONNECTIONS
+        and not any(mark.startswith("INVALID") for mark in system["marks"])
+    }
+    if goal is None or "penstock" not in sound:
+        return
+    wanted = goal.cpu_seconds_per_1000 if figure == CPU else goal.p50_ms
+    for peer, there in peers.items():
+        if sound.get(peer):
+            multiple, allowed = sound["penstock"] / sound[peer], wanted / there
+            yield {
+                "scenario": document["scenario"],
+                "figure": "CPU" if figure == CPU else "p50",
+                "peer": peer,
+                "Penstock : peer": f"{multiple:.2f}",
+                "goal : peer": f"{allowed:.2f}",
+                "reached": "yes" if multiple <= allowed else "no",
+            }
+
+
+def goal_text(scenario: str) -> str:
+    goal = GOALS[scenario]
+    parts = (
+        f"{goal.messages_per_second:,.0f} msg/s" if goal.messages_per_second else "",
+        f"{goal.cpu_seconds_per_1000:g} s" if goal.cpu_seconds_per_1000 else "",
+        f"p50 {goal.p50_ms:g} ms, p99 {goal.p99_ms:g} ms" if goal.p50_ms else "",
+    )
+    return ", ".join(part for part in parts if part)
+
+
+def systems_of(document: Results) -> list[Results]:
+    return cast("list[Results]", document["systems"])
+
+
+def section(document: Results) -> str:
+    """Title, where and when, the figures of all systems, what lies behind them, the pictures."""
+    tables = [markdown(rows) for kind in ("rows", "stages", "books") if (rows := rows_of(document, kind))]
+    if not tables:
+        return ""
+    pictures = " ".join(f"![{path.stem}](performance/{path.name})" for path in draw(document))
+    title = f"## {STUDIES[document['scenario']].what}"
+    return "\n\n".join(part for part in (title, circumstances(document), *tables, pictures) if part) + "\n"
+
+
+def rows_of(document: Results, kind: str) -> list[Row]:
+    """With the name of the system in front."""
+    return [
+        {"system": system.get("system", "penstock")} | row
+        for system in systems_of(document)
+        for row in system.get(kind) or []
+    ]
+
+
+def circumstances(document: Results) -> str:
+    machine, load = document["machine"], document["load_before"]
+    host = f"{machine['cores']} cores ({machine['cpu']}), {machine['kernel']}"
+    marks = sorted(
+        {mark.split(":")[0] for system in systems_of(document) for mark in system.get("marks") or []}
+    )
+    memory = [memory_of(system) for system in systems_of(document) if system.get("system") == "penstock"]
+    parts = (
+        f"{document['date'][:10]}, {host}, commit {document['commit']}",
+        f"file `{document['file']}`",
+        f"host {'busy' if load['busy'] else 'quiet'} before ({load['busy_share']:.0%})",
+        *memory[-1:],
+        *marks,
+    )
+    return "; ".join(parts) + "."
+
+
+def memory_of(system: Results) -> str:
+    """PSS of Penstock's parts after the scenario."""
+    parts = (system.get("facts") or {}).get("pss_bytes") or {}
+    sizes = ", ".join(f"{part} {size / 2**20:.0f} MiB" for part, size in parts.items() if size)
+    return f"memory (PSS) at the end: {sizes}" if sizes else "memory not looked at"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """With --check, 1 when the page is not what the summaries give."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.report.page")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args(argv)
+    text = page(summaries(options.results))
+    if options.check:
+        return 0 if PAGE.exists() and PAGE.read_text() == text else 1
+    PAGE.write_text(text)
+    print(f"written: {PAGE}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

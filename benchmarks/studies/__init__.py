@@ -1,0 +1,1 @@
+"""The scenarios that compare Penstock with its peers, a file each."""

@@ -1,0 +1,142 @@
+"""A queue under pressure beside a quiet one: millions of messages wait, many are in flight, and somebody else's old
+snapshot keeps PostgreSQL from cleaning up what is deleted.
+
+Both services are alike and take turns. The ids of the waiting millions are not kept: what was lost shows in the number
+of messages that are left, what came twice in the ids that were received.
+"""
+
+from contextlib import closing
+from statistics import median
+from typing import cast
+
+import psycopg
+
+from benchmarks.load import flows
+from benchmarks.load.control import VISIBILITY_SECONDS, call, create_queue
+from benchmarks.load.driver import order_of, outcome_of
+from benchmarks.load.fleet import Order
+from benchmarks.load.wire import Address, address_of
+from benchmarks.measure.cpu import Reading
+from benchmarks.measure.outcome import Outcome, Plan
+from benchmarks.measure.tally import Tally, Verdict
+from benchmarks.penstock import Penstock
+from benchmarks.report.rows import Row, text
+from benchmarks.report.runs import marks_of
+from benchmarks.scenarios import SCENARIOS, Scenario
+
+from .study import Bench, Document, Findings, Study
+
+WAITING = 5_000_000
+IN_FLIGHT = 50_000
+MESSAGES = 100_000
+MOST_VISIBILITY_SECONDS = 43_200  # AWS: 12 hours
+GOAL_RATE, GOAL_P99 = 0.9, 2.0
+MEASURED = ("warski", "receive_delete_1", "send_1")
+# A filled scenario finds messages on the quiet queue too; on the other one they are there.
+COUNTS = (
+    "ApproximateNumberOfMessages",
+    "ApproximateNumberOfMessagesNotVisible",
+    "ApproximateNumberOfMessagesDelayed",
+)
+
+
+class Pressed:
+    """The queue under pressure, and how many messages should be on it."""
+
+    def __init__(self, bench: Bench, penstock: Penstock) -> None:
+        self._bench = bench
+        self._penstock = penstock
+        self._address = address_of(penstock.endpoint, "bench-hostile")
+        self.expected = 0
+
+    def fill(self) -> None:
+        """The backlog and what is in flight."""
+        create_queue(self._address, VisibilityTimeout=str(MOST_VISIBILITY_SECONDS))
+        body, waiting = Plan(16, 0, 100).body, self._bench.scaled(WAITING, 2_000) // 10 * 10
+        in_flight = self._bench.scaled(IN_FLIGHT, 100)
+        self._run(Order(self._address, body, (flows.send_unlisted,), 16, to_send=waiting))
+        self._run(Order(self._address, body, (flows.take,), 4, to_receive=in_flight))
+        self.expected = waiting
+
+    def _run(self, order: Order) -> Tally:
+        tally = self._bench.fleet.run(order)
+        if tally.bad_answers:
+            raise RuntimeError(f"the backlog could not be made: {tally.bad_samples}")
+        return tally
+
+    def run(self, scenario: Scenario, plan: Plan) -> Outcome:
+        readings: list[Reading] = []
+        self._penstock.settle()
+        order = order_of(scenario, plan, self._address)
+        measured = self._bench.fleet.run(order, lambda: readings.append(self._penstock.meter.read()))
+        self.expected += len(measured.acknowledged) - measured.deleted
+        return outcome_of("hostile", scenario, plan, measured, readings, self._judged(measured))
+
+    def _judged(self, measured: Tally) -> Verdict:
+        return Verdict(
+            lost=abs(self.expected - count(self._address)),
+            duplicated=len(measured.received) - len(set(measured.received)),
+            phantom=0,
+            undeleted=len(measured.received) - measured.deleted,
+        )
+
+
+def count(address: Address) -> int:
+    """All messages of a queue, whatever their state."""
+    asked: dict[str, object] = {"QueueUrl": address.queue_url, "AttributeNames": list(COUNTS)}
+    found = cast("dict[str, str]", call(address, "GetQueueAttributes", asked)["Attributes"])
+    return sum(int(found[name]) for name in COUNTS)
+
+
+def measure(bench: Bench) -> Findings:
+    """Quiet and pressed in turn for each scenario; the goals are ratios of their medians."""
+    quiet, other = bench.penstock, bench.another_penstock()
+    with closing(psycopg.connect(other.dsn)) as foreign:
+        foreign.execute("set transaction isolation level repeatable read")
+        foreign.execute("select 1 from pg_class limit 1")
+        pressed = Pressed(bench, other)
+        pressed.fill()
+        runs = [pair for name in MEASURED for pair in pairs(SCENARIOS[name], quiet, pressed, bench)]
+        facts = other.facts() | {"pss_bytes": other.pss_bytes(), "disk_bytes": other.disk_bytes()}
+    other.stop()
+    rows = [row_of(name, [pair for pair in runs if pair[0].scenario == name]) for name in MEASURED]
+    print(
+        f"{text(rows)}\nVisibilityTimeout {VISIBILITY_SECONDS} s quiet, {MOST_VISIBILITY_SECONDS} s pressed",
+        flush=True,
+    )
+    every = [run for pair in runs for run in pair]
+    document: Document = {"system": "penstock", "facts": facts, "rows": rows, "marks": marks_of(every)}
+    return Findings([document], all(run.valid for run in every))
+
+
+def pairs(
+    scenario: Scenario, quiet: Penstock, pressed: Pressed, bench: Bench
+) -> list[tuple[Outcome, Outcome]]:
+    plan = Plan(16, bench.scaled(MESSAGES, 500), 100)
+    quiet.run(scenario, plan)
+    return [(quiet.run(scenario, plan), pressed.run(scenario, plan)) for _ in range(bench.options.repeat)]
+
+
+def row_of(name: str, found: list[tuple[Outcome, Outcome]]) -> Row:
+    rates = [median(pair[side].messages_per_second for pair in found) for side in (0, 1)]
+    p99 = [median(pair[side].latency.p99_ms for pair in found) for side in (0, 1)]
+    cpu = [median(pair[side].server_cpu_seconds_per_1000 for pair in found) for side in (0, 1)]
+    rate_ratio, p99_ratio = rates[1] / rates[0], p99[1] / p99[0]
+    return {
+        "scenario": name,
+        "quiet msg/s": rates[0],
+        "pressed msg/s": rates[1],
+        "ratio": round(rate_ratio, 3),
+        "quiet p99 ms": p99[0],
+        "pressed p99 ms": p99[1],
+        "p99 ratio": round(p99_ratio, 2),
+        "quiet CPU s/1000": cpu[0],
+        "pressed CPU s/1000": cpu[1],
+        "goals (0.9, 2)": "reached" if rate_ratio >= GOAL_RATE and p99_ratio <= GOAL_P99 else "MISSED",
+        "verdict": "clean" if all(run.valid for pair in found for run in pair) else "INVALID",
+    }
+
+
+STUDIES = [
+    Study("hostile", "5 M messages wait, 50,000 in flight, a foreign old snapshot", measure, alone=True)
+]

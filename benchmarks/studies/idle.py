@@ -1,0 +1,69 @@
+"""Latency of an idle queue: one consumer in a long poll, one producer that sends when the consumer waits again.
+
+A sample is the time from writing the send request to having the whole receive answer, on one clock in one process.
+"""
+
+import asyncio
+import random
+from time import perf_counter
+
+from benchmarks.load.connection import Connection, Flow
+from benchmarks.load.flows import Phase, delete
+from benchmarks.load.wire import Request, decode_entry, decode_receive, md5_of
+
+LONGEST_POLL_SECONDS = 20  # AWS: WaitTimeSeconds is 0 to 20
+PAUSE_SECONDS = (0.005, 0.025)
+
+
+class IdleQueue:
+    """The consumer and the producer of `samples` messages, and what they tell each other."""
+
+    def __init__(self, phase: Phase, samples: int) -> None:
+        self._phase = phase
+        self._samples = samples
+        self._polling = asyncio.Event()
+        self._written_at: dict[str, float] = {}
+
+    async def run(self, consumer: Connection, producer: Connection) -> None:
+        """Raises what ends a connection before its time."""
+        sending = asyncio.create_task(self._produce(producer))
+        consumer.start(self._consume())
+        await asyncio.wait({sending, consumer.finished}, return_when=asyncio.FIRST_EXCEPTION)
+        sending.cancel()
+        await asyncio.gather(sending, return_exceptions=True)
+        consumer.finished.result()
+
+    def _consume(self) -> Flow:
+        phase, request = self._phase, self._phase.requests.receive(1, LONGEST_POLL_SECONDS)
+        while len(phase.tally.waits_seconds) < self._samples and not phase.progress.stalled:
+            self._polling.set()
+            answer = phase.decoded(decode_receive, (yield request))
+            now = perf_counter()
+            messages = answer.messages if answer is not None else []
+            for message in messages:
+                phase.tally.received.append(message.message_id)
+                phase.tally.waits_seconds.append(now - self._written_at[message.body])
+            if messages:
+                phase.progress.received(len(messages))
+                yield from delete(phase, messages)
+
+    async def _produce(self, connection: Connection) -> None:
+        dice = random.Random(1)
+        for number in range(self._samples):
+            body = f"{number:08d}" + self._phase.body[8:]
+            request = self._phase.requests.send(body)
+            await self._polling.wait()
+            self._polling.clear()
+            await asyncio.sleep(dice.uniform(*PAUSE_SECONDS))
+            self._written_at[body] = perf_counter()
+            connection.start(self._send(request, body))
+            await connection.finished
+
+    def _send(self, request: Request, body: str) -> Flow:
+        answer = yield request
+        entry = self._phase.decoded(decode_entry, answer)
+        if entry is None:
+            return
+        self._phase.tally.acknowledged.append(entry.message_id)
+        if entry.md5_of_body != md5_of(body):
+            self._phase.tally.bad(answer or b"")

@@ -1,0 +1,133 @@
+"""RabbitMQ's test of lazy queues: a million persistent messages of 1,000 bytes wait, then they are drained.
+
+Memory (PSS) and disk of each part of the system empty, with the million, and drained; and whether receiving slows down:
+the rate of the first messages of a million against that of as many on a queue with no others. A machine's speed changes
+in the course of the minute that a fill takes: what counts is the other queue just before and just after, while the
+million waits. Its rate without any million is told as well.
+"""
+
+from statistics import median
+
+from benchmarks.measure.outcome import Outcome, Plan
+from benchmarks.report.rows import Row, text, verdict_of
+from benchmarks.report.runs import marks_of, ours_valid
+from benchmarks.scenarios import SCENARIOS
+from benchmarks.system import System
+
+from .study import Bench, Document, Findings, Study
+from .table import facts_of
+
+MEBIBYTE = 2**20
+WAITING = 1_000_000
+TAKEN = 100_000
+TOO_SLOW = ("moto", "procrastinate", "pgqueuer")  # about 100, 1,000 and 3,000 messages a second
+RECEIVE = SCENARIOS["receive_delete_10"]
+
+
+def measure(bench: Bench) -> Findings:
+    """Penstock on a new service and database, whose memory no other study has touched; the peers as they are."""
+    ours = [] if bench.options.no_penstock else [bench.another_penstock()]
+    peers = [system for system in bench.able(RECEIVE) if system.name != "penstock" and keeps(system)]
+    documents: list[Document] = []
+    valid = True
+    for system in (*ours, *peers):
+        document, sound = measured(system, bench)
+        documents.append(document)
+        valid = valid and sound
+    for penstock in ours:
+        penstock.stop()
+    return Findings(documents, valid)
+
+
+def keeps(system: System) -> bool:
+    """Whether a million messages come in and out within minutes."""
+    return system.name not in TOO_SLOW
+
+
+def measured(system: System, bench: Bench) -> tuple[Document, bool]:
+    waiting, taken = bench.scaled(WAITING, 2_000), bench.scaled(TAKEN, 500)
+    alone = Plan(16, taken, 1_000)
+    system.run(RECEIVE, alone)
+    before = system.run(RECEIVE, alone)
+    stages: list[Row] = []
+    beside: list[Outcome] = []
+
+    def watch(stage: str) -> None:
+        stages.append(stage_of(system, stage))
+        if stage in ("filled", "measured"):
+            beside.append(system.run(RECEIVE, alone))
+
+    full = system.run(RECEIVE, Plan(16, taken, 1_000, held=waiting - taken), watch)
+    after = system.run(RECEIVE, alone)
+    rates = rate_row(system, full, beside, [before, after]) | grown(stages)
+    if system.name == "penstock":
+        rates["goals (5, 60, 0.95)"] = "reached" if reached(rates) else "MISSED"
+    print(f"{text(stages)}\n{text([rates])}", flush=True)
+    runs = [before, *beside, full, after]
+    document: Document = {
+        "system": system.name, "facts": facts_of(system), "rows": [rates], "stages": stages, "marks": marks_of(runs)
+    }  # fmt: skip
+    return document, ours_valid(runs)
+
+
+def stage_of(system: System, stage: str) -> Row:
+    """Memory and disk in MiB at one stage of a run."""
+    parts = {
+        f"{part} MiB": None if size is None else round(size / MEBIBYTE, 1)
+        for part, size in system.pss_bytes().items()
+    }
+    disk = system.disk_bytes()
+    return {
+        "system": system.name,
+        "stage": stage,
+        **parts,
+        "disk MiB": None if disk is None else disk // MEBIBYTE,
+    }
+
+
+def grown(stages: list[Row]) -> Row:
+    """What each part of the system has grown by with the million, in MiB."""
+    by_stage = {str(row["stage"]): row for row in stages}
+    empty, filled = by_stage.get("empty", {}), by_stage.get("filled", {})
+    return {
+        f"{name} more": round(more, 1)
+        for name in empty
+        if (more := difference(filled, empty, name)) is not None
+    }
+
+
+def difference(after: Row, before: Row, name: str) -> float | None:
+    new, old = after.get(name), before.get(name)
+    if not isinstance(new, int | float) or not isinstance(old, int | float):
+        return None
+    return new - old
+
+
+def reached(row: Row) -> bool:
+    """The goals of targets: service at most 5 MiB more, database 60, receiving at 0.95 of the empty queue's rate."""
+    service, database, ratio = (
+        row.get(name) for name in ("service MiB more", "postgresql MiB more", "ratio")
+    )
+    return (
+        isinstance(service, float)
+        and isinstance(database, float)
+        and isinstance(ratio, float)
+        and (service <= 5 and database <= 60 and ratio >= 0.95)
+    )
+
+
+def rate_row(system: System, full: Outcome, beside: list[Outcome], alone: list[Outcome]) -> Row:
+    """`beside`: of the empty queue while the million waits; `alone`: without it. Messages a second."""
+    empty = median(run.received_per_second for run in beside)
+    return {
+        "system": system.name,
+        "waiting": full.plan.held + full.plan.messages,
+        "received/s of the full": full.received_per_second,
+        "received/s of the empty": empty,
+        "ratio": round(full.received_per_second / empty, 3) if empty else None,
+        "without the million": median(run.received_per_second for run in alone),
+        "verdict": verdict_of(full),
+    }
+
+
+STUDIES = [Study("million", "RabbitMQ: a million messages of 1,000 bytes wait", measure)]

@@ -1,0 +1,29 @@
+"""The container's worker of schedules alone in a process: `python -m benchmarks.studies.schedule_worker DSN`."""
+
+import asyncio
+import sys
+from typing import Any
+
+from penstock.effects import Row, Statement
+from penstock.settings import Settings
+from penstock_web.background import FiringWorker
+from penstock_web.database.listener import listen
+from penstock_web.long_poll.dispatcher import LongPollDispatcher
+from penstock_web.metrics.meter import Meter
+
+
+async def main(dsn: str) -> None:
+    """As the container runs it: it sleeps, is woken by notifications, and does nothing else."""
+    long_polls = LongPollDispatcher(no_statement)
+    settings = Settings.read({"DATABASE_URL": dsn})
+    worker = FiringWorker(settings, long_polls, Meter(settings))
+    await asyncio.gather(worker.run(), listen(dsn, long_polls))
+
+
+async def no_statement(statement: Statement, arguments: list[Any]) -> list[Row]:
+    """The dispatcher of a process without long polls calls nothing."""
+    raise NotImplementedError(statement.name, arguments)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))

@@ -1,0 +1,88 @@
+"""A study: one named question, measured on the systems that can answer it; and what all studies share."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from benchmarks.load.fleet import Fleet
+from benchmarks.measure.host import HostLoad
+from benchmarks.peers.makers import PEERS
+from benchmarks.peers.sturdy import Sturdy
+from benchmarks.penstock import Penstock
+from benchmarks.scenarios import Scenario
+from benchmarks.system import System, UnavailableError
+
+Document = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """`systems` as they are stored, and whether every run was valid: nothing lost, doubled, out of order or refused."""
+
+    systems: list[Document]
+    valid: bool
+
+
+@dataclass
+class Bench:
+    """The systems of this call, started when the first study asks for them, and stopped with `stack`."""
+
+    options: argparse.Namespace
+    fleet: Fleet
+    stack: ExitStack
+    load: HostLoad = field(default_factory=lambda: HostLoad(0.0, 0.0))
+
+    @cached_property
+    def systems(self) -> list[System]:
+        """Penstock first, since a peer takes over the settings of its database. Who cannot start is left out."""
+        found: list[System] = [] if self.options.no_penstock else [self.penstock]
+        for name in self.options.peers:
+            try:
+                peer = Sturdy(PEERS[name](self.fleet, self.penstock))
+                self.stack.callback(peer.stop)
+                peer.start()
+            except UnavailableError as error:
+                print(f"{name} is left out: {error}", file=sys.stderr, flush=True)
+            else:
+                found.append(peer)
+        return found
+
+    @cached_property
+    def penstock(self) -> Penstock:
+        """Raises UnavailableError."""
+        options = self.options
+        penstock = Penstock(self.fleet, options.endpoint, tuple(options.pid), options.database)
+        self.stack.callback(penstock.stop)
+        if not options.no_penstock:
+            penstock.start()
+        return penstock
+
+    def another_penstock(self) -> Penstock:
+        """A second service with a database of its own, for what would disturb the other studies."""
+        penstock = Penstock(self.fleet)
+        self.stack.callback(penstock.stop)
+        penstock.start()
+        return penstock
+
+    def able(self, scenario: Scenario) -> list[System]:
+        return [system for system in self.systems if system.supports(scenario)]
+
+    def scaled(self, count: int, least: int = 1) -> int:
+        """A size of a study times --scale."""
+        return max(least, round(count * float(self.options.scale)))
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """`measure` prints its table and returns what is stored: nothing when it has stored that itself.
+
+    `alone`: it has no peers, and starts a service of its own even beside one that runs already.
+    """
+
+    name: str
+    what: str
+    measure: Callable[[Bench], Findings]
+    alone: bool = False

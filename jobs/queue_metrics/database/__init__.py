@@ -1,0 +1,1 @@
+"""What the job reads from PostgreSQL and writes there, and the record of its runs."""

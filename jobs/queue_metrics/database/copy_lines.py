@@ -1,0 +1,103 @@
+"""Rows of results as lines that COPY takes, made where the rows are: (piece, line). A piece is replaced as a whole.
+
+A piece is a stretch of time of one length of window, so that a transaction has some thousand rows: an hour of windows
+of a minute, a day of windows of an hour, ten days of days.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from jobs.queue_metrics.span import HOUR, Span, moment
+from jobs.queue_metrics.transforms.columns import COUNTS, Transform
+
+DAY: Final = 24 * HOUR
+PIECE_US: Final = {60: HOUR, 3600: DAY, 86400: 10 * DAY}
+_KEY: Final = ("window_seconds", "queue_id", "group_id")
+_TIMES: Final = ("starts_us", "ends_us")
+_SKETCH: Final = ("sketch_buckets", "sketch_counts")
+WINDOW_COLUMNS: Final = (
+    *_KEY,
+    *_TIMES,
+    *COUNTS,
+    "depth",
+    "waiting",
+    "received",
+    "oldest_age_us",
+    "visible",
+    "in_flight",
+    "delayed",
+    "groups",
+    "top_group_share",
+    "gini",
+)
+LATENCY_COLUMNS: Final = (
+    *_KEY,
+    "measure",
+    *_TIMES,
+    "count",
+    "sum_us",
+    *(f"p{percent}_us" for percent in (50, 90, 95, 99)),
+    "max_us",
+    *_SKETCH,
+    "negative_count",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Windows of `window_seconds` that start in [low, high)."""
+
+    window_seconds: int
+    low: datetime
+    high: datetime
+
+
+def pieces(span: Span) -> Iterator[tuple[str, Piece]]:
+    """All pieces of a span, by the names that `lines` gives them."""
+    for seconds, step in PIECE_US.items():
+        low, high = span.bounds(seconds)
+        for start in range(low // step * step, high, step):
+            yield (
+                f"{seconds} {start}",
+                Piece(seconds, moment(max(start, low)), moment(min(start + step, high))),
+            )
+
+
+def lines(columns: Sequence[str]) -> Transform:
+    """(piece, line), in the text format of COPY."""
+
+    def transform(rows: DataFrame) -> DataFrame:
+        step = F.create_map(*(F.lit(number).cast("bigint") for pair in PIECE_US.items() for number in pair))
+        start = F.col("starts_us") - F.pmod("starts_us", step[F.col("window_seconds").cast("bigint")])
+        piece = F.concat_ws(" ", F.col("window_seconds").cast("string"), start.cast("string"))
+        cells = (F.coalesce(_cell(name), F.lit("\\N")) for name in columns)
+        return rows.select(piece.alias("piece"), F.concat_ws("\t", *cells).alias("line"))
+
+    return transform
+
+
+def sql_name(column: str) -> str:
+    """Of the table."""
+    return column.replace("_us", "_at") if column in _TIMES else column
+
+
+def _cell(name: str) -> Column:
+    column = F.col(name)
+    if name in _TIMES:
+        return F.date_format(F.timestamp_micros(column), "yyyy-MM-dd HH:mm:ss.SSSSSS'+00'")
+    if name in _SKETCH:
+        return F.concat(F.lit("{"), F.array_join(column, ","), F.lit("}"))
+    return _escaped(column) if name == "group_id" else column.cast("string")
+
+
+def _escaped(text: Column) -> Column:
+    for plain, escaped in (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"), ("\r", "\\r")):
+        text = F.replace(text, F.lit(plain), F.lit(escaped))
+    return text

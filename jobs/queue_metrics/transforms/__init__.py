@@ -1,0 +1,1 @@
+"""From rows of the history to the metrics of windows: DataFrames in, DataFrames out."""

@@ -1,0 +1,76 @@
+"""What the transforms share: names of columns, times as whole microseconds, sums.
+
+A message is (queue_id, group_id, sent_us, received_us, finished_us, receive_count, outcome); group_id is '' for none,
+received_us and finished_us are null for what has not happened. Times are bigint microseconds since 1970, in UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from jobs.queue_metrics.span import MINUTE
+
+Transform = Callable[[DataFrame], DataFrame]
+Cut = Callable[[DataFrame], DataFrame]
+Batches = Iterator[pa.RecordBatch]
+
+WHOLE_QUEUE: Final = ""
+GROUP: Final = ("queue_id", "group_id")
+WINDOW: Final = ("window_seconds", "queue_id", "group_id", "starts_us", "ends_us")
+ENDINGS: Final = {
+    "deleted": "deletions",
+    "dead_lettered": "dead_lettered",
+    "purged": "purged",
+    "expired": "expired",
+    "moved": "moved",
+}
+COUNTS: Final = ("arrivals", "deliveries", "redeliveries", *ENDINGS.values())
+
+
+def floor_to(at: Column, step_us: int) -> Column:
+    """The last multiple of `step_us` that is not after `at`; whole numbers throughout."""
+    return at - F.pmod(at, F.lit(step_us))
+
+
+def minute_of(at: Column) -> Column:
+    return floor_to(at, MINUTE)
+
+
+def sums(names: Iterable[str]) -> list[Column]:
+    return [F.sum(name).alias(name) for name in names]
+
+
+def with_whole_queues(names: Iterable[str]) -> Transform:
+    """Rows of groups, and before them the same for whole queues. Only the columns `names` are kept beside the group."""
+
+    def transform(rows: DataFrame) -> DataFrame:
+        kept = rows.select(*GROUP, *names)
+        whole = kept.withColumn("group_id", F.lit(WHOLE_QUEUE))
+        return whole.unionByName(kept.where(F.col("group_id") != WHOLE_QUEUE))
+
+    return transform
+
+
+def messages_of(raw: DataFrame) -> DataFrame:
+    """Messages from rows as the views have them, with timestamps."""
+    return raw.select(
+        "queue_id",
+        F.coalesce("group_id", F.lit(WHOLE_QUEUE)).alias("group_id"),
+        F.unix_micros("sent_at").alias("sent_us"),
+        F.unix_micros("first_received_at").alias("received_us"),
+        F.unix_micros("finished_at").alias("finished_us"),
+        "receive_count",
+        "outcome",
+        *(name for name in ("state",) if name in raw.columns),
+    )
+
+
+def mapped(rows: DataFrame, function: Callable[[Batches], Batches], schema: pa.Schema) -> DataFrame:
+    """What `function` makes of the batches of each partition."""
+    return rows.mapInArrow(function, from_arrow_schema(schema))

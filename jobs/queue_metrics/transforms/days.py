@@ -1,0 +1,207 @@
+"""Days from their pieces: sums and sketches are added, few durations ranked; of many it is told where ranks are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from jobs.queue_metrics.span import Span
+
+from .columns import Batches
+from .durations import MEASURED, SUMMARY, Durations, arrow_of
+from .keys import DAY_SECONDS, Coding, Places, Windows, column_of, integers, table_of
+from .sketch import PERCENTILES, Ints, bucket_of, rank_of, starts_of_runs, sums_of
+from .summary import ADDED, LISTS, Lists, Summary, sketch_lists, summarise
+
+# Of a window with too many durations: each wanted rank is the place-th least duration in this bucket.
+DAY: Final = pa.schema(
+    [
+        *(field for field in SUMMARY if field.name != "ordered"),
+        ("rank_buckets", pa.list_(pa.int32())),
+        ("rank_places", pa.list_(pa.int64())),
+    ]
+)
+Wanted = tuple[int, str, int, int, int]  # queue_id, group_id, measure, starts_us, bucket
+FOUND: Final = pa.schema(
+    [
+        ("queue_id", pa.int32()),
+        ("group_id", pa.string()),
+        ("measure", pa.int8()),
+        ("starts_us", pa.int64()),
+        ("bucket", pa.int32()),
+        ("us", pa.list_(pa.int64())),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """Pieces in the order of their windows. `starts`: of those of a window."""
+
+    rows: pa.Table
+    codes: Ints
+    starts: Ints
+
+    def sums(self, name: str) -> Ints:
+        return sums_of(column_of(self.rows, name), self.starts)
+
+    def flat(self, name: str) -> tuple[Ints, Ints]:
+        """The elements of all lists, and the window of each."""
+        lists = self.rows[name].combine_chunks()
+        return np.repeat(self.codes, integers(pc.fill_null(pc.list_value_length(lists), 0))), integers(
+            lists.flatten()
+        )
+
+
+def merged_days(span: Span) -> Callable[[Batches], Batches]:
+    """From pieces of days (SUMMARY), all those of a day in one partition, batches of DAY."""
+    windows = Windows.of(span, DAY_SECONDS)
+
+    def merge_partition(batches: Batches) -> Batches:
+        rows = table_of(list(batches), SUMMARY)
+        if rows.num_rows:
+            yield from _merged(rows, windows).to_batches()
+
+    return merge_partition
+
+
+def _merged(rows: pa.Table, windows: Windows) -> pa.Table:
+    places = Places.of(rows)
+    coding = Coding(places, windows)
+    window = windows.number(column_of(rows, "starts_us"))
+    codes = coding.encode(places.queue, places.group, column_of(rows, "measure"), window)
+    order = np.argsort(codes, kind="stable")
+    pieces = Pieces(rows.take(pa.array(order)), codes[order], starts_of_runs(codes[order]))
+    many = pieces.rows["ordered"].is_null().combine_chunks()
+    is_many = sums_of(integers(many.cast(pa.int8())), pieces.starts) > 0
+    summary, ranks = _added(pieces), _Ranks.none(len(pieces.starts))
+    ranks = _Ranks.of(summary, is_many) if is_many.any() else ranks
+    summary = replace(summary, columns={**summary.columns, **_percentiles(pieces, is_many)})
+    table = arrow_of(coding, summary, pa.nulls(len(is_many), pa.list_(pa.int64()))).drop_columns("ordered")
+    return table.append_column(DAY.field("rank_buckets"), ranks.buckets).append_column(
+        DAY.field("rank_places"), ranks.places
+    )
+
+
+def _added(pieces: Pieces) -> Summary:
+    """Sums and sketches; percentiles are 0."""
+    greatest = np.maximum.reduceat(column_of(pieces.rows, "max_us"), pieces.starts)
+    nothing = np.zeros(len(pieces.starts), np.int64)
+    columns = {name: pieces.sums(name) for name in ADDED} | {"max_us": greatest}
+    columns |= {f"p{percent}_us": nothing for percent in PERCENTILES}
+    window, bucket = pieces.flat("sketch_buckets")
+    count = pieces.flat("sketch_counts")[1]
+    order = np.lexsort((bucket, window))
+    window, bucket = window[order], bucket[order]
+    runs = starts_of_runs(window, bucket)
+    codes = pieces.codes[pieces.starts]
+    starts = np.searchsorted(window[runs], codes)
+    sketch = sketch_lists(bucket[runs], sums_of(count[order], runs), starts)
+    return Summary(codes, columns, sketch, Lists(np.zeros(len(codes) + 1, np.int64), nothing[:0]))
+
+
+def _percentiles(pieces: Pieces, is_many: np.ndarray) -> dict[str, Ints]:
+    """Of windows all of whose durations came along; 0 for the others."""
+    window, us = pieces.flat("ordered")
+    few = pieces.codes[pieces.starts][~is_many]
+    known = np.isin(window, few)
+    summary = summarise(window[known], us[known], np.zeros(int(known.sum()), np.int64))
+    found = {}
+    for name in (f"p{percent}_us" for percent in PERCENTILES):
+        found[name] = np.zeros(len(is_many), np.int64)
+        found[name][~is_many] = summary.columns[name]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranks:
+    buckets: pa.Array
+    places: pa.Array
+
+    @classmethod
+    def none(cls, rows: int) -> _Ranks:
+        return cls(pa.nulls(rows, pa.list_(pa.int32())), pa.nulls(rows, pa.list_(pa.int64())))
+
+    @classmethod
+    def of(cls, summary: Summary, wanted: np.ndarray) -> _Ranks:
+        """Where the percentiles are, in the order of PERCENTILES; null where they are not wanted."""
+        buckets: list[list[int] | None] = [None] * len(wanted)
+        places = list(buckets)
+        for window in np.flatnonzero(wanted).tolist():
+            bucket, count = (_list(summary.sketch[name], window) for name in LISTS)
+            up_to = np.cumsum(count)
+            ranks = np.asarray([rank_of(up_to[-1], percent) for percent in PERCENTILES])
+            at = np.searchsorted(up_to, ranks)
+            buckets[window] = bucket[at].tolist()
+            places[window] = (ranks - (up_to - count)[at]).tolist()
+        return cls(pa.array(buckets, pa.list_(pa.int32())), pa.array(places, pa.list_(pa.int64())))
+
+
+def _list(lists: Lists, number: int) -> Ints:
+    return lists.values[lists.offsets[number] : lists.offsets[number + 1]]
+
+
+def candidates_in(span: Span, wanted: Sequence[Wanted]) -> Callable[[Batches], Batches]:
+    """From batches of MEASURED, of any partition, those durations that lie in the wanted buckets: batches of FOUND."""
+    windows = Windows.of(span, DAY_SECONDS)
+
+    def filter_partition(batches: Batches) -> Batches:
+        rows = table_of(list(batches), MEASURED)
+        if rows.num_rows:
+            yield from _found(rows, windows, wanted).to_batches()
+
+    return filter_partition
+
+
+def _found(rows: pa.Table, windows: Windows, wanted: Sequence[Wanted]) -> pa.Table:
+    measured = Durations.of(rows)
+    coding, codes, row = measured.in_windows(windows)
+    us = np.maximum(measured.us[row], 0)
+    bucket = bucket_of(us)
+    asked = _Asked.of(coding, wanted)
+    near = asked.contains(codes, bucket)
+    codes, bucket, us = codes[near], bucket[near], us[near]
+    order = np.lexsort((us, bucket, codes))
+    codes, bucket, us = codes[order], bucket[order], us[order]
+    starts = starts_of_runs(codes, bucket)
+    key = coding.columns(codes[starts])
+    found = Lists(np.append(starts, len(us)), us).arrow(pa.int64())
+    return pa.table(
+        {
+            **{name: key[name] for name in FOUND.names[:4]},
+            "bucket": pa.array(bucket[starts], pa.int32()),
+            "us": found,
+        },
+        FOUND,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Wanted buckets by the codes of these rows: a pair is one number."""
+
+    pairs: Ints
+
+    @staticmethod
+    def _pair(codes: Ints, bucket: Ints) -> Ints:
+        """A bucket of a positive 64-bit duration is in (-1, 1092]; that of 0 is far below."""
+        return codes * 2048 + np.maximum(bucket, -1) + 1
+
+    @classmethod
+    def of(cls, coding: Coding, wanted: Sequence[Wanted]) -> _Asked:
+        places = coding.places
+        queues = {queue: number for number, queue in enumerate(places.queue_ids.tolist())}
+        groups = {group: number for number, group in enumerate(places.group_ids.to_pylist())}
+        here = [w for w in wanted if w[0] in queues and w[1] in groups]
+        columns = [(queues[q], groups[g], m, s, b) for q, g, m, s, b in here]
+        queue, group, measure, starts, bucket = np.asarray(columns, np.int64).reshape(-1, 5).T
+        codes = coding.encode(queue, group, measure, coding.windows.number(starts))
+        return cls(cls._pair(codes, bucket))
+
+    def contains(self, codes: Ints, bucket: Ints) -> np.ndarray:
+        return np.isin(self._pair(codes, bucket), self.pairs)

@@ -1,0 +1,143 @@
+"""What happened in windows: arrivals, deliveries, how messages ended; and how unevenly groups sent.
+
+    messages.transform(occurrences)                 counts by the minutes of a message's life, much fewer rows
+            .transform(happenings(now_us))          (queue, group, minute): what happened
+            .transform(in_windows(days, span))
+            .transform(totals)                      (window, queue, group): what happened
+
+The moments of deliveries after the first are not stored. They count in the window in which the message ended, those of
+a message that has not ended in the window of the run.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from jobs.queue_metrics.span import MINUTE
+
+from .columns import (
+    COUNTS,
+    ENDINGS,
+    GROUP,
+    WHOLE_QUEUE,
+    WINDOW,
+    Transform,
+    minute_of,
+    sums,
+    with_whole_queues,
+)
+
+BUSIEST_GROUPS: Final = 100
+STATES: Final = ("visible", "in_flight", "delayed")
+_SAME_WINDOW: Final = ("window_seconds", "queue_id", "starts_us", "ends_us")
+
+
+def occurrences(messages: DataFrame) -> DataFrame:
+    """Messages that were sent, received and ended in the same minutes, in one row. Exact: windows are whole minutes."""
+    minutes = {
+        "sent_us": minute_of(F.col("sent_us")),
+        "received_us": minute_of(F.col("received_us")),
+        "finished_us": minute_of(F.col("finished_us")),
+    }
+    return messages.groupBy(*GROUP, *(at.alias(name) for name, at in minutes.items()), "outcome").agg(
+        F.count("*").alias("messages"),
+        F.min("sent_us").alias("oldest_us"),
+        F.sum(F.greatest(F.col("receive_count") - 1, F.lit(0))).alias("again"),
+    )
+
+
+def put_together(cube: DataFrame) -> DataFrame:
+    """Rows of the same minutes in one: those of the groups of a queue, for the whole queue."""
+    minutes = ("sent_us", "received_us", "finished_us", "outcome")
+    return cube.groupBy(*GROUP, *minutes).agg(
+        F.sum("messages").alias("messages"),
+        F.min("oldest_us").alias("oldest_us"),
+        F.sum("again").alias("again"),
+    )
+
+
+def happenings(now_us: int) -> Transform:
+    """What happened in a minute (at_us), a row for each group and minute."""
+
+    def transform(cube: DataFrame) -> DataFrame:
+        n, finished = F.col("messages"), F.col("finished_us")
+        ended = {name: F.when(F.col("outcome") == outcome, n) for outcome, name in ENDINGS.items()}
+        again_at = F.coalesce(finished, F.lit(now_us // MINUTE * MINUTE))
+        events = F.array(
+            _event(F.col("sent_us"), arrivals=n),
+            _event(F.col("received_us"), deliveries=n),
+            _event(
+                F.when(F.col("again") > 0, again_at), deliveries=F.col("again"), redeliveries=F.col("again")
+            ),
+            _event(finished, **ended),
+        )
+        exploded = cube.select(*GROUP, F.explode(events).alias("event")).select(*GROUP, "event.*")
+        return exploded.where("at_us is not null").groupBy(*GROUP, "at_us").agg(*sums(COUNTS))
+
+    return transform
+
+
+def totals(happened: DataFrame) -> DataFrame:
+    """One row a window."""
+    return happened.groupBy(*WINDOW).agg(*sums(COUNTS))
+
+
+def busiest(counts: DataFrame) -> DataFrame:
+    """The groups with most arrivals in each window, at most BUSIEST_GROUPS; equals in the order of their bytes."""
+    order = Window.partitionBy(*_SAME_WINDOW).orderBy(F.col("arrivals").desc(), F.col("group_id"))
+    ranked = counts.where(_is_sending_group()).withColumn("rank", F.row_number().over(order))
+    return ranked.where(F.col("rank") <= BUSIEST_GROUPS).drop("rank")
+
+
+def skew(counts: DataFrame) -> DataFrame:
+    """Of each window: how many groups sent, what part of all arrivals the busiest one sent, the Gini coefficient."""
+    order = Window.partitionBy(*_SAME_WINDOW).orderBy("arrivals")
+    groups = counts.where(_is_sending_group()).withColumn("place", F.row_number().over(order))
+    added = groups.groupBy(*_SAME_WINDOW).agg(
+        F.count("*").cast("int").alias("groups"),
+        F.sum("arrivals").alias("sent"),
+        F.max("arrivals").alias("most"),
+        F.sum(F.col("place") * F.col("arrivals")).alias("weighted"),
+    )
+    whole = counts.where(F.col("group_id") == WHOLE_QUEUE).select(
+        *_SAME_WINDOW, F.col("arrivals").alias("all")
+    )
+    n, sent = F.col("groups"), F.col("sent")
+    return added.join(whole, [*_SAME_WINDOW]).select(
+        *_SAME_WINDOW,
+        F.lit(WHOLE_QUEUE).alias("group_id"),
+        "groups",
+        (F.col("most") / F.col("all")).alias("top_group_share"),
+        ((2 * F.col("weighted") - (n + 1) * sent) / (n * sent)).alias("gini"),
+    )
+
+
+def states(live: DataFrame) -> DataFrame:
+    """Of each queue and group: how many messages are visible, in flight and delayed now."""
+    each = live.select(*GROUP, *((F.col("state") == name).cast("bigint").alias(name) for name in STATES))
+    return each.transform(with_whole_queues(STATES)).groupBy(*GROUP).agg(*sums(STATES))
+
+
+def with_states(counted: DataFrame, now_us: int) -> Transform:
+    """The three, in the windows that `now_us` lies in; null in all others."""
+
+    def transform(windows: DataFrame) -> DataFrame:
+        now = (F.col("starts_us") <= now_us) & (F.col("ends_us") > now_us)
+        joined = windows.join(counted, [*GROUP], "left")
+        return joined.withColumns({name: F.when(now, F.coalesce(name, F.lit(0))) for name in STATES})
+
+    return transform
+
+
+def _is_sending_group() -> Column:
+    return (F.col("group_id") != WHOLE_QUEUE) & (F.col("arrivals") > 0)
+
+
+def _event(at: Column, **counts: Column) -> Column:
+    values = (
+        F.coalesce(counts.get(name, F.lit(None)), F.lit(0)).cast("bigint").alias(name) for name in COUNTS
+    )
+    return F.struct(at.alias("at_us"), *values)

@@ -1,0 +1,140 @@
+"""How many messages a queue holds at moments, and how old the oldest is.
+
+Moments are ends of windows, so whole minutes: a message is there at E when its minute of sending is before E and the
+one of its end is not. One that ended before it was sent (clocks differ) is never there.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from jobs.queue_metrics.span import HOUR, MINUTE, Span
+
+from .columns import COUNTS, GROUP, WHOLE_QUEUE, Transform, floor_to, sums
+
+NEVER: Final = 2**62  # when a message ends that has not ended
+_LEVELS: Final = ("depth", "waiting")
+_SO_FAR: Final = (Window.unboundedPreceding, Window.currentRow)
+
+
+def changes(cube: DataFrame) -> DataFrame:
+    """By how much depth and waiting change from which moment (at_us) on."""
+    n, sent, finished = F.col("messages"), F.col("sent_us"), F.col("finished_us")
+    touched = F.least("received_us", finished)
+    events = F.array(
+        _change(sent, n, n),
+        _change(F.when(touched.isNotNull(), F.greatest(sent, touched)), F.lit(0), -n),
+        _change(F.when(finished.isNotNull(), F.greatest(sent, finished)), -n, F.lit(0)),
+    )
+    exploded = (
+        cube.select(*GROUP, F.explode(events).alias("e")).select(*GROUP, "e.*").where("at_us is not null")
+    )
+    return exploded.groupBy(*GROUP, "at_us").agg(*sums(_LEVELS))
+
+
+def levels(moments: DataFrame) -> Transform:
+    """depth and waiting at `moments` (queue_id, group_id, ends_us), from changes."""
+
+    def transform(changed: DataFrame) -> DataFrame:
+        asked = moments.select(*GROUP, F.col("ends_us").alias("at_us"), F.lit(True).alias("asked"))
+        both = changed.unionByName(asked, allowMissingColumns=True)
+        one = both.groupBy(*GROUP, "at_us").agg(
+            *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in _LEVELS),
+            F.max("asked").alias("asked"),
+        )
+        so_far = Window.partitionBy(*GROUP).orderBy("at_us").rowsBetween(*_SO_FAR)
+        running = one.withColumns({name: F.sum(name).over(so_far) for name in _LEVELS})
+        return running.where("asked").select(*GROUP, F.col("at_us").alias("ends_us"), *_LEVELS)
+
+    return transform
+
+
+def held(days: DataFrame, span: Span) -> Transform:
+    """Windows of whole queues that end with messages in it, with counts of 0: something may have happened or not."""
+
+    def transform(changed: DataFrame) -> DataFrame:
+        order = Window.partitionBy(*GROUP).orderBy("at_us")
+        running = changed.select(
+            "queue_id",
+            "at_us",
+            F.sum("depth").over(order.rowsBetween(*_SO_FAR)).alias("depth"),
+            (F.lead("at_us", 1, NEVER).over(order) - 1).alias("until_us"),
+        ).where("depth > 0")
+        even = [_even_windows(running, seconds, span) for seconds in (60, 3600)]
+        windows = even[0].unionByName(even[1]).unionByName(_days_of(running, days, span))
+        return windows.select(
+            "window_seconds",
+            "queue_id",
+            F.lit(WHOLE_QUEUE).alias("group_id"),
+            "starts_us",
+            "ends_us",
+            *(F.lit(0).cast("bigint").alias(name) for name in COUNTS),
+        )
+
+    return transform
+
+
+def oldest(moments: DataFrame) -> Transform:
+    """oldest_us, when the oldest message of `moments` was sent; null when there is none.
+
+    In the order of sending, only a message that ends later than all before it can ever be the oldest one. So those
+    follow each other, and the oldest at a moment is the first of them that ends at it or after it.
+    """
+
+    def transform(cube: DataFrame) -> DataFrame:
+        gone = F.coalesce("finished_us", F.lit(NEVER))
+        before = (
+            Window.partitionBy(*GROUP)
+            .orderBy("oldest_us", "gone_us")
+            .rowsBetween(Window.unboundedPreceding, -1)
+        )
+        lasting = (
+            cube.withColumn("gone_us", gone)
+            .where(F.col("gone_us") > F.col("sent_us"))
+            .withColumn("before_us", F.max("gone_us").over(before))
+            .where("before_us is null or gone_us > before_us")
+            .select(*GROUP, F.col("gone_us").alias("at_us"), "oldest_us", F.lit(0).alias("asked"))
+        )
+        asked = moments.select(*GROUP, F.col("ends_us").alias("at_us"), F.lit(1).alias("asked"))
+        back = Window.partitionBy(*GROUP).orderBy(F.col("at_us").desc(), "asked").rowsBetween(*_SO_FAR)
+        found = lasting.unionByName(asked, allowMissingColumns=True).withColumn(
+            "oldest_us", F.last("oldest_us", ignorenulls=True).over(back)
+        )
+        there = F.when(F.col("oldest_us") < F.col("at_us"), F.col("oldest_us"))
+        return found.where("asked = 1").select(
+            *GROUP, F.col("at_us").alias("ends_us"), there.alias("oldest_us")
+        )
+
+    return transform
+
+
+def _change(minute: Column, depth: Column, waiting: Column) -> Column:
+    """What happens in a minute is felt at its end."""
+    levels_ = (depth.cast("bigint").alias("depth"), waiting.cast("bigint").alias("waiting"))
+    return F.struct((minute + MINUTE).alias("at_us"), *levels_)
+
+
+def _even_windows(running: DataFrame, seconds: int, span: Span) -> DataFrame:
+    step = HOUR if seconds == 3600 else MINUTE
+    low, high = span.bounds(seconds)
+    high = min(high, (span.now_us // step + 1) * step)
+    first = floor_to(F.greatest(F.col("at_us"), F.lit(low + step)) + (step - 1), step)
+    last = floor_to(F.least(F.col("until_us"), F.lit(high)), step)
+    ends = F.explode(F.sequence(first, last, F.lit(step).cast("bigint"))).alias("ends_us")
+    starts = (F.col("ends_us") - step).alias("starts_us")
+    found = running.where(first <= last).select("queue_id", ends)
+    return found.select("queue_id", F.lit(seconds).alias("window_seconds"), starts, "ends_us")
+
+
+def _days_of(running: DataFrame, days: DataFrame, span: Span) -> DataFrame:
+    whole = days.select(
+        F.col("day_starts_us").alias("starts_us"), F.col("day_ends_us").alias("ends_us")
+    ).distinct()
+    begun = F.broadcast(whole.where(F.col("starts_us") <= span.now_us))
+    inside = F.col("ends_us").between(F.col("at_us"), F.col("until_us"))
+    return running.join(begun, inside).select(
+        "queue_id", F.lit(86400).alias("window_seconds"), "starts_us", "ends_us"
+    )

@@ -1,0 +1,55 @@
+"""Rows with a time become rows of the windows that the time lies in: of a minute, an hour and a calendar day."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from jobs.queue_metrics.span import HOUR, MINUTE, Span
+
+from .columns import Transform, floor_to
+
+_CALENDAR = "slot_us bigint, day_starts_us bigint, day_ends_us bigint"
+
+
+def calendar(session: SparkSession, span: Span) -> DataFrame:
+    """Which day a slot of time belongs to: some hundred rows a day at most, small enough for every executor."""
+    return F.broadcast(session.createDataFrame(list(span.slots()), _CALENDAR))
+
+
+def in_windows(days: DataFrame, span: Span, at: str = "at_us") -> Transform:
+    """Each row once for each window around its time: window_seconds, starts_us, ends_us. Others are left out."""
+
+    def transform(rows: DataFrame) -> DataFrame:
+        low = min(span.bounds(3600)[0], span.start_us)
+        high = max(span.bounds(3600)[1], span.end_us)
+        near = rows.where((F.col(at) >= low) & (F.col(at) < high))
+        slotted = near.withColumn("slot_us", floor_to(F.col(at), span.slot_us)).join(days, "slot_us", "left")
+        around = F.array(*(_window(seconds, F.col(at)) for seconds in (60, 3600, 86400)))
+        return (
+            slotted.withColumn("w", F.explode(around))
+            .select(*(name for name in rows.columns if name != at), "w.*")
+            .where(computed(span))
+        )
+
+    return transform
+
+
+def computed(span: Span) -> Column:
+    """Whether the window belongs to the span and has begun."""
+    starts, conditions = F.col("starts_us"), []
+    for seconds in (60, 3600, 86400):
+        low, high = span.bounds(seconds)
+        conditions.append((F.col("window_seconds") == seconds) & (starts >= low) & (starts < high))
+    return (conditions[0] | conditions[1] | conditions[2]) & (starts <= span.now_us)
+
+
+def _window(seconds: int, at: Column) -> Column:
+    if seconds == 86400:
+        return _bounds(seconds, F.col("day_starts_us"), F.col("day_ends_us"))
+    step = HOUR if seconds == 3600 else MINUTE
+    return _bounds(seconds, floor_to(at, step), floor_to(at, step) + step)
+
+
+def _bounds(seconds: int, starts: Column, ends: Column) -> Column:
+    return F.struct(F.lit(seconds).alias("window_seconds"), starts.alias("starts_us"), ends.alias("ends_us"))
