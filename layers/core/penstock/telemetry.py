@@ -60,7 +60,7 @@ def _timestamp(seconds: float) -> str:
 
 
 def configure_logging(level: str, stream: TextIO | None = None) -> None:
-    """Send all records of at least `level` to `stream` (default: standard error). Called once, by entry points."""
+    """Sends all records of at least `level` to `stream` (default: standard error). Called once, by entry points."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter())
     root = logging.getLogger()

@@ -111,7 +111,10 @@ def _listed(value: Any) -> list[Any]:
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether the text matches the pattern: `*` is any text, `?` any character. The worst time is their product."""
+    """Whether the text matches the pattern: `*` is any text, `?` any character.
+
+    The worst case takes time proportional to the product of their lengths.
+    """
     at_pattern = at_text = 0
     star, retry = -1, 0
     while at_text < len(text):

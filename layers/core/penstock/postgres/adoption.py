@@ -89,7 +89,7 @@ def first_difference(connection: psycopg.Connection[Any], baseline: bytes) -> st
 
 
 def record_baseline(connection: psycopg.Connection[Any], name: str, checksum: str) -> None:
-    """Replace the records of the migrations by that of the baseline.
+    """Replaces the records of the migrations by that of the baseline.
 
     Release 0.0.1 recorded its functions as those of 0.1.0, which was never released: no release could
     replace them.

@@ -114,7 +114,7 @@ def sql_directory() -> Path:
 
 
 def migrate(dsn: str, directory: Path | None = None, role: str | None = None) -> Applied:
-    """Apply what is missing and, with `role`, give that role its planner settings. Raises MigrationError."""
+    """Applies what is missing and, with `role`, gives that role its planner settings. Raises MigrationError."""
     directory = directory or sql_directory()
     with psycopg.connect(dsn, autocommit=True) as connection:
         _check_encoding(connection)
@@ -128,7 +128,7 @@ def migrate(dsn: str, directory: Path | None = None, role: str | None = None) ->
 
 
 def _check_encoding(connection: Connection) -> None:
-    """Any other encoding refuses some messages; SQL_ASCII hands out texts as bytes."""
+    """Raises MigrationError unless it is UTF8: others refuse some messages, SQL_ASCII returns texts as bytes."""
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         raise MigrationError(
@@ -138,7 +138,7 @@ def _check_encoding(connection: Connection) -> None:
 
 
 def tune_role(connection: Connection, role: str) -> None:
-    """Give a login role the planner settings the service needs; they hold through a pooler too.
+    """Gives a login role the planner settings that the service needs; they hold through a pooler, too.
 
     A role may do this for itself; for another role it takes CREATEROLE. Not meant for a role that other
     applications use.
@@ -165,7 +165,7 @@ def _apply_missing(connection: Connection, directory: Path) -> Applied:
 
 
 def _adopt_baseline(connection: Connection, directory: Path, migrations: list[Script]) -> str:
-    """The baseline's name, where the database had the migrations that it replaces and now has its record."""
+    """Records the baseline where the database has the migrations that it replaces; then its name, else ""."""
     replaced = adoption.read_replaced(directory)
     recorded = {number: checksum for number, checksum in _recorded(connection).items() if number > 0}
     if not replaced or not recorded or recorded.get(1) == migrations[0].checksum:
@@ -279,7 +279,7 @@ def _apply_functions(connection: Connection, scripts: list[Script], checksum: st
 
 
 def _retry_locked(connection: Connection, script: Script, work: Callable[[], None]) -> None:
-    """Run `work` in a transaction that gives up soon on a lock, and try again a moment later."""
+    """Runs `work` in a transaction that waits only briefly for locks, and retries it a moment later."""
     for attempt in range(1, _LOCK_ATTEMPTS + 1):
         try:
             with connection.transaction():

@@ -86,7 +86,7 @@ def check_message_attributes(attributes: Mapping[str, MessageAttributeValue]) ->
 
 
 def check_number_of_attributes(number: int) -> None:
-    """At most 10."""
+    """At most 10 attributes."""
     if number > MAXIMUM_ATTRIBUTES:
         raise errors.InvalidParameterValue(
             f"Number of message attributes [{number}] exceeds the allowed maximum [{MAXIMUM_ATTRIBUTES}]."
