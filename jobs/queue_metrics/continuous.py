@@ -1,6 +1,6 @@
 """Again whenever something was recorded, and each interval: structured streaming over the history.
 
-A batch tells which times are concerned; their windows are computed as one shot does. So both agree by construction, a
+A batch names the times that changed; the job computes their windows as one shot does. So both agree by construction, a
 batch that is repeated after a crash changes nothing, and no state is kept but the place in the history, which
 queue.metrics_run holds as well: a new process goes on where the last one, of either mode, was.
 """

@@ -23,7 +23,7 @@ from .span import zone_of
 from .spark.java import NoJavaError
 from .spark.session import open_session, submitted
 
-# The least that a machine knows: the service's throughput counts, the job can wait.
+# The lowest priority that a system has: the service's throughput counts, the job can wait.
 NICE: Final = 19
 
 

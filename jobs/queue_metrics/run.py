@@ -43,7 +43,7 @@ class Asked:
 
 @dataclass(slots=True)
 class Step:
-    """A part of a run, for who waits for it."""
+    """A part of a run, for the reader of the log."""
 
     rows: int = 0
 
@@ -58,7 +58,7 @@ class Job:
     kept: list[DataFrame] = field(default_factory=list)
 
     def keep(self, rows: DataFrame) -> DataFrame:
-        """Stored when it is first computed, in columns, in memory or on disk: for what was read."""
+        """Stored when it is first computed, in columns, in memory or on disk: for rows of the database."""
         stored = rows.persist(StorageLevel.MEMORY_AND_DISK)
         self.kept.append(stored)
         return stored

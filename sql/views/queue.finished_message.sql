@@ -1,5 +1,5 @@
 -- queue.finished_message: the history, a row a message that has ended. Bound recorded_at: partitions and, in them, an
--- index go by it. transaction: who recorded it; a row below pg_snapshot_xmin is seen by everybody.
+-- index go by it. transaction: the one that recorded the row; below pg_snapshot_xmin every session sees it.
 -- With queue.live_message, in one snapshot, each message of a queue that keeps history exactly once.
 -- Read by: the metrics job.
 create or replace view queue.finished_message as

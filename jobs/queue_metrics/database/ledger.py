@@ -46,7 +46,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Last:
-    """What the newest run without error knew: all transactions below `below`, at `at`."""
+    """What the newest run without error had read: all transactions below `below`, at `at`."""
 
     below: int
     at: datetime
@@ -107,7 +107,7 @@ def changes_of(since: datetime, low: int, high: int | None = None) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """In a line. What executors raise stands deep in the text of Spark's exception, when it came from PostgreSQL."""
+    """The error in one line. An executor's error from PostgreSQL stands deep in the text of Spark's exception."""
     text = str(error)
     found = re.findall(r"^\s*((?:psycopg|adbc_driver_manager)\.\S+: .*)$", text, re.MULTILINE)
     return " ".join((found[0] if found else text).split())[:1000] or type(error).__name__

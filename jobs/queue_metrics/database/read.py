@@ -1,4 +1,4 @@
-"""Pieces of views as DataFrames: over Arrow, or JDBC for who has the driver's jar."""
+"""Pieces of views as DataFrames: over Arrow, or over JDBC where the driver's jar is installed."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Snapshot:
         """A condition on rows with a column `transaction`."""
         whole = f"transaction < '{self.below}'::xid8"
         visible = f"pg_visible_in_snapshot(transaction, '{self.text}'::pg_snapshot)"
-        # Numbers of another cluster, which a dump brought: here, who began after the snapshot records after it.
+        # Numbers of another cluster, which a dump brought: a transaction that began later here records after it.
         restored = f"transaction >= '{self.above}'::xid8 and recorded_at < '{self.at.isoformat()}'"
         return f"({whole} or {visible} or ({restored}))"
 

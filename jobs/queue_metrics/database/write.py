@@ -52,7 +52,7 @@ def replace_windows(rows: DataFrame, table: str, span: Span, address: str) -> in
 def piece_writer(
     address: str, table: str, expected: Mapping[str, Piece]
 ) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """What an executor does with a partition: writes its pieces, and tells their names and sizes."""
+    """What an executor does with a partition: it writes the pieces and returns their names and sizes."""
 
     def write(batches: Batches) -> Iterator[pa.RecordBatch]:
         with open_connection(address) as connection:
@@ -73,7 +73,7 @@ class Text:
 
 
 def _texts(batches: Batches) -> Iterator[Text]:
-    """Rows of a piece stand together, and so do the characters of their lines."""
+    """Rows of a piece are adjacent, and so are the characters of their lines."""
     for batch in batches:
         ends = pc.run_end_encode(batch["piece"])
         start = 0

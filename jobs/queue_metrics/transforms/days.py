@@ -1,4 +1,4 @@
-"""Days from their pieces: sums and sketches are added, few durations ranked; of many it is told where ranks are."""
+"""Days from their pieces: sums and sketches are added, few durations are ranked, many by sketches."""
 
 from __future__ import annotations
 

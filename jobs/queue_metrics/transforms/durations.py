@@ -1,8 +1,8 @@
 """Durations of a partition, in windows: those of a minute and of an hour complete, days in pieces.
 
 A partition holds all durations of its hours, so windows of minutes and hours are made at once. A day is put together
-from the pieces of all partitions (`days`). Few durations of a piece travel as they are; of many, the sketch tells where
-the wanted ones are, and they alone are looked at again.
+from the pieces of all partitions (`days`). A piece with few durations is sent as it is; for a piece with many, the
+sketch gives the buckets of the wanted ranks, and only durations in them are read again.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def summarise(codes: Ints, us: Ints, negative: Ints) -> Summary:
 
 
 def _sketches(row: Ints, value: Ints, starts: Ints) -> dict[str, Lists]:
-    """Values are in order, so those of a bucket are neighbours."""
+    """Values are in order, so those of a bucket are adjacent."""
     bucket = bucket_of(value)
     runs = starts_of_runs(row, bucket)
     return sketch_lists(bucket[runs], lengths_of(runs, len(row)), np.searchsorted(runs, starts))

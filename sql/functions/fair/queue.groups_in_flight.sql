@@ -13,7 +13,7 @@ from (
         select x.ids, x.first_id, x.pos, x.visible_at, x.first_received_at from queue.lease x
         where queue.time_key(x.queue_id, x.shard) = queue.time_key(p_queue_id, s.shard)
             and x.visible_at > p_now and x.visible_at < 'infinity'
-        order by x.visible_at desc limit 400 / p_shards) x      -- with those that are done, which are not asked for below
+        order by x.visible_at desc limit 400 / p_shards) x      -- including finished leases, which the next step leaves out
     join queue.log l on l.queue_id = p_queue_id and l.shard = s.shard and l.id = any (x.ids)
         and l.id between x.first_id and x.pos         -- an array alone may be a filter
     where x.ids <> '{}'

@@ -1,4 +1,5 @@
--- queue.failure_text(sqlstate, message): what users are told of a failure: our own messages, and of others no internals.
+-- queue.failure_text(sqlstate, message): what users see of a failure: texts of our own errors, and no
+-- internals of others.
 -- Called by: fire_schedules, fire_occurrence, fire_schedule_retries.
 create or replace function queue.failure_text(p_sqlstate text, p_message text) returns text
 language sql immutable parallel safe

@@ -12,7 +12,7 @@ declare
     v_ids bigint[] := p_lease.ids[1:p_want];
     v_gone_at timestamptz[] := p_lease.gone_at;
     v_all boolean := v_ids = p_lease.ids;
-    -- so many leave with parts of their own; of a lease that is handed out whole the last ones stay in it
+    -- how many get leases of their own; of a lease that is handed out whole the last messages keep it
     v_split int := cardinality(v_ids);
     v_first_received_at timestamptz := coalesce(p_lease.first_received_at, p_now);
 begin

@@ -1,5 +1,5 @@
 -- queue.settle_webhooks(ids, leases, endpoints, statuses, errors, delays_ms, healths): writes the outcomes of attempts, one
--- array element a webhook. Only the holder of a webhook's lease may: an outcome that comes after another worker has
+-- array element a webhook. Only the lease's holder may do that: an outcome that comes after another worker has
 -- claimed the webhook changes nothing. Without an error the webhook was delivered, and is deleted and recorded in the
 -- history. Else it is retried after delay_ms, or, when that is null, given up.
 -- healths: 1 the endpoint answers, -1 it fails, 0 neither; see queue.record_endpoint_health.

@@ -52,7 +52,7 @@ class ExecutionEnvironment:
 
     @cached_property
     def logger(self) -> "Logger":
-        """Imported when there is something to say, which keeps powertools out of a cold start."""
+        """Imported when there is something to log, which keeps powertools out of a cold start."""
         try:
             return lambda_logger(self.settings.log_level)
         except SettingError:  # which is then what there is to log
@@ -93,7 +93,7 @@ class ExecutionEnvironment:
     def _is_traced(self) -> bool:
         try:
             return self.settings.queue_tracing
-        except SettingError:  # the work says it
+        except SettingError:  # the invocation itself raises it
             return False
 
     @cached_property

@@ -1,6 +1,6 @@
 """The forms in which an HTTP request reaches a function, and in which its answer leaves.
 
-    form            told by                     headers               query                            answer
+    form            known by                    headers               query                            answer
     HTTP API 2.0,   requestContext.http         joined by the API     text, still encoded              headers
     function URL
     REST API 1.0    httpMethod                  multiValueHeaders     parsed and decoded               headers
@@ -21,7 +21,7 @@ from penstock.http import HttpRequest, HttpResponse
 Event = Mapping[str, Any]
 
 
-class UnknownEvent(ValueError):  # noqa: N818 - said of an event, not of a failure
+class UnknownEvent(ValueError):  # noqa: N818 - the name of an event, not of a failure
     """The function was invoked with something that is no HTTP request."""
 
 
@@ -87,7 +87,7 @@ def _bytes(text: str) -> bytes:
 
 # --- answers ---------------------------------------------------------------------------------------------------------
 def answer(event: Event, response: HttpResponse) -> dict[str, Any]:
-    """The answer in the form that whoever made the event expects. Every body of ours is text."""
+    """The answer in the form that the event's source expects. Every body of ours is text."""
     headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers]
     result: dict[str, Any] = {
         "statusCode": response.status,

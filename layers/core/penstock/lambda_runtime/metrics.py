@@ -77,7 +77,7 @@ class Metrics:
             self.put(dimensions, values)
 
     def used(self, queues: "Mapping[str, QueueUsage]") -> None:
-        """What a request did to queues, by their ARNs: a line each, at once; what is zero is not written."""
+        """What a request did to queues, by their ARNs: a line each, at once, without counts that are zero."""
         for arn, usage in queues.items():
             region, account_id, name = arn.split(":")[3:6]
             values: dict[str, tuple[str, list[int]]] = {
@@ -99,7 +99,7 @@ class Metrics:
         return dimensions
 
     def refused(self, service: str, action: str, error: AwsError) -> None:
-        """An error that is ours, or that asks the client to slow down; any other is none of ours."""
+        """Counts an error of the service, or one that asks the client to slow down; no other one."""
         if error.query_code in THROTTLES or error.status == 503:
             self.count({"Service": service, "Action": action}, {"throttles": 1})
         elif not error.sender_fault:

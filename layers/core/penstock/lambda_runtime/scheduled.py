@@ -34,7 +34,7 @@ class TransactionWorker(Protocol):
 
 
 class StatementWorker(Protocol):
-    """A module of `penstock.workers` that makes calls, with whichever driver."""
+    """A module of `penstock.workers` that makes calls, with either driver."""
 
     LONGEST_RUN_SECONDS: float
 
@@ -80,7 +80,7 @@ class ScheduledHandler:
 
 
 def scheduled_handler(worker: TransactionWorker) -> ScheduledHandler:
-    """The handler of a worker, given as its module, that needs a connection of psycopg, whatever the setting says."""
+    """The handler of a worker, given as its module, that needs psycopg, also where the setting names pg8000."""
 
     def run(environment: ExecutionEnvironment) -> Counts:
         return worker.run_once(environment.settings, environment.psycopg_connection())

@@ -1,4 +1,4 @@
-"""What a request did to queues, as Amazon SQS counts it: told by the effects of its operation and their answers.
+"""What a request did to queues, as Amazon SQS counts it: read from the effects of its operation and their results.
 
 Source: Amazon SQS Developer Guide, "Available CloudWatch metrics for Amazon SQS".
 """
@@ -26,7 +26,7 @@ def is_added(row: Row) -> bool:
 
 
 class QueueUsage(Struct):
-    """Of one queue. `sizes`: bytes of each message that was added. `empty`: the last look found nothing."""
+    """Of one queue. `sizes`: bytes of each message that was added. `empty`: the last receive found nothing."""
 
     sizes: list[int] = field(default_factory=list)
     received: int = 0

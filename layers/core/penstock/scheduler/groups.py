@@ -84,7 +84,7 @@ def get_schedule_group(
 def delete_schedule_group(
     request: scheduler.DeleteScheduleGroupRequest, context: Context
 ) -> Generator[Effect, Any, None]:
-    """Deletes a group with its schedules, at once: nobody sees it DELETING. Tokens as for schedules."""
+    """Deletes a group with its schedules, at once: no request sees it DELETING. Tokens as for schedules."""
     if request.name == DEFAULT_GROUP:
         raise ValidationException("The default schedule group cannot be deleted.")
     place = (context.account_id, context.region, request.name, "")

@@ -1,4 +1,4 @@
-"""Schedules as the SQL functions give them: by column, both doors' alike; and when they fire next.
+"""Schedules as the SQL functions give them: by column, for AWS's API and the native one; and when they fire next.
 
 Occurrences are computed here, from the database's time, and written with the schedule: an operation that writes one
 first asks for that time (`read`), which makes two round trips.
@@ -102,7 +102,8 @@ def first_fire(
     """The first occurrence of a schedule that is written now; `mode` is that of queue.put_schedule.
 
     A one-shot that is made has the grace of misfires: its moment may have passed while the request was under way. One
-    that is replaced has not: it may have fired and been deleted, and whoever writes it again means no second time.
+    that is replaced has not: it may have fired and been deleted, and a client that writes it again wants no second
+    time.
     """
     if mode == "create" and expression.is_one_shot:
         now -= timedelta(seconds=context.environment.settings.queue_schedule_misfire_grace_seconds)

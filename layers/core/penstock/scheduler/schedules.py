@@ -1,6 +1,6 @@
 """Schedules of EventBridge Scheduler: create, get, update, delete, list.
 
-Its schedules and those of the REST API are the same rows: each door shows all of them (`shown`), in its own words.
+Its schedules and those of the REST API are the same rows: each API shows all of them (`shown`), in its own terms.
 """
 
 from collections.abc import Generator
@@ -41,7 +41,7 @@ def create_schedule(request: scheduler.CreateScheduleRequest, context: Context) 
 def update_schedule(
     request: scheduler.UpdateScheduleRequest, context: Context
 ) -> Generator[Effect, Any, scheduler.UpdateScheduleResult]:
-    """Replaces a schedule: what is not said is at its default afterwards, as on AWS."""
+    """Replaces a schedule: members that the request lacks get their defaults, as on AWS."""
     row = yield from put("update", request, context)
     return scheduler.UpdateScheduleResult(schedule_arn=arn_of(row))
 

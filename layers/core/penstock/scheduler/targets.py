@@ -1,6 +1,6 @@
 """What a schedule of EventBridge Scheduler may invoke: a queue (SendMessage) or a topic (Publish) of the installation.
 
-AWS looks at a target when it invokes it; here its ARN and parameters are checked when it is set, since nothing else
+AWS checks a target when it invokes it; here its ARN and parameters are checked when it is set, since nothing else
 could ever be invoked. Whether queue and topic exist is not: on AWS too a schedule may come first. Texts are ours.
 """
 
@@ -75,7 +75,7 @@ def _check_input(text: str | None, most_bytes: int) -> None:
 
 
 def filled_in(policy: RetryPolicy | None) -> RetryPolicy:
-    """With AWS's defaults where nothing is said."""
+    """With AWS's defaults for members that the request lacks."""
     age = None if policy is None else policy.maximum_event_age_in_seconds
     attempts = None if policy is None else policy.maximum_retry_attempts
     return RetryPolicy(

@@ -1,7 +1,7 @@
 """Requests and results of EventBridge Scheduler: the members of botocore's model `scheduler/2021-06-30`, in its words.
 
-A member without a default is required. Limits are the model's; `wire.rest_json` checks them and tells them as AWS does.
-Times are seconds since 1970, with fractions.
+A member without a default is required. Limits are the model's; `aws/codec/rest_json.py` checks them and answers
+violations as AWS does. Times are seconds since 1970, with fractions.
 """
 
 from typing import Annotated, Any, Literal
@@ -74,7 +74,7 @@ class SqsParameters(Message):
 
 
 class Target(Message):
-    """What a schedule invokes. The parameters of targets that are not served are not looked into: they are refused."""
+    """What a schedule invokes. Targets that are not served are refused, so their parameters are not checked."""
 
     arn: TargetArn
     role_arn: RoleArn

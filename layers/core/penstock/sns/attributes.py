@@ -115,7 +115,7 @@ def check_topic_attributes(attributes: Mapping[str, str], fifo: bool) -> None:
 
 
 def default_policy(arn: TopicArn) -> str:
-    """The access policy of a topic that nobody has given one."""
+    """The access policy of a topic without one of its own."""
     statement = {
         "Sid": "__default_statement_ID",
         "Effect": "Allow",

@@ -1,4 +1,4 @@
-"""Certificates of the keys that sign SNS messages, for whoever verifies them: no credentials are asked for."""
+"""Certificates of the keys that sign SNS messages, for programs that verify them: no credentials are needed."""
 
 import re
 from collections.abc import Generator

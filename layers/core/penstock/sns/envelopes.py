@@ -1,8 +1,8 @@
-"""What is said to subscribers: envelopes and confirmations, signed with the installation's key.
+"""Messages to subscribers: envelopes and confirmations, signed with the installation's key.
 
-A process remembers for each topic what it was last told: the signature version, and whether any subscription wants
-envelopes at all (raw delivery to queues has none, and a signature is half of what a Publish costs). Both are checked
-against the database in the call that publishes, so a stale answer costs a second call and nothing else.
+A process remembers for each topic what the database last answered: the signature version, and whether any subscription
+wants envelopes at all (raw delivery to queues has none, and a signature is half of what a Publish costs). Both are
+checked against the database in the call that publishes, so a stale answer costs a second call and nothing else.
 """
 
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -38,7 +38,7 @@ Attributes = Mapping[str, MessageAttributeValue]
 
 # --- signature versions ----------------------------------------------------------------------------------------------
 class TopicCache:
-    """What this process was last told about topics: `Environment.cache` keeps one for the process."""
+    """What the database last told this process about topics: `Environment.cache` keeps one for the process."""
 
     __slots__ = ("_bare", "_versions")
 
@@ -51,7 +51,7 @@ class TopicCache:
         return self._versions.get(topic, "1")
 
     def learn_signature_version(self, topic: str, version: str) -> str:
-        """Remembers the version that the database told, and so that envelopes are wanted."""
+        """Remembers the version that the database answered, and therefore that a subscription wants envelopes."""
         if len(self._versions) >= MOST_TOPICS:
             self._versions.clear()
         self._versions[topic] = version
@@ -75,13 +75,13 @@ class TopicCache:
 
 # --- texts -----------------------------------------------------------------------------------------------------------
 def certificate_url(found: Signer, context: Context) -> str:
-    """Where whoever verifies finds the certificate: at SNS_CERT_HOST, where that is set, else here."""
+    """Where a program that verifies finds the certificate: at SNS_CERT_HOST, where that is set, else here."""
     host = context.environment.settings.sns_cert_host
     return (f"https://{host}" if host else context.base_url) + found.certificate_path
 
 
 def signing_context(version: str, context: Context) -> Generator[Effect, Any, notification.SigningContext]:
-    """Who signs now, and where links lead: the address that the caller itself used."""
+    """The signer, and the base of links: the address that the client itself used."""
     key = yield from current_signer(context)
     return notification.SigningContext(key, version, context.base_url, certificate_url(key, context))
 
@@ -106,7 +106,7 @@ def envelope_contents(
 
 
 def confirmation(topic: TopicArn, token: str, context: Context) -> Generator[Effect, Any, str]:
-    """What asks an endpoint to confirm. Raises NotFound."""
+    """The message that asks an endpoint to confirm. Raises NotFound."""
     head = yield from current_signing_context(topic, context)
     return notification.confirmation(head, str(topic), str(uuid4()), token, notification.timestamp())
 
@@ -114,7 +114,7 @@ def confirmation(topic: TopicArn, token: str, context: Context) -> Generator[Eff
 def unsubscribe_confirmation(
     topic: TopicArn, subscription_arn: str, token: str, context: Context
 ) -> Generator[Effect, Any, str]:
-    """What tells an endpoint of the end. Raises NotFound."""
+    """The message that tells an endpoint that its subscription ended. Raises NotFound."""
     head = yield from current_signing_context(topic, context)
     about = (str(topic), subscription_arn, str(uuid4()), token)
     return notification.unsubscribe_confirmation(head, *about, notification.timestamp())
@@ -123,6 +123,7 @@ def unsubscribe_confirmation(
 def current_signing_context(
     topic: TopicArn, context: Context
 ) -> Generator[Effect, Any, notification.SigningContext]:
-    """As the topic is signed for now: asked for, since nothing checks it later, and few messages are of this kind."""
+    """By the topic's signature version now: read from the database, since nothing checks it later and such messages are
+    rare."""
     attributes, *_ = yield from describe_topic(topic)
     return (yield from signing_context(attributes.get("SignatureVersion", "1"), context))

@@ -149,7 +149,7 @@ class InternalError(SnsError):
 SNS_ERRORS: dict[str, type[SnsError]] = {error.__name__: error for error in SnsError.__subclasses__()}
 
 
-# What SNS calls by names of its own, of the errors that do not know which service answers them.
+# SNS's own names of errors that all services share.
 SNS_NAMES: dict[type[AwsError], type[SnsError]] = {
     AccessDenied: AuthorizationError,
     InternalFailure: InternalError,

@@ -2,7 +2,7 @@
 
     Notification              for a queue or a URL; its UnsubscribeURL names the subscription, so it has two parts,
                               `head` and `tail`, with the subscription's ARN between them; that URL is not signed
-    SubscriptionConfirmation  for a URL, which confirms with the Token or by a visit of SubscribeURL
+    SubscriptionConfirmation  for a URL, which confirms with the Token or by a request to SubscribeURL
     UnsubscribeConfirmation   for a URL that gets no more; the same token would subscribe it again
 
 Order of members, texts and links are those of AWS's examples. Sources: "Parsing message formats" and "Verifying the
@@ -31,7 +31,7 @@ class Signer(Protocol):
 
 
 class SigningContext(NamedTuple):
-    """What all messages of a publisher share: who signs and how, and where links lead."""
+    """What all messages of a publisher share: the signer and the version, and the base of links."""
 
     signer: Signer
     version: str

@@ -53,7 +53,7 @@ def policy_of(arn: TopicArn) -> Generator[Effect, Any, tuple[str | None, dict[st
 
 
 def policy_replaced(arn: TopicArn, old: str | None, policy: dict[str, Any]) -> Generator[Effect, Any, bool]:
-    """False when somebody else changed the policy meanwhile."""
+    """False when another request has changed the policy since it was read."""
     text = msgspec.json.encode(policy).decode()
     ((done,),) = yield Sql(REPLACE_TOPIC_POLICY, (str(arn), old, text))
     return bool(done)

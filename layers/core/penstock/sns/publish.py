@@ -221,7 +221,7 @@ def check_subject(text: str) -> None:
 
 
 def check_attributes(given: dict[str, sns.MessageAttributeValue]) -> dict[str, MessageAttributeValue]:
-    """The attributes in the form of SQS, whose rules hold, but that a Number.Array is no number.
+    """The attributes in the form of SQS, whose rules apply, except that a Number.Array is no number.
 
     Raises ParameterValueInvalid.
     """

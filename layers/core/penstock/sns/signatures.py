@@ -4,7 +4,7 @@ A key is an RSA-2048 private key with its self-signed certificate, made once in 
 and function. `cryptography` is imported here only, by those that sign.
 
 Version 1 is RSA with SHA-1, version 2 with SHA-256, both PKCS #1 v1.5, in base64 ("Verifying the signatures of Amazon
-SNS messages", SNS Developer Guide). `python -m benchmarks.costs.notifications` tells what a signature costs.
+SNS messages", SNS Developer Guide). `python -m benchmarks.costs.notifications` measures what a signature costs.
 """
 
 from base64 import b64encode
@@ -62,7 +62,7 @@ class SigningKeyCache:
         self._offer: NewKey | None = None
 
     def fresh(self, now: float) -> Signer | None:
-        """The key, unless it is time to look whether there is another one."""
+        """The key, unless it is time to check for another one."""
         return self.signer if now < self._until else None
 
     def keep(self, signer: Signer, until: float) -> None:

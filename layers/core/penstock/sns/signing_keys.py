@@ -1,4 +1,4 @@
-"""The key that signs SNS messages: made by whoever signs first, shared by all, looked up by a process once a minute.
+"""The key that signs SNS messages: the first process that signs makes it, all share it and read it once a minute.
 
 After a rotation a process may sign with the old key for that minute; its certificate is served for 30 days longer.
 """
@@ -31,7 +31,7 @@ def current_signer(context: Context) -> Generator[Effect, Any, Signer]:
     rows = yield Sql(CURRENT_SIGNING_KEY, ())
     if not rows:
         if (kept := cache.fresh(monotonic())) is not None:
-            return kept  # somebody else in this process made it meanwhile
+            return kept  # another request of this process has made it since
         rows = yield from add_key(cache.offer(), settings.queue_encryption_key, rotate=False)
     key_id = rows[0][0]
     found = cache.signer

@@ -81,7 +81,9 @@ def confirm_subscription(
     authenticates = (request.authenticate_on_unsubscribe or "").lower() == "true"
     if authenticates and is_anonymous(context):
         raise errors.AuthorizationError("AuthenticateOnUnsubscribe is for signed requests only.")
-    token = request.token if _TOKEN(request.token) else ""  # what is none of ours is as unknown as that
+    token = (
+        request.token if _TOKEN(request.token) else ""
+    )  # a token that we did not make is as unknown as an empty one
     ((arn, error),) = yield Sql(CONFIRM_SUBSCRIPTION, (str(topic), token, authenticates))
     if error is not None:
         raise error_of(error)
@@ -89,7 +91,7 @@ def confirm_subscription(
 
 
 def unsubscribe(request: sns.UnsubscribeRequest, context: Context) -> Generator[Effect, Any, None]:
-    """Ends a subscription; one that does not exist is no error. Its URL is told, and may confirm itself again."""
+    """Ends a subscription; one that does not exist is no error. Its URL gets a message, and may confirm again."""
     arn = request.subscription_arn
     topic = subscription_topic(arn, context)
     rows = yield Sql(DESCRIBE_SUBSCRIPTION, (arn,))
@@ -107,7 +109,7 @@ def unsubscribe(request: sns.UnsubscribeRequest, context: Context) -> Generator[
 
 
 def is_anonymous(context: Context) -> bool:
-    """Whether the request says nothing of who sends it, as the UnsubscribeURL of a message does."""
+    """Whether the request is unsigned, as one to the UnsubscribeURL of a message is."""
     http = context.http
     return b"authorization" not in http.headers and b"X-Amz-Credential=" not in http.query
 
@@ -271,7 +273,7 @@ def check_endpoint(protocol: str, endpoint: str, topic: TopicArn) -> str:
 
 
 def is_url(text: str) -> bool:
-    """Whether something can be posted there; who may be reached is decided when it is."""
+    """Whether the URL can be posted to; the delivery checks the address when it connects."""
     try:
         parts = urlsplit(text)
         return (

@@ -195,7 +195,7 @@ def data_protection_unavailable() -> errors.AuthorizationError:
 
 # --- the topic of a request ------------------------------------------------------------------------------------------
 def topic_arn(text: str, context: Context) -> TopicArn:
-    """The topic that is meant. Raises InvalidParameter for what is no ARN of a topic, or one of another region."""
+    """The request's topic. Raises InvalidParameter for a text that is no ARN of a topic, or one of another region."""
     arn = parse_topic_arn(text)
     if arn is None:
         raise (

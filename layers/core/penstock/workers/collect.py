@@ -1,7 +1,7 @@
 """Measures how much the queues hold: the gauges that Amazon SQS reports to CloudWatch each minute.
 
 A page of queues is one call. A run is bounded in time and goes on, next time, where it stopped; a round ends after the
-last queue. Nothing is stored: whoever runs it says where the gauges go.
+last queue. Nothing is stored: the caller passes the receiver of the gauges.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ class Depth(NamedTuple):
 
 
 def run_once(settings: Settings, connection: "StatementExecutor", report: Callable[[Depth], None]) -> Counts:  # noqa: ARG001 - as every worker
-    """One bounded run; `report` gets each queue's gauges. Raises what calls raise; what was reported stays reported."""
+    """One bounded run; `report` gets each queue's gauges. Raises what calls raise."""
     deadline = monotonic() + LONGEST_RUN_SECONDS
     queues = 0
     while monotonic() < deadline and (page := connection.call(MEASURE_QUEUES, [QUEUES_PER_PAGE])):

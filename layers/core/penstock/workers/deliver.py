@@ -3,8 +3,8 @@
     claim (a short transaction) ──► POST, up to QUEUE_HTTP_DELIVERY_BATCH_SIZE at once ──► settle (a short transaction)
 
 No transaction is open during a request. A lease outlasts the slowest attempt; only its holder may write the outcome,
-so what a slow worker learns too late changes nothing. A worker that dies loses no delivery: after the lease somebody
-delivers again, which is a second time only where the outcome of the first one was not written yet.
+so an outcome that a slow worker writes too late changes nothing. A worker that dies loses no delivery: after the lease
+another worker delivers again, which is a second time only where the outcome of the first one was not written yet.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from penstock.trace_context import Tracer
 from . import Counts
 
 LONGEST_RUN_SECONDS = 20.0
-"""After that nothing is claimed; what is under way ends within 15 seconds."""
+"""After that the run claims nothing; requests under way end within 15 seconds."""
 MOST_PER_ENDPOINT: Final = 20
 """Requests to one endpoint at a time, of one process."""
 
@@ -37,7 +37,8 @@ MOST_PER_ENDPOINT: Final = 20
 class Deliverer:
     """The worker of one process. Outcomes that could not be written it keeps for its next run.
 
-    `watcher`: who is notified of new webhooks, None: nobody. `stop` and `wake` may be called from any thread.
+    `watcher`: waits for notifications of new webhooks; None: polling only. `stop` and `wake` may be called from any
+    thread.
     """
 
     def __init__(

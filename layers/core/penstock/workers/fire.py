@@ -1,7 +1,8 @@
 """Fires schedules: batch after batch while something is due, each in one transaction.
 
 Only the database's clock counts: a worker asks how long to wait, and waits by its own stopwatch. Any number of workers
-may run: one passes over what another one holds. What a run leaves undone, or a worker that dies, the next one does.
+may run: each skips schedules that another one has locked. The next run does what this one, or a worker that died, did
+not.
 """
 
 from collections import Counter
@@ -21,7 +22,7 @@ from penstock.trace_context import Tracer
 from . import Counts
 
 LONGEST_RUN_SECONDS = 58.0
-"""A function is invoked every minute, and stays for what is due before the next one comes."""
+"""A function is invoked every minute, and runs on for schedules that are due before the next invocation."""
 LOCKED_SECONDS: Final = 0.05
 """When all that is due is in the hands of other workers."""
 OUTCOMES: Final = ("fired", "skipped", "failed", "busy", "exhausted")

@@ -3,7 +3,7 @@ old runs of schedules, old windows of metrics. Brings statistics up to date wher
 files of tables that are empty.
 
 All processes and functions share one round through the queues: each takes the next few, none takes the same. The next
-round begins QUEUE_MAINTAIN_INTERVAL_MS after the end of the last one, whoever ended it. A run is bounded in time and
+round begins QUEUE_MAINTAIN_INTERVAL_MS after the end of the last one, of any process. A run is bounded in time and
 goes on, next time, where it stopped.
 """
 
@@ -42,7 +42,7 @@ INSTALLATION = 0
 class Maintainer:
     """The worker of one process, which runs often: not each round is for what belongs to no queue.
 
-    `found_nothing`: in the queues that the last run looked at, and of what belongs to none, nothing was left to clean.
+    `found_nothing`: the last run found nothing left to clean, in its queues and outside of queues.
     """
 
     def __init__(self) -> None:

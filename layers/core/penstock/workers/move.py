@@ -20,7 +20,7 @@ MOVE_TASKS = "move-tasks"
 """What NOTIFY calls the tasks in place of a queue's ARN (see queue.start_move_task)."""
 MESSAGES_PER_STEP = 100
 PAUSE_SECONDS = 0.1
-"""When nothing can move right now: the rate of every task is used up, or others hold the messages."""
+"""Pause when nothing can move now: every task has used up its rate, or other transactions have locked the messages."""
 
 
 def run_once(settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:  # noqa: ARG001 - as every worker

@@ -4,7 +4,7 @@
     guard.py         which addresses may be dialled
     resolver.py      names to addresses
     connection.py    one HTTP/1.1 connection
-    sender.py        connections, kept and dialled: the address that was checked is the one that is dialled
+    sender.py        connections, kept and new: a new one goes to the address that was checked
     request.py       headers and body of a delivery
     outcome.py       what an answer means: delivered, again in n seconds, given up
 

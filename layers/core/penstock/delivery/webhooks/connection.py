@@ -71,7 +71,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._complete:
-            self.abort()  # nobody asked
+            self.abort()  # the endpoint answers without a request
             return
         capacity = MOST_ANSWER_BYTES - self._received
         self._received += len(data)
@@ -87,7 +87,7 @@ class Connection(asyncio.Protocol):
 
     # --- the parser's side -------------------------------------------------------------------------------------------
     def on_headers_complete(self) -> None:
-        """The outcome is known here, whatever becomes of the body."""
+        """The status is the outcome, also when the body never arrives."""
         status = self._parser.get_status_code()
         if self._complete:
             self.abort()  # a second answer

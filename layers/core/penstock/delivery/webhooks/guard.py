@@ -1,8 +1,8 @@
 """Which addresses may be dialled: public ones, and what WEBHOOK_ALLOW_CIDRS adds (server-side request forgery).
 
-A webhook goes wherever a subscriber says, from inside the network: without this guard, also to a cloud's metadata
-service, to the database and to the service itself. Every address of a name is judged, right before the connection is
-made, and the connection goes to one of the judged addresses: a name that changes its answer gains nothing.
+A worker posts a webhook to any URL that a subscriber chose, from inside the network: without this guard also to a
+cloud's metadata service, to the database and to the service itself. The worker checks every address of a name right
+before it connects, and connects to one of the checked addresses: a name that changes its answer gains nothing.
 
 Sources: the IANA registries of special-purpose addresses (IPv4, IPv6); RFC 4291 (mapped), 6052 (NAT64), 3056 (6to4),
 4380 (Teredo).

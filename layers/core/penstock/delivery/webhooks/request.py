@@ -2,7 +2,7 @@
 
 SNS: the headers of "HTTP/HTTPS headers" in its developer guide, and `x-amz-sns-rawdelivery` for raw messages. Events
 of our own: JSON, and with WEBHOOK_SIGNING_SECRET the three headers of the Standard Webhooks specification 1.0.
-`Accept-Encoding: identity`: nobody decodes an answer.
+`Accept-Encoding: identity`: the worker decodes no answer.
 """
 
 import base64
@@ -49,7 +49,7 @@ def request_bytes(
 ) -> bytes:
     """The whole HTTP/1.1 request. `secrets`: keys for the signature of events; none, no signature.
 
-    What belongs to a trace says so, as W3C Trace Context has it.
+    A request that belongs to a trace carries the headers of W3C Trace Context.
     """
     body = delivery.body.encode()
     if delivery.kind == EVENT:

@@ -1,7 +1,7 @@
 """Names to addresses, without ever holding up the event loop or the end of the process.
 
 The system's resolver cannot be cancelled and may take half a minute. A look-up therefore runs in a daemon thread of
-its own, which nobody waits for; at most `MOST_LOOKUPS` run at a time.
+its own, which the worker abandons when the time is over; at most `MOST_LOOKUPS` run at a time.
 """
 
 import asyncio
@@ -62,4 +62,4 @@ def _set_result(
     try:
         loop.call_soon_threadsafe(deliver)
     except RuntimeError:
-        return  # the loop is closed: nobody waits any more
+        return  # the loop is closed, so no task waits any more

@@ -1,4 +1,4 @@
-"""One run of the worker: claims, posts and settles, in turn with whatever the endpoints do meanwhile."""
+"""One run of the worker: claims, posts and settles, while endpoints answer."""
 
 import asyncio
 import logging
@@ -26,7 +26,7 @@ WAIT_FOR_MORE_MS: Final = 60_000
 GATHER_SECONDS: Final = 0.01
 """Outcomes of so much time are written together."""
 GLANCE_SECONDS: Final = 0.05
-"""While requests are under way and nothing is due: pause between two looks for more."""
+"""While requests are under way and nothing is due: pause between two claims."""
 LAST_SECONDS: Final = 0.3
 """After a stop: for requests under way."""
 
@@ -100,7 +100,7 @@ class DeliveryRun:
                 self._claim_after = monotonic() + GLANCE_SECONDS
 
     def _settle_and_claim(self, capacity: int) -> list[Claimed]:
-        """In a thread: requests go on meanwhile. What could not be written stays in `unwritten`."""
+        """In a thread, so that requests go on. An outcome that could not be written stays in `unwritten`."""
         finished = self._unwritten[:]
         if finished:
             settled = self._store.settle(finished)
@@ -110,7 +110,7 @@ class DeliveryRun:
         return self._store.claim(capacity, dict(self._busy)) if capacity else []
 
     async def _rest(self, deadline: float) -> bool:
-        """Nothing is under way: waits for what is due soon. False when there is nothing."""
+        """No request is under way: waits for the next webhook that is due soon. False when there is none."""
         wait_ms = await asyncio.to_thread(self._store.wait_ms)
         if wait_ms is None or wait_ms > WAIT_FOR_MORE_MS:
             return False
@@ -176,7 +176,7 @@ class DeliveryRun:
                 await self._signal.wait()
 
     async def _finish(self, seconds: float) -> None:
-        """Waits for what is under way and writes it; what takes longer is given up, and due when its lease ends."""
+        """Waits for requests under way and writes outcomes; longer ones are abandoned, and due after their lease."""
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=seconds)
         for task in list(self._under_way):

@@ -1,4 +1,6 @@
-"""Posts requests to endpoints over connections that are kept. What is dialled is an address that was judged.
+"""Posts requests to endpoints over connections that are kept.
+
+A new connection goes to an address that the guard allowed.
 
 endpoint ──► addresses (the resolver's answer) ──► guard: all of them ──► dial one of them ──► POST, Host and SNI
                                                                                                 of the endpoint
@@ -106,7 +108,7 @@ class Sender:
         secure = endpoint.scheme == "https"
         _, connection = await asyncio.get_running_loop().create_connection(
             lambda: Connection(lambda idle: self._keep(origin, idle)),
-            str(address),  # never the name: nothing is looked up a second time
+            str(address),  # never the name, which the resolver would look up a second time
             endpoint.port,
             ssl=self._context() if secure else None,
             server_hostname=endpoint.host.removesuffix(".") if secure else None,

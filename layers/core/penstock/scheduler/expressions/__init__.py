@@ -4,7 +4,7 @@ expression.py    an expression of any form: parsed, stored, evaluated, described
 cron.py          `*/5 * * * *`, seconds first of six; and AWS's `cron(0 12 * * ? *)`
 fields.py        one field of a cron expression to the values it names
 days.py          day-of-month and day-of-week, with L, W and #, to the days of a month
-walk.py          the next local time of a cron expression, by croniter
+next_time.py     the next local time of a cron expression, by croniter
 zones.py         local times to instants: one that does not exist is skipped, one that occurs twice fires once
 every.py         `30s`, `5m`, `6h`, `1d`, to cron
 when.py          `every weekday at 9am`, to cron

@@ -3,8 +3,8 @@
     native   [second] minute hour day-of-month month day-of-week
     AWS      minute hour day-of-month month day-of-week year; one of the two days is `?`; 1 is Sunday
 
-What is read is a `Cron`: sets of values, which walk.py evaluates. Only these fields are let in: croniter would also
-take a seventh, `R`, `H` and `@daily`.
+The result is a `Cron`: sets of values, which next_time.py evaluates. Only these fields are accepted: croniter would
+also take a seventh, `R`, `H` and `@daily`.
 
 The SQL interface has the same rules in queue.parse_cron.sql and queue.next_cron_fires.sql: a rule that changes here
 changes there, and test_schedule_expressions compares the two.

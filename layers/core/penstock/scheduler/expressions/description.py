@@ -11,7 +11,7 @@ _AWS_WEEKDAY = re.compile(r"(?<![#/])[1-7]", re.ASCII)
 
 
 def describe_cron(canonical: str, timezone: str) -> str:
-    """Cron of either door."""
+    """Cron of AWS or of the native API."""
     fields = canonical
     if canonical.startswith("cron("):
         fields = _with_named_weekdays(canonical[5:-1])
@@ -49,11 +49,11 @@ def _zone(timezone: str) -> str:
 def _by_cron_descriptor(fields: str) -> str:
     from cron_descriptor import FormatError, Options, get_description  # noqa: PLC0415 - 35 ms, for this text alone
 
-    # The locale is given: it would otherwise be that of the process.
+    # The locale is given, since the default is the process's.
     options = Options(use_24hour_time_format=True, locale_code="en_US")
     try:
         return str(get_description(fields, options))
     except (
         FormatError
-    ):  # it does not know every combination of L, W and #, nor ranges around the end of the week
+    ):  # the library does not know every combination of L, W and #, nor ranges around the end of the week
         return f"At the times of {fields}"

@@ -106,7 +106,7 @@ def parse_aws(expression: str, timezone: str = "UTC") -> Expression:
 
 @lru_cache(maxsize=8192)
 def stored(form: str, written: str, canonical: str, timezone: str) -> Expression:
-    """The expression of a row, as it was written: what is wrong with it is found by what evaluates it."""
+    """The expression of a row, as it was written; the function that evaluates it finds its errors."""
     return Expression(form, written, canonical, timezone)
 
 

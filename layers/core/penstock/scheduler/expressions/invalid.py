@@ -1,6 +1,6 @@
 """What is wrong with an expression: where, what to write instead, and examples.
 
-Readers raise `Flaw`, which knows one place and how to mend it. `checked` turns it into `ScheduleInvalid`, whose
+Parsers raise `Flaw`, with one place and how to mend it. `checked` turns it into `ScheduleInvalid`, whose
 suggestion is a whole expression, and one that can be read: a suggestion that is wrong itself is worse than none.
 """
 
@@ -17,7 +17,7 @@ _REPAIRS = 6
 _FOREIGN = re.compile(r"[^\t\n\r -~]").search
 
 
-class ScheduleInvalid(Exception):  # noqa: N818 - named for what it says
+class ScheduleInvalid(Exception):  # noqa: N818 - the name of the error in the API
     """An expression or time zone that cannot be used.
 
     `position` counts characters from 0 in what was written; None when the whole is meant. `suggestion` is what was

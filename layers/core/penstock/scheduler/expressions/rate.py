@@ -1,4 +1,4 @@
-"""AWS's `rate(value unit)`: the same number of seconds between any two times, whatever the clock does.
+"""AWS's `rate(value unit)`: the same number of seconds between any two times, also when the zone's offset changes.
 
 A day is 24 hours ("Daylight savings time", EventBridge Scheduler User Guide). The units are the six of the API
 reference (ScheduleExpression); whether the number fits singular or plural is not checked, as it is not said there.

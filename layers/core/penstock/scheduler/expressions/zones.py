@@ -27,7 +27,11 @@ def zone_named(name: str) -> tzinfo:
         raise _unknown(name)
     try:
         return ZoneInfo(name)
-    except (OSError, ValueError, KeyError):  # what is no zone may be a folder, a path or another file
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+    ):  # a name that is no zone may be that of a folder or of another file
         raise _unknown(name) from None
 
 

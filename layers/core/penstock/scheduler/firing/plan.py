@@ -6,7 +6,7 @@
     one-shots               however late (EventBridge Scheduler's: as above)
 
 Jitter and flexible windows let an occurrence wait for up to `window_seconds`: it is late from then on. Nothing here
-looks at a clock: `now` is the database's.
+reads a clock: `now` is the database's.
 """
 
 from datetime import datetime, timedelta
@@ -58,7 +58,10 @@ class Next(Protocol):
 
 
 def plan(due: DueSchedule, grace_seconds: int) -> Plan:
-    """What fires now. What is up to `window_seconds` old is not due for certain: it is looked at again."""
+    """What fires now.
+
+    An occurrence of up to `window_seconds` ago may be due later in its window: the worker checks it again.
+    """
     following = next_of(due)
     over = due.now - timedelta(seconds=due.window_seconds)
     if due.door == "native" and due.form == "fire_at":

@@ -2,7 +2,7 @@
 
     claim_schedules (locks, SKIP LOCKED) ──► plan ──► letters, if topics of SNS are among the targets ──► fire_schedules
 
-A worker that dies takes nothing with it: its transaction has not happened, and somebody else fires the batch.
+A worker that dies takes nothing with it: the server rolls its transaction back, and another worker fires the batch.
 """
 
 from collections import Counter
@@ -156,7 +156,7 @@ class Store:
 
     # --- letters -----------------------------------------------------------------------------------------------------
     def _drafts(self, firings: list[tuple[DueSchedule, datetime]]) -> list[TopicDraft | None]:
-        """What is said to topics of SNS; None for every other target."""
+        """The messages for topics of SNS; None for every other target."""
         if not any(due.topic for due, _ in firings):
             return [None] * len(firings)
         columns: list[list[Any]] = [[due.schedule_id for due, _ in firings], [at for _, at in firings]]

@@ -43,7 +43,7 @@ def sign_drafts(
         topic = None if draft is None else parse_topic_arn(draft.topic)
         if (
             draft is None or topic is None
-        ):  # SQL says what is wrong with such an ARN: there is no topic of that name
+        ):  # SQL answers such an ARN with an error: there is no topic of that name
             topic_messages.append(None)
         else:
             topic_messages.append((yield from topic_message(topic, draft.text, environment)))
@@ -51,7 +51,7 @@ def sign_drafts(
 
 
 def topic_message(topic: TopicArn, text: str, environment: Environment) -> Generator[Effect, Any, bytes]:
-    """One message, signed as the topic wants it as far as this process knows (QU007 tells otherwise)."""
+    """One message, signed by the version that this process knows; the database answers QU007 when it has changed."""
     version = environment.cache(envelopes.TopicCache).signature_version(str(topic))
     size = len(text.encode())
     message = OutgoingMessage(new_message_id(), {DEFAULT_TEXT: text}, {}, 0, size, None, None, None)

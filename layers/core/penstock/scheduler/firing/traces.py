@@ -23,7 +23,7 @@ class Traces:
 
     @contextmanager
     def recorded(self) -> Iterator[None]:
-        """Ends what began meanwhile; if it raises, all of that has failed."""
+        """Ends the spans that began inside; when the block raises, all of them have failed."""
         error = "rolled_back"
         try:
             yield

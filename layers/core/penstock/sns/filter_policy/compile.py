@@ -99,7 +99,7 @@ def too_complex() -> InvalidParameter:
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 def parts_of(members: dict[str, Any], path: str, depth: int, *, nested: bool) -> Iterator[Key | Or]:
-    """What an object of the policy says, those below it included. Raises InvalidParameter."""
+    """The rules of an object of the policy and of the objects in it. Raises InvalidParameter."""
     if not members:
         raise invalid_operator("Empty objects are not allowed")
     for name, value in members.items():
@@ -173,7 +173,7 @@ def combinations(policy: Object) -> int:
 
 
 def branches(policy: Object) -> list[dict[str, Key]]:
-    """Every way to choose from the `$or`s, as keys by path. Of a path that comes twice the last holds."""
+    """Every way to choose from the `$or`s, as keys by path. Of a path that comes twice the last one counts."""
     found: list[dict[str, Key]] = [{}]
     for part in policy.parts:
         if isinstance(part, Key):

@@ -1,4 +1,4 @@
-"""What a message says, flattened once a publish, so that SQL only compares (queue.policy_matches).
+"""A message's attributes or body, flattened once a publish, so that SQL only compares (queue.policy_matches).
 
 Facts are the leaves of the message by their path: `{"a\\x1fb": [values]}`; objects in arrays count as if they stood in
 the array's place. Where an array has several elements with objects among them, the message itself is there too, under
@@ -22,7 +22,7 @@ MOST_PATH_CHARACTERS = 4_194_304  # of one message: deep objects with long names
 MOST_ARRAY_LEVELS = 32  # of arrays in each other: queue.keys_match_together calls itself once a level
 
 
-class UnreadableBody(Exception):  # noqa: N818 - nobody's mistake: the message is just not filtered by its content
+class UnreadableBody(Exception):  # noqa: N818 - no client's error: the message is just not filtered by its content
     """The message cannot be compared."""
 
 
@@ -77,7 +77,7 @@ def body_facts(body: str) -> dict[str, Any] | None:
         document = msgspec.json.decode(body) if body.lstrip()[:1] == "{" else None
         if not isinstance(document, dict):
             return None
-        # What is written as an escape is rare, and the only way for what `plain` replaces to come here.
+        # Escapes are rare, and only an escape can bring a character that `plain` replaces.
         return flattened(without_surrogates(document) if "\\u00" in body else document)
     except (msgspec.DecodeError, ValueError, RecursionError, UnreadableBody):
         return None

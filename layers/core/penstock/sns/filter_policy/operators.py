@@ -108,7 +108,7 @@ def _wildcard(argument: Any) -> Operator:
 
 
 def _cidr(argument: Any) -> Operator:
-    text = _text(argument, "prefix")  # AWS's engine says so
+    text = _text(argument, "prefix")  # as AWS's engine does
     host, slash, mask = text.partition("/")
     if not slash or "/" in mask:
         raise invalid_operator("Malformed CIDR, one '/' required")

@@ -36,7 +36,7 @@ def is_number(value: Any) -> bool:
 
 
 def in_range(value: Any) -> bool:
-    """Whether a number is one that numeric matching knows."""
+    """Whether a number is in the range of numeric matching."""
     return bool(SMALLEST <= value <= GREATEST)
 
 
