@@ -12,7 +12,7 @@ import psycopg
 from penstock.delivery.webhooks import WEBHOOKS
 from penstock.delivery.webhooks.guard import read_networks
 from penstock.delivery.webhooks.request import read_secrets
-from penstock.postgres.psycopg_link import TransactionExecutor, connect
+from penstock.postgres.psycopg_connection import TransactionExecutor, connect
 from penstock.scheduler.expressions import SCHEDULES
 from penstock.settings import SettingError, Settings
 from penstock.trace_context import Tracer

@@ -23,7 +23,7 @@ import uvloop
 from penstock.actions import load_operations
 from penstock.effects import Operation
 from penstock.environment import Environment
-from penstock.postgres.psycopg_link import TransactionExecutor, connect
+from penstock.postgres.psycopg_connection import TransactionExecutor, connect
 from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import SettingError, Settings
 from penstock_web.batching.batcher import Batcher

@@ -57,7 +57,7 @@ class KeyRing:
         stored = (
             hash_of_secret(secret)
             if bearer
-            else SecretCipher(self._settings.queue_encryption_key).seal(secret, key_id, account_id)
+            else SecretCipher(self._settings.queue_encryption_key).encrypt(secret, key_id, account_id)
         )
         kind = "bearer" if bearer else "access"
         ((created,),) = self._call(CREATE_KEY, kind, key_id, account_id, stored, description)

@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from penstock.actions import UNDECODED
-from penstock.aws.codec.protocol import REST_METHODS, protocol_of, queue_path
+from penstock.aws.codec.protocol import REST_METHODS, protocol_of, rest_resource
 from penstock.environment import Environment
 from penstock.errors import (
     AwsError,
@@ -55,7 +55,7 @@ def is_sqs_path(method: str, path: str) -> bool:
 
 def is_rest_path(method: str, path: str) -> bool:
     """Whether the path is `/schedules`, `/schedule-groups` or `/tags`, or below them."""
-    return method in REST_METHODS and queue_path(path) is not None
+    return method in REST_METHODS and rest_resource(path) is not None
 
 
 class AwsApplication:

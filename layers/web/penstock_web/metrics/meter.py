@@ -84,7 +84,7 @@ class Meter:
 
     def count_refusal(self, error: AwsError) -> None:
         """Counts the error of a request if it refuses the caller access."""
-        if error.refuses_caller:
+        if error.is_access_error:
             self._numbers[self._start("refusals", error.query_code)] += 1
 
     def count_flush(self, messages: int) -> None:

@@ -160,7 +160,7 @@ class QueueCounts:
     def _count_transaction(self, effect: Sql, rows: Sequence[Row], _seconds: float) -> None:
         if rows and rows[0][4] is not None:
             return  # the transaction was refused
-        for arn in effect.handles_of:
+        for arn in effect.handle_queues:
             self._numbers[self._start("deletes", arn)] += 1
         for row in rows:
             if row[2] is not None:

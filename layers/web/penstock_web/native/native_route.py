@@ -51,7 +51,7 @@ class OperationRunner:
         """Sets the context's account to the caller's. Raises the error with which QUEUE_ACCESS refuses the caller."""
         access = self.context.environment.access
         if access is not None:
-            await self.run(access.admitted(self.context))
+            await self.run(access.check_native_request(self.context))
 
     async def run(self, operation: Generator[Effect, Any, T]) -> T:
         """Returns the operation's result. Handlers in `errors` turn its typed errors into responses."""

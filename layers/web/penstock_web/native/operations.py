@@ -21,7 +21,7 @@ from penstock.postgres.statements import (
     PEEK_MESSAGES,
     READ_ARCHIVE,
 )
-from penstock.sqs import attributes, handles, queues, refusals, validation
+from penstock.sqs import attributes, handles, queues, sql_errors, validation
 from penstock.sqs import delete as deleting
 from penstock.sqs import receive as receiving
 from penstock.sqs import send as sending
@@ -140,7 +140,7 @@ def send(
         if row.error == "MessageTooLong":
             raise errors.RequestEntityTooLarge(f"A message is longer than the queue's {row.detail} bytes")
         if row.error is not None:
-            raise refusals.sql_error(row.error, row.detail)
+            raise sql_errors.sql_error(row.error, row.detail)
     return [row.id for row in stored if row.id is not None]
 
 
@@ -157,7 +157,7 @@ def check_messages(arn: str, outgoing: Sequence[sending.OutgoingMessage]) -> Ste
     if max(message.size_bytes for message in outgoing) > int(limit):
         raise errors.RequestEntityTooLarge(f"A message is longer than the queue's {limit} bytes")
     if stored.get("ContentBasedDeduplication") == "false" and None in {m.deduplication_id for m in outgoing}:
-        raise refusals.sql_error("DeduplicationIdRequired", None)
+        raise sql_errors.sql_error("DeduplicationIdRequired", None)
 
 
 def receive(

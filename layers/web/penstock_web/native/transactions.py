@@ -10,7 +10,7 @@ from penstock.context import Context
 from penstock.effects import Effect, Row, Sql, Transact
 from penstock.postgres.statements import TRANSACT
 from penstock.receipt_handle import ReceiptHandle
-from penstock.sqs import handles, refusals
+from penstock.sqs import handles, sql_errors
 from penstock.sqs import send as sending
 
 from .documents import Transaction, read_transaction, to_send_request
@@ -59,7 +59,7 @@ def run_transaction(transaction: Transaction, context: Context) -> Generator[Eff
         # Not merged with other requests: the call may wait for a lock.
         rows = yield Sql(TRANSACT, (*message_arguments, *event_arguments), acked_queues)
     else:
-        rows = yield Transact(TRANSACT, tuple(message_arguments), event_arguments, handles_of=acked_queues)
+        rows = yield Transact(TRANSACT, tuple(message_arguments), event_arguments, handle_queues=acked_queues)
     raise_refusal(rows, transaction)
     yield from publishing.wake_receives(dict.fromkeys(row[2] for row in rows))
     return to_result(rows, transaction)
@@ -83,7 +83,7 @@ def raise_refusal(rows: Sequence[Row], transaction: Transaction) -> None:
         raise errors.RequestEntityTooLarge(f"send {number}: longer than the queue's {detail} bytes")
     if error == "QueueDoesNotExist":
         raise errors.QueueDoesNotExist(f"Queue '{transaction.send[number - 1].queue}' does not exist")
-    raise refusals.sql_error(error, detail)
+    raise sql_errors.sql_error(error, detail)
 
 
 def to_result(rows: Sequence[Row], transaction: Transaction) -> dict[str, Any]:

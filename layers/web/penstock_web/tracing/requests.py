@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
-from penstock.trace_context import CURRENT, TraceContext, parse_trace_header, parse_traceparent
+from penstock.trace_context import CURRENT_TRACE, TraceContext, parse_trace_header, parse_traceparent
 
 from .tracing import RecordedSpan, Tracing
 
@@ -65,11 +65,11 @@ class TracedApplication:
 
         Messages that it sends get a trace header that is not sampled. X-Amzn-Trace-Id is passed on unchanged.
         """
-        token = CURRENT.set(caller.context if caller.by_w3c else None)
+        token = CURRENT_TRACE.set(caller.context if caller.by_w3c else None)
         try:
             await self._application(scope, receive, send)
         finally:
-            CURRENT.reset(token)
+            CURRENT_TRACE.reset(token)
 
     async def _recorded(self, caller: CallerTrace | None, scope: Scope, receive: Receive, send: Send) -> None:
         parent, state = (None, "") if caller is None else (caller.context, caller.state)
@@ -77,11 +77,11 @@ class TracedApplication:
             initial_span_name(scope), request_attributes(scope), parent, state
         )
         answer = ResponseRecorder(send)
-        tokens = CURRENT.set(span.context), REQUEST_SPAN.set(span)
+        tokens = CURRENT_TRACE.set(span.context), REQUEST_SPAN.set(span)
         try:
             await self._application(scope, receive, answer.send)
         finally:
-            CURRENT.reset(tokens[0])
+            CURRENT_TRACE.reset(tokens[0])
             REQUEST_SPAN.reset(tokens[1])
             end_span(span, scope, answer)
 
