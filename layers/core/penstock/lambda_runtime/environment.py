@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
 
     from penstock.effects import Operation
-    from penstock.postgres.psycopg_link import PsycopgConnection
+    from penstock.postgres.psycopg_connection import PsycopgConnection
 
 T = TypeVar("T")
 
@@ -77,7 +77,7 @@ class ExecutionEnvironment:
 
     def psycopg_connection(self) -> "psycopg.Connection[Any]":
         """For workers that need more than calls, whichever driver calls are made with. Raises ServiceUnavailable."""
-        return cast("PsycopgConnection", self._psycopg.link()).connection
+        return cast("PsycopgConnection", self._psycopg.connection()).connection
 
     def traced(self, work: Callable[[], T], lambda_context: object) -> T:
         """What `work` answers; a segment of X-Ray, where the function has tracing."""
