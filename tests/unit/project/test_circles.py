@@ -1,4 +1,4 @@
-"""Packages of the code import each other in one direction only; imports for type checkers count too."""
+"""Packages and modules import each other in one direction only; imports for type checkers count too."""
 
 from __future__ import annotations
 
@@ -38,6 +38,30 @@ def graph_of(folder: Path) -> dict[str, set[str]]:
         }
         graph.setdefault(own, set()).update(found - {own, "__version__"})
     return graph
+
+
+def module_graph(folder: Path) -> dict[str, set[str]]:
+    """By name of module: the modules of the folder that it imports."""
+    paths = {
+        ".".join(path.relative_to(folder.parent).with_suffix("").parts): path for path in folder.rglob("*.py")
+    }
+    modules = {name.removesuffix(".__init__") for name in paths}
+    graph: dict[str, set[str]] = {}
+    for name, path in paths.items():
+        found = set()
+        for target in imported(path, name.rpartition(".")[0]):
+            # `from .a import b`: b is a module, or a name in one.
+            found |= {target} & modules or {target.rpartition(".")[0]} & modules
+        graph[name.removesuffix(".__init__")] = found - {name.removesuffix(".__init__")}
+    return graph
+
+
+@pytest.mark.parametrize("folder", ["layers/core/penstock", "layers/web/penstock_web"])
+def test_no_module_imports_one_that_imports_it(folder: str) -> None:
+    graph = module_graph(ROOT / folder)
+    assert len(graph) > 50
+    assert any(graph.values())
+    TopologicalSorter(graph).prepare()  # raises CycleError
 
 
 @pytest.mark.parametrize("folder", ["layers/core/penstock", "layers/web/penstock_web"])

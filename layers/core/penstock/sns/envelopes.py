@@ -7,7 +7,7 @@ checked against the database in the call that publishes, so a stale answer costs
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 from penstock.aws.message_id import as_text
@@ -17,12 +17,10 @@ from penstock.effects import Effect
 from penstock.sqs.types import MessageAttributeValue
 
 from . import notification
+from .outgoing_message import OutgoingMessage
 from .signatures import Signer
 from .signing_keys import current_signer
 from .topics import describe_topic
-
-if TYPE_CHECKING:
-    from .publish import OutgoingMessage
 
 MOST_TOPICS = 4096
 TRACE = "trace"
@@ -64,7 +62,7 @@ class TopicCache:
             self._bare.clear()
         self._bare.add(topic)
 
-    def version_for(self, topic: str, messages: Iterable["OutgoingMessage"]) -> str:
+    def version_for(self, topic: str, messages: Iterable[OutgoingMessage]) -> str:
         """How to publish these: the topic's signature version, or BARE, as far as this process knows."""
         if topic in self._bare and all(
             len(message.attributes) <= MOST_RAW_ATTRIBUTES for message in messages
@@ -87,7 +85,7 @@ def signing_context(version: str, context: Context) -> Generator[Effect, Any, no
 
 
 def envelope_contents(
-    topic: TopicArn, message: "OutgoingMessage", version: str, context: Context
+    topic: TopicArn, message: OutgoingMessage, version: str, context: Context
 ) -> Generator[Effect, Any, dict[str, Any]]:
     """By protocol: the text itself, and its envelope in parts, if there is one. Under `trace`: the trace header."""
     found: dict[str, Any] = {} if context.trace_header is None else {TRACE: context.trace_header}

@@ -21,6 +21,7 @@ from penstock.sqs.types import MessageAttributeValue
 from . import envelopes, errors
 from . import types as sns
 from .filter_policy import facts as filter_facts
+from .outgoing_message import OutgoingMessage
 from .topics import describe_topic, topic_arn
 
 MOST_BYTES = 1_048_576  # of a topic's MaximumMessageSize, which is compared in SQL
@@ -33,19 +34,6 @@ DEFAULT_TEXT = "*"  # the protocols that have no content of their own
 _json = msgspec.json.Encoder()
 
 Entry = sns.PublishRequest | sns.PublishBatchRequestEntry
-
-
-class OutgoingMessage(NamedTuple):
-    """A message that passed its checks. `texts` by protocol; `size`: bytes of the message as sent, and attributes."""
-
-    message_id: bytes
-    texts: dict[str, str]
-    attributes: dict[str, MessageAttributeValue]
-    attribute_bytes: int
-    size: int
-    subject: str | None
-    group_id: str | None
-    deduplication_id: str | None
 
 
 class PublishedRow(NamedTuple):

@@ -11,7 +11,7 @@ lost connection and about the end of the process; `Deadlines` treats it as a `Pe
 import asyncio
 from collections.abc import Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from penstock.actions import UNDECODED
 from penstock.effects import Operation, Row, Rows, Take, Wait, Wake, Woken
@@ -24,9 +24,14 @@ from penstock_web.long_poll.waiters import WaitFuture
 
 if TYPE_CHECKING:
     from .aws_protocols import AwsApplication
-    from .fast_path_protocol import FastPathProtocol
 
 RowsFuture = asyncio.Future[list[Row]]
+
+
+class ResponseWriter(Protocol):
+    """What a request needs of the protocol of its connection."""
+
+    def write_response(self, response: HttpResponse, keep_alive: bool, /) -> None: ...
 
 
 class FastPathRequest:
@@ -37,7 +42,7 @@ class FastPathRequest:
         "_protocol", "_started_at", "_submitted_at", "_task", "disconnected", "keep_alive", "response_complete",
     )  # fmt: skip
 
-    def __init__(self, protocol: "FastPathProtocol", application: "AwsApplication") -> None:
+    def __init__(self, protocol: ResponseWriter, application: "AwsApplication") -> None:
         self._protocol = protocol
         self._application = application
         self._started_at = perf_counter()

@@ -15,7 +15,8 @@ from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
 from penstock.sns import envelopes
 from penstock.sns.filter_policy.facts import body_facts
-from penstock.sns.publish import DEFAULT_TEXT, OutgoingMessage
+from penstock.sns.outgoing_message import OutgoingMessage
+from penstock.sns.publish import DEFAULT_TEXT
 
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 
