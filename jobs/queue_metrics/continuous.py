@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from .database import ledger
+from .database import runs
 from .database.address import open_connection
 from .database.read import Database
 from .database.stream import NAME, ChangesSource, Offset
@@ -59,7 +59,7 @@ def start(
 def starting_offset(address: str) -> Offset:
     """The place of the last run; the beginning, when there is none."""
     with open_connection(address) as connection:
-        last = ledger.last_run(connection)
+        last = runs.last_run(connection)
     if last is None:
         return {"below": 0, "at": datetime(1970, 1, 3, tzinfo=UTC).isoformat()}
     return {"below": last.below, "at": last.at.isoformat()}
@@ -71,6 +71,6 @@ def since_of(changes: DataFrame, address: str) -> datetime | None:
     if first is None:
         return None
     with open_connection(address) as connection:
-        last = ledger.last_run(connection)
+        last = runs.last_run(connection)
     changed = moment(first)
-    return changed if last is None else min(changed, last.at - ledger.MARGIN)
+    return changed if last is None else min(changed, last.at - runs.MARGIN)

@@ -15,10 +15,10 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from .database import ledger
+from .database import runs
 from .database.address import open_connection
-from .database.ledger import Run
 from .database.read import Database
+from .database.runs import Run
 from .database.snapshot import Snapshot, held_snapshot
 from .database.tables import FINISHED, FIRES, LIVE, WEBHOOKS, history_pieces, live_pieces
 from .database.write import replace_forecasts, replace_windows
@@ -85,7 +85,7 @@ def compute(
     database: Database, asked: Asked, mode: str = "once", say: Callable[[str], None] | None = None
 ) -> Run:
     """Computes and replaces the windows of the days asked for. Returns what was read and written."""
-    with ledger.recorded_run(database.address, mode) as run:
+    with runs.recorded_run(database.address, mode) as run:
         job = Job(database, run, say or silent)
         try:
             database.start()
@@ -108,8 +108,8 @@ def span_of(address: str, asked: Asked, snapshot: Snapshot) -> Span:
     with open_connection(address) as connection:
         start = asked.start
         if start is None:
-            last = ledger.last_run(connection)
-            start = ledger.changed_since(connection, last) if last else ledger.earliest_message(connection)
+            last = runs.last_run(connection)
+            start = runs.changed_since(connection, last) if last else runs.earliest_message(connection)
     end = asked.end or snapshot.at + timedelta(microseconds=1)
     return Span.of(min(start or snapshot.at, end), end, snapshot.at, asked.zone)
 

@@ -17,7 +17,7 @@ from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
 from .address import SESSION, open_connection
-from .ledger import LATE, changes_of
+from .runs import LATE, changes_of
 from .source import Piece, read_table
 
 NAME: Final = "penstock_changes"

@@ -13,8 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from jobs.queue_metrics import continuous, main
-from jobs.queue_metrics.database.ledger import last_run
 from jobs.queue_metrics.database.read import Database as Source
+from jobs.queue_metrics.database.runs import last_run
 from jobs.queue_metrics.database.snapshot import held_snapshot
 from jobs.queue_metrics.database.stream import ChangesReader, newest_offset
 from jobs.queue_metrics.run import Asked, compute
