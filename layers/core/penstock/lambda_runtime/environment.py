@@ -73,7 +73,7 @@ class ExecutionEnvironment:
         try:
             return run(operation, self.database, usage.observe)
         finally:
-            self.metrics.used(usage.queues)
+            self.metrics.count_usage(usage.queues)
 
     def psycopg_connection(self) -> "psycopg.Connection[Any]":
         """For workers that need more than calls, whichever driver calls are made with. Raises ServiceUnavailable."""

@@ -63,7 +63,7 @@ class Handler:
     def _count(self, error: AwsError, service: str, call: gateway.ActionCall | None) -> None:
         action = call.action.name if call else self.action or "(unread)"
         with suppress(SettingError):  # which is logged
-            self.environment.metrics.refused(service, action, error)
+            self.environment.metrics.count_error(service, action, error)
 
     def _log(
         self, error: Exception, request_id: str, call: gateway.ActionCall | None, lambda_context: object

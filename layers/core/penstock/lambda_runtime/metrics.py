@@ -76,7 +76,7 @@ class Metrics:
         if values:
             self.put(dimensions, values)
 
-    def used(self, queues: "Mapping[str, QueueUsage]") -> None:
+    def count_usage(self, queues: "Mapping[str, QueueUsage]") -> None:
         """What a request did to queues, by their ARNs: a line each, at once, without counts that are zero."""
         for arn, usage in queues.items():
             region, account_id, name = arn.split(":")[3:6]
@@ -98,14 +98,14 @@ class Metrics:
             dimensions |= {"AccountId": account_id, "Region": region}
         return dimensions
 
-    def refused(self, service: str, action: str, error: AwsError) -> None:
+    def count_error(self, service: str, action: str, error: AwsError) -> None:
         """Counts an error of the service, or one that asks the client to slow down; no other one."""
         if error.query_code in THROTTLES or error.status == 503:
             self.count({"Service": service, "Action": action}, {"throttles": 1})
         elif not error.sender_fault:
             self.count({"Service": service, "Action": action}, {"errors": 1})
 
-    def depth(self, depth: "Depth") -> None:
+    def put_depth(self, depth: "Depth") -> None:
         """The gauges of a queue."""
         self.put(
             self._dimensions(depth.account_id, depth.region, depth.name),

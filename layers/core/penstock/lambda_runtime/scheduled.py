@@ -79,7 +79,7 @@ class ScheduledHandler:
         return totals
 
 
-def scheduled_handler(worker: TransactionWorker) -> ScheduledHandler:
+def transaction_handler(worker: TransactionWorker) -> ScheduledHandler:
     """The handler of a worker, given as its module, that needs psycopg, also where the setting names pg8000."""
 
     def run(environment: ExecutionEnvironment) -> Counts:
@@ -101,7 +101,7 @@ def reporting_handler(worker: ReportingWorker) -> ScheduledHandler:
     """The handler of a worker, given as its module, whose gauges become metrics."""
 
     def run(environment: ExecutionEnvironment) -> Counts:
-        return worker.run_once(environment.settings, environment.database, environment.metrics.depth)
+        return worker.run_once(environment.settings, environment.database, environment.metrics.put_depth)
 
     return ScheduledHandler(name_of(worker), run, worker.LONGEST_RUN_SECONDS, ExecutionEnvironment())
 

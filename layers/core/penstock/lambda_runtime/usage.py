@@ -43,9 +43,9 @@ class Usage:
     def observe(self, effect: Effect, answer: Any) -> None:
         """An effect and what answered it."""
         if isinstance(effect, Take):
-            self._looked(effect.queue_arn, answer)
+            self._count_received(effect.queue_arn, answer)
         elif isinstance(effect, Sql) and effect.statement is RECEIVE_ATTEMPT:
-            self._looked(str(effect.arguments[0]), answer)
+            self._count_received(str(effect.arguments[0]), answer)
         elif isinstance(effect, Rows) and effect.statement is SEND_MESSAGES:
             sizes = effect.columns[_SIZES]
             new = [sizes[row[0] - 1] for row in answer if is_added(row)]
@@ -56,7 +56,7 @@ class Usage:
             if deleted:
                 self._of(effect.queue_arn).deleted += deleted
 
-    def _looked(self, arn: str, rows: Sequence[Row]) -> None:
+    def _count_received(self, arn: str, rows: Sequence[Row]) -> None:
         if rows[0][0] is None:
             queue = self._of(arn)
             queue.received += len(rows) - 1

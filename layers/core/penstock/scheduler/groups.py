@@ -58,8 +58,8 @@ def create_schedule_group(
     """Makes a group. The same request with the same ClientToken finds the one that it made."""
     tags = checked_tags(request.tags or ())
     token = token_of(request.client_token, request)
-    place = (context.account_id, context.region, request.name)
-    ((_, _, error),) = yield Sql(PUT_SCHEDULE_GROUP, (*place, as_json(tags), token))
+    key = (context.account_id, context.region, request.name)
+    ((_, _, error),) = yield Sql(PUT_SCHEDULE_GROUP, (*key, as_json(tags), token))
     if error is not None:
         raise ConflictException.exists(f"Schedule group {request.name}")
     arn = GroupArn(context.region, context.account_id, request.name)
@@ -87,8 +87,8 @@ def delete_schedule_group(
     """Deletes a group with its schedules, at once: no request sees it DELETING. Tokens as for schedules."""
     if request.name == DEFAULT_GROUP:
         raise ValidationException("The default schedule group cannot be deleted.")
-    place = (context.account_id, context.region, request.name, "")
-    ((dropped,),) = yield Sql(DROP_SCHEDULE_ONCE, (*place, request.client_token))
+    key = (context.account_id, context.region, request.name, "")
+    ((dropped,),) = yield Sql(DROP_SCHEDULE_ONCE, (*key, request.client_token))
     if not dropped:
         raise missing(request.name)
 
@@ -99,8 +99,8 @@ def list_schedule_groups(
     """Groups in the order of their names, at most 100 a page."""
     limit = request.max_results or PAGE
     after = paging.read_group(request.next_token)
-    place = (context.account_id, context.region)
-    rows = yield Sql(LIST_SCHEDULE_GROUPS, (*place, request.name_prefix, after, limit + 1))
+    key = (context.account_id, context.region)
+    rows = yield Sql(LIST_SCHEDULE_GROUPS, (*key, request.name_prefix, after, limit + 1))
     found = [msgspec.convert(columns, GroupRow) for (columns,) in rows[:limit]]
     return scheduler.ListScheduleGroupsResult(
         schedule_groups=[scheduler.ScheduleGroupSummary(**shown(row)) for row in found],
@@ -113,15 +113,15 @@ def tag_resource(request: scheduler.TagResourceRequest, context: Context) -> Gen
     """Adds tags to a group; one that exists gets the new value."""
     arn = own_group(request.resource_arn, context)
     tags = checked_tags(request.tags)
-    rows = yield Sql(TAG_SCHEDULE_GROUP, (*place_of(arn), as_json(tags), MAXIMUM_TAGS))
-    refuse(rows[0][0], arn)
+    rows = yield Sql(TAG_SCHEDULE_GROUP, (*key_of(arn), as_json(tags), MAXIMUM_TAGS))
+    raise_tag_error(rows[0][0], arn)
 
 
 def untag_resource(request: scheduler.UntagResourceRequest, context: Context) -> Generator[Effect, Any, None]:
     """Removes tags; one that is not there is no error."""
     arn = own_group(request.resource_arn, context)
-    rows = yield Sql(UNTAG_SCHEDULE_GROUP, (*place_of(arn), request.tag_keys))
-    refuse(rows[0][0], arn)
+    rows = yield Sql(UNTAG_SCHEDULE_GROUP, (*key_of(arn), request.tag_keys))
+    raise_tag_error(rows[0][0], arn)
 
 
 def list_tags_for_resource(
@@ -150,7 +150,7 @@ def too_many_tags() -> ServiceQuotaExceededException:
     return ServiceQuotaExceededException(f"A schedule group has at most {MAXIMUM_TAGS} tags.")
 
 
-def refuse(error: str | None, arn: GroupArn) -> None:
+def raise_tag_error(error: str | None, arn: GroupArn) -> None:
     """Raises what a SQL function answered as data."""
     if error is not None:
         raise too_many_tags() if error == "TagLimitExceeded" else missing(arn.name)
@@ -165,7 +165,7 @@ def own_group(text: str, context: Context) -> GroupArn:
     return arn
 
 
-def place_of(arn: GroupArn) -> tuple[str, str, str]:
+def key_of(arn: GroupArn) -> tuple[str, str, str]:
     return arn.account_id, arn.region, arn.name
 
 

@@ -60,8 +60,8 @@ def delete_schedule(
     request: scheduler.DeleteScheduleRequest, context: Context
 ) -> Generator[Effect, Any, None]:
     """Deletes a schedule, and what it would still have tried again. The same ClientToken again changes nothing."""
-    place = (context.account_id, context.region, request.group_name or DEFAULT_GROUP, request.name)
-    ((dropped,),) = yield Sql(DROP_SCHEDULE_ONCE, (*place, request.client_token))
+    key = (context.account_id, context.region, request.group_name or DEFAULT_GROUP, request.name)
+    ((dropped,),) = yield Sql(DROP_SCHEDULE_ONCE, (*key, request.client_token))
     if not dropped:
         raise ResourceNotFoundException.missing(f"Schedule {request.name}")
 
@@ -115,14 +115,14 @@ def put(
         "client_token": token_of(request.client_token, request) if mode == "create" else None,
     }
     following = schedule_rows.first_fire(mode, expression, now, period, context)
-    place = (context.account_id, context.region, group, request.name)
-    ((columns, _, error),) = yield Sql(PUT_SCHEDULE, (*place, mode, as_json(fields), following))
+    key = (context.account_id, context.region, group, request.name)
+    ((columns, _, error),) = yield Sql(PUT_SCHEDULE, (*key, mode, as_json(fields), following))
     if error is not None:
-        raise refusal(error, group, request.name)
+        raise error_of(error, group, request.name)
     return row_of(columns)
 
 
-def refusal(error: str, group: str, name: str) -> Exception:
+def error_of(error: str, group: str, name: str) -> Exception:
     """What queue.put_schedule answered as data."""
     if error == "ScheduleExists":
         return ConflictException.exists(f"Schedule {name}")
@@ -174,7 +174,7 @@ def shown(row: ScheduleRow) -> scheduler.GetScheduleResult:
         arn=arn_of(row),
         group_name=row.group_name,
         name=row.name,
-        schedule_expression=written(row),
+        schedule_expression=expression_text(row),
         start_date=seconds_of(row.start_at),
         end_date=seconds_of(row.end_at),
         description=row.description,
@@ -202,7 +202,7 @@ def summary(row: ScheduleRow) -> scheduler.ScheduleSummary:
     )
 
 
-def written(row: ScheduleRow) -> str:
+def expression_text(row: ScheduleRow) -> str:
     """The expression. One of the REST API has the form of AWS's, but its cron fields are those of cron."""
     if row.door == "aws":
         return row.expression

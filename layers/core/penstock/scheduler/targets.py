@@ -18,7 +18,7 @@ from .types import RetryPolicy, Target
 EVENT_AGE_SECONDS = 86_400
 RETRY_ATTEMPTS = 185
 
-OTHERS = (
+UNSUPPORTED_PARAMETERS = (
     "ecs_parameters",
     "event_bridge_parameters",
     "event_bridge_put_events_v2_parameters",
@@ -30,9 +30,11 @@ OTHERS = (
 
 def checked(target: Target) -> Target:
     """The target as it is stored, its retry policy filled in. Raises ValidationException."""
-    given = [name for name in OTHERS if getattr(target, name) is not None]
+    given = [name for name in UNSUPPORTED_PARAMETERS if getattr(target, name) is not None]
     if given:
-        raise ValidationException(f"{_pascal(given[0])} is not for a target that Penstock invokes. {SERVED}")
+        raise ValidationException(
+            f"{_pascal(given[0])} is not for a target that Penstock invokes. {SUPPORTED_TARGETS}"
+        )
     group_id = None if target.sqs_parameters is None else target.sqs_parameters.message_group_id
     if group_id is not None and not validation.is_group_id(group_id):
         raise ValidationException("SqsParameters.MessageGroupId must be letters, digits and punctuation.")
@@ -45,7 +47,7 @@ def checked(target: Target) -> Target:
     return replace(target, retry_policy=filled_in(target.retry_policy))
 
 
-SERVED = "Penstock invokes Amazon SQS queues and Amazon SNS topics."
+SUPPORTED_TARGETS = "Penstock invokes Amazon SQS queues and Amazon SNS topics."
 
 
 def _check_queue(arn: str, group_id: str | None) -> None:
@@ -57,7 +59,7 @@ def _check_topic(target: Target, group_id: str | None) -> None:
     """A FIFO topic wants a group, which only SqsParameters can give: beyond AWS, where such a target always fails."""
     topic = parse_topic_arn(target.arn)
     if topic is None:
-        raise ValidationException(f"Target {target.arn[:256]} is not supported. {SERVED}")
+        raise ValidationException(f"Target {target.arn[:256]} is not supported. {SUPPORTED_TARGETS}")
     if topic.fifo != (group_id is not None):
         raise ValidationException(
             "SqsParameters.MessageGroupId is for queues and for FIFO topics, which require it."

@@ -40,11 +40,11 @@ Attributes = Mapping[str, MessageAttributeValue]
 class TopicCache:
     """What the database last told this process about topics: `Environment.cache` keeps one for the process."""
 
-    __slots__ = ("_bare", "_versions")
+    __slots__ = ("_versions", "_without_envelope")
 
     def __init__(self) -> None:
         self._versions: dict[str, str] = {}
-        self._bare: set[str] = set()
+        self._without_envelope: set[str] = set()
 
     def signature_version(self, topic: str) -> str:
         """The topic's version, as far as this process knows; 1 is AWS's default."""
@@ -55,18 +55,18 @@ class TopicCache:
         if len(self._versions) >= MOST_TOPICS:
             self._versions.clear()
         self._versions[topic] = version
-        self._bare.discard(topic)
+        self._without_envelope.discard(topic)
         return version
 
     def learn_no_envelope(self, topic: str) -> None:
         """Remembers that no subscription wants envelopes."""
-        if len(self._bare) >= MOST_TOPICS:
-            self._bare.clear()
-        self._bare.add(topic)
+        if len(self._without_envelope) >= MOST_TOPICS:
+            self._without_envelope.clear()
+        self._without_envelope.add(topic)
 
     def version_for(self, topic: str, messages: Iterable["OutgoingMessage"]) -> str:
         """How to publish these: the topic's signature version, or BARE, as far as this process knows."""
-        if topic in self._bare and all(
+        if topic in self._without_envelope and all(
             len(message.attributes) <= MOST_RAW_ATTRIBUTES for message in messages
         ):
             return NO_ENVELOPE
@@ -74,10 +74,10 @@ class TopicCache:
 
 
 # --- texts -----------------------------------------------------------------------------------------------------------
-def certificate_url(found: Signer, context: Context) -> str:
+def certificate_url(signer: Signer, context: Context) -> str:
     """Where a program that verifies finds the certificate: at SNS_CERT_HOST, where that is set, else here."""
     host = context.environment.settings.sns_cert_host
-    return (f"https://{host}" if host else context.base_url) + found.certificate_path
+    return (f"https://{host}" if host else context.base_url) + signer.certificate_path
 
 
 def signing_context(version: str, context: Context) -> Generator[Effect, Any, notification.SigningContext]:
@@ -107,17 +107,17 @@ def envelope_contents(
 
 def confirmation(topic: TopicArn, token: str, context: Context) -> Generator[Effect, Any, str]:
     """The message that asks an endpoint to confirm. Raises NotFound."""
-    head = yield from current_signing_context(topic, context)
-    return notification.confirmation(head, str(topic), str(uuid4()), token, notification.timestamp())
+    signing = yield from current_signing_context(topic, context)
+    return notification.confirmation(signing, str(topic), str(uuid4()), token, notification.timestamp())
 
 
 def unsubscribe_confirmation(
     topic: TopicArn, subscription_arn: str, token: str, context: Context
 ) -> Generator[Effect, Any, str]:
     """The message that tells an endpoint that its subscription ended. Raises NotFound."""
-    head = yield from current_signing_context(topic, context)
+    signing = yield from current_signing_context(topic, context)
     about = (str(topic), subscription_arn, str(uuid4()), token)
-    return notification.unsubscribe_confirmation(head, *about, notification.timestamp())
+    return notification.unsubscribe_confirmation(signing, *about, notification.timestamp())
 
 
 def current_signing_context(

@@ -86,7 +86,7 @@ class Deliverer:
         run = self._run
         if run is not None:
             with suppress(RuntimeError):  # the run's loop is closed: it has ended
-                run.loop.call_soon_threadsafe(run.look)
+                run.loop.call_soon_threadsafe(run.wake)
 
     async def _deliver(self, settings: Settings, store: Store, counts: "Counter[str]") -> None:
         guard = AddressGuard(read_networks(settings.webhook_allow_cidrs))

@@ -23,11 +23,11 @@ SNS_SECONDS: Final = 15.0
 """How long an endpoint of a topic may take, connecting included ("the connection will time out in 15 seconds")."""
 WAIT_FOR_MORE_MS: Final = 60_000
 """A run waits for a webhook that is due within this time."""
-GATHER_SECONDS: Final = 0.01
+OUTCOME_BATCH_SECONDS: Final = 0.01
 """Outcomes of so much time are written together."""
-GLANCE_SECONDS: Final = 0.05
+CLAIM_PAUSE_SECONDS: Final = 0.05
 """While requests are under way and nothing is due: pause between two claims."""
-LAST_SECONDS: Final = 0.3
+STOP_SECONDS: Final = 0.3
 """After a stop: for requests under way."""
 
 _log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ class DeliveryRun:
         self._signal = asyncio.Event()
         self._claim_after = float("-inf")
 
-    def look(self) -> None:
+    def wake(self) -> None:
         """There may be something to do. Only in the run's own thread."""
         self._claim_after = float("-inf")
         self._signal.set()
@@ -75,18 +75,18 @@ class DeliveryRun:
         try:
             while True:
                 over = stopping() or monotonic() >= deadline
-                await self._exchange(claiming=not over)
+                await self._write_and_claim(claiming=not over)
                 if stopping():
                     break
                 if self._under_way:
-                    await self._progress()
-                elif not self._unwritten and (over or not await self._rest(deadline)):
+                    await self._wait_for_outcomes()
+                elif not self._unwritten and (over or not await self._wait_until_due(deadline)):
                     break
         finally:
-            await self._finish(LAST_SECONDS if stopping() else SNS_SECONDS)
+            await self._finish(STOP_SECONDS if stopping() else SNS_SECONDS)
 
     # --- the database ------------------------------------------------------------------------------------------------
-    async def _exchange(self, claiming: bool) -> None:
+    async def _write_and_claim(self, claiming: bool) -> None:
         """Writes what has finished and claims as much as may go out, if there may be something to claim."""
         self._signal.clear()
         capacity = (
@@ -97,7 +97,7 @@ class DeliveryRun:
                 self._start(claimed)
                 capacity -= 1
             if capacity:
-                self._claim_after = monotonic() + GLANCE_SECONDS
+                self._claim_after = monotonic() + CLAIM_PAUSE_SECONDS
 
     def _settle_and_claim(self, capacity: int) -> list[Claimed]:
         """In a thread, so that requests go on. An outcome that could not be written stays in `unwritten`."""
@@ -109,7 +109,7 @@ class DeliveryRun:
             del self._unwritten[: len(finished)]
         return self._store.claim(capacity, dict(self._busy)) if capacity else []
 
-    async def _rest(self, deadline: float) -> bool:
+    async def _wait_until_due(self, deadline: float) -> bool:
         """No request is under way: waits for the next webhook that is due soon. False when there is none."""
         wait_ms = await asyncio.to_thread(self._store.wait_ms)
         if wait_ms is None or wait_ms > WAIT_FOR_MORE_MS:
@@ -166,9 +166,9 @@ class DeliveryRun:
             _log.exception("webhook failed", exc_info=error, extra={"webhook": delivery.webhook_id})
             return unanswered(delivery, error)
 
-    async def _progress(self) -> None:
+    async def _wait_for_outcomes(self) -> None:
         """Until there is enough to write, or a moment has passed."""
-        await self._wait(GATHER_SECONDS if self._unwritten else GLANCE_SECONDS)
+        await self._wait(OUTCOME_BATCH_SECONDS if self._unwritten else CLAIM_PAUSE_SECONDS)
 
     async def _wait(self, seconds: float) -> None:
         with suppress(TimeoutError):

@@ -149,10 +149,10 @@ def _aws_fields(text: str) -> list[Part]:
 
 def _check_question_mark(day_of_month: Part, day_of_week: Part) -> None:
     """AWS: a value or `*` in one of the two requires `?` in the other."""
-    asks = (day_of_month.text == "?") + (day_of_week.text == "?")
-    if asks == 1:
+    question_marks = (day_of_month.text == "?") + (day_of_week.text == "?")
+    if question_marks == 1:
         return
-    if asks == 2:
+    if question_marks == 2:
         raise day_of_week.flaw("day-of-month and day-of-week cannot both be ?", "*")
     wrong = day_of_month if day_of_month.text == "*" else day_of_week
     instead = "?" if wrong.text == "*" else None

@@ -51,7 +51,7 @@ class Plan(NamedTuple):
     note: str | None = None
 
 
-class Next(Protocol):
+class NextOccurrence(Protocol):
     """The occurrence after an instant."""
 
     def __call__(self, instant: datetime, /) -> datetime | None: ...
@@ -63,16 +63,16 @@ def plan(due: DueSchedule, grace_seconds: int) -> Plan:
     An occurrence of up to `window_seconds` ago may be due later in its window: the worker checks it again.
     """
     following = next_of(due)
-    over = due.now - timedelta(seconds=due.window_seconds)
+    due_until = due.now - timedelta(seconds=due.window_seconds)
     if due.door == "native" and due.form == "fire_at":
         return Plan([due.next_fire_at], None)
     if due.door == "native" and due.catchup:
-        return catch_up(due, following, over)
+        return catch_up(due, following, due_until)
     late = due.max_age_seconds if due.door == "aws" else grace_seconds
-    return take_recent(due, following, over, over - timedelta(seconds=late))
+    return take_recent(due, following, due_until, due_until - timedelta(seconds=late))
 
 
-def next_of(due: DueSchedule) -> Next:
+def next_of(due: DueSchedule) -> NextOccurrence:
     """The occurrences of a schedule, up to its end."""
     expression = stored(due.form, due.canonical, due.canonical, due.timezone)
 
@@ -83,27 +83,29 @@ def next_of(due: DueSchedule) -> Next:
     return following
 
 
-def catch_up(due: DueSchedule, following: Next, over: datetime) -> Plan:
+def catch_up(due: DueSchedule, following: NextOccurrence, due_until: datetime) -> Plan:
     """The oldest ones first, up to the limit; then the next one in the future."""
-    rest = missed(due.next_fire_at, following, over)
+    rest = missed(due.next_fire_at, following, due_until)
     times = [due.next_fire_at, *islice(rest, max(0, due.catchup_limit - 1))]
     skipped = list(islice(rest, MOST_COUNTED))
     if not skipped:
         return Plan(times, following(times[-1]))
     number = f"{len(skipped)}" if len(skipped) < MOST_COUNTED else f"at least {MOST_COUNTED}"
-    return Plan(times, following(max(over, skipped[-1])), f"catchup_limit_exceeded: {number} fires skipped")
+    return Plan(
+        times, following(max(due_until, skipped[-1])), f"catchup_limit_exceeded: {number} fires skipped"
+    )
 
 
-def take_recent(due: DueSchedule, following: Next, over: datetime, oldest: datetime) -> Plan:
+def take_recent(due: DueSchedule, following: NextOccurrence, due_until: datetime, oldest: datetime) -> Plan:
     """Those that are not too late, some at a time."""
     if due.next_fire_at < oldest:
         return Plan([], following(oldest))
-    times = [due.next_fire_at, *islice(missed(due.next_fire_at, following, over), MOST_AT_ONCE - 1)]
+    times = [due.next_fire_at, *islice(missed(due.next_fire_at, following, due_until), MOST_AT_ONCE - 1)]
     return Plan(times, following(times[-1]))
 
 
-def missed(after: datetime, following: Next, over: datetime) -> "Iterator[datetime]":
+def missed(after: datetime, following: NextOccurrence, due_until: datetime) -> "Iterator[datetime]":
     """The occurrences after one, as long as they are due for certain."""
-    while (found := following(after)) is not None and found <= over:
+    while (found := following(after)) is not None and found <= due_until:
         yield found
         after = found
