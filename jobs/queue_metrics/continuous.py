@@ -22,14 +22,18 @@ from .database import runs
 from .database.address import open_connection
 from .database.read import Database
 from .database.stream import NAME, ChangesSource, Offset
-from .run import Asked, compute
+from .run import RequestedDays, compute
 from .span import moment
 
 
-def follow(database: Database, asked: Asked, interval_seconds: float, say: Callable[[str], None]) -> None:
+def follow(
+    database: Database, requested: RequestedDays, interval_seconds: float, report: Callable[[str], None]
+) -> None:
     """Computes until the query is stopped or fails; then raises what it failed with."""
     with tempfile.TemporaryDirectory(prefix="penstock-metrics-") as checkpoint:
-        query = start(database, asked, checkpoint, {"processingTime": f"{interval_seconds} seconds"}, say)
+        query = start(
+            database, requested, checkpoint, {"processingTime": f"{interval_seconds} seconds"}, report
+        )
         try:
             query.awaitTermination()
         finally:
@@ -37,15 +41,19 @@ def follow(database: Database, asked: Asked, interval_seconds: float, say: Calla
 
 
 def start(
-    database: Database, asked: Asked, checkpoint: str, trigger: dict[str, Any], say: Callable[[str], None]
+    database: Database,
+    requested: RequestedDays,
+    checkpoint: str,
+    trigger: dict[str, Any],
+    report: Callable[[str], None],
 ) -> StreamingQuery:
-    """The query, started. Its first batch computes `asked`, or everything since the last run."""
-    begin, first = starting_offset(database.address), [asked]
+    """The query, started. Its first batch computes `requested`, or everything since the last run."""
+    begin, first = starting_offset(database.address), [requested]
 
     def batch(changes: DataFrame, number: int) -> None:
-        todo = first.pop() if first else replace(asked, start=since_of(changes, database.address))
-        run = compute(database, todo, "continuous", say)
-        say(
+        todo = first.pop() if first else replace(requested, start=since_of(changes, database.address))
+        run = compute(database, todo, "continuous", report)
+        report(
             f"batch {number}, run {run.run_id}: {run.rows_read:,} messages, {run.rows_written:,} rows written"
         )
 

@@ -19,7 +19,7 @@ from .database import runs
 from .database.address import open_connection
 from .database.read import Database
 from .database.runs import Run
-from .database.snapshot import Snapshot, held_snapshot
+from .database.snapshot import Snapshot, shared_snapshot
 from .database.tables import FINISHED, FIRES, LIVE, WEBHOOKS, history_pieces, live_pieces
 from .database.write import replace_forecasts, replace_windows
 from .span import Span, moment
@@ -33,7 +33,7 @@ _CLOCKS: Final = timedelta(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestedDays:
     """What the caller wants: days of `zone` from `start` to `end`; None: what has changed, up to now."""
 
     zone: ZoneInfo
@@ -54,7 +54,7 @@ class Job:
 
     database: Database
     run: Run
-    say: Callable[[str], None]
+    report: Callable[[str], None]
     kept: list[DataFrame] = field(default_factory=list)
 
     def keep(self, rows: DataFrame) -> DataFrame:
@@ -63,7 +63,7 @@ class Job:
         self.kept.append(stored)
         return stored
 
-    def cut(self, rows: DataFrame) -> DataFrame:
+    def checkpoint(self, rows: DataFrame) -> DataFrame:
         """Computed and stored, without the plan that led to it, which would be planned again at each use."""
         return rows.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK)
 
@@ -71,57 +71,61 @@ class Job:
     def step(self, what: str) -> Iterator[Step]:
         """Says that it begins, and how long it took."""
         step, began = Step(), time.monotonic()
-        self.say(what)
+        self.report(what)
         yield step
-        self.say(f"{what}: {step.rows:,} rows, {time.monotonic() - began:.1f} s")
+        self.report(f"{what}: {step.rows:,} rows, {time.monotonic() - began:.1f} s")
 
-    def forget(self) -> None:
+    def release(self) -> None:
         for rows in self.kept:
             rows.unpersist()
         self.kept.clear()
 
 
 def compute(
-    database: Database, asked: Asked, mode: str = "once", say: Callable[[str], None] | None = None
+    database: Database,
+    requested: RequestedDays,
+    mode: str = "once",
+    report: Callable[[str], None] | None = None,
 ) -> Run:
     """Computes and replaces the windows of the days asked for. Returns what was read and written."""
     with runs.recorded_run(database.address, mode) as run:
-        job = Job(database, run, say or silent)
+        job = Job(database, run, report or no_progress)
         try:
             database.start()
             with open_connection(database.address) as connection:
                 pieces = live_pieces(connection)
-            with held_snapshot(database.address) as snapshot:
+            with shared_snapshot(database.address) as snapshot:
                 live = job.keep(database.read({LIVE: pieces}, snapshot.exported).transform(messages_of))
                 held = live.count()
-            span = span_of(database.address, asked, snapshot)
+            span = span_of(database.address, requested, snapshot)
             run.covers(moment(span.start_us), min(snapshot.at, moment(span.end_us)), snapshot.below)
-            job.say(f"from {moment(span.start_us):%Y-%m-%d %H:%M} UTC on; {held:,} messages in the tables")
+            job.report(f"from {moment(span.start_us):%Y-%m-%d %H:%M} UTC on; {held:,} messages in the tables")
             _compute(job, snapshot, span, live)
         finally:
-            job.forget()
+            job.release()
     return run
 
 
-def span_of(address: str, asked: Asked, snapshot: Snapshot) -> Span:
+def span_of(address: str, requested: RequestedDays, snapshot: Snapshot) -> Span:
     """The days that were asked for, else those in which something may have changed since the last run."""
     with open_connection(address) as connection:
-        start = asked.start
+        start = requested.start
         if start is None:
             last = runs.last_run(connection)
             start = runs.changed_since(connection, last) if last else runs.earliest_message(connection)
-    end = asked.end or snapshot.at + timedelta(microseconds=1)
-    return Span.of(min(start or snapshot.at, end), end, snapshot.at, asked.zone)
+    end = requested.end or snapshot.at + timedelta(microseconds=1)
+    return Span.of(min(start or snapshot.at, end), end, snapshot.at, requested.zone)
 
 
 def _compute(job: Job, snapshot: Snapshot, span: Span, live: DataFrame) -> None:
     since = moment(span.start_us) - _CLOCKS
     with open_connection(job.database.address) as connection:
         finished = [
-            f"{piece} and {snapshot.sees}" for piece in history_pieces(connection, "queue.history", since)
+            f"{piece} and {snapshot.visibility_condition}"
+            for piece in history_pieces(connection, "queue.history", since)
         ]
         webhooks = [
-            f"{piece} and {snapshot.sees}"
+            f"{piece} and {snapshot.visibility_condition}"
             for piece in history_pieces(connection, "queue.webhook_history", since)
         ]
     fires = [f"fired_at >= '{since.isoformat()}' and fired_at <= '{snapshot.at.isoformat()}'"]
@@ -137,14 +141,16 @@ def _compute(job: Job, snapshot: Snapshot, span: Span, live: DataFrame) -> None:
 def _write(
     job: Job, span: Span, messages: DataFrame, live: DataFrame, others: DataFrame, now: Snapshot
 ) -> None:
-    frame = results.Frame(calendar(job.database.session, span), span, job.cut, job.run.rows_read)
+    inputs = results.ResultInputs(
+        calendar(job.database.session, span), span, job.checkpoint, job.run.rows_read
+    )
     address = job.database.address
     with job.step("counts and depths of windows") as step:
-        rows = job.cut(results.windows(messages, live, frame))
+        rows = job.checkpoint(results.windows(messages, live, inputs))
         step.rows = replace_windows(rows, "metrics_window", span, address)
     job.run.progress(written=step.rows)
     with job.step("latencies of windows") as step:
-        found = results.latencies(messages, others, results.groups_of(rows), frame)
+        found = results.latencies(messages, others, results.groups_of(rows), inputs)
         step.rows = replace_windows(found, "metrics_latency", span, address)
     job.run.progress(written=step.rows)
     if span.end_us > now.now_us:
@@ -163,10 +169,10 @@ def _concerns(span: Span) -> Column:
     return (first < high) & ((last >= low) | F.col("finished_us").isNull())
 
 
-def silent(text: str) -> None:
+def no_progress(text: str) -> None:
     """Says nothing."""
 
 
-def aloud(text: str) -> None:
+def print_progress(text: str) -> None:
     """Says it on the terminal, where the results do not go."""
     print(f"{datetime.now().astimezone():%H:%M:%S} {text}", file=sys.stderr, flush=True)

@@ -15,10 +15,10 @@ from penstock_web.local.state import default_state_directory
 
 # The service's role plans for its own statements, which are short; a pooler drops `options=`, so it is set in
 # each transaction. 30 s: no transaction holds back vacuum for longer.
-SECONDS: Final = 30
-SESSION: Final = (
-    f"set local statement_timeout = '{SECONDS}s'",
-    f"set local idle_in_transaction_session_timeout = '{SECONDS}s'",
+TRANSACTION_SECONDS: Final = 30
+TRANSACTION_SETTINGS: Final = (
+    f"set local statement_timeout = '{TRANSACTION_SECONDS}s'",
+    f"set local idle_in_transaction_session_timeout = '{TRANSACTION_SECONDS}s'",
     "set local plan_cache_mode = auto",
     "set local enable_seqscan = on",
     "set local enable_bitmapscan = on",

@@ -9,7 +9,7 @@ from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 
-from .address import SESSION, jdbc_address
+from .address import TRANSACTION_SETTINGS, jdbc_address
 from .source import NAME, PenstockSource
 from .tables import LIVE, Table
 
@@ -40,7 +40,7 @@ class Database:
         `exported`: a snapshot that is held elsewhere. Loaded anew by each call: Spark keeps the list of partitions.
         """
         imported = [f"set transaction snapshot '{exported}'"] if exported else []
-        before = [_READ_ONLY, *imported, *SESSION]
+        before = [_READ_ONLY, *imported, *TRANSACTION_SETTINGS]
         queries = [table.query(piece) for table, pieces in wanted.items() for piece in pieces]
         columns = next(iter(wanted)).columns
         return self._by_jdbc(queries, before) if self.jdbc else self._by_arrow(columns, queries, before)

@@ -16,7 +16,7 @@ from .address import open_connection
 Connection = psycopg.Connection[Any]
 
 # Runs take turns: two that replace the same windows would meet in the primary key. Bytes of "metrics".
-_TURN: Final = 0x6D657472696373
+_LOCK_KEY: Final = 0x6D657472696373
 # A transaction may be so long after the row that it recorded; and messages be sent as long before their commit.
 LATE: Final = timedelta(days=1)
 MARGIN: Final = timedelta(hours=1)
@@ -45,7 +45,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Last:
+class LastRun:
     """What the newest run without error had read: all transactions below `below`, at `at`."""
 
     below: int
@@ -56,7 +56,7 @@ class Last:
 def recorded_run(address: str, mode: str) -> Iterator[Run]:
     """A run in the table, finished at the end of the block, with the error if there was one. Waits for its turn."""
     with open_connection(address) as connection:
-        connection.execute("select pg_advisory_lock(%s)", (_TURN,))
+        connection.execute("select pg_advisory_lock(%s)", (_LOCK_KEY,))
         row = connection.execute(
             "insert into queue.metrics_run (mode) values (%s) returning run_id", (mode,)
         ).fetchone()
@@ -70,14 +70,14 @@ def recorded_run(address: str, mode: str) -> Iterator[Run]:
         _finish(run, None)
 
 
-def last_run(connection: Connection) -> Last | None:
+def last_run(connection: Connection) -> LastRun | None:
     """The newest run that ended well; None when there is none. Its number is 0 when it is one of another cluster."""
     row = connection.execute(
         "select case when recorded_below <= pg_snapshot_xmax(pg_current_snapshot())"
         " then recorded_below::text::bigint else 0 end, to_at from queue.metrics_run"
         " where finished_at is not null and error is null and recorded_below is not null order by run_id desc limit 1"
     ).fetchone()
-    return None if row is None else Last(*row)
+    return None if row is None else LastRun(*row)
 
 
 def earliest_message(connection: Connection) -> datetime | None:
@@ -89,7 +89,7 @@ def earliest_message(connection: Connection) -> datetime | None:
     return None if row is None else row[0]
 
 
-def changed_since(connection: Connection, last: Last) -> datetime:
+def changed_since(connection: Connection, last: LastRun) -> datetime:
     """From when on windows may have changed: what was recorded since concerns them."""
     query = f"select min(changed_at) from ({changes_of(last.at - LATE, last.below)}) c"
     row = connection.execute(query.encode()).fetchone()

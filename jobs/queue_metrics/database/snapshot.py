@@ -14,7 +14,7 @@ from datetime import datetime
 
 from jobs.queue_metrics.span import micros
 
-from .address import SESSION, open_connection
+from .address import TRANSACTION_SETTINGS, open_connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Snapshot:
         return micros(self.at)
 
     @property
-    def sees(self) -> str:
+    def visibility_condition(self) -> str:
         """A condition on rows with a column `transaction`."""
         whole = f"transaction < '{self.below}'::xid8"
         visible = f"pg_visible_in_snapshot(transaction, '{self.text}'::pg_snapshot)"
@@ -42,11 +42,11 @@ class Snapshot:
 
 
 @contextmanager
-def held_snapshot(address: str) -> Iterator[Snapshot]:
+def shared_snapshot(address: str) -> Iterator[Snapshot]:
     """A snapshot that readers may import until the end of the block, which has to come within 30 s."""
     with open_connection(address) as connection, connection.transaction():
         connection.execute("set transaction isolation level repeatable read, read only")
-        for statement in SESSION:
+        for statement in TRANSACTION_SETTINGS:
             connection.execute(statement.encode())
         row = connection.execute(
             "select s::text, pg_snapshot_xmin(s)::text::bigint, pg_snapshot_xmax(s)::text::bigint, now(),"

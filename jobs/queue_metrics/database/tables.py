@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import psycopg
 
-from .address import SESSION
+from .address import TRANSACTION_SETTINGS
 
 PIECE_BYTES: Final = 16 * 2**20  # 0.3 to 0.8 million messages
 _SAMPLED_PAGES: Final = 400
@@ -67,7 +67,7 @@ def history_pieces(connection: psycopg.Connection[Any], table: str, since: datet
     )
     percent = min(100.0, 100 * _SAMPLED_PAGES / max(pages, 1))
     with connection.transaction():
-        for statement in SESSION:
+        for statement in TRANSACTION_SETTINGS:
             connection.execute(statement.encode())
         sample = connection.execute(
             f"select recorded_at from {table} tablesample system ({percent}) order by 1".encode()

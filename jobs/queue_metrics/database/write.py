@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, Row
 from jobs.queue_metrics.span import Span, moment
 from jobs.queue_metrics.transforms.columns import Batches, mapped
 
-from .address import SESSION, open_connection
+from .address import TRANSACTION_SETTINGS, open_connection
 from .copy_lines import LATENCY_COLUMNS, WINDOW_COLUMNS, Piece, lines, pieces, sql_name
 
 COLUMNS: Final = {"metrics_window": WINDOW_COLUMNS, "metrics_latency": LATENCY_COLUMNS}
@@ -114,5 +114,5 @@ def _replace(connection: psycopg.Connection[Any], table: str, piece: Piece, text
 
 
 def _begin(connection: psycopg.Connection[Any]) -> None:
-    for statement in SESSION:
+    for statement in TRANSACTION_SETTINGS:
         connection.execute(statement.encode())

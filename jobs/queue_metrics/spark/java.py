@@ -43,8 +43,8 @@ def java_home(variables: Mapping[str, str], cache: Path) -> str | None:
 
 def version_of(java: str) -> int:
     """The feature release of a `java`: 17 for 17.0.15, 8 for 1.8.0; 0 when the program does not say it."""
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    found = re.search(r'version "(?:1\.)?(\d+)', said)
+    output = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(?:1\.)?(\d+)', output)
     return int(found[1]) if found else 0
 
 

@@ -19,11 +19,11 @@ from .package import ROOT, write_package
 
 LOCAL: Final = "local[*]"
 # The job relies on these; the rest is left to spark-submit, where that started it.
-NEEDED: Final = {
+REQUIRED_SETTINGS: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "false",  # it would need pandas
 }
-OURS: Final = {
+DEFAULT_SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "true" if sys.stderr.isatty() else "false",
     "spark.sql.shuffle.partitions": "16",
@@ -38,14 +38,14 @@ def open_session(master: str | None = None, jars: str = "", **more: str) -> Spar
     settings = dict(more)
     if not submitted():
         prepare_environment()
-        settings = OURS | {"spark.master": master or LOCAL} | more
+        settings = DEFAULT_SETTINGS | {"spark.master": master or LOCAL} | more
     if jars:
         settings["spark.jars"] = jars
     builder = SparkSession.builder.appName("penstock queue_metrics")
     for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
-    for name, value in NEEDED.items():
+    for name, value in REQUIRED_SETTINGS.items():
         session.conf.set(name, value)
     session.sparkContext.setLogLevel("ERROR")
     if not submitted() and not str(session.sparkContext.master).startswith("local"):

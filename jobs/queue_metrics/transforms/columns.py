@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from jobs.queue_metrics.span import MINUTE
 
 Transform = Callable[[DataFrame], DataFrame]
-Cut = Callable[[DataFrame], DataFrame]
+Checkpoint = Callable[[DataFrame], DataFrame]
 Batches = Iterator[pa.RecordBatch]
 
 WHOLE_QUEUE: Final = ""

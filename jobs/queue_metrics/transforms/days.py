@@ -14,7 +14,7 @@ from jobs.queue_metrics.span import Span
 
 from .columns import Batches
 from .durations import MEASURED, SUMMARY, Durations, arrow_of
-from .keys import DAY_SECONDS, Coding, Places, Windows, column_of, integers, table_of
+from .keys import DAY_SECONDS, Coding, GroupNumbers, Windows, column_of, integers, table_of
 from .sketch import PERCENTILES, Ints, bucket_of, rank_of, starts_of_runs, sums_of
 from .summary import ADDED, LISTS, Lists, Summary, sketch_lists, summarise
 
@@ -71,10 +71,10 @@ def merged_days(span: Span) -> Callable[[Batches], Batches]:
 
 
 def _merged(rows: pa.Table, windows: Windows) -> pa.Table:
-    places = Places.of(rows)
-    coding = Coding(places, windows)
+    numbers = GroupNumbers.of(rows)
+    coding = Coding(numbers, windows)
     window = windows.number(column_of(rows, "starts_us"))
-    codes = coding.encode(places.queue, places.group, column_of(rows, "measure"), window)
+    codes = coding.encode(numbers.queue, numbers.group, column_of(rows, "measure"), window)
     order = np.argsort(codes, kind="stable")
     pieces = Pieces(rows.take(pa.array(order)), codes[order], starts_of_runs(codes[order]))
     many = pieces.rows["ordered"].is_null().combine_chunks()
@@ -163,8 +163,8 @@ def _found(rows: pa.Table, windows: Windows, wanted: Sequence[Wanted]) -> pa.Tab
     coding, codes, row = measured.in_windows(windows)
     us = np.maximum(measured.us[row], 0)
     bucket = bucket_of(us)
-    asked = _Asked.of(coding, wanted)
-    near = asked.contains(codes, bucket)
+    wanted_buckets = _WantedBuckets.of(coding, wanted)
+    near = wanted_buckets.contains(codes, bucket)
     codes, bucket, us = codes[near], bucket[near], us[near]
     order = np.lexsort((us, bucket, codes))
     codes, bucket, us = codes[order], bucket[order], us[order]
@@ -182,7 +182,7 @@ def _found(rows: pa.Table, windows: Windows, wanted: Sequence[Wanted]) -> pa.Tab
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _WantedBuckets:
     """Wanted buckets by the codes of these rows: a pair is one number."""
 
     pairs: Ints
@@ -193,10 +193,10 @@ class _Asked:
         return codes * 2048 + np.maximum(bucket, -1) + 1
 
     @classmethod
-    def of(cls, coding: Coding, wanted: Sequence[Wanted]) -> _Asked:
-        places = coding.places
-        queues = {queue: number for number, queue in enumerate(places.queue_ids.tolist())}
-        groups = {group: number for number, group in enumerate(places.group_ids.to_pylist())}
+    def of(cls, coding: Coding, wanted: Sequence[Wanted]) -> _WantedBuckets:
+        numbers = coding.numbers
+        queues = {queue: number for number, queue in enumerate(numbers.queue_ids.tolist())}
+        groups = {group: number for number, group in enumerate(numbers.group_ids.to_pylist())}
         here = [w for w in wanted if w[0] in queues and w[1] in groups]
         columns = [(queues[q], groups[g], m, s, b) for q, g, m, s, b in here]
         queue, group, measure, starts, bucket = np.asarray(columns, np.int64).reshape(-1, 5).T

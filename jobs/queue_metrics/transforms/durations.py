@@ -17,7 +17,7 @@ import pyarrow as pa
 from jobs.queue_metrics.span import Span
 
 from .columns import Batches
-from .keys import DAY_SECONDS, Coding, Places, Windows, column_of, table_of
+from .keys import DAY_SECONDS, Coding, GroupNumbers, Windows, column_of, table_of
 from .sketch import PERCENTILES, Ints
 from .summary import ADDED, Lists, Summary, summarise
 
@@ -55,7 +55,7 @@ SUMMARY: Final = pa.schema(
 class Durations:
     """Rows of a partition, each once for its queue and once for its group. `row`: the place of what both share."""
 
-    places: Places
+    numbers: GroupNumbers
     row: Ints
     group: Ints
     measure: Ints
@@ -64,19 +64,19 @@ class Durations:
 
     @classmethod
     def of(cls, rows: pa.Table) -> Durations:
-        places = Places.of(rows)
-        grouped = np.flatnonzero(places.group)
-        everyone = np.arange(rows.num_rows)
-        group = np.append(np.zeros(rows.num_rows, np.int64), places.group[grouped])
+        numbers = GroupNumbers.of(rows)
+        grouped = np.flatnonzero(numbers.group)
+        every_row = np.arange(rows.num_rows)
+        group = np.append(np.zeros(rows.num_rows, np.int64), numbers.group[grouped])
         columns = (column_of(rows, name) for name in ("measure", "at_us", "us"))
-        return cls(places, np.append(everyone, grouped), group, *columns)
+        return cls(numbers, np.append(every_row, grouped), group, *columns)
 
     def in_windows(self, windows: Windows) -> tuple[Coding, Ints, Ints]:
         """Rows that lie in a window: their codes, and their places in at_us and us."""
         number = windows.number(self.at_us)[self.row]
         inside = number >= 0
-        row, coding = self.row[inside], Coding(self.places, windows)
-        codes = coding.encode(self.places.queue[row], self.group[inside], self.measure[row], number[inside])
+        row, coding = self.row[inside], Coding(self.numbers, windows)
+        codes = coding.encode(self.numbers.queue[row], self.group[inside], self.measure[row], number[inside])
         return coding, codes, row
 
 

@@ -1,7 +1,7 @@
 """What happened in windows: arrivals, deliveries, how messages ended; and how unevenly groups sent.
 
-    messages.transform(occurrences)                 counts by the minutes of a message's life, much fewer rows
-            .transform(happenings(now_us))          (queue, group, minute): what happened
+    messages.transform(grouped_by_minutes)          counts by the minutes of a message's life, much fewer rows
+            .transform(counts_by_minute(now_us))    (queue, group, minute): what happened
             .transform(in_windows(days, span))
             .transform(totals)                      (window, queue, group): what happened
 
@@ -35,7 +35,7 @@ STATES: Final = ("visible", "in_flight", "delayed")
 _SAME_WINDOW: Final = ("window_seconds", "queue_id", "starts_us", "ends_us")
 
 
-def occurrences(messages: DataFrame) -> DataFrame:
+def grouped_by_minutes(messages: DataFrame) -> DataFrame:
     """Messages that were sent, received and ended in the same minutes, in one row. Exact: windows are whole minutes."""
     minutes = {
         "sent_us": minute_of(F.col("sent_us")),
@@ -49,7 +49,7 @@ def occurrences(messages: DataFrame) -> DataFrame:
     )
 
 
-def put_together(cube: DataFrame) -> DataFrame:
+def summed_by_minutes(cube: DataFrame) -> DataFrame:
     """Rows of the same minutes in one: those of the groups of a queue, for the whole queue."""
     minutes = ("sent_us", "received_us", "finished_us", "outcome")
     return cube.groupBy(*GROUP, *minutes).agg(
@@ -59,7 +59,7 @@ def put_together(cube: DataFrame) -> DataFrame:
     )
 
 
-def happenings(now_us: int) -> Transform:
+def counts_by_minute(now_us: int) -> Transform:
     """What happened in a minute (at_us), a row for each group and minute."""
 
     def transform(cube: DataFrame) -> DataFrame:

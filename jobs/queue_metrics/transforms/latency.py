@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from jobs.queue_metrics.span import HOUR, Span
 
-from .columns import GROUP, WHOLE_QUEUE, Cut, Transform, floor_to, mapped
+from .columns import GROUP, WHOLE_QUEUE, Checkpoint, Transform, floor_to, mapped
 from .days import DAY, FOUND, candidates_in, merged_days
 from .durations import SUMMARY, summaries_of
 from .keys import MEASURES
@@ -60,19 +60,19 @@ def summaries(measured: DataFrame, span: Span, messages: int) -> DataFrame:
     return mapped(by_hour, summaries_of(span), SUMMARY)
 
 
-def of_days(pieces: DataFrame, measured: DataFrame, span: Span, cut: Cut) -> DataFrame:
-    """Windows of days, complete. `cut`: computes and stores what is used twice."""
-    days = cut(mapped(pieces.repartition("queue_id", "starts_us"), merged_days(span), DAY))
+def of_days(pieces: DataFrame, measured: DataFrame, span: Span, checkpoint: Checkpoint) -> DataFrame:
+    """Windows of days, complete. `checkpoint`: computes and stores what is used twice."""
+    days = checkpoint(mapped(pieces.repartition("queue_id", "starts_us"), merged_days(span), DAY))
     many = days.where("rank_buckets is not null")
     wanted = many.select(*_DAY, F.explode("rank_buckets")).distinct().collect()
     if not wanted:
         return days
     found = mapped(measured, candidates_in(span, [tuple(row) for row in wanted]), FOUND)
-    joined = days.join(F.broadcast(cut(many.transform(_looked_up(found)))), [*_DAY], "left")
+    joined = days.join(F.broadcast(checkpoint(many.transform(_percentiles_in(found)))), [*_DAY], "left")
     return joined.withColumns({name: F.coalesce(f"found_{name}", name) for name in _PERCENTILES})
 
 
-def _looked_up(found: DataFrame) -> Transform:
+def _percentiles_in(found: DataFrame) -> Transform:
     """Of windows with ranks in buckets: the key, and found_p50_us …, from `found`, the durations of these buckets."""
     in_order = F.array_sort(F.flatten(F.collect_list("us"))).alias("us")
     buckets = found.groupBy(*_DAY, F.col("bucket").alias("rank_buckets")).agg(in_order)

@@ -52,7 +52,7 @@ def levels(moments: DataFrame) -> Transform:
     return transform
 
 
-def held(days: DataFrame, span: Span) -> Transform:
+def windows_with_messages(days: DataFrame, span: Span) -> Transform:
     """Windows of whole queues that end with messages in it, with counts of 0: something may have happened or not."""
 
     def transform(changed: DataFrame) -> DataFrame:
@@ -85,18 +85,18 @@ def oldest(moments: DataFrame) -> Transform:
     """
 
     def transform(cube: DataFrame) -> DataFrame:
-        gone = F.coalesce("finished_us", F.lit(NEVER))
+        ended = F.coalesce("finished_us", F.lit(NEVER))
         before = (
             Window.partitionBy(*GROUP)
-            .orderBy("oldest_us", "gone_us")
+            .orderBy("oldest_us", "ended_us")
             .rowsBetween(Window.unboundedPreceding, -1)
         )
         lasting = (
-            cube.withColumn("gone_us", gone)
-            .where(F.col("gone_us") > F.col("sent_us"))
-            .withColumn("before_us", F.max("gone_us").over(before))
-            .where("before_us is null or gone_us > before_us")
-            .select(*GROUP, F.col("gone_us").alias("at_us"), "oldest_us", F.lit(0).alias("asked"))
+            cube.withColumn("ended_us", ended)
+            .where(F.col("ended_us") > F.col("sent_us"))
+            .withColumn("before_us", F.max("ended_us").over(before))
+            .where("before_us is null or ended_us > before_us")
+            .select(*GROUP, F.col("ended_us").alias("at_us"), "oldest_us", F.lit(0).alias("asked"))
         )
         asked = moments.select(*GROUP, F.col("ends_us").alias("at_us"), F.lit(1).alias("asked"))
         back = Window.partitionBy(*GROUP).orderBy(F.col("at_us").desc(), "asked").rowsBetween(*_SO_FAR)
