@@ -1,8 +1,8 @@
 """Messages to subscribers: envelopes and confirmations, signed with the installation's key.
 
-A process remembers for each topic what the database last answered: the signature version, and whether any subscription
-wants envelopes at all (raw delivery to queues has none, and a signature is half of what a Publish costs). Both are
-checked against the database in the call that publishes, so a stale answer costs a second call and nothing else.
+A process caches for each topic what the database last answered: the signature version, and whether any subscription
+needs envelopes (raw delivery to queues has none, and a signature is half of what a Publish costs). The call that
+publishes checks both against the database, so a stale entry costs a second call and nothing else.
 """
 
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 MOST_TOPICS = 4096
 TRACE = "trace"
-"""Where `queue.publish_messages` looks for the trace header, beside the protocols."""
+"""The member, beside the protocols, in which `queue.publish_messages` finds the trace header."""
 
 NO_ENVELOPE = "none"
-"""What stands for the version when all subscriptions are queues with raw delivery: there is no envelope."""
+"""Used instead of a signature version when all subscriptions are queues with raw delivery: there is no envelope."""
 
 MOST_RAW_ATTRIBUTES = 10  # with more, raw delivery fails, and a dead-letter queue gets the envelope
 
@@ -51,7 +51,7 @@ class TopicCache:
         return self._versions.get(topic, "1")
 
     def learn_signature_version(self, topic: str, version: str) -> str:
-        """Remembers the version that the database answered, and therefore that a subscription wants envelopes."""
+        """Stores the version that the database answered, which also means that a subscription needs envelopes."""
         if len(self._versions) >= MOST_TOPICS:
             self._versions.clear()
         self._versions[topic] = version
@@ -59,13 +59,13 @@ class TopicCache:
         return version
 
     def learn_no_envelope(self, topic: str) -> None:
-        """Remembers that no subscription wants envelopes."""
+        """Stores that no subscription needs envelopes."""
         if len(self._without_envelope) >= MOST_TOPICS:
             self._without_envelope.clear()
         self._without_envelope.add(topic)
 
     def version_for(self, topic: str, messages: Iterable["OutgoingMessage"]) -> str:
-        """How to publish these: the topic's signature version, or BARE, as far as this process knows."""
+        """The topic's signature version, or NO_ENVELOPE, for publishing these, as far as this process knows."""
         if topic in self._without_envelope and all(
             len(message.attributes) <= MOST_RAW_ATTRIBUTES for message in messages
         ):
@@ -75,7 +75,7 @@ class TopicCache:
 
 # --- texts -----------------------------------------------------------------------------------------------------------
 def certificate_url(signer: Signer, context: Context) -> str:
-    """Where a program that verifies finds the certificate: at SNS_CERT_HOST, where that is set, else here."""
+    """The URL of the signer's certificate: at SNS_CERT_HOST, where that is set, else at this service."""
     host = context.environment.settings.sns_cert_host
     return (f"https://{host}" if host else context.base_url) + signer.certificate_path
 
@@ -89,7 +89,7 @@ def signing_context(version: str, context: Context) -> Generator[Effect, Any, no
 def envelope_contents(
     topic: TopicArn, message: "OutgoingMessage", version: str, context: Context
 ) -> Generator[Effect, Any, dict[str, Any]]:
-    """By protocol: the text itself, and its envelope in parts, if there is one. Under `trace`: the trace header."""
+    """By protocol: the text itself, and the parts of its envelope, if it has one. Under `trace`: the trace header."""
     found: dict[str, Any] = {} if context.trace_header is None else {TRACE: context.trace_header}
     if version == NO_ENVELOPE:
         return found | {protocol: {"raw": text} for protocol, text in message.texts.items()}
@@ -123,7 +123,9 @@ def unsubscribe_confirmation(
 def current_signing_context(
     topic: TopicArn, context: Context
 ) -> Generator[Effect, Any, notification.SigningContext]:
-    """By the topic's signature version now: read from the database, since nothing checks it later and such messages are
-    rare."""
+    """The signing context by the topic's signature version, read from the database.
+
+    No later call checks the version of such a message, and these messages are rare.
+    """
     attributes, *_ = yield from describe_topic(topic)
     return (yield from signing_context(attributes.get("SignatureVersion", "1"), context))

@@ -1,4 +1,4 @@
-"""One run of the worker: claims, posts and settles, while endpoints answer."""
+"""One run of the worker that delivers webhooks: it claims, posts and settles while endpoints answer."""
 
 import asyncio
 import logging
@@ -20,21 +20,24 @@ from .store import Claimed, Finished, Store
 from .traces import begin_span, end_span
 
 SNS_SECONDS: Final = 15.0
-"""How long an endpoint of a topic may take, connecting included ("the connection will time out in 15 seconds")."""
+"""How long an endpoint of a topic may take to connect and answer ("the connection will time out in 15 seconds")."""
 WAIT_FOR_MORE_MS: Final = 60_000
-"""A run waits for a webhook that is due within this time."""
+"""A run waits for a webhook that is due within this time; else it ends."""
 OUTCOME_BATCH_SECONDS: Final = 0.01
-"""Outcomes of so much time are written together."""
+"""The run collects outcomes for this time and writes them in one call."""
 CLAIM_PAUSE_SECONDS: Final = 0.05
-"""While requests are under way and nothing is due: pause between two claims."""
+"""Pause between two claims while requests are under way and no webhook is due."""
 STOP_SECONDS: Final = 0.3
-"""After a stop: for requests under way."""
+"""How long a run waits for requests under way after a stop."""
 
 _log = logging.getLogger(__name__)
 
 
 class DeliveryRun:
-    """In one event loop. `unwritten` holds finished attempts that are not in the database; it outlives the run."""
+    """A run in one event loop.
+
+    `unwritten`: finished attempts whose outcomes are not in the database; the caller passes the list to the next run.
+    """
 
     def __init__(
         self,
@@ -63,14 +66,15 @@ class DeliveryRun:
         self._claim_after = float("-inf")
 
     def wake(self) -> None:
-        """There may be something to do. Only in the run's own thread."""
+        """Ends a pause, since a webhook may be due. May be called in the run's own thread only."""
         self._claim_after = float("-inf")
         self._signal.set()
 
     async def work(self, deadline: float, stopping: Callable[[], bool]) -> None:
-        """Returns when nothing is due for a while, or soon after the deadline or a stop. Raises psycopg.Error.
+        """Returns when no webhook is due within WAIT_FOR_MORE_MS, or soon after the deadline or a stop.
 
-        deadline: on the clock `monotonic`, for claims; an attempt under way is waited for.
+        deadline: a time of `monotonic` after which the run claims nothing; it waits for attempts under way. Raises
+        psycopg.Error.
         """
         try:
             while True:
@@ -87,7 +91,7 @@ class DeliveryRun:
 
     # --- the database ------------------------------------------------------------------------------------------------
     async def _write_and_claim(self, claiming: bool) -> None:
-        """Writes what has finished and claims as much as may go out, if there may be something to claim."""
+        """Writes outcomes, claims as many webhooks as may be under way, and starts their attempts."""
         self._signal.clear()
         capacity = (
             self._capacity - len(self._under_way) if claiming and monotonic() >= self._claim_after else 0
@@ -100,7 +104,7 @@ class DeliveryRun:
                 self._claim_after = monotonic() + CLAIM_PAUSE_SECONDS
 
     def _settle_and_claim(self, capacity: int) -> list[Claimed]:
-        """In a thread, so that requests go on. An outcome that could not be written stays in `unwritten`."""
+        """Runs in a thread, so that requests go on. An outcome that could not be written stays in `unwritten`."""
         finished = self._unwritten[:]
         if finished:
             settled = self._store.settle(finished)
@@ -140,13 +144,13 @@ class DeliveryRun:
                 self._signal.set()
 
     async def _traced(self, claimed: Claimed) -> Outcome:
-        """The outcome of an attempt, which is a span of its own if the publish was."""
+        """The outcome of an attempt, which becomes a span if the publish was one."""
         if self._tracer is None or claimed.trace is None:
             return await self._post(claimed.delivery)
         span = begin_span(self._tracer, claimed.trace, claimed.delivery)
         CURRENT.set(
             claimed.trace if span is None else span.context
-        )  # of this task, which is the attempt's own
+        )  # in the context of this task, which belongs to this attempt alone
         outcome = await self._post(claimed.delivery)
         if span is not None:
             end_span(span, outcome)
@@ -167,7 +171,7 @@ class DeliveryRun:
             return unanswered(delivery, error)
 
     async def _wait_for_outcomes(self) -> None:
-        """Until there is enough to write, or a moment has passed."""
+        """Waits until there are enough outcomes to write, or a short time has passed."""
         await self._wait(OUTCOME_BATCH_SECONDS if self._unwritten else CLAIM_PAUSE_SECONDS)
 
     async def _wait(self, seconds: float) -> None:
