@@ -1,4 +1,4 @@
-"""Writes what repeats the table of actions (penstock/actions.py): entry points, parts of templates, parts of pages.
+"""Writes the files that repeat the table of actions (penstock/actions.py): entry points, parts of templates and pages.
 
 A whole file is generated, or the lines between two markers of a file whose other lines are written by hand:
 
@@ -6,5 +6,5 @@ A whole file is generated, or the lines between two markers of a file whose othe
     …
     # --- end ---
 
-`make generate` writes them, `make check` compares.
+`make generate` writes them, `make check` compares them with the table.
 """

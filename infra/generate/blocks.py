@@ -22,7 +22,7 @@ def with_blocks(text: str, file: str, blocks: Mapping[str, Sequence[str]]) -> st
 
 
 def block(text: str, file: str, name: str) -> list[str]:
-    """The lines that stand in a block now. Raises MarkerError."""
+    """The present lines of a block. Raises MarkerError."""
     lines = text.splitlines()
     first, last = _place(lines, file, name)
     return lines[first:last]

@@ -1,4 +1,4 @@
-"""Every generated file: what it should hold, whether it does, and writing it."""
+"""Every generated file: its expected text, how the present one differs, and writing it."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from .sam_template import functions, logical_id
 TEMPLATE, ALB, ALARMS = "template.yaml", "infra/alb/template.yaml", "infra/alarms/template.yaml"
 COMPATIBILITY, SETTINGS = "docs/compatibility.md", "docs/settings.md"
 
-# Functions of no action which the requests of clients invoke. Their alarms are those of the actions' functions.
+# Functions without an action of their own which clients' requests invoke. They get the alarms of actions' functions.
 REQUESTED = ("Gateway", "Rest")
 
 
@@ -46,7 +46,7 @@ def differences(root: Path, actions: Sequence[Action]) -> list[str]:
 
 
 def write(root: Path, actions: Sequence[Action]) -> list[str]:
-    """Writes what differs, deletes what is stale. One line for each such file."""
+    """Writes files that differ, deletes stale ones. Returns one line for each such file."""
     found = differences(root, actions)
     changed = [line.rpartition(": ")[0] for line in found]
     texts = generated(root, actions)

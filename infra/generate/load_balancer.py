@@ -1,8 +1,8 @@
 """Priorities and routes of the load balancer's rules, in infra/alb/template.yaml.
 
-A rule keeps the priority that the template gives it, wherever its action stands in the table: CloudFormation cannot
-give a rule the priority that another one has until later in the same update. No two rules match the same request, so
-that the numbers say nothing else. A new action gets the number after the highest one of its service.
+A rule keeps the priority that the template has for it, wherever its action is in the table: CloudFormation cannot give
+a rule a priority that another rule still has until later in the same update. No two rules match the same request, so
+the order of the numbers has no effect. A new action gets the number after the highest one of its service.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from penstock.actions import Action
 
-# Which priorities each service's rules have. 200 is the rule of the native REST API, which is written by hand.
+# The priorities of each service's rules. 200 is the rule of the native REST API, which is written by hand.
 PRIORITIES = {"sqs": range(1, 51), "sns": range(51, 91), "scheduler": range(91, 200)}
 
 _row = re.compile(r" +(\w+): \{Number: (\d+)").match
@@ -27,7 +27,7 @@ def rules(service: str, actions: Sequence[Action], present: Iterable[str]) -> li
 
 
 def priorities(service: str, names: Sequence[str], present: Iterable[str]) -> dict[str, int]:
-    """The number of each action. One that is out of range, or that an action before it has, is replaced."""
+    """The number of each action. A present number that is out of range, or taken by an earlier action, is replaced."""
     allowed = PRIORITIES[service]
     found = {match[1]: int(match[2]) for match in map(_row, present) if match}
     numbers: dict[str, int] = {}
@@ -47,7 +47,7 @@ def priorities(service: str, names: Sequence[str], present: Iterable[str]) -> di
 
 
 def _route(action: Action) -> str:
-    """Method and path of an action of REST-JSON: a variable of a path becomes a pattern."""
+    """Method and path of an action of REST-JSON, with `*` for a variable of the path; empty for other actions."""
     if not action.route:
         return ""
     method, path = action.route.split()

@@ -1,4 +1,4 @@
-"""The table of SQS's actions in docs/compatibility.md: those that there are, then those of AWS that are missing."""
+"""The table of SQS's actions in docs/compatibility.md: those that Penstock has, then those that it lacks."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""The functions of template.yaml, one for each action. Those of EventBridge Scheduler have a route of their own."""
+"""The functions of template.yaml, one for each action. Functions of EventBridge Scheduler have a route of their own."""
 
 from collections.abc import Iterable
 
@@ -20,12 +20,12 @@ ROUTE = """\
           Type: HttpApi
           Properties: {{ApiId: !Ref Api, Method: {method}, Path: "{path}"}}
 """
-# What API Gateway writes for a variable of a route. An ARN has slashes in it, so its variable takes the whole rest.
+# The syntax of API Gateway for a variable of a route. An ARN has slashes, so its variable takes the rest of the path.
 VARIABLES = {"{Name}": "{name}", "{ResourceArn}": "{arn+}"}
 
 
 def logical_id(action: Action) -> str:
-    """SqsSendMessage: what the function is called in template.yaml, and in the names of alarms and rules."""
+    """The function's name in template.yaml and in the names of alarms and rules, such as SqsSendMessage."""
     return f"{action.service.capitalize()}{action.name}"
 
 

@@ -1,7 +1,8 @@
 """What a schedule of EventBridge Scheduler may invoke: a queue (SendMessage) or a topic (Publish) of the installation.
 
-AWS checks a target when it invokes it; here its ARN and parameters are checked when it is set, since nothing else
-could ever be invoked. Whether queue and topic exist is not: on AWS too a schedule may come first. Texts are ours.
+AWS checks a target when it invokes it. Penstock checks its ARN and parameters when a client sets it, since it can
+invoke no other targets. It does not check whether the queue or topic exists: on AWS too a schedule may be made before
+its target. Texts of errors are ours.
 """
 
 from msgspec.structs import replace
@@ -14,7 +15,7 @@ from penstock.sqs import validation
 from .errors import ValidationException
 from .types import RetryPolicy, Target
 
-# What AWS answers for a schedule that was made without them (Target and RetryPolicy, API reference).
+# AWS's defaults of a schedule that was made without them (Target and RetryPolicy, API reference).
 EVENT_AGE_SECONDS = 86_400
 RETRY_ATTEMPTS = 185
 
@@ -29,7 +30,7 @@ UNSUPPORTED_PARAMETERS = (
 
 
 def checked(target: Target) -> Target:
-    """The target as it is stored, its retry policy filled in. Raises ValidationException."""
+    """The target as it is stored, with a complete retry policy. Raises ValidationException."""
     given = [name for name in UNSUPPORTED_PARAMETERS if getattr(target, name) is not None]
     if given:
         raise ValidationException(
@@ -56,7 +57,7 @@ def _check_queue(arn: str, group_id: str | None) -> None:
 
 
 def _check_topic(target: Target, group_id: str | None) -> None:
-    """A FIFO topic wants a group, which only SqsParameters can give: beyond AWS, where such a target always fails."""
+    """A FIFO topic needs a message group, from SqsParameters: our extension, as on AWS such a target always fails."""
     topic = parse_topic_arn(target.arn)
     if topic is None:
         raise ValidationException(f"Target {target.arn[:256]} is not supported. {SUPPORTED_TARGETS}")
@@ -77,7 +78,7 @@ def _check_input(text: str | None, most_bytes: int) -> None:
 
 
 def filled_in(policy: RetryPolicy | None) -> RetryPolicy:
-    """With AWS's defaults for members that the request lacks."""
+    """The retry policy with AWS's defaults for members that the request lacks."""
     age = None if policy is None else policy.maximum_event_age_in_seconds
     attempts = None if policy is None else policy.maximum_retry_attempts
     return RetryPolicy(

@@ -1,6 +1,6 @@
 """Cleans the database: acknowledged and expired messages, deleted queues, old deduplication ids and history, old runs
-of schedules, old windows of metrics. Updates statistics where autovacuum is late, and truncates empty tables, which
-gives their files back.
+of schedules, old windows of metrics. Updates statistics where autovacuum is late, and truncates empty tables whose
+files still take space.
 
 All processes and functions share one round through the queues: each takes the next few queues, no two the same ones.
 The next round begins QUEUE_MAINTAIN_INTERVAL_MS after the end of the last one, of any process. A run is bounded in

@@ -1,4 +1,4 @@
-"""What fires as spans: each occurrence begins a trace, which its messages and webhooks go on with."""
+"""Occurrences that fire as spans: each begins a trace, which its messages and webhooks continue."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,11 +10,11 @@ from penstock.trace_context import Span, Tracer, Value, as_trace_header
 _json = msgspec.json.Encoder()
 
 Key = tuple[int, Hashable]
-"""A schedule's id (a retry's), and which of its occurrences."""
+"""The id of a schedule and the time of its occurrence, or the id of a retry and None."""
 
 
 class Traces:
-    """The spans of one transaction. Without a tracer, nothing."""
+    """The spans of one transaction. Without a tracer there are none."""
 
     def __init__(self, tracer: Tracer | None) -> None:
         self._tracer = tracer
@@ -38,7 +38,10 @@ class Traces:
     def begin(
         self, kind: str, keys: Sequence[Key], topic_messages: Sequence[bytes | None]
     ) -> list[bytes | None]:
-        """The letters, with the header of a trace in those whose occurrence is recorded. `kind`: schedule or retry."""
+        """Begins spans. The messages, with a trace header in those whose span is recorded.
+
+        `kind`: schedule or retry.
+        """
         if self._tracer is None:
             return list(topic_messages)
         for key in keys:
@@ -50,7 +53,7 @@ class Traces:
         ]
 
     def failed(self, row_id: int) -> None:
-        """The target of this schedule, or of this retry, did not take it."""
+        """Marks the spans of this schedule, or of this retry, as failed: its target did not accept the message."""
         self._failed.add(row_id)
 
 
@@ -64,7 +67,7 @@ def described(kind: str, key: Key) -> dict[str, Value]:
 
 
 def with_trace(topic_message: bytes | None, span: Span | None) -> bytes | None:
-    """A letter is a JSON object, or none."""
+    """The message, a JSON object or None, with the trace header as its first member."""
     if span is None:
         return topic_message
     trace = b'{"trace":' + _json.encode(as_trace_header(span.context))
