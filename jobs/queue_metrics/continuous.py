@@ -1,8 +1,8 @@
-"""Again whenever something was recorded, and each interval: structured streaming over the history.
+"""A run again whenever messages were recorded, and each interval: structured streaming over the history.
 
-A batch names the times that changed; the job computes their windows as one shot does. So both agree by construction, a
-batch that is repeated after a crash changes nothing, and no state is kept but the place in the history, which
-queue.metrics_run holds as well: a new process goes on where the last one, of either mode, was.
+A batch names the times that changed; the job computes their windows as a single run does. So both modes agree by
+construction, and a batch that is repeated after a crash changes nothing. The only state is the position in the history,
+which queue.metrics_run holds as well: a new process goes on where the last one, of either mode, ended.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .span import moment
 def follow(
     database: Database, requested: RequestedDays, interval_seconds: float, report: Callable[[str], None]
 ) -> None:
-    """Computes until the query is stopped or fails; then raises what it failed with."""
+    """Computes until the query is stopped or fails. Raises the query's error."""
     with tempfile.TemporaryDirectory(prefix="penstock-metrics-") as checkpoint:
         query = start(
             database, requested, checkpoint, {"processingTime": f"{interval_seconds} seconds"}, report
@@ -47,7 +47,7 @@ def start(
     trigger: dict[str, Any],
     report: Callable[[str], None],
 ) -> StreamingQuery:
-    """The query, started. Its first batch computes `requested`, or everything since the last run."""
+    """Starts the query. Its first batch computes `requested`, or everything since the last run."""
     begin, first = starting_offset(database.address), [requested]
 
     def batch(changes: DataFrame, number: int) -> None:
@@ -65,7 +65,7 @@ def start(
 
 
 def starting_offset(address: str) -> Offset:
-    """The place of the last run; the beginning, when there is none."""
+    """The offset at which the last run ended; the beginning of the history when there is none."""
     with open_connection(address) as connection:
         last = runs.last_run(connection)
     if last is None:
@@ -74,7 +74,7 @@ def starting_offset(address: str) -> Offset:
 
 
 def since_of(changes: DataFrame, address: str) -> datetime | None:
-    """The first time that is concerned, with the margin of a run; None: as after the last run."""
+    """The first time that the changes concern, less the margin of a run; None: all since the last run."""
     first = changes.agg(F.min(F.unix_micros("changed_at"))).collect()[0][0]
     if first is None:
         return None

@@ -23,7 +23,7 @@ from .span import zone_of
 from .spark.java import NoJavaError
 from .spark.session import open_session, submitted
 
-# The lowest priority that a system has: the service's throughput counts, the job can wait.
+# The lowest priority of a system, so that the job does not slow the service down.
 NICE: Final = 19
 
 

@@ -1,4 +1,4 @@
-"""One run: which days, what is read, what is computed, what is written."""
+"""One run: it finds the days to compute, reads messages, computes windows and writes them."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from .transforms.windows import calendar
 
 _CLOCKS: Final = timedelta(
     days=1
-)  # a row may be recorded so long before the time that a changed clock gave it
+)  # a row's times may be this much later than its recording, when the clock was changed
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedDays:
-    """What the caller wants: days of `zone` from `start` to `end`; None: what has changed, up to now."""
+    """Days of `zone` to compute, from `start` to `end`; None: from the first change since the last run, up to now."""
 
     zone: ZoneInfo
     start: datetime | None = None
@@ -43,7 +43,7 @@ class RequestedDays:
 
 @dataclass(slots=True)
 class Step:
-    """A part of a run, for the reader of the log."""
+    """The number of rows of a part of a run, for the progress report."""
 
     rows: int = 0
 
@@ -58,18 +58,18 @@ class Job:
     kept: list[DataFrame] = field(default_factory=list)
 
     def keep(self, rows: DataFrame) -> DataFrame:
-        """Stored when it is first computed, in columns, in memory or on disk: for rows of the database."""
+        """The rows, which Spark stores when it first computes them, in memory or on disk, until `release`."""
         stored = rows.persist(StorageLevel.MEMORY_AND_DISK)
         self.kept.append(stored)
         return stored
 
     def checkpoint(self, rows: DataFrame) -> DataFrame:
-        """Computed and stored, without the plan that led to it, which would be planned again at each use."""
+        """The rows, computed and stored without their plan, which Spark would plan again at each use."""
         return rows.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK)
 
     @contextmanager
     def step(self, what: str) -> Iterator[Step]:
-        """Says that it begins, and how long it took."""
+        """Reports that a step begins, and how long it took."""
         step, began = Step(), time.monotonic()
         self.report(what)
         yield step
@@ -107,7 +107,7 @@ def compute(
 
 
 def span_of(address: str, requested: RequestedDays, snapshot: Snapshot) -> Span:
-    """The days that were asked for, else those in which something may have changed since the last run."""
+    """The requested days, else those whose windows may have changed since the last run."""
     with open_connection(address) as connection:
         start = requested.start
         if start is None:
@@ -162,7 +162,7 @@ def _write(
 
 
 def _concerns(span: Span) -> Column:
-    """Messages that were there in the span, or of which something happened in it."""
+    """Condition: messages that were in a queue in the span, or were sent, received or ended in it."""
     first = F.least("sent_us", "received_us", "finished_us")
     last = F.greatest("sent_us", "received_us", "finished_us")
     low, high = span.bounds(3600)
@@ -170,9 +170,9 @@ def _concerns(span: Span) -> Column:
 
 
 def no_progress(text: str) -> None:
-    """Says nothing."""
+    """Reports nothing."""
 
 
 def print_progress(text: str) -> None:
-    """Says it on the terminal, where the results do not go."""
+    """Writes progress to standard error."""
     print(f"{datetime.now().astimezone():%H:%M:%S} {text}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Days from their pieces: sums and sketches are added, few durations are ranked, many by sketches."""
+"""Days from their pieces: sums and sketches are added. Few durations are ranked at once, many by their sketch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from .keys import DAY_SECONDS, Coding, GroupNumbers, Windows, column_of, integer
 from .sketch import PERCENTILES, Ints, bucket_of, rank_of, starts_of_runs, sums_of
 from .summary import ADDED, LISTS, Lists, Summary, sketch_lists, summarise
 
-# Of a window with too many durations: each wanted rank is the place-th least duration in this bucket.
+# rank_buckets and rank_places: for a window with too many durations, each wanted rank is the place-th least duration of
+# its bucket.
 DAY: Final = pa.schema(
     [
         *(field for field in SUMMARY if field.name != "ordered"),
@@ -41,7 +42,7 @@ FOUND: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Pieces in the order of their windows. `starts`: of those of a window."""
+    """Pieces in the order of their windows. `starts`: the first row of each window."""
 
     rows: pa.Table
     codes: Ints
@@ -59,7 +60,7 @@ class Pieces:
 
 
 def merged_days(span: Span) -> Callable[[Batches], Batches]:
-    """From pieces of days (SUMMARY), all those of a day in one partition, batches of DAY."""
+    """The function from pieces of days (SUMMARY) to batches of DAY. A partition has all pieces of its days."""
     windows = Windows.of(span, DAY_SECONDS)
 
     def merge_partition(batches: Batches) -> Batches:
@@ -89,7 +90,7 @@ def _merged(rows: pa.Table, windows: Windows) -> pa.Table:
 
 
 def _added(pieces: Pieces) -> Summary:
-    """Sums and sketches; percentiles are 0."""
+    """The summary of each window, with sums and sketches; its percentiles are 0 so far."""
     greatest = np.maximum.reduceat(column_of(pieces.rows, "max_us"), pieces.starts)
     nothing = np.zeros(len(pieces.starts), np.int64)
     columns = {name: pieces.sums(name) for name in ADDED} | {"max_us": greatest}
@@ -106,7 +107,7 @@ def _added(pieces: Pieces) -> Summary:
 
 
 def _percentiles(pieces: Pieces, is_many: np.ndarray) -> dict[str, Ints]:
-    """Of windows all of whose durations came along; 0 for the others."""
+    """The percentiles of windows whose pieces have all durations; 0 for other windows."""
     window, us = pieces.flat("ordered")
     few = pieces.codes[pieces.starts][~is_many]
     known = np.isin(window, few)
@@ -129,7 +130,7 @@ class _Ranks:
 
     @classmethod
     def of(cls, summary: Summary, wanted: np.ndarray) -> _Ranks:
-        """Where the percentiles are, in the order of PERCENTILES; null where they are not wanted."""
+        """Bucket and place of the percentiles, in the order of PERCENTILES; null for windows that are not wanted."""
         buckets: list[list[int] | None] = [None] * len(wanted)
         places = list(buckets)
         for window in np.flatnonzero(wanted).tolist():
@@ -147,7 +148,7 @@ def _list(lists: Lists, number: int) -> Ints:
 
 
 def candidates_in(span: Span, wanted: Sequence[Wanted]) -> Callable[[Batches], Batches]:
-    """From batches of MEASURED, of any partition, those durations that lie in the wanted buckets: batches of FOUND."""
+    """The function from batches of MEASURED to batches of FOUND: the durations in the wanted buckets."""
     windows = Windows.of(span, DAY_SECONDS)
 
     def filter_partition(batches: Batches) -> Batches:
@@ -183,13 +184,13 @@ def _found(rows: pa.Table, windows: Windows, wanted: Sequence[Wanted]) -> pa.Tab
 
 @dataclass(frozen=True, slots=True)
 class _WantedBuckets:
-    """Wanted buckets by the codes of these rows: a pair is one number."""
+    """Wanted buckets, by the codes of a partition's rows: a pair of code and bucket is one number."""
 
     pairs: Ints
 
     @staticmethod
     def _pair(codes: Ints, bucket: Ints) -> Ints:
-        """A bucket of a positive 64-bit duration is in (-1, 1092]; that of 0 is far below."""
+        """The number of a pair. The bucket of a positive 64-bit duration is in (-1, 1092]; that of 0 is far below."""
         return codes * 2048 + np.maximum(bucket, -1) + 1
 
     @classmethod

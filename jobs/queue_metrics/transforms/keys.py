@@ -34,7 +34,7 @@ class Windows:
         return cls(seconds, edges[: begun + 1].astype(np.int64))
 
     def number(self, at: Ints) -> Ints:
-        """Of the window that each moment lies in; -1: in none."""
+        """The number of the window that contains each moment; -1: none does."""
         found = np.searchsorted(self.edges, at, "right") - 1
         return np.where(found < len(self.edges) - 1, found, -1)
 
@@ -92,7 +92,7 @@ class Coding:
 
 
 def integers(column: pa.Array) -> Ints:
-    """A column without nulls."""
+    """A column without nulls as an array of integers."""
     return column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)  # type: ignore[no-any-return]
 
 
@@ -101,7 +101,7 @@ def column_of(rows: pa.Table, name: str) -> Ints:
 
 
 def table_of(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
-    """All batches; none: no rows."""
+    """All batches as one table; without batches an empty one."""
     return (
         pa.Table.from_batches(batches).select(schema.names).cast(schema) if batches else schema.empty_table()
     )

@@ -1,7 +1,7 @@
-"""How long it took, in windows: count, sum, exact percentiles, and sketches to merge windows.
+"""Latencies of windows: count, sum, exact percentiles, and sketches with which windows can be merged.
 
-A percentile is that of nearest rank, as percentile_disc of SQL. Spark brings the durations of an hour together; numpy
-sorts and counts them (`durations`), and puts days together (`days`).
+A percentile is that of nearest rank, as percentile_disc of SQL. Spark puts the durations of an hour into one partition;
+numpy sorts and counts them (`durations`), and merges pieces of days (`days`).
 
     measured ─ by queue and hour ─ summaries ─┬─ minutes, hours
         │                                     └─ pieces ─ by queue and day ─ merged days ─┬─ few durations: complete
@@ -43,7 +43,7 @@ def durations(messages: DataFrame) -> DataFrame:
 
 
 def of_installation(rows: DataFrame) -> DataFrame:
-    """The same from rows (measure, began_at, ended_at) that belong to no queue: fire, webhook."""
+    """Durations from rows (measure, began_at, ended_at) that belong to no queue: fire, webhook."""
     end, begin = F.unix_micros("ended_at"), F.unix_micros("began_at")
     queue, group = F.lit(0).alias("queue_id"), F.lit(WHOLE_QUEUE).alias("group_id")
     measure = F.when(F.col("measure") == "fire", _number("fire")).otherwise(_number("webhook"))
@@ -51,7 +51,7 @@ def of_installation(rows: DataFrame) -> DataFrame:
 
 
 def summaries(measured: DataFrame, span: Span, messages: int) -> DataFrame:
-    """SUMMARY of windows of a minute and an hour, and of pieces of days. `messages`: about how many are measured."""
+    """SUMMARY of windows of a minute and an hour, and of pieces of days. `messages`: their approximate number."""
     low, high = min(span.bounds(3600)[0], span.start_us), max(span.bounds(3600)[1], span.end_us)
     near = measured.where((F.col("at_us") >= low) & (F.col("at_us") < high))
     cores = measured.sparkSession.sparkContext.defaultParallelism
@@ -61,7 +61,7 @@ def summaries(measured: DataFrame, span: Span, messages: int) -> DataFrame:
 
 
 def of_days(pieces: DataFrame, measured: DataFrame, span: Span, checkpoint: Checkpoint) -> DataFrame:
-    """Windows of days, complete. `checkpoint`: computes and stores what is used twice."""
+    """Complete windows of days. `checkpoint`: computes and stores rows that are used twice."""
     days = checkpoint(mapped(pieces.repartition("queue_id", "starts_us"), merged_days(span), DAY))
     many = days.where("rank_buckets is not null")
     wanted = many.select(*_DAY, F.explode("rank_buckets")).distinct().collect()
@@ -73,7 +73,7 @@ def of_days(pieces: DataFrame, measured: DataFrame, span: Span, checkpoint: Chec
 
 
 def _percentiles_in(found: DataFrame) -> Transform:
-    """Of windows with ranks in buckets: the key, and found_p50_us …, from `found`, the durations of these buckets."""
+    """For windows with ranks in buckets: their key, and found_p50_us … from `found`, the durations of these buckets."""
     in_order = F.array_sort(F.flatten(F.collect_list("us"))).alias("us")
     buckets = found.groupBy(*_DAY, F.col("bucket").alias("rank_buckets")).agg(in_order)
 

@@ -1,4 +1,4 @@
-"""The results as DataFrames, from messages: what is put together from the transforms."""
+"""The rows of queue.metrics_* as DataFrames, computed from messages by the transforms."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CUBE = ("sent_us", "received_us", "finished_us", "outcome", "messages", "oldest
 
 @dataclass(frozen=True, slots=True)
 class ResultInputs:
-    """What all results need. `checkpoint`: computes and stores what is used twice. `messages`: about how many."""
+    """Inputs of all results. `checkpoint`: stores rows that are used twice. `messages`: their approximate number."""
 
     days: DataFrame
     span: Span
@@ -61,7 +61,7 @@ def windows(messages: DataFrame, live: DataFrame, inputs: ResultInputs) -> DataF
 
 
 def latencies(messages: DataFrame, others: DataFrame, named: DataFrame, inputs: ResultInputs) -> DataFrame:
-    """Rows of metrics_latency. `others`: durations of the installation; `named`: the windows of groups that count."""
+    """Rows of metrics_latency. `others`: durations of the installation; `named`: the windows of groups to keep."""
     measured = messages.transform(latency.durations).unionByName(others)
     found = inputs.checkpoint(latency.summaries(measured, inputs.span, inputs.messages))
     is_day = F.col("window_seconds") == 86400
