@@ -1,4 +1,4 @@
-"""The command line: `python -m jobs.queue_metrics`, `make metrics`, or the program that spark-submit is given."""
+"""The command line: `python -m jobs.queue_metrics`, `make metrics`, or the program for spark-submit."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ Attributes = Mapping[str, MessageAttributeValue]
 
 # --- signature versions ----------------------------------------------------------------------------------------------
 class TopicCache:
-    """What the database last told this process about topics: `Environment.cache` keeps one for the process."""
+    """The database's last answers about topics; `Environment.cache` has one cache for the process."""
 
     __slots__ = ("_versions", "_without_envelope")
 

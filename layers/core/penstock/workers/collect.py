@@ -1,4 +1,4 @@
-"""Measures how much the queues hold: the gauges that Amazon SQS reports to CloudWatch each minute.
+"""Measures the messages in the queues: the gauges that Amazon SQS reports to CloudWatch each minute.
 
 A page of queues is one call. A run is bounded in time, and the next run goes on where it stopped; a round ends after
 the last queue. The worker stores nothing: it reports the gauges to a function of the caller.
@@ -21,7 +21,7 @@ QUEUES_PER_PAGE = 100
 
 
 class Depth(NamedTuple):
-    """How much a queue holds: a row of `queue.measure_queues`. `oldest_age_seconds`: 0 when it is empty."""
+    """The messages in a queue: a row of `queue.measure_queues`. `oldest_age_seconds`: 0 when it is empty."""
 
     account_id: str
     region: str

@@ -53,7 +53,7 @@ class Firer:
         """After a run: milliseconds until a schedule is due; None: no schedule will be due."""
 
     def run_once(self, settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
-        """One bounded run on an autocommit connection. Raises psycopg.Error; what was committed before stays done."""
+        """One bounded run on an autocommit connection. Raises psycopg.Error; earlier batches stay committed."""
         counts = Counter(dict.fromkeys(OUTCOMES, 0))
         self.wait_ms = None
         if settings.queue_schedule_enabled:
