@@ -1,1 +1,1 @@
-"""Penstock measured beside its peers; see README.md in this folder."""
+"""Measures Penstock beside its peers; see README.md in this folder."""

@@ -24,7 +24,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }
 
 
-def chosen(names: list[str]) -> list[Study]:
-    """The studies that are meant, each once, in the order of the catalogue."""
-    wanted = {name for given in names for name in GROUPS.get(given, (given,))}
-    return [study for name, study in STUDIES.items() if name in wanted]
+def select_studies(names: list[str]) -> list[Study]:
+    """The studies with these names or in these groups, each once, in the order of the catalogue."""
+    selected = {name for given in names for name in GROUPS.get(given, (given,))}
+    return [study for name, study in STUDIES.items() if name in selected]

@@ -1,4 +1,4 @@
-"""The options of the command: sizes, what to do when the host is busy, and a service that runs already."""
+"""The options of the command: sizes, what to do when the host is busy, and the address of a running service."""
 
 import argparse
 from collections.abc import Collection, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from .catalogue import GROUPS, STUDIES
 from .peers.makers import PEERS
 
-# Name, default (its type is the option's), help. They are stored with the results.
+# Name, default (which has the option's type), help. The values are stored with the results.
 SIZES: tuple[tuple[str, int | float, str], ...] = (
     ("messages", 100_000, "messages of one run of the table"),
     ("repeat", 3, "runs of each figure; the median counts"),
@@ -25,7 +25,7 @@ SIZES: tuple[tuple[str, int | float, str], ...] = (
 
 
 def arguments(argv: Sequence[str] | None, description: str) -> argparse.Namespace:
-    """Names may stand with commas or blanks between them. Unknown ones end the program."""
+    """Parses the arguments. Names may be separated by commas or blanks. Unknown names end the program."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=description)
     add = parser.add_argument
     add("--scenario", nargs="+", default=["all"], help=f"of {', '.join((*GROUPS, *STUDIES))}")
@@ -40,20 +40,20 @@ def arguments(argv: Sequence[str] | None, description: str) -> argparse.Namespac
     add("--no-penstock", action="store_true", help="measure the peers only")
     add("--no-results", action="store_true", help="write neither a raw run nor a summary")
     options = parser.parse_args(argv)
-    options.scenario = listed(parser, options.scenario, (*GROUPS, *STUDIES))
+    options.scenario = parse_names(parser, options.scenario, (*GROUPS, *STUDIES))
     given = [] if options.peers == ["none"] else options.peers
-    options.peers = list(PEERS) if given == ["all"] else listed(parser, given, PEERS)
+    options.peers = list(PEERS) if given == ["all"] else parse_names(parser, given, PEERS)
     return options
 
 
-def listed(parser: argparse.ArgumentParser, given: Sequence[str], known: Collection[str]) -> list[str]:
+def parse_names(parser: argparse.ArgumentParser, given: Sequence[str], known: Collection[str]) -> list[str]:
     names = [name for text in given for name in text.split(",") if name]
     if unknown := [name for name in names if name not in known]:
         parser.error(f"unknown: {', '.join(unknown)}; known: {', '.join(known)}")
     return names
 
 
-def stored(options: argparse.Namespace) -> dict[str, object]:
-    """What decides the figures."""
+def stored_options(options: argparse.Namespace) -> dict[str, object]:
+    """The options on which the figures depend."""
     kept = {name.replace("-", "_"): getattr(options, name.replace("-", "_")) for name, *_ in SIZES}
     return {"connections": options.connections} | kept | {"service_was_running": bool(options.endpoint)}

@@ -1,4 +1,4 @@
-"""Penstock itself: started for the run with a database of its own, or one that runs already."""
+"""Penstock as a system under test: started for the run with a database of its own, or a running service."""
 
 import re
 import shutil
@@ -10,9 +10,9 @@ from pathlib import Path
 
 from .load.driver import HttpLoad
 from .load.fleet import Fleet
-from .measure.cpu import Meter, below
+from .measure.cpu import Meter, processes_below
 from .measure.outcome import Outcome, Plan
-from .measure.watch import Watch, unwatched
+from .measure.stages import StageCallback, ignore_stages
 from .postgres import binaries_of, checkpoint, data_folder, postmaster_of, settings_of, shown_settings
 from .scenarios import Scenario
 from .system import bytes_below, free_port, stop_process, wait_until
@@ -22,7 +22,7 @@ DATABASE = re.compile(r"^database (.+?)\s*$", re.MULTILINE)
 
 
 class Penstock:
-    """With `endpoint` and `pids` a running service is measured; its database is known only by `dsn`."""
+    """Penstock. `endpoint` and `pids`: those of a running service to measure; `dsn`: that of its database, if known."""
 
     name = "penstock"
 
@@ -35,7 +35,7 @@ class Penstock:
         self._folder: Path | None = None
 
     def start(self) -> None:
-        """Raises UnavailableError with the service's output when it does not come up."""
+        """Starts the service if necessary. Raises UnavailableError with its output when it does not start."""
         if not self.endpoint:
             self._launch()
         self.meter = Meter(self._roots())
@@ -52,15 +52,17 @@ class Penstock:
         self.endpoint, self._pids = f"http://127.0.0.1:{port}", (self._process.pid,)
 
     def _roots(self) -> dict[str, list[int]]:
-        """The process trees of the server side. PgBouncer counts when it runs below the service."""
+        """The process trees of the server side. A PgBouncer that is a child of the service is a part of its own."""
         roots = {"service": list(self._pids)}
         if self.dsn:
             roots["postgresql"] = [postmaster_of(self.dsn)]
-        poolers = [pid for root in self._pids for pid in below(root, "pgbouncer") if pid not in self._pids]
+        poolers = [
+            pid for root in self._pids for pid in processes_below(root, "pgbouncer") if pid not in self._pids
+        ]
         return roots | ({"pgbouncer": poolers} if poolers else {})
 
     def stop(self) -> None:
-        """Only what was started here."""
+        """Stops the service if this object started it."""
         stop_process(self._process)
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -68,8 +70,8 @@ class Penstock:
     def supports(self, scenario: Scenario) -> bool:  # noqa: ARG002 - all of them
         return True
 
-    def run(self, scenario: Scenario, plan: Plan, watch: Watch = unwatched) -> Outcome:
-        """`watch` is told after a checkpoint, so nothing is measured while that is written."""
+    def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
+        """One run. A checkpoint is made before each call of `watch`, so that none disturbs the measured time."""
 
         def settled(stage: str) -> None:
             self.settle()
@@ -78,7 +80,7 @@ class Penstock:
         return self._load.run(scenario, plan, settled)
 
     def settle(self) -> None:
-        """A checkpoint, when the database is known."""
+        """Makes a checkpoint if the database is known."""
         if self.dsn:
             checkpoint(self.dsn)
 
@@ -100,7 +102,7 @@ class Penstock:
         return bytes_below(data_folder(self.dsn)) if self.dsn else None
 
     def database_settings(self) -> dict[str, str]:
-        """For a peer that must have the same; empty when the database is not known."""
+        """The settings that a peer's database copies; empty if the database is not known."""
         return settings_of(self.dsn) if self.dsn else {}
 
     def database_binaries(self) -> Path:
@@ -108,14 +110,14 @@ class Penstock:
 
 
 def announced(log: Path) -> str:
-    """The DSN of the database, once the service has said that it is ready; empty before."""
+    """The DSN of the database in the service's output; empty until the service reports that it is ready."""
     text = log.read_text(errors="replace")
     database = DATABASE.search(text)
     return database.group(1) if READY.search(text) and database else ""
 
 
 def commit() -> str:
-    """The commit of the tree that the benchmark stands in, marked when files differ from it."""
+    """The commit of the benchmark's working tree, marked when files differ from it."""
     command = ["git", "describe", "--always", "--dirty"]
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=Path(__file__).parent)
     return done.stdout.strip() or "unknown"

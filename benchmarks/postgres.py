@@ -1,4 +1,4 @@
-"""What the benchmark asks of a PostgreSQL: its process, its settings, a checkpoint; and one of our own for a peer."""
+"""Reads process and settings of a PostgreSQL and makes checkpoints; starts an ephemeral PostgreSQL for a peer."""
 
 import os
 import pwd
@@ -14,7 +14,7 @@ import psycopg
 from .measure.cpu import parent_of
 from .system import UnavailableError, wait_until
 
-# Places, identity and logging differ by nature; everything else that was set is copied.
+# Settings of places, identity and logging, which must differ. All other configured settings are copied to peers.
 NOT_COPIED = {
     "data_directory",
     "config_file",
@@ -31,7 +31,7 @@ NOT_COPIED = {
 }
 NOT_COPIED_PREFIXES = ("unix_socket", "ssl", "log_", "lc_", "datestyle", "timezone")
 DURABILITY = ("fsync", "synchronous_commit", "full_page_writes", "wal_sync_method")
-SHOWN = (
+SHOWN_SETTINGS = (
     *DURABILITY,
     "server_version",
     "shared_buffers",
@@ -56,33 +56,33 @@ def postmaster_of(dsn: str) -> int:
 
 
 def settings_of(dsn: str) -> dict[str, str]:
-    """What was set on purpose, in the units that `-c name=value` takes without a suffix."""
+    """The settings of the configuration file and command line, in the units of `-c name=value` without a suffix."""
     query = "select name, setting from pg_settings where source in ('configuration file', 'command line')"
     with psycopg.connect(dsn, autocommit=True) as connection:
         rows = connection.execute(query).fetchall()
-    return {name: value for name, value in rows if copied(name)}
+    return {name: value for name, value in rows if is_copied(name)}
 
 
-def copied(name: str) -> bool:
+def is_copied(name: str) -> bool:
     return name not in NOT_COPIED and not name.lower().startswith(NOT_COPIED_PREFIXES)
 
 
 def shown_settings(dsn: str) -> dict[str, str]:
-    """The settings that decide the figures, as a session sees them."""
+    """The settings on which figures depend, as a session reads them."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         rows = connection.execute(
-            "select name, current_setting(name) from pg_settings where name = any(%s)", [list(SHOWN)]
+            "select name, current_setting(name) from pg_settings where name = any(%s)", [list(SHOWN_SETTINGS)]
         )
         return dict(rows.fetchall())
 
 
 def data_folder(dsn: str) -> Path:
-    """Where the server keeps its data, with the write-ahead log: its working folder, whoever asks."""
+    """The server's data folder, with the write-ahead log. It is its working folder, so no special role is needed."""
     return Path(f"/proc/{postmaster_of(dsn)}/cwd").resolve()
 
 
 def checkpoint(dsn: str) -> None:
-    """Begin a measured time without dirty pages of what went before; quietly not when the role may not."""
+    """Writes dirty pages before a measured time. Does nothing if the role has no permission."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         try:
             connection.execute("checkpoint")
@@ -91,7 +91,7 @@ def checkpoint(dsn: str) -> None:
 
 
 def binaries_of(postmaster: int | None) -> Path:
-    """Folder of the programs of a running server, else of the newest installed one. Raises UnavailableError."""
+    """The folder of the programs of a running server, else of the newest installed one. Raises UnavailableError."""
     if postmaster is not None:
         return Path(f"/proc/{postmaster}/exe").readlink().parent
     installed = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
@@ -102,7 +102,7 @@ def binaries_of(postmaster: int | None) -> Path:
 
 
 class EphemeralPostgres:
-    """A server with a Unix socket only, deleted at the end. As root it runs as `postgres` or `nobody`."""
+    """A server that listens only on a Unix socket and is deleted at the end. Root runs it as `postgres` or `nobody`."""
 
     def __init__(self, binaries: Path, settings: Mapping[str, str]) -> None:
         self._binaries = binaries
@@ -124,8 +124,8 @@ class EphemeralPostgres:
         return self._process.pid
 
     def start(self) -> None:
-        """initdb and start. Raises UnavailableError with the server's log."""
-        user, log = owner(), self._folder / "log"
+        """Runs initdb and starts the server. Raises UnavailableError with the server's log."""
+        user, log = server_user(), self._folder / "log"
         if user is not None:
             os.chown(self._folder, user.pw_uid, user.pw_gid)
         initdb = [
@@ -171,8 +171,8 @@ class EphemeralPostgres:
         return True
 
 
-def owner() -> pwd.struct_passwd | None:
-    """The user that the server runs as; None for the caller, who is not root."""
+def server_user() -> pwd.struct_passwd | None:
+    """The user that runs the server; None for the caller's own, if that is not root."""
     if os.geteuid() != 0:
         return None
     names = {entry.pw_name: entry for entry in pwd.getpwall()}

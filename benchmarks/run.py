@@ -1,4 +1,4 @@
-"""Penstock beside its peers, on one machine in one run.
+"""Measures Penstock beside its peers, on one machine in one run.
 
     python -m benchmarks.run --scenario all --peers pgmq bullmq       # or: make bench SCENARIO=all PEERS=pgmq,bullmq
 
@@ -11,11 +11,11 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from .catalogue import chosen
+from .catalogue import select_studies
 from .load.fleet import Fleet
-from .measure.gate import BusyHostError, passed
+from .measure.gate import BusyHostError, check_host_load
 from .measure.host import machine
-from .options import arguments, stored
+from .options import arguments, stored_options
 from .report.runs import write_results
 from .scenarios import SCENARIOS
 from .studies.study import Bench, Study
@@ -23,15 +23,15 @@ from .system import System, UnavailableError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """See the exit codes above."""
+    """Runs the selected studies. The module's docstring lists the exit codes."""
     options = arguments(argv, (__doc__ or "").split("\n\n")[0])
-    # So that what was started is stopped, whoever ends us.
+    # SIGTERM exits through the context managers, so that all started processes are stopped.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with ExitStack() as stack:
         bench = Bench(options, Fleet(options.processes), stack)
         stack.callback(bench.fleet.close)
         try:
-            results = [answered(study, bench) for study in chosen(options.scenario)]
+            results = [run_study(study, bench) for study in select_studies(options.scenario)]
             print_memory(bench.systems)
         except UnavailableError as error:
             print(f"penstock: {error}", file=sys.stderr)
@@ -42,22 +42,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0 if all(results) else 1
 
 
-def answered(study: Study, bench: Bench) -> bool:
-    """One study, its results file, and whether all of it was valid."""
+def run_study(study: Study, bench: Bench) -> bool:
+    """Runs a study and writes its results file; returns whether all runs were valid."""
     if study.alone and bench.options.no_penstock:
         return True
     print(f"\n== {study.name}: {study.what}", flush=True)
-    bench.load = passed(bench.options.busy)
+    bench.load = check_host_load(bench.options.busy)
     findings = study.measure(bench)
     if findings.systems and not bench.options.no_results:
         name = f"{study.name}_open_loop" if bench.options.rate and study.name in SCENARIOS else study.name
-        path = write_results(name, findings.systems, stored(bench.options), machine(), bench.load)
+        path = write_results(name, findings.systems, stored_options(bench.options), machine(), bench.load)
         print(f"written: {path}")
     return findings.valid
 
 
 def print_memory(systems: list[System]) -> None:
-    """PSS at the end, by part."""
+    """Prints the PSS of each system by part."""
     for system in systems:
         parts = {
             part: "?" if size is None else f"{size / 2**20:.0f} MiB"

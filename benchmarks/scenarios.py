@@ -1,4 +1,4 @@
-"""The scenarios by name: which flows run before, during and after the measured time."""
+"""The scenarios by name: the flows of the measured time, and whether the queue is filled before it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ RECEIVES = (Action.RECEIVE, Action.DELETE, Action.DELETE_BATCH)
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """`measured` are dealt to the connections in turn. `filled`: the queue holds all messages before the start.
+    """A scenario. Connections get the flows of `measured` in turn. `filled`: the queue has all messages at the start.
 
-    The headline figure is messages a second until the last answer to one of `counted`.
+    The main figure is messages a second until the last response to one of `counted`.
     """
 
     name: str

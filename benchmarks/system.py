@@ -1,4 +1,4 @@
-"""What the runner asks of a system under test, ours or a peer."""
+"""The interface of a system under test, Penstock or a peer, and functions that start and stop its processes."""
 
 import socket
 import subprocess
@@ -9,26 +9,26 @@ from pathlib import Path
 from typing import Protocol
 
 from .measure.outcome import Outcome, Plan
-from .measure.watch import Watch, unwatched
+from .measure.stages import StageCallback, ignore_stages
 from .scenarios import Scenario
 
 
 class UnavailableError(Exception):
-    """The system cannot be measured here; the text says what is missing."""
+    """The system cannot be measured on this machine; the text says what is missing."""
 
 
 class System(Protocol):
-    """Started once, run many times, stopped once."""
+    """A system under test, which is started once, runs many scenarios, and is stopped once."""
 
     @property
     def name(self) -> str: ...
 
     def start(self) -> None:
-        """Raises UnavailableError."""
+        """Starts the system. Raises UnavailableError."""
 
     def supports(self, scenario: Scenario) -> bool: ...
 
-    def run(self, scenario: Scenario, plan: Plan, watch: Watch = unwatched) -> Outcome: ...
+    def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome: ...
 
     def facts(self) -> dict[str, object]:
         """Versions and settings, for the results file."""
@@ -36,13 +36,13 @@ class System(Protocol):
     def pss_bytes(self) -> dict[str, int | None]: ...
 
     def disk_bytes(self) -> int | None:
-        """What its data take on disk; None when it keeps none or they cannot be seen."""
+        """The size of its data on disk; None if it stores none, or the size cannot be read."""
 
     def stop(self) -> None: ...
 
 
 def bytes_below(folder: Path) -> int:
-    """Disk that the files below `folder` occupy. Files that go away meanwhile are left out."""
+    """Disk space of the files below `folder`. Files that are deleted meanwhile are left out."""
     total = 0
     for path in folder.rglob("*"):
         with suppress(FileNotFoundError):
@@ -60,7 +60,7 @@ def free_port() -> int:
 def wait_until(
     done: Callable[[], bool], process: subprocess.Popen[bytes], log: Path, seconds: float = 60
 ) -> None:
-    """Until `done`. Raises UnavailableError with the end of `log` when the process ends or the time is over."""
+    """Waits for `done`. Raises UnavailableError with the end of `log` when the process ends or the time is over."""
     deadline = time.monotonic() + seconds
     while not done():
         if process.poll() is not None or time.monotonic() > deadline:
@@ -79,7 +79,7 @@ def accepts(port: int) -> bool:
 
 
 def stop_process(process: subprocess.Popen[bytes] | None, seconds: float = 20) -> None:
-    """SIGTERM, then SIGKILL after `seconds`."""
+    """Sends SIGTERM, and SIGKILL after `seconds`."""
     if process is None:
         return
     process.terminate()

@@ -1,9 +1,9 @@
--- Who may do what. Group roles, to be granted to the login roles of an installation:
+-- The group roles and their rights. An installation grants them to its login roles:
 --   penstock_api     the service, its functions and workers, and applications that use the SQL interface
 --   penstock_reader  dashboards: reads everything but the secrets
---   penstock_metrics the metrics job: reads as much, writes its results
--- Roles belong to the whole cluster; where the migrating role may not make them, the owner of the schema is the only
--- one who uses it, and this file changes nothing.
+--   penstock_metrics the metrics job: reads the same, writes its results
+-- Roles belong to the whole cluster. When the migrating role may not make them, only the owner of the schema can use
+-- it, and this file changes nothing.
 do $$
 declare
     v_role text;
@@ -35,7 +35,7 @@ begin
     if exists (select from pg_roles where rolname = 'penstock_api') then
         grant insert, update, delete on all tables in schema queue to penstock_api;
         grant usage on all sequences in schema queue to penstock_api;
-        -- The SQL interface: what applications may call (sql/functions/api, docs/sql.md).
+        -- The SQL interface: the functions that applications may call (sql/functions/api, docs/sql.md).
         grant execute on function
             queue.ack, queue.archive, queue.change_visibility, queue.create, queue.create_fifo, queue.create_schedule,
             queue.delete, queue.delete_queue, queue.delete_schedule, queue.list_queues, queue.metrics,

@@ -1,1 +1,1 @@
-"""What single parts cost in processor time; each file is a program of its own."""
+"""Programs that measure the processor time or latency of single parts; each file is a program of its own."""

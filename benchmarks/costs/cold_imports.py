@@ -1,11 +1,11 @@
-"""What it costs to start each function: CPU of the imports, as `sam build` packaged them, by driver.
+"""Measures what starting each function costs: CPU of the imports, as `sam build` packaged them, by driver.
 
     infra/local/sam_build.sh .tools/sam/bin/sam
     .venv/bin/python -m benchmarks.costs.cold_imports --repeat 9
 
-Each import is in a fresh interpreter that writes no bytecode, as on Lambda, where layers are read-only, and without
+Each import runs in a fresh interpreter that writes no bytecode, as on Lambda, where layers are read-only, and without
 site-packages: setuptools hooks itself into every import of a virtual environment, and is not in Lambda's. The least of
-the repeats is the cost, since other programs only add to it; the median beside it tells how busy the machine was.
+the repeats is the cost, since other programs only add to it; the median beside it shows how busy the machine was.
 """
 
 import argparse
@@ -29,7 +29,7 @@ print((time.process_time() - begun) * 1000, len(sys.modules))
 
 
 def functions(build: Path) -> Iterator[tuple[str, Path]]:
-    """Handler's module and code of each function that has no layer but the core one."""
+    """The handler's module and the code of each function that has only the core layer."""
     for resource in yaml.safe_load((build / "template.yaml").read_text())["Resources"].values():
         properties = resource.get("Properties", {})
         if resource["Type"] == "AWS::Serverless::Function" and "Layers" not in properties:
@@ -37,7 +37,7 @@ def functions(build: Path) -> Iterator[tuple[str, Path]]:
 
 
 def import_ms(python: Path, layer: Path, module: str, code: Path, driver: str) -> tuple[float, int]:
-    """CPU milliseconds of one import, and how many modules there were then."""
+    """CPU milliseconds of one import, and the number of modules after it."""
     result = subprocess.run(
         [python, "-S", "-c", SCRIPT, module],
         cwd=code,

@@ -1,4 +1,4 @@
-"""What filter policies cost: µs of one queue.policy_matches in PostgreSQL, and of making a message's facts in Python.
+"""Measures filter policies: µs of one queue.policy_matches in PostgreSQL, and of making a message's facts in Python.
 
 python -m benchmarks.costs.filters
 """
@@ -21,7 +21,7 @@ from penstock_web.local.postgres import ROLE, running_postgres
 from penstock_web.local.state import ephemeral_state
 from penstock_web.system_account import SystemAccount
 
-# "Example filter policies" of the SNS Developer Guide, and others of the same size.
+# The page "Example filter policies" of the SNS Developer Guide has the first ones; the others are of the same size.
 STORE = {
     "store": ["example_corp"],
     "event": [{"anything-but": "order_cancelled"}],
@@ -57,7 +57,7 @@ ATTRIBUTES = {
 
 @contextmanager
 def server() -> Iterator[psycopg.Connection[Any]]:
-    """A new PostgreSQL with Penstock's schema; a connection of the service's role."""
+    """A connection of the service's role to a new PostgreSQL with Penstock's schema."""
     with ephemeral_state() as state, running_postgres(state, SystemAccount.choose()) as postgres:
         with psycopg.connect(postgres.superuser_dsn(), autocommit=True) as administration:
             administration.execute(f"create database filters owner {ROLE}".encode())
@@ -96,7 +96,7 @@ def python_us(work: Callable[[], object], times: int) -> float:
 
 
 def main() -> None:
-    """Print the table."""
+    """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", type=int, default=20_000, help="calls a run")
     times = parser.parse_args().times

@@ -1,4 +1,4 @@
-"""A good call of every function that answers requests: the same one again and again, so that each costs the same."""
+"""A valid request for every function that answers requests; it is repeated, so that each invocation costs the same."""
 
 import json
 from collections.abc import Mapping
@@ -21,9 +21,9 @@ SCHEDULE = {
 BODY = "x" * 1000
 PERMISSION = {"Label": "bench", "AWSAccountIds": [ACCOUNT], "Actions": ["SendMessage"]}
 
-# By action: the members of the request. What is in braces was told by an earlier call. Refused in a cheap way, because
-# the first call has left nothing to do: ConfirmSubscription, Unsubscribe, StartMessageMoveTask, CancelMessageMoveTask,
-# DeleteQueue, the second CreateSchedule, CreateScheduleGroup and AddPermission.
+# By action: the members of the request. Values in braces come from the response of an earlier call. These actions are
+# refused early, since the first call has left nothing to do: ConfirmSubscription, Unsubscribe, StartMessageMoveTask,
+# CancelMessageMoveTask, DeleteQueue, the second CreateSchedule, CreateScheduleGroup and AddPermission.
 SQS: Mapping[str, Mapping[str, Any]] = {
     "CreateQueue": {"QueueName": "bench"},
     "GetQueueUrl": {"QueueName": "bench"},
@@ -85,7 +85,7 @@ SNS: Mapping[str, Mapping[str, Any]] = {
     "Unsubscribe": {"SubscriptionArn": f"{TOPIC}:00000000-0000-4000-8000-000000000000"},
     "DeleteTopic": {"TopicArn": f"{TOPIC}-gone"},
 }
-# Method, path and body; the name of the action is told by the first two.
+# By action: method, path and body. Method and path select the action.
 SCHEDULER: Mapping[str, tuple[str, str, Any]] = {
     "CreateScheduleGroup": ("POST", "/schedule-groups/bench", {}),
     "GetScheduleGroup": ("GET", "/schedule-groups/bench", None),
@@ -102,30 +102,32 @@ SCHEDULER: Mapping[str, tuple[str, str, Any]] = {
 }
 
 
-def request_of(function: str, told: Mapping[str, str]) -> Request | None:
-    """The call of a function, such as SqsSendMessage; None: it answers no requests."""
+def request_of(function: str, placeholders: Mapping[str, str]) -> Request | None:
+    """The request for a function such as SqsSendMessage; None if the function answers no requests."""
     if function == "Rest":
         return Request("GET", "/v1/queues/bench", headers=(HOST,))
     if function.startswith("Scheduler"):
-        return of_scheduler(*SCHEDULER[function.removeprefix("Scheduler")])
+        return scheduler_request(*SCHEDULER[function.removeprefix("Scheduler")])
     if function == "Gateway":
         form = f"Action=SendMessage&QueueUrl={QUEUE}&MessageBody={BODY}".encode()
         return Request(headers=(HOST, ("Content-Type", "application/x-www-form-urlencoded")), body=form)
     service, action = function[:3], function[3:]
     calls = {"Sqs": SQS, "Sns": SNS}.get(service, {})
-    return json_request(service, action, calls[action], told) if action in calls else None
+    return json_request(service, action, calls[action], placeholders) if action in calls else None
 
 
-def of_scheduler(method: str, path: str, body: Any) -> Request:
+def scheduler_request(method: str, path: str, body: Any) -> Request:
     query = "TagKeys=c" if method == "DELETE" and path.startswith("/tags") else ""
     content = b"" if body is None else json.dumps(body).encode()
     return Request(method, path, query, (HOST, ("Content-Type", "application/json")), content)
 
 
-def json_request(service: str, action: str, members: Mapping[str, Any], told: Mapping[str, str]) -> Request:
+def json_request(
+    service: str, action: str, members: Mapping[str, Any], placeholders: Mapping[str, str]
+) -> Request:
     target = f"Amazon{service.upper()}.{action}"
     headers = (HOST, ("Content-Type", "application/x-amz-json-1.0"), ("X-Amz-Target", target))
     text = json.dumps(members)
-    for name, value in told.items():
+    for name, value in placeholders.items():
         text = text.replace(f"{{{name}}}", value)
     return Request(headers=headers, body=text.encode())

@@ -1,10 +1,10 @@
-"""How long the functions take, cold and warm: each in a process of awslambdaric, running what `sam build` made.
+"""Measures the latency of the functions, cold and warm, in processes of awslambdaric with the code of `sam build`.
 
 make lambda (once, it builds)   then   python -m benchmarks.costs.functions --markdown docs/functions_latency.md
 
 Cold: a new process, which imports the handler, reads its settings, connects through PgBouncer and answers. Warm: the
-same process again. Milliseconds from handing over the event to having the answer; HTTP is not in it. The scheduled
-functions are left out: how long one takes is how much it has to do.
+same process again. Milliseconds from passing the event to the process until its result, without HTTP. The scheduled
+functions are left out: how long they run depends on how much work there is.
 """
 
 import argparse
@@ -27,9 +27,9 @@ from infra.local_lambda.fleet import Fleet
 from infra.local_lambda.runtime_api import RuntimeApi
 from infra.local_lambda.template import Stack, read_stack
 from penstock.settings import Settings
-from penstock_web.local.up import Plan, with_database
+from penstock_web.local.up import UpOptions, with_database
 
-from .function_calls import DEAD_ARN, SCHEDULER, SNS, SQS, json_request, of_scheduler, request_of
+from .function_calls import DEAD_ARN, SCHEDULER, SNS, SQS, json_request, request_of, scheduler_request
 
 ROOT = Path(__file__).parents[2]
 FORM: EventForm = "alb_multi_value"
@@ -47,15 +47,15 @@ of a cold start (fetching the code, starting the microVM) comes on top. `p99` of
 
 
 async def measure(stack: Stack, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """A line a function."""
+    """The figures of each function."""
     runtime_api = RuntimeApi()
     async with serving(runtime_api.app, 0) as port:
         fleet = Fleet(stack.functions, runtime_api, f"{HOST}:{port}", options.python, 10)
         try:
-            told = await prepare(fleet)
-            # What deletes comes last: others use the same message.
+            placeholders = await prepare(fleet)
+            # Functions that delete come last: the others use the same message.
             names = sorted(stack.functions, key=lambda name: name.startswith("SqsDelete"))
-            requests = {name: request_of(name, told) for name in names}
+            requests = {name: request_of(name, placeholders) for name in names}
             return [
                 await measure_one(fleet, name, event_of(FORM, request), options)
                 for name, request in requests.items()
@@ -66,26 +66,26 @@ async def measure(stack: Stack, options: argparse.Namespace) -> list[dict[str, A
 
 
 async def prepare(fleet: Fleet) -> dict[str, str]:
-    """What the calls need: queues, a topic, a schedule; what they must be told."""
+    """Makes the queues, topic and schedule of the requests, and returns the values of their placeholders."""
     for name in ("bench", "dead"):
-        await answer(fleet, json_request("SQS", "CreateQueue", {"QueueName": name}, {}))
-    await answer(fleet, json_request("SNS", "CreateTopic", SNS["CreateTopic"], {}))
+        await call_gateway(fleet, json_request("SQS", "CreateQueue", {"QueueName": name}, {}))
+    await call_gateway(fleet, json_request("SNS", "CreateTopic", SNS["CreateTopic"], {}))
     redrive = json.dumps({"deadLetterTargetArn": DEAD_ARN, "maxReceiveCount": 1000})
     attributes = {"QueueUrl": SQS["SendMessage"]["QueueUrl"], "Attributes": {"RedrivePolicy": redrive}}
-    await answer(fleet, json_request("SQS", "SetQueueAttributes", attributes, {}))
+    await call_gateway(fleet, json_request("SQS", "SetQueueAttributes", attributes, {}))
     for call in ("CreateScheduleGroup", "CreateSchedule"):
-        await fleet.invoke(f"Scheduler{call}", event_of(FORM, of_scheduler(*SCHEDULER[call])))
-    subscribed = await answer(fleet, json_request("SNS", "Subscribe", SNS["Subscribe"], {}))
-    await answer(fleet, json_request("SQS", "SendMessage", SQS["SendMessage"], {}))
+        await fleet.invoke(f"Scheduler{call}", event_of(FORM, scheduler_request(*SCHEDULER[call])))
+    subscribed = await call_gateway(fleet, json_request("SNS", "Subscribe", SNS["Subscribe"], {}))
+    await call_gateway(fleet, json_request("SQS", "SendMessage", SQS["SendMessage"], {}))
     receive = {**SQS["ReceiveMessage"], "VisibilityTimeout": 40000}
-    received = await answer(fleet, json_request("SQS", "ReceiveMessage", receive, {}))
+    received = await call_gateway(fleet, json_request("SQS", "ReceiveMessage", receive, {}))
     for _ in range(20):
-        await answer(fleet, json_request("SQS", "SendMessageBatch", SQS["SendMessageBatch"], {}))
+        await call_gateway(fleet, json_request("SQS", "SendMessageBatch", SQS["SendMessageBatch"], {}))
     return {"handle": received["Messages"][0]["ReceiptHandle"], "subscription": subscribed["SubscriptionArn"]}
 
 
-async def answer(fleet: Fleet, request: Request) -> dict[str, Any]:
-    """What the gateway says; everything must be in order."""
+async def call_gateway(fleet: Fleet, request: Request) -> dict[str, Any]:
+    """The gateway's response, which must be a success."""
     response = response_of(await fleet.invoke("Gateway", event_of(FORM, request)))
     assert response.status == 200, response.body
     return dict(json.loads(response.body or b"{}"))
@@ -100,7 +100,7 @@ async def measure_one(
     for count, samples in ((options.cold, cold), (options.warm, warm)):
         for _ in range(count):
             if samples is cold:
-                await fleet.forget_idle(name)
+                await fleet.stop_idle(name)
             began = time.perf_counter()
             response = response_of(await fleet.invoke(name, event))
             samples.append((time.perf_counter() - began) * 1000)
@@ -135,7 +135,7 @@ def as_markdown(lines: list[dict[str, Any]], options: argparse.Namespace, load: 
 
 
 def main() -> int:
-    """Prints a line a function. Returns 2 when something that is needed is not there."""
+    """Prints a line for each function. Returns 2 when the build, a program or the database is missing."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.costs.functions", description=__doc__)
     parser.add_argument("--build", type=Path, default=ROOT / ".aws-sam/build")
     parser.add_argument("--python", type=Path, default=ROOT / ".tools/lambda/bin/python")
@@ -146,7 +146,7 @@ def main() -> int:
     options = parser.parse_args()
     load = host_load()
     with ExitStack() as stack:
-        settings, _ = with_database(Settings.read({}), Plan(HOST, 0, ephemeral=True), stack)
+        settings, _ = with_database(Settings.read({}), UpOptions(HOST, 0, ephemeral=True), stack)
         variables = {"DATABASE_URL": settings.database_url, "QUEUE_PURGE_INTERVAL_SECONDS": "0"}
         try:
             lines = uvloop.run(measure(read_stack(options.build, {}, variables), options))

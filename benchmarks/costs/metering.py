@@ -1,4 +1,4 @@
-"""What metrics cost: processor time that counting adds to a request, and that of a scrape of many queues.
+"""Measures what metrics cost: the processor time that counting adds to a request, and that of a scrape.
 
 python -m benchmarks.costs.metering
 """
@@ -11,7 +11,7 @@ from penstock.effects import Row, Rows, Take
 from penstock.postgres.statements import DELETE_MESSAGES, RECEIVE_MESSAGES, SEND_MESSAGES
 from penstock.settings import Settings
 from penstock_web.metrics.meter import Meter
-from penstock_web.metrics.page import texts
+from penstock_web.metrics.page import metric_texts
 
 QUEUES = 1000
 CALLS = 50_000
@@ -26,22 +26,22 @@ def arn(number: int) -> str:
 
 
 def send(meter: Meter, number: int) -> None:
-    """All that a SendMessage does for metrics, the clock included."""
+    """All calls of a SendMessage to the meter, and reading the clock."""
     started = perf_counter()
-    meter.entered()
+    meter.request_started()
     asked = perf_counter()
     meter.queues.observe(SENDS[number], SENT, perf_counter() - asked)
-    meter.left()
-    meter.answered("POST", "sqs:SendMessage", 200, perf_counter() - started)
+    meter.request_ended()
+    meter.count_response("POST", "sqs:SendMessage", 200, perf_counter() - started)
 
 
 def receive(meter: Meter, number: int) -> None:
-    """What a look that finds ten messages does."""
+    """The call of a receive that returns ten messages."""
     meter.queues.observe(TAKES[number], [HEADER, *[MESSAGE] * 10], 0.002)
 
 
 def delete(meter: Meter, number: int) -> None:
-    """What a delete of one message does."""
+    """The call of a delete of one message."""
     meter.queues.observe(DELETES[number], DELETED, 0.002)
 
 
@@ -51,7 +51,7 @@ DELETES = [Rows(DELETE_MESSAGES, ([1],), queue_arn=arn(n)) for n in range(QUEUES
 
 
 def main() -> None:
-    """Prints the figures; the least of several runs, of processor time, so that company matters little."""
+    """Prints the least processor time of several runs, so that other programs have little influence."""
     meter = Meter(Settings.read({}))
     for work in (send, receive, delete):
         for number in range(QUEUES):
@@ -64,11 +64,11 @@ def main() -> None:
 
 
 def scrape(meter: Meter) -> tuple[float, float, int]:
-    """Processor time of the whole, that of the longest step, and how many lines came of it."""
+    """Processor time of a scrape, that of its longest step, and the number of lines."""
     started = last = process_time()
     longest = 0.0
     lines = 0
-    for text in texts(meter, None):
+    for text in metric_texts(meter, None):
         lines += text.count("\n")
         longest, last = max(longest, process_time() - last), process_time()
     return process_time() - started, longest, lines

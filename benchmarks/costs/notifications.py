@@ -1,4 +1,4 @@
-"""What it costs to sign an SNS message: CPU µs of one process for an envelope with 1 KB of text, by signature version.
+"""Measures signing of SNS messages: CPU µs of one process for an envelope with 1 KB of text, by signature version.
 
 python -m benchmarks.costs.notifications
 """
@@ -16,7 +16,7 @@ AT = "2026-01-02T03:04:05.678Z"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Prints a line a version, and what of it is not the signature."""
+    """Prints a line for each version: the cost of an envelope, and the signature's part of it."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.costs.notifications", description=__doc__)
     parser.add_argument("--times", type=int, default=2_000)
     parser.add_argument("--repeats", type=int, default=5)

@@ -1,12 +1,12 @@
-"""The metrics job: time, memory and transactions for 1, 10, 50 million messages, beside plain SQL; and under load.
+"""Measures the metrics job: time, memory and transactions for millions of messages, beside plain SQL; and under load.
 
     python -m benchmarks.costs.pipeline --messages 1000000,10000000  # a PostgreSQL and a Spark of its own
     python -m benchmarks.costs.pipeline --filled postgresql://…,…    # databases with such a history
     python -m benchmarks.costs.pipeline --load                       # the service's throughput with and without the job
 
-A history of random fates over `days` days is written (tests/support/jobs/history_generator.py), and computed by the
-job in a process of its own, and by tests/support/jobs/reference.sql, which was written from the definitions alone.
-Memory is the PSS of the job's processes (driver, JVM, Python workers), sampled. The longest transaction is read from
+The benchmark writes a random history of `days` days (tests/support/jobs/history_generator.py). The job computes it in
+a process of its own, and so does tests/support/jobs/reference.sql, which was written only from the definitions. Memory
+is the sampled PSS of the job's processes (driver, JVM, Python workers). The longest transaction is read from
 pg_stat_activity.
 """
 
@@ -42,7 +42,7 @@ from tests.support.jobs import history_generator, reference
 
 ROOT = Path(__file__).parents[2]
 SAMPLE_SECONDS = 0.5
-LONGEST = """
+LONGEST_TRANSACTION = """
 select coalesce(extract(epoch from max(clock_timestamp() - xact_start)), 0)::float8
 from pg_stat_activity where xact_start is not null and pid <> pg_backend_pid() and backend_type = 'client backend'
 """
@@ -50,15 +50,15 @@ LOAD = SCENARIOS["warski"]
 LOAD_PLAN = Plan(16, 60_000, 100)
 LOAD_HISTORY = 200_000
 LOAD_RUNS = 3
-LOAD_SECONDS = 180.0  # the job may take longer, while the service takes what it can get
+LOAD_SECONDS = 180.0  # the job may take longer, while the service uses most of the CPU
 HISTORY = """
 select (select sum(cardinality(sent_at)) from queue.history)::bigint,
     (select sum(pg_table_size(relid)) from pg_partition_tree('queue.history'))::bigint"""
 
 
 @dataclass(slots=True)
-class Watch:
-    """What was seen of a job while it ran."""
+class JobObservation:
+    """Time, memory, CPU and transactions of a job, sampled while it ran."""
 
     seconds: float = 0.0
     peak_bytes: int = 0
@@ -72,7 +72,7 @@ def main() -> int:
     """Prints the figures and writes the results file."""
     options = parser().parse_args()
     load = host_load()
-    lines = measured_filled(options) if options.filled else measured_own(options)
+    lines = measure_given_databases(options) if options.filled else measure_own_databases(options)
     for line in lines:
         print(line)
     if not options.no_results:
@@ -81,18 +81,18 @@ def main() -> int:
     return 0
 
 
-def measured_own(options: argparse.Namespace) -> list[dict[str, object]]:
-    """With a PostgreSQL of its own, which is gone afterwards."""
+def measure_own_databases(options: argparse.Namespace) -> list[dict[str, object]]:
+    """Measures on a PostgreSQL of its own, which is removed afterwards."""
     if options.load:
-        return [under_load(shlex.split(options.job_prefix))]
+        return [measure_under_load(shlex.split(options.job_prefix))]
     sizes = [int(size) for size in options.messages.split(",")]
     with ephemeral_state() as folder, server(folder) as postgres:
         facts = facts_of(postgres.service_dsn())
         return [facts | measure(postgres, size, options) for size in sizes]
 
 
-def measured_filled(options: argparse.Namespace) -> list[dict[str, object]]:
-    """What `measure` would have filled is there."""
+def measure_given_databases(options: argparse.Namespace) -> list[dict[str, object]]:
+    """Measures on databases that already have a history."""
     return [facts_of(dsn) | measure_database(dsn, options) for dsn in options.filled.split(",")]
 
 
@@ -128,7 +128,7 @@ def server(folder: Path) -> Iterator[Postgres]:
 
 
 def measure(postgres: Postgres, messages: int, options: argparse.Namespace) -> dict[str, object]:
-    """A database of its own, filled; then the job twice (the second replaces), then plain SQL."""
+    """Fills a new database, runs the job twice (the second run replaces the results), and then plain SQL."""
     name = f"metrics_{messages}"
     with psycopg.connect(postgres.superuser_dsn(), autocommit=True) as administration:
         administration.execute(f"create database {name} owner {ROLE}".encode())
@@ -148,7 +148,7 @@ def span_of(options: argparse.Namespace) -> history_generator.Span:
 
 
 def measure_database(dsn: str, options: argparse.Namespace) -> dict[str, object]:
-    """The job and plain SQL on a filled database."""
+    """Measures the job and plain SQL on a filled database."""
     span = span_of(options)
     with psycopg.connect(dsn, autocommit=True) as connection:
         row = connection.execute(HISTORY.encode()).fetchone()
@@ -159,60 +159,60 @@ def measure_database(dsn: str, options: argparse.Namespace) -> dict[str, object]
     for name in ("first",) if options.once else ("first", "again"):
         line[name] = figures(job(dsn, arguments), messages)
     if not options.no_sql:
-        line["sql_seconds"] = round(plain_sql(dsn, span), 1)
-    return line | {"rows": written(dsn)}
+        line["sql_seconds"] = round(plain_sql_seconds(dsn, span), 1)
+    return line | {"rows": result_counts(dsn)}
 
 
-def job(dsn: str, arguments: list[str], prefix: Sequence[str] = ()) -> Watch:
-    """The job as a user starts it; raises CalledProcessError."""
-    watch, began = Watch(), time.monotonic()
+def job(dsn: str, arguments: list[str], prefix: Sequence[str] = ()) -> JobObservation:
+    """Runs the job as a user would. Raises CalledProcessError."""
+    observation, began = JobObservation(), time.monotonic()
     command = [*prefix, sys.executable, "-m", "jobs.queue_metrics", *arguments]
     variables = {**os.environ, "DATABASE_URL": dsn, "QUEUE_METRICS_TIMEZONE": "Europe/Berlin"}
     process = subprocess.Popen(command, cwd=ROOT, env=variables)
-    observer = threading.Thread(target=observe, args=(watch, process.pid, dsn))
+    observer = threading.Thread(target=observe, args=(observation, process.pid, dsn))
     observer.start()
     status = process.wait()
-    watch.seconds = time.monotonic() - began
-    watch.ended.set()
+    observation.seconds = time.monotonic() - began
+    observation.ended.set()
     observer.join()
     if status:
         raise subprocess.CalledProcessError(status, command)
-    return watch
+    return observation
 
 
-def observe(watch: Watch, pid: int, dsn: str) -> None:
-    """Samples until the job has ended."""
+def observe(observation: JobObservation, pid: int, dsn: str) -> None:
+    """Samples the job until it has ended."""
     meter = Meter({"job": [pid], "postgresql": [postmaster_of(dsn)]})
     before = meter.read().cpu_seconds["postgresql"]
     with psycopg.connect(dsn, autocommit=True) as connection:
-        while not watch.ended.wait(SAMPLE_SECONDS):
+        while not observation.ended.wait(SAMPLE_SECONDS):
             try:
                 used = meter.read().cpu_seconds
                 memory = meter.pss_bytes()["job"] or 0
             except ProcessLookupError:
                 return
-            row = connection.execute(LONGEST.encode()).fetchone()
+            row = connection.execute(LONGEST_TRANSACTION.encode()).fetchone()
             assert row is not None
-            watch.longest_transaction_seconds = max(watch.longest_transaction_seconds, row[0])
-            watch.peak_bytes = max(watch.peak_bytes, memory)
-            watch.cpu_seconds = used["job"]
-            watch.postgresql_cpu_seconds = used["postgresql"] - before
+            observation.longest_transaction_seconds = max(observation.longest_transaction_seconds, row[0])
+            observation.peak_bytes = max(observation.peak_bytes, memory)
+            observation.cpu_seconds = used["job"]
+            observation.postgresql_cpu_seconds = used["postgresql"] - before
 
 
-def figures(watch: Watch, messages: int) -> dict[str, float]:
-    """As stored. CPU and memory are those of the last sample and of the highest one."""
+def figures(observation: JobObservation, messages: int) -> dict[str, float]:
+    """The figures to store. CPU is that of the last sample, memory that of the highest one."""
     return {
-        "seconds": round(watch.seconds, 1),
-        "messages_per_second": round(messages / watch.seconds),
-        "peak_megabytes": round(watch.peak_bytes / 2**20),
-        "cpu_seconds": round(watch.cpu_seconds, 1),
-        "postgresql_cpu_seconds": round(watch.postgresql_cpu_seconds, 1),
-        "longest_transaction_seconds": round(watch.longest_transaction_seconds, 2),
+        "seconds": round(observation.seconds, 1),
+        "messages_per_second": round(messages / observation.seconds),
+        "peak_megabytes": round(observation.peak_bytes / 2**20),
+        "cpu_seconds": round(observation.cpu_seconds, 1),
+        "postgresql_cpu_seconds": round(observation.postgresql_cpu_seconds, 1),
+        "longest_transaction_seconds": round(observation.longest_transaction_seconds, 2),
     }
 
 
-def plain_sql(dsn: str, span: history_generator.Span) -> float:
-    """Seconds that oracle.sql takes; it writes temporary tables only."""
+def plain_sql_seconds(dsn: str, span: history_generator.Span) -> float:
+    """Seconds that reference.sql takes; it writes only temporary tables."""
     with psycopg.connect(dsn) as connection:
         began = time.monotonic()
         reference.compute(connection, span.from_at, span.to_at, span.timezone)
@@ -221,8 +221,8 @@ def plain_sql(dsn: str, span: history_generator.Span) -> float:
     return took
 
 
-def written(dsn: str) -> dict[str, int]:
-    """How many rows the results have."""
+def result_counts(dsn: str) -> dict[str, int]:
+    """The number of rows in the tables of results."""
     counts = {}
     with psycopg.connect(dsn) as connection:
         for table in ("metrics_window", "metrics_latency"):
@@ -231,8 +231,8 @@ def written(dsn: str) -> dict[str, int]:
     return counts
 
 
-def under_load(prefix: list[str]) -> dict[str, object]:
-    """Messages a second through the service without the job, while it runs, and without again."""
+def measure_under_load(prefix: list[str]) -> dict[str, object]:
+    """Messages a second through the service before the job, while it runs, and after it."""
     fleet = Fleet(1)
     penstock = Penstock(fleet)
     penstock.start()
@@ -243,7 +243,7 @@ def under_load(prefix: list[str]) -> dict[str, object]:
             history_generator.write(connection, span, history_generator.Mixture(LOAD_HISTORY))
         penstock.run(LOAD, LOAD_PLAN)
         quiet = [rate(penstock) for _ in range(LOAD_RUNS)]
-        watch, busy = while_job_runs(penstock, prefix)
+        observation, busy = while_job_runs(penstock, prefix)
         quiet += [rate(penstock) for _ in range(LOAD_RUNS)]
     finally:
         penstock.stop()
@@ -253,18 +253,18 @@ def under_load(prefix: list[str]) -> dict[str, object]:
         "without_job": quiet,
         "with_job": busy,
         "ratio": round(ratio, 3),
-        "job": figures(watch, LOAD_HISTORY),
+        "job": figures(observation, LOAD_HISTORY),
     }
     return {"commit": commit(), **figures_}
 
 
-def while_job_runs(penstock: Penstock, prefix: list[str]) -> tuple[Watch, list[int]]:
-    """What was seen of the job, and the rates of runs that began and ended while it ran."""
-    ended, watches, rates = threading.Event(), list[Watch](), list[int]()
+def while_job_runs(penstock: Penstock, prefix: list[str]) -> tuple[JobObservation, list[int]]:
+    """The observation of the job, and the rates of runs that began and ended while it ran."""
+    ended, observations, rates = threading.Event(), list[JobObservation](), list[int]()
 
     def work() -> None:
         try:
-            watches.append(job(penstock.dsn, ["--quiet"], prefix))
+            observations.append(job(penstock.dsn, ["--quiet"], prefix))
         finally:
             ended.set()
 
@@ -277,11 +277,11 @@ def while_job_runs(penstock: Penstock, prefix: list[str]) -> tuple[Watch, list[i
             break
         rates.append(found)
     worker.join()
-    return watches[0], rates
+    return observations[0], rates
 
 
 def rate(penstock: Penstock) -> int:
-    """Of one run. Raises RuntimeError when a message was lost or came twice."""
+    """Messages a second of one run. Raises RuntimeError when a message was lost or received twice."""
     outcome = penstock.run(LOAD, LOAD_PLAN)
     if not outcome.valid:
         raise RuntimeError(f"{outcome.verdict}, {outcome.bad_samples}")

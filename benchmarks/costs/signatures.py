@@ -1,4 +1,4 @@
-"""What it costs to verify a signature: CPU µs of one process for a SendMessage of 1 KB, its key known.
+"""Measures the verification of a signature: CPU µs of one process for a SendMessage of 1 KB with a cached key.
 
 python -m benchmarks.costs.signatures
 """
@@ -20,8 +20,8 @@ KEY_ID, SECRET = "PSTKAAAAAAAAAAAAAAAA", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEK
 CREDENTIALS = Credentials(KEY_ID, SECRET)
 
 
-def by_header(body: bytes) -> HttpRequest:
-    """As boto3 sends it, with the headers that boto3 adds."""
+def header_signed_request(body: bytes) -> HttpRequest:
+    """A request with a signature in a header, and the headers that boto3 adds."""
     headers = {
         "X-Amz-Target": "AmazonSQS.SendMessage",
         "x-amzn-query-mode": "true",
@@ -32,17 +32,17 @@ def by_header(body: bytes) -> HttpRequest:
     }
     signed = AWSRequest("POST", f"{URL}/", headers=headers, data=body)
     SigV4Auth(CREDENTIALS, "sqs", "us-east-1").add_auth(signed)
-    return received(signed, "POST", body)
+    return to_http_request(signed, "POST", body)
 
 
-def by_address(body: bytes) -> HttpRequest:
-    """Presigned, with the message in the address."""
+def presigned_request(body: bytes) -> HttpRequest:
+    """A presigned request, with the message in the URL."""
     signed = AWSRequest("GET", f"{URL}/000000000000/q?Action=SendMessage&MessageBody={body.decode()}")
     SigV4QueryAuth(CREDENTIALS, "sqs", "us-east-1").add_auth(signed)
-    return received(signed, "GET", b"")
+    return to_http_request(signed, "GET", b"")
 
 
-def received(signed: AWSRequest, method: str, body: bytes) -> HttpRequest:
+def to_http_request(signed: AWSRequest, method: str, body: bytes) -> HttpRequest:
     address = urlsplit(signed.url)
     given = {"Host": address.netloc, **{name: str(value) for name, value in signed.headers.items()}}
     headers = {name.lower().encode(): value.encode() for name, value in given.items()}
@@ -50,7 +50,7 @@ def received(signed: AWSRequest, method: str, body: bytes) -> HttpRequest:
 
 
 def cost_us(work: Callable[[], None], times: int, repeats: int) -> float:
-    """CPU of one call: the best of some runs, since what disturbs a run only adds."""
+    """CPU of one call: the least of several runs, since other programs only add to a run."""
     best = float("inf")
     for _ in range(repeats):
         began = process_time()
@@ -61,7 +61,7 @@ def cost_us(work: Callable[[], None], times: int, repeats: int) -> float:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Prints a line a form."""
+    """Prints a line for each form of request."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.costs.signatures", description=__doc__)
     parser.add_argument("--times", type=int, default=20_000)
     parser.add_argument("--repeats", type=int, default=5)
@@ -69,7 +69,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     text = b"a" * options.body_bytes
     json = b'{"QueueUrl":"%s/000000000000/q","MessageBody":"%s"}' % (URL.encode(), text)
-    for name, request in (("header", by_header(json)), ("presigned address", by_address(text))):
+    for name, request in (
+        ("header", header_signed_request(json)),
+        ("presigned address", presigned_request(text)),
+    ):
 
         def verified(request: HttpRequest = request) -> None:
             verify(request, parse(request), SECRET, time())

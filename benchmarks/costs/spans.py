@@ -1,9 +1,9 @@
-"""The queue of ended spans beside OpenTelemetry's own BatchSpanProcessor, with the same sizes.
+"""Compares our queue of ended spans with OpenTelemetry's own BatchSpanProcessor, with the same sizes.
 
     python -m benchmarks.costs.spans        # docs/decisions/0015-libraries-beside-the-hot-path.md has figures
 
 `CPU`: of the whole process for 1,000 spans, from start to export; the exporter encodes them and sends nothing. The
-others are measured while the collector hangs: ending a span, what the processor knows of lost spans, and its end.
+other figures are measured while the collector hangs: ending a span, the processor's count of lost spans, and shutdown.
 """
 
 import argparse
@@ -19,13 +19,13 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
 from benchmarks.report.rows import Row, text
-from penstock_web.tracing.outbox import BATCH_SPANS, MOST_SPANS, PAUSE_SECONDS, Outbox
+from penstock_web.tracing.span_queue import BATCH_SPANS, MAX_QUEUED_SPANS, PAUSE_SECONDS, SpanQueue
 from penstock_web.tracing.tracing import FLUSH_SECONDS
 
 ROUNDS: Final = 5
 SPANS: Final = 20_000
 BURST: Final = 2_000
-"""Fewer than fit the queue, so that nothing is lost while CPU is measured."""
+"""Fewer than the queue holds, so that no span is lost while CPU is measured."""
 ATTRIBUTES: Final[dict[str, str | int]] = {
     "messaging.system": "aws_sqs",
     "messaging.operation.name": "send",
@@ -33,8 +33,8 @@ ATTRIBUTES: Final[dict[str, str | int]] = {
 }
 
 
-class Encoding(SpanExporter):
-    """Does what the exporter for OTLP does without a network. `burst`: set with the last span of each burst."""
+class EncodingExporter(SpanExporter):
+    """Encodes spans as the exporter for OTLP does, but sends nothing. `burst`: set with the last span of each burst."""
 
     def __init__(self) -> None:
         self.burst = Event()
@@ -48,7 +48,7 @@ class Encoding(SpanExporter):
         return SpanExportResult.SUCCESS
 
 
-class Hanging(SpanExporter):
+class HangingExporter(SpanExporter):
     """A collector that never answers, until the exporter is shut down."""
 
     def __init__(self) -> None:
@@ -62,19 +62,19 @@ class Hanging(SpanExporter):
         self._over.set()
 
 
-def library(exporter: SpanExporter) -> BatchSpanProcessor:
-    return BatchSpanProcessor(exporter, MOST_SPANS, PAUSE_SECONDS * 1000, BATCH_SPANS)
+def batch_span_processor(exporter: SpanExporter) -> BatchSpanProcessor:
+    return BatchSpanProcessor(exporter, MAX_QUEUED_SPANS, PAUSE_SECONDS * 1000, BATCH_SPANS)
 
 
 MAKERS: Final[dict[str, Callable[[SpanExporter], SpanProcessor]]] = {
-    "Outbox": Outbox,
-    "BatchSpanProcessor": library,
+    "SpanQueue": SpanQueue,
+    "BatchSpanProcessor": batch_span_processor,
 }
 
 
 def cpu_seconds(make: Callable[[SpanExporter], SpanProcessor], count: int) -> float:
-    """Of `count` spans that begin, end and are encoded."""
-    exporter, provider = Encoding(), TracerProvider(shutdown_on_exit=False)
+    """CPU seconds of `count` spans that begin, end and are encoded."""
+    exporter, provider = EncodingExporter(), TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(processor := make(exporter))
     tracer, before = provider.get_tracer("benchmark"), process_time()
     for _ in range(count // BURST):
@@ -83,33 +83,33 @@ def cpu_seconds(make: Callable[[SpanExporter], SpanProcessor], count: int) -> fl
             tracer.start_span("send", attributes=ATTRIBUTES).end()
         exporter.burst.wait()
     used = process_time() - before
-    ended(processor)
+    shutdown_seconds(processor)
     return used
 
 
-def hanging(make: Callable[[SpanExporter], SpanProcessor]) -> Row:
-    """Ends twice as many spans as fit, while nothing is taken."""
+def measure_hanging(make: Callable[[SpanExporter], SpanProcessor]) -> Row:
+    """Ends twice as many spans as the queue holds, while the collector accepts none."""
     provider = TracerProvider(shutdown_on_exit=False)
-    provider.add_span_processor(processor := make(Hanging()))
+    provider.add_span_processor(processor := make(HangingExporter()))
     tracer, seconds = provider.get_tracer("benchmark"), list[float]()
-    for _ in range(2 * MOST_SPANS):
+    for _ in range(2 * MAX_QUEUED_SPANS):
         span = tracer.start_span("send", attributes=ATTRIBUTES)
         began = perf_counter()
         span.end()
         seconds.append(perf_counter() - began)
-    counted = processor.dropped if isinstance(processor, Outbox) else None
+    counted = processor.dropped if isinstance(processor, SpanQueue) else None
     return {
         "end of a span p50 us": round(statistics.median(seconds) * 1e6, 1),
         "longest us": round(max(seconds) * 1e6, 1),
         "lost, as it says": counted,
-        "end of the process s": round(ended(processor), 2),
+        "end of the process s": round(shutdown_seconds(processor), 2),
     }
 
 
-def ended(processor: SpanProcessor) -> float:
-    """Seconds that it takes, as its interface lets the service end it."""
+def shutdown_seconds(processor: SpanProcessor) -> float:
+    """Seconds that the processor's shutdown takes, as the service would call it."""
     began = perf_counter()
-    if isinstance(processor, Outbox):
+    if isinstance(processor, SpanQueue):
         processor.close(FLUSH_SECONDS)
     else:
         processor.shutdown()
@@ -117,7 +117,7 @@ def ended(processor: SpanProcessor) -> float:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Alternating rounds; the median of the CPU counts."""
+    """Measures both in alternating rounds, and prints the median of the CPU."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.costs.spans")
     parser.add_argument("--spans", type=int, default=SPANS)
     options = parser.parse_args(argv)
@@ -127,7 +127,8 @@ def main(argv: list[str] | None = None) -> None:
         for name, make in MAKERS.items():
             used[name].append(cpu_seconds(make, options.spans) / options.spans * 1000)
     rows = [
-        {"processor": name, "CPU ms/1000": round(statistics.median(used[name]) * 1000, 1)} | hanging(make)
+        {"processor": name, "CPU ms/1000": round(statistics.median(used[name]) * 1000, 1)}
+        | measure_hanging(make)
         for name, make in MAKERS.items()
     ]
     print(text(rows))

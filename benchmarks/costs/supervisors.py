@@ -1,9 +1,10 @@
-"""`penstock up --workers 2` beside what libraries do that keep several processes on one port.
+"""Compares `penstock up --workers 2` with libraries that run several processes on one port.
 
     python -m benchmarks.costs.supervisors        # docs/decisions/0015-libraries-beside-the-hot-path.md has figures
 
-Columns: when two processes listen again after one was killed; how many go on listening ten seconds after their parent
-was killed; and what a parent does whose processes cannot start. Libraries serve an application that starts at once.
+Columns: the time until two processes listen again after one was killed; how many still listen ten seconds after their
+parent was killed; and what a parent does when its processes cannot start. Libraries serve an application that starts at
+once.
 """
 
 import os
@@ -44,7 +45,7 @@ port = {port}
 
 
 def commands(folder: Path) -> dict[str, Callable[[int], list[str]]]:
-    """By name, for a port."""
+    """Functions that make the command of each supervisor for a port, by name."""
     python = str(packages.python("supervisors", NEEDED))
 
     def circus(port: int) -> list[str]:
@@ -78,15 +79,15 @@ def listeners(port: int) -> set[int]:
     return found
 
 
-def started(command: list[str], environment: dict[str, str] | None = None) -> "subprocess.Popen[bytes]":
+def start_process(command: list[str], environment: dict[str, str] | None = None) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
         command, cwd=ROOT, env=os.environ | (environment or {}), start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
 
 
-def two_of(parent: int, port: int, without: int = 0) -> list[int]:
-    """Waits until two processes listen. A socket that the parent shares counts once its processes are there."""
+def wait_for_two_listeners(parent: int, port: int, without: int = 0) -> list[int]:
+    """Waits until two processes listen, without the parent, which may share the socket, and without `without`."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         if len(found := sorted(listeners(port) - {parent, without})) >= 2:
@@ -97,22 +98,22 @@ def two_of(parent: int, port: int, without: int = 0) -> list[int]:
 
 def killed_worker(command: Callable[[int], list[str]]) -> float:
     port = free_port()
-    parent = started(command(port))
+    parent = start_process(command(port))
     try:
-        first, *_ = two_of(parent.pid, port)
+        first, *_ = wait_for_two_listeners(parent.pid, port)
         began = time.monotonic()
         os.kill(first, signal.SIGKILL)
-        two_of(parent.pid, port, without=first)
+        wait_for_two_listeners(parent.pid, port, without=first)
         return time.monotonic() - began
     finally:
         stop_process(parent)
 
 
 def killed_parent(command: Callable[[int], list[str]]) -> int:
-    """How many processes are left; they are ended afterwards."""
+    """How many processes still listen after their parent was killed; they are killed afterwards."""
     port = free_port()
-    parent = started(command(port))
-    two_of(parent.pid, port)
+    parent = start_process(command(port))
+    wait_for_two_listeners(parent.pid, port)
     parent.kill()
     parent.wait()
     deadline = time.monotonic() + ORPHAN_SECONDS
@@ -124,7 +125,7 @@ def killed_parent(command: Callable[[int], list[str]]) -> int:
 
 
 def broken_start(command: Callable[[int], list[str]]) -> str:
-    parent, began = started(command(free_port()), BROKEN), time.monotonic()
+    parent, began = start_process(command(free_port()), BROKEN), time.monotonic()
     try:
         code = parent.wait(BROKEN_SECONDS)
     except subprocess.TimeoutExpired:
@@ -134,15 +135,15 @@ def broken_start(command: Callable[[int], list[str]]) -> str:
     return f"ends with {code} after {time.monotonic() - began:.1f} s"
 
 
-def lines_of(name: str) -> str:
-    """Ours only: what a library would save at most."""
+def own_code_lines(name: str) -> str:
+    """The lines of our own code, which a library would save at most; empty for libraries."""
     source = (ROOT / "layers/web/penstock_web/local/workers.py").read_text()
     code = [line for line in source.splitlines() if line.strip() and not re.match(r"\s*#", line)]
     return str(len(code)) if name == "penstock" else ""
 
 
 def main() -> None:
-    """A row for each."""
+    """Prints a row for each supervisor."""
     rows: list[Row] = []
     with TemporaryDirectory() as folder:
         for name, command in commands(Path(folder)).items():
@@ -152,7 +153,7 @@ def main() -> None:
                     "replaced after s": round(killed_worker(command), 1),
                     "left without parent": killed_parent(command),
                     "broken start": broken_start(command),
-                    "lines of ours": lines_of(name),
+                    "lines of ours": own_code_lines(name),
                 }
             )
             print(text(rows[-1:]), flush=True)

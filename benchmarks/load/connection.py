@@ -1,8 +1,7 @@
-"""One keep-alive HTTP/1.1 connection driven by a flow: a generator that yields requests and is sent the bodies.
+"""A keep-alive HTTP/1.1 connection that runs a flow: a generator that yields requests and receives response bodies.
 
-There is one request in flight a connection (closed loop), or a request is written when it is `Due` (open loop). An
-answer that is not 200, or is not well formed, is sent to the flow as None
-after it was counted.
+A connection has one request in flight (closed loop), or writes a request when it is `Due` (open loop). A response that
+is not 200, or is malformed, is counted, and the flow receives None.
 """
 
 import asyncio
@@ -14,10 +13,10 @@ from benchmarks.measure.tally import Tally
 
 from .wire import Action, Due, Request
 
-# Yields a request, now or when it is due; is sent the body of a 200 answer, or None.
+# A generator that yields requests, to be written now or when they are due. It receives the body of a 200, or None.
 Flow = Generator[Request | Due, bytes | None, None]
 
-END_OF_HEAD = b"\r\n\r\n"
+END_OF_HEADERS = b"\r\n\r\n"
 LENGTH = b"\r\ncontent-length:"
 
 
@@ -53,12 +52,12 @@ class Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def start(self, flow: Flow) -> None:
-        """Write the first request of a flow; `finished` is done when the flow has ended. May be called again then."""
+        """Writes the first request of a flow. When `finished` is done, the flow has ended and another can start."""
         if self.finished.done():
             self.finished.result()
             self.finished = asyncio.get_running_loop().create_future()
         self._flow = flow
-        self._step(None)
+        self._advance_flow(None)
 
     def close(self) -> None:
         if self._transport is not None:
@@ -66,7 +65,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._buffer = self._buffer + data if self._buffer else data
-        end = self._buffer.find(END_OF_HEAD)
+        end = self._buffer.find(END_OF_HEADERS)
         if end < 0:
             return None
         try:
@@ -74,58 +73,62 @@ class Connection(asyncio.Protocol):
         except (MalformedAnswerError, ValueError) as error:
             return self._fail(error)
         if len(self._buffer) >= total:
-            self._answered(self._buffer[: end + 4], self._buffer[end + 4 : total], len(self._buffer) > total)
+            self._on_response(
+                self._buffer[: end + 4], self._buffer[end + 4 : total], len(self._buffer) > total
+            )
         return None
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._fail(exc or ConnectionResetError("the service closed the connection"))
 
-    def _answered(self, head: bytes, body: bytes, surplus: bool) -> None:
+    def _on_response(self, head: bytes, body: bytes, surplus: bool) -> None:
         now = perf_counter()
         self._buffer = b""
-        self._tally.called(self._action, now - self._written_at, now)
+        self._tally.record_call(self._action, now - self._written_at, now)
         if surplus:
             return self._fail(MalformedAnswerError("more bytes than Content-Length"))
         if head[:13] == b"HTTP/1.1 200 ":
-            return self._step(body)
-        self._tally.bad(head[:60] + body[:300])
-        return self._step(None)
+            return self._advance_flow(body)
+        self._tally.record_bad_response(head[:60] + body[:300])
+        return self._advance_flow(None)
 
-    def _step(self, body: bytes | None) -> None:
+    def _advance_flow(self, body: bytes | None) -> None:
         assert self._flow is not None
         assert self._transport is not None
         try:
             request = self._flow.send(body)
         except StopIteration:
-            self._done(None)
-        except Exception as error:  # noqa: BLE001 - whatever a flow raises ends the run and is reported there
+            self._finish(None)
+        except Exception as error:  # noqa: BLE001 - any error of a flow ends the run, which reports it
             self._fail(error)
         else:
-            self._ask(request)
+            self._schedule(request)
 
-    def _ask(self, asked: Request | Due) -> None:
-        if isinstance(asked, Request):
-            self._write(asked, perf_counter())
-        elif (pause := asked.at - perf_counter()) > 0:
-            asyncio.get_running_loop().call_later(pause, self._write, asked.request, asked.at)
+    def _schedule(self, request_or_due: Request | Due) -> None:
+        if isinstance(request_or_due, Request):
+            self._write(request_or_due, perf_counter())
+        elif (pause := request_or_due.at - perf_counter()) > 0:
+            asyncio.get_running_loop().call_later(
+                pause, self._write, request_or_due.request, request_or_due.at
+            )
         else:
-            self._write(asked.request, asked.at)
+            self._write(request_or_due.request, request_or_due.at)
 
     def _write(self, request: Request, since: float) -> None:
-        """`since` is when its latency begins."""
+        """Writes a request. `since`: when its latency begins."""
         if self.finished.done() or self._transport is None:
             return
         self._action, self._written_at = request.action, since
         self._transport.write(request.data)
 
     def _fail(self, error: Exception) -> None:
-        self._done(error)
+        self._finish(error)
 
-    def _done(self, error: Exception | None) -> None:
+    def _finish(self, error: Exception | None) -> None:
         if self.finished.done():
             return
         if error is None:
             self.finished.set_result(None)
         else:
-            self._tally.bad(repr(error).encode())
+            self._tally.record_bad_response(repr(error).encode())
             self.finished.set_exception(error)

@@ -1,11 +1,11 @@
-"""CreateQueue and DeleteQueue, outside every measured time."""
+"""Creates and deletes queues, outside the measured times."""
 
 import json
 import urllib.request
 
 from .wire import AUTHORIZATION, Address
 
-# No message may come back while it is drained slowly: a second receive is then the service's fault.
+# No message may become visible again during a slow drain, so that a second receive is an error of the service.
 VISIBILITY_SECONDS = 600
 
 
@@ -28,7 +28,7 @@ def call(
 
 
 def create_queue(address: Address, **given: str) -> None:
-    """With attributes besides VisibilityTimeout, or instead of ours."""
+    """Creates a queue. `given`: attributes besides VisibilityTimeout, or instead of our VisibilityTimeout."""
     attributes = {"VisibilityTimeout": str(VISIBILITY_SECONDS)} | given
     call(address, "CreateQueue", {"QueueName": address.queue, "Attributes": attributes})
 

@@ -1,4 +1,4 @@
-"""The load driver for services that speak SQS JSON: fill, measure, sweep, and compare the message ids.
+"""The load generator for services that speak SQS JSON: it fills, measures, drains, and compares the message ids.
 
 python -m benchmarks.load.driver --endpoint http://127.0.0.1:9324 --scenario send_1 --connections 16
 """
@@ -9,17 +9,17 @@ import sys
 
 from benchmarks.measure.cpu import Meter, Reading
 from benchmarks.measure.outcome import Outcome, Plan, latency_of
-from benchmarks.measure.tally import Tally, Verdict, judge
-from benchmarks.measure.watch import Watch, unwatched
+from benchmarks.measure.stages import StageCallback, ignore_stages
+from benchmarks.measure.tally import Tally, Verdict, compare_ids
 from benchmarks.scenarios import SCENARIOS, Scenario
 
 from .control import create_queue, delete_queue
-from .fleet import Fleet, Order
-from .flows import BATCH_LIMIT, send_singly, send_tens, sweep
+from .fleet import Fleet, PhaseOrder
+from .flows import BATCH_LIMIT, drain_queue, send_singly, send_tens
 from .wire import Action, Address, address_of
 
 SWEEP_CONNECTIONS = 8
-MOST_BATCH_BYTES = 1_000_000  # AWS: 1 MiB for all messages of a batch
+MAX_BATCH_BYTES = 1_000_000  # AWS: 1 MiB for all messages of a batch
 queue_numbers = itertools.count(1)
 
 
@@ -32,8 +32,8 @@ class HttpLoad:
         self._fleet = fleet
         self._meter = meter
 
-    def run(self, scenario: Scenario, plan: Plan, watch: Watch = unwatched) -> Outcome:
-        """One run. `watch` is told "empty", "filled" (the measured time follows), "measured" and "drained"."""
+    def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
+        """One run. It calls `watch` with "empty", "filled" (then the measured time follows), "measured", "drained"."""
         address = address_of(self._endpoint, f"bench-{scenario.name.replace('_', '-')}-{next(queue_numbers)}")
         create_queue(address)
         watch("empty")
@@ -43,10 +43,10 @@ class HttpLoad:
         order = order_of(scenario, plan, address)
         measured = self._fleet.run(order, lambda: readings.append(self._meter.read()))
         watch("measured")
-        rest = self._fleet.run(Order(address, plan.body, (sweep,), SWEEP_CONNECTIONS))
+        rest = self._fleet.run(PhaseOrder(address, plan.body, (drain_queue,), SWEEP_CONNECTIONS))
         watch("drained")
         delete_queue(address)
-        verdict = judge(
+        verdict = compare_ids(
             fill.acknowledged + measured.acknowledged,
             measured.received + rest.received,
             measured.deleted + rest.deleted,
@@ -58,9 +58,9 @@ class HttpLoad:
         waiting = plan.held + (plan.messages if scenario.filled else 0)
         if not waiting:
             return Tally()
-        fits = BATCH_LIMIT * len(plan.body) <= MOST_BATCH_BYTES
+        fits = BATCH_LIMIT * len(plan.body) <= MAX_BATCH_BYTES
         return self._fleet.run(
-            Order(address, plan.body, (send_tens if fits else send_singly,), 16, to_send=waiting)
+            PhaseOrder(address, plan.body, (send_tens if fits else send_singly,), 16, to_send=waiting)
         )
 
 
@@ -97,9 +97,9 @@ def outcome_of(
     )
 
 
-def order_of(scenario: Scenario, plan: Plan, address: Address) -> Order:
+def order_of(scenario: Scenario, plan: Plan, address: Address) -> PhaseOrder:
     """The measured phase."""
-    return Order(
+    return PhaseOrder(
         address,
         plan.body,
         scenario.measured,
@@ -117,7 +117,7 @@ def all_calls(tally: Tally) -> list[float]:
 
 
 def main() -> int:
-    """One run against a service that runs already; for a comparison with repeats see benchmarks.run."""
+    """Runs a scenario once against a running service; benchmarks.run compares systems with repeats."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--endpoint", default="http://127.0.0.1:9324")
     parser.add_argument("--pid", type=int, action="append", default=[], help="service process to account for")

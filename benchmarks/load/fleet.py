@@ -1,7 +1,8 @@
-"""Processes of load: each runs its share of a phase's connections on uvloop.
+"""The load generator's processes: each runs its share of a phase's connections on uvloop.
 
-A phase is: connections are opened, all processes say so, the caller reads the counters, all start at once, all say that
-they have finished, the caller reads the counters again. Nothing is shared while it runs but one counter a process.
+In a phase the processes open connections and report that they are ready; the caller reads the counters; all processes
+start at once, and report when they have finished; the caller reads the counters again. While a phase runs, the
+processes share only one counter each.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from typing import cast
 import uvloop
 
 from benchmarks.measure.progress import Progress
-from benchmarks.measure.tally import Tally, merged
+from benchmarks.measure.tally import Tally, merge_tallies
 from benchmarks.scenarios import FlowMaker
 from benchmarks.studies.idle import IdleQueue
 
@@ -27,12 +28,12 @@ from .flows import Phase
 from .pace import Pace
 from .wire import Address, Requests
 
-MOST_PROCESSES = 64
+MAX_PROCESSES = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """A phase. With `idle_samples` the flows are ignored and an idle queue is measured."""
+class PhaseOrder:
+    """Describes a phase. With `idle_samples` the flows are ignored and an idle queue is measured."""
 
     address: Address
     body: str
@@ -46,21 +47,21 @@ class Order:
 
 
 class Fleet:
-    """Load processes, `processes` unless an order says otherwise; kept for many phases; close it."""
+    """Load processes, which run many phases until `close`. `processes`: how many, unless an order says otherwise."""
 
     def __init__(self, processes: int) -> None:
-        self._usual = processes
+        self._default_processes = processes
         self._context = multiprocessing.get_context("spawn")
-        self._shared = self._context.RawArray(ctypes.c_longlong, MOST_PROCESSES)
+        self._shared = self._context.RawArray(ctypes.c_longlong, MAX_PROCESSES)
         self._slots = cast("MutableSequence[int]", self._shared)
         self._pipes: list[Pipe] = []
         self._processes: list[BaseProcess] = []
-        self._grow(processes)
+        self._start_processes(processes)
 
-    def run(self, order: Order, mark: Callable[[], None] = lambda: None) -> Tally:
+    def run(self, order: PhaseOrder, mark: Callable[[], None] = lambda: None) -> Tally:
         """Run one phase; `mark` is called just before its start and just after its end."""
-        orders = shares(order, order.processes or self._usual)
-        self._grow(len(orders))
+        orders = split_order(order, order.processes or self._default_processes)
+        self._start_processes(len(orders))
         used = self._pipes[: len(orders)]
         for slot in range(len(self._slots)):
             self._slots[slot] = 0
@@ -72,13 +73,13 @@ class Fleet:
             pipe.send("go")
         self._expect(used, "finished")
         mark()
-        return merged(cast("Tally", pipe.recv()) for pipe in used)
+        return merge_tallies(cast("Tally", pipe.recv()) for pipe in used)
 
-    def _grow(self, count: int) -> None:
+    def _start_processes(self, count: int) -> None:
         while len(self._processes) < count:
             ours, theirs = self._context.Pipe()
-            given = (theirs, self._shared, len(self._processes))
-            process = self._context.Process(target=serve, args=given, daemon=True)
+            process_arguments = (theirs, self._shared, len(self._processes))
+            process = self._context.Process(target=process_main, args=process_arguments, daemon=True)
             process.start()
             self._pipes.append(ours)
             self._processes.append(process)
@@ -92,18 +93,18 @@ class Fleet:
             process.kill()
 
     def _expect(self, pipes: list[Pipe], word: str) -> None:
-        """Raises RuntimeError with the reason when a process could not go on."""
+        """Waits for this word of each process. Raises RuntimeError with the reason when a process has failed."""
         for pipe in pipes:
             try:
-                said = pipe.recv()
+                reply = pipe.recv()
             except EOFError:
-                said = "ended early; its own output says why"
-            if said != word:
-                raise RuntimeError(f"load process: {said}")
+                reply = "ended early; its own output says why"
+            if reply != word:
+                raise RuntimeError(f"load process: {reply}")
 
 
-def shares(order: Order, processes: int) -> list[Order]:
-    """The parts of a phase, one a process; every part has connections for each of the flows."""
+def split_order(order: PhaseOrder, processes: int) -> list[PhaseOrder]:
+    """Splits a phase into one part for each process; every part has connections for each of the flows."""
     if order.idle_samples:
         return [order]
     used = max(1, min(processes, order.connections // len(order.flows)))
@@ -117,24 +118,24 @@ def shares(order: Order, processes: int) -> list[Order]:
 
 
 def split(total: int, parts: int) -> list[int]:
-    """`total` in `parts` as equal as can be."""
+    """Splits `total` into `parts` that differ by at most 1."""
     return [total // parts + (n < total % parts) for n in range(parts)]
 
 
-def serve(pipe: Pipe, slots: MutableSequence[int], slot: int) -> None:
-    """Main function of a load process: phases until None comes."""
+def process_main(pipe: Pipe, slots: MutableSequence[int], slot: int) -> None:
+    """The main function of a load process: runs phases until it receives None."""
     while (order := pipe.recv()) is not None:
         try:
-            tally = uvloop.run(work(order, pipe, slots, slot))
+            tally = uvloop.run(run_phase(order, pipe, slots, slot))
         except (OSError, RuntimeError) as error:
             pipe.send(repr(error))
         else:
             pipe.send(tally)
 
 
-async def work(order: Order, pipe: Pipe, slots: MutableSequence[int], slot: int) -> Tally:
+async def run_phase(order: PhaseOrder, pipe: Pipe, slots: MutableSequence[int], slot: int) -> Tally:
     tally = Tally()
-    connections = await opened(order, tally)
+    connections = await open_connections(order, tally)
     pipe.send("ready")
     pipe.recv()
     progress = Progress(order.to_send, order.to_receive, slots, slot)
@@ -142,7 +143,7 @@ async def work(order: Order, pipe: Pipe, slots: MutableSequence[int], slot: int)
     phase = Phase(Requests(order.address), order.body, tally, progress, pace)
     pace.start()
     tally.started_at, cpu_before = perf_counter(), process_time()
-    await played(order, phase, connections)
+    await run_flows(order, phase, connections)
     tally.generator_cpu_seconds = process_time() - cpu_before
     pipe.send("finished")
     for connection in connections:
@@ -150,7 +151,7 @@ async def work(order: Order, pipe: Pipe, slots: MutableSequence[int], slot: int)
     return tally
 
 
-async def opened(order: Order, tally: Tally) -> list[Connection]:
+async def open_connections(order: PhaseOrder, tally: Tally) -> list[Connection]:
     loop, address = asyncio.get_running_loop(), order.address
     count = 2 if order.idle_samples else order.connections
     return [
@@ -159,8 +160,8 @@ async def opened(order: Order, tally: Tally) -> list[Connection]:
     ]
 
 
-async def played(order: Order, phase: Phase, connections: list[Connection]) -> None:
-    """A connection that breaks is counted as a bad answer; the others go on."""
+async def run_flows(order: PhaseOrder, phase: Phase, connections: list[Connection]) -> None:
+    """Runs the flows. A connection that breaks is counted as a bad response; the others go on."""
     if order.idle_samples:
         await IdleQueue(phase, order.idle_samples).run(*connections)
         return

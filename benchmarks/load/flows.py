@@ -1,6 +1,6 @@
-"""The scenarios as flows: what one connection asks next, and what it counts from the answer.
+"""The scenarios as flows: a flow yields the requests of one connection and counts the responses.
 
-No input or output here, so a flow can be read as the workload it is. `Phase` is what all connections share.
+Flows do no input or output. `Phase` has what the connections of a process share.
 """
 
 import random
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Phase:
-    """What the flows of one process share."""
+    """The requests, counters and pace that the flows of one process share."""
 
     requests: Requests
     body: str
@@ -47,41 +47,41 @@ class Phase:
         self.md5 = md5_of(self.body)
 
     def decoded(self, decode: Callable[[bytes], T], answer: bytes | None) -> T | None:
-        """The answer as a typed object; None, and counted as bad, when it is malformed."""
+        """The response as a typed object. A malformed one is counted as bad; then the result is None."""
         if answer is None:
             return None
         try:
             return decode(answer)
         except msgspec.MsgspecError:
-            self.tally.bad(answer[:300])
+            self.tally.record_bad_response(answer[:300])
             return None
 
-    def acknowledged(self, entry: Entry, answer: bytes | None) -> None:
+    def record_acknowledged(self, entry: Entry, answer: bytes | None) -> None:
         if entry.md5_of_body != self.md5:
-            self.tally.bad(answer or b"")
+            self.tally.record_bad_response(answer or b"")
         self.tally.acknowledged.append(entry.message_id)
 
     def accept(self, messages: list[Message]) -> None:
-        """Count received messages; a body that is not the one sent is a bad answer."""
+        """Counts received messages; a body that differs from the one sent is a bad response."""
         self.tally.received.extend([message.message_id for message in messages])
         self.progress.received(len(messages))
         for message in messages:
             if message.body != self.body or message.md5_of_body != self.md5:
-                self.tally.bad(f"wrong body or MD5: {message.body[:200]}".encode())
+                self.tally.record_bad_response(f"wrong body or MD5: {message.body[:200]}".encode())
 
 
 def send_singly(phase: Phase) -> Flow:
-    """SendMessage until nothing is left to send."""
+    """SendMessage until all messages have been sent."""
     request = phase.requests.send(phase.body)
     while phase.progress.claim(1):
         answer = yield phase.pace.timed(request, 1)
         entry = phase.decoded(decode_entry, answer)
         if entry is not None:
-            phase.acknowledged(entry, answer)
+            phase.record_acknowledged(entry, answer)
 
 
 def send_batches(phase: Phase, sizes: Iterator[int]) -> Flow:
-    """SendMessageBatch with as many entries as `sizes` says next."""
+    """SendMessageBatch; `sizes` yields the number of entries of the next call."""
     requests = [phase.requests.send_batch(phase.body, size) for size in range(BATCH_LIMIT + 1)]
     while count := phase.progress.claim(next(sizes)):
         answer = yield phase.pace.timed(requests[count], count)
@@ -89,26 +89,26 @@ def send_batches(phase: Phase, sizes: Iterator[int]) -> Flow:
         if batch is None:
             continue
         if len(batch.successful) != count:
-            phase.tally.bad(answer or b"")
+            phase.tally.record_bad_response(answer or b"")
         for entry in batch.successful:
-            phase.acknowledged(entry, answer)
+            phase.record_acknowledged(entry, answer)
 
 
 def send_tens(phase: Phase) -> Flow:
     return send_batches(phase, repeat(BATCH_LIMIT))
 
 
-def send_unlisted(phase: Phase) -> Flow:
-    """Bulks of 10 whose ids are not kept: for backlogs too long to compare message by message."""
+def send_without_recording(phase: Phase) -> Flow:
+    """Batches of 10 whose ids are not stored: for backlogs that are too long to compare message by message."""
     request = phase.requests.send_batch(phase.body, BATCH_LIMIT)
     while phase.progress.claim(BATCH_LIMIT) == BATCH_LIMIT:
         batch = phase.decoded(decode_send_batch, (yield request))
         if batch is not None and len(batch.successful) != BATCH_LIMIT:
-            phase.tally.bad(b"an entry was refused")
+            phase.tally.record_bad_response(b"an entry was refused")
 
 
-def take(phase: Phase) -> Flow:
-    """Receive and keep in flight."""
+def receive_without_delete(phase: Phase) -> Flow:
+    """Receives messages and leaves them in flight."""
     request = phase.requests.receive(BATCH_LIMIT)
     while not phase.progress.complete and not phase.progress.stalled:
         answer = phase.decoded(decode_receive, (yield request))
@@ -117,13 +117,13 @@ def take(phase: Phase) -> Flow:
 
 
 def send_random_bulks(phase: Phase) -> Flow:
-    """Bulks of 1 to 10 messages, as in Warski's benchmark."""
-    dice = random.Random()
-    return send_batches(phase, iter(lambda: dice.randint(1, BATCH_LIMIT), 0))
+    """Batches of 1 to 10 messages, as in Warski's benchmark."""
+    rng = random.Random()
+    return send_batches(phase, iter(lambda: rng.randint(1, BATCH_LIMIT), 0))
 
 
 def receive_delete(phase: Phase, count: int) -> Flow:
-    """ReceiveMessage of up to `count`, then delete them in one call, until everything was received."""
+    """ReceiveMessage of up to `count`, then deletion in one call, until all messages have been received."""
     request = phase.requests.receive(count)
     while not phase.progress.complete:
         answer = phase.decoded(decode_receive, (yield request))
@@ -145,13 +145,13 @@ def receive_delete_singly(phase: Phase) -> Flow:
 
 
 def delete(phase: Phase, messages: list[Message]) -> Flow:
-    """DeleteMessage for one message, DeleteMessageBatch for more; counts what was really deleted."""
+    """DeleteMessage for one message, DeleteMessageBatch for more; counts the messages that the service deleted."""
     if len(messages) == 1:
         answer = yield phase.requests.delete(messages[0].receipt_handle)
         if answer in {b"", b"{}"}:
             phase.tally.deleted += 1
         elif answer is not None:
-            phase.tally.bad(answer[:300])
+            phase.tally.record_bad_response(answer[:300])
         return
     answer = yield phase.requests.delete_batch([message.receipt_handle for message in messages])
     batch = phase.decoded(decode_delete_batch, answer)
@@ -159,18 +159,18 @@ def delete(phase: Phase, messages: list[Message]) -> Flow:
         return
     phase.tally.deleted += len(batch.successful)
     if len(batch.successful) != len(messages):
-        phase.tally.bad((answer or b"")[:300])
+        phase.tally.record_bad_response((answer or b"")[:300])
 
 
 def cycle(phase: Phase) -> Flow:
-    """Send one message, receive one (any), delete it; again."""
+    """Sends one message, receives any one, deletes it, and repeats this."""
     send, receive = phase.requests.send(phase.body), phase.requests.receive(1)
     while phase.progress.claim(1):
         sent = yield phase.pace.timed(send, 1)
         entry = phase.decoded(decode_entry, sent)
         if entry is None:
             continue
-        phase.acknowledged(entry, sent)
+        phase.record_acknowledged(entry, sent)
         while not phase.progress.stalled:
             answer = phase.decoded(decode_receive, (yield receive))
             if answer is not None and answer.messages:
@@ -180,8 +180,8 @@ def cycle(phase: Phase) -> Flow:
             phase.tally.empty_receives += 1
 
 
-def sweep(phase: Phase) -> Flow:
-    """Empty the queue outside the measurement: ends at the first answer without a message after 1 s of long polling."""
+def drain_queue(phase: Phase) -> Flow:
+    """Empties the queue outside the measurement, until a long poll of 1 s returns no message."""
     request = phase.requests.receive(BATCH_LIMIT, wait_seconds=1)
     while True:
         answer = phase.decoded(decode_receive, (yield request))

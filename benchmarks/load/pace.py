@@ -1,4 +1,4 @@
-"""When requests are due: at once (closed loop), or at a rate that does not wait for the service (open loop)."""
+"""Decides when requests are due: at once (closed loop), or at a rate independent of the service (open loop)."""
 
 import random
 from time import perf_counter
@@ -9,9 +9,9 @@ from .wire import Due, Request
 class Pace:
     """Arrivals of one load process: messages at `rate` a second on average, independent of each other (Poisson).
 
-    The connections of the process claim arrivals in turn. When all are busy, arrivals wait and their requests are
-    written late, but their latency counts from when they were due: nothing is omitted that clients of their own accord
-    would have sent meanwhile. Timers wake up to 1 ms late; that counts too, never in favour of the service.
+    The connections of the process claim arrivals in turn. When all are busy, requests are written late, but their
+    latency counts from when they were due, so that no wait of an independent client is omitted. Timers wake up to 1 ms
+    late, which also counts against the service.
     """
 
     def __init__(self, rate: float, seed: int = 1) -> None:
@@ -20,11 +20,11 @@ class Pace:
         self._next_at = 0.0
 
     def start(self) -> None:
-        """The first arrival is due after now."""
+        """Starts the clock: all arrivals are due after now."""
         self._next_at = perf_counter()
 
     def timed(self, request: Request, messages: int) -> Request | Due:
-        """The request, due at the next arrival, n times as late for n messages; of a closed loop as it is."""
+        """The request, due at the next arrival; for n messages the pause is n times as long. In a closed loop: now."""
         if not self._rate:
             return request
         self._next_at += self._dice.expovariate(self._rate / messages)

@@ -1,6 +1,6 @@
-"""SQS JSON 1.0 over HTTP/1.1 as bytes: requests are built once, answers are decoded no further than needed.
+"""SQS JSON 1.0 over HTTP/1.1 as bytes: requests are built once, and responses are decoded only as far as needed.
 
-A client library costs far more CPU than the service; on two cores it would measure itself.
+A client library costs far more CPU than the service: on two cores the benchmark would measure the library.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ AUTHORIZATION = f"AWS4-HMAC-SHA256 Credential={CREDENTIAL}, SignedHeaders=host, 
 
 
 class Action(StrEnum):
-    """The actions that are used, spelt as in X-Amz-Target."""
+    """The actions that the benchmark uses, spelt as in X-Amz-Target."""
 
     SEND = "SendMessage"
     SEND_BATCH = "SendMessageBatch"
@@ -33,7 +33,7 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a service answers and which of its queues is meant."""
+    """The host and port of a service, and one of its queues."""
 
     host: str
     port: int
@@ -54,9 +54,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A request of an open loop: written at `at` (perf_counter), or as soon after as its connection is free.
+    """A request of an open loop: written at `at` (perf_counter), or as soon as its connection is free.
 
-    Its latency counts from `at` in either case, so a stall of the service is not hidden by clients that wait for it.
+    Its latency counts from `at` in both cases, so that a stall of the service is not hidden by waiting clients.
     """
 
     request: Request
@@ -94,7 +94,7 @@ class Message(msgspec.Struct, rename="pascal"):
 
 
 class ReceiveAnswer(msgspec.Struct, rename="pascal"):
-    """Answer of ReceiveMessage; `{}` when there was nothing."""
+    """Answer of ReceiveMessage; `{}` without messages."""
 
     messages: list[Message] = []
 
@@ -131,7 +131,7 @@ def md5_of(body: str) -> str:
 
 
 class Requests:
-    """The requests to one queue. Fixed ones are built once; a delete joins receipt handles to fixed text."""
+    """Builds the requests to one queue. The fixed parts are encoded once; a delete adds receipt handles to them."""
 
     def __init__(self, address: Address) -> None:
         self.address = address
@@ -173,13 +173,15 @@ class Requests:
         return self.of(Action.RECEIVE, msgspec.json.encode(payload))
 
     def delete(self, handle: str) -> Request:
-        return self.of(Action.DELETE, f'{{"QueueUrl":{self._url},"ReceiptHandle":{quoted(handle)}}}'.encode())
+        return self.of(
+            Action.DELETE, f'{{"QueueUrl":{self._url},"ReceiptHandle":{json_quoted(handle)}}}'.encode()
+        )
 
     def delete_batch(self, handles: list[str]) -> Request:
-        entries = ",".join(f'{{"Id":"{n}","ReceiptHandle":{quoted(h)}}}' for n, h in enumerate(handles))
+        entries = ",".join(f'{{"Id":"{n}","ReceiptHandle":{json_quoted(h)}}}' for n, h in enumerate(handles))
         return self.of(Action.DELETE_BATCH, f'{{"QueueUrl":{self._url},"Entries":[{entries}]}}'.encode())
 
 
-def quoted(handle: str) -> str:
-    """A receipt handle as JSON; a foreign service may put anything into it."""
+def json_quoted(handle: str) -> str:
+    """A receipt handle as JSON; that of another service may have any characters."""
     return msgspec.json.encode(handle).decode()

@@ -1,1 +1,1 @@
-"""What is measured of a run: processor time, memory, host load, and the record of what was acknowledged."""
+"""Measurements of a run: processor time, memory, host load, and the ids of acknowledged and received messages."""

@@ -1,8 +1,9 @@
 """CPU time and memory of the server side, read from /proc (Linux, see proc(5)).
 
-CPU is user + system time of every live process of a group plus what its processes have reaped of their dead children,
-so PostgreSQL backends that come and go are counted by their postmaster. The kernel counts in ticks (1/100 s) a process:
-measure some seconds. Memory is PSS: a page shared by n processes counts 1/n in each, so shared_buffers counts once.
+CPU is user + system time of every live process of a group, plus that of their ended children for which they have
+waited, so that the postmaster includes the time of PostgreSQL backends that ended. The kernel counts in ticks (1/100 s)
+a process: measure some seconds. Memory is PSS: a page that n processes share counts 1/n in each, so shared_buffers
+count once.
 """
 
 import os
@@ -29,7 +30,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Counters at one moment. `host_seconds` is the time of all cores, `host_busy_seconds` what was not idle."""
+    """Counters at one moment. `host_seconds`: time of all cores; `host_busy_seconds`: the part that was not idle."""
 
     cpu_seconds: dict[str, float]
     host_seconds: float
@@ -47,7 +48,10 @@ class Meter:
         self.groups = tuple(roots)
 
     def members(self) -> dict[str, list[Process]]:
-        """The live processes of each group. Raises ProcessLookupError when a root has gone: its time would be too."""
+        """The live processes of each group.
+
+        Raises ProcessLookupError when a root has ended, since its time would be missing.
+        """
         table = processes()
         members: dict[str, list[Process]] = {group: [] for group in self.groups}
         missing = self._group_of_root.keys() - table.keys()
@@ -65,8 +69,8 @@ class Meter:
         return Reading(used, total, busy)
 
     def pss_bytes(self) -> dict[str, int | None]:
-        """Memory of each group; None where /proc does not let us read it."""
-        return {group: summed(pss_of(p.pid) for p in found) for group, found in self.members().items()}
+        """Memory of each group; None where we have no permission to read it in /proc."""
+        return {group: sum_or_none(pss_of(p.pid) for p in found) for group, found in self.members().items()}
 
     def _group_of(self, process: Process, table: dict[int, Process]) -> str | None:
         current: Process | None = process
@@ -79,16 +83,16 @@ class Meter:
 
 def processes() -> dict[int, Process]:
     """All processes by id; one that ends meanwhile is left out."""
-    found = (parsed(int(entry.name)) for entry in PROC.iterdir() if entry.name.isdecimal())
+    found = (read_process(int(entry.name)) for entry in PROC.iterdir() if entry.name.isdecimal())
     return {process.pid: process for process in found if process is not None}
 
 
-def parsed(pid: int) -> Process | None:
+def read_process(pid: int) -> Process | None:
     try:
         text = (PROC / str(pid) / "stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The command stands in brackets and may itself hold spaces and brackets.
+    # The command is in brackets and may itself contain spaces and brackets.
     command, _, rest = text.partition("(")[2].rpartition(")")
     fields = rest.split()
     return Process(pid, int(fields[PARENT]), command, sum(map(int, fields[TIMES])) / TICKS_A_SECOND)
@@ -96,13 +100,13 @@ def parsed(pid: int) -> Process | None:
 
 def parent_of(pid: int) -> int:
     """Raises ProcessLookupError when there is no such process."""
-    process = parsed(pid)
+    process = read_process(pid)
     if process is None:
         raise ProcessLookupError(pid)
     return process.parent
 
 
-def below(root: int, command: str) -> list[int]:
+def processes_below(root: int, command: str) -> list[int]:
     """Ids of the processes named `command` below `root`."""
     meter = Meter({"root": [root]})
     return [process.pid for process in meter.members()["root"] if process.command == command]
@@ -118,7 +122,7 @@ def pss_of(pid: int) -> int | None:
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
 
-def summed(values: Iterable[int | None]) -> int | None:
+def sum_or_none(values: Iterable[int | None]) -> int | None:
     total = 0
     for value in values:
         if value is None:

@@ -1,22 +1,22 @@
-"""The host-load gate: figures of a machine that is busy with other work are marked, waited for, or not taken."""
+"""Checks the host's load before a study: on a busy machine it warns, waits, or refuses to measure."""
 
 import sys
 import time
 
 from .host import HostLoad, host_load
 
-LONGEST_WAIT_SECONDS = 600
+MAX_WAIT_SECONDS = 600
 PAUSE_SECONDS = 10
 
 
 class BusyHostError(Exception):
-    """Other programs use the machine, and the caller did not want figures then."""
+    """Other programs use the machine, and the caller asked not to measure in that case."""
 
 
-def passed(when_busy: str) -> HostLoad:
+def check_host_load(when_busy: str) -> HostLoad:
     """The load before a study. `when_busy`: "mark" warns, "wait" waits 10 minutes at most, "refuse" raises."""
     load = host_load()
-    deadline = time.monotonic() + LONGEST_WAIT_SECONDS
+    deadline = time.monotonic() + MAX_WAIT_SECONDS
     while load.busy and when_busy == "wait" and time.monotonic() < deadline:
         time.sleep(PAUSE_SECONDS)
         load = host_load()

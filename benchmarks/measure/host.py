@@ -14,7 +14,7 @@ SAMPLE_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class HostLoad:
-    """Load before a start: part of all cores in use during one second, and the load average of a minute."""
+    """Load before a study: the share of all cores in use during one second, and the load average of a minute."""
 
     busy_share: float
     load_average_1m: float
@@ -25,7 +25,7 @@ class HostLoad:
 
 
 def host_load() -> HostLoad:
-    """Looks for SAMPLE_SECONDS."""
+    """The load, observed for SAMPLE_SECONDS."""
     total, busy = host_times()
     time.sleep(SAMPLE_SECONDS)
     total_after, busy_after = host_times()
@@ -34,7 +34,7 @@ def host_load() -> HostLoad:
 
 
 def machine() -> dict[str, object]:
-    """What decides the figures; neither host name nor addresses."""
+    """The facts of the machine on which figures depend, without host name and addresses."""
     return {
         "cpu": field_of("/proc/cpuinfo", "model name"),
         "cores": os.cpu_count(),

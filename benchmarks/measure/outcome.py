@@ -1,4 +1,4 @@
-"""What one run of one scenario against one system gave."""
+"""The plan and the outcome of one run of a scenario against a system."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from benchmarks.load.wire import body_of, nested_uuids
 
 from .cpu import Reading
-from .tally import Verdict, ranked
+from .tally import Verdict, percentile_of_sorted
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """How a scenario is run.
 
-    `processes` of the load generator (0: as many as there are). With a `rate`, messages are sent at so many a second
-    (open loop); else each connection has one request in flight. `held` messages more wait from the start on.
+    `processes`: of the load generator (0: as many as it has). `rate`: messages sent a second (open loop); 0: each
+    connection has one request in flight. `held`: additional messages that wait from the start.
     """
 
     connections: int
@@ -43,7 +43,10 @@ class Latency:
 
 @dataclass(slots=True)
 class Outcome:
-    """`messages` were sent (send scenarios) or received and deleted (all others) within `elapsed_seconds`."""
+    """The outcome of a run.
+
+    `messages`: how many were sent (send scenarios) or received and deleted (all others) within `elapsed_seconds`.
+    """
 
     system: str
     scenario: str
@@ -80,7 +83,7 @@ class Outcome:
 
     @property
     def foreign_cpu_share(self) -> float:
-        """CPU of the host that neither the server side nor the load generator used, as a part of all its cores."""
+        """CPU that programs other than the server side and the load generator used, as a share of all cores."""
         ours = sum(self.server_cpu_seconds.values()) + self.generator_cpu_seconds
         busy = self.after.host_busy_seconds - self.before.host_busy_seconds
         capacity = self.after.host_seconds - self.before.host_seconds
@@ -88,11 +91,11 @@ class Outcome:
 
     @property
     def valid(self) -> bool:
-        """Nothing lost, doubled or malformed, and something done."""
+        """Whether messages were moved, and none was lost, duplicated or malformed."""
         return self.messages > 0 and self.bad_answers == 0 and (self.verdict is None or self.verdict.clean)
 
 
 def latency_of(seconds: Sequence[float]) -> Latency:
     ordered = sorted(seconds)
-    p50, p95, p99 = (ranked(ordered, fraction) * 1000 for fraction in (0.5, 0.95, 0.99))
+    p50, p95, p99 = (percentile_of_sorted(ordered, fraction) * 1000 for fraction in (0.5, 0.95, 0.99))
     return Latency(p50, p99, len(ordered), p95)

@@ -1,31 +1,31 @@
-"""The most memory that a part of a system has while something runs."""
+"""Measures the peak memory of a part of a system while a study runs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 
-from .cpu import Meter, pss_of, summed
+from .cpu import Meter, pss_of, sum_or_none
 
 SECONDS = 0.2
 
 
 @contextmanager
 def peak_of(meter: Meter, group: str) -> Iterator[list[int]]:
-    """Bytes (PSS), looked at five times a second; the list has the most so far, and is empty where /proc is closed."""
+    """The peak of PSS bytes, sampled five times a second, as a list of one; empty if /proc cannot be read."""
     pids = [process.pid for process in meter.members()[group]]
-    most: list[int] = []
+    peak: list[int] = []
     ended = Event()
 
-    def look() -> None:
+    def sample() -> None:
         while not ended.wait(SECONDS):
-            found = summed(map(pss_of, pids))
+            found = sum_or_none(map(pss_of, pids))
             if found is not None:
-                most[:] = [max([found, *most])]
+                peak[:] = [max([found, *peak])]
 
-    thread = Thread(target=look)
+    thread = Thread(target=sample)
     thread.start()
     try:
-        yield most
+        yield peak
     finally:
         ended.set()
         thread.join()

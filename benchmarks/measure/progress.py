@@ -1,4 +1,4 @@
-"""How far a phase is: what is left to send, what all processes together have received."""
+"""The progress of a phase: the messages left to send, and those that all processes together have received."""
 
 from collections.abc import MutableSequence
 from time import perf_counter
@@ -7,7 +7,10 @@ STALL_SECONDS = 5.0
 
 
 class Progress:
-    """Shared by the flows of one process. `slots` is shared memory with one counter a process; each writes its own."""
+    """The progress that the flows of one process share.
+
+    `slots`: shared memory with one counter of received messages for each process; each process writes its own.
+    """
 
     def __init__(self, to_send: int, to_receive: int, slots: MutableSequence[int], slot: int) -> None:
         self._left = to_send
@@ -17,7 +20,7 @@ class Progress:
         self._moved_at = perf_counter()
 
     def claim(self, count: int) -> int:
-        """Up to `count` messages that the caller now has to send; 0 when none are left."""
+        """The number of messages, up to `count`, that the caller must send now; 0 when none are left."""
         taken = min(count, self._left)
         self._left -= taken
         return taken
@@ -28,10 +31,10 @@ class Progress:
 
     @property
     def complete(self) -> bool:
-        """Whether as many messages were received as there should be."""
+        """Whether all expected messages were received."""
         return sum(self._slots) >= self._to_receive
 
     @property
     def stalled(self) -> bool:
-        """Nothing received here for STALL_SECONDS: what is missing is lost, and the run must end."""
+        """Whether this process has received nothing for STALL_SECONDS: missing messages are lost, and the run ends."""
         return perf_counter() - self._moved_at > STALL_SECONDS

@@ -1,6 +1,6 @@
-"""What a run has really done: message ids that were acknowledged, received and deleted, and the time of every call.
+"""Counts the results of a run: ids of acknowledged and received messages, deletions, and the time of every call.
 
-Messages are counted, never calls: a service that answers fast with nothing must not look fast.
+It counts messages, never calls: a service with fast responses that do nothing must not appear fast.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ SAMPLES_OF_BAD_ANSWERS = 5
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of one process during one phase; `merged` adds those of several."""
+    """Counts of one process during one phase; `merge_tallies` adds those of several."""
 
     acknowledged: list[str] = field(default_factory=list)
     received: list[str] = field(default_factory=list)
@@ -28,11 +28,11 @@ class Tally:
     last_at: dict[Action, float] = field(default_factory=dict)
     generator_cpu_seconds: float = 0.0
 
-    def called(self, action: Action, seconds: float, now: float) -> None:
+    def record_call(self, action: Action, seconds: float, now: float) -> None:
         self.call_seconds[action].append(seconds)
         self.last_at[action] = now
 
-    def bad(self, answer: bytes) -> None:
+    def record_bad_response(self, answer: bytes) -> None:
         self.bad_answers += 1
         if len(self.bad_samples) < SAMPLES_OF_BAD_ANSWERS:
             self.bad_samples.append(answer.decode("utf-8", "replace"))
@@ -42,13 +42,13 @@ class Tally:
         return max(self.last_at.values(), default=self.started_at)
 
     def seconds_until(self, *actions: Action) -> float:
-        """From the start of the phase to the last answer to one of `actions`; 0 when there was none."""
+        """Seconds from the start of the phase to the last response to one of `actions`; 0 if there was none."""
         return max((self.last_at[a] - self.started_at for a in actions if a in self.last_at), default=0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the ids say. `phantom`: received, but never acknowledged as sent."""
+    """The result of comparing ids. `phantom`: received, but never acknowledged as sent."""
 
     lost: int
     duplicated: int
@@ -60,16 +60,16 @@ class Verdict:
         return not (self.lost or self.duplicated or self.phantom or self.undeleted)
 
 
-def merged(tallies: Iterable[Tally]) -> Tally:
+def merge_tallies(tallies: Iterable[Tally]) -> Tally:
     """The sum of the tallies of several processes; their clock is the same (CLOCK_MONOTONIC)."""
     parts = list(tallies)
     total = Tally(started_at=min((part.started_at for part in parts), default=0.0))
     for part in parts:
-        add(total, part)
+        add_tally(total, part)
     return total
 
 
-def add(total: Tally, part: Tally) -> None:
+def add_tally(total: Tally, part: Tally) -> None:
     total.acknowledged += part.acknowledged
     total.received += part.received
     total.deleted += part.deleted
@@ -84,8 +84,8 @@ def add(total: Tally, part: Tally) -> None:
         total.last_at[action] = max(at, total.last_at.get(action, at))
 
 
-def judge(acknowledged: list[str], received: list[str], deleted: int) -> Verdict:
-    """Compare the ids of all acknowledged sends with the ids of all receives until the queue was empty."""
+def compare_ids(acknowledged: list[str], received: list[str], deleted: int) -> Verdict:
+    """Compares the ids of all acknowledged sends with the ids of all receives until the queue was empty."""
     counts = Counter(received)
     sent = Counter(acknowledged)
     reused = len(acknowledged) - len(sent)
@@ -99,11 +99,11 @@ def judge(acknowledged: list[str], received: list[str], deleted: int) -> Verdict
 
 def percentile(values: Iterable[float], fraction: float) -> float:
     """The smallest value that at least `fraction` of all values do not exceed; 0 when there are none."""
-    return ranked(sorted(values), fraction)
+    return percentile_of_sorted(sorted(values), fraction)
 
 
-def ranked(ordered: Sequence[float], fraction: float) -> float:
-    """The same of values in ascending order."""
+def percentile_of_sorted(ordered: Sequence[float], fraction: float) -> float:
+    """The percentile of values in ascending order; see `percentile`."""
     if not ordered:
         return 0.0
     return ordered[min(len(ordered) - 1, max(0, -(-int(fraction * 10_000) * len(ordered) // 10_000) - 1))]

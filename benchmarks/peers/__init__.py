@@ -1,1 +1,1 @@
-"""Systems that Penstock is measured against, each startable without Docker."""
+"""Systems with which Penstock is compared. Each can be started without Docker."""

@@ -1,7 +1,7 @@
-"""As much of AMQP 0-9-1 as the benchmark needs: publish with confirms, consume, acknowledge, on one channel.
+"""The part of AMQP 0-9-1 that the benchmark needs: publish with confirms, consume and acknowledge, on one channel.
 
-Written from the protocol's specification. Client libraries take more CPU than the broker, six times as much as this
-one (docs/decisions/0015-libraries-beside-the-hot-path.md).
+It follows the protocol's specification. Client libraries take more CPU than the broker, and six times as much as this
+module (docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
 import asyncio
@@ -40,7 +40,7 @@ def long(data: bytes) -> bytes:
 
 
 def field_table(values: dict[str, str]) -> bytes:
-    """Strings only."""
+    """A field table of strings."""
     return long(b"".join(short(name) + b"S" + long(value.encode()) for name, value in values.items()))
 
 
@@ -53,9 +53,10 @@ def method(channel: int, name: Method, arguments: bytes = b"") -> bytes:
 
 
 def message_id_of(header: bytes) -> str:
-    """Of a content header: class, weight, body size, flags, then the properties that the flags name, in their order.
+    """The message id in a content header.
 
-    A quorum queue adds a table of headers to what comes a second time.
+    The header has class, weight, body size, flags, and then the properties of the set flags, in order. A quorum queue
+    adds a table of headers to a message that it delivers again.
     """
     (flags,) = struct.unpack_from(">H", header, 12)
     at = 14
@@ -70,7 +71,7 @@ def message_id_of(header: bytes) -> str:
 
 
 class Channel(asyncio.Protocol):
-    """One connection with one channel. `delivered` is told message id and delivery tag of each message."""
+    """One connection with one channel. It calls `delivered` with the message id and delivery tag of each message."""
 
     def __init__(self, delivered: Callable[[str, int], None] = lambda *_: None) -> None:
         self._delivered = delivered
@@ -78,7 +79,7 @@ class Channel(asyncio.Protocol):
         self._answers: asyncio.Queue[Method | Exception] = asyncio.Queue()
         self._published = 0
         self._confirmed_until = 0
-        self._early: set[int] = set()
+        self._confirmed_early: set[int] = set()
         self._waiting: tuple[int, asyncio.Future[None]] | None = None
         self._tag = 0
 
@@ -89,7 +90,7 @@ class Channel(asyncio.Protocol):
         self._fail(exc or ConnectionResetError("the broker closed the connection"))
 
     async def open(self) -> None:
-        """Handshake and channel."""
+        """Does the handshake and opens the channel."""
         self._transport.write(b"AMQP\x00\x00\x09\x01")
         await self._expect(START)
         login = field_table({}) + short("PLAIN") + long(b"\x00guest\x00guest") + short("en_US")
@@ -104,7 +105,7 @@ class Channel(asyncio.Protocol):
         await self._expect(answer)
 
     async def declare(self, queue: str, kind: str) -> None:
-        """A durable queue, `classic`, `lazy` or `quorum`."""
+        """Declares a durable queue of the kind `classic`, `lazy` or `quorum`."""
         values = {"x-queue-mode": "lazy"} if kind == "lazy" else {"x-queue-type": kind}
         await self.ask(1, DECLARE, b"\x00\x00" + short(queue) + b"\x02" + field_table(values), DECLARE_OK)
 
@@ -118,7 +119,7 @@ class Channel(asyncio.Protocol):
         )
 
     async def publish(self, queue: str, messages: list[tuple[str, bytes]]) -> None:
-        """Persistent messages (id, body) in one write; returns when the broker has confirmed all. Raises OSError."""
+        """Publishes persistent messages (id, body) in one write, and waits for all confirms. Raises OSError."""
         start = method(1, PUBLISH, b"\x00\x00" + short("") + short(queue) + b"\x00")
         parts: list[bytes] = []
         for message_id, body in messages:
@@ -133,16 +134,16 @@ class Channel(asyncio.Protocol):
         await confirmed
 
     def acknowledge(self, tag: int) -> None:
-        """This delivery and all before it."""
+        """Acknowledges this delivery and all before it."""
         self._transport.write(method(1, ACK, struct.pack(">QB", tag, 1)))
 
     def close(self) -> None:
         self._transport.abort()
 
     async def _expect(self, wanted: Method) -> None:
-        got = await self._answers.get()
-        if got != wanted:
-            raise OSError(f"the broker said {got} and not {wanted}")
+        received = await self._answers.get()
+        if received != wanted:
+            raise OSError(f"the broker said {received} and not {wanted}")
 
     def data_received(self, data: bytes) -> None:
         buffer, at = self._buffer + data, 0
@@ -150,17 +151,17 @@ class Channel(asyncio.Protocol):
             kind, _, size = struct.unpack_from(">BHI", buffer, at)
             if len(buffer) - at < size + 8:
                 break
-            self._take(kind, buffer[at + 7 : at + 7 + size])
+            self._handle_frame(kind, buffer[at + 7 : at + 7 + size])
             at += size + 8
         self._buffer = buffer[at:]
 
-    def _take(self, kind: int, payload: bytes) -> None:
+    def _handle_frame(self, kind: int, payload: bytes) -> None:
         if kind == METHOD:
-            self._took_method(struct.unpack_from(">HH", payload), payload)
+            self._handle_method(struct.unpack_from(">HH", payload), payload)
         elif kind == HEADER:
             self._delivered(message_id_of(payload), self._tag)
 
-    def _took_method(self, name: tuple[int, ...], payload: bytes) -> None:
+    def _handle_method(self, name: tuple[int, ...], payload: bytes) -> None:
         if name == DELIVER:
             self._tag = struct.unpack_from(">Q", payload, 5 + payload[4])[0]
         elif name == ACK:
@@ -170,17 +171,17 @@ class Channel(asyncio.Protocol):
         else:
             self._answers.put_nowait(cast("Method", name))
 
-    def _confirm(self, said: tuple[int, ...]) -> None:
-        """Confirms come one by one, in any order, or as "all until this one"."""
-        tag, multiple = said
+    def _confirm(self, confirmation: tuple[int, ...]) -> None:
+        """Handles a confirm. The broker sends one for each message, in any order, or one for all until a tag."""
+        tag, multiple = confirmation
         if multiple:
-            self._early = {early for early in self._early if early > tag}
+            self._confirmed_early = {early for early in self._confirmed_early if early > tag}
             self._confirmed_until = max(self._confirmed_until, tag)
         else:
-            self._early.add(tag)
-        while self._confirmed_until + 1 in self._early:
+            self._confirmed_early.add(tag)
+        while self._confirmed_until + 1 in self._confirmed_early:
             self._confirmed_until += 1
-            self._early.remove(self._confirmed_until)
+            self._confirmed_early.remove(self._confirmed_until)
         if (
             self._waiting is not None
             and self._confirmed_until >= self._waiting[0]

@@ -1,4 +1,4 @@
-"""BullMQ (npm) on Redis (Debian) that writes every command to its append-only file before it answers."""
+"""BullMQ (npm) on a Redis (Debian) that writes every command to its append-only file before it answers."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ from benchmarks.measure.cpu import Meter
 from benchmarks.system import accepts, bytes_below, free_port, stop_process, wait_until
 
 from . import packages
-from .driven import Driven
+from .library_peer import LibraryPeer
 
 VERSION = "6.7.0"
 CLIENT = "ioredis@5"
@@ -18,8 +18,8 @@ DEBIAN = ["redis-tools", "redis-server", "liblzf1", "libjemalloc2", "libatomic1"
 SETTINGS = {"appendonly": "yes", "appendfsync": "always", "save": "", "bind": "127.0.0.1", "daemonize": "no"}
 
 
-class Bullmq(Driven):
-    """The peer `bullmq`. The CPU of its library counts, as that of a service that does the same would."""
+class Bullmq(LibraryPeer):
+    """The peer `bullmq`. The CPU of its library counts, since it does the work that a service does elsewhere."""
 
     name = "bullmq"
 
@@ -67,7 +67,7 @@ class Bullmq(Driven):
 
 
 def redis() -> tuple[str, dict[str, str]]:
-    """The program and its environment: the installed one, else Debian's below .tools."""
+    """The installed program, else Debian's below .tools, and the environment variables that it needs."""
     if (installed := shutil.which("redis-server")) is not None:
         return installed, dict(os.environ)
     root = packages.debian("redis", DEBIAN)

@@ -1,7 +1,7 @@
-"""Drives a library of another queue in a process of its own. It needs nothing but the standard library.
+"""Drives the library of another queue in a process of its own. It needs only the standard library.
 
 The caller starts it with an order (JSON) as its argument, waits for the line "ready", writes a line to begin, and reads
-one line of JSON: what was sent and received, how long it took, and the processor time of this process.
+one line of JSON: the ids that were sent and received, the durations, and the processor time of this process.
 """
 
 import asyncio
@@ -14,13 +14,13 @@ from time import perf_counter, process_time
 from typing import Any
 
 PAUSE_SECONDS = (0.005, 0.025)  # as in `benchmarks.studies.idle`
-LOOK_SECONDS = 0.005  # between two looks at what has come: cheaper than an event for each message
+CHECK_SECONDS = 0.005  # between two checks of the received messages: cheaper than an event for each message
 Order = dict[str, Any]
 
 
 @dataclass
 class Record:
-    """What is reported."""
+    """The ids and times that the driver reports."""
 
     sent: list[str] = field(default_factory=list)
     received: list[str] = field(default_factory=list)
@@ -28,13 +28,13 @@ class Record:
     sent_until: float = 0.0
     received_until: float = 0.0
 
-    def got(self, ids: list[str]) -> None:
+    def record_received(self, ids: list[str]) -> None:
         self.received += ids
         self.received_until = perf_counter()
 
 
 class Driver:
-    """One queue. A subclass says how to connect, to send with one call, and to work on what is there."""
+    """Sends to and receives from one queue. A subclass implements connecting, a send call, and receiving."""
 
     def __init__(self, order: Order) -> None:
         self.order = order
@@ -42,30 +42,30 @@ class Driver:
         self._left = int(order["to_send"])
 
     async def open(self) -> None:
-        """Connect, and make the queue when it is not there."""
+        """Connects, and makes the queue if necessary."""
 
     async def close(self) -> None:
-        """Disconnect."""
+        """Disconnects."""
 
     async def send(self, connection: int, count: int) -> list[str]:
-        """One call; the ids that were acknowledged."""
+        """Sends `count` messages with one call, and returns the ids that were acknowledged."""
         raise NotImplementedError
 
-    async def receive(self, got: Callable[[list[str]], None]) -> None:
-        """Receive and acknowledge until cancelled; `got` is told the ids that are done."""
+    async def receive(self, on_received: Callable[[list[str]], None]) -> None:
+        """Receives and acknowledges until it is cancelled; calls `on_received` with the acknowledged ids."""
         raise NotImplementedError
 
-    async def play(self) -> None:
-        """Send all that there is to send, and receive at the same time, as the order says."""
+    async def run_order(self) -> None:
+        """Sends all messages of the order, and receives at the same time if the order says so."""
         if self.order["idle"]:
-            await self._alternate()
+            await self._send_one_by_one()
             return
         expected = int(self.order["to_receive"])
-        receiving = asyncio.create_task(self.receive(self.record.got)) if expected else None
+        receiving = asyncio.create_task(self.receive(self.record.record_received)) if expected else None
         await asyncio.gather(*(self._send_all(n) for n in range(int(self.order["senders"]))))
-        while receiving is not None and not self._over(receiving, expected):  # noqa: ASYNC110
-            # An event for each message would cost more than looks now and then.
-            await asyncio.sleep(LOOK_SECONDS)
+        while receiving is not None and not self._receiving_ended(receiving, expected):  # noqa: ASYNC110
+            # An event for each message would cost more than a check every few milliseconds.
+            await asyncio.sleep(CHECK_SECONDS)
         if receiving is not None:
             receiving.cancel()
             results = await asyncio.gather(receiving, return_exceptions=True)
@@ -73,17 +73,17 @@ class Driver:
                 if isinstance(error, Exception):
                     raise error
 
-    async def _alternate(self) -> None:
-        """One message after the other, each for a consumer that waits; calls are not timed, but each message's way."""
+    async def _send_one_by_one(self) -> None:
+        """Sends one message after the other to a waiting consumer, and times each from its send to its receipt."""
         came = asyncio.Event()
         began = 0.0
 
-        def got(ids: list[str]) -> None:
-            self.record.got(ids)
+        def on_received(ids: list[str]) -> None:
+            self.record.record_received(ids)
             self.record.call_seconds.append(self.record.received_until - began)
             came.set()
 
-        receiving = asyncio.create_task(self.receive(got))
+        receiving = asyncio.create_task(self.receive(on_received))
         for _ in range(int(self.order["to_send"])):
             await asyncio.sleep(random.uniform(*PAUSE_SECONDS))
             came.clear()
@@ -93,7 +93,7 @@ class Driver:
             await came.wait()
         receiving.cancel()
 
-    def _over(self, receiving: "asyncio.Task[None]", expected: int) -> bool:
+    def _receiving_ended(self, receiving: "asyncio.Task[None]", expected: int) -> bool:
         return receiving.done() or len(self.record.received) >= expected or self._stalled()
 
     def _stalled(self) -> bool:
@@ -114,7 +114,7 @@ class Driver:
         print("ready", flush=True)
         await asyncio.to_thread(sys.stdin.readline)
         self._began, used = perf_counter(), process_time()
-        await self.play()
+        await self.run_order()
         record, used = self.record, process_time() - used
         print("finished", flush=True)
         await asyncio.to_thread(sys.stdin.readline)
@@ -130,14 +130,14 @@ class Driver:
 
 
 def main(kind: type[Driver]) -> None:
-    """For a module that is run: the order is its argument."""
+    """The main function of a driver module: runs the order in its argument."""
     order = json.loads(sys.argv[1])
     with asyncio.Runner(loop_factory=fast_loop()) as runner:
         print(json.dumps(runner.run(kind(order).run())), flush=True)
 
 
 def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop's, where the interpreter has it; else the usual one."""
+    """uvloop's event loop if the interpreter has it; None for asyncio's."""
     try:
         import uvloop  # noqa: PLC0415 - not every peer's environment has it
     except ImportError:

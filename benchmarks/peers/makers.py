@@ -1,4 +1,4 @@
-"""The peers by name."""
+"""The functions that make the peers, by name."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from .pgmq import Pgmq
 from .python_queues import PythonQueue
 from .rabbitmq import Rabbitmq
 
-# Made from the load generator and Penstock, whose PostgreSQL a peer copies.
+# Makes a peer; it gets the load generator and Penstock, whose PostgreSQL settings some peers copy.
 Maker = Callable[[Fleet, Penstock], System]
 
 

@@ -4,16 +4,16 @@ from dataclasses import replace
 
 from benchmarks.load.fleet import Fleet
 from benchmarks.measure.outcome import Outcome, Plan
-from benchmarks.measure.watch import Watch, unwatched
+from benchmarks.measure.stages import StageCallback, ignore_stages
 from benchmarks.scenarios import Scenario
 
 from . import packages
-from .served import Served
+from .http_peer import HttpPeer
 
 VERSION = "5.2.5"
 WAITRESS = "3.0.2"
-MOST_MESSAGES = 1_000
-# Its own server closes the connection after every answer; waitress keeps it, which is in moto's favour.
+MAX_MESSAGES = 1_000
+# moto's own server closes the connection after every response; waitress keeps it open, which is in moto's favour.
 SERVE = """
 import sys, waitress
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
@@ -22,7 +22,7 @@ waitress.serve(application, host="127.0.0.1", port=int(sys.argv[1]), threads=16,
 """
 
 
-class Moto(Served):
+class Moto(HttpPeer):
     """The peer `moto`."""
 
     def __init__(self, fleet: Fleet) -> None:
@@ -32,8 +32,8 @@ class Moto(Served):
         interpreter = packages.python("moto", [f"moto[server,sqs]=={VERSION}", f"waitress=={WAITRESS}"])
         return [str(interpreter), "-c", SERVE, str(port)]
 
-    def run(self, scenario: Scenario, plan: Plan, watch: Watch = unwatched) -> Outcome:
-        messages, samples = min(plan.messages, MOST_MESSAGES), min(plan.idle_samples, 100)
+    def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
+        messages, samples = min(plan.messages, MAX_MESSAGES), min(plan.idle_samples, 100)
         return super().run(scenario, replace(plan, messages=messages, idle_samples=samples), watch)
 
     def facts(self) -> dict[str, object]:
@@ -41,5 +41,5 @@ class Moto(Served):
             "version": VERSION,
             "server": f"waitress {WAITRESS}",
             "storage": "memory",
-            "most messages of a run": MOST_MESSAGES,
+            "most messages of a run": MAX_MESSAGES,
         }

@@ -1,4 +1,4 @@
-"""What peers are made of, brought from Debian, npm and PyPI into .tools/peers, without root. Kept for the next time."""
+"""Installs the peers' packages from Debian, npm and PyPI into .tools/peers, without root, once for all runs."""
 
 import json
 import shutil
@@ -12,32 +12,32 @@ FOLDER = Path(__file__).resolve().parents[2] / ".tools" / "peers"
 
 
 def debian(name: str, packages: list[str]) -> Path:
-    """The packages' files below one folder. Raises UnavailableError, also on machines that are not Debian's."""
+    """The folder with the packages' files. Raises UnavailableError, also on systems other than Debian."""
     folder = FOLDER / name
-    if complete(folder, packages):
+    if is_complete(folder, packages):
         return folder
     require("apt-get")
     require("dpkg-deb")
     archives = folder / "archives"
     archives.mkdir(parents=True, exist_ok=True)
-    checked(["apt-get", "download", *packages], archives)
+    run_command(["apt-get", "download", *packages], archives)
     for archive in archives.glob("*.deb"):
-        checked(["dpkg-deb", "-x", str(archive), str(folder)], folder)
+        run_command(["dpkg-deb", "-x", str(archive), str(folder)], folder)
     shutil.rmtree(archives)
-    finished(folder, packages)
+    mark_complete(folder, packages)
     return folder
 
 
 def npm(name: str, packages: list[str]) -> Path:
-    """The folder that has node_modules. Raises UnavailableError."""
+    """The folder that contains node_modules. Raises UnavailableError."""
     folder = FOLDER / name
-    if not complete(folder, packages):
+    if not is_complete(folder, packages):
         require("npm")
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "package.json").write_text(json.dumps({"private": True}))
         options = ["--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
-        checked(["npm", "install", *options, *packages], folder)
-        finished(folder, packages)
+        run_command(["npm", "install", *options, *packages], folder)
+        mark_complete(folder, packages)
     return folder
 
 
@@ -45,24 +45,24 @@ def python(name: str, packages: list[str]) -> Path:
     """The interpreter of an environment that has the packages. Raises UnavailableError."""
     folder = FOLDER / name
     interpreter = folder / "bin" / "python"
-    if not complete(folder, packages):
+    if not is_complete(folder, packages):
         uv = shutil.which("uv") or str(FOLDER.parent / "bin" / "uv")
-        checked(
+        run_command(
             [uv, "venv", "--quiet", "--allow-existing", "--python", sys.executable, str(folder)],
             FOLDER.parent,
         )
-        checked([uv, "pip", "install", "--quiet", "--python", str(interpreter), *packages], FOLDER.parent)
-        finished(folder, packages)
+        run_command([uv, "pip", "install", "--quiet", "--python", str(interpreter), *packages], FOLDER.parent)
+        mark_complete(folder, packages)
     return interpreter
 
 
-def complete(folder: Path, packages: list[str]) -> bool:
-    """Whether just these packages were brought before."""
+def is_complete(folder: Path, packages: list[str]) -> bool:
+    """Whether exactly these packages are installed."""
     mark = folder / "complete"
     return mark.exists() and mark.read_text().split() == packages
 
 
-def finished(folder: Path, packages: list[str]) -> None:
+def mark_complete(folder: Path, packages: list[str]) -> None:
     (folder / "complete").write_text("\n".join(packages))
 
 
@@ -71,7 +71,7 @@ def require(program: str) -> None:
         raise UnavailableError(f"{program} is not installed")
 
 
-def checked(command: list[str], folder: Path) -> None:
+def run_command(command: list[str], folder: Path) -> None:
     try:
         done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder, timeout=600)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -1,7 +1,7 @@
-"""pgmq's design as bare SQL through pgbench: no HTTP, no client library, the least a table queue can cost.
+"""pgmq's design as SQL through pgbench, without HTTP and client library: the least that a table queue can cost.
 
-Its own ephemeral PostgreSQL has the same programs and settings as Penstock's. What was sent and deleted is counted in
-the table. One pgbench transaction of a receive scenario is two calls (read, delete), as with the services.
+It runs on an ephemeral PostgreSQL with the same programs and settings as Penstock's. Sent and deleted messages are
+counted in the table. One pgbench transaction of a receive scenario is two calls (read, delete), as for the services.
 """
 
 import itertools
@@ -20,7 +20,7 @@ import psycopg
 
 from benchmarks.measure.cpu import Meter, Reading
 from benchmarks.measure.outcome import Outcome, Plan, latency_of
-from benchmarks.measure.watch import Watch, unwatched
+from benchmarks.measure.stages import StageCallback, ignore_stages
 from benchmarks.postgres import EphemeralPostgres, checkpoint, shown_settings
 from benchmarks.scenarios import Scenario
 from benchmarks.system import UnavailableError, bytes_below
@@ -35,13 +35,13 @@ SEND_BULK = (
     "select count(*) from pgmq.send_batch('{queue}', array_fill('{body}'::jsonb, array[:n::int]));\n"
 )
 BULK_MEAN = 5.5
-FILLED_AT_ONCE = 20_000
+FILL_BATCH = 20_000
 queue_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A pgbench script and how many messages one transaction of it moves."""
+    """A pgbench script and the number of messages that one of its transactions moves."""
 
     text: str
     size: int
@@ -61,8 +61,8 @@ SCRIPTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
-    """What one pgbench run said. Latencies are of whole transactions."""
+class PgbenchRun:
+    """The results of one pgbench run. Latencies are of whole transactions."""
 
     transactions: int
     elapsed_seconds: float
@@ -106,13 +106,13 @@ class Pgmq:
     def disk_bytes(self) -> int | None:
         return bytes_below(self._server.data)
 
-    def run(self, scenario: Scenario, plan: Plan, watch: Watch = unwatched) -> Outcome:
+    def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
         """One run on a table of its own, dropped at the end."""
         if scenario.name == "warski":
             return self._warski(scenario, plan)
         script, queue = SCRIPTS[scenario.name], f"bench_{next(queue_numbers)}"
         text = script.text.format(queue=queue, body=document_of(plan), size=script.size)
-        self._ask(f"select pgmq.create_queue('{queue}')")
+        self._query_number(f"select pgmq.create_queue('{queue}')")
         watch("empty")
         if scenario.filled or plan.held:
             self._fill(queue, plan, plan.held + (plan.messages if scenario.filled else 0))
@@ -123,16 +123,16 @@ class Pgmq:
         bench = self._bench(text, plan.connections, -(-plan.messages // script.size // plan.connections))
         after, moved = self._meter.read(), self._moved(scenario, queue, held)
         watch("measured")
-        self._ask(f"select pgmq.drop_queue('{queue}')")
+        self._query_number(f"select pgmq.drop_queue('{queue}')")
         self._check(scenario, bench, script, moved)
-        return self._outcome(scenario, plan, bench, moved, (shifted(before, opening), after))
+        return self._outcome(scenario, plan, bench, moved, (add_cpu(before, opening), after))
 
     def _warski(self, scenario: Scenario, plan: Plan) -> Outcome:
-        """Two pgbench at once: one that sends, one that reads and deletes until nothing is left."""
+        """Runs two pgbench processes at once: one sends, one reads and deletes until the queue is empty."""
         queue, pairs = f"bench_{next(queue_numbers)}", max(1, plan.connections // 2)
         given = {"queue": queue, "body": document_of(plan), "size": 10}
         transactions = max(1, round(plan.messages / BULK_MEAN / pairs))
-        self._ask(f"select pgmq.create_queue('{queue}')")
+        self._query_number(f"select pgmq.create_queue('{queue}')")
         checkpoint(self._server.dsn)
         opening = 2 * self._opening_cpu(pairs)
         began, before = perf_counter(), self._meter.read()
@@ -141,7 +141,7 @@ class Pgmq:
             sending = pool.submit(self._bench, SEND_BULK.format(**given), pairs, transactions)
             reading = self._reader((READ + DELETE).format(**given), pairs, Path(folder))
             bench = sending.result()
-            sent = self._ask(f"select last_value from pgmq.q_{queue}_msg_id_seq")
+            sent = self._query_number(f"select last_value from pgmq.q_{queue}_msg_id_seq")
             while self._count(queue):
                 if reading.poll() is not None:
                     raise RuntimeError("the reading pgbench ended before the queue was empty")
@@ -149,8 +149,8 @@ class Pgmq:
             elapsed, after = perf_counter() - began, self._meter.read()
             reading.kill()
             reading.wait()
-        self._ask(f"select pgmq.drop_queue('{queue}')")
-        outcome = self._outcome(scenario, plan, bench, sent, (shifted(before, opening), after))
+        self._query_number(f"select pgmq.drop_queue('{queue}')")
+        outcome = self._outcome(scenario, plan, bench, sent, (add_cpu(before, opening), after))
         outcome.elapsed_seconds = elapsed
         outcome.sent_per_second = sent / bench.elapsed_seconds
         outcome.received_per_second = sent / elapsed
@@ -158,7 +158,7 @@ class Pgmq:
         return outcome
 
     def _reader(self, text: str, clients: int, folder: Path) -> "subprocess.Popen[bytes]":
-        """pgbench that is ended from outside."""
+        """Starts a pgbench that runs until the caller ends it."""
         script = folder / "read.sql"
         script.write_text(text)
         options = ["-n", "-M", "prepared", "-c", str(clients), "-j", "1", "-T", "3600", "-f", str(script)]
@@ -166,19 +166,21 @@ class Pgmq:
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def _moved(self, scenario: Scenario, queue: str, held: int) -> int:
-        """Messages sent, or received and deleted, by the rows of the table; of a cycle, rows made less rows left."""
+        """Messages sent, or received and deleted, by the rows of the table; for a cycle: rows made less rows left."""
         if scenario.filled:
             return held - self._count(queue)
         if scenario.drains:
-            return self._ask(f"select last_value from pgmq.q_{queue}_msg_id_seq") - self._count(queue)
+            return self._query_number(f"select last_value from pgmq.q_{queue}_msg_id_seq") - self._count(
+                queue
+            )
         return self._count(queue) - held
 
-    def _check(self, scenario: Scenario, bench: Bench, script: Script, moved: int) -> None:
+    def _check(self, scenario: Scenario, bench: PgbenchRun, script: Script, moved: int) -> None:
         if not scenario.drains and moved != bench.transactions * script.size:
             raise RuntimeError(f"pgmq {scenario.name}: {moved} rows for {bench.transactions} transactions")
 
     def _outcome(
-        self, scenario: Scenario, plan: Plan, bench: Bench, moved: int, readings: tuple[Reading, Reading]
+        self, scenario: Scenario, plan: Plan, bench: PgbenchRun, moved: int, readings: tuple[Reading, Reading]
     ) -> Outcome:
         rate = moved / bench.elapsed_seconds
         return Outcome(
@@ -201,7 +203,7 @@ class Pgmq:
         self._bench("select 1;\n", clients, 1)
         return self._meter.read().cpu_seconds["postgresql"] - before.cpu_seconds["postgresql"]
 
-    def _bench(self, text: str, clients: int, transactions: int) -> Bench:
+    def _bench(self, text: str, clients: int, transactions: int) -> PgbenchRun:
         with tempfile.TemporaryDirectory() as folder:
             script = Path(folder) / "script.sql"
             script.write_text(text)
@@ -228,7 +230,7 @@ class Pgmq:
             ]
             if done.returncode != 0 or len(latencies) != clients * transactions:
                 raise RuntimeError(f"pgbench: {done.stderr[-1000:]}")
-            return Bench(
+            return PgbenchRun(
                 len(latencies), len(latencies) / tps_of(done.stdout), latencies, children_cpu_seconds() - used
             )
 
@@ -236,25 +238,25 @@ class Pgmq:
         body = document_of(plan)
         with psycopg.connect(self._server.dsn, autocommit=True) as connection:
             query = "select count(*) from pgmq.send_batch(%s, array_fill(%s::jsonb, array[%s]))"
-            for done in range(0, count, FILLED_AT_ONCE):
-                connection.execute(query, [queue, body, min(FILLED_AT_ONCE, count - done)])
+            for done in range(0, count, FILL_BATCH):
+                connection.execute(query, [queue, body, min(FILL_BATCH, count - done)])
             connection.execute(f"analyze pgmq.q_{queue}".encode())
 
     def _count(self, queue: str) -> int:
-        return self._ask(f"select count(*) from pgmq.q_{queue}")
+        return self._query_number(f"select count(*) from pgmq.q_{queue}")
 
-    def _ask(self, query: str) -> int:
+    def _query_number(self, query: str) -> int:
         with psycopg.connect(self._server.dsn, autocommit=True) as connection:
             row = connection.execute(query.encode()).fetchone()
         return int(row[0] or 0) if row is not None else 0
 
 
 def document_of(plan: Plan) -> str:
-    """The body as JSON, which pgmq keeps."""
+    """The body as JSON, which pgmq stores."""
     return plan.body if plan.payload == "uuids" else json.dumps(plan.body)
 
 
-def shifted(reading: Reading, cpu_seconds: float) -> Reading:
+def add_cpu(reading: Reading, cpu_seconds: float) -> Reading:
     """The reading as if `cpu_seconds` of PostgreSQL had been used before it."""
     return replace(reading, cpu_seconds={"postgresql": reading.cpu_seconds["postgresql"] + cpu_seconds})
 
@@ -271,7 +273,7 @@ def tps_of(output: str) -> float:
 
 
 def find_pgbench(binaries: Path) -> str:
-    """Beside the server, on the path, or of any installed version. Raises UnavailableError."""
+    """The pgbench beside the server, of any installed version, or on the path. Raises UnavailableError."""
     others = sorted(Path("/usr/lib/postgresql").glob("*/bin/pgbench"), reverse=True)
     candidates = [binaries / "pgbench", *others]
     found = next((str(path) for path in candidates if path.exists()), None) or shutil.which("pgbench")

@@ -1,4 +1,4 @@
-"""Drives pgqueuer; see `driver`. Run by the interpreter that has it."""
+"""Drives pgqueuer; see `driver`. It runs in the interpreter that has pgqueuer."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -35,11 +35,11 @@ class Pgqueuer(Driver):
         entries = [self.order["queue"]] * count
         return [str(n) for n in await self._queries.enqueue(entries, [body] * count, [0] * count)]
 
-    async def receive(self, got: Callable[[list[str]], None]) -> None:
+    async def receive(self, on_received: Callable[[list[str]], None]) -> None:
         queuer = PgQueuer.from_asyncpg_pool(self._pool)
 
         async def job(found: Job) -> None:
-            got([str(found.id)])
+            on_received([str(found.id)])
 
         queuer.entrypoint(self.order["queue"])(job)
         await queuer.qm.run(

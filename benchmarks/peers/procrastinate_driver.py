@@ -1,4 +1,4 @@
-"""Drives procrastinate; see `driver`. Run by the interpreter that has it."""
+"""Drives procrastinate; see `driver`. It runs in the interpreter that has procrastinate."""
 
 import logging
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from benchmarks.peers.driver import Driver, main
 
 
 class Procrastinate(Driver):
-    """Jobs without work, deleted when they are done."""
+    """Jobs without work, which procrastinate deletes when they are done."""
 
     async def open(self) -> None:
         callers = int(self.order["senders"]) + int(self.order["receivers"])
@@ -20,9 +20,9 @@ class Procrastinate(Driver):
         )
         logging.getLogger("procrastinate").setLevel(logging.ERROR)
         self._app = procrastinate.App(connector=connector)
-        self._got: Callable[[list[str]], None] = self.record.got
+        self._got: Callable[[list[str]], None] = self.record.record_received
 
-        async def job(context: JobContext, body: str) -> None:  # noqa: ARG001 - the body is what is carried
+        async def job(context: JobContext, body: str) -> None:  # noqa: ARG001 - the job carries a body
             self._got([str(context.job.id)])
 
         self._task: Any = self._app.task(name="job", queue=self.order["queue"], pass_context=True)(job)
@@ -36,8 +36,8 @@ class Procrastinate(Driver):
             return [str(await self._task.defer_async(body=self.order["body"]))]
         return [str(n) for n in await self._task.batch_defer_async(*[{"body": self.order["body"]}] * count)]
 
-    async def receive(self, got: Callable[[list[str]], None]) -> None:
-        self._got = got
+    async def receive(self, on_received: Callable[[list[str]], None]) -> None:
+        self._got = on_received
         await self._app.run_worker_async(
             queues=[self.order["queue"]],
             concurrency=int(self.order["receivers"]) * max(1, int(self.order["size"])),

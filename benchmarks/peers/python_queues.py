@@ -1,4 +1,4 @@
-"""procrastinate and pgqueuer (PyPI) on a PostgreSQL with the programs and settings of Penstock's."""
+"""procrastinate and pgqueuer (PyPI) on a PostgreSQL with the same programs and settings as Penstock's."""
 
 import subprocess
 from collections.abc import Mapping
@@ -11,15 +11,15 @@ from benchmarks.postgres import EphemeralPostgres, checkpoint, shown_settings
 from benchmarks.system import UnavailableError, bytes_below
 
 from . import packages
-from .driven import ROOT, Driven, python_driver
+from .library_peer import ROOT, LibraryPeer, python_driver
 
 VERSIONS = {"procrastinate": "3.10.0", "pgqueuer": "1.6.0"}
-MOST_MESSAGES = {"procrastinate": 20_000, "pgqueuer": 50_000}
-NEEDED = {
+MAX_MESSAGES = {"procrastinate": 20_000, "pgqueuer": 50_000}
+PACKAGES = {
     "procrastinate": ["procrastinate==3.10.0", "psycopg[binary,pool]>=3.2"],
     "pgqueuer": ["pgqueuer[asyncpg]==1.6.0", "asyncpg"],
 }
-# Prints the SQL of the library's own schema.
+# Python code that prints the SQL of the library's schema.
 SCHEMAS = {
     "procrastinate": "from procrastinate.schema import SchemaManager as S; print(S.get_schema())",
     "pgqueuer": (
@@ -28,17 +28,17 @@ SCHEMAS = {
 }
 
 
-class PythonQueue(Driven):
+class PythonQueue(LibraryPeer):
     """The peers `procrastinate` and `pgqueuer`. The CPU of the library counts."""
 
     def __init__(self, name: str, binaries: Path, settings: Mapping[str, str]) -> None:
         self.name = name
-        self.most_messages = MOST_MESSAGES[name]
+        self.max_messages = MAX_MESSAGES[name]
         self._server = EphemeralPostgres(binaries, settings)
 
     def start(self) -> None:
         """Raises UnavailableError."""
-        interpreter = packages.python(self.name, NEEDED[self.name])
+        interpreter = packages.python(self.name, PACKAGES[self.name])
         self.command = python_driver(interpreter, f"{self.name}_driver")
         self._server.start()
         made = subprocess.run(

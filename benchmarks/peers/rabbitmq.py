@@ -11,7 +11,7 @@ from benchmarks.measure.cpu import Meter
 from benchmarks.system import UnavailableError, accepts, bytes_below, free_port, stop_process, wait_until
 
 from . import packages
-from .driven import Driven, python_driver
+from .library_peer import LibraryPeer, python_driver
 
 ERLANG = (
     "base crypto os-mon mnesia public-key ssl asn1 inets syntax-tools xmerl runtime-tools tools eldap ftp tftp "
@@ -33,7 +33,7 @@ log.file = false
 """
 
 
-class Rabbitmq(Driven):
+class Rabbitmq(LibraryPeer):
     """The peers `rabbitmq-classic`, `rabbitmq-lazy` and `rabbitmq-quorum`: one broker each."""
 
     library_counts = False
@@ -68,7 +68,7 @@ class Rabbitmq(Driven):
         self.meter = Meter({"broker": [self._process.pid]})
 
     def _environment(self, root: Path) -> dict[str, str]:
-        """Everything that the broker writes goes below our folder; nothing listens but on the loopback address."""
+        """Environment variables: the broker writes only below our folder, and listens only on the loopback address."""
         erlang = root / "usr/lib/erlang"
         erts = next(iter(erlang.glob("erts-*")), None)
         if erts is None:

@@ -9,11 +9,11 @@ from benchmarks.peers.driver import Driver, main
 
 
 class Consumer:
-    """Acknowledges as many messages at once as the scenario says; tells their ids."""
+    """Acknowledges as many messages at once as the scenario says, and passes on their ids."""
 
-    def __init__(self, size: int, got: Callable[[list[str]], None]) -> None:
+    def __init__(self, size: int, on_received: Callable[[list[str]], None]) -> None:
         self._size = size
-        self._got = got
+        self._got = on_received
         self._held: list[str] = []
         self.channel = Channel(self._delivered)
 
@@ -22,7 +22,7 @@ class Consumer:
         if len(self._held) == self._size:
             self._acknowledge(tag)
         elif len(self._held) == 1:
-            # The rest of a queue is less than a bulk: it is acknowledged when nothing more has come for a moment.
+            # The rest of a queue may be less than a batch: it is acknowledged after a pause without messages.
             asyncio.get_running_loop().call_later(0.02, self._acknowledge_rest, message_id)
         self._tag = tag
 
@@ -37,7 +37,7 @@ class Consumer:
 
 
 class Rabbitmq(Driver):
-    """Publishes with confirms; a connection for each caller."""
+    """Publishes with confirms, and has a connection for each caller."""
 
     async def open(self) -> None:
         self._numbers, self._body = 0, self.order["body"].encode()
@@ -61,10 +61,10 @@ class Rabbitmq(Driver):
         await self._channels[connection].publish(self.order["queue"], [(each, self._body) for each in ids])
         return ids
 
-    async def receive(self, got: Callable[[list[str]], None]) -> None:
+    async def receive(self, on_received: Callable[[list[str]], None]) -> None:
         size = max(1, int(self.order["size"]) or 10)
         for _ in range(int(self.order["receivers"])):
-            consumer = Consumer(size, got)
+            consumer = Consumer(size, on_received)
             self._channels.append(await self._channel(consumer.channel))
             await consumer.channel.consume(self.order["queue"], prefetch=size if size == 1 else 2 * size)
         await asyncio.Event().wait()

@@ -1,6 +1,6 @@
 """Drives RabbitMQ with py-amqp, a thread for each connection; see `driver`.
 
-RABBITMQ_DRIVER=rabbitmq_pyamqp_driver puts it in the place of `rabbitmq_driver`, so that the clients can be compared
+RABBITMQ_DRIVER=rabbitmq_pyamqp_driver selects it instead of `rabbitmq_driver`, so that the clients can be compared
 (docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
@@ -14,14 +14,14 @@ import amqp
 from benchmarks.peers.driver import Driver, Order, main
 
 PAUSE_SECONDS = 0.02
-"""After so long without a message what is left of a bulk is acknowledged."""
+"""After so long without a message the rest of a batch is acknowledged."""
 
 
 class Publisher:
-    """A connection whose broker confirms."""
+    """A connection that publishes and waits for the broker's confirms."""
 
     def __init__(self, order: Order) -> None:
-        self._connection = connected(order)
+        self._connection = connect(order)
         self.channel = self._connection.channel()
         self._queue, self._body = order["queue"], order["body"].encode()
         self.channel.confirm_select()
@@ -32,7 +32,7 @@ class Publisher:
         self._confirmed_until = tag if multiple else self._confirmed_until + 1
 
     def publish(self, ids: list[str]) -> list[str]:
-        """Returns when the broker has confirmed all."""
+        """Publishes messages with these ids; returns when the broker has confirmed all."""
         for each in ids:
             message = amqp.Message(self._body, message_id=each, delivery_mode=2)
             self.channel.basic_publish(message, routing_key=self._queue)
@@ -43,7 +43,7 @@ class Publisher:
 
 
 class Rabbitmq(Driver):
-    """Publishes with confirms; a connection and a thread for each caller."""
+    """Publishes with confirms, and has a connection and a thread for each caller."""
 
     async def open(self) -> None:
         kind = self.order["kind"]
@@ -64,22 +64,22 @@ class Rabbitmq(Driver):
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, self._publishers[connection].publish, ids)
 
-    async def receive(self, got: Callable[[list[str]], None]) -> None:
+    async def receive(self, on_received: Callable[[list[str]], None]) -> None:
         loop = asyncio.get_running_loop()
         consumers = (
-            loop.run_in_executor(self._threads, self._consume, got)
+            loop.run_in_executor(self._threads, self._consume, on_received)
             for _ in range(int(self.order["receivers"]))
         )
         await asyncio.gather(*consumers)
 
-    def _consume(self, got: Callable[[list[str]], None]) -> None:
+    def _consume(self, on_received: Callable[[list[str]], None]) -> None:
         size = max(1, int(self.order["size"]) or 10)
-        connection, held = connected(self.order), list[amqp.Message]()
+        connection, held = connect(self.order), list[amqp.Message]()
         channel = connection.channel()
 
         def acknowledge() -> None:
             channel.basic_ack(held[-1].delivery_tag, multiple=True)
-            got([message.properties["message_id"] for message in held])
+            on_received([message.properties["message_id"] for message in held])
             held.clear()
 
         def delivered(message: amqp.Message) -> None:
@@ -97,7 +97,7 @@ class Rabbitmq(Driver):
                     acknowledge()
 
 
-def connected(order: Order) -> amqp.Connection:
+def connect(order: Order) -> amqp.Connection:
     connection = amqp.Connection(f"127.0.0.1:{order['port']}")
     connection.connect()
     return connection

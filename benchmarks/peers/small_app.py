@@ -1,4 +1,4 @@
-"""An ASGI application for `benchmarks.costs.supervisors`. It needs nothing but the standard library."""
+"""An ASGI application for `benchmarks.costs.supervisors`. It needs only the standard library."""
 
 import os
 from collections.abc import Awaitable, Callable
@@ -13,7 +13,7 @@ Message = dict[str, Any]
 async def app(
     scope: Message, receive: Callable[[], Awaitable[Message]], send: Callable[[Message], Awaitable[None]]
 ) -> None:
-    """Answers every request with 200; starts and ends when it is told."""
+    """Answers every request with 200, and confirms the server's lifespan events."""
     if scope["type"] == "lifespan":
         for step in ("startup", "shutdown"):
             await receive()

@@ -1,1 +1,1 @@
-"""Queen's application mode: a realistic workload that is pushed faster than it is consumed, and then drained."""
+"""Queen's application mode: a realistic workload that is sent faster than it is consumed, and then drained."""

@@ -1,4 +1,4 @@
-"""What producers and consumers do, one connection each; pauses are requests that are due later."""
+"""The flows of producers and consumers, each on a connection of its own; a pause is a request that is due later."""
 
 import random
 from array import array
@@ -11,8 +11,14 @@ from benchmarks.load.wire import Due, Message, decode_delete_batch, decode_recei
 from benchmarks.measure.tally import Tally
 
 from .ledger import Ledger
-from .letters import Letter, Letters, letter_of, read_letter, read_published
 from .profile import Fate, Profile
+from .requests import (
+    ApplicationRequests,
+    SessionMessage,
+    decode_session_message,
+    read_published,
+    session_message_body,
+)
 from .zipf import Zipf
 
 BATCH = 10
@@ -21,10 +27,10 @@ POLL_SECONDS = 1
 
 @dataclass(slots=True)
 class Application:
-    """What all connections share. `rate` may change while it runs; times are of perf_counter."""
+    """The state that all connections share. `rate` may change during a run; times are those of perf_counter."""
 
     profile: Profile
-    letters: Letters
+    requests: ApplicationRequests
     queues: tuple[str, str]
     stage2: str
     ledger: Ledger
@@ -39,92 +45,95 @@ class Application:
 
 
 def produce(app: Application, owner: int) -> Flow:
-    """A batch is due when its last message is; a late batch is sent at once.
+    """Publishes batches until the pushing ends. A batch is due when its last message is; a late one is sent at once.
 
-    Of FIFO groups each has one writer, which keeps its order; tenants of a fair queue are written for by all.
+    Each FIFO group has one producer, which preserves its order; all producers send for the tenants of a fair queue.
     """
-    profile, dice = app.profile, random.Random(owner)
+    profile, rng = app.profile, random.Random(owner)
     ordered = profile.groups == "fifo"
     ranks = range(1 + owner if ordered else 1, profile.sessions + 1, profile.producers if ordered else 1)
     zipf, at = Zipf(ranks, profile.sessions, profile.skew), perf_counter()
     share = zipf.share if ordered else 1 / profile.producers
     while app.pushing:
-        letters: list[tuple[int, int, float]] = []
+        requests: list[tuple[int, int, float]] = []
         for _ in range(BATCH):
-            at += dice.expovariate(app.rate * share)
-            session = zipf.draw(dice)
-            letters.append((session, app.ledger.number(session), at))
-        bodies = [(s, letter_of(s, n, due, dice.randint(*profile.payload_bytes))) for s, n, due in letters]
-        answer = yield Due(app.letters.publish(bodies), at)
-        pushed(app, letters, answer)
+            at += rng.expovariate(app.rate * share)
+            session = zipf.draw(rng)
+            requests.append((session, app.ledger.number(session), at))
+        bodies = [
+            (s, session_message_body(s, n, due, rng.randint(*profile.payload_bytes)))
+            for s, n, due in requests
+        ]
+        answer = yield Due(app.requests.publish(bodies), at)
+        record_push(app, requests, answer)
 
 
-def pushed(app: Application, letters: list[tuple[int, int, float]], answer: bytes | None) -> None:
-    done = read_published(answer) if answer is not None else None
-    if done is None or done.failed:
+def record_push(app: Application, requests: list[tuple[int, int, float]], answer: bytes | None) -> None:
+    acknowledger = read_published(answer) if answer is not None else None
+    if acknowledger is None or acknowledger.failed:
         app.ledger.push_errors += 1
-        app.ledger.uncertain.update((session, number) for session, number, _ in letters)
+        app.ledger.uncertain.update((session, number) for session, number, _ in requests)
         return
-    app.ledger.acknowledged += len(letters)
-    app.pushes.append(perf_counter() - letters[-1][2])
+    app.ledger.acknowledged += len(requests)
+    app.pushes.append(perf_counter() - requests[-1][2])
 
 
 def consume(app: Application, group: int, seed: int) -> Flow:
-    """Receive ten, let their handlers work at once, acknowledge each in order."""
-    dice, queue = random.Random(seed), app.queues[group]
-    receive = app.letters.queue(queue).receive(BATCH, POLL_SECONDS)
+    """Receives ten messages, runs their handlers concurrently, and acknowledges them in order, again and again."""
+    rng, queue = random.Random(seed), app.queues[group]
+    receive = app.requests.queue(queue).receive(BATCH, POLL_SECONDS)
     while app.running:
         answer = yield receive
         messages = decode_receive(answer).messages if answer is not None else []
         if messages:
             app.last_message_at = perf_counter()
-            yield from handle(app, group, messages, dice)
+            yield from handle(app, group, messages, rng)
 
 
-def handle(app: Application, group: int, messages: list[Message], dice: random.Random) -> Flow:
-    """A failed message is released, and in FIFO queues what follows it in its session too, unhandled."""
+def handle(app: Application, group: int, messages: list[Message], rng: random.Random) -> Flow:
+    """Handles messages. A failed one is released, and in FIFO queues also the later ones of its session, unhandled."""
     began = perf_counter()
     released: list[Message] = []
     failed: set[int] = set()
-    done = Done(app, group)
-    for message, letter in opened(messages):
-        app.waits.append(began - letter.due)
-        fate = app.profile.fate(letter.s, letter.n)
-        if letter.s in failed or fails(app, group, fate, letter):
+    acknowledger = Acknowledger(app, group)
+    for message, content in decode_messages(messages):
+        app.waits.append(began - content.due)
+        fate = app.profile.fate(content.s, content.n)
+        if content.s in failed or fails(app, group, fate, content):
             released.append(message)
             app.ledger.groups[group].failures += 1
             if app.profile.groups == "fifo":
-                failed.add(letter.s)
+                failed.add(content.s)
             continue
-        due = began + app.profile.handling_seconds(dice)
+        due = began + app.profile.handling_seconds(rng)
         if fate is Fate.FORWARD and group == 0:
-            yield from done.acknowledge()
-            yield from forward(app, message, letter, due)
+            yield from acknowledger.acknowledge()
+            yield from forward(app, message, content, due)
         else:
-            yield from done.add(message, letter, due)
-    yield from done.acknowledge()
+            yield from acknowledger.add(message, content, due)
+    yield from acknowledger.acknowledge()
     if released:
-        yield app.letters.release(app.letters.queue(app.queues[group]).address.queue_url, released)
+        yield app.requests.release(app.requests.queue(app.queues[group]).address.queue_url, released)
 
 
-class Done:
-    """Handled messages, acknowledged `acks_a_call` at a time when their handlers are done, in order."""
+class Acknowledger:
+    """Acknowledges handled messages in order, `acks_a_call` at a time, when their handlers are done."""
 
     def __init__(self, app: Application, group: int) -> None:
         self._app = app
         self._group = group
-        self._requests = app.letters.queue(app.queues[group])
-        self._held: list[tuple[Message, Letter]] = []
+        self._requests = app.requests.queue(app.queues[group])
+        self._held: list[tuple[Message, SessionMessage]] = []
         self._due = 0.0
 
-    def add(self, message: Message, letter: Letter, due: float) -> Flow:
-        self._held.append((message, letter))
+    def add(self, message: Message, content: SessionMessage, due: float) -> Flow:
+        self._held.append((message, content))
         self._due = max(self._due, due)
         if len(self._held) >= self._app.profile.acks_a_call:
             yield from self.acknowledge()
 
     def acknowledge(self) -> Flow:
-        """What a call refuses stays in flight and comes again."""
+        """Deletes the held messages. If a call fails, they stay in flight and are delivered again."""
         held, self._held = self._held, []
         if not held:
             return
@@ -136,39 +145,39 @@ class Done:
             answer = yield Due(self._requests.delete_batch(handles), self._due)
             whole = answer is not None and len(decode_delete_batch(answer).successful) == len(handles)
         if whole:
-            for _, letter in held:
-                completed(self._app, self._group, letter)
+            for _, content in held:
+                record_completion(self._app, self._group, content)
 
 
-def opened(messages: list[Message]) -> Iterator[tuple[Message, Letter]]:
-    return ((message, read_letter(message.body.encode())) for message in messages)
+def decode_messages(messages: list[Message]) -> Iterator[tuple[Message, SessionMessage]]:
+    return ((message, decode_session_message(message.body.encode())) for message in messages)
 
 
-def fails(app: Application, group: int, fate: Fate, letter: Letter) -> bool:
-    """Poison always, transient failures the first time."""
+def fails(app: Application, group: int, fate: Fate, content: SessionMessage) -> bool:
+    """Whether the handler fails: always for poison messages, the first time for transient failures."""
     if fate is Fate.TRANSIENT:
-        return app.ledger.groups[group].first_time((letter.s, letter.n))
+        return app.ledger.groups[group].first_time((content.s, content.n))
     return fate is Fate.POISON
 
 
-def forward(app: Application, message: Message, letter: Letter, due: float) -> Flow:
-    """Acknowledge it and send its successor in one transaction."""
-    answer = yield Due(app.letters.forward(app.queues[0], message, app.stage2, letter), due)
+def forward(app: Application, message: Message, content: SessionMessage, due: float) -> Flow:
+    """Acknowledges a message and sends its successor in one transaction."""
+    answer = yield Due(app.requests.forward(app.queues[0], message, app.stage2, content), due)
     if answer is None:
         app.ledger.forward_errors += 1
         return
-    app.ledger.forwarded.add((letter.s, letter.n))
-    completed(app, 0, letter)
+    app.ledger.forwarded.add((content.s, content.n))
+    record_completion(app, 0, content)
 
 
-def completed(app: Application, group: int, letter: Letter) -> None:
-    app.ledger.groups[group].complete(letter.s, letter.n)
-    app.completions.append(perf_counter() - letter.due)
+def record_completion(app: Application, group: int, content: SessionMessage) -> None:
+    app.ledger.groups[group].complete(content.s, content.n)
+    app.completions.append(perf_counter() - content.due)
 
 
 def consume_stage2(app: Application) -> Flow:
-    """Receive and delete what was forwarded."""
-    requests = app.letters.queue(app.stage2)
+    """Receives and deletes forwarded messages."""
+    requests = app.requests.queue(app.stage2)
     receive = requests.receive(BATCH, POLL_SECONDS)
     while app.running:
         answer = yield receive
@@ -177,17 +186,17 @@ def consume_stage2(app: Application) -> Flow:
             continue
         app.last_message_at = perf_counter()
         if (yield requests.delete_batch([message.receipt_handle for message in messages])) is not None:
-            for _, letter in opened(messages):
-                app.ledger.arrive_at_stage2((letter.s, letter.n))
+            for _, content in decode_messages(messages):
+                app.ledger.arrive_at_stage2((content.s, content.n))
 
 
-def collect(app: Application, queue: str, found: set[tuple[int, int]]) -> Flow:
-    """Empty a dead-letter queue into `found`."""
-    requests = app.letters.queue(queue)
+def collect_dead_letters(app: Application, queue: str, found: set[tuple[int, int]]) -> Flow:
+    """Empties a dead-letter queue and adds the keys of its messages to `found`."""
+    requests = app.requests.queue(queue)
     while True:
         answer = yield requests.receive(BATCH, POLL_SECONDS)
         messages = decode_receive(answer).messages if answer is not None else []
         if not messages:
             return
-        found.update((letter.s, letter.n) for _, letter in opened(messages))
+        found.update((content.s, content.n) for _, content in decode_messages(messages))
         yield requests.delete_batch([message.receipt_handle for message in messages])

@@ -1,71 +1,71 @@
-"""The books: what was pushed, what was completed in which order, and what went to the dead-letter queues.
+"""Records which messages were pushed, completed (and in which order), and moved to the dead-letter queues.
 
-Numbers of a session are given out in order. While order holds, a group needs one number a session to remember; numbers
-that were skipped are kept, and must turn up in the dead-letter queue.
+A session's messages are numbered in order. A group stores the last completed number of each session, and the numbers
+that were skipped, which must be found in the dead-letter queue.
 """
 
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-Mark = tuple[int, int]  # session, number from 1
+MessageKey = tuple[int, int]  # session, number from 1
 
 
 @dataclass(slots=True)
-class Group:
-    """What one consumer group has completed. Without `ordered` a late number is no violation."""
+class ConsumerGroup:
+    """The messages that one consumer group has completed. Without `ordered` a late number is no violation."""
 
     ordered: bool = True
     completed: int = 0
     duplicates: int = 0
     violations: int = 0
     failures: int = 0
-    skipped: set[Mark] = field(default_factory=set)
-    _failed_once: set[Mark] = field(default_factory=set)
+    skipped: set[MessageKey] = field(default_factory=set)
+    _failed_once: set[MessageKey] = field(default_factory=set)
     _last: defaultdict[int, int] = field(default_factory=lambda: defaultdict(int))
 
     def complete(self, session: int, number: int) -> None:
-        last, mark = self._last[session], (session, number)
+        last, key = self._last[session], (session, number)
         if number > last:
             self.skipped.update((session, between) for between in range(last + 1, number))
             self._last[session] = number
-        elif mark in self.skipped:
-            self.skipped.remove(mark)
+        elif key in self.skipped:
+            self.skipped.remove(key)
             self.violations += self.ordered
         else:
             self.duplicates += 1
             return
         self.completed += 1
 
-    def first_time(self, mark: Mark) -> bool:
-        """Whether a message that fails once has not failed yet; it has now."""
-        known = mark in self._failed_once
-        self._failed_once.add(mark)
+    def first_time(self, key: MessageKey) -> bool:
+        """Whether a message that fails once has not failed before; records that it has now."""
+        known = key in self._failed_once
+        self._failed_once.add(key)
         return not known
 
-    def missing(self, pushed: dict[int, int]) -> set[Mark]:
-        """What was pushed (session: how many) and not completed."""
+    def missing(self, pushed: dict[int, int]) -> set[MessageKey]:
+        """The messages that were pushed and not completed. `pushed`: the number of messages of each session."""
         behind = (
             (session, n) for session, last in pushed.items() for n in range(self._last[session] + 1, last + 1)
         )
         return self.skipped | set(behind)
 
     def unknown(self, pushed: dict[int, int]) -> int:
-        """Completed, but never pushed."""
+        """The number of messages that were completed, but never pushed."""
         return sum(max(0, last - pushed.get(session, 0)) for session, last in self._last.items())
 
 
 @dataclass(slots=True)
 class Ledger:
-    """Both groups and stage 2. `uncertain`: pushes without an answer, which may have arrived or not."""
+    """The records of both groups and of stage 2. `uncertain`: pushes without a response, which may have been stored."""
 
-    groups: tuple[Group, Group]
+    groups: tuple[ConsumerGroup, ConsumerGroup]
     pushed: dict[int, int] = field(default_factory=dict)
     acknowledged: int = 0
-    uncertain: set[Mark] = field(default_factory=set)
+    uncertain: set[MessageKey] = field(default_factory=set)
     push_errors: int = 0
-    forwarded: set[Mark] = field(default_factory=set)
+    forwarded: set[MessageKey] = field(default_factory=set)
     forward_errors: int = 0
-    stage2: set[Mark] = field(default_factory=set)
+    stage2: set[MessageKey] = field(default_factory=set)
     stage2_duplicates: int = 0
 
     def number(self, session: int) -> int:
@@ -73,17 +73,17 @@ class Ledger:
         self.pushed[session] = self.pushed.get(session, 0) + 1
         return self.pushed[session]
 
-    def arrive_at_stage2(self, mark: Mark) -> None:
-        self.stage2_duplicates += mark in self.stage2
-        self.stage2.add(mark)
+    def arrive_at_stage2(self, key: MessageKey) -> None:
+        self.stage2_duplicates += key in self.stage2
+        self.stage2.add(key)
 
     def backlog(self, group: int) -> int:
         return self.acknowledged - self.groups[group].completed
 
 
 @dataclass(frozen=True, slots=True)
-class Books:
-    """The audit of one group. `collateral`: dead-lettered though they were not poison themselves."""
+class AuditResult:
+    """The audit of one group. `collateral`: dead-lettered messages that were not poison themselves."""
 
     completed: int
     lost: int
@@ -102,11 +102,11 @@ class Books:
         )
 
 
-def audit(ledger: Ledger, group: int, dead: set[Mark], poison: set[Mark]) -> Books:
-    """`dead`: what was found in the group's dead-letter queue. `poison`: what of it had to get there."""
+def audit(ledger: Ledger, group: int, dead: set[MessageKey], poison: set[MessageKey]) -> AuditResult:
+    """Audits a group. `dead`: the messages in its dead-letter queue. `poison`: those of them that belong there."""
     books = ledger.groups[group]
     missing = books.missing(ledger.pushed)
-    return Books(
+    return AuditResult(
         completed=books.completed,
         lost=len(missing - dead - ledger.uncertain),
         duplicates=books.duplicates,

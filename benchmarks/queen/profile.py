@@ -1,4 +1,4 @@
-"""The knobs of the application mode, and what becomes of each message."""
+"""The parameters of the application mode, and the fate of each message."""
 
 import random
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ PARTS = 100_000
 
 
 class Fate(Enum):
-    """Decided by session and number alone, so producer, consumer and verification agree without a word."""
+    """A message's fate. It follows from session and number, so producer, consumer and audit compute the same one."""
 
     PLAIN = "plain"
     POISON = "poison"  # fails every time
@@ -19,10 +19,11 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The defaults are Queen's, but for the rate, the fleet and the duration, which fit 2 cores that the load shares.
+    """The parameters of a run. The defaults are Queen's, except the rate, the number of connections and the duration,
+    which suit two cores that are shared with the load generator.
 
-    `groups` "fifo": FIFO topic and queues, a session is a message group, order is checked. "fair": standard ones, a
-    session is the tenant of a fair queue. `rate` 0: `over_rate` times what was consumed in the last seconds.
+    `groups` "fifo": FIFO topic and queues; a session is a message group, and order is checked. "fair": standard ones; a
+    session is the tenant of a fair queue. `rate` 0: `over_rate` times the consumption of the last seconds.
     """
 
     seconds: float = 600.0
@@ -60,8 +61,8 @@ class Profile:
             draw -= part
         return Fate.PLAIN
 
-    def handling_seconds(self, dice: random.Random) -> float:
-        """How long a handler works on one message."""
-        if dice.random() < self.slow_part:
+    def handling_seconds(self, rng: random.Random) -> float:
+        """The seconds that a handler works on one message."""
+        if rng.random() < self.slow_part:
             return self.slow_seconds
-        return self.handler_seconds * dice.uniform(1 - self.jitter, 1 + self.jitter)
+        return self.handler_seconds * rng.uniform(1 - self.jitter, 1 + self.jitter)

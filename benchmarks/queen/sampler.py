@@ -1,4 +1,4 @@
-"""What is looked at every second: the backlog, the rate, memory and the size of the database."""
+"""The samples of each second: the backlog, the rate, memory and the size of the database."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ MEBIBYTE = 2**20
 class Sample:
     """`at` in seconds from the start. Backlogs are messages pushed and not completed; sizes in MiB.
 
-    Latencies are those since the sample before.
+    Latencies are those since the previous sample.
     """
 
     at: float
@@ -34,9 +34,9 @@ class Sample:
 def sample(
     app: Application, penstock: Penstock, at: float, since: tuple[int, int], memory: dict[str, float]
 ) -> Sample:
-    """`since`: how many waits and completions there were at the sample before."""
+    """Takes a sample. `since`: the numbers of waits and completions at the previous sample."""
     ledger = app.ledger
-    size, connections = looked_up(penstock.dsn)
+    size, connections = database_state(penstock.dsn)
     first, second = ledger.groups
     return Sample(
         at,
@@ -53,14 +53,14 @@ def sample(
 
 
 def memory_of(penstock: Penstock) -> dict[str, float]:
-    """PSS by part. The kernel walks all pages for it, so it is not asked every second."""
+    """PSS by part. It is not read every second, since the kernel scans all pages for it."""
     return {part: (used or 0) / MEBIBYTE for part, used in penstock.pss_bytes().items()}
 
 
-def looked_up(dsn: str) -> tuple[int, int]:
-    """Bytes of the database without its history, and its client connections; ours is not counted.
+def database_state(dsn: str) -> tuple[int, int]:
+    """Bytes of the database without its history, and its client connections without the one of this query.
 
-    The history is kept on purpose, without bodies, until its day's partition is dropped (QUEUE_HISTORY_DAYS).
+    The history stays on purpose, without bodies, until its day's partition is dropped (QUEUE_HISTORY_DAYS).
     """
     query = (
         "select pg_database_size(current_database()) - (select sum(pg_total_relation_size(i.inhrelid)) "
@@ -74,7 +74,7 @@ def looked_up(dsn: str) -> tuple[int, int]:
 
 
 def uptime_of(penstock: Penstock) -> tuple[object, ...]:
-    """Changes when the database or a process of the service was started anew."""
+    """A value that changes when the database or a process of the service is restarted."""
     with psycopg.connect(penstock.dsn, autocommit=True) as connection:
         row = connection.execute("select pg_postmaster_start_time()").fetchone()
     assert row is not None

@@ -11,22 +11,22 @@ from benchmarks.penstock import Penstock
 from benchmarks.report.rows import Row, text
 from benchmarks.studies.study import Bench, Document, Findings, Study
 
-from .application import Run, played
-from .gauge import beside_the_peer, cpu_of_a_send
+from .application import Run, run_application
+from .peer_cost import compare_with_peer, peer_send_cpu
 from .profile import Profile
-from .sampler import Sample, looked_up
+from .sampler import Sample, database_state
 
 MEBIBYTE = 2**20
-# How long cleaning may take until the size of the database is read: deduplication ids live for five minutes.
+# Time for cleaning up before the size of the database is read: deduplication ids are stored for five minutes.
 RETURN_SECONDS = 420
 SHOWN_SAMPLES = 600
 GOAL_PUSHES_A_CORE = 2_500
-# Near what two cores do, so that a run of a minute is over its rate from the start; then it follows consumption.
+# Near the rate of two cores, so that a run of a minute is above it from the start; then the rate follows consumption.
 FIRST_RATES = {"fifo": 1_000.0, "fair": 4_000.0}
 
 
 def measure(groups: str, bench: Bench) -> Findings:
-    """On a service and a database of its own, so that sizes and restarts are those of this run."""
+    """Runs on a service and a database of its own, so that sizes and restarts are those of this run."""
     options = bench.options
     profile = Profile(
         groups=groups,
@@ -36,20 +36,20 @@ def measure(groups: str, bench: Bench) -> Findings:
         first_rate=FIRST_RATES[groups],
         seconds=max(10.0, options.queen_seconds * options.scale),
     )
-    send_before = cpu_of_a_send(bench)
+    send_before = peer_send_cpu(bench)
     penstock = bench.another_penstock()
     try:
-        before = looked_up(penstock.dsn)[0] / MEBIBYTE
-        run = uvloop.run(played(penstock, profile))
-        send_after = cpu_of_a_send(bench)
-        after = returned(penstock, before, RETURN_SECONDS * min(1.0, options.scale))
+        before = database_state(penstock.dsn)[0] / MEBIBYTE
+        run = uvloop.run(run_application(penstock, profile))
+        send_after = peer_send_cpu(bench)
+        after = wait_until_shrunk(penstock, before, RETURN_SECONDS * min(1.0, options.scale))
         facts = penstock.facts() | {"pss_bytes": penstock.pss_bytes()}
     finally:
         penstock.stop()
     of_a_push = pushing_cores(run) / (pushing_rate(run) or 1) * 1000
     row = (
         row_of(run)
-        | beside_the_peer(send_before, send_after, of_a_push, GOAL_PUSHES_A_CORE)
+        | compare_with_peer(send_before, send_after, of_a_push, GOAL_PUSHES_A_CORE)
         | {
             "database before MiB": round(before, 1),
             "peak MiB": round(max(sample.database_mib for sample in run.samples), 1),
@@ -58,21 +58,21 @@ def measure(groups: str, bench: Bench) -> Findings:
     )
     print("\n".join(f"{name:>32}  {value}" for name, value in row.items()))
     print(text([{"group": n} | asdict(books) for n, books in enumerate(run.books)]), flush=True)
-    return Findings([document_of(run, row, facts)], sound(run))
+    return Findings([document_of(run, row, facts)], is_valid(run))
 
 
-def returned(penstock: Penstock, before: float, seconds: float) -> float:
-    """The size when it is back where it was, within a tenth, or when the time is over."""
-    size, waited = looked_up(penstock.dsn)[0] / MEBIBYTE, 0.0
+def wait_until_shrunk(penstock: Penstock, before: float, seconds: float) -> float:
+    """Waits until the size is at most 1.1 times that before the run, or the time is over; returns the size in MiB."""
+    size, waited = database_state(penstock.dsn)[0] / MEBIBYTE, 0.0
     while size > 1.1 * before and waited < seconds:
         sleep(2)
         waited += 2
-        size = looked_up(penstock.dsn)[0] / MEBIBYTE
+        size = database_state(penstock.dsn)[0] / MEBIBYTE
     return size
 
 
 def pushing_cores(run: Run) -> float:
-    """Of the whole server side, while pushing."""
+    """The cores that the whole server side used while pushing."""
     begin, full, _ = (sum(reading.cpu_seconds.values()) for reading in run.readings)
     return (full - begin) / run.push_seconds
 
@@ -116,7 +116,7 @@ def row_of(run: Run) -> Row:
     }
 
 
-def sound(run: Run) -> bool:
+def is_valid(run: Run) -> bool:
     ledger = run.app.ledger
     return (
         all(books.clean for books in run.books)
@@ -137,7 +137,7 @@ def document_of(run: Run, row: Row, facts: Document) -> Document:
         "books": books,
         "bad_samples": run.app.tally.bad_samples,
         "series": series(run.samples),
-        "marks": [] if sound(run) else ["INVALID"],
+        "marks": [] if is_valid(run) else ["INVALID"],
     }
 
 

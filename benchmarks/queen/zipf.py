@@ -7,12 +7,12 @@ from itertools import accumulate
 
 
 class Zipf:
-    """Draws from `ranks`, a part of 1..n; `share` is how often one of them would be drawn of all n."""
+    """Draws from `ranks`, a part of 1..n. `share`: the probability that a draw from all n is one of them."""
 
     def __init__(self, ranks: Sequence[int], count: int, skew: float) -> None:
         self._ranks = ranks
         self._sums = list(accumulate(rank**-skew for rank in ranks))
         self.share = self._sums[-1] / sum(rank**-skew for rank in range(1, count + 1))
 
-    def draw(self, dice: random.Random) -> int:
-        return self._ranks[bisect_left(self._sums, dice.random() * self._sums[-1])]
+    def draw(self, rng: random.Random) -> int:
+        return self._ranks[bisect_left(self._sums, rng.random() * self._sums[-1])]

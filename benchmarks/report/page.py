@@ -1,9 +1,9 @@
 """Writes docs/performance.md and its pictures from the summaries of the scenarios.
 
     python -m benchmarks.report.page                 # from benchmarks/results
-    python -m benchmarks.report.page --check         # only says whether the page is what the summaries give
+    python -m benchmarks.report.page --check         # only checks whether the page matches the summaries
 
-Nothing on that page is written by hand. Summaries of studies that changed their shape are left out.
+No text of that page is written by hand. Summaries of studies that changed their form are left out.
 """
 
 import argparse
@@ -39,13 +39,13 @@ Results = dict[str, Any]
 
 
 def summaries(folder: Path) -> dict[str, Results]:
-    """By scenario."""
+    """The summaries in a folder, by scenario."""
     found = (json.loads(path.read_text()) | {"file": path.name} for path in sorted(folder.glob("*.json")))
     return {document["scenario"]: document for document in found}
 
 
 def page(results: dict[str, Results]) -> str:
-    """The sections in the order of the catalogue."""
+    """The text of the page, with sections in the order of the catalogue."""
     known = [results[name] for name in STUDIES if name in results]
     table = [row for document in known for row in table_rows(document)]
     parts = [HEAD]
@@ -58,7 +58,7 @@ def page(results: dict[str, Results]) -> str:
 
 
 def table_rows(document: Results) -> Iterable[Row]:
-    """Lines of the scenarios that have a goal."""
+    """Rows of a scenario that has a goal."""
     goal = GOALS.get(document["scenario"])
     for system in systems_of(document) if goal else []:
         figures = system.get("median")
@@ -81,22 +81,22 @@ def table_rows(document: Results) -> Iterable[Row]:
 
 
 def rows_beside_peers(document: Results) -> Iterable[Row]:
-    """Penstock's figure by each peer's, here, and the goal's by the peer's, there."""
+    """Rows with the ratio of Penstock's figure to each peer's in this run, and the ratio that the goal allows."""
     figure, peers = REFERENCE.get(document["scenario"], ("", {}))
     goal = GOALS.get(document["scenario"])
-    sound = {
+    valid_figures = {
         system["system"]: float(system["median"][figure])
         for system in systems_of(document)
         if figure
         if system["connections"] == CONNECTIONS
         and not any(mark.startswith("INVALID") for mark in system["marks"])
     }
-    if goal is None or "penstock" not in sound:
+    if goal is None or "penstock" not in valid_figures:
         return
     wanted = goal.cpu_seconds_per_1000 if figure == CPU else goal.p50_ms
     for peer, there in peers.items():
-        if sound.get(peer):
-            multiple, allowed = sound["penstock"] / sound[peer], wanted / there
+        if valid_figures.get(peer):
+            multiple, allowed = valid_figures["penstock"] / valid_figures[peer], wanted / there
             yield {
                 "scenario": document["scenario"],
                 "figure": "CPU" if figure == CPU else "p50",
@@ -122,7 +122,7 @@ def systems_of(document: Results) -> list[Results]:
 
 
 def section(document: Results) -> str:
-    """Title, where and when, the figures of all systems, what lies behind them, the pictures."""
+    """The section of a study: title, circumstances, tables and charts."""
     tables = [markdown(rows) for kind in ("rows", "stages", "books") if (rows := rows_of(document, kind))]
     if not tables:
         return ""
@@ -132,7 +132,7 @@ def section(document: Results) -> str:
 
 
 def rows_of(document: Results, kind: str) -> list[Row]:
-    """With the name of the system in front."""
+    """The rows of a kind, with the name of the system as first column."""
     return [
         {"system": system.get("system", "penstock")} | row
         for system in systems_of(document)
@@ -165,7 +165,7 @@ def memory_of(system: Results) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """With --check, 1 when the page is not what the summaries give."""
+    """Writes the page. With --check it only returns 1 when the page differs from what the summaries give."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.report.page")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--check", action="store_true")

@@ -1,7 +1,7 @@
-"""The pictures of a summary: which columns of which study are drawn against each other, as charts of lines.
+"""Draws the line charts of a summary, and says which columns of which study each chart shows.
 
-The elements, scales and ticks are those of `penstock_web.report.svg`. The charts are read on light and on dark pages:
-the ground is white and stays so.
+The elements, scales and ticks are those of `penstock_web.report.svg`. The background is always white, since the charts
+are shown on light and on dark pages.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parents[2] / "docs" / "performance"
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """Columns of the rows of a study; each of `curves` is drawn for every system."""
+    """A chart of columns of a study's rows; each of `curves` is drawn for every system."""
 
     name: str
     title: str
@@ -63,7 +63,7 @@ ROWS: dict[str, list[Picture]] = {
     "growth_connections": growth("connections", "connections"),
     "growth_body_bytes": growth("body_bytes", "bytes of a body"),
 }
-# Of studies that keep series: (picture, its curves, what the axis says).
+# For studies that store series: (name of the chart, its curves, label of the axis).
 SERIES = (
     ("backlog", ("backlog of the first group", "backlog of the second group"), "messages"),
     ("rate", ("rate of pushes",), "messages/s"),
@@ -74,14 +74,14 @@ SERIES = (
 
 
 def draw(document: dict[str, Any]) -> list[Path]:
-    """Write the pictures of one summary; their paths."""
+    """Writes the charts of one summary and returns their paths."""
     scenario, systems = str(document["scenario"]), cast("list[dict[str, Any]]", document["systems"])
-    made = {each.name: drawn(each, systems) for each in ROWS.get(scenario, [])}
+    texts = {each.name: draw_picture(each, systems) for each in ROWS.get(scenario, [])}
     for system in systems:
-        made |= over_time(scenario, system.get("series") or {})
+        texts |= over_time(scenario, system.get("series") or {})
     FOLDER.mkdir(parents=True, exist_ok=True)
     paths = []
-    for name, text in made.items():
+    for name, text in texts.items():
         if text:
             path = FOLDER / f"{name}.svg"
             path.write_text(text)
@@ -89,7 +89,7 @@ def draw(document: dict[str, Any]) -> list[Path]:
     return paths
 
 
-def drawn(wanted: Picture, systems: Sequence[dict[str, Any]]) -> str:
+def draw_picture(wanted: Picture, systems: Sequence[dict[str, Any]]) -> str:
     curves = {
         str(system["system"]) + (f" {column}" if len(wanted.curves) > 1 else ""): points(
             system, wanted.x, column
@@ -109,14 +109,14 @@ def points(system: dict[str, Any], x: str, y: str) -> list[Point]:
 
 
 def over_time(scenario: str, series: dict[str, list[list[float]]]) -> dict[str, str]:
-    """A picture for each kind of curve that there is."""
-    made = {}
+    """A chart for each entry of SERIES that has curves."""
+    texts = {}
     for name, wanted, y_label in SERIES:
         curves = {curve: [(p[0], p[1]) for p in series[curve]] for curve in wanted if series.get(curve)}
         if curves:
             title = f"{scenario.replace('_', ' ')}: {name} over time"
-            made[f"{scenario.replace('_', '-')}-{name}"] = chart(title, "seconds", y_label, curves)
-    return made
+            texts[f"{scenario.replace('_', '-')}-{name}"] = chart(title, "seconds", y_label, curves)
+    return texts
 
 
 # --- a chart ---------------------------------------------------------------------------------------------------------
@@ -125,13 +125,13 @@ LEFT, RIGHT, TOP, BOTTOM = 80, 24, 80, 56
 COLOURS = (
     "#0b6e99", "#c4421a", "#2e7d32", "#7b3fa0", "#b58900", "#444444", "#00897b", "#ad1457", "#5d4037", "#1a237e",
 )  # fmt: skip
-MOST_TICKS = 5
-FEW_POINTS = 40
+MAX_TICKS = 5
+MIN_POINTS_WITHOUT_DOTS = 40
 """A curve of fewer points has a dot at each."""
 
 
 class Axis(NamedTuple):
-    """Pixels of a value, and where its ticks are. Logarithmic axes show powers of ten; zero is at the smallest one."""
+    """Maps values to pixels, and has the ticks. Logarithmic axes show powers of ten; zero is at the smallest one."""
 
     scale: Scale
     ticks: list[float]
@@ -142,10 +142,13 @@ class Axis(NamedTuple):
 
 
 def axis_of(values: Sequence[float], start: float, end: float, logarithmic: bool = False) -> Axis:
-    """From zero, or the power of ten below the smallest positive value, to a round number above the largest."""
+    """An axis from zero to a round number above the largest value.
+
+    A logarithmic axis starts at the power of ten below the smallest positive value.
+    """
     most = max(values, default=1.0)
     if not logarithmic:
-        ticks = round_ticks(most, MOST_TICKS)
+        ticks = round_ticks(most, MAX_TICKS)
         return Axis(Scale(0.0, ticks[-1], start, end), ticks, False)
     least = min((value for value in values if value > 0), default=1.0)
     low = floor(log10(least))
@@ -156,7 +159,7 @@ def axis_of(values: Sequence[float], start: float, end: float, logarithmic: bool
 def chart(
     title: str, x_label: str, y_label: str, curves: Mapping[str, Sequence[Point]], logarithmic_x: bool = False
 ) -> str:
-    """Lines in axes with round numbers, one colour a curve, with a legend. Raises ValueError without a point."""
+    """A line chart with a colour for each curve and a legend. Raises ValueError without a point."""
     values = [point for curve in curves.values() for point in curve]
     if not values:
         raise ValueError("nothing to draw")
@@ -168,7 +171,7 @@ def chart(
         label(title, LEFT, 20, font_size=15),
         *marks(x, y),
         label(x_label, (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 14, text_anchor="middle"),
-        turned(y_label, 18, (TOP + HEIGHT - BOTTOM) / 2),
+        vertical_label(y_label, 18, (TOP + HEIGHT - BOTTOM) / 2),
     ]
     for number, (name, curve) in enumerate(curves.items()):
         colour = COLOURS[number % len(COLOURS)]
@@ -181,24 +184,24 @@ def chart(
 
 
 def marks(x: Axis, y: Axis) -> list[str]:
-    """The ticks of both axes, and a line across the chart at each of the vertical one."""
+    """The ticks of both axes, and a line across the chart at each tick of the vertical one."""
     bottom = HEIGHT - BOTTOM
-    found = [label(shown(tick), x(tick), bottom + 18, text_anchor="middle") for tick in x.ticks]
+    found = [label(format_tick(tick), x(tick), bottom + 18, text_anchor="middle") for tick in x.ticks]
     for tick in y.ticks:
         at = y(tick)
         found.append(element("line", x1=LEFT, x2=WIDTH - RIGHT, y1=at, y2=at, stroke="#dddddd"))
-        found.append(label(shown(tick), LEFT - 8, at + 4, text_anchor="end"))
+        found.append(label(format_tick(tick), LEFT - 8, at + 4, text_anchor="end"))
     return found
 
 
-def turned(text: str, x: float, y: float) -> str:
-    """A label that is read from below."""
+def vertical_label(text: str, x: float, y: float) -> str:
+    """A label that is rotated to read upwards."""
     return label(text, x, y, text_anchor="middle", transform=f"rotate(-90 {x} {y})")
 
 
 def drawn_line(places: Sequence[Point], colour: str) -> str:
     path = element("path", d=line(places), fill="none", stroke=colour, stroke_width=2, stroke_linecap="round")
-    if len(places) >= FEW_POINTS:
+    if len(places) >= MIN_POINTS_WITHOUT_DOTS:
         return path
     return joined([path, *(element("circle", cx=x, cy=y, r=3, fill=colour) for x, y in places)])
 
@@ -210,8 +213,8 @@ def legend(number: int, name: str, colour: str, longest: int) -> str:
     return element("rect", x=x, y=y - 8, width=10, height=8, fill=colour) + label(name, x + 14, y)
 
 
-def shown(value: float) -> str:
-    """A number of a scale: 20k, 5M, 0.25."""
+def format_tick(value: float) -> str:
+    """The text of a tick: 20k, 5M, 0.25."""
     for size, sign in ((1e6, "M"), (1e3, "k")):
         if abs(value) >= size:
             return f"{value / size:g}{sign}"

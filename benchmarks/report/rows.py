@@ -1,4 +1,4 @@
-"""Rows of figures as text: one dict a row, the same columns for the terminal and for the page of results."""
+"""Formats rows of figures, dicts, with the same columns for the terminal and for the page of results."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,7 +9,7 @@ MISSING = "-"
 
 
 def figures_of(run: Outcome) -> Row:
-    """What most studies show of a run. CPU is in seconds for 1,000 messages, latencies are of calls."""
+    """The figures of a run that most studies show. CPU is in seconds for 1,000 messages, latencies are of calls."""
     return {
         "messages": run.messages,
         "sent/s": round(run.sent_per_second, 1),
@@ -25,7 +25,7 @@ def figures_of(run: Outcome) -> Row:
 
 
 def verdict_of(run: Outcome) -> str:
-    """What the ids of the run say; "not compared" where a peer counts only."""
+    """The result of comparing the ids of the run; "not compared" for a peer that only counts messages."""
     if run.messages == 0:
         return f"FAILED: {run.bad_samples[:1]}"
     if run.verdict is None:
@@ -40,7 +40,7 @@ def verdict_of(run: Outcome) -> str:
 
 
 def cell(value: object) -> str:
-    """A figure with three or four digits that matter; text as it is."""
+    """A figure with three or four significant digits; other values as text."""
     if value is None:
         return MISSING
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -61,7 +61,7 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
 
 
 def text(rows: Sequence[Row]) -> str:
-    """For a terminal: columns stand below each other."""
+    """The rows for a terminal, in aligned columns."""
     cells = table(rows)
     widths = [max(len(line[n]) for line in cells) for n in range(len(cells[0]))]
     return "\n".join(
@@ -70,7 +70,7 @@ def text(rows: Sequence[Row]) -> str:
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """For a page."""
+    """The rows as a Markdown table."""
     head, *body = table(rows)
     lines = [head, ["---"] + ["---:"] * (len(head) - 1), *body]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,4 +1,4 @@
-"""Medians of repeats, the table on the terminal and the file of a raw run."""
+"""Computes medians of repeats, prints the table, and writes the file of a raw run."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -12,13 +12,13 @@ from benchmarks.measure.outcome import Outcome
 
 from .summary import RAW, write_summary
 
-FOREIGN_SHARE = 0.10  # CPU of others during a run, as a part of all cores, above which the figure is marked
+FOREIGN_SHARE = 0.10  # above this share of all cores for other programs during a run the figure is marked
 SHORT_CPU_SECONDS = 1.0  # /proc counts in 1/100 s a process: below this the CPU figure is coarse
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What Penstock must reach with 16 connections and 100-byte bodies; see docs/benchmarks.md."""
+    """The figures that Penstock must reach with 16 connections and 100-byte bodies; see docs/benchmarks.md."""
 
     messages_per_second: float = 0.0
     cpu_seconds_per_1000: float = 0.0
@@ -26,7 +26,7 @@ class Goal:
     p99_ms: float = 0.0
 
 
-CONNECTIONS = 16  # for which the goals are set
+CONNECTIONS = 16  # the number for which the goals are set
 GOALS = {
     "send_1": Goal(15_000, 0.060),
     "send_10": Goal(50_000, 0.020),
@@ -38,19 +38,19 @@ GOALS = {
 
 
 @dataclass(slots=True)
-class Line:
+class RepeatedRuns:
     """All repeats of one scenario, system and number of connections."""
 
     runs: list[Outcome]
 
     def figures(self, choose: Callable[[list[float]], float] = median) -> dict[str, float]:
-        """One of all repeats for each figure by itself: the median, or what `choose` takes."""
+        """For each figure the median of all repeats, or the value that `choose` selects."""
         runs = [figures_of(run) for run in self.runs]
         return {name: choose([run.get(name, 0.0) for run in runs]) for name in runs[0]}
 
     @property
     def marks(self) -> list[str]:
-        """Why the figures are not to be trusted; empty when nothing is wrong."""
+        """The reasons not to trust the figures; empty if there are none."""
         marks = marks_of(self.runs)
         timed = self.runs[0].scenario != "idle_latency"
         if timed and median(sum(run.server_cpu_seconds.values()) for run in self.runs) < SHORT_CPU_SECONDS:
@@ -76,7 +76,7 @@ def figures_of(run: Outcome) -> dict[str, float]:
 
 
 def marks_of(runs: Sequence[Outcome]) -> list[str]:
-    """A run that was not valid; a machine that was busy with other work."""
+    """Marks for the first invalid run, and for a machine that was busy with other work."""
     bad = [run for run in runs if not run.valid]
     marks = [
         f"INVALID: {run.verdict}, bad answers {run.bad_answers} {run.bad_samples[:1]}" for run in bad[:1]
@@ -84,8 +84,8 @@ def marks_of(runs: Sequence[Outcome]) -> list[str]:
     return marks + ["busy host"] * any(run.foreign_cpu_share > FOREIGN_SHARE for run in runs)
 
 
-def ours_valid(runs: Iterable[Outcome]) -> bool:
-    """Whether every run of Penstock was; faults of peers are marked, but are not ours."""
+def penstock_valid(runs: Iterable[Outcome]) -> bool:
+    """Whether all runs of Penstock were valid; errors of peers are only marked."""
     return all(run.valid for run in runs if run.system == "penstock")
 
 
@@ -95,10 +95,10 @@ HEAD = (
 )
 
 
-def row(line: Line) -> str:
+def row(repeated: RepeatedRuns) -> str:
     """One line of the table."""
-    run, figures = line.runs[0], line.figures()
-    slowest, fastest = (line.figures(end)["messages_per_second"] for end in (min, max))
+    run, figures = repeated.runs[0], repeated.figures()
+    slowest, fastest = (repeated.figures(end)["messages_per_second"] for end in (min, max))
     parts = ", ".join(
         f"{part} {figures[f'{part}_cpu_seconds_per_1000']:.4f}" for part in run.server_cpu_seconds
     )
@@ -112,15 +112,15 @@ def row(line: Line) -> str:
         [
             cells,
             *([f"sent {figures['sent_per_second']:,.0f}/s"] if run.scenario == "warski" else []),
-            *goal_notes(line),
-            *line.marks,
+            *goal_notes(repeated),
+            *repeated.marks,
         ]
     )
 
 
-def goal_notes(line: Line) -> list[str]:
-    """Whether Penstock reaches its goal; nothing for peers and for other settings than the goal's."""
-    run, figures = line.runs[0], line.figures()
+def goal_notes(repeated: RepeatedRuns) -> list[str]:
+    """Notes whether Penstock reaches its goal; none for peers and for other settings than the goal's."""
+    run, figures = repeated.runs[0], repeated.figures()
     goal = GOALS.get(run.scenario)
     if (
         goal is None
@@ -141,17 +141,17 @@ def goal_notes(line: Line) -> list[str]:
     return [f"{'reached' if met else 'MISSED'} {what} {wanted:g}" for wanted, met, what in checks if wanted]
 
 
-def document(line: Line, facts: dict[str, object]) -> dict[str, object]:
-    """A line as stored."""
+def document(repeated: RepeatedRuns, facts: dict[str, object]) -> dict[str, object]:
+    """The repeats as they are stored."""
     return {
-        "system": line.runs[0].system,
-        "connections": line.runs[0].plan.connections,
+        "system": repeated.runs[0].system,
+        "connections": repeated.runs[0].plan.connections,
         "facts": facts,
-        "median": rounded(line.figures()),
-        "min": rounded(line.figures(min)),
-        "max": rounded(line.figures(max)),
-        "marks": line.marks,
-        "runs": [stored(run) for run in line.runs],
+        "median": rounded(repeated.figures()),
+        "min": rounded(repeated.figures(min)),
+        "max": rounded(repeated.figures(max)),
+        "marks": repeated.marks,
+        "runs": [stored_run(run) for run in repeated.runs],
     }
 
 
@@ -159,8 +159,8 @@ def rounded(figures: dict[str, float]) -> dict[str, float]:
     return {name: round(value, 5) for name, value in figures.items()}
 
 
-def stored(run: Outcome) -> dict[str, object]:
-    """A run with the figures that follow from its counters."""
+def stored_run(run: Outcome) -> dict[str, object]:
+    """A run as it is stored, with the figures that are computed from its counters."""
     return asdict(run) | {
         "messages_per_second": run.messages_per_second,
         "server_cpu_seconds": run.server_cpu_seconds,
@@ -176,7 +176,7 @@ def write_results(
     machine: dict[str, object],
     load: HostLoad,
 ) -> Path:
-    """Write the raw run, `raw/<UTC time>-<scenario>.json`, and the summary of its scenario; return the first path."""
+    """Writes the raw run, `raw/<UTC time>-<scenario>.json`, and its scenario's summary; returns the raw run's path."""
     now = datetime.now(UTC)
     RAW.mkdir(exist_ok=True)
     path = RAW / f"{now:%Y-%m-%dT%H%M%SZ}-{scenario}.json"

@@ -1,14 +1,14 @@
-"""How long quiet tenants of a standard queue wait while a noisy one sends a hundred times as much.
+"""Measures how long messages of quiet tenants wait while a noisy tenant sends a hundred times as much.
 
     python -m benchmarks.studies.fairness                     # three phases, repeated, on a service of its own
 
-A fixed number of consumers take one message at a time, work on it for a while and delete it. They are sized for the
-quiet tenants, who keep them busy for two thirds of their time; the noisy one alone sends as much as all the others
-together, so a backlog grows. (Consumers without number would hide the queue's part: with 200 of them and 800 messages a
-second, the processors of a small machine are what everybody waits for.)
+A fixed number of consumers receive one message at a time, work on it for a while and delete it. Their number is chosen
+for the quiet tenants, which keep them busy for two thirds of their time; the noisy tenant sends as much as all the
+others together, so a backlog grows. (With very many consumers the queue would not be what limits: with 200 of them and
+800 messages a second, the processors of a small machine are.)
 Phases: `quiet` (without the noisy tenant), `fair` (with it, MessageGroupId set), `unfair` (with it, without
 MessageGroupId). A wait is the time from when a message was due to be sent (open loop: a late send counts) until a
-consumer has it. Each phase has a queue of its own; all waits count, those while the noise begins too.
+consumer has it. Each phase has a queue of its own; all waits count, also those at the beginning of the noise.
 """
 
 import argparse
@@ -41,7 +41,7 @@ PHASES = ("quiet", "fair", "unfair")
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Rates are messages a second; the noisy tenant sends `noise` times what a quiet one does."""
+    """The load. Rates are messages a second; the noisy tenant sends `noise` times as many as a quiet one."""
 
     tenants: int = 100
     tenant_rate: float = 2.0
@@ -57,7 +57,7 @@ class Workload:
 
 @dataclass(slots=True)
 class Phase:
-    """One phase under way: what was sent and how long messages waited, in seconds."""
+    """One phase under way: the numbers of messages sent, and their waits in seconds."""
 
     name: str
     workload: Workload
@@ -82,21 +82,21 @@ class Phase:
         return self.quiet_sent - len(self.quiet_waits)
 
 
-async def consume(phase: Phase, connection: Connection, dice: random.Random) -> None:
-    """One consumer, until it is cancelled: a message, its work, its deletion."""
+async def consume(phase: Phase, connection: Connection, rng: random.Random) -> None:
+    """Runs one consumer until it is cancelled: it receives a message, works on it, and deletes it."""
     requests = Requests(phase.address)
     receive = requests.receive(1, 20)
     while True:
         handles: list[str] = []
-        connection.start(taking(phase, receive, handles.append))
+        connection.start(receive_flow(phase, receive, handles.append))
         await connection.finished
         for handle in handles:
-            await asyncio.sleep(phase.workload.handler_seconds * dice.uniform(0.8, 1.2))
-            connection.start(once(requests.delete(handle)))
+            await asyncio.sleep(phase.workload.handler_seconds * rng.uniform(0.8, 1.2))
+            connection.start(request_flow(requests.delete(handle)))
             await connection.finished
 
 
-def taking(phase: Phase, request: Request, keep: Callable[[str], None]) -> Flow:
+def receive_flow(phase: Phase, request: Request, keep: Callable[[str], None]) -> Flow:
     answer = yield request
     now = perf_counter()
     if answer is not None:
@@ -105,23 +105,26 @@ def taking(phase: Phase, request: Request, keep: Callable[[str], None]) -> Flow:
             keep(message.receipt_handle)
 
 
-def once(request: Request) -> Flow:
+def request_flow(request: Request) -> Flow:
     yield request
 
 
 def due_times(workload: Workload, noise: bool) -> Iterator[tuple[float, str]]:
-    """When (seconds from the start) which tenant sends: independent of each other, as many customers are."""
-    dice = random.Random(1)
+    """The times (seconds from the start) at which a tenant sends, and the tenant.
+
+    Arrivals are independent of each other, like those of many customers.
+    """
+    rng = random.Random(1)
     quiet = workload.tenants * workload.tenant_rate
     total = quiet + (workload.tenant_rate * workload.noise if noise else 0.0)
     at = 0.0
-    while (at := at + dice.expovariate(total)) < workload.seconds:
-        tenant = f"tenant{dice.randrange(workload.tenants)}" if dice.random() < quiet / total else NOISY
+    while (at := at + rng.expovariate(total)) < workload.seconds:
+        tenant = f"tenant{rng.randrange(workload.tenants)}" if rng.random() < quiet / total else NOISY
         yield at, tenant
 
 
 async def produce(phase: Phase, connections: list[Connection]) -> None:
-    """Sends every message when it is due, or as soon after as one of the connections is free."""
+    """Sends every message when it is due, or as soon as a connection is free."""
     free: asyncio.Queue[Connection] = asyncio.Queue()
     for connection in connections:
         free.put_nowait(connection)
@@ -142,7 +145,7 @@ async def send(
     payload = {"QueueUrl": phase.address.queue_url, "MessageBody": f"{tenant}|{due!r}"}
     if phase.name != "unfair":
         payload["MessageGroupId"] = tenant
-    connection.start(once(Requests(phase.address).of(Action.SEND, msgspec.json.encode(payload))))
+    connection.start(request_flow(Requests(phase.address).of(Action.SEND, msgspec.json.encode(payload))))
     await connection.finished
     phase.sent += 1
     phase.quiet_sent += tenant != NOISY
@@ -150,17 +153,15 @@ async def send(
 
 
 async def run(phase: Phase) -> None:
-    """The phase from its first send until every quiet message has arrived, or 30 s after the last send."""
+    """Runs the phase until all messages of quiet tenants have arrived, or 30 s after the last send."""
     loop = asyncio.get_running_loop()
     host, port = phase.address.host, phase.address.port
     count = phase.workload.consumers + SENDERS
     connections = [
         (await loop.create_connection(lambda: Connection(phase.tally), host, port))[1] for _ in range(count)
     ]
-    dice = random.Random(2)
-    consumers = [
-        asyncio.create_task(consume(phase, connection, dice)) for connection in connections[SENDERS:]
-    ]
+    rng = random.Random(2)
+    consumers = [asyncio.create_task(consume(phase, connection, rng)) for connection in connections[SENDERS:]]
     await produce(phase, connections[:SENDERS])
     phase.all_sent = True
     with suppress(TimeoutError):
@@ -172,7 +173,7 @@ async def run(phase: Phase) -> None:
         connection.close()
 
 
-def measured(phase: Phase) -> dict[str, object]:
+def figures_of_phase(phase: Phase) -> dict[str, object]:
     """Figures of a phase; waits in ms."""
     quiet = statistics.quantiles(phase.quiet_waits, n=1000)
     return {
@@ -189,7 +190,7 @@ def measured(phase: Phase) -> dict[str, object]:
     }
 
 
-def line(figures: dict[str, object]) -> str:
+def format_figures(figures: dict[str, object]) -> str:
     noisy = figures["noisy_p50_ms"]
     return (
         f"{figures['phase']:7} quiet p50 {figures['quiet_p50_ms']:8.2f} ms, p99 {figures['quiet_p99_ms']:8.2f} ms, "
@@ -217,7 +218,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     service = Penstock(fleet)
     try:
         service.start()
-        runs = [phases(service, workload, options.phases, number) for number in range(options.repeat)]
+        runs = [run_phases(service, workload, options.phases, number) for number in range(options.repeat)]
         facts = service.facts()
     except UnavailableError as error:
         print(f"penstock: {error}", file=sys.stderr)
@@ -235,7 +236,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0 if statistics.median(ratios) <= 2 else 1
 
 
-def phases(service: Penstock, workload: Workload, names: list[str], number: int) -> list[dict[str, object]]:
+def run_phases(
+    service: Penstock, workload: Workload, names: list[str], number: int
+) -> list[dict[str, object]]:
     results = []
     for name in names:
         phase = Phase(name, workload, address_of(service.endpoint, f"fairness-{name}-{number}"))
@@ -244,8 +247,8 @@ def phases(service: Penstock, workload: Workload, names: list[str], number: int)
         uvloop.run(run(phase))
         phase.cpu_seconds = sum(service.meter.read().cpu_seconds.values()) - before
         delete_queue(phase.address)
-        results.append(measured(phase))
-        print(line(results[-1]), flush=True)
+        results.append(figures_of_phase(phase))
+        print(format_figures(results[-1]), flush=True)
     return results
 
 

@@ -1,4 +1,4 @@
-"""What a Publish costs: time, and CPU of service and PostgreSQL, for topics with more and more queues.
+"""Measures what a Publish costs: time, and CPU of service and PostgreSQL, for topics with 10 to 10,000 queues.
 
 python -m benchmarks.run --scenario fan_out
 """
@@ -17,7 +17,7 @@ from .hostile import count
 from .study import Bench, Findings, Study
 
 QUEUES = (10, 100, 1_000, 10_000)
-LOOKED_AT = 100  # queues of a topic whose messages are counted
+COUNTED_QUEUES = 100  # queues of a topic whose messages are counted
 ACCOUNT, REGION = "000000000000", "us-east-1"
 # Every tenth subscription has a filter policy, which the message matches.
 POLICY = '[[["kind", false, ["in", ["order"]]]]]'
@@ -29,32 +29,32 @@ from generate_series(1, %(queues)s) n"""
 
 
 def prepare(dsn: str, queues: int) -> str:
-    """A topic with so many queues; its ARN."""
+    """Makes a topic with so many queues and returns its ARN."""
     name = f"fan-{queues}"
     arn = f"arn:aws:sns:{REGION}:{ACCOUNT}:{name}"
-    given = {"account": ACCOUNT, "region": REGION, "queues": queues, "policy": POLICY, "topic": arn}
+    parameters = {"account": ACCOUNT, "region": REGION, "queues": queues, "policy": POLICY, "topic": arn}
     with psycopg.connect(dsn, autocommit=True) as connection:
         topic = (ACCOUNT, REGION, name, "{}", "{}")
         connection.execute("select queue.create_topic(%s, %s, %s, %s::jsonb, %s::jsonb)", topic)
-        connection.execute(MAKE, given)
+        connection.execute(MAKE, parameters)
         connection.execute("vacuum analyze")
     return arn
 
 
 def publish(http: httpx.Client, topic: str, body: str) -> float:
-    """Seconds until the answer."""
+    """Publishes a message and returns the seconds until the response."""
     began = perf_counter()
-    given = {
+    parameters = {
         "Action": "Publish", "Version": "2010-03-31", "TopicArn": topic, "Message": body,
         "MessageAttributes.entry.1.Name": "kind", "MessageAttributes.entry.1.Value.DataType": "String",
         "MessageAttributes.entry.1.Value.StringValue": "order",
     }  # fmt: skip
-    http.post("/", data=given).raise_for_status()
+    http.post("/", data=parameters).raise_for_status()
     return perf_counter() - began
 
 
 def publish_figures(penstock: Penstock, topic: str, queues: int, times: int, body: str) -> Row:
-    """Time and CPU of one Publish; each queue must have as many messages as there were publishes."""
+    """Time and CPU of one Publish. The row is invalid if a queue has not as many messages as were published."""
     with httpx.Client(base_url=penstock.endpoint, timeout=120) as http:
         publish(http, topic, body)
         before = penstock.meter.read().cpu_seconds
@@ -62,8 +62,8 @@ def publish_figures(penstock: Penstock, topic: str, queues: int, times: int, bod
         after = penstock.meter.read().cpu_seconds
     cpu = {group: (after[group] - before[group]) / times * 1e3 for group in before}
     middle = median(seconds) * 1e3
-    looked_at = range(1, queues + 1, max(1, queues // LOOKED_AT))
-    found = [count(address_of(penstock.endpoint, f"fan-{queues}-{number}")) for number in looked_at]
+    counted_queues = range(1, queues + 1, max(1, queues // COUNTED_QUEUES))
+    found = [count(address_of(penstock.endpoint, f"fan-{queues}-{number}")) for number in counted_queues]
     return {
         "publish ms": round(middle, 2),
         "longest ms": round(max(seconds) * 1e3, 1),
@@ -75,7 +75,7 @@ def publish_figures(penstock: Penstock, topic: str, queues: int, times: int, bod
 
 
 def measure(bench: Bench) -> Findings:
-    """On a service of its own."""
+    """Runs the study on a service of its own."""
     penstock = bench.another_penstock()
     rows: list[Row] = []
     for queues in sorted({bench.scaled(size) for size in QUEUES}):

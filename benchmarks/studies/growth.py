@@ -1,6 +1,7 @@
-"""What growth costs: throughput, CPU and p99 of one workload while one thing grows and all else stays.
+"""Measures how costs grow: throughput, CPU and p99 of one workload while one of its sizes grows.
 
-backlog, queues, groups, subscriptions, connections, body size: a row for each size, verified as every run is.
+The sizes are backlog, queues, groups, subscriptions, connections and body size: a row for each value, verified as every
+run is.
 """
 
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from benchmarks.load import flows
 from benchmarks.load.connection import Flow
 from benchmarks.load.control import create_queue, delete_queue
 from benchmarks.load.driver import order_of, outcome_of
-from benchmarks.load.fleet import Order
+from benchmarks.load.fleet import PhaseOrder
 from benchmarks.load.flows import Phase
 from benchmarks.load.wire import address_of, decode_send_batch
 from benchmarks.measure.cpu import Reading
@@ -40,7 +41,7 @@ SIZES = {
     "connections": (1, 4, 16, 64, 256, 1_000, 2_000),
     "body_bytes": (100, 1_000, 10_000, 100_000, 1_048_576),
 }
-# SQL interface: standard queues by the thousand, which nobody uses.
+# Makes many standard queues with the SQL interface; no client uses them.
 MAKE_QUEUES = """
 select queue.create_queue('000000000000', 'us-east-1', format('growth-%%s', n), '{}',
     queue.default_attributes(false), null, 1, 0)
@@ -49,32 +50,34 @@ from generate_series(%s::int, %s::int) n"""
 Measured = Callable[[Bench, Penstock, int], Row]
 
 
-def of_backlog(bench: Bench, penstock: Penstock, size: int) -> Row:
-    """`cycle` on a queue with so many messages waiting; what is left is counted."""
+def measure_backlog(bench: Bench, penstock: Penstock, size: int) -> Row:
+    """`warski` on a queue with so many waiting messages. The rest is counted at the end, not compared by id."""
     address = address_of(penstock.endpoint, f"bench-growth-backlog-{size}")
     create_queue(address, VisibilityTimeout="43200")
     plan = Plan(16, bench.scaled(MESSAGES, 500), 100)
     waiting = size // 10 * 10
     if waiting:
-        bench.fleet.run(Order(address, plan.body, (flows.send_unlisted,), 16, to_send=waiting))
+        bench.fleet.run(PhaseOrder(address, plan.body, (flows.send_without_recording,), 16, to_send=waiting))
     scenario, readings = SCENARIOS["warski"], list[Reading]()
     penstock.settle()
     measured = bench.fleet.run(
         order_of(scenario, plan, address), lambda: readings.append(penstock.meter.read())
     )
-    twice = len(measured.received) - len(set(measured.received))
+    duplicated = len(measured.received) - len(set(measured.received))
     left = waiting + len(measured.acknowledged) - measured.deleted
-    verdict = Verdict(abs(left - messages_of(address)), twice, 0, len(measured.received) - measured.deleted)
+    verdict = Verdict(
+        abs(left - messages_of(address)), duplicated, 0, len(measured.received) - measured.deleted
+    )
     delete_queue(address)
     return row_of("backlog", size, outcome_of("penstock", scenario, plan, measured, readings, verdict))
 
 
-def of_queues(bench: Bench, penstock: Penstock, size: int) -> Row:
+def measure_queues(bench: Bench, penstock: Penstock, size: int) -> Row:
     """`warski` on one queue beside so many others."""
-    have = queues_made.get(penstock.dsn, 0)
-    if size - 1 > have:
+    existing = queues_made.get(penstock.dsn, 0)
+    if size - 1 > existing:
         with psycopg.connect(penstock.dsn, autocommit=True) as connection:
-            for first in range(have + 1, size, 1_000):
+            for first in range(existing + 1, size, 1_000):
                 connection.execute(MAKE_QUEUES, [first, min(first + 999, size - 1)])
             connection.execute("analyze")
         queues_made[penstock.dsn] = size - 1
@@ -86,20 +89,20 @@ def of_queues(bench: Bench, penstock: Penstock, size: int) -> Row:
 queues_made: dict[str, int] = {}
 
 
-def of_groups(bench: Bench, penstock: Penstock, size: int) -> Row:
-    """A FIFO queue of so many groups, with as many messages at least."""
+def measure_groups(bench: Bench, penstock: Penstock, size: int) -> Row:
+    """A FIFO queue with so many groups, and at least as many messages."""
     address = address_of(penstock.endpoint, f"bench-growth-groups-{size}.fifo")
     create_queue(address, FifoQueue="true")
     messages = max(size, bench.scaled(MESSAGES, 500))
     plan, readings = Plan(16, messages, 100), list[Reading]()
     penstock.settle()
-    order = Order(
+    order = PhaseOrder(
         address, plan.body, (partial(send_in_groups, size), flows.receive_delete_tens), 16, messages, messages
     )
     measured = bench.fleet.run(order, lambda: readings.append(penstock.meter.read()))
-    twice = len(measured.received) - len(set(measured.received))
+    duplicated = len(measured.received) - len(set(measured.received))
     lost = len(set(measured.acknowledged) - set(measured.received))
-    verdict = Verdict(lost, twice, 0, len(measured.received) - measured.deleted)
+    verdict = Verdict(lost, duplicated, 0, len(measured.received) - measured.deleted)
     delete_queue(address)
     return row_of(
         "groups", size, outcome_of("penstock", SCENARIOS["warski"], plan, measured, readings, verdict)
@@ -107,7 +110,7 @@ def of_groups(bench: Bench, penstock: Penstock, size: int) -> Row:
 
 
 def send_in_groups(groups: int, phase: Phase) -> Flow:
-    """Batches of ten, each message in any of the groups."""
+    """Batches of ten, each message in a random group."""
     dice, writer = Random(), uuid4().hex
     for batch_number in count():
         taken = phase.progress.claim(flows.BATCH_LIMIT)
@@ -125,17 +128,17 @@ def send_in_groups(groups: int, phase: Phase) -> Flow:
         answer = yield phase.requests.batch_of(entries)
         batch = phase.decoded(decode_send_batch, answer)
         for entry in batch.successful if batch is not None else []:
-            phase.acknowledged(entry, answer)
+            phase.record_acknowledged(entry, answer)
 
 
-def of_connections(bench: Bench, penstock: Penstock, size: int) -> Row:
+def measure_connections(bench: Bench, penstock: Penstock, size: int) -> Row:
     """`warski` with so many connections."""
     messages = bench.scaled(MESSAGES, 500)
     return row_of("connections", size, penstock.run(SCENARIOS["warski"], Plan(max(2, size), messages, 100)))
 
 
-def of_body_bytes(bench: Bench, penstock: Penstock, size: int) -> Row:
-    """SendMessage, then `receive_delete_1`, of bodies of this size; fewer of longer ones."""
+def measure_body_bytes(bench: Bench, penstock: Penstock, size: int) -> Row:
+    """SendMessage, then `receive_delete_1`, of bodies of this size; the longer they are, the fewer."""
     messages = max(100, min(bench.scaled(MESSAGES, 500), bench.scaled(500_000_000, 500_000) // size))
     outcomes = [
         run(penstock, scenario, Plan(16, messages, size)) for scenario in ("send_1", "receive_delete_1")
@@ -152,7 +155,7 @@ def run(penstock: Penstock, scenario: str, plan: Plan) -> Outcome:
     return penstock.run(SCENARIOS[scenario], plan)
 
 
-def of_subscriptions(bench: Bench, penstock: Penstock, size: int) -> Row:
+def measure_subscriptions(bench: Bench, penstock: Penstock, size: int) -> Row:
     """Publish to a topic with so many queues."""
     topic = prepare(penstock.dsn, size)
     figures = publish_figures(penstock, topic, size, bench.scaled(20, 3), "x" * 100)
@@ -165,17 +168,17 @@ def row_of(name: str, size: int, run: Outcome) -> Row:
 
 
 MEASURES: dict[str, Measured] = {
-    "backlog": of_backlog,
-    "queues": of_queues,
-    "groups": of_groups,
-    "subscriptions": of_subscriptions,
-    "connections": of_connections,
-    "body_bytes": of_body_bytes,
+    "backlog": measure_backlog,
+    "queues": measure_queues,
+    "groups": measure_groups,
+    "subscriptions": measure_subscriptions,
+    "connections": measure_connections,
+    "body_bytes": measure_body_bytes,
 }
 
 
 def measure(name: str, bench: Bench) -> Findings:
-    """On a service of its own. Sizes are multiplied by --scale, but never the number of connections or bytes."""
+    """Runs the study on a service of its own. --scale multiplies all sizes except numbers of connections and bytes."""
     penstock = bench.another_penstock()
     run(penstock, "warski", Plan(16, bench.scaled(MESSAGES, 500) // 5, 100))
     rows: list[Row] = []

@@ -1,8 +1,8 @@
-"""A queue under pressure beside a quiet one: millions of messages wait, many are in flight, and somebody else's old
-snapshot keeps PostgreSQL from cleaning up what is deleted.
+"""Compares a queue under pressure with a quiet one: millions of messages wait, many are in flight, and another
+session's old snapshot keeps PostgreSQL from removing deleted rows.
 
-Both services are alike and take turns. The ids of the waiting millions are not kept: what was lost shows in the number
-of messages that are left, what came twice in the ids that were received.
+Both services are alike and are measured in turn. The ids of the waiting messages are not stored: the number of messages
+that are left shows losses, the received ids show duplicates.
 """
 
 from contextlib import closing
@@ -14,7 +14,7 @@ import psycopg
 from benchmarks.load import flows
 from benchmarks.load.control import VISIBILITY_SECONDS, call, create_queue
 from benchmarks.load.driver import order_of, outcome_of
-from benchmarks.load.fleet import Order
+from benchmarks.load.fleet import PhaseOrder
 from benchmarks.load.wire import Address, address_of
 from benchmarks.measure.cpu import Reading
 from benchmarks.measure.outcome import Outcome, Plan
@@ -29,10 +29,11 @@ from .study import Bench, Document, Findings, Study
 WAITING = 5_000_000
 IN_FLIGHT = 50_000
 MESSAGES = 100_000
-MOST_VISIBILITY_SECONDS = 43_200  # AWS: 12 hours
+MAX_VISIBILITY_SECONDS = 43_200  # AWS: 12 hours
 GOAL_RATE, GOAL_P99 = 0.9, 2.0
+# receive_delete_1 fills the quiet queue before it measures; the queue under pressure has messages already.
 MEASURED = ("warski", "receive_delete_1", "send_1")
-# A filled scenario finds messages on the quiet queue too; on the other one they are there.
+# The attributes whose sum is the number of all messages of a queue.
 COUNTS = (
     "ApproximateNumberOfMessages",
     "ApproximateNumberOfMessagesNotVisible",
@@ -40,8 +41,8 @@ COUNTS = (
 )
 
 
-class Pressed:
-    """The queue under pressure, and how many messages should be on it."""
+class LoadedQueue:
+    """The queue under pressure, and the number of messages that it should have."""
 
     def __init__(self, bench: Bench, penstock: Penstock) -> None:
         self._bench = bench
@@ -50,15 +51,15 @@ class Pressed:
         self.expected = 0
 
     def fill(self) -> None:
-        """The backlog and what is in flight."""
-        create_queue(self._address, VisibilityTimeout=str(MOST_VISIBILITY_SECONDS))
+        """Makes the backlog and the messages in flight."""
+        create_queue(self._address, VisibilityTimeout=str(MAX_VISIBILITY_SECONDS))
         body, waiting = Plan(16, 0, 100).body, self._bench.scaled(WAITING, 2_000) // 10 * 10
         in_flight = self._bench.scaled(IN_FLIGHT, 100)
-        self._run(Order(self._address, body, (flows.send_unlisted,), 16, to_send=waiting))
-        self._run(Order(self._address, body, (flows.take,), 4, to_receive=in_flight))
+        self._run(PhaseOrder(self._address, body, (flows.send_without_recording,), 16, to_send=waiting))
+        self._run(PhaseOrder(self._address, body, (flows.receive_without_delete,), 4, to_receive=in_flight))
         self.expected = waiting
 
-    def _run(self, order: Order) -> Tally:
+    def _run(self, order: PhaseOrder) -> Tally:
         tally = self._bench.fleet.run(order)
         if tally.bad_answers:
             raise RuntimeError(f"the backlog could not be made: {tally.bad_samples}")
@@ -70,9 +71,9 @@ class Pressed:
         order = order_of(scenario, plan, self._address)
         measured = self._bench.fleet.run(order, lambda: readings.append(self._penstock.meter.read()))
         self.expected += len(measured.acknowledged) - measured.deleted
-        return outcome_of("hostile", scenario, plan, measured, readings, self._judged(measured))
+        return outcome_of("hostile", scenario, plan, measured, readings, self._verdict(measured))
 
-    def _judged(self, measured: Tally) -> Verdict:
+    def _verdict(self, measured: Tally) -> Verdict:
         return Verdict(
             lost=abs(self.expected - count(self._address)),
             duplicated=len(measured.received) - len(set(measured.received)),
@@ -82,26 +83,26 @@ class Pressed:
 
 
 def count(address: Address) -> int:
-    """All messages of a queue, whatever their state."""
-    asked: dict[str, object] = {"QueueUrl": address.queue_url, "AttributeNames": list(COUNTS)}
-    found = cast("dict[str, str]", call(address, "GetQueueAttributes", asked)["Attributes"])
+    """The number of all messages of a queue, in any state."""
+    arguments: dict[str, object] = {"QueueUrl": address.queue_url, "AttributeNames": list(COUNTS)}
+    found = cast("dict[str, str]", call(address, "GetQueueAttributes", arguments)["Attributes"])
     return sum(int(found[name]) for name in COUNTS)
 
 
 def measure(bench: Bench) -> Findings:
-    """Quiet and pressed in turn for each scenario; the goals are ratios of their medians."""
+    """Runs each scenario on both queues in turn; the goals are ratios of their medians."""
     quiet, other = bench.penstock, bench.another_penstock()
     with closing(psycopg.connect(other.dsn)) as foreign:
         foreign.execute("set transaction isolation level repeatable read")
         foreign.execute("select 1 from pg_class limit 1")
-        pressed = Pressed(bench, other)
-        pressed.fill()
-        runs = [pair for name in MEASURED for pair in pairs(SCENARIOS[name], quiet, pressed, bench)]
+        loaded_queue = LoadedQueue(bench, other)
+        loaded_queue.fill()
+        runs = [pair for name in MEASURED for pair in pairs(SCENARIOS[name], quiet, loaded_queue, bench)]
         facts = other.facts() | {"pss_bytes": other.pss_bytes(), "disk_bytes": other.disk_bytes()}
     other.stop()
     rows = [row_of(name, [pair for pair in runs if pair[0].scenario == name]) for name in MEASURED]
     print(
-        f"{text(rows)}\nVisibilityTimeout {VISIBILITY_SECONDS} s quiet, {MOST_VISIBILITY_SECONDS} s pressed",
+        f"{text(rows)}\nVisibilityTimeout {VISIBILITY_SECONDS} s quiet, {MAX_VISIBILITY_SECONDS} s pressed",
         flush=True,
     )
     every = [run for pair in runs for run in pair]
@@ -110,11 +111,13 @@ def measure(bench: Bench) -> Findings:
 
 
 def pairs(
-    scenario: Scenario, quiet: Penstock, pressed: Pressed, bench: Bench
+    scenario: Scenario, quiet: Penstock, loaded_queue: LoadedQueue, bench: Bench
 ) -> list[tuple[Outcome, Outcome]]:
     plan = Plan(16, bench.scaled(MESSAGES, 500), 100)
     quiet.run(scenario, plan)
-    return [(quiet.run(scenario, plan), pressed.run(scenario, plan)) for _ in range(bench.options.repeat)]
+    return [
+        (quiet.run(scenario, plan), loaded_queue.run(scenario, plan)) for _ in range(bench.options.repeat)
+    ]
 
 
 def row_of(name: str, found: list[tuple[Outcome, Outcome]]) -> Row:

@@ -1,6 +1,6 @@
-"""Latency of an idle queue: one consumer in a long poll, one producer that sends when the consumer waits again.
+"""Measures the latency of an idle queue: a consumer long polls; a producer sends when the consumer waits again.
 
-A sample is the time from writing the send request to having the whole receive answer, on one clock in one process.
+A sample is the time from writing the send request until the whole receive response has arrived, by one clock.
 """
 
 import asyncio
@@ -11,12 +11,12 @@ from benchmarks.load.connection import Connection, Flow
 from benchmarks.load.flows import Phase, delete
 from benchmarks.load.wire import Request, decode_entry, decode_receive, md5_of
 
-LONGEST_POLL_SECONDS = 20  # AWS: WaitTimeSeconds is 0 to 20
+MAX_POLL_SECONDS = 20  # AWS: WaitTimeSeconds is 0 to 20
 PAUSE_SECONDS = (0.005, 0.025)
 
 
 class IdleQueue:
-    """The consumer and the producer of `samples` messages, and what they tell each other."""
+    """The consumer and the producer of `samples` messages, and the state that they share."""
 
     def __init__(self, phase: Phase, samples: int) -> None:
         self._phase = phase
@@ -25,7 +25,7 @@ class IdleQueue:
         self._written_at: dict[str, float] = {}
 
     async def run(self, consumer: Connection, producer: Connection) -> None:
-        """Raises what ends a connection before its time."""
+        """Runs both. Raises the error that ends a connection early."""
         sending = asyncio.create_task(self._produce(producer))
         consumer.start(self._consume())
         await asyncio.wait({sending, consumer.finished}, return_when=asyncio.FIRST_EXCEPTION)
@@ -34,7 +34,7 @@ class IdleQueue:
         consumer.finished.result()
 
     def _consume(self) -> Flow:
-        phase, request = self._phase, self._phase.requests.receive(1, LONGEST_POLL_SECONDS)
+        phase, request = self._phase, self._phase.requests.receive(1, MAX_POLL_SECONDS)
         while len(phase.tally.waits_seconds) < self._samples and not phase.progress.stalled:
             self._polling.set()
             answer = phase.decoded(decode_receive, (yield request))
@@ -66,4 +66,4 @@ class IdleQueue:
             return
         self._phase.tally.acknowledged.append(entry.message_id)
         if entry.md5_of_body != md5_of(body):
-            self._phase.tally.bad(answer or b"")
+            self._phase.tally.record_bad_response(answer or b"")

@@ -1,8 +1,8 @@
 """The four scenarios of bullmq-bench, which ChasquiMQ took over: add, add in bulk, one worker, one with 100 at once.
 
-A job is a message. Of SQS, whose calls hold at most 10 messages, a bulk of 50 is five calls at once, and a worker with
-100 jobs at once is ten consumers that receive 10, work (on nothing) and delete 10. The original divides the jobs of the
-warm-up and of the benchmark by the time of the benchmark alone; "jobs/s" is the true rate, "as stated there" theirs.
+A job is a message. A call of SQS has at most 10 messages, so a bulk of 50 is five concurrent calls, and a worker with
+100 jobs at once is ten consumers that each receive 10, do no work, and delete 10. The original divides the jobs of the
+warm-up and of the benchmark by the time of the benchmark only; "jobs/s" is the true rate, "as stated there" theirs.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from benchmarks.load import flows
 from benchmarks.measure.outcome import Outcome, Plan
 from benchmarks.measure.tally import percentile
 from benchmarks.report.rows import Row, text, verdict_of
-from benchmarks.report.runs import marks_of, ours_valid
+from benchmarks.report.runs import marks_of, penstock_valid
 from benchmarks.scenarios import RECEIVES, SENDS, Scenario
 from benchmarks.system import System
 
@@ -25,7 +25,7 @@ WARM_UP_JOBS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class JobScenario:
-    """A scenario, its number of jobs in the original, connections of ours, and the payload."""
+    """A scenario, the number of jobs in the original, our number of connections, and the payload."""
 
     scenario: Scenario
     jobs: int
@@ -55,9 +55,9 @@ JOBS = [
 
 
 def measure(job: JobScenario, bench: Bench) -> Findings:
-    """Each system in turn, `--jobs-repeat` times after a warm-up; the slowest runs are left out."""
+    """Runs each system in turn, `--jobs-repeat` times after a warm-up; the slowest runs are left out."""
     options = bench.options
-    able = bench.able(job.scenario)
+    able = bench.supporting(job.scenario)
     jobs = bench.scaled(job.jobs * options.jobs_scale, 50)
     warm_up = bench.scaled(WARM_UP_JOBS * options.jobs_scale, 50)
     runs: dict[str, list[Outcome]] = {system.name: [] for system in able}
@@ -69,7 +69,7 @@ def measure(job: JobScenario, bench: Bench) -> Findings:
     rows = [row_of(system.name, kept[system.name], warm_up) for system in able]
     print(text(rows), flush=True)
     documents = [document_of(system, row, runs[system.name]) for system, row in zip(able, rows, strict=True)]
-    return Findings(documents, ours_valid(run for found in runs.values() for run in found))
+    return Findings(documents, penstock_valid(run for found in runs.values() for run in found))
 
 
 def plan_of(job: JobScenario, jobs: int) -> Plan:
@@ -77,7 +77,7 @@ def plan_of(job: JobScenario, jobs: int) -> Plan:
 
 
 def without_slowest(runs: list[Outcome], count: int) -> list[Outcome]:
-    """All but the `count` slowest; at least one is kept."""
+    """The runs without the `count` slowest, at least one."""
     ordered = sorted(runs, key=lambda run: run.messages_per_second, reverse=True)
     return ordered[: max(1, len(ordered) - count)]
 

@@ -1,4 +1,4 @@
-"""What connections cost that only wait: long polls on empty queues, then one message for each queue.
+"""Measures what waiting connections cost: long polls on empty queues, then one message for each queue.
 
 The goals: 1,000 of them take at most 1 % of a core and 10 connections to the database.
 """
@@ -17,7 +17,7 @@ from benchmarks.measure.tally import Tally
 from benchmarks.penstock import Penstock
 from benchmarks.report.rows import Row, text
 
-from .idle import LONGEST_POLL_SECONDS
+from .idle import MAX_POLL_SECONDS
 from .study import Bench, Findings, Study
 
 CONNECTIONS = 1_000
@@ -27,8 +27,8 @@ WARM_UP_SECONDS = 5
 GOAL_PERCENT, GOAL_CONNECTIONS = 1.0, 10
 
 
-class Waiting:
-    """The long polls, and what they have received."""
+class WaitingConsumers:
+    """Consumers in long polls, and the messages that they have received."""
 
     def __init__(self, penstock: Penstock, connections: int, queues: int) -> None:
         self._penstock = penstock
@@ -40,7 +40,7 @@ class Waiting:
 
     def poll(self, address: Address) -> Flow:
         requests = Requests(address)
-        receive = requests.receive(1, LONGEST_POLL_SECONDS)
+        receive = requests.receive(1, MAX_POLL_SECONDS)
         while True:
             answer = yield receive
             for message in decode_receive(answer).messages if answer is not None else []:
@@ -60,7 +60,7 @@ class Waiting:
         return connections
 
     async def run(self, seconds: float) -> Row:
-        """CPU while nothing happens, then whether each queue's one message arrives once."""
+        """Measures CPU while no message is sent, and then whether each queue's single message arrives once."""
         connections = await self.open()
         await asyncio.sleep(WARM_UP_SECONDS)
         before, began = self._penstock.meter.read(), perf_counter()
@@ -90,7 +90,7 @@ class Waiting:
         }
 
     def send(self) -> float:
-        """One message to each queue; when the first was sent."""
+        """Sends one message to each queue; returns when the first was sent."""
         began = perf_counter()
         for address in self.addresses:
             call(address, "SendMessage", {"QueueUrl": address.queue_url, "MessageBody": address.queue})
@@ -98,7 +98,7 @@ class Waiting:
 
 
 def client_connections(dsn: str) -> int:
-    """To the whole server; ours is not counted."""
+    """The number of client connections to the whole server, without the one of this query."""
     query = "select count(*) - 1 from pg_stat_activity where backend_type = 'client backend'"
     with psycopg.connect(dsn, autocommit=True) as connection:
         row = connection.execute(query).fetchone()
@@ -107,9 +107,9 @@ def client_connections(dsn: str) -> int:
 
 
 def measure(bench: Bench) -> Findings:
-    """On a service of its own, whose connections nothing else has opened."""
+    """Runs the study on a service of its own, so that no other study has opened connections."""
     penstock = bench.another_penstock()
-    waiting = Waiting(penstock, bench.scaled(CONNECTIONS, 20), bench.scaled(QUEUES, 5))
+    waiting = WaitingConsumers(penstock, bench.scaled(CONNECTIONS, 20), bench.scaled(QUEUES, 5))
     for address in waiting.addresses:
         create_queue(address)
     row = uvloop.run(waiting.run(max(5.0, SECONDS * float(bench.options.scale))))

@@ -1,16 +1,16 @@
 """RabbitMQ's test of lazy queues: a million persistent messages of 1,000 bytes wait, then they are drained.
 
-Memory (PSS) and disk of each part of the system empty, with the million, and drained; and whether receiving slows down:
-the rate of the first messages of a million against that of as many on a queue with no others. A machine's speed changes
-in the course of the minute that a fill takes: what counts is the other queue just before and just after, while the
-million waits. Its rate without any million is told as well.
+Measured are memory (PSS) and disk of each part of the system when it is empty, with the million, and drained; and
+whether receiving slows down: the rate of the first messages of the million is compared with the rate of as many
+messages on a queue without others. The machine's speed changes within the minute that filling takes, so that the other
+queue is measured just before and just after, while the million waits. The row also has its rate without the million.
 """
 
 from statistics import median
 
 from benchmarks.measure.outcome import Outcome, Plan
 from benchmarks.report.rows import Row, text, verdict_of
-from benchmarks.report.runs import marks_of, ours_valid
+from benchmarks.report.runs import marks_of, penstock_valid
 from benchmarks.scenarios import SCENARIOS
 from benchmarks.system import System
 
@@ -19,19 +19,21 @@ from .table import facts_of
 
 MEBIBYTE = 2**20
 WAITING = 1_000_000
-TAKEN = 100_000
-TOO_SLOW = ("moto", "procrastinate", "pgqueuer")  # about 100, 1,000 and 3,000 messages a second
+MEASURED = 100_000
+SLOW_PEERS = ("moto", "procrastinate", "pgqueuer")  # about 100, 1,000 and 3,000 messages a second
 RECEIVE = SCENARIOS["receive_delete_10"]
 
 
 def measure(bench: Bench) -> Findings:
-    """Penstock on a new service and database, whose memory no other study has touched; the peers as they are."""
+    """Measures Penstock on a new service and database, so that no other study influences memory; peers as they are."""
     ours = [] if bench.options.no_penstock else [bench.another_penstock()]
-    peers = [system for system in bench.able(RECEIVE) if system.name != "penstock" and keeps(system)]
+    peers = [
+        system for system in bench.supporting(RECEIVE) if system.name != "penstock" and is_fast_enough(system)
+    ]
     documents: list[Document] = []
     valid = True
     for system in (*ours, *peers):
-        document, sound = measured(system, bench)
+        document, sound = measure_system(system, bench)
         documents.append(document)
         valid = valid and sound
     for penstock in ours:
@@ -39,14 +41,14 @@ def measure(bench: Bench) -> Findings:
     return Findings(documents, valid)
 
 
-def keeps(system: System) -> bool:
-    """Whether a million messages come in and out within minutes."""
-    return system.name not in TOO_SLOW
+def is_fast_enough(system: System) -> bool:
+    """Whether the system can store and deliver a million messages within minutes."""
+    return system.name not in SLOW_PEERS
 
 
-def measured(system: System, bench: Bench) -> tuple[Document, bool]:
-    waiting, taken = bench.scaled(WAITING, 2_000), bench.scaled(TAKEN, 500)
-    alone = Plan(16, taken, 1_000)
+def measure_system(system: System, bench: Bench) -> tuple[Document, bool]:
+    waiting, measured = bench.scaled(WAITING, 2_000), bench.scaled(MEASURED, 500)
+    alone = Plan(16, measured, 1_000)
     system.run(RECEIVE, alone)
     before = system.run(RECEIVE, alone)
     stages: list[Row] = []
@@ -57,17 +59,17 @@ def measured(system: System, bench: Bench) -> tuple[Document, bool]:
         if stage in ("filled", "measured"):
             beside.append(system.run(RECEIVE, alone))
 
-    full = system.run(RECEIVE, Plan(16, taken, 1_000, held=waiting - taken), watch)
+    full = system.run(RECEIVE, Plan(16, measured, 1_000, held=waiting - measured), watch)
     after = system.run(RECEIVE, alone)
-    rates = rate_row(system, full, beside, [before, after]) | grown(stages)
+    rates = rate_row(system, full, beside, [before, after]) | growth_of(stages)
     if system.name == "penstock":
-        rates["goals (5, 60, 0.95)"] = "reached" if reached(rates) else "MISSED"
+        rates["goals (5, 60, 0.95)"] = "reached" if reaches_goals(rates) else "MISSED"
     print(f"{text(stages)}\n{text([rates])}", flush=True)
     runs = [before, *beside, full, after]
     document: Document = {
         "system": system.name, "facts": facts_of(system), "rows": [rates], "stages": stages, "marks": marks_of(runs)
     }  # fmt: skip
-    return document, ours_valid(runs)
+    return document, penstock_valid(runs)
 
 
 def stage_of(system: System, stage: str) -> Row:
@@ -85,8 +87,8 @@ def stage_of(system: System, stage: str) -> Row:
     }
 
 
-def grown(stages: list[Row]) -> Row:
-    """What each part of the system has grown by with the million, in MiB."""
+def growth_of(stages: list[Row]) -> Row:
+    """By how many MiB each part of the system has grown with the million."""
     by_stage = {str(row["stage"]): row for row in stages}
     empty, filled = by_stage.get("empty", {}), by_stage.get("filled", {})
     return {
@@ -103,8 +105,8 @@ def difference(after: Row, before: Row, name: str) -> float | None:
     return new - old
 
 
-def reached(row: Row) -> bool:
-    """The goals of targets: service at most 5 MiB more, database 60, receiving at 0.95 of the empty queue's rate."""
+def reaches_goals(row: Row) -> bool:
+    """The goals: service at most 5 MiB more, database 60, receiving at 0.95 of the empty queue's rate."""
     service, database, ratio = (
         row.get(name) for name in ("service MiB more", "postgresql MiB more", "ratio")
     )
@@ -117,7 +119,7 @@ def reached(row: Row) -> bool:
 
 
 def rate_row(system: System, full: Outcome, beside: list[Outcome], alone: list[Outcome]) -> Row:
-    """`beside`: of the empty queue while the million waits; `alone`: without it. Messages a second."""
+    """Rates in messages a second. `beside`: runs on an empty queue while the million waits; `alone`: without it."""
     empty = median(run.received_per_second for run in beside)
     return {
         "system": system.name,

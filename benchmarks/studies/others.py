@@ -1,4 +1,4 @@
-"""Benchmarks that run on their own too, as studies. They start what they need and write their own results."""
+"""Benchmarks that also run as programs of their own. They start their services and write their own results."""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,7 +8,7 @@ from .study import Bench, Findings, Study
 
 
 def measure(main: Callable[[list[str]], int], bench: Bench) -> Findings:
-    """With the defaults of the program; shorter with a small --scale."""
+    """Runs a program with its defaults; for a shorter time with a small --scale."""
     scale = float(bench.options.scale)
     seconds = [] if scale >= 1 else ["--seconds", f"{max(5, round(30 * scale))}"]
     return Findings([], main(seconds + ["--no-results"] * bool(bench.options.no_results)) == 0)

@@ -1,4 +1,4 @@
-"""The container's worker of schedules alone in a process: `python -m benchmarks.studies.schedule_worker DSN`."""
+"""Runs only the container's worker of schedules in a process: `python -m benchmarks.studies.schedule_worker DSN`."""
 
 import asyncio
 import sys
@@ -13,7 +13,7 @@ from penstock_web.metrics.meter import Meter
 
 
 async def main(dsn: str) -> None:
-    """As the container runs it: it sleeps, is woken by notifications, and does nothing else."""
+    """Runs the worker as the container does: it sleeps until a schedule is due or a notification wakes it."""
     long_polls = LongPollDispatcher(no_statement)
     settings = Settings.read({"DATABASE_URL": dsn})
     worker = FiringWorker(settings, long_polls, Meter(settings))
@@ -21,7 +21,7 @@ async def main(dsn: str) -> None:
 
 
 async def no_statement(statement: Statement, arguments: list[Any]) -> list[Row]:
-    """The dispatcher of a process without long polls calls nothing."""
+    """The dispatcher's database call, which a process without long polls never uses."""
     raise NotImplementedError(statement.name, arguments)
 
 

@@ -1,4 +1,4 @@
-"""How late schedules fire, and what the worker costs when there is nothing to fire.
+"""Measures how late schedules fire, and what the worker costs when no schedule is due.
 
     python -m benchmarks.studies.schedules                    # a PostgreSQL and worker processes of its own
 
@@ -34,7 +34,7 @@ GOAL_P99_MS = 1000.0
 GOAL_IDLE_PERCENT = 0.1
 WARM_UP_SECONDS = 5
 
-# next_fire_at: the next full second of the schedule's own number, from five seconds on.
+# next_fire_at: the next time, at least five seconds from now, at the second of the minute that is the number modulo 60.
 FILL = """
 insert into queue.schedule (account_id, region, name, door, form, expression, canonical, timezone, target, next_fire_at,
     due_at)
@@ -55,7 +55,7 @@ from queue.schedule_run where scheduled_for > %(since)s and scheduled_for <= %(u
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is measured."""
+    """The rate and the durations of the measurement."""
 
     rate: int = 1000
     seconds: int = 30
@@ -65,7 +65,7 @@ class Plan:
 
 @contextmanager
 def workers(dsn: str, count: int) -> Iterator[list[int]]:
-    """So many worker processes; their ids."""
+    """Runs so many worker processes, and yields their ids."""
     with ExitStack() as stack:
         processes = []
         for _ in range(count):
@@ -78,7 +78,7 @@ def workers(dsn: str, count: int) -> Iterator[list[int]]:
 
 @contextmanager
 def server(folder: Path) -> Iterator[Postgres]:
-    """Its normal settings, with commit timestamps."""
+    """A PostgreSQL with our normal settings and commit timestamps."""
     settings = {"track_commit_timestamp": "on"}
     with running_postgres(folder, SystemAccount.choose(), settings=settings) as postgres:
         migrate(postgres.service_dsn(), role=ROLE)
@@ -86,7 +86,7 @@ def server(folder: Path) -> Iterator[Postgres]:
 
 
 def measure_lag(postgres: Postgres, plan: Plan) -> dict[str, object]:
-    """Lags in ms, and what they cost."""
+    """Measures lags in ms, and the CPU of firing."""
     with psycopg.connect(postgres.service_dsn(), autocommit=True) as db:
         db.execute("select queue.create('jobs')")
         db.execute(FILL, {"rate": plan.rate})
@@ -116,7 +116,7 @@ def measure_lag(postgres: Postgres, plan: Plan) -> dict[str, object]:
 
 
 def measure_idle(postgres: Postgres, plan: Plan) -> dict[str, object]:
-    """Percent of a core. The schedules of the other measurement are there, and due in an hour."""
+    """Measures percent of a core. The schedules of the other measurement exist, and are due in an hour."""
     with psycopg.connect(postgres.service_dsn(), autocommit=True) as db:
         db.execute("update queue.schedule set due_at = clock_timestamp() + interval '1 hour'")
         db.execute("vacuum analyze queue.schedule")
@@ -162,13 +162,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         lag, idle = measure_lag(postgres, plan), measure_idle(postgres, plan)
     print(f"fire lag: {lag}\nidle: {idle}")
     if not options.no_results:
-        line: dict[str, object] = {**facts, "lag": lag, "idle": idle, "rows": [shown(lag | idle)]}
+        line: dict[str, object] = {**facts, "lag": lag, "idle": idle, "rows": [flat_row(lag | idle)]}
         write_results("schedules", [line], asdict(plan), machine(), load)
-    return 0 if reached(lag, idle) else 1
+    return 0 if reaches_goals(lag, idle) else 1
 
 
-def shown(figures: dict[str, object]) -> dict[str, object]:
-    """One row; what is by part gets a column a part."""
+def flat_row(figures: dict[str, object]) -> dict[str, object]:
+    """One row; a figure by part becomes a column for each part."""
     row: dict[str, object] = {}
     for name, value in figures.items():
         row |= (
@@ -179,7 +179,7 @@ def shown(figures: dict[str, object]) -> dict[str, object]:
     return row
 
 
-def reached(lag: dict[str, object], idle: dict[str, object]) -> bool:
+def reaches_goals(lag: dict[str, object], idle: dict[str, object]) -> bool:
     p99, percent = lag["p99_ms"], idle["worker_percent"]
     assert isinstance(p99, float)
     assert isinstance(percent, float)

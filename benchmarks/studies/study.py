@@ -1,4 +1,4 @@
-"""A study: one named question, measured on the systems that can answer it; and what all studies share."""
+"""The study, a named measurement of one or more systems, and the systems and options that all studies share."""
 
 import argparse
 import sys
@@ -9,8 +9,8 @@ from functools import cached_property
 
 from benchmarks.load.fleet import Fleet
 from benchmarks.measure.host import HostLoad
+from benchmarks.peers.failure_tolerant import FailureTolerantPeer
 from benchmarks.peers.makers import PEERS
-from benchmarks.peers.sturdy import Sturdy
 from benchmarks.penstock import Penstock
 from benchmarks.scenarios import Scenario
 from benchmarks.system import System, UnavailableError
@@ -20,7 +20,7 @@ Document = dict[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """`systems` as they are stored, and whether every run was valid: nothing lost, doubled, out of order or refused."""
+    """`systems`: the results to store. `valid`: no message was lost, duplicated, out of order or refused."""
 
     systems: list[Document]
     valid: bool
@@ -28,7 +28,7 @@ class Findings:
 
 @dataclass
 class Bench:
-    """The systems of this call, started when the first study asks for them, and stopped with `stack`."""
+    """The systems under test, which are started when the first study needs them, and stopped with `stack`."""
 
     options: argparse.Namespace
     fleet: Fleet
@@ -37,11 +37,11 @@ class Bench:
 
     @cached_property
     def systems(self) -> list[System]:
-        """Penstock first, since a peer takes over the settings of its database. Who cannot start is left out."""
+        """Penstock, and the peers that can be started. Penstock is first, since peers copy its database's settings."""
         found: list[System] = [] if self.options.no_penstock else [self.penstock]
         for name in self.options.peers:
             try:
-                peer = Sturdy(PEERS[name](self.fleet, self.penstock))
+                peer = FailureTolerantPeer(PEERS[name](self.fleet, self.penstock))
                 self.stack.callback(peer.stop)
                 peer.start()
             except UnavailableError as error:
@@ -52,7 +52,7 @@ class Bench:
 
     @cached_property
     def penstock(self) -> Penstock:
-        """Raises UnavailableError."""
+        """Penstock, started unless --no-penstock is given. Raises UnavailableError."""
         options = self.options
         penstock = Penstock(self.fleet, options.endpoint, tuple(options.pid), options.database)
         self.stack.callback(penstock.stop)
@@ -61,13 +61,13 @@ class Bench:
         return penstock
 
     def another_penstock(self) -> Penstock:
-        """A second service with a database of its own, for what would disturb the other studies."""
+        """A second service with a database of its own, for a study that would disturb the others."""
         penstock = Penstock(self.fleet)
         self.stack.callback(penstock.stop)
         penstock.start()
         return penstock
 
-    def able(self, scenario: Scenario) -> list[System]:
+    def supporting(self, scenario: Scenario) -> list[System]:
         return [system for system in self.systems if system.supports(scenario)]
 
     def scaled(self, count: int, least: int = 1) -> int:
@@ -77,9 +77,9 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """`measure` prints its table and returns what is stored: nothing when it has stored that itself.
+    """A study. `measure` prints its table and returns the results to store; none if it has stored them itself.
 
-    `alone`: it has no peers, and starts a service of its own even beside one that runs already.
+    `alone`: the study has no peers, and starts a service of its own even beside a running one.
     """
 
     name: str

@@ -1,15 +1,15 @@
-"""Adam Warski's benchmark of SQS (2014): senders of bulks of 1 to 10 messages of 100 bytes, receivers of 10.
+"""Adam Warski's benchmark of SQS (2014): senders of batches of 1 to 10 messages of 100 bytes, receivers of 10.
 
-A node of the article is a machine that sends or one that receives. Here a node is a load process with the same number
-of sending and of receiving threads, and a thread is a connection with one request in flight. The article's receivers
-fetched ahead and deleted in the background; ours do one after the other.
+A node of the article is a machine that sends or one that receives. Here a node is a load process with equally many
+sending and receiving threads, and a thread is a connection with one request in flight. The article's receivers
+prefetched and deleted in the background; ours receive and delete in turn.
 """
 
 from functools import partial
 
 from benchmarks.measure.outcome import Outcome, Plan
 from benchmarks.report.rows import Row, figures_of, text
-from benchmarks.report.runs import marks_of, ours_valid
+from benchmarks.report.runs import marks_of, penstock_valid
 from benchmarks.scenarios import SCENARIOS
 from benchmarks.system import System
 
@@ -37,14 +37,14 @@ MESSAGES_A_THREAD = 10_000  # the article: 10,000 to 50,000
 
 
 def measure(shapes: list[tuple[int, int]], bench: Bench) -> Findings:
-    """The table of the article, with our figures beside it, for each system."""
+    """Measures the table of the article for each system, and prints the article's figures beside ours."""
     documents, valid = [], True
-    for system in bench.able(SCENARIOS["warski"]):
+    for system in bench.supporting(SCENARIOS["warski"]):
         runs = [(shape, run_of(system, shape, bench)) for shape in shapes]
         rows = [row_of(shape, run) for shape, run in runs]
         print(f"{system.name}\n{text(rows)}", flush=True)
         documents.append(document_of(system, rows, [run for _, run in runs]))
-        valid = valid and ours_valid(run for _, run in runs)
+        valid = valid and penstock_valid(run for _, run in runs)
     return Findings(documents, valid)
 
 

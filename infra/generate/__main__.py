@@ -1,4 +1,4 @@
-"""python -m infra.generate [--check]: write the generated files, or report which of them differ."""
+"""python -m infra.generate [--check]: write the generated files, or say which of them differ."""
 
 import sys
 from argparse import ArgumentParser

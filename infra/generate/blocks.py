@@ -1,4 +1,4 @@
-"""Blocks of generated lines, between markers, in a file that is otherwise written by hand."""
+"""Replaces blocks of generated lines, between markers, in a file that is otherwise written by hand."""
 
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
@@ -12,23 +12,23 @@ class MarkerError(Exception):
     """A file has no block of a name, or more than one, or a block that does not end."""
 
 
-def with_blocks(text: str, file: str, blocks: Mapping[str, Sequence[str]]) -> str:
+def replace_blocks(text: str, file: str, blocks: Mapping[str, Sequence[str]]) -> str:
     """The text with new lines in its blocks, by their names. Raises MarkerError."""
     lines = text.splitlines()
     for name, content in blocks.items():
-        first, last = _place(lines, file, name)
+        first, last = _block_range(lines, file, name)
         lines[first:last] = content
     return "\n".join((*lines, ""))
 
 
-def block(text: str, file: str, name: str) -> list[str]:
+def read_block(text: str, file: str, name: str) -> list[str]:
     """The present lines of a block. Raises MarkerError."""
     lines = text.splitlines()
-    first, last = _place(lines, file, name)
+    first, last = _block_range(lines, file, name)
     return lines[first:last]
 
 
-def _place(lines: Sequence[str], file: str, name: str) -> tuple[int, int]:
+def _block_range(lines: Sequence[str], file: str, name: str) -> tuple[int, int]:
     begins = [number for number, line in enumerate(lines) if BEGIN.format(name) in line]
     if len(begins) != 1:
         raise MarkerError(

@@ -1,4 +1,4 @@
-"""Every generated file: its expected text, how the present one differs, and writing it."""
+"""Generates the text of every generated file, compares it with the file, and writes it."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from penstock.actions import SERVICES, Action
 from penstock.settings import as_markdown
 
-from .blocks import block, with_blocks, yaml_list
+from .blocks import read_block, replace_blocks, yaml_list
 from .entry_points import entry_points
 from .load_balancer import rules
 from .pages import compatibility
@@ -15,18 +15,18 @@ from .sam_template import functions, logical_id
 TEMPLATE, ALB, ALARMS = "template.yaml", "infra/alb/template.yaml", "infra/alarms/template.yaml"
 COMPATIBILITY, SETTINGS = "docs/compatibility.md", "docs/settings.md"
 
-# Functions without an action of their own which clients' requests invoke. They get the alarms of actions' functions.
-REQUESTED = ("Gateway", "Rest")
+# Functions that client requests invoke but that belong to no action. They have the same alarms as those of actions.
+CLIENT_FUNCTIONS = ("Gateway", "Rest")
 
 
-def generated(root: Path, actions: Sequence[Action]) -> dict[str, str]:
+def generated_texts(root: Path, actions: Sequence[Action]) -> dict[str, str]:
     """The text of every generated file, by its path. Raises MarkerError and PriorityError."""
     return {
         **entry_points(actions),
         TEMPLATE: _template(root, actions),
         ALB: _load_balancer(root, actions),
         ALARMS: _alarms(root, actions),
-        COMPATIBILITY: with_blocks(
+        COMPATIBILITY: replace_blocks(
             (root / COMPATIBILITY).read_text(), COMPATIBILITY, {"actions": compatibility(actions)}
         ),
         SETTINGS: as_markdown(),
@@ -36,7 +36,7 @@ def generated(root: Path, actions: Sequence[Action]) -> dict[str, str]:
 def differences(root: Path, actions: Sequence[Action]) -> list[str]:
     """One line for each file that is missing, stale or not as generated."""
     found = []
-    for name, text in generated(root, actions).items():
+    for name, text in generated_texts(root, actions).items():
         file = root / name
         if not file.exists():
             found.append(f"{name}: missing")
@@ -46,10 +46,10 @@ def differences(root: Path, actions: Sequence[Action]) -> list[str]:
 
 
 def write(root: Path, actions: Sequence[Action]) -> list[str]:
-    """Writes files that differ, deletes stale ones. Returns one line for each such file."""
+    """Writes files that differ, and deletes stale ones. Returns one line for each such file."""
     found = differences(root, actions)
     changed = [line.rpartition(": ")[0] for line in found]
-    texts = generated(root, actions)
+    texts = generated_texts(root, actions)
     for name in changed:
         file = root / name
         if name in texts:
@@ -61,31 +61,31 @@ def write(root: Path, actions: Sequence[Action]) -> list[str]:
 
 
 def _stale(root: Path, actions: Sequence[Action]) -> list[str]:
-    """Entry points of no action. Files next to the services' folders, such as gateway.py, are written by hand."""
+    """Entry points without an action. Files beside the services' folders, such as gateway.py, are written by hand."""
     expected = entry_points(actions)
-    there = (file.relative_to(root).as_posix() for file in sorted(root.glob("functions/*/*.py")))
-    return [name for name in there if name not in expected]
+    existing = (file.relative_to(root).as_posix() for file in sorted(root.glob("functions/*/*.py")))
+    return [name for name in existing if name not in expected]
 
 
-def _of(service: str, actions: Sequence[Action]) -> list[Action]:
+def _actions_of(service: str, actions: Sequence[Action]) -> list[Action]:
     return [action for action in actions if action.service == service]
 
 
 def _template(root: Path, actions: Sequence[Action]) -> str:
-    blocks = {f"functions of {service}": functions(_of(service, actions)) for service in SERVICES}
-    return with_blocks((root / TEMPLATE).read_text(), TEMPLATE, blocks)
+    blocks = {f"functions of {service}": functions(_actions_of(service, actions)) for service in SERVICES}
+    return replace_blocks((root / TEMPLATE).read_text(), TEMPLATE, blocks)
 
 
 def _load_balancer(root: Path, actions: Sequence[Action]) -> str:
     text = (root / ALB).read_text()
     blocks = {}
     for service in SERVICES:
-        own, name = _of(service, actions), f"rules of {service}"
-        blocks[name] = rules(service, own, block(text, ALB, name))
+        own, name = _actions_of(service, actions), f"rules of {service}"
+        blocks[name] = rules(service, own, read_block(text, ALB, name))
         blocks[f"actions of {service}"] = ["    -", *yaml_list([action.name for action in own], 6)]
-    return with_blocks(text, ALB, blocks)
+    return replace_blocks(text, ALB, blocks)
 
 
 def _alarms(root: Path, actions: Sequence[Action]) -> str:
-    names = [*REQUESTED, *map(logical_id, actions)]
-    return with_blocks((root / ALARMS).read_text(), ALARMS, {"alarms": ["    -", *yaml_list(names, 6)]})
+    names = [*CLIENT_FUNCTIONS, *map(logical_id, actions)]
+    return replace_blocks((root / ALARMS).read_text(), ALARMS, {"alarms": ["    -", *yaml_list(names, 6)]})

@@ -1,8 +1,8 @@
-"""Priorities and routes of the load balancer's rules, in infra/alb/template.yaml.
+"""Generates priorities and routes of the load balancer's rules, in infra/alb/template.yaml.
 
-A rule keeps the priority that the template has for it, wherever its action is in the table: CloudFormation cannot give
-a rule a priority that another rule still has until later in the same update. No two rules match the same request, so
-the order of the numbers has no effect. A new action gets the number after the highest one of its service.
+A rule keeps the priority that it has in the template, wherever its action is in the table: CloudFormation cannot give
+a rule the priority that another rule loses later in the same update. No two rules match the same request, so their
+order has no other effect. A new action gets the number after the highest one of its service.
 """
 
 import re
@@ -21,13 +21,13 @@ class PriorityError(Exception):
 
 
 def rules(service: str, actions: Sequence[Action], present: Iterable[str]) -> list[str]:
-    """The mapping of a service's actions; `present` are the lines which the template has now. Raises PriorityError."""
+    """The mapping of a service's actions; `present`: the template's present lines. Raises PriorityError."""
     numbers = priorities(service, [action.name for action in actions], present)
     return [f"    {action.name}: {{Number: {numbers[action.name]}{_route(action)}}}" for action in actions]
 
 
 def priorities(service: str, names: Sequence[str], present: Iterable[str]) -> dict[str, int]:
-    """The number of each action. A present number that is out of range, or taken by an earlier action, is replaced."""
+    """The number of each action. A number out of range, or one that an earlier action has, is replaced."""
     allowed = PRIORITIES[service]
     found = {match[1]: int(match[2]) for match in map(_row, present) if match}
     numbers: dict[str, int] = {}
@@ -47,7 +47,7 @@ def priorities(service: str, names: Sequence[str], present: Iterable[str]) -> di
 
 
 def _route(action: Action) -> str:
-    """Method and path of an action of REST-JSON, with `*` for a variable of the path; empty for other actions."""
+    """Method and path of a REST-JSON action; a variable of the path becomes a pattern."""
     if not action.route:
         return ""
     method, path = action.route.split()

@@ -1,4 +1,4 @@
-"""The table of SQS's actions in docs/compatibility.md: those that Penstock has, then those that it lacks."""
+"""Generates the table of SQS's actions in docs/compatibility.md: the implemented ones, then AWS's other ones."""
 
 from collections.abc import Iterable
 

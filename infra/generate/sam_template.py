@@ -1,4 +1,4 @@
-"""The functions of template.yaml, one for each action. Functions of EventBridge Scheduler have a route of their own."""
+"""Generates the functions of template.yaml, one for each action. EventBridge Scheduler's have a route of their own."""
 
 from collections.abc import Iterable
 
@@ -20,7 +20,7 @@ ROUTE = """\
           Type: HttpApi
           Properties: {{ApiId: !Ref Api, Method: {method}, Path: "{path}"}}
 """
-# The syntax of API Gateway for a variable of a route. An ARN has slashes, so its variable takes the rest of the path.
+# API Gateway's form of a variable in a route. An ARN contains slashes, so its variable matches the rest of the path.
 VARIABLES = {"{Name}": "{name}", "{ResourceArn}": "{arn+}"}
 
 

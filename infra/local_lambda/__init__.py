@@ -1,13 +1,13 @@
-"""The functions as Lambda runs them, on this machine and without Docker: `make lambda`.
+"""Runs the functions locally as Lambda does, without Docker: `make lambda`.
 
-    template.py      what the built template says: functions, routes, schedules
-    values.py        intrinsic functions of CloudFormation, as far as templates here use them
-    balancer.py      what infra/alb/template.yaml says: which request goes to which function
-    events.py        HTTP requests as events of API Gateway and of load balancers, and answers
+    template.py      reads the built template: functions, routes, schedules
+    values.py        resolves the intrinsic functions of CloudFormation that our templates use
+    balancer.py      reads the load balancer's rules in infra/alb/template.yaml
+    events.py        HTTP requests as events of API Gateway and of load balancers; results as responses
     environment.py   execution environments: one process of AWS's own runtime (awslambdaric) each
-    runtime_api.py   the Lambda Runtime API, which these processes ask for work
-    fleet.py         takes an idle environment or makes one, within reserved concurrency
-    front.py         HTTP in front of it: the HTTP API and the load balancer
+    runtime_api.py   the Lambda Runtime API, from which these processes request invocations
+    fleet.py         chooses an idle environment or starts one, within the limits of concurrency
+    front.py         HTTP front ends: the HTTP API and the load balancer
     schedules.py     invokes the scheduled functions at their rates
 
 It runs the artefacts of `sam build`, not the sources.

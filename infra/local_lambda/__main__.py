@@ -1,4 +1,4 @@
-"""Runs the functions that `sam build` made, with a database of their own unless DATABASE_URL says where one is.
+"""Runs the functions that `sam build` made, with a database of their own unless DATABASE_URL is set.
 
 make lambda                                        # builds, then runs this
 python -m infra.local_lambda --port 9324 --alb-port 9325 --most 10
@@ -19,13 +19,13 @@ import uvicorn
 import uvloop
 
 from penstock.settings import Settings
-from penstock_web.local.up import Plan, with_database, with_local_endpoints
+from penstock_web.local.up import UpOptions, allow_loopback_webhooks, with_database
 from penstock_web.server import listening_socket
 from penstock_web.system_account import LocalError
 
 from .balancer import read_balancer
 from .fleet import Fleet
-from .front import Front, by_route, by_rule
+from .front import FrontEnd, route_chooser, rule_chooser
 from .runtime_api import RuntimeApi
 from .schedules import run_schedules
 from .template import Stack, read_stack
@@ -34,19 +34,19 @@ HOST = "127.0.0.1"
 
 
 class Server(uvicorn.Server):
-    """uvicorn in a loop that it shares with others: signals are not its own."""
+    """uvicorn in an event loop that it shares with other tasks: it must not handle signals."""
 
     def install_signal_handlers(self) -> None:
-        """Nothing."""
+        """Installs none."""
 
     def capture_signals(self) -> Any:
-        """Nothing."""
+        """Captures none."""
         return ExitStack()
 
 
 @asynccontextmanager
 async def serving(app: Any, port: int) -> AsyncIterator[int]:
-    """The port, while the application is served there; 0: any free one."""
+    """Serves the application, and yields its port. `port` 0: any free one."""
     listener = listening_socket(HOST, port, reuse_port=False)
     config = uvicorn.Config(
         app, lifespan="off", log_config=None, log_level="critical", access_log=False, server_header=False
@@ -68,9 +68,9 @@ async def run(stack: Stack, options: argparse.Namespace) -> None:
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     async with serving(runtime_api.app, 0) as port:
         fleet = Fleet(stack.functions, runtime_api, f"{HOST}:{port}", options.python, options.most)
-        http_api = Front("http_api", by_route(stack.routes), fleet.invoke, failed=500)
+        http_api = FrontEnd("http_api", route_chooser(stack.routes), fleet.invoke, failure_status=500)
         rules, default = read_balancer(options.alb)
-        balancer = Front("alb_multi_value", by_rule(rules, default), fleet.invoke, failed=502)
+        balancer = FrontEnd("alb_multi_value", rule_chooser(rules, default), fleet.invoke, failure_status=502)
         schedules = asyncio.create_task(run_schedules(stack.schedules, fleet.invoke, options.schedules_pause))
         try:
             async with (
@@ -87,16 +87,16 @@ async def run(stack: Stack, options: argparse.Namespace) -> None:
             await fleet.close()
 
 
-def whole_path(text: str) -> Path:
-    """The functions have a working folder of their own."""
+def absolute_path(text: str) -> Path:
+    """The path as an absolute one, since the functions run in other working folders."""
     return Path(text).absolute()
 
 
-def arguments() -> argparse.Namespace:
+def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m infra.local_lambda", description=__doc__)
     root = Path(__file__).parents[2]
     parser.add_argument(
-        "--build", type=whole_path, default=root / ".aws-sam/build", help="what `sam build` made"
+        "--build", type=absolute_path, default=root / ".aws-sam/build", help="what `sam build` made"
     )
     parser.add_argument(
         "--alb", type=Path, default=root / "infra/alb/template.yaml", help="the load balancer's rules"
@@ -113,8 +113,8 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def passed_on(settings: Settings, environment: Mapping[str, str]) -> dict[str, str]:
-    """What the functions get besides what the template gives them: the database, and settings of ours."""
+def function_variables(settings: Settings, environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that functions get besides the template's: the database, and settings of this process."""
     names = (name for name in environment if name.startswith(("QUEUE_", "WEBHOOK_", "SNS_", "LOG_LEVEL")))
     given = {name: environment[name] for name in names}
     return given | {
@@ -124,19 +124,19 @@ def passed_on(settings: Settings, environment: Mapping[str, str]) -> dict[str, s
 
 
 def main() -> int:
-    """Returns 2 when something that is needed is not there."""
-    options = arguments()
+    """Returns the exit code: 2 when the build, a program or the database is missing."""
+    options = parse_arguments()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     try:
         with ExitStack() as stack:
-            plan = Plan(HOST, options.port, ephemeral=options.ephemeral)
+            up_options = UpOptions(HOST, options.port, ephemeral=options.ephemeral)
             settings = Settings.read(os.environ)
             is_own = not settings.database_url
-            settings, _ = with_database(settings, plan, stack)
+            settings, _ = with_database(settings, up_options, stack)
             if is_own:
-                settings = with_local_endpoints(settings, plan)
-            deployed = read_stack(options.build, {}, passed_on(settings, os.environ))
-            uvloop.run(run(deployed, options))  # asyncio leaves 40 ms of delayed acknowledgements in
+                settings = allow_loopback_webhooks(settings, up_options)
+            deployed = read_stack(options.build, {}, function_variables(settings, os.environ))
+            uvloop.run(run(deployed, options))  # with asyncio, delayed TCP acknowledgements cost 40 ms
     except (LocalError, OSError) as error:
         print(f"make lambda: {error}", file=sys.stderr)
         return 2

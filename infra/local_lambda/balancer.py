@@ -1,4 +1,4 @@
-"""What infra/alb/template.yaml says: which request goes to which function."""
+"""Reads the load balancer's rules in infra/alb/template.yaml, which choose the function for a request."""
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from .events import Request
-from .values import TemplateError, Values, expanded
+from .values import TemplateError, Values, expand_for_each
 
 RULE, GROUP, LISTENER = (
     f"AWS::ElasticLoadBalancingV2::{kind}" for kind in ("ListenerRule", "TargetGroup", "Listener")
@@ -16,7 +16,10 @@ RULE, GROUP, LISTENER = (
 
 
 class Rule(NamedTuple):
-    """Conditions that must all hold: patterns of a header's value, of the path, methods. Empty ones always do."""
+    """Conditions that must all match: patterns of a header's value, patterns of the path, methods.
+
+    An empty condition always matches.
+    """
 
     priority: int
     function: str
@@ -25,21 +28,21 @@ class Rule(NamedTuple):
     paths: tuple[str, ...]
     methods: tuple[str, ...]
 
-    def holds(self, request: Request) -> bool:
-        """Load balancers compare header values without regard to case, and paths with it."""
-        given = request.header(self.header.lower()).lower()
+    def matches(self, request: Request) -> bool:
+        """Whether all conditions match. As in AWS, header values are compared without regard to case, paths with it."""
+        header_value = request.header(self.header.lower()).lower()
         return (
-            (not self.values or any(fnmatchcase(given, value.lower()) for value in self.values))
+            (not self.values or any(fnmatchcase(header_value, value.lower()) for value in self.values))
             and (not self.paths or any(fnmatchcase(request.path, path) for path in self.paths))
             and (not self.methods or request.method in self.methods)
         )
 
 
 def read_balancer(template: Path) -> tuple[list[Rule], str]:
-    """The rules in their order, and the function of everything else. Raises TemplateError."""
+    """The rules by priority, and the function for requests that match none. Raises TemplateError."""
     read = yaml.load(template.read_text(), Loader=CloudFormationLoader)  # noqa: S506 - a SafeLoader
     values = Values(read, {})
-    resources = expanded(read["Resources"])
+    resources = expand_for_each(read["Resources"])
     targets = {
         name: function_of(values, resource["Properties"])
         for name, resource in resources.items()
@@ -55,12 +58,12 @@ def read_balancer(template: Path) -> tuple[list[Rule], str]:
 
 
 def rule_of(values: Values, properties: Mapping[str, Any], targets: Mapping[str, str]) -> Rule:
-    header, found, paths, methods = "", (), (), ()
+    header, header_values, paths, methods = "", (), (), ()
     for condition in values.resolve(properties["Conditions"]):
         match condition["Field"]:
             case "http-header":
                 header = condition["HttpHeaderConfig"]["HttpHeaderName"]
-                found = tuple(condition["HttpHeaderConfig"]["Values"])
+                header_values = tuple(condition["HttpHeaderConfig"]["Values"])
             case "path-pattern":
                 paths = tuple(condition["PathPatternConfig"]["Values"])
             case "http-request-method":
@@ -68,23 +71,23 @@ def rule_of(values: Values, properties: Mapping[str, Any], targets: Mapping[str,
             case field:
                 raise TemplateError(f"conditions of {field} are not understood here")
     function = targets[target_group(values, properties["Actions"])]
-    return Rule(int(values.resolve(properties["Priority"])), function, header, found, paths, methods)
+    return Rule(int(values.resolve(properties["Priority"])), function, header, header_values, paths, methods)
 
 
 def target_group(values: Values, actions: Any) -> str:
-    """The name of the target group that the one action forwards to."""
+    """The name of the target group to which the only action forwards."""
     (action,) = actions
     return str(values.resolve(action["TargetGroupArn"]["Ref"]))
 
 
 def function_of(values: Values, properties: Mapping[str, Any]) -> str:
-    """The name that follows the stack's in the ARN of the one target, a function."""
+    """The function's name, which follows the stack's name in the ARN of the only target."""
     (target,) = properties["Targets"]
     return str(values.resolve(target["Id"])).rpartition(":")[2].partition("-")[2]
 
 
 class CloudFormationLoader(yaml.SafeLoader):
-    """Knows the short forms: `!Ref x` is {"Ref": x}, `!Sub x` {"Fn::Sub": x}."""
+    """Loads YAML with CloudFormation's short forms: `!Ref x` becomes {"Ref": x}, `!Sub x` {"Fn::Sub": x}."""
 
 
 def _short_form(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> dict[str, Any]:

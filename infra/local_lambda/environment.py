@@ -1,7 +1,7 @@
 """An execution environment: one process of awslambdaric, which answers one invocation at a time.
 
-It is started with what Lambda gives a function: the code as working folder, layers on the path, and the environment
-variables that the Lambda Developer Guide names ("Using Lambda environment variables", "Defined runtime").
+The process starts as on Lambda: its working folder is the code, layers are on its path, and it has the environment
+variables that the Lambda Developer Guide lists ("Using Lambda environment variables", "Defined runtime").
 """
 
 import asyncio
@@ -20,11 +20,11 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class FunctionError(Exception):
-    """The function raised, ran out of time or memory, or its process ended."""
+    """The function raised an error, exceeded its time or memory, or its process ended."""
 
 
 class Invocation(NamedTuple):
-    """One event on its way to a process. `deadline_ms`: milliseconds since 1970."""
+    """An event for a process, and the future of its result. `deadline_ms`: milliseconds since 1970."""
 
     request_id: str
     event: bytes
@@ -33,16 +33,16 @@ class Invocation(NamedTuple):
 
 
 class ExecutionEnvironment:
-    """A process of `function`. It asks the Runtime API below `api` for invocations."""
+    """A process of `function`. It requests invocations from the Runtime API at `api`."""
 
     def __init__(self, function: Function, number: int, api: str, python: Path) -> None:
         self.function = function
         self.number = number
         self._api = f"{api}/{number}"
         self._python = python
-        self._inbox: asyncio.Queue[Invocation] = asyncio.Queue()
+        self._invocations: asyncio.Queue[Invocation] = asyncio.Queue()
         self._process: asyncio.subprocess.Process | None = None
-        self._watch: asyncio.Task[None] | None = None
+        self._exit_task: asyncio.Task[None] | None = None
         self.current: Invocation | None = None
 
     @property
@@ -51,34 +51,34 @@ class ExecutionEnvironment:
         return self._process is not None and self._process.returncode is None
 
     async def start(self) -> None:
-        """Starts the process, which loads the handler and asks for work."""
+        """Starts the process, which loads the handler and requests an invocation."""
         self._process = await asyncio.create_subprocess_exec(
             self._python,
             "-m",
             "awslambdaric",
             self.function.handler,
             cwd=self.function.code,
-            env=variables(self.function, self._api),
-            start_new_session=True,  # Ctrl-C is for the gateway, which ends them
+            env=process_variables(self.function, self._api),
+            start_new_session=True,  # only the gateway gets Ctrl-C; it ends the processes
         )
-        self._watch = asyncio.get_running_loop().create_task(self._end(self._process))
+        self._exit_task = asyncio.get_running_loop().create_task(self._watch_exit(self._process))
 
     async def stop(self) -> None:
-        """Ends the process at once, as Lambda freezes and forgets one."""
-        if self._process is not None and self._watch is not None:
+        """Kills the process, as Lambda discards environments without notice."""
+        if self._process is not None and self._exit_task is not None:
             if self._process.returncode is None:
                 self._process.kill()
-            await self._watch
+            await self._exit_task
 
     async def invoke(self, event: bytes) -> bytes:
-        """The function's answer. Raises FunctionError; after a timeout or too much memory the process is gone."""
+        """The function's result. Raises FunctionError; a timeout or too much memory also ends the process."""
         seconds = self.function.timeout_seconds
         deadline_ms = int((time() + seconds) * SECOND_MS)
         answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self.current = Invocation(str(uuid4()), event, deadline_ms, answer)
-        self._inbox.put_nowait(self.current)
+        self._invocations.put_nowait(self.current)
         try:
-            found = await asyncio.wait_for(answer, seconds)
+            answer_bytes = await asyncio.wait_for(answer, seconds)
         except TimeoutError:
             await self.stop()
             raise FunctionError(f"{self.function.name} timed out after {seconds:g} seconds") from None
@@ -87,11 +87,11 @@ class ExecutionEnvironment:
         if self.memory_mib() > self.function.memory_mib:
             await self.stop()
             raise FunctionError(f"{self.function.name} used more than {self.function.memory_mib} MB")
-        return found
+        return answer_bytes
 
     async def next(self) -> Invocation:
-        """The next invocation, when there is one: what the process asks for."""
-        return await self._inbox.get()
+        """Waits for the next invocation, which the process has requested."""
+        return await self._invocations.get()
 
     def memory_mib(self) -> float:
         """Resident memory of the process."""
@@ -100,7 +100,7 @@ class ExecutionEnvironment:
         pages = int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1])
         return pages * PAGE_BYTES / 2**20
 
-    async def _end(self, process: asyncio.subprocess.Process) -> None:
+    async def _watch_exit(self, process: asyncio.subprocess.Process) -> None:
         code = await process.wait()
         if self.current is not None and not self.current.answer.done():
             self.current.answer.set_exception(
@@ -108,8 +108,8 @@ class ExecutionEnvironment:
             )
 
 
-def variables(function: Function, api: str) -> Mapping[str, str]:
-    """What the process finds in its environment; nothing of ours but the path of programs."""
+def process_variables(function: Function, api: str) -> Mapping[str, str]:
+    """The environment variables of the process; of the gateway's own it gets only PATH."""
     return {
         "PATH": os.environ["PATH"],
         "LANG": "en_US.UTF-8",

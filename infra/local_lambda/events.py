@@ -1,4 +1,4 @@
-"""HTTP requests as the events that AWS makes of them, and answers of functions as the HTTP that AWS makes of those.
+"""Converts HTTP requests to the events that AWS passes to functions, and the functions' results to HTTP responses.
 
 Sources: the payload pages of the API Gateway and Lambda developer guides and of the Application Load Balancer guide,
 which are named in `penstock.lambda_runtime.events`.
@@ -21,7 +21,7 @@ Event = dict[str, Any]
 
 @dataclass(frozen=True)
 class Request:
-    """A request as it comes over the wire; `query` without its question mark."""
+    """An HTTP request; `query` without its question mark."""
 
     method: str = "POST"
     path: str = "/"
@@ -36,7 +36,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Response:
-    """An answer as it goes over the wire."""
+    """An HTTP response."""
 
     status: int
     headers: Headers
@@ -49,12 +49,12 @@ class Response:
 
 
 def event_of(form: EventForm, request: Request) -> Event:
-    """The event that AWS hands to a function."""
+    """The event that AWS passes to a function."""
     return _FORMS[form](request)
 
 
 def response_of(answer: Event) -> Response:
-    """What AWS answers for a function's answer; a body is needed, though it may be empty."""
+    """The response that AWS makes of a function's result, which must have a body, though it may be empty."""
     headers = [
         (name, value) for name, values in answer.get("multiValueHeaders", {}).items() for value in values
     ]
@@ -155,7 +155,10 @@ _TEXT = ("text/", "application/json", "application/javascript", "application/xml
 
 
 def _body(request: Request) -> Event:
-    """AWS's JSON 1.0 and form bodies come in base64: only these types are text to API Gateway and to load balancers."""
+    """The members of the event for the body: text for the types of _TEXT, base64 for others.
+
+    AWS's JSON 1.0 and form bodies are in base64: API Gateway and load balancers pass only these types as text.
+    """
     if not request.body or request.header("content-type").startswith(_TEXT):
         return {"body": request.body.decode(), "isBase64Encoded": False}
     return {"body": b64encode(request.body).decode(), "isBase64Encoded": True}

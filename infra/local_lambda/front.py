@@ -1,6 +1,6 @@
-"""HTTP in front of the functions: the HTTP API of API Gateway by its routes, a load balancer by its rules.
+"""HTTP front ends of the functions: API Gateway's HTTP API chooses by routes, a load balancer by rules.
 
-What they answer when a function fails: API Gateway 500, and 503 when it ran out of time; a load balancer 502
+When a function fails, API Gateway answers 500, or 503 after a timeout, and a load balancer answers 502
 ("Troubleshooting HTTP API Lambda integrations", "Troubleshoot your Application Load Balancers").
 """
 
@@ -27,40 +27,44 @@ _log = logging.getLogger(__name__)
 _segment = re.compile(r"\{[^}+]+\}")
 
 
-class Front:
-    """An ASGI application. `choose` names the function for a request; None: there is none."""
+class FrontEnd:
+    """An ASGI application that invokes functions.
+
+    `choose` returns the name of the function for a request, or None if there is none. `failure_status`: the status of
+    the response when the function fails.
+    """
 
     def __init__(
-        self, form: EventForm, choose: Callable[[Request], str | None], invoke: Invoke, failed: int
+        self, form: EventForm, choose: Callable[[Request], str | None], invoke: Invoke, failure_status: int
     ) -> None:
         self._form: EventForm = form
         self._choose = choose
         self._invoke = invoke
-        self._failed = failed
+        self._failure_status = failure_status
         self.app = Starlette(routes=[HttpRoute("/{path:path}", self.answer, methods=METHODS)])
 
     async def answer(self, http: HttpRequest) -> HttpResponse:
-        """One request, as an event and back."""
-        request = await read(http)
+        """Answers one request: makes an event of it, invokes the function, makes a response of its result."""
+        request = await read_request(http)
         name = self._choose(request)
         if name is None:
-            return refusal(404, "Not Found")
+            return error_response(404, "Not Found")
         try:
-            found = response_of(await self._invoke(name, event_of(self._form, request)))
+            answer = response_of(await self._invoke(name, event_of(self._form, request)))
         except FunctionError as error:
             _log.error("%s", error)
-            return refusal(self._failed, "Internal Server Error")
-        response = HttpResponse(found.body, found.status)
+            return error_response(self._failure_status, "Internal Server Error")
+        response = HttpResponse(answer.body, answer.status)
         response.raw_headers[:] = [
             (key.lower().encode("latin-1"), value.encode("latin-1"))
-            for key, value in [*found.headers, ("content-length", str(len(found.body)))]
+            for key, value in [*answer.headers, ("content-length", str(len(answer.body)))]
         ]
         return response
 
 
-def by_route(routes: Sequence[Route]) -> Callable[[Request], str | None]:
-    """The function of the HTTP API's most specific route: full matches, then {segments}, then {greedy+} ones."""
-    known = [(route, pattern_of(route.path)) for route in sorted(routes, key=breadth)]
+def route_chooser(routes: Sequence[Route]) -> Callable[[Request], str | None]:
+    """Chooses by the HTTP API's most specific route: full matches first, then {segments}, then {greedy+} variables."""
+    known = [(route, route_pattern(route.path)) for route in sorted(routes, key=broadness)]
 
     def choose(request: Request) -> str | None:
         for route, pattern in known:
@@ -71,13 +75,13 @@ def by_route(routes: Sequence[Route]) -> Callable[[Request], str | None]:
     return choose
 
 
-def breadth(route: Route) -> tuple[int, int, int]:
-    """Sorts specific routes before broad ones."""
+def broadness(route: Route) -> tuple[int, int, int]:
+    """A sort key that puts specific routes before broad ones."""
     return route.path.count("+}"), len(_segment.findall(route.path)), route.method == "ANY"
 
 
-def pattern_of(path: str) -> re.Pattern[str]:
-    """`{name}` is one segment, `{name+}` one or more."""
+def route_pattern(path: str) -> re.Pattern[str]:
+    """A pattern of the paths of a route: `{name}` is one segment, `{name+}` one or more."""
     parts = re.split(r"(\{[^}]+\})", path)
     return re.compile(
         "".join(
@@ -87,17 +91,17 @@ def pattern_of(path: str) -> re.Pattern[str]:
     )
 
 
-def by_rule(rules: Sequence[Rule], default: str) -> Callable[[Request], str | None]:
-    """The function of the first rule whose conditions all hold, else the default one."""
+def rule_chooser(rules: Sequence[Rule], default: str) -> Callable[[Request], str | None]:
+    """Chooses the function of the first rule that matches, else the default one."""
 
     def choose(request: Request) -> str | None:
-        return next((rule.function for rule in rules if rule.holds(request)), default)
+        return next((rule.function for rule in rules if rule.matches(request)), default)
 
     return choose
 
 
-async def read(http: HttpRequest) -> Request:
-    """The request as it came, with what every front of AWS adds."""
+async def read_request(http: HttpRequest) -> Request:
+    """The client's request, with the headers that AWS's front ends add."""
     headers = [(key.decode("latin-1"), value.decode("latin-1")) for key, value in http.headers.raw]
     forwarded = [("X-Forwarded-Proto", http.url.scheme), ("X-Forwarded-Port", str(http.url.port or 80))]
     return Request(
@@ -109,6 +113,6 @@ async def read(http: HttpRequest) -> Request:
     )
 
 
-def refusal(status: int, text: str) -> HttpResponse:
-    """What a front answers by itself."""
+def error_response(status: int, text: str) -> HttpResponse:
+    """A response of the front end itself, without a function."""
     return HttpResponse(f'{{"message":"{text}"}}', status, media_type="application/json")

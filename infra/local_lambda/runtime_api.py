@@ -1,4 +1,4 @@
-"""The Lambda Runtime API: what a process of awslambdaric asks for, and where it brings its answers.
+"""The Lambda Runtime API, from which processes of awslambdaric get invocations and to which they post the results.
 
 Source: Lambda Developer Guide, "Using the Lambda runtime API for custom runtimes". Each environment has a path prefix
 of its own, its number.
@@ -16,22 +16,22 @@ ACCEPTED = 202
 
 
 class RuntimeApi:
-    """`environments`: by number, those whose processes may ask."""
+    """The Runtime API of all environments. `environments`: by number, those whose processes may request work."""
 
     def __init__(self) -> None:
         self.environments: dict[int, ExecutionEnvironment] = {}
-        work = f"/{{number:int}}/{VERSION}/runtime"
+        prefix = f"/{{number:int}}/{VERSION}/runtime"
         self.app = Starlette(
             routes=[
-                Route(f"{work}/invocation/next", self.next),
-                Route(f"{work}/invocation/{{request_id}}/response", self.response, methods=["POST"]),
-                Route(f"{work}/invocation/{{request_id}}/error", self.error, methods=["POST"]),
-                Route(f"{work}/init/error", self.init_error, methods=["POST"]),
+                Route(f"{prefix}/invocation/next", self.next),
+                Route(f"{prefix}/invocation/{{request_id}}/response", self.response, methods=["POST"]),
+                Route(f"{prefix}/invocation/{{request_id}}/error", self.error, methods=["POST"]),
+                Route(f"{prefix}/init/error", self.init_error, methods=["POST"]),
             ]
         )
 
     async def next(self, request: Request) -> Response:
-        """Waits for an invocation."""
+        """Waits for an invocation and returns it to the process."""
         environment = self._environment(request)
         invocation = await environment.next()
         name = environment.function.name
@@ -43,7 +43,7 @@ class RuntimeApi:
         return Response(invocation.event, media_type="application/json", headers=headers)
 
     async def response(self, request: Request) -> Response:
-        """An answer. One that comes too late is not taken."""
+        """Takes the result of an invocation; one that comes too late is ignored."""
         invocation = self._invocation(request)
         body = await request.body()
         if invocation is not None:
@@ -51,7 +51,7 @@ class RuntimeApi:
         return Response(status_code=ACCEPTED)
 
     async def error(self, request: Request) -> Response:
-        """The handler raised."""
+        """Takes the error that the handler raised."""
         invocation = self._invocation(request)
         body = await request.body()
         if invocation is not None:
@@ -59,7 +59,7 @@ class RuntimeApi:
         return Response(status_code=ACCEPTED)
 
     async def init_error(self, request: Request) -> Response:
-        """The handler could not be loaded; the process ends by itself."""
+        """Takes the error of a handler that could not be loaded; its process ends by itself."""
         environment = self._environment(request)
         body = await request.body()
         if environment.current is not None and not environment.current.answer.done():

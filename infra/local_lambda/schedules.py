@@ -14,35 +14,40 @@ _log = logging.getLogger(__name__)
 async def run_schedules(
     schedules: Sequence[Schedule], invoke: Invoke, pause_seconds: float | None = None
 ) -> None:
-    """Until it is cancelled. `pause_seconds`: instead of the rates, so long after the end of each invocation."""
+    """Invokes the functions until it is cancelled.
+
+    `pause_seconds`: instead of following the rates, the next invocation starts so long after the end of the last one.
+    """
     async with asyncio.TaskGroup() as tasks:
         for schedule in schedules:
             work = (
-                repeat(schedule, invoke) if pause_seconds is None else go_on(schedule, invoke, pause_seconds)
+                invoke_at_rate(schedule, invoke)
+                if pause_seconds is None
+                else invoke_with_pauses(schedule, invoke, pause_seconds)
             )
             tasks.create_task(work)
 
 
-async def repeat(schedule: Schedule, invoke: Invoke) -> None:
-    """The first invocation at once; whatever time one takes, the next comes at its rate."""
+async def invoke_at_rate(schedule: Schedule, invoke: Invoke) -> None:
+    """Invokes at once and then at the schedule's rate, however long an invocation takes."""
     loop = asyncio.get_running_loop()
     due = loop.time()
     async with asyncio.TaskGroup() as tasks:
         while True:
-            tasks.create_task(once(schedule, invoke))
+            tasks.create_task(invoke_once(schedule, invoke))
             due += schedule.seconds
             await asyncio.sleep(due - loop.time())
 
 
-async def go_on(schedule: Schedule, invoke: Invoke, pause_seconds: float) -> None:
-    """One invocation after the other: for whoever does not want to wait for a minute."""
+async def invoke_with_pauses(schedule: Schedule, invoke: Invoke, pause_seconds: float) -> None:
+    """Invokes again `pause_seconds` after each invocation: for tests that cannot wait for the rate, often a minute."""
     while True:
-        await once(schedule, invoke)
+        await invoke_once(schedule, invoke)
         await asyncio.sleep(pause_seconds)
 
 
-async def once(schedule: Schedule, invoke: Invoke) -> None:
-    """One invocation."""
+async def invoke_once(schedule: Schedule, invoke: Invoke) -> None:
+    """Invokes the function once; logs its error."""
     try:
         await invoke(schedule.function, {})
     except FunctionError as error:

@@ -1,4 +1,4 @@
-"""What a template that `sam build` wrote says: functions, their routes and their schedules."""
+"""Reads a template that `sam build` wrote: functions, their routes and their schedules."""
 
 import re
 from collections.abc import Mapping
@@ -13,14 +13,14 @@ from .values import TemplateError, Values
 
 FUNCTION, LAYER = "AWS::Serverless::Function", "AWS::Serverless::LayerVersion"
 SECONDS = {"minute": 60, "hour": 3600, "day": 86_400}
-# What only CloudFormation can fill in.
+# The prefix of values that only CloudFormation can resolve.
 DYNAMIC = "{{resolve:"
 
 _rate = re.compile(r"rate\((\d+) (minute|hour|day)s?\)").fullmatch
 
 
 class Function(NamedTuple):
-    """One function. `most`: its reserved concurrency; None: it shares what is left."""
+    """One function. `reserved_concurrency` None: it shares the account's concurrency."""
 
     name: str
     handler: str
@@ -29,7 +29,7 @@ class Function(NamedTuple):
     layers: tuple[Path, ...]
     timeout_seconds: float
     memory_mib: int
-    most: int | None
+    reserved_concurrency: int | None
     variables: Mapping[str, str]
 
 
@@ -50,7 +50,7 @@ class Schedule(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """Everything that is deployed."""
+    """The functions, routes and schedules of a template."""
 
     functions: Mapping[str, Function]
     routes: tuple[Route, ...]
@@ -58,7 +58,7 @@ class Stack:
 
 
 def read_stack(build: Path, parameters: Mapping[str, str], variables: Mapping[str, str]) -> Stack:
-    """The stack in a folder of `sam build`; `variables` are what each function gets beyond the template's.
+    """The stack in a folder of `sam build`. Each function gets `variables` besides those of the template.
 
     Raises TemplateError.
     """
@@ -100,7 +100,7 @@ class Reader:
         own = self._resources[name]["Properties"]
         properties = {**self._globals, **own}
         layers = [*self._globals.get("Layers", []), *own.get("Layers", [])]
-        most = self._values.resolve(properties.get("ReservedConcurrentExecutions"))
+        reserved_concurrency = self._values.resolve(properties.get("ReservedConcurrentExecutions"))
         return Function(
             name,
             properties["Handler"],
@@ -109,7 +109,7 @@ class Reader:
             tuple(self._layer(layer) for layer in map(self._values.resolve, layers) if layer is not None),
             float(properties["Timeout"]),
             int(properties["MemorySize"]),
-            None if most is None else int(most),
+            None if reserved_concurrency is None else int(reserved_concurrency),
             {**self._environment(self._globals), **self._environment(own), **self._variables},
         )
 
@@ -131,7 +131,7 @@ class Reader:
 
 def rate_seconds(expression: str) -> float:
     """Seconds between two invocations. Raises TemplateError for anything but a rate."""
-    found = _rate(expression)
-    if found is None:
+    match = _rate(expression)
+    if match is None:
         raise TemplateError(f"{expression} is no rate")
-    return float(int(found[1]) * SECONDS[found[2]])
+    return float(int(match[1]) * SECONDS[match[2]])

@@ -1,4 +1,4 @@
-"""Intrinsic functions of CloudFormation, as far as the templates here use them.
+"""Resolves the intrinsic functions of CloudFormation that the templates of this repository use.
 
 Ref and Fn::Sub of parameters, Fn::If with conditions of Fn::Equals, Fn::FindInMap, Fn::GetAtt (a name, not an ARN) and
 Fn::ForEach. Source: CloudFormation User Guide, "Intrinsic function reference". Raises TemplateError for any other.
@@ -20,7 +20,7 @@ _NAMED = re.compile(r"\$\{([A-Za-z0-9:]+)\}")
 
 
 class TemplateError(ValueError):
-    """The template says something that is not understood here."""
+    """The template uses something that this module does not implement."""
 
 
 class Values:
@@ -72,8 +72,8 @@ class Values:
         return bool(left == right)
 
 
-def expanded(resources: Mapping[str, Any]) -> dict[str, Any]:
-    """Resources with each Fn::ForEach written out."""
+def expand_for_each(resources: Mapping[str, Any]) -> dict[str, Any]:
+    """Resources with each Fn::ForEach expanded."""
     found: dict[str, Any] = {}
     for name, resource in resources.items():
         if not name.startswith("Fn::ForEach::"):
@@ -81,18 +81,20 @@ def expanded(resources: Mapping[str, Any]) -> dict[str, Any]:
             continue
         variable, items, outputs = resource
         for item in items:
-            found |= expanded(_with(outputs, variable, item))
+            found |= expand_for_each(_substitute(outputs, variable, item))
     return found
 
 
-def _with(value: Any, variable: str, item: str) -> Any:
+def _substitute(value: Any, variable: str, item: str) -> Any:
     """The value with `${variable}`, and `Ref` of it, replaced."""
     if isinstance(value, str):
         return value.replace(f"${{{variable}}}", item)
     if isinstance(value, list):
-        return [_with(each, variable, item) for each in value]
+        return [_substitute(each, variable, item) for each in value]
     if not isinstance(value, dict):
         return value
     if value == {"Ref": variable}:
         return item
-    return {_with(key, variable, item): _with(each, variable, item) for key, each in value.items()}
+    return {
+        _substitute(key, variable, item): _substitute(each, variable, item) for key, each in value.items()
+    }

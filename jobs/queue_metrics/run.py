@@ -87,7 +87,7 @@ def compute(
     mode: str = "once",
     report: Callable[[str], None] | None = None,
 ) -> Run:
-    """Computes and replaces the windows of the requested days. Returns the run, with counts of rows read and written."""
+    """Computes and replaces the windows of the requested days. Returns the run, with its counts of rows."""
     with runs.recorded_run(database.address, mode) as run:
         job = Job(database, run, report or no_progress)
         try:

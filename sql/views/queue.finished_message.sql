@@ -1,6 +1,7 @@
--- queue.finished_message: the history, a row a message that has ended. Bound recorded_at: partitions and, in them, an
--- index go by it. transaction: the one that recorded the row; below pg_snapshot_xmin every session sees it.
--- With queue.live_message, in one snapshot, each message of a queue that keeps history exactly once.
+-- queue.finished_message: the history, one row for each message that has ended. Queries should limit recorded_at, by
+-- which the table is partitioned and indexed. transaction is the one that recorded the row; when it is below
+-- pg_snapshot_xmin, every session sees the row. Together with queue.live_message, in one snapshot, it has each message
+-- of a queue that keeps history exactly once.
 -- Read by: the metrics job.
 create or replace view queue.finished_message as
 select h.queue_id, coalesce(h.each_group_id, h.group_id) as group_id, h.sent_at, h.first_received_at, h.finished_at,

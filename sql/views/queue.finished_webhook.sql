@@ -1,6 +1,6 @@
 -- queue.finished_webhook: deliveries to URLs that ended, a row each; outcome: delivered, exhausted, dead_lettered.
--- finished_at: when the worker wrote the outcome. Bound recorded_at, as in queue.finished_message.
--- One that was given up and is tried again by hand appears a second time. Read by: the metrics job.
+-- finished_at: when the worker wrote the outcome. Queries should limit recorded_at, as for queue.finished_message.
+-- A delivery that was given up and then tried again by hand appears a second time. Read by: the metrics job.
 create or replace view queue.finished_webhook as
 select h.published_at, h.recorded_at as finished_at, h.attempts, h.outcome, h.recorded_at, h.transaction
 from (

@@ -1,6 +1,7 @@
--- queue.live_message: a row a message in the tables: waiting, leased, skipped, in the slow path, FIFO; and those
--- that ended and whose row is not cleaned into the history yet (finished_at, outcome; no state), unless their queue keeps
--- none. state: visible, in_flight, delayed, at the time the transaction began. Deleted queues have none.
+-- queue.live_message: one row for each message in the tables: waiting, leased, skipped, in the slow path, FIFO; also
+-- messages that ended, whose rows have not been cleaned into the history yet (finished_at, outcome; no state), unless
+-- their queue keeps no history. state: visible, in_flight, delayed, at the time the transaction began. Messages of
+-- deleted queues are left out.
 -- Cost: everything in the tables; index log_pkey, lease_pkey. Read by: the metrics job.
 create or replace view queue.live_message as
 with cursor as materialized (
@@ -14,7 +15,7 @@ found as (
     select l.queue_id, l.system ->> 'MessageGroupId' as group_id, l.sent_at, null::timestamptz as first_received_at,
         null::timestamptz as finished_at, 0 as receive_count, null::text as outcome, l.sent_at as visible_at
     from cursor c
-    cross join lateral (        -- offset 0: from each shard, and below from each lease, to its range of the log
+    cross join lateral (        -- offset 0: the planner reads each shard's (below, each lease's) range of the log
         select k.queue_id, k.system, k.sent_at from queue.log k
         where k.queue_id = c.queue_id and k.shard = c.shard and k.id > c.pos offset 0) l
     union all
@@ -32,7 +33,7 @@ found as (
                 when k.id = any (x.gone) then x.gone_at[array_position(x.gone, k.id)] else x.done_at end as finished_at
         from queue.log k
         where k.queue_id = c.queue_id and k.shard = c.shard and k.id >= x.first_id and k.id <= x.pos offset 0) l
-    where l.open or (l.finished_at is not null and c.keeps_history)     -- the others left for the slow path
+    where l.open or (l.finished_at is not null and c.keeps_history)     -- the others moved to the slow path
     union all
     select s.queue_id, s.system ->> 'MessageGroupId', s.sent_at, s.first_received_at, null, s.receive_count, null,
         s.visible_at

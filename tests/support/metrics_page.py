@@ -5,9 +5,9 @@ from __future__ import annotations
 from penstock_web.metrics.families import (
     BLOCKS,
     DATABASE_UP,
-    MEASURED,
+    MEASUREMENT_AGE,
     QUEUE_GAUGES,
-    QUEUES,
+    QUEUES_MEASURED,
     READINGS,
     Family,
 )
@@ -18,7 +18,7 @@ def families() -> list[tuple[Family, tuple[str, ...]]]:
     own = [(family, block.labels) for block in BLOCKS.values() for family in block.families]
     read = [(family, (label,) if label else ()) for family, label in READINGS.values()]
     queues: list[tuple[Family, tuple[str, ...]]] = [(family, ("queue",)) for family in QUEUE_GAUGES]
-    return [*own, (DATABASE_UP, ()), *queues, (MEASURED, ()), (QUEUES, ()), *read]
+    return [*own, (DATABASE_UP, ()), *queues, (MEASUREMENT_AGE, ()), (QUEUES_MEASURED, ()), *read]
 
 
 def table() -> list[str]:

@@ -1,3 +1,3 @@
-"""What every function and the container share: the queue service without its front end."""
+"""The queue service without its HTTP servers: the code that the Lambda functions and the container share."""
 
 __version__ = "0.0.2"

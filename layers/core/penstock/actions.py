@@ -1,8 +1,8 @@
-"""THE TABLE: every action of every service, its request and result types and the operation that does it.
+"""The table of actions: every action of every service, its request and result types, and its operation.
 
 `make generate` writes the entry points in `functions/`, the functions of `template.yaml`, the load balancer's rules and
-the alarms from it; the gateway, the documentation and the tests are checked against it. An action whose result is None
-answers without a body.
+the alarms from it; the gateway reads it, and tests compare the documentation with it. An action whose result type is
+None has an answer without a body.
 """
 
 from collections.abc import Callable, Generator
@@ -22,7 +22,7 @@ Operation = Callable[[Any, Context], Generator[Effect, Any, Any]]
 
 
 class OperationModule:
-    """A module of a service, imported with the first call: a function of one action needs none of the others."""
+    """A module with operations, imported at the first call: a function of one action imports no other module."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -32,23 +32,23 @@ class OperationModule:
 
 
 class LazyOperation:
-    """One operation of such a module."""
+    """One operation of an OperationModule."""
 
-    __slots__ = ("_found", "_module", "_name")
+    __slots__ = ("_module", "_name", "_operation")
 
     def __init__(self, module: str, name: str) -> None:
         self._module = module
         self._name = name
-        self._found: Operation | None = None
+        self._operation: Operation | None = None
 
     def __call__(self, request: Any, context: Context) -> Generator[Effect, Any, Any]:
         return self.load()(request, context)
 
     def load(self) -> Operation:
         """The operation itself. Processes that serve every action load them when they start."""
-        if self._found is None:
-            self._found = getattr(import_module(f"{__package__}.{self._module}"), self._name)
-        return self._found
+        if self._operation is None:
+            self._operation = getattr(import_module(f"{__package__}.{self._module}"), self._name)
+        return self._operation
 
 
 dead_letters = OperationModule("sqs.dead_letter_sources")
@@ -70,9 +70,9 @@ visibility = OperationModule("sqs.visibility")
 
 
 class Service(Struct, frozen=True):
-    """How a service is called: prefix of `X-Amz-Target`, namespace of its XML and `Version` of its Query API.
+    """A service on the wire: prefix of `X-Amz-Target`, namespace of its XML and `Version` of its Query API.
 
-    A service of REST-JSON has neither prefix nor namespace, but routes.
+    A REST-JSON service has neither prefix nor namespace: its actions have routes.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Service(Struct, frozen=True):
 
 
 class Action(Struct, frozen=True, eq=False):
-    """One row. `name` is AWS's spelling; `route`: method and path of an action of REST-JSON."""
+    """One row of the table. `name` is AWS's spelling; `route`: method and path of an action of REST-JSON."""
 
     service: str
     name: str
@@ -91,7 +91,7 @@ class Action(Struct, frozen=True, eq=False):
     operation: Operation
     route: str = ""
     label: str = ""
-    """sqs:SendMessage, as policies write it. Made here."""
+    """sqs:SendMessage, as policies write it. Computed from `service` and `name`."""
 
     def __post_init__(self) -> None:
         force_setattr(self, "label", f"{self.service}:{self.name}")
@@ -195,10 +195,10 @@ ACTIONS: tuple[Action, ...] = (
 )
 # fmt: on
 
-# ReceiveMessage as `/_aws/sqs/messages` does it: not an action of the service, but authorized and answered like one.
+# What `/_aws/sqs/messages` does: no action of the service, but authorized and answered like ReceiveMessage.
 PEEK = Action("sqs", "ReceiveMessage", sqs.PeekRequest, sqs.ReceiveMessageResult, peeking.peek_messages)
 
-# Stands for the action of a request that has not been read, since its signature comes first.
+# Placeholder for the action of a request that is decoded only after its signature has been verified.
 UNDECODED = Action("sqs", "(unread)", Struct, None, LazyOperation("", ""))
 
 BY_NAME: dict[tuple[str, str], Action] = {(action.service, action.name): action for action in ACTIONS}
@@ -210,7 +210,7 @@ BY_TARGET: dict[bytes, Action] = {
 
 
 def _route(text: str) -> tuple[str, str, bool]:
-    """Method, kind of resource, and whether one of them is named."""
+    """Method, kind of resource, and whether the path names one resource of that kind."""
     method, path = text.split()
     kind, _, label = path.removeprefix("/").partition("/")
     return method, kind, label != ""
@@ -222,7 +222,7 @@ BY_ROUTE: dict[tuple[str, str, bool], Action] = {
 
 
 def load_operations() -> None:
-    """Imports the operations of all actions: for those who serve all of them, when they start."""
+    """Imports the operations of all actions. A process that serves all of them calls it when it starts."""
     for action in (*ACTIONS, PEEK):
         load_operation(action)
 

@@ -1,8 +1,8 @@
-"""What an operation knows about its request: who calls, from where, and how a queue is addressed.
+"""The context of a request, for its operation: the caller's account and region, and the addresses of queues.
 
-A queue has three addresses: its name, its QueueUrl (for the client) and its ARN (for SQL and for policies). They are
-turned into each other here, so that a QueueUrl is always reachable by *this* caller: it is built from the request's
-own Host, unless a base URL is configured. Any host is accepted on input (docs/compatibility.md).
+A queue has three addresses: its name, its QueueUrl (for the client) and its ARN (for SQL and for policies). This
+module converts them. A QueueUrl must be reachable for the caller that gets it, so it is built from the Host of the
+caller's own request, unless a base URL is configured. Any host is accepted on input (docs/compatibility.md).
 """
 
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ from .environment import Environment
 from .errors import InvalidAddress, QueueDoesNotExist
 from .http import HttpRequest
 from .settings import Settings
-from .trace_context import message_header
+from .trace_context import message_trace_header
 
 
 class Context:
-    """One request: the caller's account and region, the request's id, and the process it runs in."""
+    """One request: the caller's account and region, the request's id, and the environment of the process."""
 
     __slots__ = ("_base_url", "account_id", "environment", "http", "region", "request_id")
 
@@ -33,15 +33,15 @@ class Context:
 
     @property
     def base_url(self) -> str:
-        """Scheme and authority under which this caller reached us, without a trailing slash."""
+        """Scheme and authority under which the caller reached the service, without a trailing slash."""
         if self._base_url is None:
             self._base_url = base_url(self.http.headers, self.environment.settings)
         return self._base_url
 
     @property
     def trace_header(self) -> str | None:
-        """AWSTraceHeader for the messages of this request that bring none; None: it belongs to no trace."""
-        return message_header(self.http.headers)
+        """AWSTraceHeader for messages of this request that have none; None: the request belongs to no trace."""
+        return message_trace_header(self.http.headers)
 
     def queue_url(self, name: str, account_id: str | None = None) -> str:
         """The QueueUrl of a queue of this account (or another)."""
@@ -51,7 +51,7 @@ class Context:
         """The ARN of the queue at `queue_url`: its last two path segments, in the region of the request.
 
         A slash at the end is fine (AWS's own examples have one); a bare queue name means the caller's own account.
-        Raises InvalidAddress when there is no account in it, QueueDoesNotExist when no queue can have that name.
+        Raises InvalidAddress when the URL has no account, QueueDoesNotExist when no queue can have that name.
         """
         head, slash, name = queue_url.removesuffix("/").rpartition("/")
         account_id = head.rpartition("/")[2] if slash else self.account_id
@@ -73,5 +73,5 @@ def base_url(headers: Mapping[bytes, bytes], settings: Settings) -> str:
 
 
 def _first(value: bytes | None) -> bytes:
-    """The client's own entry of a forwarded header: each proxy appends its own."""
+    """The first entry of a forwarded header, which is the client's: each proxy appends its own entry."""
     return b"" if value is None else value.partition(b",")[0].strip()

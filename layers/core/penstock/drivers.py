@@ -1,4 +1,4 @@
-"""Runs an operation to its end on one connection: the driver of the functions (and of tests).
+"""Runs an operation to its end on one database connection: the driver of Lambda functions (and of tests).
 
 The container's driver does the same with `await`, merging the effects of concurrent requests.
 """
@@ -17,7 +17,10 @@ LONGEST_PAUSE_SECONDS = 1.0
 
 
 class StatementExecutor(Protocol):
-    """Makes calls on one connection: `database.Database`, a `Link`, or a transaction that is open. Arrays are lists."""
+    """Executes statements on one connection: a `Database`, a `DriverConnection` or a `TransactionExecutor`.
+
+    Arrays are lists.
+    """
 
     def call(self, statement: Statement, arguments: Sequence[Any], /) -> list[Row]: ...
 
@@ -27,33 +30,36 @@ def run(
 ) -> Any:
     """The operation's result. Raises what the operation raises, and the errors of `call`.
 
-    `observe` is told each effect and its answer.
+    `observe` is called with each effect and its answer.
     """
     try:
         effect = next(operation)
         while True:
-            answered = perform(effect, database)
+            result = perform(effect, database)
             if observe is not None:
-                observe(effect, answered)
-            effect = operation.send(answered)
+                observe(effect, result)
+            effect = operation.send(result)
     except StopIteration as end:
         return end.value
 
 
 def perform(effect: Effect, database: StatementExecutor) -> list[Row] | bool | None:
-    """What the world says to one effect."""
+    """Performs one effect and returns its answer."""
     if isinstance(effect, Wait):
         return wait_for_message(effect, database)
     if isinstance(effect, Pause):
         time.sleep(effect.seconds)
         return True
     if isinstance(effect, Wake):
-        return None  # a function has nobody waiting in its process; the database notifies the others
+        return None  # no other receive waits in a function's process; the database notifies other processes
     return database.call(*statement_call(effect))
 
 
 def wait_for_message(effect: Wait, database: StatementExecutor) -> bool:
-    """Looks again and again, less and less often; holds no transaction in between."""
+    """Polls the database until the queue may have a message or the wait time is over (then False).
+
+    The pauses grow, and no transaction is open during a pause.
+    """
     deadline = time.monotonic() + effect.seconds
     pause = FIRST_PAUSE_SECONDS
     while (left := deadline - time.monotonic()) > 0:

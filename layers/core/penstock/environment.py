@@ -1,4 +1,4 @@
-"""What one process keeps for all its requests: settings, the key of receipt handles, the rule of access, caches."""
+"""The environment that all requests of a process share: settings, receipt handles, access rule, caches."""
 
 from dataclasses import dataclass, field
 from itertools import count
@@ -16,9 +16,9 @@ T = TypeVar("T")
 
 
 class RequestIds:
-    """Request ids of one process, in the form of a UUID: random up to the last group, which counts.
+    """Request ids of one process, in the form of a UUID: random except for the last group, a counter.
 
-    20 times cheaper than a random UUID each; unique because every process draws its own 80 random bits.
+    20 times cheaper than a random UUID for each request; unique because every process draws its own 80 random bits.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class RequestIds:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What is made once per process (after a fork, not before) and shared by its requests."""
+    """The objects that a process makes once (after a fork, not before) and its requests share."""
 
     settings: Settings
     receipts: "ReceiptHandles"
@@ -40,20 +40,20 @@ class Environment:
     _caches: dict[type, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # Made here and nowhere else: no entry point can forget it. Raises SettingError.
+        # Made here, so that no entry point can forget it. Raises SettingError.
         object.__setattr__(self, "access", _access_of(self.settings))
 
     def cache(self, kind: type[T]) -> T:
-        """This process's only instance of `kind`, a class that remembers something; it is made when first asked for."""
-        found = self._caches.get(kind)
-        if found is None:
-            found = self._caches.setdefault(kind, kind())
-        return cast("T", found)
+        """This process's only instance of `kind`, a class that caches something; made at the first call."""
+        instance = self._caches.get(kind)
+        if instance is None:
+            instance = self._caches.setdefault(kind, kind())
+        return cast("T", instance)
 
 
 def _access_of(settings: Settings) -> "AccessRule | None":
     if settings.queue_access == "off":
         return None
-    from penstock.access.authentication import access_rule  # noqa: PLC0415 - 15 ms, for those who want it
+    from penstock.access.authentication import access_rule  # noqa: PLC0415 - takes 15 ms, and only some settings need it
 
     return access_rule(settings)

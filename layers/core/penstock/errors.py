@@ -1,4 +1,4 @@
-"""Every error that the service answers, as data: class, JSON type, Query code, HTTP status, whose fault.
+"""Every error that the service can answer, as data: class, JSON type, Query code, HTTP status, whose fault.
 
     AwsError
     ├── sender's fault, 400
@@ -28,9 +28,7 @@ from collections.abc import Iterator
 SQS = "com.amazonaws.sqs"
 CORAL = "com.amazon.coral.service"
 LEGACY = "AWS.SimpleQueueService."
-LONGEST_MESSAGE = (
-    16_384  # characters: a text that quotes what the client sent must not become as long as that
-)
+LONGEST_MESSAGE = 16_384  # characters; a message quotes parts of the request, which may be far longer
 
 
 class AwsError(Exception):
@@ -44,8 +42,8 @@ class AwsError(Exception):
     default_message: str = ""
     query_suffix: str = ""
     retry_after_seconds: int | None = None
-    refuses_caller: bool = False
-    """About who may do what: counted as a failure of authentication or authorization."""
+    is_access_error: bool = False
+    """Whether metrics count it as a failure of authentication or authorization."""
 
     def __init__(self, message: str | None = None) -> None:
         self.message = self.default_message if message is None else message[:LONGEST_MESSAGE]
@@ -53,12 +51,12 @@ class AwsError(Exception):
 
     @property
     def fault(self) -> str:
-        """Whose fault, in the words of the wire."""
+        """Whose fault, as the protocols write it."""
         return "Sender" if self.sender_fault else "Receiver"
 
     @property
     def query_message(self) -> str:
-        """The text in the Query protocol, which for a missing queue speaks of the WSDL version."""
+        """The text in the Query protocol, which mentions the WSDL version when a queue is missing."""
         if not self.query_suffix or self.message.endswith(self.query_suffix):
             return self.message
         return self.message.removesuffix(".") + self.query_suffix
@@ -78,7 +76,7 @@ class MissingParameter(AwsError):
 
     @classmethod
     def named(cls, parameter: str) -> "MissingParameter":
-        """The member of this name is absent."""
+        """The error for an absent member of this name."""
         return cls(f"The request must contain the parameter {parameter}.")
 
 
@@ -113,7 +111,7 @@ class InvalidAddress(AwsError):
 
     @classmethod
     def of(cls, address: str) -> "InvalidAddress":
-        """The QueueUrl cannot be one."""
+        """The error for an address that cannot be a QueueUrl."""
         return cls(f"The address {address} is not valid for this endpoint.")
 
 
@@ -219,7 +217,7 @@ class InvalidAction(AwsError):
 
     @classmethod
     def named(cls, action: str) -> "InvalidAction":
-        """No such action here."""
+        """The error for an action that this endpoint does not have."""
         return cls(f"The action {action} is not valid for this endpoint.")
 
 
@@ -257,14 +255,14 @@ class RequestTimeout(AwsError):
 
 # --- credentials -----------------------------------------------------------------------------------------------------
 class IncompleteSignature(AwsError):
-    refuses_caller = True
+    is_access_error = True
     json_type = query_code = "IncompleteSignature"
     namespace = CORAL
     default_message = "The request signature does not conform to AWS standards."
 
 
 class MissingAuthenticationToken(AwsError):
-    refuses_caller = True
+    is_access_error = True
     json_type = query_code = "MissingAuthenticationToken"
     namespace = CORAL
     status = 403
@@ -272,7 +270,7 @@ class MissingAuthenticationToken(AwsError):
 
 
 class InvalidClientTokenId(AwsError):
-    refuses_caller = True
+    is_access_error = True
     json_type = query_code = "InvalidClientTokenId"
     namespace = CORAL
     status = 403
@@ -280,7 +278,7 @@ class InvalidClientTokenId(AwsError):
 
 
 class SignatureDoesNotMatch(AwsError):
-    refuses_caller = True
+    is_access_error = True
     json_type = query_code = "SignatureDoesNotMatch"
     namespace = CORAL
     status = 403
@@ -291,7 +289,7 @@ class SignatureDoesNotMatch(AwsError):
 
 
 class ExpiredToken(AwsError):
-    refuses_caller = True
+    is_access_error = True
     json_type = query_code = "ExpiredToken"
     namespace = CORAL
     status = 403
@@ -299,7 +297,7 @@ class ExpiredToken(AwsError):
 
 
 class AccessDenied(AwsError):
-    refuses_caller = True
+    is_access_error = True
     json_type = "AccessDeniedException"
     query_code = "AccessDenied"
     namespace = CORAL
@@ -335,6 +333,6 @@ ERRORS: dict[str, type[AwsError]] = {error.__name__: error for error in _classes
 
 
 def from_sql(code: str, detail: str | None = None) -> AwsError:
-    """The error that a SQL function answered in its column `error`: a class name, or else our own failure."""
+    """The error for the class name in the column `error` of a SQL function; InternalFailure for an unknown name."""
     error = ERRORS.get(code)
     return InternalFailure() if error is None else error(detail)

@@ -1,15 +1,15 @@
 """From an HTTP request to a typed call of an action, and from its result or error back to HTTP.
 
     call = decode(http, environment)          # raises RejectedRequest: the error, in the protocol to answer in
-    result = drive(call.operation())          # drivers.run, or the container's own driver
+    result = run(call.operation())            # drivers.run, or the container's own driver
     response = encode(call, result)           # or encode_error(call.protocol, error, call.context.request_id)
 
 AWS JSON names the action in `X-Amz-Target`, REST-JSON (EventBridge Scheduler) by method and path; everything else is
 the Query protocol, whose parameters come in the query string, a form body or both, on `/` and on a queue's own path
 (`/{account}/{queue}`, which then is the QueueUrl).
 
-A request that must be signed is not read here: looking up its key is an effect, so `call.operation()` verifies the
-signature first and reads the rest afterwards. Whoever cannot sign learns nothing of what else is wrong.
+A request that must be signed is not decoded here: looking up its key is an effect, so `call.operation()` verifies the
+signature first and decodes the request afterwards. A client that cannot sign learns nothing about its other errors.
 """
 
 import re
@@ -21,7 +21,7 @@ from urllib.parse import unquote_to_bytes
 from penstock.access.sigv4 import query_pairs
 from penstock.aws.arn import is_account_id
 from penstock.aws.codec import json, query, query_json, rest_json, xml
-from penstock.aws.codec.protocol import Protocol, protocol_of, queue_path
+from penstock.aws.codec.protocol import Protocol, protocol_of, rest_resource
 from penstock.scheduler.errors import UnknownOperationException, ValidationException, rest_type
 from penstock.sns.errors import ValidationError, as_sns_error
 
@@ -34,15 +34,15 @@ from .http import HttpRequest, HttpResponse
 
 MAXIMUM_BODY_BYTES = 6 * 1_048_576  # a batch of 1 MiB with every character escaped as \uXXXX
 
-LONGEST_SCOPE_BYTES = 512  # no client's is longer, and scopes are remembered
+LONGEST_SCOPE_BYTES = 512  # no client sends a longer one, and scopes are cached
 
-# Where messages can be looked at (QUEUE_PEEK_ENDPOINT): `?QueueUrl=…`, or region, account and name of the queue.
+# The path of the peek endpoint (QUEUE_PEEK_ENDPOINT): `?QueueUrl=…`, or region, account and name of the queue.
 _PEEK_PATH = re.compile(r"/_aws/sqs/messages(?:/([a-z0-9-]{1,32})(/[0-9]{12}/[^/]+))?/?").fullmatch
 _REGION = re.compile(r"[a-z0-9-]{1,32}").fullmatch
 
 
-class RejectedRequest(Exception):  # noqa: N818 - not a failure of ours: it carries one to the client
-    """A request that never became a call: the error and all that is needed to answer it."""
+class RejectedRequest(Exception):  # noqa: N818 - it carries an error to the client
+    """A request that could not be decoded: the error, and what is needed to answer it."""
 
     def __init__(self, error: AwsError, protocol: Protocol, request_id: str, service: str) -> None:
         super().__init__(error.message)
@@ -52,12 +52,12 @@ class RejectedRequest(Exception):  # noqa: N818 - not a failure of ours: it carr
         self.service = service
 
     def response(self) -> HttpResponse:
-        """The answer."""
+        """The HTTP response with the error."""
         return encode_error(self.protocol, self.error, self.request_id, self.service)
 
 
 class CredentialScope(NamedTuple):
-    """Who signed: account, region and service of the credential scope."""
+    """Account, region and service of a request's credential scope."""
 
     account_id: str
     region: str
@@ -65,11 +65,11 @@ class CredentialScope(NamedTuple):
 
 
 class DecodedRequest(NamedTuple):
-    """What a request asks for, and for whom."""
+    """The action of a request, its typed members, and its credential scope."""
 
     action: Action
     request: Any
-    caller: CredentialScope
+    scope: CredentialScope
 
 
 class ActionCall:
@@ -84,12 +84,12 @@ class ActionCall:
         self.protocol = protocol
 
     def operation(self) -> Operation:
-        """The rules of the action for this request, to be driven."""
+        """The action's operation for this request; a driver runs it."""
         return self.action.operation(self.request, self.context)
 
 
 class GuardedActionCall(ActionCall):
-    """A request that is read once its signature has been verified; until then nobody knows its action."""
+    """A request that is decoded after its signature has been verified; until then its action is unknown."""
 
     __slots__ = ("_guard", "_read")
 
@@ -105,15 +105,15 @@ class GuardedActionCall(ActionCall):
         self._read = read
 
     def read(self) -> DecodedRequest:
-        """Action and request. Raises what is wrong with them."""
-        found = self._read()
-        self.action, self.request = found.action, found.request
-        self.context.http = self.context.http.head
+        """Decodes action and request. Raises the AwsError of a bad request."""
+        decoded = self._read()
+        self.action, self.request = decoded.action, decoded.request
+        self.context.http = self.context.http.without_long_body
         del self._read
-        return found
+        return decoded
 
     def operation(self) -> Operation:
-        """The rules of QUEUE_ACCESS, then those of the action."""
+        """An operation that checks QUEUE_ACCESS, then runs the operation of the action."""
         return self._guard(self)
 
 
@@ -121,7 +121,7 @@ class GuardedActionCall(ActionCall):
 def decode(
     http: HttpRequest, environment: Environment, service: str | None = None, action: str | None = None
 ) -> ActionCall:
-    """The call that a request makes. With `service` and `action` given, any other action is InvalidAction.
+    """The action call of a request. With `service` and `action` given, any other action is InvalidAction.
 
     Raises RejectedRequest for everything that is wrong with the request itself. Bodies beyond 6 MiB are refused.
     """
@@ -136,27 +136,27 @@ def decode(
         if guard is not None:
             context = Context(settings.queue_account_id, settings.queue_region, request_id, environment, http)
             return GuardedActionCall(guard, read, context, protocol)
-        found, request, caller = read()
+        decoded_action, request, scope = read()
     except AwsError as error:
         raise RejectedRequest(error, protocol, request_id, service_of(http)) from error
-    context = Context(caller.account_id, caller.region, request_id, environment, http.head)
-    return ActionCall(found, request, context, protocol)
+    context = Context(scope.account_id, scope.region, request_id, environment, http.without_long_body)
+    return ActionCall(decoded_action, request, context, protocol)
 
 
 def _decode_request(
     http: HttpRequest, environment: Environment, protocol: Protocol, service: str | None, action: str | None
 ) -> DecodedRequest:
     if is_peek(http.path, environment):
-        found = _decode_peek(http, environment, protocol)
+        decoded = _decode_peek(http, environment, protocol)
     elif protocol is Protocol.JSON:
-        found = _decode_json(http, environment)
+        decoded = _decode_json(http, environment)
     elif protocol is Protocol.REST_JSON:
-        found = _decode_rest(http, environment)
+        decoded = _decode_rest(http, environment)
     else:
-        found = _decode_query(http, environment)
-    if action is not None and (found.action.name != action or found.action.service != service):
-        raise UnknownOperationException if found.action.route else InvalidAction.named(found.action.name)
-    return found
+        decoded = _decode_query(http, environment)
+    if action is not None and (decoded.action.name != action or decoded.action.service != service):
+        raise UnknownOperationException if decoded.action.route else InvalidAction.named(decoded.action.name)
+    return decoded
 
 
 def _decode_json(http: HttpRequest, environment: Environment) -> DecodedRequest:
@@ -169,7 +169,7 @@ def _decode_json(http: HttpRequest, environment: Environment) -> DecodedRequest:
 
 
 def _decode_rest(http: HttpRequest, environment: Environment) -> DecodedRequest:
-    kind, label = queue_path(http.path) or ("", None)
+    kind, label = rest_resource(http.path) or ("", None)
     action = BY_ROUTE.get((http.method, kind, label is not None))
     if action is None:
         raise UnknownOperationException
@@ -177,27 +177,25 @@ def _decode_rest(http: HttpRequest, environment: Environment) -> DecodedRequest:
         request = rest_json.decoder(action.request)(label, http.query, http.body)
     except rest_json.ConstraintViolation as violation:
         raise ValidationException.of(violation.problems) from None
-    caller = (
+    scope = (
         _header_scope(http, environment) or _presigned_scope(http, environment) or _default_scope(environment)
     )
-    return DecodedRequest(action, request, caller)
+    return DecodedRequest(action, request, scope)
 
 
 def _decode_query(http: HttpRequest, environment: Environment) -> DecodedRequest:
     tree = query.parse(http.query, b"" if http.method == "GET" else http.body)
-    caller = (
-        _header_scope(http, environment) or _query_scope(tree, environment) or _default_scope(environment)
-    )
-    action = _query_action(tree, caller.service)
+    scope = _header_scope(http, environment) or _query_scope(tree, environment) or _default_scope(environment)
+    action = _query_action(tree, scope.service)
     if http.path != "/":
         tree.setdefault("QueueUrl", http.path)
-    return DecodedRequest(action, _decode_members(action, query.decoder(action.request), tree), caller)
+    return DecodedRequest(action, _decode_members(action, query.decoder(action.request), tree), scope)
 
 
-def _decode_members(action: Action, decoder: Callable[[Any], Any], given: Any) -> Any:
-    """The request. A missing member is a ValidationError of SNS, where SQS says MissingParameter."""
+def _decode_members(action: Action, decoder: Callable[[Any], Any], members: Any) -> Any:
+    """The typed request. For a missing member SNS answers ValidationError, and SQS MissingParameter."""
     try:
-        return decoder(given)
+        return decoder(members)
     except MissingParameter as error:
         if action.service == "sqs":
             raise
@@ -205,8 +203,8 @@ def _decode_members(action: Action, decoder: Callable[[Any], Any], given: Any) -
 
 
 def service_of(http: HttpRequest) -> str:
-    """The service that a request which could not be read was meant for: its errors have their own form."""
-    if queue_path(http.path) is not None:
+    """The service that an undecodable request was most likely meant for: each has its own form of errors."""
+    if rest_resource(http.path) is not None:
         return "scheduler"
     target = http.headers.get(b"x-amz-target", b"")
     scope = http.headers.get(b"authorization", b"")
@@ -230,30 +228,28 @@ def _query_action(tree: query.Tree, signed_service: str) -> Action:
 
 # --- peeking ---------------------------------------------------------------------------------------------------------
 def is_peek(path: str, environment: Environment) -> bool:
-    """Whether messages are only looked at there."""
+    """Whether the path is that of the peek endpoint, and the endpoint is enabled."""
     return environment.settings.queue_peek_endpoint and _PEEK_PATH(path) is not None
 
 
 def _decode_peek(http: HttpRequest, environment: Environment, protocol: Protocol) -> DecodedRequest:
-    """A GET with parameters, or a whole ReceiveMessage of an SDK, of which the QueueUrl alone counts."""
+    """A GET with parameters, or a whole ReceiveMessage of an SDK, of which only the QueueUrl is used."""
     in_body = protocol is not Protocol.JSON and http.method != "GET"
     tree = query.parse(http.query, http.body if in_body else b"")
     if protocol is Protocol.JSON:
-        found = _decode_json(http, environment)
-        tree |= {"Action": found.action.name, "QueueUrl": getattr(found.request, "queue_url", "")}
+        decoded = _decode_json(http, environment)
+        tree |= {"Action": decoded.action.name, "QueueUrl": getattr(decoded.request, "queue_url", "")}
     if tree.get("Action", PEEK.name) != PEEK.name:
         raise InvalidAction.named(str(tree["Action"])[:256])
-    caller = (
-        _header_scope(http, environment) or _query_scope(tree, environment) or _default_scope(environment)
-    )
-    place = _PEEK_PATH(http.path)
-    if place and place[2]:
-        tree["QueueUrl"] = place[2]
-        caller = caller._replace(region=place[1])
+    scope = _header_scope(http, environment) or _query_scope(tree, environment) or _default_scope(environment)
+    matched = _PEEK_PATH(http.path)
+    if matched and matched[2]:
+        tree["QueueUrl"] = matched[2]
+        scope = scope._replace(region=matched[1])
     for name in ("ShowInvisible", "ShowDelayed"):
         if isinstance(tree.get(name), str):
-            tree[name] = tree[name].lower()  # True, as Python writes it
-    return DecodedRequest(PEEK, query.decoder(PEEK.request)(tree), caller)
+            tree[name] = tree[name].lower()  # Python clients write True
+    return DecodedRequest(PEEK, query.decoder(PEEK.request)(tree), scope)
 
 
 # --- callers ---------------------------------------------------------------------------------------------------------
@@ -262,18 +258,18 @@ def _header_scope(http: HttpRequest, environment: Environment) -> CredentialScop
     header = http.headers.get(b"authorization")
     if header is None:
         return None
-    _, found, rest = header.partition(b"Credential=")
-    return _known_scope(rest.partition(b",")[0].strip(), environment) if found else None
+    _, separator, rest = header.partition(b"Credential=")
+    return _known_scope(rest.partition(b",")[0].strip(), environment) if separator else None
 
 
 def _query_scope(tree: query.Tree, environment: Environment) -> CredentialScope | None:
-    """X-Amz-Credential of a presigned address."""
+    """X-Amz-Credential of a presigned URL."""
     scope = tree.get("X-Amz-Credential")
     return _known_scope(scope.encode(), environment) if isinstance(scope, str) else None
 
 
 def _presigned_scope(http: HttpRequest, environment: Environment) -> CredentialScope | None:
-    """X-Amz-Credential of a presigned address of REST-JSON."""
+    """X-Amz-Credential of a presigned URL of REST-JSON."""
     scope = next((value for name, value in query_pairs(http.query) if name == b"X-Amz-Credential"), None)
     return None if scope is None else _known_scope(scope, environment)
 
@@ -289,7 +285,7 @@ def _known_scope(scope: bytes, environment: Environment) -> CredentialScope | No
 def parse_scope(scope: bytes, default_account_id: str, default_region: str) -> CredentialScope | None:
     """`AKID/20250101/us-east-1/sqs/aws4_request`: an access key id of 12 digits is the account id itself.
 
-    None when it is no scope. Cached, since a client sends the same one all day.
+    None when the text is no scope. Cached, since a client sends the same scope with every request.
     """
     parts = unquote_to_bytes(scope).decode("latin-1").rsplit("/", 4)
     if len(parts) != 5:

@@ -1,10 +1,10 @@
-"""Requests and answers of HTTP, as every entry point of the service has them: server, load balancer, API Gateway."""
+"""HTTP requests and responses in the form that all entry points use: server, load balancer, API Gateway."""
 
 from collections.abc import Mapping
 
 from msgspec import Struct, structs
 
-# Longer bodies are not kept for longer than they are needed. uvicorn reads as much before anybody asks for it.
+# Longer bodies are dropped once they are decoded. uvicorn buffers this much before the application reads it.
 LONG_BODY_BYTES = 65_536
 
 
@@ -18,13 +18,13 @@ class HttpRequest(Struct, frozen=True):
     body: bytes
 
     @property
-    def head(self) -> "HttpRequest":
-        """Without a long body: for as long as the request takes, who has read it needs it no more."""
+    def without_long_body(self) -> "HttpRequest":
+        """The request without a long body, which would only take memory once it is decoded."""
         return self if len(self.body) <= LONG_BODY_BYTES else structs.replace(self, body=b"")
 
 
 class HttpResponse(Struct, frozen=True):
-    """An answer: its headers lack Content-Length, which the server adds."""
+    """A response. Its headers lack Content-Length, which the server adds."""
 
     status: int
     headers: list[tuple[bytes, bytes]]

@@ -1,9 +1,10 @@
-"""Receipt handles: opaque, new on every receive, and impossible to make up.
+"""Receipt handles: opaque, new on every receive, and impossible to forge.
 
 A handle is base64url of: version, queue, shard, lease, id, receive count (27 bytes) and 18 bytes of HMAC-SHA256
 over the queue's ARN and those. The receive count makes it new on every receive; the ARN makes a handle of one queue
-worthless at another. 45 bytes are exactly 60 characters: there are no spare bits in which two texts could mean one
-handle. The key lives in the database, so every process and function of an installation seals alike.
+invalid at another. 45 bytes are exactly 60 characters: there are no spare bits in which two texts could mean one
+handle. The key lives in the database, so all processes and functions of an installation accept each
+other's handles.
 """
 
 import hmac
@@ -24,14 +25,14 @@ _VERSION = 1
 _MAC_BYTES = 18
 _LENGTH = 60
 BLOCK_BYTES = 64
-# base64url (RFC 4648, section 5), past the checks of the base64 module. Coming back, + and / are no letters: they would
+# base64url (RFC 4648, section 5), without the checks of the base64 module. + and / are refused in a handle: they would
 # be a second text for one handle.
 _TO_URL = bytes.maketrans(b"+/", b"-_")
 _FROM_URL = bytes.maketrans(b"-_+/", b"+/\0\0")
 
 
 class ReceiptHandle(NamedTuple):
-    """What a receipt handle says: the columns of `queue.delete_messages`."""
+    """The content of a receipt handle: the columns of `queue.delete_messages`."""
 
     queue_id: int
     shard: int
@@ -41,7 +42,7 @@ class ReceiptHandle(NamedTuple):
 
 
 class ReceiptHandles:
-    """Seals and opens receipt handles under one key of at most 64 bytes."""
+    """Makes and verifies receipt handles with one key of at most 64 bytes."""
 
     __slots__ = ("_inner", "_outer")
 
@@ -53,7 +54,7 @@ class ReceiptHandles:
 
     @classmethod
     def load(cls, database: "StatementExecutor") -> "ReceiptHandles":
-        """With the installation's key, which the first caller of all makes. Raises what calls raise."""
+        """With the installation's key, which the first process makes. Raises the errors of `call`."""
         ((key,),) = database.call(SHARED_SECRET, ["receipt", os.urandom(32)])
         return cls(bytes(key))
 
@@ -66,7 +67,7 @@ class ReceiptHandles:
         return sealed.translate(_TO_URL).decode("ascii")
 
     def open(self, queue_arn: str, handle: str) -> ReceiptHandle | None:
-        """What a handle of this queue says, or None when it is not one that we sealed for it."""
+        """The content of a handle, or None when the text is no handle that the service made for this queue."""
         if len(handle) != _LENGTH or not handle.isascii():
             return None
         try:

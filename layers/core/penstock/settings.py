@@ -4,7 +4,7 @@
     settings = Settings.read(os.environ)          # once per process, in an entry point
     settings.queue_max_connections                # 10
 
-Nothing here looks at the environment by itself. Names and defaults are those of the specification; names carry
+Nothing here reads the environment by itself. Names and defaults are those of the specification; names carry
 their unit, except where the specification's do not. A bad value raises SettingError, which names the setting.
 """
 
@@ -54,13 +54,13 @@ SETTINGS: Final = (
     Setting("QUEUE_ACCOUNT_ID", "000000000000", "12 digits", "Account of callers whose access key id is not "
             "itself a 12-digit account id."),
     Setting("QUEUE_REGION", "us-east-1", "", "Region of callers whose request names none."),
-    Setting("QUEUE_ACCESS", "off", "", "Who may call. `off`: everyone, with any credentials. `presence`: who sends "
-            "credentials, whatever they are. `sigv4`: who signs with a key of `penstock keys`, see "
+    Setting("QUEUE_ACCESS", "off", "", "Which clients may call. `off`: all, with any credentials. `presence`: those "
+            "that send credentials, whatever they are. `sigv4`: those that sign with a key of `penstock keys`, see "
             "[access.md](access.md).", choices=("off", "presence", "sigv4")),
     Setting("QUEUE_ENCRYPTION_KEY", "", "32 bytes, base64", "Encrypts the secrets of access keys in the database. "
             "Needed by `QUEUE_ACCESS=sigv4` and `penstock keys create`.", secret=True),
-    Setting("QUEUE_ACCESS_CACHE_SECONDS", 30, "seconds", "How long a process trusts what it knows of a key: a "
-            "revocation holds after this time. 0: every request looks the key up.", 0),
+    Setting("QUEUE_ACCESS_CACHE_SECONDS", 30, "seconds", "How long a process caches an access key: a "
+            "revocation takes effect after this time. 0: every request looks the key up.", 0),
     Setting("QUEUE_PEEK_ENDPOINT", False, "", "Serve `GET /_aws/sqs/messages`, where test suites look at messages "
             "without receiving them, as LocalStack has it."),
     Setting("QUEUE_LOCALSTACK_HEALTH", False, "", "Serve `GET /_localstack/health` for scripts that wait for it. It "
@@ -77,8 +77,8 @@ SETTINGS: Final = (
     Setting("QUEUE_MAX_CONNECTIONS", 10, "connections", "Most database connections of one process, the one "
             "that listens not counted. Half of them, up to four, go to `DATABASE_DIRECT_URL`, the others to "
             "`DATABASE_URL`.", 1),
-    Setting("QUEUE_DATABASE_DRIVER", "psycopg", "", "What functions of Lambda call PostgreSQL with. `pg8000` is "
-            "imported in less time, but takes longer for a call.", choices=DRIVERS),
+    Setting("QUEUE_DATABASE_DRIVER", "psycopg", "", "The PostgreSQL driver of functions of Lambda. `pg8000` "
+            "is imported in less time, but takes longer for a call.", choices=DRIVERS),
     Setting("QUEUE_POOL_TIMEOUT_MS", 2000, "ms", "Longest wait for a free database connection; then 503.", 1),
     Setting("QUEUE_REQUEST_TIMEOUT_SECONDS", 30, "seconds", "Longest time for a request, the wait of a long "
             "poll not counted; then 408.", 1),
@@ -98,20 +98,20 @@ SETTINGS: Final = (
     Setting("QUEUE_MAINTAIN_INTERVAL_MS", 2000, "ms", "Pause between two rounds of cleaning, which all "
             "processes and functions share. A process that found nothing to clean looks again after five times as "
             "long.", 1),
-    Setting("QUEUE_MOVE_INTERVAL_MS", 1000, "ms", "Pause between two looks of a process for message move tasks "
+    Setting("QUEUE_MOVE_INTERVAL_MS", 1000, "ms", "Pause between two queries of a process for message move tasks "
             "to work on. Five times as long while there is none and LISTEN works; work on a new one begins within "
             "one pause.", 1),
     Setting("QUEUE_HTTP_DELIVERY_ENABLED", True, "", "Deliver webhooks: POST messages to subscribed HTTP(S) "
             "endpoints, see [webhooks.md](webhooks.md)."),
-    Setting("QUEUE_HTTP_DELIVERY_POLL_MS", 1000, "ms", "Longest pause between two looks of a process for webhooks "
+    Setting("QUEUE_HTTP_DELIVERY_POLL_MS", 1000, "ms", "Longest pause between two queries of a process for webhooks "
             "that are due. Five times as long while there are none and LISTEN works. A publish ends the pause.", 10),
     Setting("QUEUE_HTTP_DELIVERY_TIMEOUT_SECS", 5, "seconds", "How long the endpoint of an event may take to answer, "
             "connecting included. For subscriptions of SNS topics it is 15, as on AWS.", 1, 15),
     Setting("QUEUE_HTTP_DELIVERY_BATCH_SIZE", 50, "webhooks", "Most webhooks that a process claims at once, and so "
             "most requests that it has under way.", 1, 1000),
-    Setting("QUEUE_SCHEDULE_ENABLED", True, "", "Fire schedules. Without it they are kept, and fired by processes and "
-            "functions that have it."),
-    Setting("QUEUE_SCHEDULE_POLL_MS", 1000, "ms", "Longest pause between two looks of a process for schedules to "
+    Setting("QUEUE_SCHEDULE_ENABLED", True, "", "Fire schedules. A process without it stores them, and processes and "
+            "functions that have it fire them."),
+    Setting("QUEUE_SCHEDULE_POLL_MS", 1000, "ms", "Longest pause between two queries of a process for schedules to "
             "fire. It sleeps until the next one is due, and is woken when a nearer one is written; where LISTEN works "
             "the pause may be five times as long.", 1),
     Setting("QUEUE_SCHEDULE_BATCH_SIZE", 32, "schedules", "Most schedules that a process fires in one transaction.",
@@ -128,13 +128,14 @@ SETTINGS: Final = (
     Setting("WEBHOOK_SIGNING_SECRET", "", "whsec_…", "Signs webhooks of events as Standard Webhooks do: `whsec_` and "
             "the base64 text of 24 to 64 bytes. Several, separated by blanks, sign side by side, to change "
             "them.", secret=True),
-    Setting("QUEUE_HISTORY_DAYS", 30, "days", "How long it is kept what became of each message (without its "
-            "body), for metrics.", 1),
+    Setting("QUEUE_HISTORY_DAYS", 30, "days", "How long the history of each message (without its body) is kept, for "
+            "metrics.", 1),
     Setting("QUEUE_METRICS_DAYS", 30, "days", "How long the metrics job's windows of a minute are kept; those of an "
             "hour 12 times as long, those of a day for ever.", 1, 36_500),
-    Setting("QUEUE_METRICS_TIMEZONE", "UTC", "time zone", "Whose calendar days the metrics of a day are of, such as "
-            "`Europe/Berlin`. After a change, days are computed anew with `--from`, see [metrics.md](metrics.md)."),
-    Setting("QUEUE_METRICS_MAX_QUEUES", 1000, "queues", "How many queues `/metrics` names; what the others have is "
+    Setting("QUEUE_METRICS_TIMEZONE", "UTC", "time zone", "The time zone whose calendar days the daily metrics cover, "
+            "such as `Europe/Berlin`. After a change, days are computed anew with `--from`, see "
+            "[metrics.md](metrics.md)."),
+    Setting("QUEUE_METRICS_MAX_QUEUES", 1000, "queues", "How many queues `/metrics` names; the others are "
             'added up as `queue="_other"`. Each costs up to 70 lines a scrape.', minimum=0, maximum=100_000),
     Setting("QUEUE_METRICS_INTERVAL_MS", 10_000, "ms", "Pause between two rounds of measuring all queues for "
             "`/metrics`, which all processes share.", minimum=100),

@@ -2,14 +2,14 @@
 
 Logs: one JSON object a line, with the same keys in the container and on Lambda.
 
-`timestamp` (RFC 3339, UTC), `level`, `message`, `service`, of what is traced `trace_id` and `span_id`, then
-`request_id` and whatever else the caller gives:
+`timestamp` (RFC 3339, UTC), `level`, `message`, `service`, inside a trace `trace_id` and `span_id`, then `request_id`
+and the other fields that the caller gives:
 
     log = logging.getLogger("penstock.maintain")
     log.warning("cleaning fell behind", extra={"queue": name, "lag_seconds": 31})
 
 The container uses the standard library; Lambda uses powertools' Logger, whose keys are brought into this form.
-Nothing logs once a request at `info`: metrics count requests, logs tell what is unusual.
+No code logs every request at `info`: metrics count requests, logs report what is unusual.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TextIO, TypeVar
 
-from .trace_context import CURRENT
+from .trace_context import CURRENT_TRACE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,14 +38,14 @@ class JsonFormatter(logging.Formatter):
     """Formats a record as one line of JSON. A value that JSON has no form for is written as its text."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, without its end."""
+        """The line, without a newline."""
         line: dict[str, Any] = {
             "timestamp": _timestamp(record.created),
             "level": record.levelname,
             "message": record.getMessage(),
             "service": SERVICE,
         }
-        traced = CURRENT.get()
+        traced = CURRENT_TRACE.get()
         if traced is not None:
             line.update(trace_id=traced.trace_id, span_id=traced.span_id)
         line.update({k: v for k, v in vars(record).items() if k not in _STANDARD and k not in line})
@@ -60,7 +60,7 @@ def _timestamp(seconds: float) -> str:
 
 
 def configure_logging(level: str, stream: TextIO | None = None) -> None:
-    """Send all records of at least `level` to `stream` (default: standard error). Called once, by entry points."""
+    """Sends all records of at least `level` to `stream` (default: standard error). Called once, by entry points."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter())
     root = logging.getLogger()
@@ -88,7 +88,7 @@ def lambda_logger(level: str) -> Logger:
 
 
 def traced(work: Callable[[], T], lambda_context: object) -> T:
-    """What `work` answers; its time and its exception become a segment of X-Ray, the answer does not.
+    """Calls `work` and returns its result. X-Ray gets a segment with its time and exception, without the result.
 
     Raises what `work` raises, and ModuleNotFoundError without the package aws-xray-sdk, which a layer has to bring: it
     needs botocore, and imports for 0.1 seconds.

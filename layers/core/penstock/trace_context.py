@@ -1,11 +1,11 @@
-"""Which trace a request, a message or a webhook belongs to: read, kept and passed on, in the forms of W3C and of X-Ray.
+"""The trace context of a request, a message or a webhook: read, stored and passed on in the forms of W3C and X-Ray.
 
     traceparent:      00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
     AWSTraceHeader:   Root=1-4bf92f35-77b34da6a3ce929d0e0e4736;Parent=00f067aa0ba902b7;Sampled=1
 
 Both say the same: an X-Ray trace id is that of W3C with a version before it and a dash in it. Messages carry the form
-of X-Ray, since SQS has a place for it that clients know. Sources: W3C Trace Context, level 1; X-Ray Developer Guide,
-"Tracing header" and "Amazon SQS and AWS X-Ray". Nothing here needs OpenTelemetry: who records spans is a `Tracer`.
+of X-Ray, since SQS has an attribute for it. Sources: W3C Trace Context, level 1; X-Ray Developer Guide, "Tracing
+header" and "Amazon SQS and AWS X-Ray". Nothing here needs OpenTelemetry: a `Tracer` records spans.
 """
 
 import re
@@ -14,9 +14,9 @@ from contextvars import ContextVar
 from typing import Final, NamedTuple, Protocol
 
 LONGEST_HEADER_BYTES: Final = 1_024
-"""Of X-Amzn-Trace-Id: a longer one is not passed on (our choice; X-Ray's have about 100)."""
+"""A longer X-Amzn-Trace-Id is not passed on (our choice; X-Ray's have about 100)."""
 
-# Compiled at their first use: every function imports this, and few meet a trace.
+# Compiled at their first use: every function imports this module, and few requests have a trace.
 # Later versions may be longer ("Versioning of traceparent").
 _TRACEPARENT = r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?"
 _ROOT = r"1-([0-9a-f]{8})-([0-9a-f]{24})"
@@ -36,19 +36,19 @@ Value = str | int | float | bool
 
 
 class Span(Protocol):
-    """Something that takes time, under way."""
+    """A span that has begun and not ended."""
 
     @property
     def context(self) -> TraceContext:
-        """What belongs to it names this."""
+        """The trace context for work that belongs to the span."""
         ...
 
     def set(self, name: str, value: Value) -> None:
-        """One more attribute."""
+        """Sets an attribute."""
         ...
 
     def end(self, error: str | None = None) -> None:
-        """It is over; `error`: a word for what went wrong."""
+        """Ends the span; `error`: a word for what went wrong."""
         ...
 
 
@@ -56,24 +56,24 @@ class Tracer(Protocol):
     """Records spans."""
 
     def root(self, name: str, attributes: Mapping[str, Value]) -> Span | None:
-        """Something that begins here. None: not among the sampled ones."""
+        """Begins the first span of a trace. None: the trace is not sampled."""
         ...
 
     def post(self, cause: TraceContext, name: str, attributes: Mapping[str, Value]) -> Span | None:
-        """A request to another server, which a message caused. None: the trace is not recorded."""
+        """Begins the span of a request that a message caused. None: the trace is not recorded."""
         ...
 
 
-CURRENT: ContextVar[TraceContext | None] = ContextVar("penstock_trace", default=None)
-"""What this task works for. Unset where nothing is traced."""
+CURRENT_TRACE: ContextVar[TraceContext | None] = ContextVar("penstock_trace", default=None)
+"""The trace context of the current task; None where nothing is traced."""
 
 
 def parse_traceparent(text: str) -> TraceContext | None:
-    """None for what is no header of W3C's; such a trace begins anew."""
-    found = re.fullmatch(_TRACEPARENT, text.strip())
-    if found is None or found[1] == "ff" or (found[1] == "00" and found[5]):
+    """The trace context of a W3C header; None when the text is none, and the request begins a new trace."""
+    match = re.fullmatch(_TRACEPARENT, text.strip())
+    if match is None or match[1] == "ff" or (match[1] == "00" and match[5]):
         return None
-    return _checked(TraceContext(found[2], found[3], bool(int(found[4], 16) & 1)))
+    return _checked(TraceContext(match[2], match[3], bool(int(match[4], 16) & 1)))
 
 
 def as_traceparent(context: TraceContext) -> str:
@@ -82,9 +82,10 @@ def as_traceparent(context: TraceContext) -> str:
 
 
 def parse_trace_header(text: str) -> TraceContext | None:
-    """None when it does not name a span, as the header that a load balancer makes does not.
+    """The trace context of an X-Ray header; None when it names no span, like the headers that load balancers make.
 
-    X-Ray's epochs and W3C's random numbers are not told apart. `sampled` is false, too, where that is left open.
+    An id may begin with X-Ray's epoch or with W3C's random digits. `sampled` is false, too, where the header does not
+    say.
     """
     fields = dict(pair.strip().partition("=")[::2] for pair in text.split(";"))
     root = re.fullmatch(_ROOT, fields.get("Root", ""))
@@ -95,27 +96,26 @@ def parse_trace_header(text: str) -> TraceContext | None:
 
 
 def as_trace_header(context: TraceContext) -> str:
-    """AWSTraceHeader, and X-Amzn-Trace-Id."""
+    """The value of AWSTraceHeader and of X-Amzn-Trace-Id."""
     trace_id = context.trace_id
     return f"Root=1-{trace_id[:8]}-{trace_id[8:]};Parent={context.span_id};Sampled={context.sampled:d}"
 
 
 def _checked(context: TraceContext) -> TraceContext | None:
-    """All zeros are no ids (W3C, "trace-id", "parent-id")."""
+    """None when an id is all zeros, which is invalid (W3C, "trace-id", "parent-id")."""
     return context if context.trace_id.strip("0") and context.span_id.strip("0") else None
 
 
-def message_header(headers: Mapping[bytes, bytes]) -> str | None:
-    """AWSTraceHeader of the messages that a request sends, where they bring none: that of the request's own span; else
-    its X-Amzn-Trace-Id, as it came.
+def message_trace_header(headers: Mapping[bytes, bytes]) -> str | None:
+    """AWSTraceHeader for messages of a request that have none: from the request's span, else its X-Amzn-Trace-Id.
 
-    One without Parent= is not passed on: load balancers and gateways give it to every request (our choice).
+    A header without Parent= is not passed on: load balancers and gateways add one to every request (our choice).
     """
-    current = CURRENT.get()
+    current = CURRENT_TRACE.get()
     if current is not None:
         return as_trace_header(current)
-    given = headers.get(b"x-amzn-trace-id")
-    if given is None or b"Parent=" not in given or len(given) > LONGEST_HEADER_BYTES:
+    header = headers.get(b"x-amzn-trace-id")
+    if header is None or b"Parent=" not in header or len(header) > LONGEST_HEADER_BYTES:
         return None
-    text = given.decode("latin-1")
+    text = header.decode("latin-1")
     return text if re.fullmatch(_PRINTABLE, text) else None

@@ -34,8 +34,8 @@ from penstock_web.http.request_memory import (
 )
 from penstock_web.metrics.page import metrics_router
 from penstock_web.native.application import RestApplication
-from penstock_web.native.calling import answered
 from penstock_web.native.errors import error_response
+from penstock_web.native.native_route import run_native_route
 
 from .deadlines import AsgiRequest, Deadlines, EndReason, Receive
 from .driver import Resources, run_operation
@@ -98,7 +98,7 @@ class Application(RestApplication):
         request = self._deadlines.start_request(receive)
         scope[REQUEST_KEY] = request
         send = self._count_response(scope, send)
-        self._meter.entered()
+        self._meter.request_started()
         try:
             route = DIRECT_ROUTES.get((scope["method"], scope["path"]))
             if route is None:
@@ -113,7 +113,7 @@ class Application(RestApplication):
                 ended = RequestTimeout() if timed_out else ServiceUnavailable()
                 await error_response(ended)(scope, receive, send)
         finally:
-            self._meter.left()
+            self._meter.request_ended()
             request.close()
 
     async def _call_route(self, route: APIRoute, scope: Scope, receive: Receive, send: Send) -> None:
@@ -121,7 +121,7 @@ class Application(RestApplication):
         scope["app"], scope["route"] = self, route
         request = Request(scope, receive)
         try:
-            response = await answered(route, request)
+            response = await run_native_route(route, request)
         except Exception as error:  # noqa: BLE001 - every error gets a response
             kinds = self.exception_handlers
             handler = next(kinds[kind] for kind in type(error).__mro__ if kind in kinds)
@@ -135,7 +135,7 @@ class Application(RestApplication):
         async def counted(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 seconds = perf_counter() - started
-                self._meter.answered(scope["method"], route_template(scope), message["status"], seconds)
+                self._meter.count_response(scope["method"], route_template(scope), message["status"], seconds)
             await send(message)
 
         return counted
@@ -145,7 +145,7 @@ class Application(RestApplication):
         try:
             return await run_operation(operation, self._resources, request)
         except AwsError as error:
-            self._meter.refused(error)
+            self._meter.count_refusal(error)
             raise
 
 

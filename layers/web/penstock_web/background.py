@@ -12,7 +12,7 @@ import psycopg
 from penstock.delivery.webhooks import WEBHOOKS
 from penstock.delivery.webhooks.guard import read_networks
 from penstock.delivery.webhooks.request import read_secrets
-from penstock.postgres.psycopg_link import TransactionExecutor, connect
+from penstock.postgres.psycopg_connection import TransactionExecutor, connect
 from penstock.scheduler.expressions import SCHEDULES
 from penstock.settings import SettingError, Settings
 from penstock.trace_context import Tracer
@@ -79,7 +79,7 @@ class Worker:
                 if not self._stopping.is_set():
                     _log.exception("run failed", exc_info=error, extra={"worker": self._name})
             if not self._stopping.is_set():
-                self._meter.ran(self._name, failed, perf_counter() - started)
+                self._meter.count_run(self._name, failed, perf_counter() - started)
             await self._pause(pause_seconds)
         if self._connection is not None:
             self._connection.close()
@@ -103,7 +103,7 @@ class Worker:
             self._connection = connect(self._settings.database_url)
         counts = self._run_once(self._settings, self._connection)
         if not self.reports_progress:
-            self._meter.worked(self._name, counts)
+            self._meter.count_work(self._name, counts)
 
     def _next_pause(self) -> float:
         """Seconds until the next run."""
@@ -189,7 +189,7 @@ class FiringWorker(Worker):
 class MoveTaskWorker(Worker):
     """Runs message move tasks. The start of a task, here or in another process, wakes it after a pause.
 
-    Not at once: a small task would be over before its caller can list or cancel it.
+    It does not start at once: a small task would be over before its caller can list or cancel it.
     """
 
     def __init__(self, settings: Settings, long_polls: LongPollDispatcher, meter: Meter) -> None:
@@ -257,7 +257,7 @@ def workers(
         [DeliveryWorker(settings, long_polls, meter, tracer)] if settings.queue_http_delivery_enabled else []
     )
     firing = [FiringWorker(settings, long_polls, meter, tracer)] if settings.queue_schedule_enabled else []
-    # The database keeps when a round is due; checking twice as often starts rounds near it in any process.
+    # The database stores when a round is due. Checking twice as often starts a round near that time in some process.
     measure_seconds = settings.queue_metrics_interval_ms / 2000
     return [
         *delivery,

@@ -24,7 +24,7 @@ EMPTY_RECEIVE: Row = (None, 0)
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What effects need, shared by all requests of a process. `observe` wraps each operation, to record its effects."""
+    """The resources that all requests of a process share. `observe` wraps each operation, to record its effects."""
 
     pool: Pool
     batcher: Batcher
@@ -81,7 +81,7 @@ class OperationRun:
     def finish(self) -> None:
         """Counts an empty receive when the operation has its result."""
         if self.empty_queue is not None:
-            self.resources.meter.queues.empty(self.empty_queue)
+            self.resources.meter.queues.count_empty_receive(self.empty_queue)
 
     def wake(self, effect: Wake) -> None:
         """Wakes requests that wait in this process."""
@@ -182,7 +182,7 @@ class OperationRun:
             self.resources.long_polls.wake(queue_arn, 1, woken)
 
     def wait(self, effect: Wait) -> WaitFuture:
-        """A future of why the wait ended, or of rows that another call has received."""
+        """A future of the reason for which the wait ended, or of rows that another call has received."""
         long_polls = self.resources.long_polls
         if self.ticket is None:
             self.ticket = long_polls.next_ticket()

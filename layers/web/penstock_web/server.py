@@ -23,7 +23,7 @@ import uvloop
 from penstock.actions import load_operations
 from penstock.effects import Operation
 from penstock.environment import Environment
-from penstock.postgres.psycopg_link import TransactionExecutor, connect
+from penstock.postgres.psycopg_connection import TransactionExecutor, connect
 from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import SettingError, Settings
 from penstock_web.batching.batcher import Batcher
@@ -34,7 +34,7 @@ from penstock_web.database.pool import Pool
 from penstock_web.http.fast_path_protocol import FastPathProtocol
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter
-from penstock_web.metrics.page import tend
+from penstock_web.metrics.page import maintain_metrics
 
 from .application import Application
 from .background import Worker, check_webhook_settings, workers
@@ -161,7 +161,7 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        gc.freeze()  # the objects made so far live until the end: the collector need not visit them
+        gc.freeze()  # the objects made so far live until the end: the collector need not scan them
         gc.set_threshold(GARBAGE_THRESHOLD, 20, 50)
         self._on_ready()
 
@@ -219,7 +219,8 @@ async def open_traces(settings: Settings) -> "AsyncIterator[Tracing | None]":
         from penstock_web.tracing.tracing import open_tracing  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise SettingError(f"OTLP_ENABLED needs the packages of the extra `tracing`: {error}") from error
-    logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # the outbox reports spans that were lost
+    # The span queue reports spans that were lost.
+    logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
     tracing = open_tracing(settings)
     try:
         yield tracing
@@ -260,7 +261,7 @@ async def open_resources(
         pool.call_pipelined,
         settings.queue_batch_limit,
         linger_seconds,
-        meter.flushed,
+        meter.count_flush,
         direct_handoff,
         write_backpressure,
     )
@@ -270,7 +271,7 @@ async def open_resources(
     endless_tasks = [
         loop.create_task(long_polls.run()),
         loop.create_task(listen(settings.direct_url, long_polls)),
-        loop.create_task(tend(meter, pool)),
+        loop.create_task(maintain_metrics(meter, pool)),
     ]
     worker_tasks = [loop.create_task(worker.run()) for worker in background]
     try:
@@ -286,9 +287,9 @@ def operation_observer(tracing: "Tracing | None") -> "Callable[[Operation], Oper
     """The function that records operations, if traces are written."""
     if tracing is None:
         return None
-    from penstock_web.tracing.operations import Observer  # noqa: PLC0415
+    from penstock_web.tracing.operations import OperationRecorder  # noqa: PLC0415
 
-    return Observer(tracing)
+    return OperationRecorder(tracing)
 
 
 async def _stop_background(

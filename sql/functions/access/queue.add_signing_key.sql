@@ -1,5 +1,5 @@
--- queue.add_signing_key: stores a key when there is none that signs yet, or, with p_rotate, in the place of that one. The
--- private part of a replaced key is deleted at once, since nothing signs with it any more; its certificate stays.
+-- queue.add_signing_key: stores a signing key when no key signs yet; with p_rotate it replaces the key that signs. The
+-- private part of a replaced key is deleted at once, since no process signs with it any more; its certificate stays.
 -- Returns the key that signs now. Locks: advisory, one caller at a time. Called by: the first process that signs;
 -- penstock keys rotate-signing.
 create or replace function queue.add_signing_key(

@@ -1,5 +1,5 @@
--- queue.create_key(kind, id, account, secret, description): stores a new key. p_kind is 'access' (p_secret is encrypted)
--- or 'bearer' (p_secret is a hash). Returns one row: created, false when the id is taken.
+-- queue.create_key(kind, id, account, secret, description): stores a new key. p_kind is 'access' (p_secret is
+-- encrypted) or 'bearer' (p_secret is a hash). Returns one row: created, false when the id is taken.
 -- Raises 23514 for an account that is not 12 digits. Called by: `penstock keys create`.
 create or replace function queue.create_key(
     p_kind text, p_key_id text, p_account_id text, p_secret bytea, p_description text

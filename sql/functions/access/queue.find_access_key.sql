@@ -1,4 +1,5 @@
--- queue.find_access_key(id): account and encrypted secret of a key that signs requests; no row when it is unknown or revoked.
+-- queue.find_access_key(id): account and encrypted secret of a key that signs requests; no row when it is unknown or
+-- revoked.
 -- Index: primary key. Called by: every signed request whose key the process has not looked up lately.
 create or replace function queue.find_access_key(p_access_key_id text)
 returns table (account_id text, sealed_secret bytea)

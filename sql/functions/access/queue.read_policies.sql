@@ -1,6 +1,6 @@
--- queue.read_policies(arns): the access policies of queues; n counts p_arns from 1. policy is null for a queue without
--- one; an unknown queue has no row. Index: queues (arn).
--- Called by: every signed request about a queue (QUEUE_ACCESS=sigv4), concurrent ones together.
+-- queue.read_policies(arns): the access policies of queues; n is the position in p_arns, from 1. policy is null for a
+-- queue without one; an unknown queue has no row. Index: queues (arn).
+-- Called by: every signed request about a queue (QUEUE_ACCESS=sigv4); concurrent requests share one call.
 create or replace function queue.read_policies(p_arns text[]) returns table (n int, policy text, owner text)
 language sql stable as $$
     select a.n::int, q.attributes ->> 'Policy', q.account_id

@@ -1,5 +1,5 @@
--- queue.read_topic_policies(arns): the access policies of topics; n counts p_arns from 1. policy is null for a topic without
--- one of its own. For a subscription's ARN: no policy, and its owner. An unknown ARN has no row.
+-- queue.read_topic_policies(arns): the access policies of topics; n is the position in p_arns, from 1. policy is null
+-- for a topic without one of its own. For a subscription's ARN: no policy, and its owner. An unknown ARN has no row.
 -- Index: topic (arn), subscription (arn). Called by: every signed request about a topic (QUEUE_ACCESS=sigv4).
 create or replace function queue.read_topic_policies(p_arns text[]) returns table (n int, policy text, owner text)
 language sql stable as $$

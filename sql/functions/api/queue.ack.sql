@@ -1,6 +1,7 @@
 -- queue.ack(name, ids): deletes messages that the caller has received and worked on, inside the caller's transaction:
--- the work and the deletions are committed together or not at all. Raises QU001 (undefined queue), and QU005 when one of
--- the messages is not there any more: the work on it must not be done twice. Locks: as queue.delete_by_id. SQL interface.
+-- the work and the deletions are committed together or not at all. Raises QU001 (undefined queue), and QU005 when one
+-- of the messages is not there any more: the work on it must not be done twice. Locks: as queue.delete_by_id.
+-- SQL interface.
 do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
     if 'p_name' = any ((
         select proargnames from pg_proc where oid = to_regprocedure('queue.ack(text, bigint[])'))::text[])

@@ -1,6 +1,6 @@
 -- queue.create(name, attributes): makes a standard queue, or finds the existing one of that name. Returns its ARN.
--- The attributes are those of CreateQueue, with texts as values. Raises QU002 when the existing queue has others.
--- SQL interface.
+-- The attributes are those of CreateQueue, with texts as values. Raises QU002 when the existing queue has other
+-- attributes. SQL interface.
 do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
     if 'p_name' = any ((
         select proargnames from pg_proc where oid = to_regprocedure('queue.create(text, jsonb)'))::text[])

@@ -1,6 +1,6 @@
 -- queue.create_schedule: makes a schedule inside the caller's transaction: the schedule exists, and fires, from the
--- commit on. Exactly one of cron, every and fire_at (rounded up to a second) says when it fires. Exactly one of queue (a
--- name or an ARN) and topic (a routing key) says where the message goes.
+-- commit on. Exactly one of cron, every and fire_at (rounded up to a second) says when it fires. Exactly one of queue
+-- (a name or an ARN) and topic (a routing key) says where the message goes.
 -- options: jitter_seconds, catchup, catchup_limit, failure_threshold, overlap, start_at, end_at.
 -- Returns the first time that the schedule fires. Raises QU002 (there is a schedule of that name), QU003 (a name, time,
 -- target or option that is not allowed, or the schedule would never fire). SQL interface.

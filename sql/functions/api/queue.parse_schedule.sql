@@ -1,6 +1,7 @@
 -- queue.parse_schedule(form, expression, timezone): the canonical expression, as queue.schedule keeps it. The forms are
--- cron, every and fire_at; aws stands for rate(), cron() and at(), which also have forms of their own: rate, aws_cron and
--- at. The same as scheduler/expressions/expression.py, which also reads `when`. Raises QU003. SQL interface.
+-- cron, every and fire_at; aws stands for rate(), cron() and at(), which also have forms of their own: rate, aws_cron
+-- and at. Its counterpart in Python is scheduler/expressions/expression.py, which also reads `when`. Raises QU003.
+-- SQL interface.
 do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
     if 'p_form' = any ((
         select proargnames from pg_proc where oid = to_regprocedure('queue.parse_schedule(text, text, text)'))::text[])

@@ -1,7 +1,7 @@
 -- queue.publish_event(routing_key, message, headers, delay): publishes an event to every queue and URL that is bound to
--- its routing key, inside the caller's transaction: with its commit all of them have the event, otherwise none. Returns
--- one row a queue: its name and the message's id.
--- Filter policies are compared with the message's top-level strings, numbers and truth values.
+-- its routing key, inside the caller's transaction: its commit delivers the event to all of them, a rollback to none.
+-- Returns one row a queue: its name and the message's id.
+-- Filter policies are compared with the message's top-level strings, numbers and booleans.
 -- Raises QU003 (a key, message or delay that is not allowed). SQL interface.
 do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
     if 'p_routing_key' = any ((

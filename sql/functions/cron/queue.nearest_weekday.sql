@@ -1,4 +1,5 @@
--- queue.nearest_weekday(date): the day of the month from Monday to Friday that is nearest to a date, within its month: `W`.
+-- queue.nearest_weekday(date): the day of the month from Monday to Friday that is nearest to a date, within its month:
+-- `W`.
 -- Called by: cron_month_days.
 create or replace function queue.nearest_weekday(p_date date) returns int
 language sql immutable parallel safe

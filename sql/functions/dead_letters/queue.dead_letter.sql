@@ -1,5 +1,6 @@
--- queue.dead_letter(queue, shard, lease, arn): moves the messages of a lease to the dead-letter queue, which keeps
--- their MessageId, body and time of sending. False, and nothing done, when there is no such standard queue.
+-- queue.dead_letter(queue, shard, lease, arn): moves the messages of a lease to the dead-letter queue, where they keep
+-- their MessageId, body and time of sending. Returns false, and moves nothing, when there is no standard queue of that
+-- ARN.
 -- The caller holds the lease's row. Called by: take_expired.
 create or replace function queue.dead_letter(
     p_queue_id int, p_shard int, p_lease queue.lease, p_dead_letter_arn text) returns boolean
@@ -18,7 +19,7 @@ begin
         queue.dead_letter_system(p_queue_id, l.system, p_lease.receive_count, p_lease.first_received_at)
     from queue.log l
     where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (p_lease.ids)
-        and l.id between p_lease.first_id and p_lease.pos     -- an array alone may be a filter of a whole shard
+        and l.id between p_lease.first_id and p_lease.pos     -- bounds the index scan; an array alone may not
     order by l.id;
     get diagnostics v_rows = row_count;
     insert into queue.dead_letter_count (queue_id, messages) values (p_queue_id, v_rows);

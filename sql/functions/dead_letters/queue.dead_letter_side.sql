@@ -1,5 +1,5 @@
--- queue.dead_letter_side: moves messages of the slow path that were received too often to the dead-letter queue: those
--- among the first p_max + 100 that are visible, so that a receive of p_max meets few of them.
+-- queue.dead_letter_side: moves messages of the slow path that were received too often to the dead-letter queue. It
+-- looks at the first p_max + 100 visible messages, so that few such messages are left for a receive of p_max.
 -- Locks: the messages' rows, skipped when locked. Called by: take_side.
 drop function if exists queue.dead_letter_side(int, int, int, int, text);
 create or replace function queue.dead_letter_side(

@@ -1,6 +1,7 @@
--- queue.dead_letter_system(queue, system, receive count, first received at): system attributes of a message that leaves
--- a queue for its dead-letter queue: where it comes from, how often it was received so far (ApproximateReceiveCount counts
--- "across all queues", ReceiveMessage, API reference), and when first (null: that is not to be known there).
+-- queue.dead_letter_system(queue, system, receive count, first received at): the system attributes of a message that
+-- moves from a queue to its dead-letter queue: the source queue, how often the message was received so far
+-- (ApproximateReceiveCount counts "across all queues", ReceiveMessage, API reference), and when first (null: the
+-- dead-letter queue does not show it).
 -- Called by: dead_letter, dead_letter_side, dead_letter_group.
 drop function if exists queue.dead_letter_system(int, jsonb);
 create or replace function queue.dead_letter_system(

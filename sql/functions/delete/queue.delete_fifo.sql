@@ -1,6 +1,7 @@
--- queue.delete_fifo: deletes FIFO messages under the handles of one receive count (null: whatever it is, in flight or
--- not) and lets their groups go on. Returns a row a handle, as delete_messages.
--- The caller holds the groups' rows (lock_groups_of_messages). Index: fifo_message_pkey. Called by: delete_messages, delete_one.
+-- queue.delete_fifo: deletes FIFO messages under the handles of one receive count (null: any receive count, in flight
+-- or not) and makes the next messages of their groups available. Returns a row a handle, as delete_messages.
+-- The caller holds the groups' rows (lock_groups_of_messages). Index: fifo_message_pkey. Called by: delete_messages,
+-- delete_one.
 create or replace function queue.delete_fifo(
     p_queue_id int, p_receive_count int, p_ids bigint[], p_numbers int[], p_archives boolean, p_keeps_history boolean)
 returns table (n int, outcome text)
@@ -13,7 +14,7 @@ declare
     v_hit bigint[];
     v_expired bigint[];
 begin
-    -- One by one, since an array alone may be a filter of all messages. The groups are locked: no transaction moves these rows.
+    -- One lookup an id: with an array the planner may read all messages. The groups are locked: these ctids stay valid.
     select array_agg(f.place) filter (where f.alive), array_agg(f.id) filter (where not f.alive),
         array_agg(distinct f.group_key)
     into v_rows, v_expired, v_groups

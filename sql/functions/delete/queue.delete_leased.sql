@@ -1,5 +1,5 @@
 -- queue.delete_leased: takes the messages p_ids (ascending) out of a lease and returns those that were in it.
--- clean_shard deletes their rows in the log later, together with the rows beside them.
+-- clean_shard deletes their rows in the log later, together with neighbouring rows.
 -- Locks: the lease's row. Index: lease_pkey. Called by: delete_messages, delete_by_id.
 create or replace function queue.delete_leased(
     p_queue_id int, p_shard int, p_pos bigint, p_receive_count int, p_ids bigint[], p_archives boolean)
@@ -12,7 +12,7 @@ begin
     update queue.lease x set ids = '{}', done_at = v_now
     where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = p_pos and x.receive_count = p_receive_count
         and x.ids = p_ids;
-    if found then                       -- the usual case: everything that was received together
+    if found then                       -- the usual case: all messages of the lease
         v_hit := p_ids;
     else
         update queue.lease x
@@ -21,7 +21,7 @@ begin
             gone_at = x.gone_at || array(select v_now from unnest(x.ids) i where i = any (p_ids)),
             done_at = case when x.ids <@ p_ids then v_now end
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = p_pos and x.receive_count = p_receive_count
-            and x.ids && p_ids          -- a lease that is done stays unlocked: the cleaning must not wait for it
+            and x.ids && p_ids          -- does not lock a finished lease: clean_shard must not wait
         returning array(
             select u.id from unnest(x.gone, x.gone_at) u(id, at) where u.at = v_now and u.id = any (p_ids)) into v_hit;
         v_hit := coalesce(v_hit, '{}');
@@ -32,7 +32,7 @@ begin
             l.attributes, l.system
         from queue.log l
         where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (v_hit)
-            and l.id between v_hit[1] and v_hit[cardinality(v_hit)];      -- an array alone may be a filter
+            and l.id between v_hit[1] and v_hit[cardinality(v_hit)];      -- bounds the index scan
     end if;
     return v_hit;
 end $$;

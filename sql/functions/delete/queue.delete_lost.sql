@@ -1,8 +1,10 @@
--- queue.delete_lost: deletes messages under handles of a receive that a crash of the server has undone (receive_messages,
--- p_async_commit): the consumer has the messages, but in the database they wait again, or were received again as if for
--- the first time. In both cases they were received no more often than the handle says. Returns the ids that it deleted.
--- Locks: as delete_by_id, but after leases, where a purge locks readers of shards first: in the moments after a crash one
--- of them may be undone as a deadlock. Index: side_pkey, log_pkey, lease_pkey. Called by: delete_messages.
+-- queue.delete_lost: deletes messages under handles of a receive that a crash of the server has undone
+-- (receive_messages, p_async_commit): the consumer has the messages, but in the database they wait again, or were
+-- received again as if for the first time. In both cases they were received no more often than the handle says. Returns
+-- the ids that it deleted.
+-- Locks: as delete_by_id, but after leases, where a purge locks readers of shards first: shortly after a crash
+-- PostgreSQL may abort one of the two because of a deadlock. Index: side_pkey, log_pkey, lease_pkey.
+-- Called by: delete_messages.
 create or replace function queue.delete_lost(
     p_queue_id int, p_shard int, p_receive_count int, p_ids bigint[], p_archives boolean, p_keeps_history boolean)
 returns bigint[]

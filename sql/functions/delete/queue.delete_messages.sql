@@ -2,8 +2,8 @@
 -- Parameters, one array element a handle: queue, shard, lease, id, receive count.
 -- Returns a row a handle: n and outcome: deleted; gone (acknowledged before, or received again since); expired (FIFO:
 --   its visibility timeout is over, also when the message was received again since); no_queue.
--- Locks: FIFO groups, then leases and messages shard by shard, the highest first, each in the order of their keys: calls
---   side by side wait, but never for each other, except after a crash (delete_lost).
+-- Locks: FIFO groups, then leases and messages shard by shard, the highest first, each in the order of their keys:
+--   concurrent calls may wait but cannot deadlock, except after a crash (delete_lost).
 -- Called by: DeleteMessage, DeleteMessageBatch, transact.
 create or replace function queue.delete_messages(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[])

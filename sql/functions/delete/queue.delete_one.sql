@@ -17,7 +17,7 @@ begin
     if p_shard < 0 then
         return false;
     end if;
-    for v_attempt in 1 .. 3 loop       -- it may be received, and so change its lease, between the search and the lock
+    for v_attempt in 1 .. 3 loop       -- a receive may put it into another lease between the search and the lock
         select n.pos, n.receive_count into v_lease from (
             select x.pos, x.receive_count, x.ids from queue.lease x
             where x.queue_id = p_queue_id and x.shard = p_shard and x.pos >= p_id order by x.pos limit 200) n

@@ -8,7 +8,8 @@ declare
     v_rows tid[];
     v_hit bigint[];
 begin
-    -- One by one, since an array alone may be a filter of all the queue's messages. Locked here, seen by the next statement.
+    -- One lookup an id: with an array the planner may read all the queue's messages. This statement locks the rows; the
+    -- next one sees them as they are then.
     v_rows := array(
         select (select s.ctid from queue.side s
                 where s.queue_id = p_queue_id and s.shard = p_shard and s.id = u.id

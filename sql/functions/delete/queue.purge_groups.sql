@@ -1,6 +1,7 @@
--- queue.purge_groups(queue, before): deletes the messages of a FIFO queue (sent before then, as expired) and records
--- them. The first message of a group is its oldest. Returns messages.
--- Locks: the groups' rows in the order of their keys (with p_before skipped when locked: a sender may keep them for
+-- queue.purge_groups(queue, before): deletes the messages of a FIFO queue as purged, or with p_before those sent before
+-- then as expired, and records them in the history. The first message of a group is its oldest. Returns how many
+-- messages.
+-- Locks: the groups' rows in the order of their keys (with p_before skipped when locked: a sender may hold them for
 -- long). Called by: purge_messages, maintain_queue.
 create or replace function queue.purge_groups(p_queue_id int, p_before timestamptz default null) returns bigint
 language plpgsql as $$

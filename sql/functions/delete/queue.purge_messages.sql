@@ -1,7 +1,7 @@
 -- queue.purge_messages(arn, interval): deletes every message of a queue, in flight or not.
--- p_interval_seconds: refused when the last purge is not that long ago (0: never refused).
+-- p_interval_seconds: a purge is refused when the last one is not that long ago (0: never refused).
 -- Returns one row: purged (messages) or error QueueDoesNotExist, PurgeQueueInProgress, with detail.
--- Raises QU004 (not under READ COMMITTED). Locks: the queue's row, the readers of all shards and what they hold, from
+-- Raises QU004 (not under READ COMMITTED). Locks: the queue's row, the readers of all shards, leases and messages, from
 -- the highest shard to the lowest, as delete_messages. Called by: PurgeQueue, queue.purge_queue.
 create or replace function queue.purge_messages(p_arn text, p_interval_seconds int)
 returns table (purged bigint, error text, detail text)

@@ -1,6 +1,6 @@
 -- queue.purge_shard(queue, shard, before): ends every lease of a shard and moves its cursor past the messages that were
--- never received. With p_before only messages sent before then are passed, as expired, leases are left alone
--- (maintain_shard ends them), and nothing is done when the shard has a reader now. Returns messages.
+-- never received. With p_before it moves the cursor only past messages sent before then, as expired, leaves leases
+-- alone (maintain_shard ends them), and does nothing when the shard has a reader now. Returns how many messages.
 -- Locks: advisory, reader of the shard; the leases' rows. Called by: purge_messages, maintain_queue.
 create or replace function queue.purge_shard(p_queue_id int, p_shard int, p_before timestamptz default null)
 returns bigint
@@ -43,6 +43,6 @@ begin
         outcome)
     select least(s.first_id + 9999, v_top), s.first_id, '-infinity', v_cursor.watermark, v_cursor.low, p_queue_id, 0,
         p_shard, '{}', v_now, case when p_before is null then 'purged' else 'expired' end
-    from generate_series(v_cursor.pos + 1, v_top, 10000) s(first_id);     -- in pieces: so they are cleaned
+    from generate_series(v_cursor.pos + 1, v_top, 10000) s(first_id);     -- in ranges, as clean_shard deletes them
     return v_leased + v_fresh;
 end $$;

@@ -1,5 +1,5 @@
--- queue.bind: binds a queue or a URL to a pattern of routing keys, or finds the binding that there is.
--- Returns the binding as one row, with created. Raises QU003 for what is no pattern.
+-- queue.bind: binds a queue or a URL to a pattern of routing keys, or finds the existing binding.
+-- Returns the binding as one row, with created. Raises QU003 when p_pattern is not a pattern.
 -- Called by: POST /v1/events/{pattern}/subscriptions, queue.subscribe.
 create or replace function queue.bind(
     p_account_id text, p_region text, p_pattern text, p_protocol text, p_endpoint text, p_envelope boolean,

@@ -1,5 +1,6 @@
--- queue.check_routing_key(text, pattern): raises QU003 for what cannot be a routing key (or, with p_pattern, a pattern of them):
--- 1-255 of letters, digits, dot, underscore and hyphen in segments that are not empty; `*` and `#` stand alone.
+-- queue.check_routing_key(text, pattern): raises QU003 unless the text is a routing key or, with p_pattern, a pattern
+-- of routing keys: 1-255 characters in segments between dots. A segment is not empty and has letters, digits,
+-- underscores and hyphens; in a pattern it may also be `*` or `#`.
 -- Called by: publish_event, subscribe, matching_bindings.
 drop function if exists queue.check_key(text, boolean);
 create or replace function queue.check_routing_key(p_text text, p_pattern boolean default false) returns void

@@ -1,5 +1,5 @@
--- queue.list_bindings: bindings of an account in a region, of a pattern or of an endpoint (null: any), in the order of ids,
--- after p_after. Called by: GET /v1/events/{pattern}/subscriptions, GET /v1/queues/{name}/subscriptions.
+-- queue.list_bindings: bindings of an account in a region, of a pattern or of an endpoint (null: any), in the order of
+-- ids, after p_after. Called by: GET /v1/events/{pattern}/subscriptions, GET /v1/queues/{name}/subscriptions.
 create or replace function queue.list_bindings(
     p_account_id text, p_region text, p_pattern text, p_endpoint text, p_after bigint, p_limit int)
 returns table (binding_id bigint, pattern text, protocol text, endpoint text, envelope boolean, filter_policy text,

@@ -1,4 +1,5 @@
--- queue.match_event(account, region, routing key): whom an event with this key would reach, filter policies apart.
+-- queue.match_event(account, region, routing key): the bindings whose patterns match this key, whatever their filter
+-- policies.
 -- Called by: GET /v1/events/{routing_key}/matches.
 create or replace function queue.match_event(p_account_id text, p_region text, p_routing_key text)
 returns table (binding_id bigint, pattern text, protocol text, endpoint text, envelope boolean, filter_policy text,

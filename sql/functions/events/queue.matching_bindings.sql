@@ -1,5 +1,5 @@
--- queue.matching_bindings(account, region, routing key, facts): the bindings that an event with this key reaches; with
--- p_facts (what filter policies compare, null: no filter is asked) those whose filter policy it matches.
+-- queue.matching_bindings(account, region, routing key, facts): the bindings whose patterns match this key and whose
+-- filter policies match p_facts, the values of the event (null: filter policies are ignored).
 -- Index: binding_account_id_region_pattern_protocol_endpoint_key, binding_wildcard.
 -- Called by: publish_events, GET /v1/events/{routing_key}/matches.
 create or replace function queue.matching_bindings(

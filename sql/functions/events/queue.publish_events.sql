@@ -1,7 +1,7 @@
--- queue.publish_events: hands an event to every queue and URL that is bound to its routing key, in this transaction.
--- Parameters: account, region, routing key; the message as JSON text, its attributes as SQS keeps them, headers as JSON;
---   what filter policies compare (null: the message is no object, so no filter matches); delay in seconds for queues;
---   the trace header, which goes with its messages and webhooks.
+-- queue.publish_events: sends an event to every queue and URL that is bound to its routing key, in this transaction.
+-- Parameters: account, region, routing key; the message as JSON text, its attributes as SQS keeps them, headers as
+--   JSON; the values that filter policies compare (null: the message is not an object, so no filter policy matches);
+--   delay in seconds for queues; the trace header, which goes with its messages and webhooks.
 -- A queue that is bound more than once gets one message; a FIFO queue gets the routing key as group.
 -- Returns a row a queue: its ARN, the message's id, error (as send_messages: the queue gets nothing), and last a row
 -- without ARN, whose id is the number of URLs. Locks: those of send_messages, in the order of ARNs.

@@ -1,13 +1,13 @@
--- queue.routing_key_matches(pattern, key): whether the segments of a routing key are those of a pattern, in which `*` is one
--- segment and `#` any number of them, none too (as in AMQP topic exchanges). Time is the product of their lengths at worst.
--- Called by: matching_bindings.
+-- queue.routing_key_matches(pattern, key): whether the segments of a routing key match a pattern, in which `*` matches
+-- one segment and `#` any number of them, also none (as in AMQP topic exchanges). The time is at worst the product of
+-- their lengths. Called by: matching_bindings.
 drop function if exists queue.key_matches(text[], text[]);
 create or replace function queue.routing_key_matches(p_pattern text[], p_key text[]) returns boolean
 language plpgsql immutable parallel safe as $$
 declare
     v_pattern int := 1;
     v_key int := 1;
-    v_hash int := 0;                -- the last `#`, and up to where in the key it reaches for now
+    v_hash int := 0;                -- where the last `#` is, and which segment of the key it matches up to
     v_reach int := 0;
     v_patterns int := cardinality(p_pattern);
     v_keys int := cardinality(p_key);

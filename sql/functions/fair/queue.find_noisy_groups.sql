@@ -1,8 +1,9 @@
--- queue.find_noisy_groups(queue, shards, now): the tenants of a standard queue that are noisy, first those with the fewest
--- messages in flight; null when there are none. A tenant is noisy when it has more than a tenth of the messages in flight
--- and at least 30 of them, or more than a tenth of the time that consumers have spent on messages in flight, with at
--- least 2 (source: SQS Developer Guide, "How Amazon SQS fair queues work"; the 2 are our choice: one stuck message is no
--- noise). It stays noisy until its skipped messages have been handed out. Called by: noisy_groups.
+-- queue.find_noisy_groups(queue, shards, now): the tenants of a standard queue that are noisy, first those with the
+-- fewest messages in flight; null when there are none. A tenant is noisy when it has more than a tenth of the messages
+-- in flight and at least 30 of them, or more than a tenth of the time that consumers have spent on messages in flight,
+-- with at least 2 (source: SQS Developer Guide, "How Amazon SQS fair queues work"; the 2 are our choice: one stuck
+-- message makes no tenant noisy). It stays noisy until its skipped messages have been handed out.
+-- Called by: noisy_groups.
 drop function if exists queue.judge_groups(int, int, timestamptz);
 create or replace function queue.find_noisy_groups(p_queue_id int, p_shards int, p_now timestamptz) returns text[]
 language sql stable as $$

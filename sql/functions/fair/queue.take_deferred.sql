@@ -1,10 +1,12 @@
--- queue.take_deferred: hands out messages of noisy tenants that were skipped before, tenant by tenant, first the one with
--- the fewest messages in flight (source: SQS Developer Guide, "How Amazon SQS fair queues work"): the receiver gets the
--- lease without a receiver, or its first messages. A shard that another receiver reads is skipped; as take_log, it waits
--- for one only while this transaction holds nothing that a reader could wait for.
+-- queue.take_deferred: hands out messages of noisy tenants that were skipped before, tenant by tenant, first those of
+-- the tenant with the fewest messages in flight (source: SQS Developer Guide, "How Amazon SQS fair queues work"). The
+-- receiver gets the lease that take_fair made without a receiver, or its first messages. It skips a shard that another
+-- receiver reads; like take_log, it waits for that receiver only while this transaction holds no lock that a reader
+-- could wait for.
 -- Locks: advisory, readers of the shards; rows of leases, skipped when locked.
 -- Index: deferred_pkey, lease_pkey.
--- It hands out at a time later than the receive began, whatever the clock does (take_side). Called by: receive_messages.
+-- The time of handing out is later than the time at which the receive began, even when the clock goes back (take_side).
+-- Called by: receive_messages.
 drop function if exists queue.take_deferred(int, int, interval);
 drop function if exists queue.take_deferred(int, int, timestamptz, interval);
 drop function if exists queue.hand_out(int, int, bigint[], timestamptz, interval);

@@ -1,9 +1,9 @@
 -- queue.take_fair: hands out messages of a shard that were never handed out, but skips those of noisy tenants.
--- It reads up to 5,000 messages, 200 at a time. Skipped messages stay in the log: for each tenant in a lease without a
--- receiver that ends at 'infinity', listed in queue.deferred; take_deferred hands it out. The others are leased as usual,
--- at most p_lease_size together. The ranges of these leases overlap, so each lists the ids in its range that are not its
--- own in `gone`, without a time: they are recorded with their own lease.
--- The caller is the shard's reader. Index: log_pkey. Called by: take_shard.
+-- It reads up to 5,000 messages, 200 at a time. Skipped messages stay in the log, those of each tenant in a lease
+-- without a receiver, which ends at 'infinity' and is listed in queue.deferred; take_deferred hands it out. The other
+-- messages are leased as usual, at most p_lease_size together. The ranges of these leases overlap, so each lists the
+-- ids in its range that are not its own in `gone`, without a time: they are recorded with their own lease. The caller
+-- is the shard's reader. Index: log_pkey. Called by: take_shard.
 drop function if exists queue.take_quiet(int, int, bigint, int, int, timestamptz, interval, timestamptz, bigint, text[]);
 create or replace function queue.take_fair(
     p_queue_id int, p_shard int, p_pos bigint, p_max int, p_lease_size int, p_now timestamptz, p_visibility interval,
@@ -23,7 +23,7 @@ begin
             from queue.log l
             where l.queue_id = p_queue_id and l.shard = p_shard and l.id > v_pos
             order by l.id limit 200),
-        chunk as materialized (     -- up to the last one that is wanted, and the noise behind it
+        chunk as materialized (     -- up to the last wanted message, and noisy tenants' messages behind it
             select c.id, c.group_id, c.quiet, (c.number - 1) / p_lease_size as part from (
                 select s.*, count(*) filter (where s.quiet) over (order by s.id) as number from (
                     select n.id, n.group_id, coalesce(n.group_id <> all (p_noisy), true) as quiet from scanned n) s) c

@@ -1,6 +1,6 @@
--- queue.first_ready_messages(group, limit, now): the visible messages at the head of a FIFO group, at most p_limit, up to
--- the first one that is invisible, with the places of their rows, which hold as long as the group is locked; ids is null
--- when there is none. receive_count: of the very first message. Index: fifo_message_group. Called by: take_groups.
+-- queue.first_ready_messages(group, limit, now): the visible messages at the head of a FIFO group, at most p_limit, up
+-- to the first one that is invisible, with the ctids of their rows, which stay valid while the group is locked; ids is
+-- null when there is none. receive_count: of the very first message. Index: fifo_message_group. Called by: take_groups.
 drop function if exists queue.ready_head(bigint, int, timestamptz);
 create or replace function queue.first_ready_messages(p_group_key bigint, p_limit int, p_now timestamptz)
 returns table (ids bigint[], places tid[], receive_count int)

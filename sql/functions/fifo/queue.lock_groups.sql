@@ -1,7 +1,8 @@
 -- queue.lock_groups(queue, groups, delay): locks the rows of message groups to the end of the transaction, for a caller
 -- that appends to each of them messages that become visible after the delay. It makes missing groups. New and empty
 -- groups become ready when their messages do.
--- It locks existing groups in the order of their keys, then new ones in the order of their names: no two senders deadlock.
+-- It locks existing groups in the order of their keys, then new ones in the order of their names: no two senders
+-- deadlock.
 -- Index: fifo_group_queue_id_group_id_key, fifo_group_pkey. Called by: send_fifo_messages.
 drop function if exists queue.lock_groups(int, text[]);
 create or replace function queue.lock_groups(p_queue_id int, p_groups text[], p_delay interval) returns void
@@ -14,7 +15,7 @@ begin
     into v_found, v_empty
     from (
         select g.group_id, g.group_key, g.visible_at from queue.fifo_group g
-        where g.group_key = any (array( -- one by one, since an array alone may be a filter of all the queue's groups
+        where g.group_key = any (array( -- one lookup a name: with an array the planner may read all the queue's groups
             select (select e.group_key from queue.fifo_group e where e.queue_id = p_queue_id and e.group_id = u.group_id)
             from unnest(p_groups) u(group_id)))
         order by g.group_key for update) l;

@@ -1,13 +1,15 @@
--- queue.lock_groups_of_messages(messages): locks the groups of FIFO messages to the end of the transaction, in the order
--- of their keys. Every function that changes messages of several groups calls it first, so that concurrent calls do not
--- deadlock. Index: fifo_message_pkey, fifo_group_pkey. Called by: delete_messages, change_visibilities, delete_by_id.
+-- queue.lock_groups_of_messages(messages): locks the groups of FIFO messages to the end of the transaction, in the
+-- order of their keys. Every function that changes messages of several groups calls it first, so that concurrent calls
+-- do not deadlock. Index: fifo_message_pkey, fifo_group_pkey. Called by: delete_messages, change_visibilities,
+-- delete_by_id.
 drop function if exists queue.lock_groups_of(bigint[]);
 create or replace function queue.lock_groups_of_messages(p_ids bigint[]) returns void
 language plpgsql as $$
 begin
     perform from queue.fifo_group g
-    where g.group_key = any (array(     -- one by one, since an array alone may be a filter of all messages; and not from
-        -- an index alone: when the table was small, that was all of fifo_message_group for each
+    where g.group_key = any (array(     -- one lookup an id: with an array the planner may read all messages. The
+        -- condition on queue_id avoids a scan of the whole index fifo_message_group for each id, which a plan from the
+        -- time when the table was small would do
         select (select m.group_key from queue.fifo_message m where m.id = u.id and m.queue_id is not null)
         from unnest(p_ids) u(id)))
     order by g.group_key for update;

@@ -17,7 +17,7 @@ declare
 begin
     select * into v_queue from queue.queues q where q.arn = p_arn;
     v_delay := v_queue.delay_seconds * interval '1 second';
-    v_groups := array(      -- other queues' groups of the same names are not ours, and not locked
+    v_groups := array(      -- without the groups of the other queues in these arrays
         select distinct u.group_id from unnest(p_queues, p_groups, p_sizes) u(arn, group_id, size)
         where u.arn = p_arn and u.group_id is not null and u.size <= v_queue.maximum_message_bytes);
     perform queue.lock_groups(v_queue.queue_id, v_groups, v_delay);
@@ -49,7 +49,7 @@ begin
     get diagnostics v_stored = row_count;
     if v_stored < (select count(*) from unnest(p_queues, p_sizes) u(arn, size)
                    where u.arn = p_arn and u.size <= v_queue.maximum_message_bytes)
-    then        -- only then there are duplicates, or entries that lack something
+    then        -- some entries are duplicates, or lack a group or a deduplication id
         return query
         select e.n, queue.public_id(-2, d.id), d.message_id::text, d.id,
             case when e.group_key is null then 'MissingParameter'
@@ -60,7 +60,7 @@ begin
         left join queue.deduplication d
             on d.queue_id = v_queue.queue_id and d.scope = e.scope and d.deduplication_id = e.deduplication_id
         where e.group_key is null or e.deduplication_id is null or d.message_id <> e.message_id;
-        perform queue.update_or_remove_groups(array(      -- nothing may have come to them
+        perform queue.update_or_remove_groups(array(      -- some groups may have got no message
             select (select g.group_key from queue.fifo_group g
                     where g.queue_id = v_queue.queue_id and g.group_id = u.group_id)
             from unnest(v_groups) u(group_id)));

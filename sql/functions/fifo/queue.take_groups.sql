@@ -1,7 +1,7 @@
--- queue.take_groups: hands out messages of a FIFO queue, group after group, the longest ready first. Of a group it takes
--- only the messages before the first invisible one: no message overtakes one in flight.
--- p_share: rows 1 to p_share are for one receiver, the next ones for the next. No two receivers get messages of one
--- group, since a group gives messages once a call, and to one of them.
+-- queue.take_groups: hands out messages of a FIFO queue, group after group, the longest ready first. Of a group it
+-- takes only the messages before the first invisible one: no message overtakes one in flight.
+-- The first p_share rows are for one receiver, the next p_share rows for the next one. No two receivers get messages of
+-- one group, since a call takes messages of a group once, for one receiver.
 -- Locks: the groups' rows, skipped when locked. Index: fifo_group_visible_at, fifo_message_group.
 -- Called by: receive_messages.
 drop function if exists queue.take_groups(int, int, interval, int, text);
@@ -15,12 +15,12 @@ declare
     v_groups bigint[];
     v_seen bigint[] := '{}';
     v_ids bigint[] := '{}';
-    v_places tid[] := '{}';     -- ids may be looked up through every entry of an index, if the table was small
+    v_places tid[] := '{}';     -- ctids: a plan by id, if made for a small table, scans a whole index for each
     v_taken bigint[] := '{}';
     v_head record;
     v_capacity int;
 begin
-    loop        -- few groups first, since what is locked and not taken is lost on others meanwhile
+    loop        -- few groups first, since other receivers cannot take groups that this call locks and does not use
         v_groups := array(
             select g.group_key from queue.fifo_group g
             where queue.time_key(g.queue_id, -2) = queue.time_key(p_queue_id, -2) and g.visible_at <= v_now

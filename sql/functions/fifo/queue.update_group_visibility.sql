@@ -1,5 +1,5 @@
--- queue.update_group_visibility(group): sets when the group's first message may be received; 'infinity' when the group is
--- empty. The caller holds the group's row. Index: fifo_message_group. Called by: changes to one group's messages.
+-- queue.update_group_visibility(group): sets when the group's first message may be received; 'infinity' when the group
+-- is empty. The caller holds the group's row. Index: fifo_message_group. Called by: changes to one group's messages.
 drop function if exists queue.settle_group(bigint);
 create or replace function queue.update_group_visibility(p_group_key bigint) returns void
 language plpgsql as $$

@@ -1,5 +1,5 @@
--- queue.update_or_remove_groups(groups): update_group_visibility for several groups. It removes empty groups: for the next
--- sender making a group changes fewer index entries than changing one twice.
+-- queue.update_or_remove_groups(groups): update_group_visibility for several groups. It removes empty groups: a sender
+-- that makes the group again changes fewer index entries than two updates of its row.
 -- The caller holds the groups' rows. Index: fifo_group_pkey, fifo_message_group.
 -- Called by: send_fifo_messages, delete_fifo.
 drop function if exists queue.settle_groups(bigint[]);
@@ -9,7 +9,7 @@ declare
     v_removed int;
 begin
     delete from queue.fifo_group g
-    where g.group_key = any (array(     -- one by one, since a join may read all messages
+    where g.group_key = any (array(     -- one lookup a group: a join may read all messages
         select u.group_key from unnest(p_group_keys) u(group_key)
         where (select m.visible_at from queue.fifo_message m
                where m.group_key = u.group_key order by m.id limit 1) is null));

@@ -1,6 +1,6 @@
--- queue.body_facts(message): what filter policies compare, of a JSON object, as sns/filter_policy/facts.py makes it: the
--- values of each path, and with arrays of objects, or of arrays, the message itself; null for anything else, and for more
--- than 32 arrays in each other. Called by: publish_event, dispatch_schedule.
+-- queue.body_facts(message): the values of a JSON object that filter policies compare, as sns/filter_policy/facts.py
+-- makes them: the values of each path and, when an array holds objects or arrays, the message itself; null for any
+-- other JSON value, and for more than 32 nested arrays. Called by: publish_event, dispatch_schedule.
 drop function if exists queue.facts_of(jsonb);
 create or replace function queue.body_facts(p_message jsonb) returns jsonb
 language sql immutable as $$

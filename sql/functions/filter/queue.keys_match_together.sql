@@ -1,7 +1,8 @@
--- queue.keys_match_together(keys, members, depth, node): whether those of the keys whose numbers are given pass below a
--- node of a message, so many names down their paths. Keys that go through one array have to pass in one of its elements,
--- as AWS's rule engine does: {"employees": {"firstName": ["Anna"], "lastName": ["Jones"]}} does not match an Anna Smith
--- next to a Peter Jones. A key is [names of its path, key]. Called by: branch_matches_together and itself, once a level.
+-- queue.keys_match_together(keys, members, depth, node): whether the keys with the numbers p_members pass below a node
+-- of a message that is p_depth names down their paths. Keys that go through one array have to pass in one of its
+-- elements, as in AWS's rule engine: {"employees": {"firstName": ["Anna"], "lastName": ["Jones"]}} does not match an
+-- Anna Smith next to a Peter Jones. A key is [names of its path, key]. Called by: branch_matches_together and itself,
+-- once a level.
 drop function if exists queue.keys_cohere(jsonb, int[], int, jsonb);
 create or replace function queue.keys_match_together(p_keys jsonb, p_members int[], p_depth int, p_node jsonb) returns boolean
 language plpgsql immutable parallel safe as $$

@@ -1,7 +1,8 @@
--- queue.policy_matches(policy, facts): whether a message with these facts (sns/filter_policy/facts.py) matches a compiled
--- filter policy (sns/filter_policy/compile.py): one of the policy's alternatives holds, and so each of its keys. Facts are
--- null or empty where nothing can match. Keys whose values stand in arrays of objects must also hold together, see
--- keys_match_together. Called by: fan_out, matching_bindings.
+-- queue.policy_matches(policy, facts): whether a message with these facts (sns/filter_policy/facts.py) matches a
+-- compiled filter policy (sns/filter_policy/compile.py): whether all keys of one of its alternatives pass. Null or
+-- empty facts match nothing. Keys whose values are in arrays of objects must also pass together, see
+-- keys_match_together.
+-- Called by: fan_out, matching_bindings.
 drop function if exists queue.former_policy_matches(jsonb, jsonb);
 drop function if exists queue.tests_pass(jsonb, jsonb);
 drop function if exists queue.test_passes(jsonb, jsonb);

@@ -1,6 +1,7 @@
--- queue.advance_schedule(schedule, next occurrence, note, fired, failed): moves a schedule on after its occurrences have
--- been fired. Without a next occurrence a native one-shot is deleted and another native schedule is paused; a schedule of
--- EventBridge Scheduler is deleted when its ActionAfterCompletion is DELETE, otherwise it stays.
+-- queue.advance_schedule(schedule, next occurrence, note, fired, failed): stores a schedule's next occurrence after
+-- earlier ones have been fired, and their outcomes. Without a next occurrence a native one-shot is deleted and another
+-- native schedule is paused; a schedule of EventBridge Scheduler is deleted when its ActionAfterCompletion is DELETE,
+-- otherwise it stays.
 -- Locks: the schedule. Called by: fire_schedules.
 create or replace function queue.advance_schedule(
     p_schedule_id bigint, p_next_fire_at timestamptz, p_note text, p_fired int, p_failed int) returns void

@@ -1,5 +1,6 @@
--- queue.claim_schedule_retries(limit): locks up to p_limit invocations that are to be tried again now, until the caller's
--- transaction ends. Returns a row each: id; of those that go to a topic of SNS, its ARN and what is to be signed.
+-- queue.claim_schedule_retries(limit): locks up to p_limit invocations that are to be tried again now, until the
+-- caller's transaction ends. Returns a row each: id; the ARN of the target when it is a topic of SNS; the input, which
+-- for such a topic is signed.
 -- Locks: the rows, skipped when another worker has them. Index: schedule_retry_due. Called by: the worker `fire`.
 create or replace function queue.claim_schedule_retries(p_limit int)
 returns table (retry_id bigint, topic text, input text)

@@ -1,9 +1,10 @@
 -- queue.claim_schedules(limit): locks up to p_limit schedules that are due, until the caller's transaction ends. The
--- caller computes what fires, calls fire_schedules and commits. Other workers skip the locked schedules. If the caller
--- dies, the transaction ends after 10 seconds and nothing has happened.
+-- caller computes the occurrences that fire, calls fire_schedules and commits. Other workers skip the locked schedules.
+-- If the caller dies, the transaction ends after 10 seconds and nothing has happened.
 -- Returns a row a schedule, in the order of penstock.scheduler.firing.plan.Due; now is the database's time, the only
 -- one that counts; topic: the ARN, when the target is a topic of SNS, whose messages are signed before they are sent.
--- Locks: the schedules, skipped when another worker has them. Further locks are waited for 250 ms (FIFO groups).
+-- Locks: the schedules, skipped when another worker has them. The transaction waits 250 ms for further locks (FIFO
+-- groups).
 -- Index: schedule_due. Called by: the worker `fire`.
 create or replace function queue.claim_schedules(p_limit int)
 returns table (

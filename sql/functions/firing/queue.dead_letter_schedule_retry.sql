@@ -1,6 +1,6 @@
 -- queue.dead_letter_schedule_retry(retry, condition): sends an invocation that was given up to the dead-letter queue of
--- its target: the input as body, and what happened as message attributes. When that queue does not exist, the invocation
--- is lost. Source: "Configuring a schedule's dead-letter queue" (EventBridge Scheduler User Guide).
+-- its target: the input as body, and the failure as message attributes. When that queue does not exist, the
+-- invocation is lost. Source: "Configuring a schedule's dead-letter queue" (EventBridge Scheduler User Guide).
 -- Called by: give_up_schedule_retry.
 drop function if exists queue.bury_schedule_retry(queue.schedule_retry, text);
 create or replace function queue.dead_letter_schedule_retry(p_retry queue.schedule_retry, p_condition text) returns void

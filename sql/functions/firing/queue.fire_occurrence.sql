@@ -1,5 +1,5 @@
--- queue.fire_occurrence(schedule, occurrence, topic message): sends a schedule's message for one of its times, once: the
--- run is unique, so a second one cannot be stored, and the error undoes its messages too.
+-- queue.fire_occurrence(schedule, occurrence, topic message): sends a schedule's message for one of its times, once: an
+-- occurrence has one row in schedule_run, so a second run raises an error, which undoes its messages too.
 -- Returns fired, skipped (overlap, or it had fired before), failed (EventBridge Scheduler's: it is retried).
 -- Raises as dispatch_schedule, but QU006 for native schedules only. Locks: those of dispatch_schedule.
 -- Index: schedule_run_once. Called by: fire_schedules.

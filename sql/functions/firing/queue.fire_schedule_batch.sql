@@ -1,8 +1,8 @@
--- queue.fire_schedule_batch(schedules, next occurrences, occurrences, topic messages): fires all simple schedules with one
--- occurrence, by one statement each for their messages, runs and rows. Simple are native schedules for standard queues,
--- without overlap rules, that have a next occurrence or are one-shots, which are deleted. That takes two fifths of the
--- time that firing one by one takes (docs/decisions/0006-firing-together.md).
--- Returns the ids of those that fired. Raises QU006 or QU008 when one of them could not: then none has.
+-- queue.fire_schedule_batch(schedules, next occurrences, occurrences, topic messages): fires all simple schedules with
+-- one occurrence, by one statement each for their messages, runs and rows. Simple are native schedules for standard
+-- queues, without overlap rules, that have a next occurrence or are one-shots, which are deleted. That takes two fifths
+-- of the time that firing one by one takes (docs/decisions/0006-firing-together.md).
+-- Returns the ids of the schedules that fired. Raises QU006 or QU008 when one of them cannot fire: then none has fired.
 -- Locks: those of send_messages. Called by: fire_schedules.
 drop function if exists queue.fire_together(bigint[], timestamptz[], timestamptz[], jsonb[]);
 create or replace function queue.fire_schedule_batch(
@@ -47,7 +47,7 @@ begin
     select coalesce(array_agg(r.schedule_id), '{}'), count(*) <> (select count(*) from entry) into v_fired, v_failed
     from run r;
     if v_failed then
-        raise exception 'not all of them fired' using errcode = 'QU008';
+        raise exception 'not every schedule of the batch fired' using errcode = 'QU008';
     end if;
     delete from queue.schedule s
     where s.schedule_id = any (v_fired) and s.form = 'fire_at';

@@ -1,7 +1,7 @@
--- queue.fire_schedule_retries(retries, topic messages): retries the invocations that claim_schedule_retries locked in this
--- transaction, each in a savepoint of its own. An invocation that fails again waits 2, 4, 8, … 300 seconds (our choice;
--- AWS says exponential), or is given up. Returns a row each: outcome "fired", "failed", "exhausted", or "busy" and
--- "unsigned" as fire_schedules has them; detail. Locks: those of dispatch_schedule. Called by: the worker `fire`.
+-- queue.fire_schedule_retries(retries, topic messages): retries the invocations that claim_schedule_retries locked in
+-- this transaction, each in a savepoint of its own. An invocation that fails again waits 2, 4, 8, … 300 seconds (our
+-- choice; AWS says exponential), or is given up. Returns a row each: outcome "fired", "failed", "exhausted", or "busy"
+-- and "unsigned" as fire_schedules has them; detail. Locks: those of dispatch_schedule. Called by: the worker `fire`.
 do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
     if 'p_letters' = any ((
         select proargnames from pg_proc where oid = to_regprocedure('queue.fire_schedule_retries(bigint[], jsonb[])'))::text[])
@@ -33,7 +33,7 @@ begin
                 outcome := 'busy';
                 update queue.schedule_retry r set due_at = clock_timestamp() + interval '1 second'
                 where r.retry_id = v_retry.retry_id;
-            when sqlstate 'QU008' then      -- it had been fired: nothing was sent a second time
+            when sqlstate 'QU008' then      -- the run had fired before: nothing was sent a second time
                 outcome := 'fired';
                 delete from queue.schedule_retry r where r.retry_id = v_retry.retry_id;
             when others then

@@ -1,5 +1,6 @@
--- queue.fire_schedule_retry(retry, topic message): invokes the target once more. On success the retry is deleted and the
--- run is recorded as fired. Raises as dispatch_schedule; QU008 when the run had fired before. Index: schedule_run_once.
+-- queue.fire_schedule_retry(retry, topic message): invokes the target once more. On success the retry is deleted and
+-- the run is recorded as fired. Raises as dispatch_schedule; QU008 when the run had fired before. Index:
+-- schedule_run_once.
 -- Called by: fire_schedule_retries.
 do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
     if 'p_letter' = any ((

@@ -1,7 +1,7 @@
--- queue.fire_schedules: fires the schedules that claim_schedules locked in this transaction, and moves them on: the simple
--- ones in one batch, the others, and all when the batch fails, each in a savepoint of its own.
--- Parameters, one array element a schedule: id; the next occurrence (null: none); what is written to last_error;
---   how many occurrences fire now. Then one element an occurrence, in the same order: its time; its topic message, as
+-- queue.fire_schedules: fires the schedules that claim_schedules locked in this transaction, and stores their next
+-- occurrences. Simple schedules fire in one batch; the others, and all when the batch fails, fire each in a savepoint.
+-- Parameters, one array element a schedule: id; the next occurrence (null: none); the text for last_error; how many
+--   occurrences fire now. Then one element an occurrence, in the same order: its time; its topic message, as
 --   dispatch_schedule describes it.
 -- Returns a row a schedule: outcome "done" with how many fired, were skipped (overlap) or failed; "failed": a native
 --   schedule, which is retried, or paused at its failure_threshold; "busy": another transaction holds a lock that it

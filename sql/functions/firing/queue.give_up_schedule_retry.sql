@@ -1,6 +1,6 @@
--- queue.give_up_schedule_retry(retry): gives an invocation up when its retries are used up, or when it would be too old at
--- the next retry, and sends it to the dead-letter queue, if there is one. Returns whether it was given up.
--- Sources: RetryPolicy (EventBridge Scheduler API Reference): 0-185 retries, 60-86,400 seconds, the most by default.
+-- queue.give_up_schedule_retry(retry): gives an invocation up when its retries are used up, or when it would be too old
+-- at the next retry, and sends it to the dead-letter queue, if there is one. Returns whether it was given up.
+-- Sources: RetryPolicy (EventBridge Scheduler API Reference): 0-185 retries, 60-86,400 seconds, the maximum by default.
 -- Called by: add_schedule_retry, fire_schedule_retries.
 drop function if exists queue.settle_schedule_retry(queue.schedule_retry);
 create or replace function queue.give_up_schedule_retry(p_retry queue.schedule_retry) returns boolean

@@ -1,7 +1,7 @@
--- queue.poll_queues(arns, seen): which of these queues have a message to hand out now, or do not exist, a row each. A last
--- row, without arn, says how long the result stays the same unless a transaction commits: wait_ms (0: not at all, at most
--- an hour). The next call passes `snapshot` of that row as p_seen: when no transaction has ended since, nothing can have
--- changed, and the function returns no row at all without reading any queue.
+-- queue.poll_queues(arns, seen): which of these queues have a message to hand out now, or do not exist, a row each. A
+-- last row, without arn, says how long the result stays the same unless a transaction commits: wait_ms (0: not at all,
+-- at most an hour). The next call passes `snapshot` of that row as p_seen: when no transaction has ended since, nothing
+-- can have changed, and the function returns no row at all without reading any queue.
 -- Leases and delays end without a commit: the earliest such end is the end of wait_ms. It may belong to a lease without
 -- messages; a superfluous poll is cheaper than a search among thousands of leases.
 -- Index: side_visible_at, deferred_pkey, fifo_group_visible_at, lease_visible_at and those of ready_shards.

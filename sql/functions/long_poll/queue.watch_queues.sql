@@ -1,9 +1,9 @@
--- queue.watch_queues(arns, watcher, seconds): registers this process as one that waits for these queues: the next sender
--- notifies the channel `penstock` with the queue's ARN. A registration is good for one notification and so many seconds,
--- at least five; null: five. The caller polls the queue once more after this has committed, since a message may have come
--- before. Called by: the long polls of a container.
--- registered_at is five seconds before the end. A search for watchers begins there, above the dead index entries of used
--- registrations: long registrations are for queues without traffic.
+-- queue.watch_queues(arns, watcher, seconds): registers this process for a notification of these queues: the next
+-- sender to one of them notifies the channel `penstock` with the queue's ARN. A registration holds for one notification
+-- and p_seconds, at least five; null: five. The caller polls the queue once more after this has committed, since a
+-- message may have come before. Called by: the long polls of a container.
+-- registered_at is five seconds before a registration ends. A search for watchers begins there, above the dead index
+-- entries of used registrations: long registrations are for queues without traffic.
 drop function if exists queue.watch_queues(text[], uuid);
 create or replace function queue.watch_queues(p_arns text[], p_watcher uuid, p_seconds int[] default null)
 returns table (arn text)

@@ -1,7 +1,7 @@
 -- queue.add_history_day(name, day): makes the partition of one day (UTC) of `history` or `webhook_history`, unless it
--- exists or rows of that day already lie in the default partition (then they stay there). Does nothing when such a row is
--- inserted meanwhile, when another worker makes the partition, or when the default partition stays locked: the next run
--- tries again. Locks: the default partition. Runs as its owner, which owns the table.
+-- exists or rows of that day already lie in the default partition (then they stay there). Does nothing when such a row
+-- is inserted meanwhile, when another worker makes the partition, or when the default partition stays locked: the next
+-- run tries again. Locks: the default partition. Runs as its owner, which owns the table.
 -- Called by: maintain_installation.
 drop function if exists queue.add_history_day(date);
 create or replace function queue.add_history_day(p_name text, p_day date) returns void

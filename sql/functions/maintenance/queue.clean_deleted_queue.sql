@@ -14,7 +14,7 @@ begin
         where g.queue_id = p_queue_id limit p_limit for update of f skip locked));
     get diagnostics v_removed = row_count;
     if v_removed = p_limit then
-        return v_removed;       -- their groups are the way to the other messages
+        return v_removed;       -- the groups stay: the next call finds the other messages by them
     end if;
     foreach v_table in array
         array['log', 'lease', 'side', 'fifo_group', 'deduplication', 'archive', 'hole', 'watcher', 'move_task',

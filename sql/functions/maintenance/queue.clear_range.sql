@@ -1,6 +1,6 @@
--- queue.clear_range(queue, shard, after, up to, cursor): deletes the finished messages of a shard above p_after up to p_to,
--- where no lease crosses the ends (lease_boundary), and records them in the history. What belongs to an open lease stays:
--- its messages, and those of it that were acknowledged, since all are recorded together.
+-- queue.clear_range(queue, shard, after, up to, cursor): deletes the finished messages of a shard above p_after up to
+-- p_to, where no lease crosses the ends (lease_boundary), and records them in the history. All messages of a lease are
+-- recorded together, so the messages of an open lease stay, also those that were acknowledged.
 -- The open leases are read once: a lease that is acknowledged meanwhile stays for the next call.
 -- The cursor's own row stays too, and is deleted by the next cleaning, which begins at it.
 -- The caller is the shard's reader. Index: lease_pkey, log_pkey. Called by: clean_shard, sweep_shard.
@@ -47,7 +47,7 @@ begin
     end if;
     delete from queue.log l
     where l.queue_id = p_queue_id and l.shard = p_shard and l.id > p_after and l.id <= p_to and l.id = any (array(
-        select e.id from (      -- without a join, for which the planner might go through the log for each that is kept
+        select e.id from (      -- without a join, for which the planner might scan the log once for each kept id
             select k.id from queue.log k
             where k.queue_id = p_queue_id and k.shard = p_shard and k.id > p_after and k.id <= p_to
             union all

@@ -1,5 +1,5 @@
 -- queue.drop_history_days(days): drops the partitions of both histories of days (UTC) longer ago than p_days.
--- A drop locks the whole history. A drop that does not get that lock in a moment is left to the next run, since every
+-- A drop locks the whole history. A drop that does not get that lock within 200 ms is left to the next run, since every
 -- statement on the history would wait behind it. Runs as its owner, which owns the table.
 -- Called by: maintain_installation.
 create or replace function queue.drop_history_days(p_days int) returns void

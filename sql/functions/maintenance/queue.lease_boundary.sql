@@ -1,5 +1,6 @@
--- queue.lease_boundary(queue, shard, low, most): where the leases above p_low can be cut: the highest pos up to p_most that
--- no later lease reaches below, at most 20,000 above p_low, or the first one if that is farther. Null: there is none.
+-- queue.lease_boundary(queue, shard, low, most): the highest pos from p_low to p_most at which the leases can be cut,
+-- since no later lease begins at or below it. It is at most 20,000 above p_low, or the first such pos if that is
+-- farther. Null: there is none.
 -- Leases overlap within 200 messages only (take_fair), so a lease that overlaps another is among the next 200.
 -- Index: lease_pkey. Called by: clean_shard, sweep_shard.
 drop function if exists queue.end_of_leases(int, int, bigint, bigint);

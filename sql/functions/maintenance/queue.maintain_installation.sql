@@ -1,8 +1,8 @@
--- queue.maintain_installation(limit, history days): removes what belongs to no queue: messages of deleted queues, expired
--- deduplication ids and ReceiveRequestAttemptIds, registrations of watchers that ended, expired rows of topics,
--- ClientTokens of schedules' deletions after a day, signing keys retired for over 30 days. Makes the partitions of both
--- histories for the days ahead, and drops those beyond p_history_days.
--- At most p_limit rows of each table a call, and of deleted queues the tables of one queue more. Returns rows removed.
+-- queue.maintain_installation(limit, history days): removes the rows that no maintenance of a single queue removes:
+-- messages of deleted queues, expired deduplication ids and ReceiveRequestAttemptIds, registrations of watchers that
+-- ended, expired rows of topics, ClientTokens of schedules' deletions after a day, signing keys retired for over 30
+-- days. Makes the partitions of both histories for the days ahead, and drops those beyond p_history_days.
+-- At most p_limit rows of each table a call; for deleted queues the tables of one more queue. Returns rows removed.
 -- Called by: the worker `maintain`.
 create or replace function queue.maintain_installation(p_limit int, p_history_days int) returns bigint
 language plpgsql as $$
@@ -34,7 +34,7 @@ begin
     v_removed := v_removed + v_rows;
     v_removed := v_removed + queue.maintain_topics(p_limit);
     for v_dropped in select d.queue_id, d.dropped_at from queue.dropped_queue d order by random() loop
-        exit when v_removed >= p_limit;      -- in any order: queues without rows block no other
+        exit when v_removed >= p_limit;      -- in random order: queues without rows do not hold up the others
         v_rows := queue.clean_deleted_queue(v_dropped.queue_id, p_limit);
         v_removed := v_removed + v_rows;
         if v_rows = 0 and v_dropped.dropped_at < v_now - interval '10 minutes' then

@@ -1,7 +1,7 @@
 -- queue.maintain_queue(queue): cleans a queue, deletes messages past their retention, removes empty groups, and decides
 -- whether receives count messages in flight.
 -- Also removes up to 10,000 archived messages that are past the queue's `archive_seconds` (14 days).
--- Bounded: a call begins at any shard and ends after the one in which a second is over; the next one goes on.
+-- Bounded: a call begins at a random shard and ends after the shard in which a second has passed.
 -- Returns messages cleaned or expired. Index: archive_queue. Called by: the worker `maintain`.
 create or replace function queue.maintain_queue(p_queue_id int) returns bigint
 language plpgsql as $$
@@ -19,7 +19,7 @@ begin
     if v_queue.queue_id is null then
         return 0;
     end if;
-    delete from queue.archive a where a.archive_id = any (array(     -- ids are in the order of time
+    delete from queue.archive a where a.archive_id = any (array(     -- archive_id is in the order of time
         select e.archive_id from (
             select o.archive_id, o.archived_at from queue.archive o
             where o.queue_id = p_queue_id order by o.archive_id limit 10000) e

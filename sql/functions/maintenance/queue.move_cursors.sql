@@ -1,7 +1,7 @@
--- queue.move_cursors(): rewrites cursors of idle shards, up to 200, the last in the file of queue.lease first, when that
--- file has 64 pages or more and less than one row a page. A file can be shortened only behind its last row, and the
--- newest lease of an idle queue stays there for good; vacuum has marked the pages at the front as the first to be filled.
--- The dead versions that are left behind also make autovacuum run: in an idle database nothing else would.
+-- queue.move_cursors(): rewrites cursors of idle shards, up to 200, the last in the file of queue.lease first, when
+-- that file has 64 pages or more and less than one row a page. A file can be shortened only behind its last row, and
+-- the newest lease of an idle queue stays there for good; vacuum has marked the pages at the front as the first to be
+-- filled. The dead versions that are left behind also make autovacuum run: in an idle database nothing else would.
 -- Returns how many. Locks: advisory, readers of the shards, never waited for. Called by: reclaim_space.
 create or replace function queue.move_cursors() returns int
 language plpgsql as $$

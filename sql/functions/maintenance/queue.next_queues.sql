@@ -1,6 +1,6 @@
 -- queue.next_queues(worker, limit, pause ms): the queues that a worker should work on next, at most p_limit; a round
--- begins with 0, which stands for what belongs to no queue. After the last queue it returns no row, once, and then,
--- p_pause_ms later at the earliest, begins again: all processes of an installation share the round and its pause.
+-- begins with 0, which stands for the work that belongs to no queue. After the last queue it returns no row, once, and
+-- then, p_pause_ms later at the earliest, begins again: all processes of an installation share the round and its pause.
 -- Locks: the worker's row. Called by: workers that go through all queues in bounded runs.
 drop function if exists queue.next_queues(text, int);
 create or replace function queue.next_queues(p_worker text, p_limit int, p_pause_ms int default 0)
@@ -20,7 +20,7 @@ begin
         select q.queue_id from queue.queues q where q.queue_id > v_worker.position order by q.queue_id limit p_limit);
     update queue.worker_position w
     set position = case when v_ids <> '{}' then v_ids[cardinality(v_ids)]
-            when v_worker.position = 0 then 9223372036854775807     -- no queues: the end comes next
+            when v_worker.position = 0 then 9223372036854775807     -- no queues: the next call ends the round
             else 0 end,
         ran_at = clock_timestamp()
     where w.worker = p_worker;

@@ -1,6 +1,6 @@
 -- queue.refresh_statistics(): analyzes the table of this schema whose statistics are most out of date, when autovacuum
--- is late: autovacuum acts when a tenth of a table has changed, this function at three tenths. It leaves out tables that
--- were analyzed within a minute, and locked ones. One table a call, a sample of fixed size: bounded for any table.
+-- is late: autovacuum acts when a tenth of a table has changed, this function at three tenths. It leaves out tables
+-- that were analyzed within a minute, and locked ones. One table a call, a sample of fixed size: bounded for any table.
 -- Returns tables analyzed, 0 or 1. Runs as its owner, which owns the tables.
 -- Locks: share update exclusive on the table, which blocks only vacuum. Called by: the worker `maintain`.
 create or replace function queue.refresh_statistics() returns int

@@ -1,11 +1,12 @@
--- queue.measure_installation(): measures what belongs to no queue into queue.reading, and forgets queues that are gone:
+-- queue.measure_installation(): stores in queue.reading the measurements that belong to no queue, and deletes those of
+-- deleted queues:
 --   dead_rows, live_rows   of each table of this schema, partitions under their parent's name
 --   oldest_xmin            transactions since the oldest snapshot, prepared transaction or replication slot that holds
 --                          back vacuum in this database
 --   oldest_transaction     seconds since the oldest transaction of this database began
 --   schedules_overdue      seconds since the schedule that waits longest was due
 --   webhooks_pending, webhooks_overdue    deliveries that wait; seconds since the first of them was due
--- Sessions of other roles are seen with pg_monitor only. Cost: 3 ms and a read of each pending webhook.
+-- Without pg_monitor a role does not see the sessions of other roles. Cost: 3 ms and a read of each pending webhook.
 -- Called by: store_measurements.
 create or replace function queue.measure_installation() returns void
 language plpgsql as $$
@@ -21,7 +22,7 @@ begin
         left join pg_class p on p.oid = i.inhparent
         where s.schemaname = 'queue' group by 1),
     held as (
-        -- Snapshots of other databases keep nothing of this one; a standby's (feedback) belongs to none, and does.
+        -- Other databases' snapshots hold back no vacuum here; a standby's (hot_standby_feedback), of none, does.
         select age(a.backend_xmin) as transactions from pg_stat_activity a
             where coalesce(a.datname, current_database()) = current_database()
         union all select age(s.xmin) from pg_replication_slots s

@@ -1,4 +1,4 @@
--- queue.read_installation(): what was last measured of the installation, a row (name, label, value) each; see
+-- queue.read_installation(): the last measurements of the installation, a row (name, label, value) each; see
 -- measure_installation. Called by: GET /metrics.
 create or replace function queue.read_installation() returns table (name text, label text, value double precision)
 language sql stable as $$

@@ -1,7 +1,7 @@
--- queue.store_measurements(limit, pause ms): measures the next p_limit queues, in a round through all of them that all
--- processes share; the next round begins p_pause_ms after the end of the last one. A round begins with what belongs to
--- no queue, and forgets queues that are gone.
--- Returns how many were measured; no row when the round is over and its pause is not.
+-- queue.store_measurements(limit, pause ms): measures the next p_limit queues, in a round through all queues that all
+-- processes share; the next round begins p_pause_ms after the end of the last one. A round begins with
+-- measure_installation.
+-- Returns how many queues were measured; no row while the pause after a round lasts.
 -- Locks: the worker's row; one process measures at a time. Cost: count_messages for each queue.
 -- Called by: the worker `measure`.
 create or replace function queue.store_measurements(p_limit int, p_pause_ms int) returns table (queues int)

@@ -1,7 +1,9 @@
--- queue.cancel_move_task(task, source): ends a running task after its current step. What the task has moved stays moved.
+-- queue.cancel_move_task(task, source): ends a running task after its current step. Messages that the task has moved
+-- stay moved.
 -- Returns one row: moved (messages), or error ResourceNotFoundException and detail: SourceArn (no such queue) or
 -- TaskHandle (no such task of this queue, or it has ended).
--- Locks: the task's row, for which it waits, briefly: a step waits for no lock. Called by: CancelMessageMoveTask.
+-- Locks: the task's row. The wait for it is short, since a step of the task waits for no lock.
+-- Called by: CancelMessageMoveTask.
 create or replace function queue.cancel_move_task(p_task_id uuid, p_source text)
 returns table (moved bigint, error text, detail text)
 language plpgsql as $$

@@ -1,8 +1,8 @@
--- queue.move_group: moves the first visible messages of a FIFO group that go to the queue p_target_arn, at most p_limit,
--- into its group of the same name, in their order, as new messages after the queue's delay. They keep their
+-- queue.move_group: moves the first visible messages of a FIFO group that go to the queue p_target_arn, at most
+-- p_limit, into its group of the same name, in their order, as new messages after the queue's delay. They keep their
 -- deduplication ids, but are not deduplicated. Returns messages: 0 when another transaction has locked the target's
 -- group, or when the target was deleted a moment ago.
--- The caller holds the group's row. Locks: the target's group row, never waited for. Called by: move_groups.
+-- The caller holds the group's row. Locks: the target's group row, without waiting. Called by: move_groups.
 create or replace function queue.move_group(
     p_queue_id int, p_group_key bigint, p_group_id text, p_limit int, p_destination text, p_target_arn text)
 returns int

@@ -1,7 +1,7 @@
 -- queue.move_log(queue, shards, limit, destination): moves messages that were sent to a dead-letter queue directly: it
 -- receives them and ends their leases at once. They came from no other queue, so without a destination none can move.
--- Returns one row: messages moved, and why they could not be (as move_target).
--- Locks: advisory, readers of shards, never waited for (the setting queue.reads says that this transaction reads one).
+-- Returns one row: messages moved, and why the messages could not move (as move_target).
+-- Locks: advisory, readers of shards, without waiting (the setting queue.reads says that this transaction reads one).
 -- Called by: run_move_task.
 create or replace function queue.move_log(
     p_queue_id int, p_shards int, p_limit int, p_destination text, out moved int, out failure text)
@@ -27,7 +27,7 @@ begin
     if moved = 0 then
         return;
     end if;
-    update queue.lease x            -- as if never received: it was not for a consumer
+    update queue.lease x            -- as if never received: no consumer got the messages
     set ids = '{}', done_at = v_now, outcome = 'moved', receive_count = x.receive_count - 1,
         first_received_at = case when x.receive_count > 1 then x.first_received_at end
     from (select distinct t.shard, t.pos from unnest(v_taken) t) taken

@@ -1,5 +1,5 @@
--- queue.move_system(system): the system attributes of a message that a move task takes out of a dead-letter queue: without
--- those that tell of its dead-letter queue and its receives. Called by: move_side, move_log, move_groups.
+-- queue.move_system(system): the system attributes of a message that a move task takes out of a dead-letter queue:
+-- without those about its dead-letter queue and its receives. Called by: move_side, move_log, move_groups.
 create or replace function queue.move_system(p_system jsonb) returns jsonb
 language sql immutable parallel safe
 return nullif(p_system - 'DeadLetterQueueSourceArn' - 'ApproximateReceiveCount' - 'ApproximateFirstReceiveTimestamp', '{}');

@@ -1,10 +1,12 @@
 -- queue.run_move_task(task, limit): one step of a message move task: moves up to p_limit messages, and not more than
--- its rate allows, in this transaction: each leaves its queue and arrives in the other one, or neither. Ends the task
--- when nothing is left that could be received; messages in flight or delayed are not moved.
--- The rate: a second's worth of messages at once, then in proportion to the time, also when another worker goes on.
+-- its rate allows, in this transaction: each message leaves its queue and arrives in the other one, or stays. Ends the
+-- task when nothing is left that could be received; messages in flight or delayed are not moved.
+-- The rate allows a second's worth of messages at once, then as many as time has passed for, whichever worker continues
+-- the task.
 -- Returns one row: messages moved and the status now; no row when the task does not run or another worker has it.
 -- Raises QU004 (not under READ COMMITTED). Locks: the task's row (skipped when locked), then messages, shards and
--- groups, which a step never waits for: it delays no other transaction and cannot deadlock. Called by: the worker `move`.
+-- groups, which a step never waits for: it delays no other transaction and cannot deadlock. Called by: the worker
+-- `move`.
 create or replace function queue.run_move_task(p_task_id uuid, p_limit int)
 returns table (moved int, status text)
 language plpgsql as $$
@@ -35,7 +37,7 @@ begin
     else
         perform queue.release_deferred(v_source.queue_id, v_source.shards);
         select * into v_step from queue.move_side(v_source.queue_id, v_limit, v_task.destination_arn);
-        if v_step.moved = 0 and v_step.failure is null then     -- a step of its own: it holds nothing yet
+        if v_step.moved = 0 and v_step.failure is null then     -- a step of its own, which has locked no message yet
             select * into v_step
             from queue.move_log(v_source.queue_id, v_source.shards, v_limit, v_task.destination_arn);
         end if;

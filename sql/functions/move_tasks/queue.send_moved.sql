@@ -1,6 +1,6 @@
--- queue.send_moved(targets, bodies, attributes, system): sends what a message move task took out of a standard queue,
--- as new messages: with ids and times of their own, after the queue's delay. Their size is not checked.
--- Raises QU001 (a target went meanwhile): the step is undone, and the next one finds it missing.
+-- queue.send_moved(targets, bodies, attributes, system): sends the messages that a move task took out of a standard
+-- queue, as new messages: with ids and times of their own, after the queue's delay. Their size is not checked.
+-- Raises QU001 when a target was deleted meanwhile: this step is undone, and the next one finds the target missing.
 -- Locks: as send_messages. Called by: move_side, move_log.
 create or replace function queue.send_moved(
     p_targets text[], p_bodies text[], p_attributes jsonb[], p_system jsonb[]) returns void
@@ -14,6 +14,6 @@ begin
             null, null, null) s
         where s.error is null)
     then
-        raise exception 'the queue that messages move to is gone' using errcode = 'QU001';
+        raise exception 'the queue to which the messages move was deleted' using errcode = 'QU001';
     end if;
 end $$;

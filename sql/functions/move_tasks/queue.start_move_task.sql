@@ -1,6 +1,6 @@
--- queue.start_move_task(source, destination, rate): starts a task that moves the messages of a dead-letter queue; of
--- the queue's tasks the last ten are kept. p_destination null: each message returns to the queue that it came from.
--- p_maximum_per_second 1-500, null: as fast as it goes.
+-- queue.start_move_task(source, destination, rate): starts a task that moves the messages of a dead-letter queue, and
+-- keeps the queue's last ten tasks. p_destination null: each message returns to the queue that it came from.
+-- p_maximum_per_second 1-500, null: no limit.
 -- Returns one row: task_id, or error (ResourceNotFoundException, NotADeadLetterQueue, MoveToItself, MoveToOtherType,
 -- MoveTaskRunning) and detail (the parameter). Index: move_task_queue, queues_dead_letter_arn.
 -- Called by: StartMessageMoveTask.

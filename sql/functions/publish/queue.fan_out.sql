@@ -1,9 +1,9 @@
--- queue.fan_out(topic, publications, enveloped): hands messages to every subscription of a topic whose filter policy they
--- match. What a queue cannot take goes to the subscription's dead-letter queue, if it has one.
--- p_enveloped: whether the messages have envelopes, which all subscriptions want but queues with raw delivery. Without,
--- standard queues that get all of them get the very same arrays, made once.
--- Raises 40001: a subscription that wants envelopes was added since the caller read the topic, and there are none.
--- Index: subscription_topic_id_protocol_endpoint_key. Called by: publish_messages.
+-- queue.fan_out(topic, publications, enveloped): delivers messages to every subscription of a topic whose filter policy
+-- they match. Messages that a queue cannot take go to the subscription's dead-letter queue, if it has one.
+-- p_enveloped: whether the messages have envelopes. All subscriptions need envelopes, except queues with raw delivery.
+-- Without envelopes, all standard queues that get all of the messages get the same arrays, which are made once.
+-- Raises 40001 when the messages have no envelopes and a subscription that needs them was added since the caller read
+-- the topic. Index: subscription_topic_id_protocol_endpoint_key. Called by: publish_messages.
 drop function if exists queue.fan_out(queue.topic, queue.publication[]);
 create or replace function queue.fan_out(
     p_topic queue.topic, p_entries queue.publication[], p_enveloped boolean) returns void
@@ -32,7 +32,7 @@ begin
     loop
         v_subscription := v_match.subscription;
         if not p_enveloped and not (v_subscription.raw and v_subscription.protocol = 'sqs') then
-            raise exception 'a subscription has changed' using errcode = '40001';
+            raise exception 'a subscription that needs envelopes was added' using errcode = '40001';
         end if;
         if v_subscription.protocol <> 'sqs' then
             perform queue.publish_to_endpoint(p_topic, v_subscription, v_match.entries);

@@ -1,6 +1,6 @@
--- queue.number_publications(topic, publications): gives the messages for a FIFO topic their numbers, and marks those that
--- were published in the last five minutes already (error Duplicate, with the original's id and number) and those without
--- a deduplication id (DeduplicationIdRequired). Returns the publications.
+-- queue.number_publications(topic, publications): gives the messages for a FIFO topic their numbers, and marks those
+-- that were published in the last five minutes already (error Duplicate, with the original's id and number) and those
+-- without a deduplication id (DeduplicationIdRequired). Returns the publications.
 -- Locks: advisory, the topic or the message groups, in the order of their keys. Index: topic_deduplication_pkey.
 -- Called by: publish_messages.
 create or replace function queue.number_publications(p_topic queue.topic, p_entries queue.publication[])
@@ -38,7 +38,7 @@ begin
     if v_claimed = cardinality(v_entries) then
         return v_entries;
     end if;
-    return array(       -- one by one, since a list of ids may be a filter of all that the topic remembers
+    return array(       -- one lookup an id: with an array the planner may read all ids of the topic
         select (e.n, coalesce(d.message_id, e.message_id), d.sequence_number, e.contents, e.attributes,
             e.attribute_bytes, e.attribute_facts, e.body_facts, e.group_id, e.deduplication_id, e.subject,
             case when e.deduplication_id is null then 'DeduplicationIdRequired'

@@ -1,17 +1,17 @@
 -- queue.publish_messages: publishes messages to a topic: to all of its queues and endpoints, in this transaction.
--- Parameters, one array element a message: id; contents by protocol ("*": the others), each {raw, head, tail, opening}:
---   an envelope is head, the subscription's ARN, tail, of a FIFO topic behind opening and number ("trace": the trace
---   header); message attributes as SQS keeps them and their size in bytes; what filter policies compare, of the
---   attributes and of the body; group, deduplication id, subject; p_bytes: what all messages of its request have
---   together, of messages and attributes, which the topic's MaximumMessageSize limits (262,144 by default; source:
---   PublishBatch, API reference). Then the topic's ARN and with which version the envelopes were signed; `none`: contents
---   have no envelope, which will do where all subscriptions are queues with raw delivery.
+-- Parameters, one array element a message: id; contents by protocol ("*": the other protocols; "trace": the trace
+--   header), each {raw, head, tail, opening}: an envelope is head, the subscription's ARN and tail; in a FIFO topic
+--   opening and number come before head; message attributes as SQS keeps them and their size in bytes; the values that
+--   filter policies compare, of the attributes and of the body; group, deduplication id, subject; p_bytes: the size of
+--   all messages and attributes of its request together, which the topic's MaximumMessageSize limits (262,144 by
+--   default; source: PublishBatch, API reference). Then the topic's ARN and the version with which the envelopes were
+--   signed; `none`: contents have no envelope, which suffices when all subscriptions are queues with raw delivery.
 -- Returns a row a message: n, message_id and sequence_number (FIFO; a duplicate's are the original's), error (NotFound,
---   OtherSignatureVersion: these for all of them, and nothing is stored; MessageTooLong, DeduplicationIdRequired) and
---   detail: what is wanted instead; of a message that was stored, `none` if no envelope was wanted.
+--   OtherSignatureVersion: these for all messages, and nothing is stored; MessageTooLong, DeduplicationIdRequired) and
+--   detail: the value that is wanted instead; for a stored message, `none` if no subscription needed an envelope.
 -- Locks: FIFO: the topic's, or its groups', until commit: subscribers get messages in the order of their numbers. Then
 --   those of send_messages, queue by queue in the order of their ARNs.
--- Called by: Publish, PublishBatch (those of concurrent requests together).
+-- Called by: Publish, PublishBatch (concurrent requests share one call).
 drop function if exists queue.publish_messages(text, text, uuid[], jsonb[], jsonb[], int[], jsonb[], jsonb[], text[], text[], text[], int);
 drop function if exists queue.publish_messages(text, text, uuid[], jsonb[], jsonb[], int[], jsonb[], jsonb[], text[], text[], text[]);
 create or replace function queue.publish_messages(
@@ -28,7 +28,7 @@ declare
     v_error text;
     v_bare boolean;     -- no subscription needs an envelope
 begin
-    perform set_config('queue.watcher', '', true);      -- a publisher has no long polls of its own to wake
+    perform set_config('queue.watcher', '', true);      -- notify every watcher, also this process
     select * into v_topic from queue.topic t where t.arn = p_topic;
     v_bare := not exists (
         select from queue.subscription s

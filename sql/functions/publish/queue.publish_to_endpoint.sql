@@ -1,5 +1,5 @@
--- queue.publish_to_endpoint(topic, subscription, publications): one webhook a message, for a subscribed URL. URLs that get
--- the same text share its notice. Index: notice_message. Called by: fan_out.
+-- queue.publish_to_endpoint(topic, subscription, publications): stores one webhook a message for a subscribed URL. URLs
+-- that get the same text share a row of queue.notice. Index: notice_message. Called by: fan_out.
 create or replace function queue.publish_to_endpoint(
     p_topic queue.topic, p_subscription queue.subscription, p_entries queue.publication[]) returns void
 language plpgsql as $$

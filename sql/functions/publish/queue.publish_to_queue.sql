@@ -1,8 +1,9 @@
--- queue.publish_to_queue(topic, subscription, queue's ARN, publications): sends messages to a subscribed queue, or to the
--- subscription's dead-letter queue, in their order. A FIFO queue under a standard topic gets the topic's name as group
--- where the message has none, and the message's id for deduplication; standard queues do not get the groups of a FIFO
--- topic (source: SNS Developer Guide, "Message grouping"). Returns the messages that the queue could not take: it is
--- gone, they are too long, or raw with more than ten attributes: these arrive enveloped in a dead-letter queue.
+-- queue.publish_to_queue(topic, subscription, queue's ARN, publications): sends messages to a subscribed queue, or to
+-- the subscription's dead-letter queue, in their order. A FIFO queue under a standard topic gets the topic's name as
+-- group where the message has none, and the message's id for deduplication; standard queues do not get the groups of a
+-- FIFO topic (source: SNS Developer Guide, "Message grouping"). Returns the messages that the queue could not take: the
+-- queue was deleted, or they are too long, or raw with more than ten attributes. A dead-letter queue gets such raw
+-- messages in envelopes.
 -- Locks: those of send_messages. Called by: fan_out.
 create or replace function queue.publish_to_queue(
     p_topic queue.topic, p_subscription queue.subscription, p_queue text, p_entries queue.publication[])

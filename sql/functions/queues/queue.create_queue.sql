@@ -1,5 +1,5 @@
 -- queue.create_queue: makes a queue, or finds the one of that name when every supplied attribute equals its own.
--- Parameters: account, region, name; supplied attributes; defaults for the others; tags; shards (writers side by side);
+-- Parameters: account, region, name; supplied attributes; defaults for the others; tags; shards (concurrent writers);
 --   p_recreate_seconds: how long the name of a deleted queue is refused (0: not at all).
 -- Returns one row: arn, created, error (QueueNameExists, QueueDeletedRecently) and detail (the attribute that differs).
 -- Called by: CreateQueue, queue.create, queue.create_fifo.

@@ -1,6 +1,6 @@
--- queue.in_flight_capacity(queue, want, limit): how many of p_want messages may be handed out when at most p_limit (null:
--- any number) are in flight; 0: the limit is reached.
--- Counting 120,000 messages takes 2 ms in the log, 50 ms in the slow path, 130 ms in FIFO groups. So a count is kept
+-- queue.in_flight_capacity(queue, want, limit): how many of p_want messages may be handed out when at most p_limit
+-- (null: any number) are in flight; 0: the limit is reached.
+-- Counting 120,000 messages takes 2 ms in the log, 50 ms in the slow path, 130 ms in FIFO groups. So a count is reused
 -- for a while: until the capacity that it left could be used up at 50,000 messages a second, and at least four times as
 -- long as counting took. With a limit below 100,000 the messages are counted each time.
 -- Locks: advisory, the queue's count, not waited for: a receiver that does not get the lock does not store its count.

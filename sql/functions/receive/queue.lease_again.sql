@@ -1,6 +1,6 @@
--- queue.lease_again(lease, want, lease size, now, visibility): hands out the first p_want messages that are left in a
--- lease, at most p_lease_size together: the rest is split off into leases of their own, each keyed by its last id. It
--- records messages that were acknowledged before the others.
+-- queue.lease_again(lease, want, lease size, now, visibility): hands out the first p_want messages of an existing lease
+-- again. They move to new leases of at most p_lease_size messages, each keyed by its last id; when all messages of the
+-- lease are handed out, the last of them keep it. Messages that were acknowledged before are recorded in the history.
 -- The caller is the shard's reader and holds the lease's row; p_now is above the shard's watermark.
 -- Index: lease_pkey, log_pkey. Called by: take_expired, take_deferred.
 drop function if exists queue.lease_again(queue.lease, int, timestamptz, interval);
@@ -12,7 +12,7 @@ declare
     v_ids bigint[] := p_lease.ids[1:p_want];
     v_gone_at timestamptz[] := p_lease.gone_at;
     v_all boolean := v_ids = p_lease.ids;
-    -- how many get leases of their own; of a lease that is handed out whole the last messages keep it
+    -- how many messages move to new leases; when all are handed out, the last of them keep this lease
     v_split int := cardinality(v_ids);
     v_first_received_at timestamptz := coalesce(p_lease.first_received_at, p_now);
 begin
@@ -31,7 +31,7 @@ begin
             select max(u.id) as pos, coalesce(lag(max(u.id)) over (order by max(u.id)) + 1, p_lease.first_id) as first_id,
                 array_agg(u.id order by u.id) as ids
             from unnest(v_ids[1:v_split]) with ordinality u(id, n) group by (u.n - 1) / p_lease_size) p
-        cross join lateral (        -- of what is not its own, what lies in its range
+        cross join lateral (        -- ids in its range that are not its own
             select array_agg(o.id) as ids, array_agg(null::timestamptz) as at from unnest(p_lease.gone) o(id)
             where o.id between p.first_id and p.pos) g;
     end if;

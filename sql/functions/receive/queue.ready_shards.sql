@@ -1,7 +1,7 @@
 -- queue.ready_shards(queue, shards, now): the shards with messages to hand out now, the longest waiting first, so that
 -- none starves and messages come out roughly in order. Takes no lock: the caller checks again under the shard's lock.
--- The time is a parameter, since an index cannot be searched for a volatile one. STABLE, so that it becomes part of the
--- calling statement: a new statement sees the newest rows.
+-- p_now is a parameter, since a volatile clock cannot be the condition of an index search. The function is STABLE, so
+-- that PostgreSQL inlines it into the calling statement: a new statement sees the newest rows.
 -- Index: lease_pkey, log_pkey, lease_visible_at. Called by: take_log, poll_queues, maintain_queue.
 drop function if exists queue.busy_shards(int, int, timestamptz);
 create or replace function queue.ready_shards(p_queue_id int, p_shards int, p_now timestamptz)

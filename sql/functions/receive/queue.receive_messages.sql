@@ -1,10 +1,10 @@
 -- queue.receive_messages: hands out up to p_max messages of a queue and hides them from other receivers.
--- Parameters: the queue's ARN; p_lease_size: at most so many messages share a lease (they expire together; each is
---   acknowledged on its own), and of a FIFO queue so many rows are for one receiver, the next ones for another receiver,
---   which gets none of the same groups; p_visibility_seconds 0-43200, null: the queue's own; p_in_flight_limit: about so
---   many messages may be in flight, null: any number. p_async_commit: the commit of a receive from a standard queue does
---   not wait for the disk: if the server crashes at once, the messages are received again. Only for a transaction that
---   does nothing else.
+-- Parameters: the queue's ARN; p_lease_size: the greatest number of messages that share a lease (they expire together;
+--   each is acknowledged on its own); in a FIFO queue the number of rows for one receiver, after which the rows for the
+--   next receiver begin, with messages of other groups; p_visibility_seconds 0-43200, null: the queue's own;
+--   p_in_flight_limit: about how many messages may be in flight, null: any number. p_async_commit: the commit of a
+--   receive from a standard queue does not wait for the disk: if the server crashes at once, the messages are received
+--   again. Only for a transaction that does nothing else.
 -- Returns: a header row (error: QueueDoesNotExist, OverLimit; wait_seconds), then the messages. Locks: reader of a
 --   shard, or rows of the slow path or of FIFO groups (skipped when locked). Use it in a short transaction of its own.
 -- Raises QU004 (not under READ COMMITTED).
@@ -49,8 +49,8 @@ begin
     if p_async_commit then
         set local synchronous_commit = off;
     end if;
-    -- A tenant that was skipped for long gets every tenth receive. With a timeout of 0, which would show
-    -- its messages to the rest of this receive, it is served last, as usual.
+    -- One receive of ten begins with tenants that have been skipped for 10 seconds. With a visibility timeout of 0 it
+    -- would see their messages again, so they come last, as usual.
     if random() < 0.1 and v_visibility > interval '0' and exists (
         select from queue.deferred d
         where d.queue_id = v_queue.queue_id and d.deferred_at < v_now - interval '10 seconds')

@@ -1,6 +1,6 @@
--- queue.record_acknowledged(queue, shard, lease): records in the history the messages of a lease that were acknowledged,
--- before the other messages of the lease are handed out again. Returns the lease's new gone_at: all null, since they are
--- recorded. The caller holds the lease's row. Index: log_pkey. Called by: lease_again.
+-- queue.record_acknowledged(queue, shard, lease): records in the history the messages of a lease that were
+-- acknowledged, before the other messages of the lease are handed out again. Returns the lease's new gone_at: all null,
+-- since they are recorded. The caller holds the lease's row. Index: log_pkey. Called by: lease_again.
 drop function if exists queue.record_gone(int, int, queue.lease);
 create or replace function queue.record_acknowledged(p_queue_id int, p_shard int, p_lease queue.lease) returns timestamptz[]
 language plpgsql as $$
@@ -13,7 +13,7 @@ begin
             p_lease.gone_at[array_position(p_lease.gone, l.id)] as finished_at
         from queue.log l
         where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (p_lease.gone)
-            and l.id between p_lease.first_id and p_lease.pos) f     -- an array alone may be a filter of a whole shard
+            and l.id between p_lease.first_id and p_lease.pos) f     -- bounds the index scan; an array alone may not
     where f.finished_at is not null and (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id)
     having count(*) > 0;
     return array_fill(null::timestamptz, array[cardinality(p_lease.gone)]);

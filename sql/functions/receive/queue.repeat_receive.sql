@@ -26,7 +26,7 @@ begin
     end if;
     perform queue.lock_groups_of_messages(v_attempt.ids);
     v_now := clock_timestamp();
-    v_rows := array(                -- one by one, since an array alone may be a filter of all messages
+    v_rows := array(                -- one lookup an id: with an array the planner may read all messages
         select (select m.ctid from queue.fifo_message m
                 where m.id = u.id and m.queue_id = p_queue_id and m.receive_count = u.receive_count
                     and m.visible_at = v_attempt.visible_at)

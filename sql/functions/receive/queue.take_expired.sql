@@ -1,5 +1,5 @@
--- queue.take_expired: hands out again the messages of a shard's leases that ended in (p_after, p_now). Messages that were
--- received p_max_receive_count times go to the dead-letter queue instead. Leases that are locked, since a consumer
+-- queue.take_expired: hands out again the messages of a shard's leases that ended in (p_after, p_now). Messages that
+-- were received p_max_receive_count times go to the dead-letter queue instead. Leases that are locked, since a consumer
 -- acknowledges their messages at this moment, are skipped.
 -- The caller is the shard's reader. Index: lease_visible_at. Called by: take_shard.
 create or replace function queue.take_expired(

@@ -1,8 +1,7 @@
 -- queue.take_log: hands out messages of the log, shard by shard, and skips shards that another receiver reads.
--- When all shards with messages have a reader it waits for one of them, but only while this transaction holds nothing that
--- the reader of a shard could wait for: it has locked no row yet (so it has no transaction id), and reads no shard (the
--- setting queue.reads, which ends with it). So it cannot deadlock.
--- p_fair: messages of noisy tenants are skipped.
+-- When all shards with messages have a reader it waits for one of them, but only while this transaction holds no lock
+-- that the reader of a shard could wait for: it has locked no row yet (so it has no transaction id), and reads no shard
+-- (the setting queue.reads, which ends with it). So it cannot deadlock. p_fair: messages of noisy tenants are skipped.
 -- Locks: advisory, reader of the shard, to the end of the transaction. Called by: receive_messages, move_log.
 drop function if exists queue.take_log(int, int, int, int, interval, int, text);
 create or replace function queue.take_log(

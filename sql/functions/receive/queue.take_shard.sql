@@ -1,6 +1,7 @@
--- queue.take_shard: hands out up to p_max messages of one shard: those of expired leases first, then those that were never
--- handed out. The caller is the shard's reader. A shard's time never goes back, whatever the clock does: it never falls
--- behind the watermark. p_shards: the queue's, when messages of noisy tenants are to be skipped; null: never.
+-- queue.take_shard: hands out up to p_max messages of one shard: those of expired leases first, then those that were
+-- never handed out. The caller is the shard's reader. A shard's time never falls behind its watermark, even when the
+-- clock goes back. p_shards: the queue's number of shards, when messages of noisy tenants are to be skipped; null: none
+-- are skipped.
 -- Index: lease_pkey, lease_visible_at, log_pkey. Called by: take_log.
 drop function if exists queue.take_shard(int, int, int, int, interval, int, text);
 create or replace function queue.take_shard(
@@ -28,7 +29,7 @@ begin
             p_visibility, p_max_receive_count, p_dead_letter_arn);
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;
-        v_watermark := v_cursor.watermark;      -- it may not pass a lease that is left; the next receive moves it on
+        v_watermark := v_cursor.watermark;      -- it must not pass a lease that is left; a later receive moves it
     end if;
     if v_want <= 0 then
         return;

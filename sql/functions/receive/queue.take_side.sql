@@ -24,7 +24,7 @@ begin
     where s.ctid = any (array(
         select r.ctid from queue.side r
         where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.visible_at <= p_now
-            and (v_target is null or r.receive_count < p_max_receive_count)      -- those go with the next receive
+            and (v_target is null or r.receive_count < p_max_receive_count)      -- the next receive moves those
         order by r.visible_at, r.id limit p_max for update skip locked))
     returning null::text, null::int, p_queue_id, s.shard, 0::bigint, s.id, s.receive_count, s.message_id::text,
         queue.epoch_ms(s.sent_at), queue.epoch_ms(s.first_received_at), s.body, s.attributes::text, s.system::text,

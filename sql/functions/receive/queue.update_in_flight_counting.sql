@@ -1,7 +1,7 @@
 -- queue.update_in_flight_counting(queue, suspected): decides whether receives count the queue's messages in flight from
--- now on: they do when more than 20,000 are in flight, long before the limit. It counts when receives count already, when
--- p_suspected, or when the tables are large enough: FIFO queues and the slow path cannot have so many messages while
--- their tables are small, since a row has 100 bytes at least.
+-- now on: they do when more than 20,000 are in flight, long before the limit. It counts when receives count already,
+-- when p_suspected, or when the tables are large enough: FIFO queues and the slow path cannot have so many messages
+-- while their tables are small, since a row has 100 bytes at least.
 -- Locks: the queue's row, to the end of the transaction, skipped when locked. The caller may not wait for a lock any
 -- more after this, or two callers could wait for each other. Called by: clean_shard, maintain_queue.
 drop function if exists queue.watch_in_flight(int, boolean);

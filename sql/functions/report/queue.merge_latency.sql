@@ -34,7 +34,7 @@ percentiles as (
         min(r.us) filter (where r.upto >= ceil(0.95 * r.whole)) as p95,
         min(r.us) filter (where r.upto >= ceil(0.99 * r.whole)) as p99
     from ranked r group by 1, 2, 3),
--- Both put together by grouping: a join of what the planner believes to be a row each becomes a loop over the second.
+-- Combined by grouping: the planner, which expects one row of each, would make a join a loop over the second.
 parts as (
     select s.queue_id, s.measure, s.slot, s.count, s.sum_us, s.max_us, s.negative_count, s.p50_us, s.p90_us, s.p95_us,
         s.p99_us, null::bigint as p50, null::bigint as p90, null::bigint as p95, null::bigint as p99

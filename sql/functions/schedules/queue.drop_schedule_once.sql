@@ -1,5 +1,6 @@
--- queue.drop_schedule_once(account, region, group, name, client token): calls drop_schedule, or drop_schedule_group for an
--- empty name. A repeated call with the same client token changes nothing, even when there is a new schedule of that name.
+-- queue.drop_schedule_once(account, region, group, name, client token): calls drop_schedule, or drop_schedule_group for
+-- an empty name. A repeated call with the same client token changes nothing, even when there is a new schedule of that
+-- name.
 -- Returns one row: whether there was one, or had been. Locks: those of the two. Index: schedule_deletion_pkey.
 -- Called by: DeleteSchedule, DeleteScheduleGroup.
 create or replace function queue.drop_schedule_once(

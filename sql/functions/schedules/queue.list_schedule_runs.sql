@@ -1,5 +1,5 @@
--- queue.list_schedule_runs(account, region, group, name, before, limit): what became of a schedule's occurrences, the
--- newest first, those before p_before (null: all). No row with an id: the schedule has no runs; no row at all: there is
+-- queue.list_schedule_runs(account, region, group, name, before, limit): the outcomes of a schedule's occurrences, the
+-- newest first, those before p_before (null: all). One row without run_id: the schedule has no runs; no row: there is
 -- no such schedule. fired_at null: it failed (it may be tried again) or was skipped; error says why.
 -- Index: schedule_run_schedule. Called by: GET /v1/schedules/{name}/runs.
 create or replace function queue.list_schedule_runs(

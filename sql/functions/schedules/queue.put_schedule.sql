@@ -1,15 +1,15 @@
 -- queue.put_schedule(account, region, group, name, mode, fields, next occurrence): writes a schedule.
--- p_mode: "create": there must be none of that name; the same client_token again: the one that is there, unchanged;
+-- p_mode: "create": makes it; when it exists with the same client_token, returns it unchanged;
 --         "replace": makes it, or replaces all but its identity, created_at, fire_count and last_fired_at;
---         "update": the same, but there must be one; "patch": only p_fields change.
+--         "update": the same for a schedule that exists; "patch": changes only p_fields of a schedule that exists.
 -- p_fields: columns of queue.schedule by name, times as ISO 8601. Identity and counts cannot be set.
--- p_next_fire_at: the next occurrence after `now` of read_schedule, or the moment of a one-shot. It is taken for a new
---   schedule, when expression, time zone, start or end changed, and when a pause ends after the stored one had passed:
---   else the stored one stays. No next occurrence pauses a native schedule.
--- Failures are forgotten, except by a patch that changes neither expression nor status.
+-- p_next_fire_at: the next occurrence after `now` of read_schedule, or the moment of a one-shot. It is stored for a new
+--   schedule, when expression, time zone, start or end changed, and when a pause ends after the stored occurrence has
+--   passed; otherwise the stored one stays. Without a next occurrence a native schedule is paused.
+-- The count of failures and the last error are reset, except by a patch that changes neither expression nor status.
 -- Returns one row: the schedule as JSON by column, created, error (ScheduleExists, ScheduleNotFound, GroupNotFound).
--- Locks: the schedule, and its group against deletion. Called by: the REST API, the actions of EventBridge
--- Scheduler, sync_schedules, create_schedule.
+-- Locks: the schedule, and its group against deletion. Called by: the REST API, the actions of EventBridge Scheduler,
+-- sync_schedules, create_schedule.
 create or replace function queue.put_schedule(
     p_account_id text, p_region text, p_group text, p_name text, p_mode text, p_fields jsonb,
     p_next_fire_at timestamptz)
@@ -90,7 +90,7 @@ begin
         perform queue.wake_schedules(v_new.due_at);
     end if;
     return query select to_jsonb(v_new), v_old.schedule_id is null, null::text;
-exception when unique_violation then    -- a concurrent call made one of that name; now it can be seen
+exception when unique_violation then    -- a concurrent call made a schedule of that name; the next call sees it
     return query select * from queue.put_schedule(p_account_id, p_region, p_group, p_name, p_mode, p_fields,
         p_next_fire_at);
 end $$;

@@ -1,7 +1,8 @@
--- queue.run_schedule(account, region, group, name): fires a schedule now, out of band, in this transaction; its next
--- occurrence stays as it is. Paused ones too.
+-- queue.run_schedule(account, region, group, name): fires a schedule now, also a paused one, out of band, in this
+-- transaction; its next occurrence stays as it is.
 -- Returns one row: scheduled_for (now, to the second), fired_at, message_ids as in schedule_run; error: NotFound, or
--- TargetFailed with detail: then nothing was sent. Not for targets that are topics of SNS: these are signed.
+-- TargetFailed with detail: then nothing was sent. A topic of SNS as target fails, since its messages have to be
+-- signed.
 -- Locks: the schedule. Called by: POST /v1/schedules/{name}/runs.
 create or replace function queue.run_schedule(p_account_id text, p_region text, p_group text, p_name text)
 returns table (scheduled_for timestamptz, fired_at timestamptz, message_ids jsonb, error text, detail text)

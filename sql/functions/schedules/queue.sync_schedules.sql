@@ -1,6 +1,6 @@
--- queue.sync_schedules(account, region, names, fields, next occurrences, prune): puts many schedules of the group
--- `default`, each as put_schedule does with `replace`; with p_prune, native ones with other names go.
--- Returns a row a schedule: n, the schedule as JSON by column, created; and a row for each that went: n null.
+-- queue.sync_schedules(account, region, names, fields, next occurrences, prune): writes many schedules of the group
+-- `default`, each as put_schedule does with `replace`; with p_prune it deletes native schedules with other names.
+-- Returns a row a schedule: n, the schedule as JSON by column, created; and a row for each deleted one, with n null.
 -- Locks: the schedules, in the order of names. Called by: PUT /v1/schedules.
 create or replace function queue.sync_schedules(
     p_account_id text, p_region text, p_names text[], p_fields jsonb[], p_next_fire_at timestamptz[], p_prune boolean)

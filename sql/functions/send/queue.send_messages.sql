@@ -1,7 +1,8 @@
 -- queue.send_messages: appends messages to one or more queues, all in this transaction.
 -- Parameters, arrays that begin at 1, with an element a message: queue's ARN, message id, body, size in bytes (body and
---   attributes), message attributes, system attributes, delay in seconds (null: the queue's), group, deduplication id; a null
---   array is null for all. p_async_commit: do not wait for the disk (synchronous_commit = off for this transaction).
+--   attributes), message attributes, system attributes, delay in seconds (null: the queue's), group, deduplication id;
+--   a null array stands for an array of nulls. p_async_commit: do not wait for the disk (synchronous_commit = off for
+--   this transaction).
 -- Returns a row a message: n (1, 2, …), id (public), message_id and sequence_number (FIFO; the original's for a
 --   duplicate), error (a class of errors.py; nothing was stored for this one) and detail.
 -- Locks: writer of one shard a queue (never waited for); FIFO: the groups' rows. Index: log_pkey.

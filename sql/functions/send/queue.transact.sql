@@ -1,9 +1,10 @@
--- queue.transact: acknowledges, sends and publishes: all of it, or nothing.
+-- queue.transact: acknowledges, sends and publishes messages: all of them, or none.
 -- Parameters: handles as delete_messages; messages as send_messages; then account and region of the events and, one
---   array element an event, what publish_events wants, but the trace header, which all of them share.
--- Returns rows (kind, n, arn, id): kind `send` with the message's id; `publish` a queue an event reached, without arn its
---   number of URLs. Or one row with an error, and nothing was done: StaleReceipt (n: the handle), or an error of a message
---   (n, detail as send_messages). Locks: those of delete_messages, then of send_messages. Called by: POST /v1/transactions.
+--   array element an event, the other parameters of publish_events; all events share the trace header.
+-- Returns rows (kind, n, arn, id): kind `send` with the message's id; kind `publish` for each queue that an event
+--   reached, and without arn for its number of URLs. Or one row with an error, and nothing was done: StaleReceipt (n:
+--   the handle), or an error of a message (n, detail as send_messages). Locks: those of delete_messages, then of
+--   send_messages. Called by: POST /v1/transactions.
 drop function if exists queue.transact(int[], smallint[], bigint[], bigint[], int[], text[], uuid[], text[], int[], jsonb[], jsonb[], int[], text[], text[], text, text, text[], text[], jsonb[], jsonb[], jsonb[], int[]);
 create or replace function queue.transact(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[],
@@ -21,7 +22,7 @@ declare
     v_published jsonb := '[]';
     v_number text;
 begin
-    perform set_config('queue.watcher', '', true);      -- the caller has no long polls of its own to wake
+    perform set_config('queue.watcher', '', true);      -- notify every watcher, also this process
     begin
         select min(d.n) as n into v_bad
         from queue.delete_messages(p_queue_ids, p_shards, p_positions, p_ids, p_receive_counts) d

@@ -1,11 +1,12 @@
 -- queue.add_subscription: subscribes an endpoint to a topic, or finds the subscription that the endpoint has already.
--- Parameters: the topic's ARN, id of a new subscription, owner, protocol, endpoint, attributes as written, compiled filter
---   policy; a token, and p_confirmation, the text that asks the endpoint to confirm: both null where nothing has to be
---   confirmed. While an http(s) subscription is pending, every call asks again, under a new token, good for two days.
---   How many filter policies a topic and an account may have; 0: any number.
--- Returns one row: arn, confirmed, error (NotFound, SubscriptionExists, SubscriptionLimitExceeded: a FIFO topic has 100;
---   FilterPolicyLimitExceeded; LargeMessages: the topic takes more than 256 KiB, and so queues alone, 100 of them).
--- Locks: shares the topic's row, so that its attributes stay. Called by: Subscribe.
+-- Parameters: the topic's ARN, id of a new subscription, owner, protocol, endpoint, attributes as written, compiled
+--   filter policy; a token, and p_confirmation, the text that asks the endpoint to confirm: both null where nothing has
+--   to be confirmed. While an http(s) subscription is pending, every call asks again, under a new token, valid for two
+--   days. Then how many filter policies a topic and an account may have; 0: any number.
+-- Returns one row: arn, confirmed, error (NotFound, SubscriptionExists, SubscriptionLimitExceeded: a FIFO topic has
+--   100; FilterPolicyLimitExceeded; LargeMessages: the topic takes messages over 256 KiB, and so only queues, at most
+--   100).
+-- Locks: shares the topic's row, so that its attributes do not change. Called by: Subscribe.
 drop function if exists queue.add_subscription(text, uuid, text, text, text, jsonb, jsonb, text, text);
 create or replace function queue.add_subscription(
     p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb,

@@ -1,8 +1,9 @@
 -- queue.confirm_subscription(topic's ARN, token, authenticated unsubscribe): confirms the pending subscription of that
--- token; a token that has been used is good for the same subscription again. The token of an UnsubscribeConfirmation
--- restores the subscription under its ARN; has the endpoint been subscribed anew meanwhile, that is confirmed.
--- Returns one row: arn, error (NotFound: the topic; BadToken: unknown, or older than two days; or what
--- subscription_refusal says of a subscription to be restored).
+-- token; a token that was used before confirms the same subscription again. The token of an UnsubscribeConfirmation
+-- restores the subscription under its ARN; if the endpoint was subscribed anew meanwhile, the new subscription is
+-- confirmed.
+-- Returns one row: arn, error (NotFound: the topic; BadToken: unknown, or older than two days; or the result of
+-- subscription_refusal for a subscription to be restored).
 -- Locks: shares the topic's row. Called by: ConfirmSubscription.
 create or replace function queue.confirm_subscription(p_topic text, p_token text, p_authenticates boolean)
 returns table (arn text, error text)

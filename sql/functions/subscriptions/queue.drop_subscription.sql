@@ -1,5 +1,5 @@
--- queue.drop_subscription(arn, anonymous, text): deletes a subscription. p_confirmation is the text that tells an http(s)
--- endpoint of it; by the token in it the endpoint may restore the subscription within two days.
+-- queue.drop_subscription(arn, anonymous, text): deletes a subscription. p_confirmation is the text that tells an
+-- http(s) endpoint of it; by the token in it the endpoint may restore the subscription within two days.
 -- p_anonymous: the request was not signed, which is enough unless the subscription asks for more.
 -- Returns one row: error (NotFound, AuthorizationError) or null.
 -- Locks: shares the topic's key before the subscription's row, as DeleteTopic takes them. Called by: Unsubscribe.

@@ -1,5 +1,5 @@
--- queue.list_subscription_page: subscriptions of an account in a region, or of a topic (p_topic not null), in the order of
--- their ids, after p_after. Returns no row for an unknown topic.
+-- queue.list_subscription_page: subscriptions of an account in a region, or of a topic (p_topic not null), in the order
+-- of their ids, after p_after. Returns no row for an unknown topic.
 -- Index: subscription_owner, subscription_topic_id_protocol_endpoint_key.
 -- Called by: ListSubscriptions, ListSubscriptionsByTopic.
 create or replace function queue.list_subscription_page(

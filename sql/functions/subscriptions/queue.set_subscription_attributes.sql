@@ -1,6 +1,7 @@
--- queue.set_subscription_attributes(arn, known, attributes, filter, filters a topic, filters an account): replaces the given
--- attributes (a null value removes one) and the compiled filter policy, which was made of p_known, the attributes until
--- now. Returns one row: error (NotFound; Changed: the attributes are others by now; FilterPolicyLimitExceeded) or null.
+-- queue.set_subscription_attributes(arn, known, attributes, filter, filters a topic, filters an account): replaces the
+-- given attributes (a null value removes one) and the compiled filter policy, which the caller made from p_known, the
+-- attributes that it had read. Returns one row: error (NotFound; Changed: the attributes differ from p_known by now;
+-- FilterPolicyLimitExceeded) or null.
 -- Called by: SetSubscriptionAttributes.
 drop function if exists queue.set_subscription_attributes(text, jsonb, jsonb);
 create or replace function queue.set_subscription_attributes(

@@ -1,10 +1,10 @@
 -- queue.dispatch_schedule(schedule, occurrence, out of band, attempt, topic message): sends a schedule's message to its
--- queue or topic, in this transaction. p_attempt: 1, 2, …; p_topic_message: for a topic of SNS, what
--- scheduler/firing/topic_messages.py made of the message: {version, message_id, contents, bytes, facts}; for any target, with
--- "trace": the trace header.
+-- queue or topic, in this transaction. p_attempt: 1, 2, …; p_topic_message: for a topic of SNS, the message as
+-- scheduler/firing/topic_messages.py prepared it: {version, message_id, contents, bytes, facts}; for any target also
+-- "trace", the trace header.
 -- Returns [{"queue_name", "msg_id"}], a member a message; of a topic of SNS without ids.
--- Raises QU006 (the target did not take it; detail: the error's code as AWS names it), QU007 (detail: the version that
--- the topic message has to be signed with). Locks: those of send_messages, publish_events, publish_messages.
+-- Raises QU006 (the target refused the message; detail: the error's code as AWS names it), QU007 (detail: the version
+-- that the topic message has to be signed with). Locks: those of send_messages, publish_events, publish_messages.
 -- Called by: fire_occurrence, fire_schedule_retries, run_schedule.
 do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
     if 'p_letter' = any ((

@@ -1,5 +1,5 @@
--- queue.publish_schedule_to_topic(target, topic message): publishes to the topic of SNS that a schedule's target names by
--- ARN, as Publish does. p_topic_message: {version, message_id, contents, bytes, facts, trace}, made by
+-- queue.publish_schedule_to_topic(target, topic message): publishes to the topic of SNS that a schedule's target names
+-- by ARN, as Publish does. p_topic_message: {version, message_id, contents, bytes, facts, trace}, made by
 -- scheduler/firing/topic_messages.py. Returns [{"queue_name": null, "msg_id": null, "message_id"}].
 -- Raises QU006, QU007 as dispatch_schedule says. Locks: those of publish_messages. Called by: dispatch_schedule.
 drop function if exists queue.invoke_topic(jsonb, jsonb);
@@ -21,7 +21,8 @@ begin
         array[null::text], array[null::text], array[coalesce((p_topic_message ->> 'bytes')::int, 0)], v_topic,
         coalesce(p_topic_message ->> 'version', '')) p;
     if v_row.error = 'OtherSignatureVersion' then
-        raise exception 'signed in another way' using errcode = 'QU007', detail = v_row.detail;
+        raise exception 'the message is not signed with the topic''s version'
+            using errcode = 'QU007', detail = v_row.detail;
     elsif v_row.error is not null then
         raise exception '%', case v_row.error when 'NotFound' then 'Topic does not exist'
                 when 'MessageTooLong' then 'Invalid parameter: Message too long' else v_row.error end

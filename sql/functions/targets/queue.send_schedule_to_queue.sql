@@ -1,5 +1,5 @@
--- queue.send_schedule_to_queue(schedule, occurrence, attempt, trace header): sends the schedule's input to the queue that its target names by
--- ARN. Returns and raises as send_scheduled. Called by: dispatch_schedule.
+-- queue.send_schedule_to_queue(schedule, occurrence, attempt, trace header): sends the schedule's input to the queue
+-- that its target names by ARN. Returns and raises as send_scheduled. Called by: dispatch_schedule.
 drop function if exists queue.invoke_queue(queue.schedule, timestamptz, int, text);
 create or replace function queue.send_schedule_to_queue(p_schedule queue.schedule, p_at timestamptz, p_attempt int, p_trace text default null) returns jsonb
 language sql volatile as $$

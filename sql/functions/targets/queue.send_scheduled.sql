@@ -1,6 +1,7 @@
--- queue.send_scheduled(arn, body, attributes, group, deduplication id, trace header): sends one message; the group of a standard queue
--- is its tenant (fair queues), and its deduplication id does not count. Returns [{"queue_name", "msg_id"}].
--- Raises QU006 (detail: the error's code). Locks: those of send_messages. Called by: dispatch_schedule, send_schedule_to_queue.
+-- queue.send_scheduled(arn, body, attributes, group, deduplication id, trace header): sends one message; in a standard
+-- queue the group is its tenant (fair queues), and the deduplication id is ignored. Returns [{"queue_name", "msg_id"}].
+-- Raises QU006 (detail: the error's code). Locks: those of send_messages. Called by: dispatch_schedule,
+-- send_schedule_to_queue.
 drop function if exists queue.send_scheduled(text, text, jsonb, text, text);
 create or replace function queue.send_scheduled(
     p_arn text, p_body text, p_attributes jsonb, p_group text, p_deduplication_id text,

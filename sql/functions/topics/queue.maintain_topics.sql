@@ -1,9 +1,9 @@
--- queue.maintain_topics(limit): removes what has expired of topics: deduplication ids, subscriptions that were not
+-- queue.maintain_topics(limit): removes expired rows of topics: deduplication ids, subscriptions that were not
 -- confirmed within two days (source: "Deleting an Amazon SNS topic and subscription", SNS Developer Guide), deleted
--- subscriptions that were not restored in time, and notices without webhooks. Of the notices each call checks p_limit,
--- from a random one on.
--- At most p_limit rows of each a call; skips what is locked. Returns rows removed.
--- Index: topic_deduplication_expires_at, subscription_pending, former_subscription_expires_at, notice_pkey, webhook_notice.
+-- subscriptions that were not restored in time, and notices without webhooks. Each call checks p_limit notices,
+-- beginning at a random one. At most p_limit rows of each a call; skips locked rows. Returns rows removed.
+-- Index: topic_deduplication_expires_at, subscription_pending, former_subscription_expires_at, notice_pkey,
+-- webhook_notice.
 -- Called by: maintain_installation.
 create or replace function queue.maintain_topics(p_limit int) returns bigint
 language plpgsql as $$

@@ -14,7 +14,7 @@ declare
 begin
     select * into v_queue from queue.queues q where q.arn = p_arn;
     perform queue.lock_readers_of_messages(v_queue.queue_id, array[p_public_id]);
-    for v_attempt in 1 .. 3 loop       -- it may be received, and so change its handle, between the search and the lock
+    for v_attempt in 1 .. 3 loop       -- a receive may change its handle between the search and the lock
         select x.pos, x.receive_count into v_pos, v_count from queue.lease x
         where v_shard >= 0 and x.queue_id = v_queue.queue_id and x.shard = v_shard and x.pos >= v_id
             and v_id = any (x.ids)

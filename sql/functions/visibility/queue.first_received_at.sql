@@ -1,4 +1,4 @@
--- queue.first_received_at: when the message under this handle was first received; null when the handle is not good.
+-- queue.first_received_at: when the message under this handle was first received; null when the handle is not valid.
 -- Called by: change_visibilities.
 create or replace function queue.first_received_at(
     p_queue_id int, p_shard int, p_pos bigint, p_id bigint, p_receive_count int) returns timestamptz

@@ -1,4 +1,5 @@
--- queue.unlease_messages: moves messages (ids ascending) out of a lease into the slow path; false when they are not in it.
+-- queue.unlease_messages: moves messages (ids ascending) out of a lease into the slow path; false when they are not in
+-- it.
 -- Locks: the lease's row. Index: lease_pkey, log_pkey. Called by: hide_message, maintain_shard.
 create or replace function queue.unlease_messages(
     p_queue_id int, p_shard int, p_pos bigint, p_receive_count int, p_ids bigint[], p_visible_at timestamptz)
@@ -22,6 +23,6 @@ begin
         l.body, l.attributes, l.system
     from queue.log l
     where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (p_ids)
-        and l.id between p_ids[1] and p_ids[cardinality(p_ids)];      -- an array alone may be a filter of a whole shard
+        and l.id between p_ids[1] and p_ids[cardinality(p_ids)];      -- bounds the index scan; an array alone may not
     return true;
 end $$;

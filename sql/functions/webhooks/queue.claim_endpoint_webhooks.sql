@@ -1,7 +1,7 @@
--- queue.claim_endpoint_webhooks(endpoint, limit, until): chooses up to p_limit waiting webhooks of one endpoint that may be
--- sent now, and stores when the endpoint is to be claimed again. A paused endpoint gives none; when its pause is over, it
--- gives one webhook that tries, until p_until. A throttled endpoint gives a tenth of a second's worth at once, at least
--- one, then as many as time has passed.
+-- queue.claim_endpoint_webhooks(endpoint, limit, until): chooses up to p_limit waiting webhooks of one endpoint that
+-- may be sent now, and stores when the endpoint is to be claimed again. A paused endpoint gives none; when its pause is
+-- over, it gives one webhook as a probe, which has until p_until. A throttled endpoint gives a tenth of a second's
+-- worth at once, at least one, then webhooks in proportion to the time.
 -- The caller holds the endpoint's row (queue.lane) and leases the webhooks. Returns their ids; {} when there are none.
 -- Locks: webhooks, skipped when locked. Index: webhook_waiting. Called by: queue.claim_webhooks.
 drop function if exists queue.claim_lane(queue.lane, int, timestamptz);
@@ -37,7 +37,7 @@ begin
         v_paced_at := v_paced_at + cardinality(v_ids) * interval '1 second' / v_rate;
     end if;
     if v_paused_until is not null and cardinality(v_ids) > 0 then
-        v_paused_until := p_until;      -- if the worker of the webhook that tries dies, the next one tries then
+        v_paused_until := p_until;      -- if the worker that sends the probe dies, another webhook is the probe then
     end if;
     select w.due_at into v_next from queue.webhook w
     where w.lane = p_endpoint.lane and w.state = 'pending' and w.waiting and w.webhook_id <> all (v_ids)

@@ -1,9 +1,9 @@
--- queue.claim_webhooks(limit, lease, lease_ms, endpoints, busy, per_endpoint): leases up to p_limit webhooks that are due:
--- until p_lease_ms from now no other worker gets them, and only the holder of the lease may write their outcome.
+-- queue.claim_webhooks(limit, lease, lease_ms, endpoints, busy, per_endpoint): leases up to p_limit webhooks that are
+-- due: until p_lease_ms from now no other worker gets them, and only the holder of the lease may write their outcome.
 -- p_endpoints and p_busy: endpoints to which this process has requests under way, and how many; it gets at most
--- p_per_endpoint webhooks of an endpoint, those included. Webhooks that are due but may not be sent now (their endpoint is
--- paused or throttled, or p_per_endpoint are under way) are set aside with their endpoint (queue.lane), so that later
--- claims do not read them. Half of p_limit is for endpoints that have something due.
+-- p_per_endpoint webhooks of an endpoint, those included. Webhooks that are due but may not be sent now (their endpoint
+-- is paused or throttled, or p_per_endpoint are under way) are set aside with their endpoint (queue.lane), so that
+-- later claims do not read them. Half of p_limit is for such endpoints, when one of them is due.
 -- Returns a row a webhook, in the order of penstock.delivery.webhooks.request.Delivery.
 -- Locks: webhooks and rows of queue.lane, skipped when another worker has them; new rows of queue.lane are made in the
 -- order of their names. Index: webhook_due, webhook_waiting, lane_next_at. Called by: the worker `deliver`.
@@ -34,7 +34,7 @@ begin
     if exists (select from queue.lane l where l.next_at <= v_now) then
         v_free := (p_limit + 1) / 2;
     end if;
-    -- Four times as many as are wanted: when the first ones have to be set aside, the others are not far.
+    -- Four times p_limit, so that enough webhooks are left when the first ones have to be set aside.
     with due as materialized (
         select w.webhook_id, w.lane, queue.webhook_rate(w.subscription_policy, w.topic_policy) is not null as throttled
         from queue.webhook w

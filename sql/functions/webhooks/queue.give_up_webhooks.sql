@@ -1,7 +1,7 @@
--- queue.give_up_webhooks(ids): no further attempts for these webhooks, whose rows the caller holds. With a dead-letter
--- queue the message goes there, in this transaction, as it would have been posted (a raw one with its attributes), and the
--- webhook is deleted; its notice is the caller's to clean. Without one, or when that queue cannot take it, the webhook
--- stays as exhausted. Either is recorded in the history. Returns how many went to a dead-letter queue.
+-- queue.give_up_webhooks(ids): ends the attempts of these webhooks, whose rows the caller holds. With a dead-letter
+-- queue the message goes there, in this transaction, as it would have been posted (a raw one with its attributes), and
+-- the webhook is deleted; the caller deletes its notice. Without one, or when that queue cannot take it, the
+-- webhook stays as exhausted. Either is recorded in the history. Returns how many went to a dead-letter queue.
 -- Locks: as queue.send_messages.
 -- Called by: queue.settle_webhooks, queue.expire_webhooks.
 create or replace function queue.give_up_webhooks(p_ids bigint[]) returns int

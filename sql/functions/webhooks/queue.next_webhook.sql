@@ -1,8 +1,8 @@
 -- queue.next_webhook(watcher): milliseconds until a webhook may be due (0: now; no row: nothing pending).
--- With a watcher, and nothing due now, the function registers this process for a notification of the next webhook: on the
--- channel `penstock`, with `webhooks` in place of an ARN; good for one notification and five seconds. A process that has
--- been registered for half a second without a notification is registered for a minute: it can miss no webhook. A call
--- that registers afresh may miss a webhook that is committed at that moment: the process calls again soon.
+-- With a watcher, and nothing due now, the function registers this process for a notification of the next webhook: on
+-- the channel `penstock`, with `webhooks` in place of an ARN; good for one notification and five seconds. A process
+-- that has been registered for half a second without a notification is registered for a minute: it can miss no webhook.
+-- A call that registers afresh may miss a webhook that is committed at that moment: the process calls again soon.
 -- Index: webhook_due, lane_next_at. Called by: the worker `deliver`.
 create or replace function queue.next_webhook(p_watcher uuid) returns table (wait_ms int)
 language plpgsql as $$

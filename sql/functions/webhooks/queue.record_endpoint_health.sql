@@ -1,7 +1,8 @@
--- queue.record_endpoint_health(ids, endpoints, healths): records what attempts say about their endpoints, one array
+-- queue.record_endpoint_health(ids, endpoints, healths): records whether the endpoints of attempts work, one array
 -- element an attempt: 1 it answered, -1 it failed (no answer, 5xx, 429), 0 neither.
--- 20 failures without an answer in between pause an endpoint, for 5 seconds. Then one webhook may try: an answer ends the
--- pause, a failure doubles it, up to a minute. Failures of other attempts that were still under way do not count.
+-- 20 failures without an answer in between pause an endpoint, for 5 seconds. Then it gets one webhook as a probe: an
+-- answer ends the pause, a failure doubles it, up to a minute. Failures of other attempts that were still under way do
+-- not count.
 -- Locks: rows of queue.lane, in the order of their names. Index: lane_pkey. Called by: queue.settle_webhooks.
 drop function if exists queue.judge_lanes(bigint[], text[], int[]);
 create or replace function queue.record_endpoint_health(p_ids bigint[], p_endpoints text[], p_healths int[]) returns void

@@ -1,5 +1,5 @@
--- queue.retry_webhook(account, id): the webhook is due now; one that was given up gets all its attempts again. One whose
--- attempt is under way is left alone. Returns its id; no row when the account has no such webhook.
+-- queue.retry_webhook(account, id): makes a webhook due now; a webhook that was given up gets all its attempts again. A
+-- webhook whose attempt is under way stays as it is. Returns its id; no row when the account has no such webhook.
 -- Locks: the webhook. Index: webhook_pkey. Called by: POST /v1/deliveries/{id}/retry.
 create or replace function queue.retry_webhook(p_account_id text, p_webhook_id bigint)
 returns table (webhook_id bigint)

@@ -1,5 +1,5 @@
--- queue.settle_webhooks(ids, leases, endpoints, statuses, errors, delays_ms, healths): writes the outcomes of attempts, one
--- array element a webhook. Only the lease's holder may do that: an outcome that comes after another worker has
+-- queue.settle_webhooks(ids, leases, endpoints, statuses, errors, delays_ms, healths): writes the outcomes of attempts,
+-- one array element a webhook. Only the lease's holder may do that: an outcome that comes after another worker has
 -- claimed the webhook changes nothing. Without an error the webhook was delivered, and is deleted and recorded in the
 -- history. Else it is retried after delay_ms, or, when that is null, given up.
 -- healths: 1 the endpoint answers, -1 it fails, 0 neither; see queue.record_endpoint_health.
@@ -25,7 +25,7 @@ declare
     v_last bigint[];
 begin
     perform queue.require_read_committed();
-    -- Two workers that delete the last two webhooks of a notice would each still see the other's.
+    -- Without these locks, two workers that delete the last two webhooks of a notice would each still see the other's.
     v_notices := array(
         select n.notice_id from queue.notice n
         where n.notice_id = any (array(select w.notice_id from queue.webhook w where w.webhook_id = any (p_ids)))

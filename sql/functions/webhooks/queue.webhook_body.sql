@@ -1,5 +1,6 @@
--- queue.webhook_body(raw, subscription_arn, notice): what is posted to a URL, and what a dead letter holds. An event's
--- envelope is that of SNS, unsigned; a confirmation has no parts. Called by: queue.claim_webhooks, queue.give_up_webhooks.
+-- queue.webhook_body(raw, subscription_arn, notice): the text that is posted to a URL or sent to a dead-letter queue.
+-- An event's envelope is that of SNS, unsigned; a confirmation is one text, in `raw`. Called by: queue.claim_webhooks,
+-- queue.give_up_webhooks.
 create or replace function queue.webhook_body(p_raw boolean, p_subscription_arn text, p_notice queue.notice)
 returns text
 language sql stable parallel safe

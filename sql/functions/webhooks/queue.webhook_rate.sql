@@ -1,5 +1,6 @@
 -- queue.webhook_rate(subscription's policy, topic's): deliveries a second that the delivery policies allow; null: any
--- number. A topic may forbid its subscriptions a policy of their own. Called by: queue.claim_webhooks, queue.claim_endpoint_webhooks.
+-- number. A topic may ignore its subscriptions' own policies. Called by: queue.claim_webhooks,
+-- queue.claim_endpoint_webhooks.
 create or replace function queue.webhook_rate(p_subscription text, p_topic text) returns int
 language sql immutable parallel safe
 return (coalesce(

@@ -119,10 +119,10 @@ def test_after_a_failover_a_new_connection_is_made(
 ) -> None:
     """The session is of a server that became read-only; a new one finds the primary."""
     owner.execute(f"alter database {database.name} set default_transaction_read_only = on".encode())
-    link = kept.link()
+    connection = kept.connection()
     owner.execute(f"alter database {database.name} reset default_transaction_read_only".encode())
     kept.call(RECORD, ["once"])
-    assert kept.link() is not link
+    assert kept.connection() is not connection
     assert notes(owner) == ["once"]
 
 
@@ -148,9 +148,9 @@ def test_a_deadlock_is_tried_again(kept: Kept, owner: psycopg.Connection[Any]) -
         " return test_record('done'); end $$"
     )
     statement = Statement("test_deadlock", ("int4",))
-    link = kept.link()
+    connection = kept.connection()
     kept.call(statement, [1])
-    assert kept.link() is link
+    assert kept.connection() is connection
     with pytest.raises(ServiceUnavailable):
         kept.call(statement, [99])
     assert owner.execute("select last_value from test_tries").fetchone() == (4,)
@@ -169,10 +169,10 @@ def test_a_session_that_ends_during_a_call(kept: Kept, owner: psycopg.Connection
 
 
 def test_a_wrong_call_is_our_fault(kept: Kept) -> None:
-    link = kept.link()
+    connection = kept.connection()
     with pytest.raises(InternalFailure):
         kept.call(Statement("test_nothing", ()), [])
-    assert kept.link() is link
+    assert kept.connection() is connection
     assert kept.call(RECORD, ["still"])
 
 

@@ -13,7 +13,14 @@ from typing import Any
 import pytest
 import yaml
 
-from penstock_web.metrics.families import BLOCKS, DATABASE_UP, MEASURED, QUEUE_GAUGES, QUEUES, READINGS
+from penstock_web.metrics.families import (
+    BLOCKS,
+    DATABASE_UP,
+    MEASUREMENT_AGE,
+    QUEUE_GAUGES,
+    QUEUES_MEASURED,
+    READINGS,
+)
 from tests.support.promtool import check
 
 ROOT = Path(__file__).parents[3]
@@ -157,7 +164,13 @@ def test_the_check_would_notice(tmp_path: Path) -> None:
 def exposed() -> set[str]:
     """Every name that a query may use."""
     families = [family for block in BLOCKS.values() for family in block.families]
-    families += [*QUEUE_GAUGES, *(family for family, _ in READINGS.values()), DATABASE_UP, MEASURED, QUEUES]
+    families += [
+        *QUEUE_GAUGES,
+        *(family for family, _ in READINGS.values()),
+        DATABASE_UP,
+        MEASUREMENT_AGE,
+        QUEUES_MEASURED,
+    ]
     names = {"up"}
     for family in families:
         endings = ("_bucket", "_sum", "_count") if family.kind == "histogram" else ("",)

@@ -27,7 +27,7 @@ from typing import Any
 from infra.local_lambda.events import event_of
 from penstock.lambda_runtime.environment import ExecutionEnvironment
 from penstock.lambda_runtime.handler import Handler
-from penstock.postgres.psycopg_link import connect
+from penstock.postgres.psycopg_connection import connect
 from tests.support.functions.invocations import json_request
 from tests.support.ledger import Ledger
 from tests.support.sql.server_crash import HIDDEN_SECONDS, drain

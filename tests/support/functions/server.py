@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 
 from infra.local_lambda.events import Event, EventForm, Request, Response, event_of, response_of
 from penstock.actions import BY_ROUTE, BY_TARGET
-from penstock.aws.codec.protocol import queue_path
+from penstock.aws.codec.protocol import rest_resource
 
 ROOT = Path(__file__).resolve().parents[3]
 FUNCTIONS = ROOT / "functions"
@@ -44,7 +44,7 @@ def function_for(request: Request) -> str:
     """The function for a request: `sqs/send_message` by its X-Amz-Target, or method and path; `rest`, or `gateway`."""
     if request.path.startswith("/v1/"):
         return "rest"
-    kind, label = queue_path(request.path) or ("", None)
+    kind, label = rest_resource(request.path) or ("", None)
     route = BY_ROUTE.get((request.method, kind, label is not None))
     action = route or BY_TARGET.get(request.header("x-amz-target").encode())
     return f"{action.service}/{file_name(action.name)}" if action else "gateway"

@@ -158,7 +158,7 @@ async def test_idle_environments_make_room(code: Path) -> None:
 async def test_a_forgotten_environment_is_made_anew(code: Path) -> None:
     async with running(function(code, "echo")) as fleet:
         first = await fleet.invoke("echo", {})
-        await fleet.forget_idle("echo")
+        await fleet.stop_idle("echo")
         second = await fleet.invoke("echo", {})
         assert len(fleet.environments) == 1
     assert (first["count"], second["count"]) == (1, 1)

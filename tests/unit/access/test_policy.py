@@ -55,7 +55,7 @@ def test_what_allows(change: dict[str, Any]) -> None:
     ],
 )
 def test_what_allows_nothing(change: dict[str, Any]) -> None:
-    assert verdict({**GRANT, **change}) is Verdict.UNSAID
+    assert verdict({**GRANT, **change}) is Verdict.NO_MATCH
 
 
 @pytest.mark.parametrize("element", ["Principal", "Action", "Resource"])
@@ -64,7 +64,7 @@ def test_an_element_that_is_missing_or_turned_round(element: str) -> None:
     rest = {name: value for name, value in GRANT.items() if name != element}
     turned = {**rest, f"Not{element}": "nothing"}
     for statement in (rest, turned):
-        assert verdict(statement) is Verdict.UNSAID
+        assert verdict(statement) is Verdict.NO_MATCH
         assert verdict({**statement, "Effect": "Deny"}) is Verdict.DENIED
 
 
@@ -83,7 +83,7 @@ def test_a_condition_that_nobody_understands_denies() -> None:
     "policy", [None, "", "{}", "[]", "not json", '{"Statement": "x"}', '{"Statement": [1]}']
 )
 def test_a_policy_that_says_nothing(policy: str | None) -> None:
-    assert evaluate(policy, PARTNER, "sqs:SendMessage", ARN) is Verdict.UNSAID
+    assert evaluate(policy, PARTNER, "sqs:SendMessage", ARN) is Verdict.NO_MATCH
 
 
 @given(st.text("ab*?", max_size=8), st.text("ab", max_size=8))

@@ -16,27 +16,27 @@ ROW = ("PSTKAAAAAAAAAAAAAAAA", "000000000000")
 
 
 def test_what_was_sealed_can_be_opened_and_does_not_show() -> None:
-    sealed = SecretCipher(KEY).seal("secret", *ROW)
-    assert SecretCipher(KEY).open(sealed, *ROW) == "secret"
-    assert b"secret" not in sealed
-    assert SecretCipher(KEY).seal("secret", *ROW) != sealed
+    encrypted = SecretCipher(KEY).encrypt("secret", *ROW)
+    assert SecretCipher(KEY).decrypt(encrypted, *ROW) == "secret"
+    assert b"secret" not in encrypted
+    assert SecretCipher(KEY).encrypt("secret", *ROW) != encrypted
 
 
 def test_another_key_row_or_byte() -> None:
-    sealed = SecretCipher(KEY).seal("secret", *ROW)
+    encrypted = SecretCipher(KEY).encrypt("secret", *ROW)
     attempts = [
-        (OTHER, sealed, ROW),
-        (KEY, sealed, (ROW[0], "111122223333")),
-        (KEY, sealed, ("PSTKB", ROW[1])),
+        (OTHER, encrypted, ROW),
+        (KEY, encrypted, (ROW[0], "111122223333")),
+        (KEY, encrypted, ("PSTKB", ROW[1])),
     ]
     attempts += [
-        (KEY, sealed[:place] + bytes([sealed[place] ^ 1]) + sealed[place + 1 :], ROW)
-        for place in range(len(sealed))
+        (KEY, encrypted[:place] + bytes([encrypted[place] ^ 1]) + encrypted[place + 1 :], ROW)
+        for place in range(len(encrypted))
     ]
-    attempts += [(KEY, sealed[:length], ROW) for length in range(len(sealed))]
+    attempts += [(KEY, encrypted[:length], ROW) for length in range(len(encrypted))]
     for key, text, row in attempts:
         with pytest.raises(DecryptionError):
-            SecretCipher(key).open(text, *row)
+            SecretCipher(key).decrypt(text, *row)
 
 
 @pytest.mark.parametrize("key", ["", "short", b64encode(bytes(31)).decode(), "é" * 44, KEY + "!"])

@@ -2,13 +2,13 @@
 
 import pytest
 
-from benchmarks.queen.ledger import Books, Group, Ledger, audit
+from benchmarks.queen.ledger import AuditResult, ConsumerGroup, Ledger, audit
 from benchmarks.queen.profile import Fate, Profile
 
 
 def ledger_with(pushed: int) -> Ledger:
     """One session with so many messages."""
-    ledger = Ledger((Group(), Group()))
+    ledger = Ledger((ConsumerGroup(), ConsumerGroup()))
     for _ in range(pushed):
         ledger.number(7)
     ledger.acknowledged = pushed
@@ -21,7 +21,7 @@ def completed(ledger: Ledger, *numbers: int) -> Ledger:
     return ledger
 
 
-def books(ledger: Ledger, *dead: int, poison: tuple[int, ...] = ()) -> Books:
+def books(ledger: Ledger, *dead: int, poison: tuple[int, ...] = ()) -> AuditResult:
     return audit(ledger, 0, {(7, n) for n in dead}, {(7, n) for n in poison})
 
 
@@ -52,7 +52,9 @@ def test_a_disorder_is_found() -> None:
 
 
 def test_queues_without_order_may_change_it() -> None:
-    ledger = Ledger((Group(ordered=False), Group(ordered=False)), pushed={7: 3}, acknowledged=3)
+    ledger = Ledger(
+        (ConsumerGroup(ordered=False), ConsumerGroup(ordered=False)), pushed={7: 3}, acknowledged=3
+    )
     found = books(completed(ledger, 2, 3, 1))
     assert found.clean
     assert found.completed == 3
@@ -88,7 +90,7 @@ def test_stage_two_notes_what_comes_twice() -> None:
 
 
 def test_a_transient_failure_happens_once() -> None:
-    group = Group()
+    group = ConsumerGroup()
     assert [group.first_time((1, 1)), group.first_time((1, 1)), group.first_time((1, 2))] == [
         True,
         False,

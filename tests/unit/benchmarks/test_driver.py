@@ -10,9 +10,9 @@ import pytest
 from benchmarks.measure.outcome import Outcome, Plan
 from benchmarks.peers import driver as peers_driver
 from benchmarks.peers import packages
-from benchmarks.peers.driven import SHAPES, Driven
 from benchmarks.peers.driver import Driver, Order
-from benchmarks.peers.sturdy import Sturdy
+from benchmarks.peers.failure_tolerant import FailureTolerantPeer
+from benchmarks.peers.library_peer import SHAPES, LibraryPeer
 from benchmarks.report.runs import marks_of
 from benchmarks.scenarios import SCENARIOS
 
@@ -37,9 +37,9 @@ class Memory(Driver):
         await asyncio.sleep(0)
         return ids
 
-    async def receive(self, got: Callable[[list[str]], None]) -> None:
+    async def receive(self, on_received: Callable[[list[str]], None]) -> None:
         while True:
-            got([await self._queue.get()])
+            on_received([await self._queue.get()])
 
 
 class Leaking(Memory):
@@ -55,7 +55,7 @@ def order(size: int, to_send: int, to_receive: int) -> Order:
 async def test_an_idle_consumer_gets_one_message_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peers_driver, "PAUSE_SECONDS", (0, 0))
     driver = Memory(order(1, 5, 5) | {"senders": 1, "idle": True})
-    await driver.play()
+    await driver.run_order()
     assert driver.calls == [1] * 5
     assert driver.record.received == driver.record.sent
     assert len(driver.record.call_seconds) == 5
@@ -64,7 +64,7 @@ async def test_an_idle_consumer_gets_one_message_after_the_other(monkeypatch: py
 @pytest.mark.parametrize(("size", "most"), [(1, 1), (10, 10), (0, 10)])
 async def test_all_is_sent_in_calls_of_the_size_and_received(size: int, most: int) -> None:
     driver = Memory(order(size, 57, 57))
-    await driver.play()
+    await driver.run_order()
     assert sum(driver.calls) == 57
     assert max(driver.calls) <= most
     assert sorted(driver.record.received) == sorted(driver.record.sent)
@@ -73,20 +73,20 @@ async def test_all_is_sent_in_calls_of_the_size_and_received(size: int, most: in
 
 async def test_a_loss_ends_the_run_and_shows() -> None:
     driver = Leaking(order(1, 9, 9))
-    await driver.play()
+    await driver.run_order()
     assert set(driver.record.sent) - set(driver.record.received) == {"0-0-0"}
 
 
 async def test_what_fails_in_the_library_is_raised() -> None:
     class Failing(Memory):
-        async def receive(self, got: Callable[[list[str]], None]) -> None:
+        async def receive(self, on_received: Callable[[list[str]], None]) -> None:
             raise OSError("gone")
 
     with pytest.raises(OSError, match="gone"):
-        await Failing(order(1, 3, 3)).play()
+        await Failing(order(1, 3, 3)).run_order()
 
 
-class Nowhere(Driven):
+class Nowhere(LibraryPeer):
     name = "nowhere"
 
     def details(self) -> dict[str, object]:
@@ -114,10 +114,10 @@ def test_a_library_gets_the_shape_of_the_scenario(
 
 
 def test_packages_are_brought_again_when_they_changed(tmp_path: Path) -> None:
-    assert not packages.complete(tmp_path, ["a==1"])
-    packages.finished(tmp_path, ["a==1", "b"])
-    assert packages.complete(tmp_path, ["a==1", "b"])
-    assert not packages.complete(tmp_path, ["a==2", "b"])
+    assert not packages.is_complete(tmp_path, ["a==1"])
+    packages.mark_complete(tmp_path, ["a==1", "b"])
+    assert packages.is_complete(tmp_path, ["a==1", "b"])
+    assert not packages.is_complete(tmp_path, ["a==2", "b"])
 
 
 def test_a_peer_that_fails_is_a_line_that_is_not_valid() -> None:
@@ -127,6 +127,6 @@ def test_a_peer_that_fails_is_a_line_that_is_not_valid() -> None:
 
     peer: Any = Broken()
     peer.start = peer.stop = peer.facts = peer.disk_bytes = peer.pss_bytes = lambda: None
-    run = Sturdy(peer).run(SCENARIOS["send_1"], Plan(1, 10, 100))
+    run = FailureTolerantPeer(peer).run(SCENARIOS["send_1"], Plan(1, 10, 100))
     assert (run.messages, run.valid) == (0, False)
     assert "the driver said nothing" in marks_of([run])[0]

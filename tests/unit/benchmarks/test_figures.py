@@ -13,8 +13,8 @@ from benchmarks.load.pace import Pace
 from benchmarks.load.wire import Action, Due, Request, nested_uuids
 from benchmarks.measure.cpu import Reading
 from benchmarks.measure.outcome import Outcome, Plan, latency_of
-from benchmarks.measure.tally import Tally, judge, percentile
-from benchmarks.queen.gauge import beside_the_peer
+from benchmarks.measure.tally import Tally, compare_ids, percentile
+from benchmarks.queen.peer_cost import compare_with_peer
 from benchmarks.queen.zipf import Zipf
 from benchmarks.report.rows import cell, markdown
 from benchmarks.studies.jobs import without_slowest
@@ -131,7 +131,7 @@ def test_zipf_shares_of_all_writers_are_the_whole() -> None:
 
 
 def test_a_clean_run_is_clean() -> None:
-    assert judge(["a", "b"], ["b", "a"], 2).clean
+    assert compare_ids(["a", "b"], ["b", "a"], 2).clean
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_clean_run_is_clean() -> None:
     ],
 )
 def test_a_planted_fault_is_found(sent: list[str], received: list[str], deleted: int, found: str) -> None:
-    verdict = judge(sent, received, deleted)
+    verdict = compare_ids(sent, received, deleted)
     assert not verdict.clean
     faults = {name: getattr(verdict, name) for name in ("lost", "duplicated", "phantom", "undeleted")}
     assert {name for name, count in faults.items() if count} == {found}
@@ -186,9 +186,9 @@ def test_the_payload_of_queue_add_has_a_hundred_uuids() -> None:
 @pytest.mark.parametrize(("of_a_push", "verdict"), [(0.79, "4.44, reached"), (0.81, "4.44, MISSED")])
 def test_a_goal_in_cores_carries_over_as_a_multiple_of_a_peers_send(of_a_push: float, verdict: str) -> None:
     """2,500 pushes a core are 0.4 CPU seconds for 1,000; there, pgmq needed 0.09 for its sends. Here, 0.18."""
-    row = beside_the_peer(0.17, 0.19, of_a_push, 2_500)
+    row = compare_with_peer(0.17, 0.19, of_a_push, 2_500)
     assert list(row.values()) == ["0.1700, 0.1900", round(of_a_push / 0.18, 2), verdict]
 
 
 def test_without_the_peer_nothing_is_said() -> None:
-    assert beside_the_peer(None, 0.1, 0.4, 2_500) == {}
+    assert compare_with_peer(None, 0.1, 0.4, 2_500) == {}

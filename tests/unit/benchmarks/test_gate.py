@@ -19,23 +19,23 @@ def loads(monkeypatch: pytest.MonkeyPatch, *found: HostLoad) -> list[float]:
 @pytest.mark.parametrize("when_busy", ["mark", "wait", "refuse"])
 def test_a_quiet_host_passes(monkeypatch: pytest.MonkeyPatch, when_busy: str) -> None:
     pauses = loads(monkeypatch, QUIET)
-    assert gate.passed(when_busy) == QUIET
+    assert gate.check_host_load(when_busy) == QUIET
     assert pauses == []
 
 
 def test_a_busy_host_is_marked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     loads(monkeypatch, BUSY)
-    assert gate.passed("mark").busy
+    assert gate.check_host_load("mark").busy
     assert "busy (50% of all cores)" in capsys.readouterr().err
 
 
 def test_a_busy_host_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     loads(monkeypatch, BUSY)
     with pytest.raises(gate.BusyHostError):
-        gate.passed("refuse")
+        gate.check_host_load("refuse")
 
 
 def test_a_busy_host_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses = loads(monkeypatch, BUSY, BUSY, QUIET)
-    assert gate.passed("wait") == QUIET
+    assert gate.check_host_load("wait") == QUIET
     assert len(pauses) == 2

@@ -6,12 +6,12 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from benchmarks.catalogue import GROUPS, STUDIES, chosen
+from benchmarks.catalogue import GROUPS, STUDIES, select_studies
 from benchmarks.options import arguments
 from benchmarks.peers.makers import PEERS
 from benchmarks.report import page as report_page
 from benchmarks.report import pictures, summary
-from benchmarks.report.pictures import axis_of, chart, shown
+from benchmarks.report.pictures import axis_of, chart, format_tick
 from benchmarks.report.rows import markdown
 from benchmarks.studies import million
 from penstock_web.report.svg import Scale, round_ticks
@@ -25,8 +25,8 @@ def test_the_readme_names_every_scenario_and_peer() -> None:
 
 
 def test_a_group_means_its_studies_once_and_in_order() -> None:
-    assert [study.name for study in chosen(["warski", "warski_threads"])] == list(GROUPS["warski"])
-    assert len(chosen(["all"])) == len(STUDIES)
+    assert [study.name for study in select_studies(["warski", "warski_threads"])] == list(GROUPS["warski"])
+    assert len(select_studies(["all"])) == len(STUDIES)
 
 
 def test_names_may_stand_with_commas() -> None:
@@ -76,7 +76,7 @@ def test_a_chart_is_well_formed_and_escapes_names() -> None:
 
 @pytest.mark.parametrize(("value", "text"), [(20_000, "20k"), (5e6, "5M"), (0.25, "0.25"), (0, "0")])
 def test_scales_are_short(value: float, text: str) -> None:
-    assert shown(value) == text
+    assert format_tick(value) == text
 
 
 @pytest.mark.parametrize(
@@ -87,9 +87,9 @@ def test_the_goals_of_the_million(service: float, database: float, ratio: float,
     """Service at most 5 MB more, database 60, receiving at 0.95 of the empty queue's rate or better."""
     empty = {"stage": "empty", "service MiB": 50.0, "postgresql MiB": 40.0, "disk MiB": None}
     filled = {"stage": "filled", "service MiB": 50 + service, "postgresql MiB": 40 + database, "disk MiB": 9}
-    row = million.grown([empty, filled])
+    row = million.growth_of([empty, filled])
     assert "disk MiB more" not in row
-    assert million.reached(row | {"ratio": ratio}) is met
+    assert million.reaches_goals(row | {"ratio": ratio}) is met
 
 
 def test_pictures_are_of_studies() -> None:

@@ -52,13 +52,13 @@ def test_settings_of_postgresql_are_told_once() -> None:
 def test_only_curves_that_are_drawn_are_kept() -> None:
     series = summary.summary_of(raw_run())["systems"][0]["series"]
     assert list(series) == ["rate of pushes"]
-    assert len(series["rate of pushes"]) <= summary.MOST_POINTS
+    assert len(series["rate of pushes"]) <= summary.MAX_POINTS
 
 
 def test_a_thinned_curve_keeps_its_peaks_in_order() -> None:
     curve = [(float(at), 1.0) for at in range(1_000)]
     curve[500], curve[777] = (500.0, 9.0), (777.0, -9.0)
-    kept = summary.thinned(curve, 100)
+    kept = summary.thin_out(curve, 100)
     assert len(kept) <= 100
     assert kept == sorted(kept)
     assert {(500.0, 9.0), (777.0, -9.0)} < set(kept)
@@ -66,7 +66,7 @@ def test_a_thinned_curve_keeps_its_peaks_in_order() -> None:
 
 
 def test_a_short_curve_stays_as_it_is() -> None:
-    assert summary.thinned([(0.0, 1.0), (1.0, 2.0)], 100) == [(0.0, 1.0), (1.0, 2.0)]
+    assert summary.thin_out([(0.0, 1.0), (1.0, 2.0)], 100) == [(0.0, 1.0), (1.0, 2.0)]
 
 
 def test_a_run_of_which_the_page_shows_nothing_has_no_summary(tmp_path: Path) -> None:

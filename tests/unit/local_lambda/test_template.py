@@ -14,9 +14,9 @@ import pytest
 from benchmarks.costs.function_calls import request_of
 from infra.local_lambda.balancer import Rule, read_balancer
 from infra.local_lambda.events import Request
-from infra.local_lambda.front import by_route, by_rule
+from infra.local_lambda.front import route_chooser, rule_chooser
 from infra.local_lambda.template import Route, read_stack
-from infra.local_lambda.values import TemplateError, Values, expanded
+from infra.local_lambda.values import TemplateError, Values, expand_for_each
 from penstock.actions import ACTIONS, BY_TARGET
 from tests.support.functions.server import ROOT
 
@@ -97,7 +97,7 @@ def test_loops_are_written_out() -> None:
             "Properties": {"Name": {"Fn::Sub": "${Name}-x"}, "Own": {"Ref": "Name"}},
         }
     }
-    assert expanded({"Fn::ForEach::Loop": ["Name", ["A", "B"], outputs], "Other": {}}) == {
+    assert expand_for_each({"Fn::ForEach::Loop": ["Name", ["A", "B"], outputs], "Other": {}}) == {
         "AQueue": {"Type": "Q", "Properties": {"Name": {"Fn::Sub": "A-x"}, "Own": "A"}},
         "BQueue": {"Type": "Q", "Properties": {"Name": {"Fn::Sub": "B-x"}, "Own": "B"}},
         "Other": {},
@@ -113,8 +113,8 @@ def test_a_stack(tmp_path: Path) -> None:
         tmp_path / "Gateway",
         (tmp_path / "Core",),
     )
-    assert (gateway.timeout_seconds, gateway.memory_mib, gateway.most) == (30, 512, 5)
-    assert (maintain.timeout_seconds, maintain.most) == (60, None)
+    assert (gateway.timeout_seconds, gateway.memory_mib, gateway.reserved_concurrency) == (30, 512, 5)
+    assert (maintain.timeout_seconds, maintain.reserved_concurrency) == (60, None)
     assert gateway.variables == {"NAME": "penstock", "DATABASE_URL": "postgresql://"}
     assert stack.routes == (Route("POST", "/", "Gateway"),)
     assert stack.schedules == (("Maintain", 300.0),)
@@ -127,7 +127,7 @@ def test_specific_routes_come_first() -> None:
         Route("GET", "/v1/queues", "queues"),
         Route("GET", "/v1/{name}", "name"),
     ]
-    choose = by_route(routes)
+    choose = route_chooser(routes)
     found = [choose(Request("GET", path)) for path in ("/v1/queues", "/v1/x", "/v1/x/y", "/v2")]
     assert found == ["queues", "name", "rest", None]
     assert choose(Request("PUT", "/v1/queues")) == "any"
@@ -138,7 +138,7 @@ def test_rules() -> None:
         Rule(1, "send", "X-Amz-Target", ("AmazonSQS.SendMessage",), (), ()),
         Rule(2, "schedules", "", (), ("/schedules*",), ("GET",)),
     ]
-    choose = by_rule(rules, "gateway")
+    choose = rule_chooser(rules, "gateway")
     target = (("x-amz-target", "amazonsqs.sendmessage"),)
     assert choose(Request(headers=target)) == "send"
     assert choose(Request("GET", "/schedules/a")) == "schedules"
@@ -147,7 +147,7 @@ def test_rules() -> None:
 
 def test_every_action_of_json_has_a_rule() -> None:
     rules, default = read_balancer(ROOT / "infra/alb/template.yaml")
-    choose = by_rule(rules, default)
+    choose = rule_chooser(rules, default)
     for target, action in BY_TARGET.items():
         request = Request(headers=(("X-Amz-Target", target.decode()),))
         assert choose(request) == f"{action.service.capitalize()}{action.name}"
@@ -156,7 +156,7 @@ def test_every_action_of_json_has_a_rule() -> None:
 
 
 def test_every_action_of_rest_json_has_a_rule() -> None:
-    choose = by_rule(*read_balancer(ROOT / "infra/alb/template.yaml"))
+    choose = rule_chooser(*read_balancer(ROOT / "infra/alb/template.yaml"))
     routed = [action for action in ACTIONS if action.route]
     assert routed
     for action in routed:
@@ -169,7 +169,7 @@ def test_every_action_of_rest_json_has_a_rule() -> None:
 def test_the_rest_api_is_no_queue() -> None:
     """A greedy variable matches last ("Routing API requests", API Gateway Developer Guide): `/v1/queues` needs more."""
     routes = read_stack(ROOT, {}, {}).routes
-    choose, balance = by_route(routes), by_rule(*read_balancer(ROOT / "infra/alb/template.yaml"))
+    choose, balance = route_chooser(routes), rule_chooser(*read_balancer(ROOT / "infra/alb/template.yaml"))
     for method, path in (("GET", "/v1/queues"), ("POST", "/v1/queues"), ("GET", "/v1/queues/a/messages")):
         assert choose(Request(method, path)) == balance(Request(method, path)) == "Rest"
     assert choose(Request("POST", "/000000000000/orders")) == choose(Request("POST", "/")) == "Gateway"

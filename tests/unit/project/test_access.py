@@ -21,13 +21,13 @@ WITH_POLICIES = [action for action in ACTIONS if action.service in RULES]
 def test_every_action_is_about_the_account_or_names_something(action: Action) -> None:
     """One that does neither would be denied to everybody."""
     names = {field.name for field in fields(action.request)}
-    assert action.name in RULES[action.service].of_the_account or names & MEMBERS
+    assert action.name in RULES[action.service].account_actions or names & MEMBERS
 
 
 @pytest.mark.parametrize("service", RULES)
 def test_rules_name_actions(service: str) -> None:
     rules = RULES[service]
-    named = rules.shared | rules.of_the_account | rules.never_denied
+    named = rules.grantable_actions | rules.account_actions | rules.owner_always_allowed
     assert {action.name for action in ACTIONS if action.service == service} >= named
 
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from infra.local_lambda.balancer import CloudFormationLoader, read_balancer
-from infra.local_lambda.values import Values, expanded
+from infra.local_lambda.values import Values, expand_for_each
 from penstock.actions import ACTIONS, BY_ROUTE, LazyOperation
 from penstock.lambda_runtime.handler import Handler
 from penstock.lambda_runtime.scheduled import LONGEST_INVOCATION_SECONDS
@@ -119,7 +119,7 @@ def test_alarms_watch_every_function(template: dict[str, Any], functions: dict[s
     read = yaml.load(text, CloudFormationLoader)
     values = Values(read, {})
     watched: dict[str, dict[str, float]] = defaultdict(dict)
-    for alarm in expanded(read["Resources"]).values():
+    for alarm in expand_for_each(read["Resources"]).values():
         properties = values.resolve(alarm["Properties"])
         ((dimension),) = properties["Dimensions"]
         name = dimension["Value"].removeprefix("penstock-")

@@ -61,12 +61,12 @@ def place(member: Member, theirs: Any) -> None:
     """In the path, in the query string under the same name, or in the body."""
     location = theirs.serialization.get("location")
     if location is None:
-        assert member.place is None
+        assert member.location is None
     else:
-        assert member.place is not None
-        assert {"uri": "path", "querystring": "query"}[location] == member.place.where
-        assert member.place.name in {"", theirs.serialization["name"]}
-        assert (member.place.name == "") == (location == "uri")
+        assert member.location is not None
+        assert {"uri": "path", "querystring": "query"}[location] == member.location.where
+        assert member.location.name in {"", theirs.serialization["name"]}
+        assert (member.location.name == "") == (location == "uri")
 
 
 def test_every_action_is_there() -> None:

@@ -1,1 +1,1 @@
-"""Who may call what: signatures, keys and policies."""
+"""Authentication and authorization: signatures, keys and policies."""

@@ -1,12 +1,12 @@
-"""Who may call what: QUEUE_ACCESS.
+"""Authentication: the access rules of QUEUE_ACCESS.
 
-    off       everyone; there is no Access object, and nothing is looked at
-    presence  whoever sends credentials, whatever they are
-    sigv4     whoever signs with an access key of ours (the REST API: whoever brings a bearer key); the account is the
-              key's, and another account's queue is open as far as its policy says
+    off       every client may call; there is no AccessRule, and nothing is checked
+    presence  clients that send credentials may call, whatever the credentials are
+    sigv4     clients that sign with an access key of ours may call (REST API: that send a bearer key); the account is
+              the key's, and another account's queue is open as far as its policy allows
 
-Credentials are looked at twice. `check` is pure and comes before the request is read; the guard that it gives for a
-signature is a part of the operation, so that its look-ups are effects, which every driver answers in its own way.
+Credentials are checked in two steps. `check` is pure and comes before the request is decoded; the guard that it returns
+for a signature becomes part of the operation, so that its look-ups are effects, which every driver performs.
 """
 
 import hmac
@@ -31,7 +31,7 @@ from penstock.postgres.statements import FIND_ACCESS_KEY, FIND_BEARER_KEY
 from penstock.settings import Settings
 
 from . import sigv4
-from .authorization import Caller, authorize
+from .authorization import RequestContext, authorize
 from .secret_encryption import DecryptionError, SecretCipher
 from .sigv4 import SignatureClaim
 
@@ -39,8 +39,8 @@ K = TypeVar("K")
 GuardedOperation = Callable[["GuardedActionCall"], Operation]
 
 MOST_KEYS = 4096
-# A key that nobody knows may be one that was made a moment ago.
-UNKNOWN_SECONDS = 1.0
+# For how long a key counts as unknown, since it may be created at any moment.
+UNKNOWN_KEY_SECONDS = 1.0
 
 _KEY_ID = re.compile(r"[A-Za-z0-9]{16,128}").fullmatch
 _log = logging.getLogger(__name__)
@@ -60,14 +60,14 @@ class GuardedAction(Protocol):
 
 
 class CredentialScope(Protocol):
-    """What the request says of the region it is for."""
+    """The region that a request is for."""
 
     @property
     def region(self) -> str: ...
 
 
 class GuardedRequest(Protocol):
-    """What a request asks for: known once its signature is verified."""
+    """A decoded request: available once its signature has been verified."""
 
     @property
     def action(self) -> GuardedAction: ...
@@ -76,41 +76,41 @@ class GuardedRequest(Protocol):
     def request(self) -> Any: ...
 
     @property
-    def caller(self) -> CredentialScope: ...
+    def scope(self) -> CredentialScope: ...
 
 
 class GuardedActionCall(Protocol):
-    """A request that is read after its signature has been verified (`gateway.GuardedActionCall`)."""
+    """A request that is decoded after its signature has been verified (`gateway.GuardedActionCall`)."""
 
     @property
-    def context(self) -> Caller: ...
+    def context(self) -> RequestContext: ...
 
     def read(self) -> GuardedRequest: ...
 
 
 class AccessRule(Protocol):
-    """A rule about who may call."""
+    """A value of QUEUE_ACCESS other than `off`."""
 
     def check(self, http: HttpRequest) -> GuardedOperation | None:
-        """Before the request is read. Raises MissingAuthenticationToken, IncompleteSignature and the like.
+        """Checks a request before it is decoded. Raises MissingAuthenticationToken, IncompleteSignature and the like.
 
-        What it gives is the operation of the call, behind the rest of the rule; None: there is no more to check.
+        Returns a function that makes the guarded operation of a call; None: there is no more to check.
         """
 
-    def admitted(self, context: Caller) -> Generator[Effect, Any, None]:
-        """A request of the REST API. Raises MissingAuthenticationToken or InvalidClientTokenId."""
+    def check_native_request(self, context: RequestContext) -> Generator[Effect, Any, None]:
+        """Checks a request of the REST API. Raises MissingAuthenticationToken or InvalidClientTokenId."""
 
 
 def access_rule(settings: Settings) -> AccessRule | None:
-    """The rule of the settings; None: there is none. Raises SettingError when the encryption key is missing."""
+    """The access rule of the settings; None: it is `off`. Raises SettingError when the encryption key is missing."""
     if settings.queue_access == "off":
         return None
     return RequireCredentials() if settings.queue_access == "presence" else RequireSignature(settings)
 
 
-# Links in messages of SNS, which whoever got the message may follow (ConfirmSubscription, Unsubscribe, API reference).
+# Links in SNS messages, which all recipients may follow unsigned (ConfirmSubscription, Unsubscribe, API reference).
 PUBLIC_ACTIONS = frozenset(("ConfirmSubscription", "Unsubscribe"))
-_OPEN = re.compile(
+_PUBLIC_LINK = re.compile(
     rb"(?:.*&)?Action=(?:%s)(?:&.*)?" % b"|".join(name.encode() for name in sorted(PUBLIC_ACTIONS))
 ).fullmatch
 
@@ -118,19 +118,19 @@ _OPEN = re.compile(
 def is_public_link(http: HttpRequest) -> bool:
     """Whether a request without credentials follows such a link."""
     unsigned = b"authorization" not in http.headers and b"X-Amz-" not in http.query
-    return unsigned and b"x-amz-target" not in http.headers and _OPEN(http.query) is not None
+    return unsigned and b"x-amz-target" not in http.headers and _PUBLIC_LINK(http.query) is not None
 
 
 def run_public_link(call: "GuardedActionCall") -> Operation:
-    """The operation of a link. Raises MissingAuthenticationToken when the request turns out to be another one."""
-    found = call.read()
-    if found.action.service != "sns" or found.action.name not in PUBLIC_ACTIONS:
+    """The operation of a public link. Raises MissingAuthenticationToken when the request is for another action."""
+    decoded = call.read()
+    if decoded.action.service != "sns" or decoded.action.name not in PUBLIC_ACTIONS:
         raise MissingAuthenticationToken
-    return (yield from found.action.operation(found.request, call.context))
+    return (yield from decoded.action.operation(decoded.request, call.context))
 
 
 class RequireCredentials:
-    """Credentials must be there."""
+    """QUEUE_ACCESS=presence: requests must have credentials, whatever they are."""
 
     def check(self, http: HttpRequest) -> GuardedOperation | None:
         """An Authorization header, or X-Amz-Credential in the query string. Raises MissingAuthenticationToken."""
@@ -140,8 +140,8 @@ class RequireCredentials:
             raise MissingAuthenticationToken
         return run_public_link
 
-    def admitted(self, context: Caller) -> Generator[Effect, Any, None]:
-        """Any Authorization header will do. Raises AccessDenied, which is 403: the specification's rule."""
+    def check_native_request(self, context: RequestContext) -> Generator[Effect, Any, None]:
+        """Accepts any Authorization header. Raises AccessDenied, which is 403: the specification's rule."""
         if not context.http.headers.get(b"authorization"):
             raise AccessDenied(MissingAuthenticationToken.default_message)
         yield from ()
@@ -149,21 +149,21 @@ class RequireCredentials:
 
 # --- keys ------------------------------------------------------------------------------------------------------------
 class AccessKey(NamedTuple):
-    """A key that signs."""
+    """A key that clients sign requests with."""
 
     account_id: str
     secret: str
 
 
 class BearerKey(NamedTuple):
-    """A key that is shown. `secret_hash`: SHA-256."""
+    """A key that clients send in requests. `secret_hash`: SHA-256 of its secret."""
 
     account_id: str
     secret_hash: bytes
 
 
 class KeyCache(Generic[K]):
-    """Keys of one kind, each looked up once in `seconds`: so long a revoked one may still be good."""
+    """A cache of keys of one kind, each for `seconds`: for that long a revoked key may still be accepted."""
 
     def __init__(self, statement: Statement, read: Callable[[str, Row], K], seconds: float) -> None:
         self._statement = statement
@@ -173,7 +173,7 @@ class KeyCache(Generic[K]):
         self._unknown: dict[str, float] = {}
 
     def find(self, key_id: str) -> Generator[Effect, Any, K | None]:
-        """The key; None when it is unknown or revoked. What cannot be a key id is not looked up."""
+        """The key; None when it is unknown or revoked. A text that cannot be a key id is not looked up."""
         now = monotonic()
         known = self._known.get(key_id)
         if known is not None and now < known[0]:
@@ -183,7 +183,7 @@ class KeyCache(Generic[K]):
         rows = yield Sql(self._statement, (key_id,))
         if not rows:
             self._known.pop(key_id, None)
-            _remember(self._unknown, key_id, now + min(self._seconds, UNKNOWN_SECONDS))
+            _remember(self._unknown, key_id, now + min(self._seconds, UNKNOWN_KEY_SECONDS))
             return None
         key = self._read(key_id, rows[0])
         _remember(self._known, key_id, (now + self._seconds, key))
@@ -191,7 +191,7 @@ class KeyCache(Generic[K]):
 
 
 def _remember(cache: dict[str, Any], key_id: str, value: Any) -> None:
-    """Bounded: the one that was looked up longest ago makes room."""
+    """Adds an entry; a full cache drops the entry that was looked up longest ago."""
     cache.pop(key_id, None)
     if len(cache) >= MOST_KEYS:
         del cache[next(iter(cache))]
@@ -200,7 +200,7 @@ def _remember(cache: dict[str, Any], key_id: str, value: Any) -> None:
 
 # --- signatures ------------------------------------------------------------------------------------------------------
 class RequireSignature:
-    """Requests must be signed with a key of ours."""
+    """QUEUE_ACCESS=sigv4: requests must be signed with a key of ours."""
 
     def __init__(self, settings: Settings) -> None:
         self._cipher = SecretCipher(settings.queue_encryption_key)
@@ -209,34 +209,34 @@ class RequireSignature:
         self._bearer_keys = KeyCache(FIND_BEARER_KEY, _bearer_key, seconds)
 
     def check(self, http: HttpRequest) -> GuardedOperation:
-        """What the request says of its signature; the guard finds out whether it is true."""
+        """Parses the signature; the guard that it returns verifies it."""
         if is_public_link(http):
             return run_public_link
-        return partial(self._guarded, sigv4.parse(http))
+        return partial(self._verify_and_run, sigv4.parse(http))
 
-    def _guarded(self, signed: SignatureClaim, call: "GuardedActionCall") -> Operation:
-        """Verifies the signature, reads the request, asks the queue's policy; then the operation.
+    def _verify_and_run(self, claim: SignatureClaim, call: "GuardedActionCall") -> Operation:
+        """Verifies the signature, decodes the request, evaluates the policies, then runs the operation.
 
-        The account is the key's. Nothing of the request but its signature is looked at before that is good.
+        The account is the key's. Nothing of the request but its signature is read before that is verified.
         """
         context = call.context
-        key = yield from self._access_keys.find(signed.access_key_id)
+        key = yield from self._access_keys.find(claim.access_key_id)
         if key is None:
             raise InvalidClientTokenId
-        sigv4.verify(context.http, signed, key.secret, time())
-        found = call.read()
-        if signed.service != found.action.service:
+        sigv4.verify(context.http, claim, key.secret, time())
+        decoded = call.read()
+        if claim.service != decoded.action.service:
             raise SignatureDoesNotMatch(
-                f"Credential should be scoped to correct service: '{found.action.service}'."
+                f"Credential should be scoped to correct service: '{decoded.action.service}'."
             )
-        if signed.region != found.caller.region:  # of a path that names one
+        if claim.region != decoded.scope.region:  # a path may name another region
             raise SignatureDoesNotMatch("Credential should be scoped to a valid region.")
-        context.account_id, context.region = key.account_id, signed.region
-        yield from authorize(found.action.service, found.action.name, found.request, context)
-        return (yield from found.action.operation(found.request, context))
+        context.account_id, context.region = key.account_id, claim.region
+        yield from authorize(decoded.action.service, decoded.action.name, decoded.request, context)
+        return (yield from decoded.action.operation(decoded.request, context))
 
-    def admitted(self, context: Caller) -> Generator[Effect, Any, None]:
-        """`Authorization: Bearer <id>.<secret>` of a key of ours."""
+    def check_native_request(self, context: RequestContext) -> Generator[Effect, Any, None]:
+        """Requires `Authorization: Bearer <id>.<secret>` with a bearer key of ours."""
         header = context.http.headers.get(b"authorization")
         if not header:
             raise MissingAuthenticationToken
@@ -250,7 +250,7 @@ class RequireSignature:
     def _access_key(self, key_id: str, row: Row) -> AccessKey:
         account_id, encrypted = row
         try:
-            return AccessKey(account_id, self._cipher.open(bytes(encrypted), key_id, account_id))
+            return AccessKey(account_id, self._cipher.decrypt(bytes(encrypted), key_id, account_id))
         except DecryptionError as error:
             _log.error("access key was not made with this QUEUE_ENCRYPTION_KEY", extra={"key": key_id})
             raise InternalFailure from error
@@ -261,5 +261,5 @@ def _bearer_key(_key_id: str, row: Row) -> BearerKey:
 
 
 def hash_of_secret(secret: str) -> bytes:
-    """What is stored of a bearer key's secret; it is random, so no salt and no slow hash are needed."""
+    """The stored hash of a bearer key's secret, which is random, so no salt and no slow hash are needed."""
     return sha256(secret.encode("utf-8", "surrogatepass")).digest()

@@ -1,8 +1,9 @@
-"""Whom a policy lets do what: the rest of QUEUE_ACCESS=sigv4, once the caller's account is known.
+"""Authorization for QUEUE_ACCESS=sigv4: whether policies let the caller's account perform an action.
 
-An account may do everything with its own queues and topics that their policies do not deny, and always look at these
-policies and mend them. Another account needs an Allow; what does not exist is denied to it like what says nothing.
-A schedule sends to what its maker may send to when it is set: AWS has a role for that, and asks when it fires.
+An account may do everything with its own queues and topics that their policies do not deny, and may always read and
+change these policies. Another account needs an Allow; a resource that does not exist is denied to it like one without a
+policy. A schedule may send to a target if the account that sets it may do so at that moment; on AWS a role decides when
+the schedule fires.
 """
 
 from base64 import b64decode
@@ -27,8 +28,8 @@ ARN_MEMBERS = ("source_arn", "destination_arn")
 TOPIC_MEMBERS = ("topic_arn", "target_arn", "resource_arn", "subscription_arn")
 
 
-class Caller(Protocol):
-    """Who makes a request, and how that request addresses a queue: `penstock.context.Context`."""
+class RequestContext(Protocol):
+    """The context of a request, as far as it matters here: `penstock.context.Context`."""
 
     account_id: str
     region: str
@@ -38,55 +39,60 @@ class Caller(Protocol):
         """The ARN of the queue at an address. Raises InvalidAddress or QueueDoesNotExist."""
 
 
-Targets = Callable[[Any, Caller], list[str]]
+Targets = Callable[[Any, RequestContext], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceRules:
-    """What a service says of access. Actions by name.
+    """The access rules of one service. Actions are given by name.
 
-    `of_the_account`: about the caller's account, not about something that exists. `shared`: what an owner can permit to
-    others; everything else is the owner's alone, so a new action is until it is named. `never_denied`: what no policy
-    denies to the owner's account (on AWS the root user can, "AWS actions for project owners").
+    `account_actions` concern the caller's account and no existing queue or topic. `grantable_actions` are those that an
+    owner can permit to other accounts; every other action, and so every new one, is for the owner alone.
+    `owner_always_allowed`: no policy denies these to the owner's account (on AWS the root user can always do them, "AWS
+    actions for project owners"). `policy_statement` reads the policies of the resources that `target_arns` finds.
     """
 
-    of_the_account: frozenset[str]
-    shared: frozenset[str]
-    never_denied: frozenset[str]
-    targets: Targets
-    policies: Statement
+    account_actions: frozenset[str]
+    grantable_actions: frozenset[str]
+    owner_always_allowed: frozenset[str]
+    target_arns: Targets
+    policy_statement: Statement
 
 
-def authorize(service: str, action: str, request: Any, context: Caller) -> Generator[Effect, Any, None]:
+def authorize(
+    service: str, action: str, request: Any, context: RequestContext
+) -> Generator[Effect, Any, None]:
     """Raises AccessDenied (which SNS calls AuthorizationError) unless the caller's account may do this.
 
-    Policies are read anew for each call, those of concurrent calls together.
+    Policies are read for each request, those of concurrent requests in one call.
     """
     if service == "scheduler":
         for arn in invoked_arns(request):
             yield from authorize_one(*INVOKES[arn.split(":")[2]], arn, context)
         return
     rules = RULES[service]
-    if action not in rules.of_the_account:
-        for arn in rules.targets(request, context):
+    if action not in rules.account_actions:
+        for arn in rules.target_arns(request, context):
             yield from authorize_one(service, action, arn, context)
 
 
-def authorize_one(service: str, action: str, arn: str, context: Caller) -> Generator[Effect, Any, None]:
+def authorize_one(
+    service: str, action: str, arn: str, context: RequestContext
+) -> Generator[Effect, Any, None]:
     """Raises AccessDenied unless the caller's account may do this with the queue or topic."""
     rules = RULES[service]
-    rows = yield Rows(rules.policies, ([arn],))
+    rows = yield Rows(rules.policy_statement, ([arn],))
     policy, owner = (rows[0][1], rows[0][2]) if rows else (None, arn.split(":")[4])
     foreign = context.account_id not in (owner, arn.split(":")[4])
-    if not foreign and action in rules.never_denied:
+    if not foreign and action in rules.owner_always_allowed:
         return
     verdict = evaluate(policy, context.account_id, f"{service}:{action.removesuffix('Batch')}", arn)
-    allowed = action in rules.shared and verdict is Verdict.ALLOWED
+    allowed = action in rules.grantable_actions and verdict is Verdict.ALLOWED
     if verdict is Verdict.DENIED or (foreign and not allowed):
         raise AccessDenied(f"Access to the resource {arn} is denied.")
 
 
-def queues_of(request: Any, context: Caller) -> list[str]:
+def queues_of(request: Any, context: RequestContext) -> list[str]:
     """ARNs of the queues that a request is about. Raises AccessDenied for a request that names none."""
     queue_url = getattr(request, "queue_url", None)
     if queue_url is not None:
@@ -96,13 +102,13 @@ def queues_of(request: Any, context: Caller) -> list[str]:
     if task_handle is not None:
         arns = [source_of_task(task_handle)]
     if arns:
-        # What is no ARN of a queue is for the operation to refuse.
+        # The operation refuses a text that is no ARN of a queue.
         return [str(parsed) for arn in arns if (parsed := parse_queue_arn(arn)) is not None]
     if not hasattr(request, "queue_owner_aws_account_id"):
         raise AccessDenied
     owner = request.queue_owner_aws_account_id or context.account_id
     arn = queue_arn(context.region, owner, request.queue_name) if is_account_id(owner) else None
-    return [] if arn is None else [arn]  # a name that no queue can have is for the operation to refuse
+    return [] if arn is None else [arn]  # the operation refuses a name that no queue can have
 
 
 def source_of_task(task_handle: str) -> str:
@@ -114,8 +120,8 @@ def source_of_task(task_handle: str) -> str:
     return str(document.get("sourceArn", "")) if isinstance(document, dict) else ""
 
 
-def topics_of(request: Any, context: Caller) -> list[str]:  # noqa: ARG001 - as the queues' one
-    """ARNs of the topic, or the subscription, that a request is about. What is none is for the operation to refuse."""
+def topics_of(request: Any, context: RequestContext) -> list[str]:  # noqa: ARG001 - the signature of queues_of
+    """ARNs of the topic, or the subscription, that a request is about. The operation refuses other texts."""
     for member in TOPIC_MEMBERS:
         arn = getattr(request, member, None)
         if arn:
@@ -124,13 +130,13 @@ def topics_of(request: Any, context: Caller) -> list[str]:  # noqa: ARG001 - as 
     return []
 
 
-# What a schedule of EventBridge Scheduler does with its target and its dead-letter queue. Schedules and groups
+# The action of a schedule of EventBridge Scheduler on its target and its dead-letter queue. Schedules and groups
 # themselves are always the caller's own, and have no policies.
 INVOKES = {"sqs": ("sqs", "SendMessage"), "sns": ("sns", "Publish")}
 
 
 def invoked_arns(request: Any) -> list[str]:
-    """ARNs of the queues and topics that a schedule would be sent to. What is none is for the operation to refuse."""
+    """ARNs of the queues and topics that a schedule would send to. The operation refuses other texts."""
     target = getattr(request, "target", None)
     if target is None:
         return []
@@ -144,21 +150,21 @@ def invoked_arns(request: Any) -> list[str]:
 
 RULES = {
     "sqs": ServiceRules(
-        of_the_account=frozenset(("CreateQueue", "ListQueues")),
-        shared=frozenset((
+        account_actions=frozenset(("CreateQueue", "ListQueues")),
+        grantable_actions=frozenset((
             "ChangeMessageVisibility", "ChangeMessageVisibilityBatch", "DeleteMessage", "DeleteMessageBatch",
             "GetQueueAttributes", "GetQueueUrl", "ListDeadLetterSourceQueues", "PurgeQueue", "ReceiveMessage",
             "SendMessage", "SendMessageBatch",
         )),  # "Overview of managing access", SQS Developer Guide
-        never_denied=frozenset(("GetQueueAttributes", "SetQueueAttributes")),
-        targets=queues_of,
-        policies=READ_POLICIES,
+        owner_always_allowed=frozenset(("GetQueueAttributes", "SetQueueAttributes")),
+        target_arns=queues_of,
+        policy_statement=READ_POLICIES,
     ),
     "sns": ServiceRules(
-        of_the_account=frozenset(("CreateTopic", "ListTopics", "ListSubscriptions")),
-        shared=frozenset((*OWNER_ACTIONS, "PublishBatch")),
-        never_denied=frozenset(("GetTopicAttributes", "SetTopicAttributes")),
-        targets=topics_of,
-        policies=READ_TOPIC_POLICIES,
+        account_actions=frozenset(("CreateTopic", "ListTopics", "ListSubscriptions")),
+        grantable_actions=frozenset((*OWNER_ACTIONS, "PublishBatch")),
+        owner_always_allowed=frozenset(("GetTopicAttributes", "SetTopicAttributes")),
+        target_arns=topics_of,
+        policy_statement=READ_TOPIC_POLICIES,
     ),
 }  # fmt: skip

@@ -1,7 +1,8 @@
-"""What an access policy says about a caller, an action and the queue or topic that it belongs to.
+"""Evaluates an access policy for a caller, an action and the queue or topic that the policy belongs to.
 
-An explicit Deny wins, then an Allow, else nobody is named. Understood are Effect, Principal, Action and Resource. What
-is not understood (Condition, NotPrincipal, NotAction, NotResource) never allows, and holds where it denies.
+An explicit Deny wins, then an Allow, else there is no match. Effect, Principal, Action and Resource are evaluated. A
+statement with another element (Condition, NotPrincipal, NotAction, NotResource) never allows; as a Deny it applies
+whatever that element says.
 Sources: "Policy evaluation logic" and "IAM JSON policy element reference" (IAM User Guide), "Overview of managing
 access" (SQS Developer Guide). Callers are accounts, so a principal is `*`, an account id or the account's root.
 """
@@ -16,9 +17,9 @@ from typing import Any
 import msgspec
 
 _ROOT = re.compile(r"arn:aws[a-z-]*:iam::([0-9]{12}):root").fullmatch
-_KNOWN = frozenset(("Sid", "Effect", "Principal", "Action", "Resource"))
+_UNDERSTOOD = frozenset(("Sid", "Effect", "Principal", "Action", "Resource"))
 
-# Who may do what with a topic that nobody has given a policy (an example of it: GetTopicAttributes, API reference).
+# The owner's actions in the default policy of a topic (an example of it: GetTopicAttributes, API reference).
 OWNER_ACTIONS = (
     "GetTopicAttributes", "SetTopicAttributes", "AddPermission", "RemovePermission", "DeleteTopic", "Subscribe",
     "ListSubscriptionsByTopic", "Publish",
@@ -26,26 +27,29 @@ OWNER_ACTIONS = (
 
 
 class Verdict(Enum):
-    """What a policy says."""
+    """The result of evaluating a policy."""
 
     ALLOWED = "allowed"
     DENIED = "denied"
-    UNSAID = "unsaid"
+    NO_MATCH = "no match"
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement. `accounts`: ids, or `*`. None: the element is missing. `whole`: all of it is understood."""
+    """One statement. `accounts` are account ids or `*`. None: the statement lacks the element.
+
+    `fully_understood`: an Allow that has all elements which we evaluate, and no other.
+    """
 
     denies: bool
     accounts: frozenset[str] | None
     actions: tuple[str, ...] | None
     resources: tuple[str, ...] | None
-    whole: bool
+    fully_understood: bool
 
-    def holds(self, account_id: str, action: str, arn: str) -> bool:
-        """Whether it speaks of this caller, action (`sqs:sendmessage`) and queue."""
-        if not self.denies and not self.whole:
+    def applies_to(self, account_id: str, action: str, arn: str) -> bool:
+        """Whether it applies to this caller, action (in lower case: `sqs:sendmessage`) and queue or topic."""
+        if not self.denies and not self.fully_understood:
             return False
         return (
             (self.accounts is None or "*" in self.accounts or account_id in self.accounts)
@@ -55,12 +59,12 @@ class Statement:
 
 
 def evaluate(policy: str | None, account_id: str, action: str, arn: str) -> Verdict:
-    """What the policy (JSON text; None: there is none) says. `action` is one of IAM's, such as `sqs:SendMessage`."""
+    """The verdict of a policy (JSON text, None: no policy). `action` is one of IAM's, such as `sqs:SendMessage`."""
     if not policy:
-        return Verdict.UNSAID
-    verdict = Verdict.UNSAID
+        return Verdict.NO_MATCH
+    verdict = Verdict.NO_MATCH
     for statement in statements(policy):
-        if statement.holds(account_id, action.lower(), arn):
+        if statement.applies_to(account_id, action.lower(), arn):
             if statement.denies:
                 return Verdict.DENIED
             verdict = Verdict.ALLOWED
@@ -69,29 +73,29 @@ def evaluate(policy: str | None, account_id: str, action: str, arn: str) -> Verd
 
 @lru_cache(maxsize=256)
 def statements(policy: str) -> tuple[Statement, ...]:
-    """The statements of a policy; none when it is not JSON. Cached by its text, so a change holds at once."""
+    """The statements of a policy; none when it is not JSON. Cached by its text, so a change takes effect at once."""
     try:
         document = msgspec.json.decode(policy)
     except (msgspec.DecodeError, RecursionError):
         return ()
-    found = document.get("Statement") if isinstance(document, dict) else None
-    return tuple(_statement(one) for one in _listed(found) if isinstance(one, dict))
+    elements = document.get("Statement") if isinstance(document, dict) else None
+    return tuple(_statement(one) for one in _listed(elements) if isinstance(one, dict))
 
 
-def _statement(given: dict[str, Any]) -> Statement:
-    accounts = frozenset(_accounts(given["Principal"])) if "Principal" in given else None
-    actions = tuple(text.lower() for text in _texts(given["Action"])) if "Action" in given else None
-    resources = tuple(_texts(given["Resource"])) if "Resource" in given else None
-    whole = (
-        given.get("Effect") == "Allow"
-        and given.keys() <= _KNOWN
+def _statement(fields: dict[str, Any]) -> Statement:
+    accounts = frozenset(_accounts(fields["Principal"])) if "Principal" in fields else None
+    actions = tuple(text.lower() for text in _texts(fields["Action"])) if "Action" in fields else None
+    resources = tuple(_texts(fields["Resource"])) if "Resource" in fields else None
+    fully_understood = (
+        fields.get("Effect") == "Allow"
+        and fields.keys() <= _UNDERSTOOD
         and None not in (accounts, actions, resources)
     )
-    return Statement(given.get("Effect") != "Allow", accounts, actions, resources, whole)
+    return Statement(fields.get("Effect") != "Allow", accounts, actions, resources, fully_understood)
 
 
 def _accounts(principal: Any) -> Iterator[str]:
-    """Of `"*"` and `{"AWS": …}`. A user, a role or a service is nobody whom we can tell apart: it matches no caller."""
+    """The accounts of `"*"` and `{"AWS": …}`. Users, roles and services match no caller: callers are accounts."""
     aws = principal.get("AWS") if isinstance(principal, dict) else principal
     for text in _texts(aws):
         root = _ROOT(text)
@@ -107,7 +111,10 @@ def _listed(value: Any) -> list[Any]:
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether the text is like the pattern: `*` is any text, `?` any character. Time is their product at worst."""
+    """Whether the text matches the pattern: `*` is any text, `?` any character.
+
+    The worst case takes time proportional to the product of their lengths.
+    """
     at_pattern = at_text = 0
     star, retry = -1, 0
     while at_text < len(text):

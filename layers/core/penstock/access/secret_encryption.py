@@ -1,7 +1,7 @@
 """Secrets of access keys at rest: AES-256-GCM under QUEUE_ENCRYPTION_KEY, which is never in the database.
 
-A sealed secret is: version 1, 12 random bytes, ciphertext with its tag. Key id and account are authenticated with it,
-so a row cannot be given another row's secret. `cryptography` is imported here only, when a sealer is made.
+An encrypted secret is: version 1, 12 random bytes, ciphertext with its tag. Key id and account are authenticated with
+it, so a row cannot be given another row's secret. `cryptography` is imported here only, when a cipher is made.
 """
 
 import os
@@ -16,11 +16,11 @@ _NONCE_BYTES = 12
 
 
 class DecryptionError(ValueError):
-    """The secret was sealed under another key or for another row, or is damaged."""
+    """The secret was encrypted with another key or for another row, or is damaged."""
 
 
 class SecretCipher:
-    """Seals and opens secrets under one key: 32 bytes in base64. Raises SettingError for anything else."""
+    """Encrypts and decrypts secrets with one key: 32 bytes in base64. Raises SettingError for anything else."""
 
     __slots__ = ("_cipher",)
 
@@ -29,7 +29,7 @@ class SecretCipher:
 
         self._cipher = AESGCM(read_key(encryption_key))
 
-    def seal(self, secret: str, key_id: str, account_id: str) -> bytes:
+    def encrypt(self, secret: str, key_id: str, account_id: str) -> bytes:
         """The bytes to store."""
         nonce = os.urandom(_NONCE_BYTES)
         return (
@@ -38,8 +38,8 @@ class SecretCipher:
             + self._cipher.encrypt(nonce, secret.encode(), associated_data(key_id, account_id))
         )
 
-    def open(self, encrypted: bytes, key_id: str, account_id: str) -> str:
-        """The secret. Raises Unsealable."""
+    def decrypt(self, encrypted: bytes, key_id: str, account_id: str) -> str:
+        """The secret. Raises DecryptionError."""
         from cryptography.exceptions import InvalidTag  # noqa: PLC0415
 
         nonce, text = encrypted[1 : 1 + _NONCE_BYTES], encrypted[1 + _NONCE_BYTES :]

@@ -1,12 +1,13 @@
-"""Signature Version 4: whether a request was signed with a secret, by header or by query string.
+"""Verifies Signature Version 4: whether a request was signed with a secret, by header or by query string.
 
-    signed = parse(http)                        # what the request says of its signature, or a typed error
-    verify(http, signed, secret, time())        # raises SignatureDoesNotMatch
+    claim = parse(http)                         # the signature that the request claims, or a typed error
+    verify(http, claim, secret, time())         # raises SignatureDoesNotMatch
 
-Pure: no clock, no keys of its own. Sources: "Create a signed AWS API request" and "Troubleshoot signed requests" (IAM
-User Guide), "Common Query parameters" (SQS API reference). Stricter than AWS where a lenient reading could give one
-signature two meanings: a name may occur once in the query string, and every `x-amz-*` header must be signed (but
-those that a CloudFront in front adds). UNSIGNED-PAYLOAD and chunked payloads are for S3 alone and refused.
+The functions are pure: they have no clock and no keys. Sources: "Create a signed AWS API request" and "Troubleshoot
+signed requests" (IAM User Guide), "Common Query parameters" (SQS API reference). They are stricter than AWS where a
+lenient reading could give one signature two meanings: a name may occur once in the query string, and every `x-amz-*`
+header must be signed (except those that CloudFront adds). UNSIGNED-PAYLOAD and chunked payloads are for S3 alone and
+refused.
 """
 
 import hmac
@@ -27,11 +28,11 @@ from penstock.errors import (
 from penstock.http import HttpRequest
 
 ALGORITHM = "AWS4-HMAC-SHA256"
-CLOCK_SECONDS = 15 * 60
+CLOCK_SKEW_SECONDS = 15 * 60
 LONGEST_EXPIRES_SECONDS = 604_800
-# Characters of a header or a part of one; no client's is longer. What is remembered must not be without bounds.
-LONGEST_REMEMBERED = 2048
-# The one list that stands in a query string: UntagResource of EventBridge Scheduler. Its order means nothing.
+# Characters of a header or of a part of one; no client sends longer ones. It bounds the memory of the caches.
+LONGEST_CACHED = 2048
+# The only parameter that may be repeated: of UntagResource of EventBridge Scheduler. Its order has no meaning.
 SET_MEMBER = b"TagKeys"
 
 _TIMESTAMP = re.compile(r"[0-9]{8}T[0-9]{6}Z", re.ASCII).fullmatch
@@ -45,9 +46,9 @@ Pairs = list[tuple[bytes, bytes]]
 
 
 class SignatureClaim(NamedTuple):
-    """What a request says of its own signature. `expires_seconds`: of a presigned address, else None.
+    """The signature that a request claims. `expires_seconds`: of a presigned URL, else None.
 
-    `pairs` are the parameters of the query string, which are part of what is signed.
+    `pairs` are the parameters of the query string, which are signed, too.
     """
 
     access_key_id: str
@@ -62,13 +63,13 @@ class SignatureClaim(NamedTuple):
 
     @property
     def scope(self) -> str:
-        """What the signing key is good for."""
+        """The credential scope, for which the signing key is valid."""
         return f"{self.date}/{self.region}/{self.service}/aws4_request"
 
 
-# --- what the request says -------------------------------------------------------------------------------------------
+# --- parsing the claim -----------------------------------------------------------------------------------------------
 def parse(http: HttpRequest) -> SignatureClaim:
-    """The signature of a request.
+    """The signature that a request claims.
 
     Raises MissingAuthenticationToken when there is none, IncompleteSignature for one that is not whole or is given
     twice, InvalidClientTokenId for a session token (we issue none), SignatureDoesNotMatch for an impossible scope.
@@ -86,15 +87,15 @@ def parse(http: HttpRequest) -> SignatureClaim:
 
 
 def _from_header(header: str, http: HttpRequest, pairs: Pairs) -> SignatureClaim:
-    # All but the signature is the same for many requests of a client, so it is read once.
+    # All but the signature is the same for many requests of a client, so it is parsed once.
     before, _, signature = header.rpartition("Signature=")
-    if "," in signature or " " in signature or len(header) > LONGEST_REMEMBERED:
+    if "," in signature or " " in signature or len(header) > LONGEST_CACHED:
         parts = _read_parts(header)
         signature = parts.get("Signature", "")
     else:
-        parts = _remembered_parts(f"{before}Signature=?")
-    for name, given in (*((name, parts.get(name)) for name in _PARTS[:2]), ("Signature", signature)):
-        if not given:
+        parts = _cached_parts(f"{before}Signature=?")
+    for name, value in (*((name, parts.get(name)) for name in _PARTS[:2]), ("Signature", signature)):
+        if not value:
             raise IncompleteSignature(f"Authorization header requires '{name}' parameter.")
     _refuse_session(http.headers.get(b"x-amz-security-token"))
     timestamp = http.headers.get(b"x-amz-date") or http.headers.get(b"date") or b""
@@ -115,25 +116,25 @@ def _read_parts(header: str) -> dict[str, str]:
     return parts
 
 
-_remembered_parts = lru_cache(maxsize=1024)(_read_parts)
+_cached_parts = lru_cache(maxsize=1024)(_read_parts)
 
 
 def _from_query(pairs: Pairs) -> SignatureClaim:
-    given = _single(pairs)
+    parameters = _single(pairs)
     for name in _QUERY_PARTS:
-        if not given.get(f"X-Amz-{name}"):
+        if not parameters.get(f"X-Amz-{name}"):
             raise IncompleteSignature(f"AWS query-string parameters must include 'X-Amz-{name}'.")
-    if given["X-Amz-Algorithm"] != ALGORITHM:
+    if parameters["X-Amz-Algorithm"] != ALGORITHM:
         raise IncompleteSignature(f"X-Amz-Algorithm must be '{ALGORITHM}'.")
-    _refuse_session(given.get("X-Amz-Security-Token"))
-    expires = given["X-Amz-Expires"]
+    _refuse_session(parameters.get("X-Amz-Security-Token"))
+    expires = parameters["X-Amz-Expires"]
     if not _EXPIRES(expires) or not 1 <= int(expires) <= LONGEST_EXPIRES_SECONDS:
         raise IncompleteSignature(f"X-Amz-Expires must be 1 to {LONGEST_EXPIRES_SECONDS} seconds.")
     return _signature_claim(
-        given["X-Amz-Credential"],
-        given["X-Amz-Date"],
-        given["X-Amz-SignedHeaders"],
-        given["X-Amz-Signature"],
+        parameters["X-Amz-Credential"],
+        parameters["X-Amz-Date"],
+        parameters["X-Amz-SignedHeaders"],
+        parameters["X-Amz-Signature"],
         int(expires),
         pairs,
     )
@@ -156,7 +157,7 @@ def _signature_claim(
 def _scope(credential: str) -> tuple[str, str, str, str]:
     """Key id, date, region and service."""
     parts = credential.split("/")
-    if len(parts) != 5 or len(credential) > LONGEST_REMEMBERED:
+    if len(parts) != 5 or len(credential) > LONGEST_CACHED:
         raise IncompleteSignature("Credential must be <key id>/<date>/<region>/<service>/aws4_request.")
     key, date, region, service, end = parts
     if end != "aws4_request" or not _REGION(region):
@@ -173,30 +174,30 @@ def _refuse_session(token: bytes | str | None) -> None:
         raise InvalidClientTokenId
 
 
-# --- whether it is true ----------------------------------------------------------------------------------------------
-def verify(http: HttpRequest, signed: SignatureClaim, secret: str, now: float) -> None:
+# --- verifying the claim ---------------------------------------------------------------------------------------------
+def verify(http: HttpRequest, claim: SignatureClaim, secret: str, now: float) -> None:
     """Raises SignatureDoesNotMatch unless the request was signed with `secret` and `now` (Unix time) is near enough.
 
-    A header is good for 15 minutes before and after its date; an address from 15 minutes before until it expires.
+    A header is valid from 15 minutes before to 15 minutes after its date, a presigned URL until it expires.
     """
-    check_time(signed, now)
-    key = signing_key(secret, signed.date, signed.region, signed.service)
-    expected = hmac.digest(key, string_to_sign(http, signed).encode(), "sha256").hex()
-    if not hmac.compare_digest(expected, signed.signature):
+    check_time(claim, now)
+    key = signing_key(secret, claim.date, claim.region, claim.service)
+    expected = hmac.digest(key, string_to_sign(http, claim).encode(), "sha256").hex()
+    if not hmac.compare_digest(expected, claim.signature):
         raise SignatureDoesNotMatch
 
 
-def check_time(signed: SignatureClaim, now: float) -> None:
+def check_time(claim: SignatureClaim, now: float) -> None:
     """Raises SignatureDoesNotMatch when the signature is from the future or has expired, in AWS's words."""
-    at = _seconds(signed.timestamp)
-    last = CLOCK_SECONDS if signed.expires_seconds is None else signed.expires_seconds
+    at = _seconds(claim.timestamp)
+    last = CLOCK_SKEW_SECONDS if claim.expires_seconds is None else claim.expires_seconds
     if now > at + last:
         limit = _text(now - last)
-        raise SignatureDoesNotMatch(f"Signature expired: {signed.timestamp} is now earlier than {limit}")
-    if at > now + CLOCK_SECONDS:
-        limit = _text(now + CLOCK_SECONDS)
+        raise SignatureDoesNotMatch(f"Signature expired: {claim.timestamp} is now earlier than {limit}")
+    if at > now + CLOCK_SKEW_SECONDS:
+        limit = _text(now + CLOCK_SKEW_SECONDS)
         raise SignatureDoesNotMatch(
-            f"Signature not yet current: {signed.timestamp} is still later than {limit}"
+            f"Signature not yet current: {claim.timestamp} is still later than {limit}"
         )
 
 
@@ -223,21 +224,21 @@ def signing_key(secret: str, date: str, region: str, service: str) -> bytes:
     return key
 
 
-def string_to_sign(http: HttpRequest, signed: SignatureClaim) -> str:
+def string_to_sign(http: HttpRequest, claim: SignatureClaim) -> str:
     """Algorithm, time, scope and the hash of the canonical request."""
-    digest = sha256(canonical_request(http, signed)).hexdigest()
-    return f"{ALGORITHM}\n{signed.timestamp}\n{signed.scope}\n{digest}"
+    digest = sha256(canonical_request(http, claim)).hexdigest()
+    return f"{ALGORITHM}\n{claim.timestamp}\n{claim.scope}\n{digest}"
 
 
-def canonical_request(http: HttpRequest, signed: SignatureClaim) -> bytes:
+def canonical_request(http: HttpRequest, claim: SignatureClaim) -> bytes:
     """Method, path, query, headers, their names and the payload's hash. Raises SignatureDoesNotMatch."""
     return b"\n".join(
         (
             http.method.encode(),
             canonical_path(http.path),
-            canonical_query(signed.pairs),
-            canonical_headers(http, signed.signed_headers),
-            signed.signed_headers.encode("latin-1"),
+            canonical_query(claim.pairs),
+            canonical_headers(http, claim.signed_headers),
+            claim.signed_headers.encode("latin-1"),
             payload_hash(http),
         )
     )
@@ -255,14 +256,14 @@ def canonical_path(path: str) -> bytes:
         return b"/tags/" + quote_from_bytes(once.encode(), safe="~").encode()
     if not path.startswith("/"):
         raise SignatureDoesNotMatch
-    kept: list[str] = []
+    segments: list[str] = []
     for part in path.split("/"):
         if part == "..":
-            del kept[-1:]
+            del segments[-1:]
         elif part not in {"", "."}:
-            kept.append(part)
-    end = "/" if path.endswith("/") and kept else ""
-    once = quote_from_bytes(f"/{'/'.join(kept)}{end}".encode("utf-8", "surrogatepass"), safe="/~")
+            segments.append(part)
+    end = "/" if path.endswith("/") and segments else ""
+    once = quote_from_bytes(f"/{'/'.join(segments)}{end}".encode("utf-8", "surrogatepass"), safe="/~")
     return quote_from_bytes(once.encode(), safe="/~").encode()
 
 
@@ -286,12 +287,12 @@ def canonical_query(pairs: Pairs) -> bytes:
 
 
 def _single(pairs: Pairs) -> dict[str, str]:
-    """By name. The canonical form forgets the order, which decides what a repeated name means, but for a set."""
+    """Parameters by name, without SET_MEMBER. A repeated name is refused: the canonical form loses its order."""
     single = [(name, value) for name, value in pairs if name != SET_MEMBER]
-    given = {name.decode("latin-1"): value.decode("latin-1") for name, value in single}
-    if len(given) != len(single):
+    parameters = {name.decode("latin-1"): value.decode("latin-1") for name, value in single}
+    if len(parameters) != len(single):
         raise SignatureDoesNotMatch("A parameter of the query string is given twice.")
-    return given
+    return parameters
 
 
 def canonical_headers(http: HttpRequest, signed_headers: str) -> bytes:
@@ -311,9 +312,9 @@ def canonical_headers(http: HttpRequest, signed_headers: str) -> bytes:
 
 @lru_cache(maxsize=1024)
 def _names(signed_headers: str) -> dict[bytes, None]:
-    """SignedHeaders in their order, for looking up as well. Raises SignatureDoesNotMatch."""
+    """SignedHeaders in their order, as keys for fast look-up. Raises SignatureDoesNotMatch."""
     names = signed_headers.encode("latin-1").split(b";")
-    if len(signed_headers) > LONGEST_REMEMBERED or any(first >= second for first, second in pairwise(names)):
+    if len(signed_headers) > LONGEST_CACHED or any(first >= second for first, second in pairwise(names)):
         raise SignatureDoesNotMatch("SignedHeaders must be sorted, each of them once.")
     if b"host" not in names:
         raise SignatureDoesNotMatch("'Host' must be a 'SignedHeader' in the AWS Authorization.")
@@ -321,7 +322,7 @@ def _names(signed_headers: str) -> dict[bytes, None]:
 
 
 def payload_hash(http: HttpRequest) -> bytes:
-    """The hash of the body, in hexadecimal; X-Amz-Content-Sha256, when it is there, must say the same."""
+    """The hash of the body, in hexadecimal; X-Amz-Content-Sha256, when it is there, must be equal."""
     digest = sha256(http.body).hexdigest().encode()
     if http.headers.get(b"x-amz-content-sha256", digest) != digest:
         raise SignatureDoesNotMatch("X-Amz-Content-Sha256 is not the SHA-256 of the body.")

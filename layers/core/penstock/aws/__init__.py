@@ -1,1 +1,1 @@
-"""What is the same for all services of AWS: resource names, tokens of pages, protocols."""
+"""Code that all AWS services share: resource names, page tokens, protocols."""

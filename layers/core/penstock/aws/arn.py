@@ -1,4 +1,4 @@
-"""Amazon Resource Names of queues. Inside, and in SQL, a queue is addressed by its ARN text."""
+"""Amazon Resource Names of queues. Operations and SQL functions address a queue by its ARN text."""
 
 import re
 from functools import lru_cache
@@ -27,11 +27,11 @@ class QueueArn(NamedTuple):
 
 
 def is_queue_name(name: str) -> bool:
-    """1-80 of `[A-Za-z0-9_-]`; a FIFO name ends in `.fifo`, which counts."""
+    """1-80 of `[A-Za-z0-9_-]`; a FIFO name ends in `.fifo`, which counts towards the length."""
     return _NAME(name) is not None
 
 
-def begins_queue_name(text: str) -> bool:
+def is_queue_name_prefix(text: str) -> bool:
     """Whether any name can start with this text; the empty text starts every one."""
     return _PREFIX(text) is not None
 
@@ -43,7 +43,7 @@ def is_account_id(text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def queue_arn(region: str, account_id: str, name: str) -> str | None:
-    """The ARN text, or None when account or name cannot be one. Cached: every request on a queue asks."""
+    """The ARN text, or None when account or name cannot be one. Cached: every request on a queue needs it."""
     if not is_account_id(account_id) or not is_queue_name(name):
         return None
     return f"arn:aws:sqs:{region}:{account_id}:{name}"

@@ -1,4 +1,4 @@
-"""MessageIds: random UUIDs (version 4, RFC 9562), made without a system call a message.
+"""MessageIds: random UUIDs (version 4, RFC 9562), made without a system call for each.
 
 They only have to be unique, not secret: the process's generator, which Python seeds from the operating system and again
 after a fork, is enough.
@@ -11,7 +11,7 @@ _VERSION_4 = (0x4 << 76) | (0x2 << 62)
 
 
 def new_message_id() -> bytes:
-    """16 bytes."""
+    """A new id, 16 bytes."""
     return (getrandbits(128) & _VERSION_AND_VARIANT | _VERSION_4).to_bytes(16, "big")
 
 

@@ -1,4 +1,4 @@
-"""Opaque tokens of lists: the next page begins after what the token names. Services raise their own errors."""
+"""Opaque page tokens: the next page begins after the name in the token. Services raise their own errors."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
@@ -9,9 +9,9 @@ def make_token(last: str) -> str:
 
 
 def read_name(token: str) -> str | None:
-    """What a token names; None for a text that `make_token` cannot have made."""
+    """The name in a token; None for a text that `make_token` cannot have made."""
     try:
         named = urlsafe_b64decode(token.encode("ascii")).decode("ascii")
-    except ValueError:  # of base64 and of both encodings
+    except ValueError:  # raised by base64 and by both encodings
         return None
     return named if named.isprintable() and make_token(named) == token else None

@@ -25,7 +25,7 @@ class TopicArn(NamedTuple):
 
 
 def is_topic_name(name: str) -> bool:
-    """1-256 of `[A-Za-z0-9_-]`; a FIFO name ends in `.fifo`, which counts (CreateTopic, API reference)."""
+    """1-256 of `[A-Za-z0-9_-]` with the `.fifo` in which a FIFO name ends (CreateTopic, API reference)."""
     return _NAME(name) is not None
 
 
@@ -42,5 +42,5 @@ def topic_of_subscription(text: str) -> TopicArn | None:
 
 
 def is_subscription_id(text: str) -> bool:
-    """What stands behind the topic's ARN in a subscription's."""
+    """Whether the text can stand behind the topic's ARN in a subscription's ARN."""
     return _UUID(text) is not None

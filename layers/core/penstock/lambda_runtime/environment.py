@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from aws_lambda_powertools import Logger
 
     from penstock.effects import Operation
-    from penstock.postgres.psycopg_link import PsycopgConnection
+    from penstock.postgres.psycopg_connection import PsycopgConnection
 
 T = TypeVar("T")
 
@@ -80,7 +80,7 @@ class ExecutionEnvironment:
 
     def psycopg_connection(self) -> "psycopg.Connection[Any]":
         """A psycopg connection for workers that need transactions, also with pg8000. Raises ServiceUnavailable."""
-        return cast("PsycopgConnection", self._psycopg.link()).connection
+        return cast("PsycopgConnection", self._psycopg.connection()).connection
 
     def traced(self, work: Callable[[], T], lambda_context: object) -> T:
         """The result of `work`, which runs in a segment of X-Ray if the function has tracing."""

@@ -1,1 +1,1 @@
-"""PostgreSQL: the SQL functions that are called, connections, binary parameters, migrations."""
+"""PostgreSQL: statements, connections, array parameters, the meaning of errors, migrations."""

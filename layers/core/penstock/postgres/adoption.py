@@ -1,8 +1,8 @@
-"""Gives a database that has the migrations before the baseline the baseline's record instead.
+"""Replaces the records of the migrations before the baseline by the record of the baseline.
 
 Release 0.0.1 (commit f69b3c5) had 20 migrations; 0001_baseline.sql makes the same tables in one. A database with
-exactly these 20 needs nothing but another record. Every other history is refused, with what to do about it. The
-checksums of the 20 stand in sql/migrations/0001_baseline.replaces, in the form of sha256sum.
+exactly these 20 only needs another record. Every other history is refused with an error that says what to do. The file
+sql/migrations/0001_baseline.replaces has the checksums of the 20, in the form of sha256sum.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .schema_dump import describe_tables
 _REPLACED_RELEASE: Final = "0.0.1"
 _REPLACED_COMMIT: Final = "f69b3c5"
 
-_LOAD: Final = (
+_HOW_TO_LOAD: Final = (
     "load its rows into an empty database that this release has migrated, with pg_dump --data-only --schema=queue "
     "--exclude-table-data=queue.migration --load-via-partition-root"
 )
@@ -39,13 +39,13 @@ def read_replaced(directory: Path) -> dict[int, str]:
     return {int(name[:4]): checksum for checksum, name in (line.split() for line in lines)}
 
 
-def refusal(recorded: dict[int, str], replaced: dict[int, str]) -> str:
+def history_problem(recorded: dict[int, str], replaced: dict[int, str]) -> str:
     """Why a database with these migrations cannot get the baseline's record, and what to do; "" when it can."""
     strange = sorted(number for number, checksum in recorded.items() if replaced.get(number) != checksum)
     if strange:
         return (
             f"migration {strange[0]} of this database is not the one of release {_REPLACED_RELEASE}, "
-            f"which 0001_baseline.sql replaces: {_LOAD}"
+            f"which 0001_baseline.sql replaces: {_HOW_TO_LOAD}"
         )
     if len(recorded) < len(replaced):
         return (
@@ -55,12 +55,12 @@ def refusal(recorded: dict[int, str], replaced: dict[int, str]) -> str:
     return ""
 
 
-def obstacle(connection: psycopg.Connection[Any], baseline: bytes) -> str:
-    """What keeps a database with the right migrations from adoption; "" when nothing does."""
-    if found := first_difference(connection, baseline):
+def schema_problem(connection: psycopg.Connection[Any], baseline: bytes) -> str:
+    """Why a database with the right migrations cannot get the baseline's record; "" when it can."""
+    if difference := first_difference(connection, baseline):
         return (
-            f"the tables of this database are not those that its migrations made ({found}): undo that change, "
-            f"or {_LOAD}"
+            f"the tables of this database are not those that its migrations made ({difference}): undo that change, "
+            f"or {_HOW_TO_LOAD}"
         )
     row = connection.execute(_OLD_POLICIES.encode()).fetchone()
     if row and row[0]:
@@ -77,21 +77,22 @@ def first_difference(connection: psycopg.Connection[Any], baseline: bytes) -> st
     The baseline runs on this very server, in a schema `queue` that is rolled back. Other sessions see nothing of it.
     """
     with connection.transaction(force_rollback=True):
-        found = describe_tables(connection)
+        actual = describe_tables(connection)
         connection.execute("alter schema queue rename to queue_before_the_baseline")
         connection.execute(baseline)
-        wanted = describe_tables(connection)
-    for name in sorted(found.keys() | wanted.keys()):
-        for line in ndiff(wanted.get(name, []), found.get(name, [])):
+        expected = describe_tables(connection)
+    for name in sorted(actual.keys() | expected.keys()):
+        for line in ndiff(expected.get(name, []), actual.get(name, [])):
             if line[0] in "+-":
                 return f"{name}: {line[0]} {line[2:].strip()}"
     return ""
 
 
 def record_baseline(connection: psycopg.Connection[Any], name: str, checksum: str) -> None:
-    """Replace the records of the migrations by that of the baseline.
+    """Replaces the records of the migrations by that of the baseline.
 
-    Functions were recorded as those of 0.1.0, a release that never was: no later one could have replaced them.
+    Release 0.0.1 recorded its functions as those of 0.1.0, which was never released: no release could
+    replace them.
     """
     connection.execute("delete from queue.migration where number > 0")
     insert = "insert into queue.migration (number, name, checksum) values (1, %s, %s)"

@@ -22,7 +22,7 @@ _EMPTY = Struct(">iiI").pack
 
 
 class PgArray(bytes):
-    """The bytes of an array; one subclass an element type, since psycopg picks the type's oid by class."""
+    """The bytes of an array; each element type has a subclass, since psycopg picks the oid by class."""
 
     element_oid = 0
     array_oid = 0
@@ -65,7 +65,7 @@ def _text(value: str | bytes) -> bytes:
 
 
 def _instant(value: datetime) -> bytes:
-    """Microseconds since 2000, as timestamptz_recv in timestamp.c wants them."""
+    """Microseconds since 2000, as timestamptz_recv in timestamp.c reads them."""
     return _INSTANT((value - _EPOCH) // _MICROSECOND)
 
 
@@ -73,7 +73,7 @@ def _jsonb(value: str | bytes) -> bytes:
     return b"\x01" + _text(value)
 
 
-# Class, how an element becomes bytes, and how many these are where all have equally many.
+# Class, encoder of an element, and the bytes of an element where all have equally many.
 _KINDS: dict[str, tuple[type[PgArray], Callable[[Any], bytes], int | None]] = {
     "text[]": (TextArray, _text, None),
     "uuid[]": (UuidArray, bytes, 16),
@@ -98,7 +98,7 @@ def encode(type_name: str, values: Sequence[Any]) -> PgArray | None:
         return kind(_EMPTY(0, 0, kind.element_oid))
     first = values[0]
     nulls = 0
-    if values.count(first) == count:  # the queue of a flush, what is left out: mostly one value
+    if values.count(first) == count:  # often all are equal: the queue of a batch, an absent attribute
         if first is None:
             return None
         elements: Iterable[bytes] = (_element(to_bytes(first)) * count,)
@@ -106,7 +106,7 @@ def encode(type_name: str, values: Sequence[Any]) -> PgArray | None:
         nulls = 1
         elements = (_NULL if value is None else _element(to_bytes(value)) for value in values)
     else:
-        elements = _in_a_row(list(map(to_bytes, values)), size)
+        elements = _with_lengths(list(map(to_bytes, values)), size)
     return kind(b"".join((_HEADER.pack(1, nulls, kind.element_oid, count, 1), *elements)))
 
 
@@ -114,8 +114,8 @@ def _element(data: bytes) -> bytes:
     return _LENGTH(len(data)) + data
 
 
-def _in_a_row(elements: list[bytes], size: int | None) -> Iterable[bytes]:
-    """The elements, each after its length, without a step of the interpreter for each."""
+def _with_lengths(elements: list[bytes], size: int | None) -> Iterable[bytes]:
+    """The elements, each after its length, without a loop in Python."""
     if size is None:
         return chain.from_iterable(zip(map(_LENGTH, map(len, elements)), elements, strict=True))
     length = _LENGTH(size)
@@ -128,7 +128,7 @@ def encode_columns(types: Iterable[str], columns: Iterable[Sequence[Any]]) -> li
 
 
 def encode_arguments(types: Iterable[str], arguments: Iterable[Any]) -> list[Any]:
-    """The arguments of a call: arrays in our own format, everything else as psycopg takes it."""
+    """The arguments of a call: arrays in binary format, everything else as psycopg takes it."""
     return [
         encode(kind, value) if kind.endswith("[]") and value is not None else value
         for kind, value in zip(types, arguments, strict=True)
@@ -146,5 +146,5 @@ def _dumper(kind: type[PgArray]) -> type[Dumper]:
     return ArrayDumper
 
 
-for _kind, *_ in _KINDS.values():  # our own classes only: nobody else's adaptation changes
+for _kind, *_ in _KINDS.values():  # our own classes only: psycopg's other adapters do not change
     psycopg.adapters.register_dumper(_kind, _dumper(_kind))

@@ -1,4 +1,4 @@
-"""What an effect asks of the database: a statement and its arguments, as no driver has them yet."""
+"""The database call of an effect: its statement and arguments, before a driver encodes them."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ SMALLEST_LEASE = 10
 
 
 def statement_call(effect: Sql | Rows | Take) -> tuple[Statement, list[Any]]:
-    """The statement and its arguments for one effect on its own; arrays are lists."""
+    """The statement and its arguments for one effect that is not merged; arrays are lists."""
     if isinstance(effect, Rows):
         return effect.statement, [*effect.columns, *effect.options]
     if isinstance(effect, Take):
@@ -16,12 +16,12 @@ def statement_call(effect: Sql | Rows | Take) -> tuple[Statement, list[Any]]:
     return effect.statement, list(effect.arguments)
 
 
-def take_arguments(take: Take, count: int, lease: int, *, alone: bool = True) -> list[Any]:
+def take_arguments(take: Take, count: int, lease: int, *, own_transaction: bool = True) -> list[Any]:
     """The arguments of a receive of `count` messages, of which at most `lease` expire together.
 
-    Of a FIFO queue a lease is each caller's share: no two get messages of one group, and all ask for equally many.
-    `alone` in its transaction, it is not waited for the disk: what is lost in a crash is that messages were received,
-    and they are received again.
+    On a FIFO queue each merged receive gets a lease: no two get messages of one group, and all ask for equally many.
+    `own_transaction`: the receive has a transaction to itself, which does not wait for the disk. A crash may then lose
+    the fact that messages were received, and they are received again.
     """
     lease = take.count if take.is_fifo else max(SMALLEST_LEASE, lease)
-    return [take.queue_arn, count, lease, take.visibility_seconds, take.in_flight_limit, alone]
+    return [take.queue_arn, count, lease, take.visibility_seconds, take.in_flight_limit, own_transaction]

@@ -1,16 +1,16 @@
-"""The one connection of a function's execution environment: kept between invocations, repaired when it broke.
+"""The one connection of a function's execution environment: kept between invocations, replaced when it breaks.
 
-    found dead when it is needed            a new one is made, and nobody notices
-    rolled back, server is read only        the database undid the call: made once more, after a failover (the server
-                                            was the primary) on a new connection
-    lost before COMMIT was sent             nothing took effect: made once more on a new connection (pg8000 only, whose
-                                            calls are explicit transactions)
-    connection lost during the call         nobody knows whether the call took effect: ServiceUnavailable; the next call
-                                            gets a new connection
+    found closed before a call              the call is made on a new connection
+    rolled back, server is read only        the database undid the call: it is made once more, after a failover (the
+                                            server was the primary) on a new connection
+    lost before COMMIT was sent             the call took no effect: it is made once more on a new connection (pg8000
+                                            only, whose calls are explicit transactions)
+    connection lost during the call         it is unknown whether the call took effect: ServiceUnavailable; the next
+                                            call gets a new connection
 
-Each SQL function is its own transaction, which is all that PgBouncer's transaction mode asks for. Two drivers do it,
-see docs/decisions/0008-two-drivers.md; only the one that is used is imported.
-`sqlstates` says which error means what.
+Each SQL function is its own transaction, as PgBouncer's transaction mode requires. There are two drivers, see
+docs/decisions/0008-two-drivers.md; only the one that is used is imported.
+`sqlstates` says what each error means.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,8 +29,8 @@ CONNECT_SECONDS = 5
 class DriverError(Exception):
     """A call failed; the text is the driver's.
 
-    `sqlstate`: None when the server said nothing, since it hung up or was not reached.
-    `took_no_effect`: whether it is certain that the call took no effect, as it is when the database says so.
+    `sqlstate`: None when the server sent no error, since it closed the connection or was not reached.
+    `took_no_effect`: whether the call certainly took no effect, as when the database reports that it undid the call.
     """
 
     def __init__(self, text: str, sqlstate: str | None, *, took_no_effect: bool = False) -> None:
@@ -41,7 +41,7 @@ class DriverError(Exception):
 
     @property
     def ends_connection(self) -> bool:
-        """Whether the connection is of no more use."""
+        """Whether the connection can no longer be used."""
         return self.meaning.ends_connection
 
     @property
@@ -50,7 +50,7 @@ class DriverError(Exception):
         return self.meaning.is_temporary
 
     def client_error(self) -> ServiceUnavailable | InternalFailure:
-        """What the client is told."""
+        """The error for the client."""
         return ServiceUnavailable() if self.is_transient else InternalFailure()
 
 
@@ -65,14 +65,15 @@ class DriverConnection(Protocol):
 
 
 def connection_factory(driver: str) -> Callable[[str], DriverConnection]:
-    """What makes connections of `psycopg` or `pg8000`. It raises DriverError."""
+    """The function that opens connections of `psycopg` or `pg8000`. It raises DriverError."""
     return cast(
-        "Callable[[str], DriverConnection]", import_module(f".{driver}_link", __package__).open_connection
+        "Callable[[str], DriverConnection]",
+        import_module(f".{driver}_connection", __package__).open_connection,
     )
 
 
 def import_driver(driver: str) -> None:
-    """Imports a driver, psycopg when there is none of this name: a function that starts has more processor time."""
+    """Imports a driver (psycopg for an unknown name) at the start, when a function has more processor time."""
     connection_factory(driver if driver in DRIVERS else DRIVERS[0])
 
 
@@ -82,20 +83,21 @@ class Database:
     def __init__(self, url: str, driver: str = "psycopg") -> None:
         self._url = url
         self._driver = driver
-        self._link: DriverConnection | None = None
+        self._connection: DriverConnection | None = None
 
-    def link(self) -> DriverConnection:
+    def connection(self) -> DriverConnection:
         """The connection, a new one when the old one is gone. Raises ServiceUnavailable."""
         try:
-            return self._found()
+            return self._live_connection()
         except DriverError as error:
             raise ServiceUnavailable from error
 
     def call(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
         """The rows of one call; arrays are lists.
 
-        Raises ServiceUnavailable when the database cannot be reached, went away or asks to come again: unless it was
-        not reached, it is unknown whether the call took effect. Raises InternalFailure for every other database error.
+        Raises ServiceUnavailable when the database cannot be reached, breaks the connection or reports a transient
+        error: unless it was not reached, it is unknown whether the call took effect. Raises InternalFailure for every
+        other database error.
         """
         try:
             return self._attempt(statement, arguments)
@@ -109,22 +111,22 @@ class Database:
 
     def close(self) -> None:
         """Closes the connection; the next call makes a new one."""
-        if self._link is not None:
-            self._link.close()
-            self._link = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def _attempt(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
-        link = self.link()
+        connection = self.connection()
         try:
-            return link.call(statement, arguments)
+            return connection.call(statement, arguments)
         except DriverError as error:
             if error.ends_connection:
                 self.close()
             raise
 
-    def _found(self) -> DriverConnection:
-        if self._link is not None and self._link.is_lost():
+    def _live_connection(self) -> DriverConnection:
+        if self._connection is not None and self._connection.is_lost():
             self.close()
-        if self._link is None:
-            self._link = connection_factory(self._driver)(self._url)
-        return self._link
+        if self._connection is None:
+            self._connection = connection_factory(self._driver)(self._url)
+        return self._connection

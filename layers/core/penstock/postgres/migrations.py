@@ -9,13 +9,13 @@
 
 Every runner takes one advisory lock, so any number may start at once: the first works, the others wait and find
 nothing to do. A migration inserts its number first, in its own transaction: it is either applied and recorded or
-neither. Table locks are waited for briefly and asked for again, so that a migration never queues up the service's
-own statements behind it. The connection must be direct: a pooler in transaction mode does not keep the lock.
+neither. A migration waits only briefly for a table lock and then tries again, so that it never queues up the
+service's own statements behind it. The connection must be direct: a pooler in transaction mode does not keep the lock.
 
 The record of the functions names the release that they are of. An older release leaves the functions of a newer one
 alone and says so, for example a task of the old image that starts in the middle of a rollout: its code can call them.
 
-A database of release 0.0.1 has 20 migrations that 0001_baseline.sql replaces: adoption.py.
+A database of release 0.0.1 has 20 migrations that 0001_baseline.sql replaces: see adoption.py.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _LOCK_ATTEMPTS: Final = 30
 _FILE_NAME: Final = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
 # The row of queue.migration that stands for functions and grants, and names the release that they are of.
 _FUNCTIONS: Final = 0
-_RECORD: Final = "functions "
+_RECORD_PREFIX: Final = "functions "
 RELEASE: Final = __version__
 
 _BOOTSTRAP: Final = """
@@ -104,7 +104,7 @@ class Applied:
     adopted: str = (
         ""  # the baseline whose record the database was given instead of those of the migrations before it
     )
-    warning: str = ""  # why the functions of this release were not applied, though they are others
+    warning: str = ""  # why the functions of this release were not applied, though they differ
 
 
 def sql_directory() -> Path:
@@ -114,7 +114,7 @@ def sql_directory() -> Path:
 
 
 def migrate(dsn: str, directory: Path | None = None, role: str | None = None) -> Applied:
-    """Apply what is missing and, with `role`, give that role its planner settings. Raises MigrationError."""
+    """Applies what is missing and, with `role`, gives that role its planner settings. Raises MigrationError."""
     directory = directory or sql_directory()
     with psycopg.connect(dsn, autocommit=True) as connection:
         _check_encoding(connection)
@@ -128,7 +128,7 @@ def migrate(dsn: str, directory: Path | None = None, role: str | None = None) ->
 
 
 def _check_encoding(connection: Connection) -> None:
-    """Any other encoding refuses some messages; SQL_ASCII hands out texts as bytes."""
+    """Raises MigrationError unless it is UTF8: others refuse some messages, SQL_ASCII returns texts as bytes."""
     encoding = connection.info.parameter_status("server_encoding")
     if encoding != "UTF8":
         raise MigrationError(
@@ -138,7 +138,7 @@ def _check_encoding(connection: Connection) -> None:
 
 
 def tune_role(connection: Connection, role: str) -> None:
-    """Give a login role the planner settings the service needs; they hold through a pooler too.
+    """Gives a login role the planner settings that the service needs; they hold through a pooler, too.
 
     A role may do this for itself; for another role it takes CREATEROLE. Not meant for a role that other
     applications use.
@@ -165,17 +165,17 @@ def _apply_missing(connection: Connection, directory: Path) -> Applied:
 
 
 def _adopt_baseline(connection: Connection, directory: Path, migrations: list[Script]) -> str:
-    """The baseline's name, where the database had the migrations that it replaces and now has its record."""
+    """Records the baseline where the database has the migrations that it replaces; then its name, else ""."""
     replaced = adoption.read_replaced(directory)
     recorded = {number: checksum for number, checksum in _recorded(connection).items() if number > 0}
     if not replaced or not recorded or recorded.get(1) == migrations[0].checksum:
         return ""
     baseline = migrations[0]
-    if reason := adoption.refusal(recorded, replaced):
+    if reason := adoption.history_problem(recorded, replaced):
         raise MigrationError(reason)
 
     def adopt() -> None:
-        if reason := adoption.obstacle(connection, _BOOTSTRAP.encode() + baseline.text):
+        if reason := adoption.schema_problem(connection, _BOOTSTRAP.encode() + baseline.text):
             raise MigrationError(reason)
         adoption.record_baseline(connection, baseline.name, baseline.checksum)
 
@@ -186,7 +186,7 @@ def _adopt_baseline(connection: Connection, directory: Path, migrations: list[Sc
 def _newer_functions(connection: Connection, has_older_tables: bool) -> str:
     """Why the functions in the database are those of a newer release; "" when they are not."""
     row = connection.execute("select name from queue.migration where number = %s", (_FUNCTIONS,)).fetchone()
-    release = row[0].removeprefix(_RECORD) if row else RELEASE
+    release = row[0].removeprefix(_RECORD_PREFIX) if row else RELEASE
     if Version(release) > Version(RELEASE):
         return f"the database keeps the functions of release {release}: this is the older release {RELEASE}"
     if has_older_tables:
@@ -248,12 +248,14 @@ def _apply_changed_functions(
 ) -> None:
     scripts = read_functions(directory)
     text = b"".join(s.name.encode() + b"\0" + s.text + b"\0" for s in scripts)
-    whole = Script(_FUNCTIONS, "functions", text)
-    if not scripts or recorded == whole.checksum:
+    all_functions = Script(_FUNCTIONS, "functions", text)
+    if not scripts or recorded == all_functions.checksum:
         return
     applied.warning = _newer_functions(connection, has_older_tables)
     if not applied.warning:
-        _retry_locked(connection, whole, lambda: _apply_functions(connection, scripts, whole.checksum))
+        _retry_locked(
+            connection, all_functions, lambda: _apply_functions(connection, scripts, all_functions.checksum)
+        )
         applied.functions = True
 
 
@@ -261,7 +263,7 @@ def _apply_functions(connection: Connection, scripts: list[Script], checksum: st
     connection.execute(
         "insert into queue.migration (number, name, checksum) values (%s, %s, %s) on conflict (number) do update "
         "set name = excluded.name, checksum = excluded.checksum, applied_at = clock_timestamp()",
-        (_FUNCTIONS, f"{_RECORD}{RELEASE}", checksum),
+        (_FUNCTIONS, f"{_RECORD_PREFIX}{RELEASE}", checksum),
     )
     # Files are in the order of their names, and a function may call a later one: the first pass makes them all,
     # the second one checks their bodies.
@@ -277,7 +279,7 @@ def _apply_functions(connection: Connection, scripts: list[Script], checksum: st
 
 
 def _retry_locked(connection: Connection, script: Script, work: Callable[[], None]) -> None:
-    """Run `work` in a transaction that gives up soon on a lock, and try again a moment later."""
+    """Runs `work` in a transaction that waits only briefly for locks, and retries it a moment later."""
     for attempt in range(1, _LOCK_ATTEMPTS + 1):
         try:
             with connection.transaction():

@@ -122,11 +122,11 @@ def describe_tables(connection: psycopg.Connection[Any]) -> dict[str, list[str]]
     It sets the search_path of the transaction that it is called in.
     """
     _qualify_names(connection)
-    found = {"types": _texts(connection, _TYPES)}
+    tables = {"types": _texts(connection, _TYPES)}
     for row in _tables(connection):
         if row[2] != "view":
-            found[f"queue.{row[1]}"] = "\n".join(_table(connection, row)).splitlines()
-    return found
+            tables[f"queue.{row[1]}"] = "\n".join(_table(connection, row)).splitlines()
+    return tables
 
 
 def _qualify_names(connection: psycopg.Connection[Any]) -> None:

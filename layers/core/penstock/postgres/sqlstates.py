@@ -5,7 +5,7 @@
     READ_ONLY         no            is closed    yes, on a new one   ServiceUnavailable, as above in a Lambda function
     CONNECTION_LOST   unknown       is closed    yes                 ServiceUnavailable
     UNAVAILABLE       no            is kept      yes                 ServiceUnavailable
-    LOGIN_REFUSED     no            never was    yes                 ServiceUnavailable
+    LOGIN_REFUSED     no            never open   yes                 ServiceUnavailable
     STALE_STATEMENT   no            is closed    yes, on a new one   as ROLLED_BACK; only pipeline connections prepare
     NOT_INSTALLED     no            is kept      no, nor any other   InternalFailure
     REFUSED           no            is kept      no                  only callers of SQL see it: docs/sql.md
@@ -14,7 +14,7 @@
 `database` (Lambda functions) and `penstock_web.database.pool` (the container) turn a meaning into an error, and
 `penstock_web.batching.batcher` decides by it whether to make merged calls one by one.
 Source: PostgreSQL documentation, appendix A, "PostgreSQL Error Codes". The SQL functions that fire schedules ask
-another question, whether an error is the schedule's own fault: queue.concerns_all.sql answers it.
+another question, whether the schedule itself caused an error: queue.is_server_error.sql answers it.
 """
 
 from collections.abc import Mapping
@@ -31,13 +31,13 @@ class Meaning(Enum):
     READ_ONLY = auto()
     """The server has become a standby: a new connection may reach the new primary."""
     CONNECTION_LOST = auto()
-    """The connection broke during the call. Nobody knows whether the call took effect."""
+    """The connection broke during the call. It is unknown whether the call took effect."""
     UNAVAILABLE = auto()
-    """The server has no room, or cancelled the call."""
+    """The server lacks resources, or cancelled the call."""
     LOGIN_REFUSED = auto()
     """The server refused the user, as it does while a password is being changed."""
     STALE_STATEMENT = auto()
-    """A prepared statement is gone, or its function has other columns since an upgrade."""
+    """A prepared statement no longer exists, or its function has other columns since an upgrade."""
     NOT_INSTALLED = auto()
     """A function, a schema or a privilege is missing: the call fails whatever its arguments are."""
     REFUSED = auto()
@@ -52,7 +52,7 @@ class Meaning(Enum):
 
     @property
     def ends_connection(self) -> bool:
-        """Whether the connection is of no more use."""
+        """Whether the connection can no longer be used."""
         return self in (Meaning.CONNECTION_LOST, Meaning.READ_ONLY)
 
     @property
@@ -93,7 +93,7 @@ SQLSTATES: Mapping[str, Meaning] = {
 
 
 def meaning(sqlstate: str | None) -> Meaning:
-    """What an error says. None: the server said nothing, since it hung up or was not reached."""
+    """The meaning of an error. None: the server sent no error; it closed the connection or was not reached."""
     if sqlstate is None:
         return Meaning.CONNECTION_LOST
     return SQLSTATES.get(sqlstate) or SQLSTATES.get(sqlstate[:2], Meaning.FAILED)

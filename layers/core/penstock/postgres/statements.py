@@ -152,7 +152,7 @@ CREATE_KEY = Statement("queue.create_key", ("text", "text", "text", "bytea", "te
 LIST_KEYS = Statement("queue.list_keys", ())
 REVOKE_KEY = Statement("queue.revoke_key", ("text",))
 
-# --- schedules: for the doors ----------------------------------------------------------------------------------------
+# --- schedules: for the APIs -----------------------------------------------------------------------------------------
 PUT_SCHEDULE = Statement(
     "queue.put_schedule", ("text", "text", "text", "text", "text", "jsonb", "timestamptz")
 )

@@ -68,7 +68,7 @@ class TopicResourceNotFound(SnsError):
 
 
 class AuthorizationError(SnsError):
-    refuses_caller = True
+    is_access_error = True
     json_type = "AuthorizationErrorException"
     query_code = "AuthorizationError"
     status = 403

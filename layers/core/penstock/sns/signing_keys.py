@@ -46,7 +46,7 @@ def add_key(made: NewKey, encryption_key: str, *, rotate: bool) -> Generator[Eff
     """Stores the new key if there is none, or, with `rotate`, in any case. Returns the row of the key that signs."""
     private = made.private_key
     if encryption_key:
-        private = SecretCipher(encryption_key).seal(private.decode(), made.key_id, ENCRYPTION_CONTEXT)
+        private = SecretCipher(encryption_key).encrypt(private.decode(), made.key_id, ENCRYPTION_CONTEXT)
     stored = (made.key_id, bool(encryption_key), private, made.certificate, rotate)
     rows: list[Row] = yield Sql(ADD_SIGNING_KEY, stored)
     return rows
@@ -58,7 +58,7 @@ def private_key_of(row: Row, encryption_key: str) -> bytes:
     if not sealed:
         return bytes(private_key)
     try:
-        return SecretCipher(encryption_key).open(bytes(private_key), key_id, ENCRYPTION_CONTEXT).encode()
+        return SecretCipher(encryption_key).decrypt(bytes(private_key), key_id, ENCRYPTION_CONTEXT).encode()
     except (DecryptionError, SettingError) as error:
         _log.error("signing key was not made with this QUEUE_ENCRYPTION_KEY", extra={"key": key_id})
         raise InternalFailure from error

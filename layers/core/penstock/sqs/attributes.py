@@ -1,6 +1,6 @@
-"""Attributes of queues: which exist, what they may be, and which a reader asked for.
+"""Attributes of queues: their names, values and defaults, and the selection that a request asks for.
 
-Values stay the strings that the user wrote, since Terraform and others wait until they read back what they set.
+Values stay the strings that the client sent: Terraform and other tools wait until they read back what they set.
 Sources: CreateQueue, SetQueueAttributes and GetQueueAttributes of the SQS API reference; the limits of
 docs/compatibility.md. `archive`, `archive_seconds` and `history` are ours and belong to the native API alone.
 """
@@ -49,7 +49,7 @@ def is_access_policy(value: str) -> bool:
     )
 
 
-def _anything(_value: str) -> bool:
+def _any_value(_value: str) -> bool:
     return True
 
 
@@ -62,9 +62,9 @@ STANDARD: Mapping[str, Check] = {
     "ReceiveMessageWaitTimeSeconds": _between(0, 20),
     "VisibilityTimeout": _between(0, 43_200),
     "Policy": is_access_policy,
-    "RedrivePolicy": _anything,  # parse_redrive_policy has errors of its own
-    "RedriveAllowPolicy": _anything,  # likewise
-    "KmsMasterKeyId": _anything,
+    "RedrivePolicy": _any_value,  # parse_redrive_policy has errors of its own
+    "RedriveAllowPolicy": _any_value,  # likewise
+    "KmsMasterKeyId": _any_value,
     "KmsDataKeyReusePeriodSeconds": _between(60, 86_400),
     "SqsManagedSseEnabled": _BOOLEAN,
 }
@@ -79,7 +79,7 @@ NATIVE: Mapping[str, Check] = {
     "archive_seconds": _between(1, 315_360_000),
     "history": _BOOLEAN,
 }
-NONE: Mapping[str, str] = MappingProxyType({})
+NO_VALUES: Mapping[str, str] = MappingProxyType({})
 DEFAULT_KEY_REUSE_SECONDS = "300"
 COUNTS = frozenset(
     (
@@ -129,8 +129,8 @@ def check_queue_attributes(
     return dict(attributes)
 
 
-def defaults(fifo: bool, settings: "Settings", supplied: Mapping[str, str] = NONE) -> dict[str, str]:
-    """What a queue has of attributes that it was created without. Seconds and bytes as in AWS's reference."""
+def defaults(fifo: bool, settings: "Settings", supplied: Mapping[str, str] = NO_VALUES) -> dict[str, str]:
+    """The values of attributes that a queue was created without. Seconds and bytes as in AWS's reference."""
     values = {
         "DelaySeconds": "0",
         "MaximumMessageSize": "1048576",
@@ -151,9 +151,9 @@ def defaults(fifo: bool, settings: "Settings", supplied: Mapping[str, str] = NON
 
 
 def with_implied(values: Mapping[str, str]) -> dict[str, str]:
-    """Attributes to be set, and what they change besides: a queue has one kind of encryption at a time.
+    """The attributes to set and those that follow from them: a queue has one kind of encryption at a time.
 
-    A KMS key turns SSE-SQS off; SSE-SQS takes the key away, and whatever takes the key takes its reuse period.
+    A KMS key turns SSE-SQS off; SSE-SQS removes the key. The reuse period is removed together with the key.
     Source: Terraform's AWS provider, whose acceptance tests (TestAccSQSQueue_encryption) record AWS.
     """
     if values.get("KmsMasterKeyId"):
@@ -183,8 +183,8 @@ def invalid_value(name: str) -> AwsError:
     return InvalidAttributeValue(f"Invalid value for the parameter {name}.")
 
 
-def scope_needed() -> AwsError:
-    """`perMessageGroupId` without its scope, in the words of the API reference (the error's own are not recorded)."""
+def missing_deduplication_scope() -> AwsError:
+    """The error for `perMessageGroupId` without its scope, in the API reference's words (AWS's are not recorded)."""
     return InvalidAttributeValue(
         "Invalid value for the parameter FifoThroughputLimit. Reason: The perMessageGroupId value is allowed only when "
         "the value for DeduplicationScope is messageGroup."
@@ -197,10 +197,10 @@ def _check_combinations(attributes: Mapping[str, str], fifo: bool, creating: boo
             "You can use one type of server-side encryption (SSE) at one time. "
             "You can either enable KMS SSE or SQS SSE."
         )
-    # What a queue has already is looked at when it is changed, in queue.set_queue_attributes.
+    # When a queue is changed, queue.set_queue_attributes also checks the attributes that the queue has already.
     scope = attributes.get("DeduplicationScope", "queue" if creating else "messageGroup")
     if attributes.get("FifoThroughputLimit") == "perMessageGroupId" and scope != "messageGroup":
-        raise scope_needed()
+        raise missing_deduplication_scope()
     if "RedrivePolicy" in attributes:
         parse_redrive_policy(attributes["RedrivePolicy"], fifo)
     if "RedriveAllowPolicy" in attributes:
@@ -214,7 +214,7 @@ class RedrivePolicy(msgspec.Struct, frozen=True):
     dead_letter_target_arn: str
     maximum_receive_count: int
 
-    def is_near(self, source_arn: str) -> bool:
+    def shares_account_and_region(self, source_arn: str) -> bool:
         """Whether source and target are of one account and region, as they must be."""
         target, source = parse_queue_arn(self.dead_letter_target_arn), parse_queue_arn(source_arn)
         return target is not None and source is not None and target[:2] == source[:2]
@@ -227,7 +227,7 @@ class RedriveAllowPolicy(msgspec.Struct, frozen=True):
     source_queue_arns: tuple[str, ...]
 
     def permits(self, source_arn: str) -> bool:
-        """Whether the queue of this ARN may send its messages here."""
+        """Whether the queue of this ARN may use this one as its dead-letter queue."""
         return self.permission == "allowAll" or source_arn in self.source_queue_arns
 
 
@@ -256,7 +256,7 @@ def parse_redrive_policy(text: str, fifo: bool) -> RedrivePolicy | None:
 
 
 def _repeats_a_name(text: str) -> bool:
-    """PostgreSQL would also read the value that the last one hides, and fail on `\\u0000` or 1e999999."""
+    """Whether a name occurs twice. PostgreSQL would parse the earlier value, too, and fail on `\\u0000` or 1e999999."""
     pairs = json.loads(text, object_pairs_hook=list)
     return len(dict(pairs)) < len(pairs)
 
@@ -299,7 +299,7 @@ def bad_policy(parameter: str, text: str, reason: str) -> AwsError:
 
 
 def _json(text: str) -> Any:
-    """None for what is no JSON, or nested so deeply that reading it once more, or in PostgreSQL, might fail."""
+    """The parsed text; None when it is no JSON, or so deeply nested that a later parser (PostgreSQL's) might fail."""
     if text.count("[") + text.count("{") > MOST_BRACKETS:
         return None
     try:
@@ -328,7 +328,7 @@ class AttributeSelection(msgspec.Struct, frozen=True):
         return self.everything or not self.names.isdisjoint(COUNTS)
 
     def pick(self, attributes: Mapping[str, V]) -> dict[str, V]:
-        """Those of the attributes that were asked for."""
+        """The selected ones of the attributes."""
         return {name: value for name, value in attributes.items() if name in self}
 
 
@@ -342,11 +342,11 @@ def check_attribute_names(
     """AttributeNames of GetQueueAttributes; `All` is every one. Raises InvalidAttributeName."""
     if not names:
         return NO_ATTRIBUTES
-    wanted = frozenset(names)
+    requested = frozenset(names)
     for name in names:
         if name not in known and name != "All":
             raise unknown_attribute(name)
-    return ALL_ATTRIBUTES if "All" in wanted else AttributeSelection(names=wanted)
+    return ALL_ATTRIBUTES if "All" in requested else AttributeSelection(names=requested)
 
 
 def check_system_attribute_names(*lists: Sequence[str] | None) -> AttributeSelection:
@@ -358,8 +358,8 @@ def select_message_attributes(names: Iterable[str] | None) -> AttributeSelection
     """MessageAttributeNames of ReceiveMessage: names, `All`, `.*`, and `bar.*` for all that start with `bar`."""
     if not names:
         return NO_ATTRIBUTES
-    wanted = frozenset(names)
-    if wanted & {"All", ".*"}:
+    requested = frozenset(names)
+    if requested & {"All", ".*"}:
         return ALL_ATTRIBUTES
-    prefixes = tuple(name[:-2] for name in wanted if name.endswith(".*"))
-    return AttributeSelection(names=wanted, prefixes=prefixes)
+    prefixes = tuple(name[:-2] for name in requested if name.endswith(".*"))
+    return AttributeSelection(names=requested, prefixes=prefixes)

@@ -1,4 +1,4 @@
-"""Dead-letter queues: who uses a queue as one."""
+"""ListDeadLetterSourceQueues: the queues that use a queue as their dead-letter queue."""
 
 from collections.abc import Generator
 from typing import Any

@@ -1,6 +1,6 @@
 """DeleteMessage and DeleteMessageBatch.
 
-On a standard queue an old handle is no error: the message may have been received again since, or be gone (API
+On a standard queue an old handle is no error: the message may have been received again since, or be deleted (API
 reference of DeleteMessage). On a FIFO queue a handle whose visibility timeout is over is refused, also when the message
 was received again since.
 """
@@ -14,7 +14,7 @@ from penstock.postgres.statements import DELETE_MESSAGES
 from penstock.receipt_handle import ReceiptHandle
 
 from . import handles, validation
-from .refusals import failed_entry
+from .sql_errors import failed_entry
 from .types import (
     BatchResultErrorEntry,
     DeleteMessageBatchRequest,
@@ -63,11 +63,11 @@ def delete_message_batch(
     return result
 
 
-def delete(arn: str, given: list[ReceiptHandle]) -> Generator[Effect, Any, list[str]]:
+def delete(arn: str, receipt_handles: list[ReceiptHandle]) -> Generator[Effect, Any, list[str]]:
     """The outcome of each handle: deleted, gone, expired or no_queue. Raises QueueDoesNotExist."""
     fifo = arn.endswith(".fifo")
     rows = yield Rows(
-        DELETE_MESSAGES, handles.handle_columns(given), merge_key=arn if fifo else "", queue_arn=arn
+        DELETE_MESSAGES, handles.handle_columns(receipt_handles), merge_key=arn if fifo else "", queue_arn=arn
     )
     if fifo:
         yield Wake(

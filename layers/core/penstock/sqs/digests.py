@@ -22,7 +22,7 @@ def md5_of_text(data: bytes) -> str:
 
 
 def md5_of_attributes(attributes: Mapping[str, MessageAttributeValue]) -> str:
-    """MD5OfMessageAttributes (or of system attributes). The values have passed `characters`."""
+    """MD5OfMessageAttributes (or of system attributes). The values have passed `validation`."""
     digest = md5(usedforsecurity=False)
     for name in sorted(attributes):
         value = attributes[name]

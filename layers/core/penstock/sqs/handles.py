@@ -1,4 +1,4 @@
-"""Receipt handles of requests: opened, or refused as AWS refuses them."""
+"""Reads the receipt handles of requests, and raises AWS's errors for invalid ones."""
 
 from collections.abc import Generator
 from typing import Any
@@ -11,31 +11,31 @@ from penstock.receipt_handle import ReceiptHandle
 
 
 def open_handle(arn: str, handle: str, context: Context) -> Generator[Effect, Any, ReceiptHandle]:
-    """What a handle of this queue says. Raises QueueDoesNotExist, or ReceiptHandleIsInvalid for every other text."""
-    found = context.environment.receipts.open(arn, handle)
-    if found is None:
+    """The content of a handle of this queue. Raises QueueDoesNotExist, or ReceiptHandleIsInvalid for other texts."""
+    opened = context.environment.receipts.open(arn, handle)
+    if opened is None:
         yield from check_queue(arn)
         raise invalid_handle(handle)
-    return found
+    return opened
 
 
 def check_queue(arn: str) -> Generator[Effect, Any, None]:
-    """Raises QueueDoesNotExist."""
+    """Raises QueueDoesNotExist when there is no queue of this ARN."""
     if not (yield Sql(DESCRIBE_QUEUE, (arn, False))):
         raise errors.QueueDoesNotExist
 
 
 def check_outcomes(arn: str, outcomes: list[str]) -> Generator[Effect, Any, list[str]]:
-    """The outcomes of handles. Raises QueueDoesNotExist when the queue is gone, and not only replaced by a new one."""
+    """The outcomes, unchanged. Raises QueueDoesNotExist when the queue was deleted and no new one has its name."""
     if "no_queue" in outcomes:
         yield from check_queue(arn)
     return outcomes
 
 
 def outcome_error(outcome: str, handle: str) -> errors.AwsError | None:
-    """Why a handle that we once made does nothing any more; None when its outcome is for the caller to judge.
+    """The error for a handle that is no longer valid; None when the calling operation handles the outcome.
 
-    A handle of a deleted queue whose name was used again is none of the new queue's.
+    A handle of a deleted queue is not valid for a new queue of the same name.
     """
     if outcome == "no_queue":
         return invalid_handle(handle)
@@ -47,7 +47,7 @@ def outcome_error(outcome: str, handle: str) -> errors.AwsError | None:
 
 
 def invalid_handle(handle: str) -> errors.AwsError:
-    """The text that is no handle of this queue, in AWS's words; long texts are cut."""
+    """The error for a text that is no handle of this queue, in AWS's words; long texts are cut."""
     return errors.ReceiptHandleIsInvalid(
         f'The input receipt handle "{handle[:1024]}" is not a valid receipt handle.'
     )

@@ -1,6 +1,6 @@
 """Message move tasks: StartMessageMoveTask, ListMessageMoveTasks, CancelMessageMoveTask (SQS API reference).
 
-Here tasks are only started, listed and ended; the worker `move` does the moving.
+These operations start, list and cancel tasks; the worker `move` moves the messages.
 """
 
 from base64 import b64decode, b64encode
@@ -17,7 +17,7 @@ from penstock.effects import Effect, Sql
 from penstock.postgres.statements import CANCEL_MOVE_TASK, LIST_MOVE_TASKS, START_MOVE_TASK
 
 from . import validation
-from .refusals import sql_error
+from .sql_errors import sql_error
 from .types import (
     CancelMessageMoveTaskRequest,
     CancelMessageMoveTaskResult,
@@ -29,11 +29,11 @@ from .types import (
 )
 
 MOST_RESULTS = 10
-LONGEST_HANDLE = 1_024  # characters; what is cut off is no handle
+LONGEST_HANDLE = 1_024  # characters; a longer text is cut, and then is no handle
 
 
 class TaskHandle(msgspec.Struct, rename="camel"):
-    """What a TaskHandle says, as base64 of JSON; opaque to clients, as AWS's."""
+    """The content of a TaskHandle, which is base64 of JSON and opaque to clients, as on AWS."""
 
     task_id: UUID
     source_arn: str
@@ -61,7 +61,7 @@ def start_message_move_task(
 def list_message_move_tasks(
     request: ListMessageMoveTasksRequest, context: Context
 ) -> Generator[Effect, Any, ListMessageMoveTasksResult]:
-    """The last tasks of a queue, newest first; one when the request names no number."""
+    """The last tasks of a queue, newest first; only one when the request names no number."""
     limit = 1 if request.max_results is None else request.max_results
     if not 1 <= limit <= MOST_RESULTS:
         raise errors.InvalidParameterValue(
@@ -77,7 +77,7 @@ def list_message_move_tasks(
 def cancel_message_move_task(
     request: CancelMessageMoveTaskRequest, context: Context
 ) -> Generator[Effect, Any, CancelMessageMoveTaskResult]:
-    """Ends a task that runs; what was moved stays moved."""
+    """Cancels a running task; messages that it has moved stay in their destination."""
     handle = read_handle(request.task_handle)
     source = checked_arn("SourceArn", handle.source_arn, context)
     ((moved, error, detail),) = yield Sql(CANCEL_MOVE_TASK, (str(handle.task_id), source))
@@ -87,7 +87,7 @@ def cancel_message_move_task(
 
 
 def entry(source: str, row: tuple[Any, ...]) -> ListMessageMoveTasksResultEntry:
-    """A row of `queue.list_move_tasks`."""
+    """The result entry for a row of `queue.list_move_tasks`."""
     _, task_id, status, destination, rate, moved, to_move, failure_reason, started_at_ms = row
     return ListMessageMoveTasksResultEntry(
         status=status,
@@ -103,7 +103,7 @@ def entry(source: str, row: tuple[Any, ...]) -> ListMessageMoveTasksResultEntry:
 
 
 def checked_arn(parameter: str, text: str, context: Context) -> str:
-    """The ARN, if it can be one of a queue in the request's region. Raises ResourceNotFoundException."""
+    """The ARN of a queue in the request's region. Raises ResourceNotFoundException for any other text."""
     parsed = parse_queue_arn(text)
     if parsed is None or parsed.region != context.region:
         raise sql_error("ResourceNotFoundException", parameter)
@@ -111,7 +111,7 @@ def checked_arn(parameter: str, text: str, context: Context) -> str:
 
 
 def read_handle(text: str) -> TaskHandle:
-    """What a handle says. Raises InvalidParameterValue for what is no handle of ours."""
+    """The content of a task handle. Raises InvalidParameterValue for a text that is none."""
     try:
         return msgspec.json.decode(b64decode(text[:LONGEST_HANDLE], validate=True), type=TaskHandle)
     except (

@@ -1,6 +1,6 @@
-"""Looking at the messages of a queue without receiving them: the endpoint `/_aws/sqs/messages` (QUEUE_PEEK).
+"""Shows messages of a queue without receiving them: the endpoint `/_aws/sqs/messages` (QUEUE_PEEK_ENDPOINT).
 
-Its shape is the one that LocalStack documents ("Developer endpoints" of its page on SQS), which test suites use: a
+Its form is the one that LocalStack documents ("Developer endpoints" of its page on SQS), which test suites use: a
 ReceiveMessage with all attributes, which changes nothing.
 """
 
@@ -20,22 +20,22 @@ MOST_MESSAGES = 1_000
 MOST_BYTES = 8 * 1_048_576
 PAGE = 100
 
-# No receipt handle: a message that is only looked at cannot be deleted.
+# In place of a receipt handle: a message that was not received cannot be deleted.
 NOT_RECEIVED = "NOT-RECEIVED"
 
 
 def peek_messages(request: PeekRequest, context: Context) -> Generator[Effect, Any, ReceiveMessageResult]:
     """The visible messages, then those in flight, then the delayed ones, each in the order of their arrival.
 
-    At most 1,000, and none after 8 MiB of bodies (our choice: an answer is one piece). Raises QueueDoesNotExist.
+    At most 1,000, and none after 8 MiB of bodies (our choice: the answer is not streamed). Raises QueueDoesNotExist.
     """
     arn = context.queue_arn(request.queue_url)
     states = {"visible": True, "in_flight": request.show_invisible, "delayed": request.show_delayed}
     messages: list[Message] = []
-    for state in (state for state, wanted in states.items() if wanted):
+    for state in (state for state, included in states.items() if included):
         for row in (yield from _rows(arn, state, MOST_MESSAGES - len(messages))):
             message = message_result(delivery_of(row), arn, NOT_RECEIVED, ALL_ATTRIBUTES, ALL_ATTRIBUTES)
-            _explain(message, row, state, both=request.show_invisible or request.show_delayed)
+            _add_state(message, row, state, both=request.show_invisible or request.show_delayed)
             messages.append(message)
     if not messages:
         yield from handles.check_queue(arn)
@@ -43,28 +43,28 @@ def peek_messages(request: PeekRequest, context: Context) -> Generator[Effect, A
 
 
 def _rows(arn: str, state: str, most: int) -> Generator[Effect, Any, list[Row]]:
-    """Pages of `queue.peek_messages`, until there is nothing more or enough."""
-    found: list[Row] = []
+    """Up to `most` rows of `queue.peek_messages`, read in pages."""
+    rows: list[Row] = []
     size_bytes, page = 0, None
-    while page is None or (len(page) == PAGE and len(found) < most and size_bytes < MOST_BYTES):
-        after = found[-1][0] if found else None
+    while page is None or (len(page) == PAGE and len(rows) < most and size_bytes < MOST_BYTES):
+        after = rows[-1][0] if rows else None
         page = yield Sql(PEEK_MESSAGES, (arn, state, after, PAGE))
-        found += page
+        rows += page
         size_bytes += sum(len(row[5]) for row in page)
-    return found[:most]
+    return rows[:most]
 
 
 def delivery_of(row: Row) -> DeliveryRow:
-    """A row of `queue.peek_messages` in the form of a delivery that never was."""
-    public_id, receive_count, message_id, sent_at_ms, visible_at_ms, body, given, system, _ = row
+    """A row of `queue.peek_messages` in the form of a row of `queue.receive_messages`."""
+    public_id, receive_count, message_id, sent_at_ms, visible_at_ms, body, attributes, system, _ = row
     return DeliveryRow(
-        None, None, 0, 0, 0, public_id >> 8, receive_count, message_id, sent_at_ms, 0, body, given, system,
+        None, None, 0, 0, 0, public_id >> 8, receive_count, message_id, sent_at_ms, 0, body, attributes, system,
         public_id, visible_at_ms,
     )  # fmt: skip
 
 
-def _explain(message: Message, row: Row, state: str, *, both: bool) -> None:
-    """What a peek says besides: the state, when several were asked for. When it was first received is not known."""
+def _add_state(message: Message, row: Row, state: str, *, both: bool) -> None:
+    """Adds the state when the request asks for several (`both`). The time of the first receive is not known."""
     attributes = message.attributes or {}
     if row[1]:
         del attributes["ApproximateFirstReceiveTimestamp"]

@@ -1,6 +1,7 @@
 """AddPermission and RemovePermission: statements of a queue's access policy under a label.
 
-The policy is read, changed here and put back if nobody changed it meanwhile; else once more from the beginning.
+An operation reads the policy, changes it, and writes it back unless another request changed it meanwhile; in that case
+it begins again.
 """
 
 from collections.abc import Callable, Generator
@@ -18,7 +19,7 @@ from .types import AddPermissionRequest, RemovePermissionRequest
 
 Statements = list[dict[str, Any]]
 
-# What a queue's owner may permit to others (AddPermission, API reference); `*` is all of them.
+# The actions that a queue's owner may permit to others (AddPermission, API reference); `*` means all of them.
 GRANTABLE = (
     "SendMessage",
     "ReceiveMessage",
@@ -85,7 +86,7 @@ def changed_policy(arn: str, old: str | None, change: Callable[[Statements], Sta
 
 
 def grant(arn: str, request: AddPermissionRequest) -> dict[str, Any]:
-    """The statement as SQS writes it: one value stands alone, several in a list."""
+    """The statement as SQS writes it: a single value is a string, several are a list."""
     principals = [f"arn:aws:iam::{account}:root" for account in request.aws_account_ids]
     actions = [f"SQS:{action}" for action in request.actions]
     return {
@@ -98,7 +99,7 @@ def grant(arn: str, request: AddPermissionRequest) -> dict[str, Any]:
 
 
 def single_or_list(values: list[str]) -> str | list[str]:
-    """A single value without its list."""
+    """The single value itself, or the list of several."""
     return values[0] if len(values) == 1 else values
 
 
@@ -126,5 +127,5 @@ def check_grant(request: AddPermissionRequest) -> None:
 
 
 def bad_label(label: str, reason: str) -> errors.AwsError:
-    """The label is taken, or unknown."""
+    """The error for a label that is taken or unknown."""
     return errors.InvalidParameterValue(f"Value {label} for parameter Label is invalid. Reason: {reason}")

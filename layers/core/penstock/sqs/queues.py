@@ -1,4 +1,4 @@
-"""Queues themselves: create, find, list, describe, change, purge, delete."""
+"""Operations on queues: create, find, list, describe, change, purge, delete."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from penstock import errors
-from penstock.aws.arn import QueueArn, begins_queue_name, is_account_id, is_queue_name, queue_arn
+from penstock.aws.arn import QueueArn, is_account_id, is_queue_name, is_queue_name_prefix, queue_arn
 from penstock.context import Context
 from penstock.effects import Effect, Sql
 from penstock.postgres.statements import (
@@ -21,7 +21,7 @@ from penstock.postgres.statements import (
 )
 
 from . import attributes, validation
-from .refusals import sql_error
+from .sql_errors import sql_error
 from .types import (
     CreateQueueRequest,
     CreateQueueResult,
@@ -37,18 +37,17 @@ from .types import (
 )
 
 LONGEST_PAGE = 1000
-LONGEST_TOKEN = 1_024  # characters; what is cut off is no token
+LONGEST_TOKEN = 1_024  # characters; a longer text is cut, and then is no token
 
-_text = msgspec.json.Decoder(dict[str, str])
+_string_map = msgspec.json.Decoder(dict[str, str])
 _json = msgspec.json.Encoder()
 
 
 def create_queue(request: CreateQueueRequest, context: Context) -> Generator[Effect, Any, CreateQueueResult]:
-    """Makes a queue; an existing one is fine when every supplied attribute equals its own."""
+    """Creates a queue. An existing one is no error when every supplied attribute equals its own."""
     supplied = request.attributes or {}
-    fifo = (
-        supplied.get("FifoQueue") == "true"
-    )  # the suffix alone is a bad name of a standard queue (botocore 3058)
+    # The suffix .fifo without this attribute is an error (botocore 3058).
+    fifo = supplied.get("FifoQueue") == "true"
     validation.check_queue_name(request.queue_name, fifo=fifo)
     checked = attributes.check_queue_attributes(supplied, fifo, creating=True)
     validation.check_tags(request.tags or {})
@@ -59,18 +58,18 @@ def create_queue(request: CreateQueueRequest, context: Context) -> Generator[Eff
 def make_queue(
     name: str, supplied: Mapping[str, str], tags: Mapping[str, str], context: Context
 ) -> Generator[Effect, Any, bool]:
-    """True when the queue was made now. Raises QueueNameExists, QueueDeletedRecently, InvalidParameterValue."""
+    """Creates a queue unless it exists (False). Raises QueueNameExists, QueueDeletedRecently, InvalidParameterValue."""
     settings = context.environment.settings
     yield from check_dead_letter_queue(str(QueueArn(context.region, context.account_id, name)), supplied)
-    given = {key: value for key, value in supplied.items() if value != ""}
+    non_empty = {key: value for key, value in supplied.items() if value != ""}
     ((_, created, error, detail),) = yield Sql(
         CREATE_QUEUE,
         (
             context.account_id,
             context.region,
             name,
-            as_json(given),
-            as_json(attributes.defaults(name.endswith(".fifo"), settings, given)),
+            as_json(non_empty),
+            as_json(attributes.defaults(name.endswith(".fifo"), settings, non_empty)),
             as_json(tags),
             settings.queue_shards,
             settings.queue_recreate_interval_seconds,
@@ -89,7 +88,7 @@ def delete_queue(request: DeleteQueueRequest, context: Context) -> Generator[Eff
 
 
 def get_queue_url(request: GetQueueUrlRequest, context: Context) -> Generator[Effect, Any, GetQueueUrlResult]:
-    """The URL of a queue of this account, or of the one that is named."""
+    """The URL of a queue of this account, or of the account that the request names."""
     account_id = request.queue_owner_aws_account_id or context.account_id
     if not is_queue_name(request.queue_name):
         validation.check_queue_name(request.queue_name, fifo=False)
@@ -104,7 +103,7 @@ def list_queues(request: ListQueuesRequest, context: Context) -> Generator[Effec
     validation.check_range("MaxResults", request.max_results)
     limit = request.max_results or LONGEST_PAGE
     prefix, after = request.queue_name_prefix or "", read_token(request.next_token)
-    if not begins_queue_name(prefix):
+    if not is_queue_name_prefix(prefix):
         return ListQueuesResult()
     rows = yield Sql(LIST_QUEUES, (context.account_id, context.region, prefix, after, limit + 1))
     names = [row[0] for row in rows[:limit]]
@@ -116,12 +115,12 @@ def list_queues(request: ListQueuesRequest, context: Context) -> Generator[Effec
 
 
 def make_token(name: str) -> str:
-    """An opaque token: the page goes on after this name."""
+    """The opaque token of the page that begins after this name."""
     return urlsafe_b64encode(name.encode()).decode("ascii")
 
 
 def read_token(token: str | None) -> str | None:
-    """The name in a token. Raises InvalidParameterValue for what is no token of ours."""
+    """The name in a token. Raises InvalidParameterValue for a text that is no token."""
     if token is None:
         return None
     try:
@@ -136,7 +135,7 @@ def read_token(token: str | None) -> str | None:
 def get_queue_attributes(
     request: GetQueueAttributesRequest, context: Context
 ) -> Generator[Effect, Any, GetQueueAttributesResult]:
-    """The attributes that were asked for; none when none were."""
+    """The attributes that the request names; none when it names none."""
     arn = context.queue_arn(request.queue_url)
     selection = attributes.check_attribute_names(request.attribute_names)
     rows = yield Sql(DESCRIBE_QUEUE, (arn, selection.counts))
@@ -148,7 +147,7 @@ def get_queue_attributes(
 def readable_attributes(arn: str, row: tuple[Any, ...]) -> dict[str, str]:
     """A row of `queue.describe_queue` as attributes. Times are seconds since 1970; counts may be missing."""
     _, _, stored, _, created_at_ms, modified_at_ms, visible, in_flight, delayed, *_ = row
-    values = attributes.readable(_text.decode(stored))
+    values = attributes.readable(_string_map.decode(stored))
     values["QueueArn"] = arn
     values["CreatedTimestamp"] = str(created_at_ms // 1000)
     values["LastModifiedTimestamp"] = str(modified_at_ms // 1000)
@@ -181,7 +180,7 @@ def change_attributes(arn: str, values: Mapping[str, str]) -> Generator[Effect, 
 def check_dead_letter_queue(arn: str, values: Mapping[str, str]) -> Generator[Effect, Any, None]:
     """Raises InvalidParameterValue when RedrivePolicy names no queue, or one that this queue (`arn`) may not use.
 
-    A call of its own: policies are set rarely, and the other queue may change at any moment after.
+    This takes a database call of its own: policies are set rarely, and the other queue may change later in any case.
     """
     text = values.get("RedrivePolicy", "")
     policy = attributes.parse_redrive_policy(text, arn.endswith(".fifo"))
@@ -190,18 +189,20 @@ def check_dead_letter_queue(arn: str, values: Mapping[str, str]) -> Generator[Ef
     rows = yield Sql(DESCRIBE_QUEUE, (policy.dead_letter_target_arn, False))
     if not rows:
         raise attributes.bad_policy("RedrivePolicy", text, "Dead letter target does not exist.")
-    allowed = attributes.parse_redrive_allow_policy(_text.decode(rows[0][2]).get("RedriveAllowPolicy", ""))
-    if not policy.is_near(arn) or not (allowed is None or allowed.permits(arn)):
+    allowed = attributes.parse_redrive_allow_policy(
+        _string_map.decode(rows[0][2]).get("RedriveAllowPolicy", "")
+    )
+    if not policy.shares_account_and_region(arn) or not (allowed is None or allowed.permits(arn)):
         raise attributes.bad_policy("RedrivePolicy", text, "The dead-letter queue is not for this queue.")
 
 
 def purge_queue(request: PurgeQueueRequest, context: Context) -> Generator[Effect, Any, None]:
-    """Deletes every message of a queue; once in so many seconds, as AWS and the setting say."""
+    """Deletes every message of a queue, at most once in QUEUE_PURGE_INTERVAL_SECONDS, as on AWS."""
     yield from purge(context.queue_arn(request.queue_url), context)
 
 
 def purge(arn: str, context: Context) -> Generator[Effect, Any, int]:
-    """How many messages were deleted. Raises QueueDoesNotExist and PurgeQueueInProgress."""
+    """Deletes every message and returns how many. Raises QueueDoesNotExist and PurgeQueueInProgress."""
     interval = context.environment.settings.queue_purge_interval_seconds
     ((purged, error, detail),) = yield Sql(PURGE_MESSAGES, (arn, interval))
     if error is not None:

@@ -12,11 +12,11 @@ from penstock.effects import Effect, Pause, Sql, Take, Wait, Wake, Woken
 from penstock.postgres.statements import RECEIVE_ATTEMPT, RECEIVE_MESSAGES
 
 from . import attributes, digests, validation
-from .refusals import sql_error
+from .sql_errors import sql_error
 from .types import Message, MessageAttributeValue, ReceiveMessageRequest, ReceiveMessageResult
 
 FULL_PAUSE_SECONDS = 1.0
-ALL_ATTRIBUTES = 1_000_000
+ALL_WAITERS = 1_000_000
 
 _attributes = msgspec.json.Decoder(dict[str, MessageAttributeValue])
 _system = msgspec.json.Decoder(dict[str, str])
@@ -45,7 +45,7 @@ class DeliveryRow(NamedTuple):
 def receive_message(
     request: ReceiveMessageRequest, context: Context
 ) -> Generator[Effect, Any, ReceiveMessageResult]:
-    """Up to ten messages; waits for the first one when the request or the queue says so."""
+    """Receives up to ten messages; waits for the first one when the request or the queue says so."""
     arn = context.queue_arn(request.queue_url)
     validation.check_range("MaxNumberOfMessages", request.max_number_of_messages)
     validation.check_range("VisibilityTimeout", request.visibility_timeout)
@@ -56,17 +56,17 @@ def receive_message(
         request.attribute_names, request.message_system_attribute_names
     )
     user = attributes.select_message_attributes(request.message_attribute_names)
-    look = first_attempt(request, arn, context)
+    receive = receive_effect(request, arn, context)
     deliveries = yield from receive_rows(
-        look, arn, request.wait_time_seconds, request.receive_request_attempt_id
+        receive, arn, request.wait_time_seconds, request.receive_request_attempt_id
     )
     return ReceiveMessageResult(messages=[message(row, arn, context, system, user) for row in deliveries])
 
 
-def first_attempt(request: ReceiveMessageRequest, arn: str, context: Context) -> Take | Sql:
-    """How the request looks for messages. With a ReceiveRequestAttemptId it shares no call with others.
+def receive_effect(request: ReceiveMessageRequest, arn: str, context: Context) -> Take | Sql:
+    """The effect that receives messages. With a ReceiveRequestAttemptId it is not merged with others.
 
-    On a standard queue the id is not looked at: it "applies only to FIFO queues" (API reference).
+    A standard queue ignores the id, which "applies only to FIFO queues" (API reference).
     """
     count = 1 if request.max_number_of_messages is None else request.max_number_of_messages
     attempt_id = request.receive_request_attempt_id
@@ -89,26 +89,26 @@ def in_flight_limit(context: Context) -> int | None:
 
 
 def receive_rows(
-    look: Take | Sql, arn: str, wait_seconds: int | None, attempt_id: str | None = None
+    receive: Take | Sql, arn: str, wait_seconds: int | None, attempt_id: str | None = None
 ) -> Generator[Effect, Any, list[DeliveryRow]]:
-    """Messages of a queue; with `wait_seconds` (None: the queue's own) looks again until there is one.
+    """Messages of a queue. Waits for the first one, at most `wait_seconds` (None: the queue's own).
 
-    Raises QueueDoesNotExist, also when the queue is deleted meanwhile; InvalidParameterValue for a receive that cannot
-    be repeated. As many messages in flight as may be: raises OverLimit when a standard queue is asked without waiting,
-    else there are none (Developer Guide, "standard queue quotas" and "FIFO queue quotas").
-    Whoever was woken without being told for how many messages, and got some, wakes two others: a burst reaches
-    everybody soon, and nobody is woken for nothing when one message came. Who finds the queue gone tells all.
+    Raises QueueDoesNotExist, also when the queue is deleted meanwhile; InvalidParameterValue for an attempt that cannot
+    be repeated. At the limit of messages in flight, a receive that does not wait raises OverLimit on a standard queue,
+    and any other gets no messages (Developer Guide, "standard queue quotas" and "FIFO queue quotas").
+    A receive that was woken FOR_MORE and got messages wakes two others: a burst soon reaches all waiting receives,
+    and a single message wakes only one. A receive that finds its queue deleted wakes all.
     """
     deadline = None
     woken = Woken.NOT
     while True:
-        header, *rows = yield look
+        header, *rows = yield receive
         full = header[0] == "OverLimit"
         if header[0] is not None and not full:
-            yield Wake(arn, ALL_ATTRIBUTES)
+            yield Wake(arn, ALL_WAITERS)
             raise sql_error(header[0], attempt_id)
         if rows:
-            if may_have_more(look, len(rows), woken):
+            if may_have_more(receive, len(rows), woken):
                 yield Wake(arn, 2, Woken.FOR_MORE)
             return [DeliveryRow(*row) for row in rows]
         seconds = header[1] if wait_seconds is None else wait_seconds
@@ -123,14 +123,14 @@ def receive_rows(
             return []
 
 
-def may_have_more(look: Take | Sql, messages: int, woken: Woken) -> bool:
-    """Whether there may be messages for others, who have not been told.
+def may_have_more(receive: Take | Sql, messages: int, woken: Woken) -> bool:
+    """Whether there may be messages for other waiting receives that have not been woken.
 
-    On a FIFO queue when it got as many as it asked for, woken or not: with fewer it had all that could be received, and
-    what it left was locked for a moment, so that others passed it over.
+    On a FIFO queue: when the receive got as many as it asked for. With fewer it got all that could be received; with
+    as many, the messages that it left were locked for a moment, and other receives may have skipped them.
     """
-    if isinstance(look, Take) and look.is_fifo:
-        return messages == look.count
+    if isinstance(receive, Take) and receive.is_fifo:
+        return messages == receive.count
     return woken == Woken.FOR_MORE
 
 
@@ -152,7 +152,7 @@ def message_result(
     system: attributes.AttributeSelection,
     user: attributes.AttributeSelection,
 ) -> Message:
-    """A delivery with this receipt handle and these of its attributes."""
+    """A delivery as the client sees it, with this receipt handle and the selected attributes."""
     answer = Message(
         message_id=row.message_id,
         receipt_handle=receipt_handle,
@@ -172,8 +172,8 @@ def message_result(
 def system_attributes(row: DeliveryRow, arn: str) -> dict[str, str]:
     """The message's system attributes, all of them. Times are milliseconds since 1970, as text.
 
-    SenderId is the queue's account as long as no access control tells one caller from another (our choice). In a
-    dead-letter queue ApproximateReceiveCount goes on: it counts "across all queues" (ReceiveMessage, API reference).
+    SenderId is the queue's account, since the sender is not stored (our choice). In a dead-letter queue
+    ApproximateReceiveCount continues: it counts "across all queues" (ReceiveMessage, API reference).
     """
     values = {
         "SenderId": arn.split(":")[4],
@@ -182,10 +182,12 @@ def system_attributes(row: DeliveryRow, arn: str) -> dict[str, str]:
         "ApproximateFirstReceiveTimestamp": str(row.first_received_at_ms),
     }
     if row.system is not None:
-        kept = _system.decode(row.system)
-        if "ApproximateReceiveCount" in kept:
-            kept["ApproximateReceiveCount"] = str(int(kept["ApproximateReceiveCount"]) + row.receive_count)
-        values.update(kept)
+        stored = _system.decode(row.system)
+        if "ApproximateReceiveCount" in stored:
+            stored["ApproximateReceiveCount"] = str(
+                int(stored["ApproximateReceiveCount"]) + row.receive_count
+            )
+        values.update(stored)
     if arn.endswith(".fifo"):
         values["SequenceNumber"] = f"{row.id:020d}"
     return values

@@ -1,7 +1,7 @@
 """SendMessage and SendMessageBatch.
 
-A message that cannot be accepted is refused before anything is stored; in a batch, it alone. What depends on the queue
-(its size limit, its deduplication) is decided in `queue.send_messages`, in the same call that stores.
+An invalid message is refused before anything is stored; in a batch, the valid ones are stored. `queue.send_messages`
+checks what depends on the queue (its size limit, its deduplication), in the call that stores the messages.
 """
 
 from collections.abc import Generator, Sequence
@@ -17,7 +17,7 @@ from penstock.http import LONG_BODY_BYTES
 from penstock.postgres.statements import SEND_MESSAGES
 
 from . import digests, handles, validation
-from .refusals import failed_entry, sql_error
+from .sql_errors import failed_entry, sql_error
 from .types import (
     BatchResultErrorEntry,
     MessageAttributeValue,
@@ -64,7 +64,7 @@ class StoredRow(NamedTuple):
 def send_message(request: SendMessageRequest, context: Context) -> Generator[Effect, Any, SendMessageResult]:
     """Stores one message. The answer comes after the commit."""
     arn = context.queue_arn(request.queue_url)
-    validation.check_message_size(least_bytes(request))  # before work is done for megabytes in vain
+    validation.check_message_size(minimum_bytes(request))  # before megabytes are encoded
     message = outgoing_message(request, arn.endswith(".fifo"), context.trace_header)
     validation.check_message_size(message.size_bytes)
     (stored,) = yield from store(arn, [message])
@@ -85,7 +85,7 @@ def send_message_batch(
     """Stores up to ten messages in one transaction; those that cannot be accepted fail one by one."""
     validation.check_batch(request.entries, "SendMessageBatchRequestEntry")
     arn = context.queue_arn(request.queue_url)
-    validation.check_batch_size(sum(map(least_bytes, request.entries)))  # likewise
+    validation.check_batch_size(sum(map(minimum_bytes, request.entries)))  # likewise
     fifo, trace = arn.endswith(".fifo"), context.trace_header
     checked = [(entry, checked_entry(entry, fifo, trace)) for entry in request.entries]
     validation.check_batch_size(
@@ -122,16 +122,16 @@ def store(
     return stored
 
 
-def least_bytes(entry: Entry) -> int:
-    """What a message has at least, without looking at its characters."""
+def minimum_bytes(entry: Entry) -> int:
+    """A lower bound of the message's size, without encoding it."""
     size = len(entry.message_body)
     for value in (entry.message_attributes or {}).values():
         size += len(value.string_value or "") + len(value.binary_value or "") * 3 // 4
-    return size - 2 * validation.MAXIMUM_ATTRIBUTES  # base64 may stand for two bytes less
+    return size - 2 * validation.MAXIMUM_ATTRIBUTES  # a base64 text may have two characters of padding
 
 
 def checked_entry(entry: Entry, fifo: bool, trace_header: str | None) -> OutgoingMessage | errors.AwsError:
-    """The message, or why it cannot be accepted."""
+    """The message, or the error that refuses it."""
     try:
         return outgoing_message(entry, fifo, trace_header)
     except errors.AwsError as error:
@@ -139,7 +139,7 @@ def checked_entry(entry: Entry, fifo: bool, trace_header: str | None) -> Outgoin
 
 
 def outgoing_message(entry: Entry, fifo: bool, trace_header: str | None = None) -> OutgoingMessage:
-    """A message of a request, checked and measured. Raises the typed errors of `characters`.
+    """A message of a request, checked and measured. Raises the typed errors of `validation`.
 
     Its size is not checked here: in a batch, one that is too long makes the whole batch too long.
     `trace_header`: the AWSTraceHeader of a message that has none of its own.
@@ -147,7 +147,7 @@ def outgoing_message(entry: Entry, fifo: bool, trace_header: str | None = None) 
     body = validation.check_message_body(entry.message_body)
     size = len(body)
     if size > LONG_BODY_BYTES:
-        entry.message_body = ""  # of a megabyte that waits for others one is enough
+        entry.message_body = ""  # frees the text: one copy is enough while the message waits in a batch
     attributes = attributes_md5 = system = system_md5 = None
     if entry.message_attributes:
         validation.check_message_attributes(entry.message_attributes)
@@ -169,7 +169,7 @@ def outgoing_message(entry: Entry, fifo: bool, trace_header: str | None = None) 
 
 
 def system_attributes(entry: Entry, trace_header: str | None) -> bytes:
-    """What is kept beside the message: the trace header, and the tenant of a standard queue's message.
+    """The system attributes to store: the trace header, and the group (tenant) of a standard queue's message.
 
     A message's own trace header "overrides the HTTP trace header" ("Amazon SQS and AWS X-Ray", X-Ray Developer Guide).
     """
@@ -196,7 +196,7 @@ def check_ids(entry: Entry, fifo: bool) -> None:
 
 
 def parameter_not_allowed(parameter: str, value: str) -> errors.AwsError:
-    """The parameter exists, but not for this type of queue."""
+    """The error for a parameter that this type of queue does not have."""
     return errors.InvalidParameterValue(
         f"Value {value} for parameter {parameter} is invalid. "
         "Reason: The request include parameter that is not valid for this queue type."
@@ -211,7 +211,7 @@ def sequence_number(stored: StoredRow) -> str | None:
 def report_entry(
     result: SendMessageBatchResult, entry_id: str, message: OutgoingMessage, row: StoredRow
 ) -> None:
-    """Puts what became of an entry into the batch's result."""
+    """Adds the outcome of an entry to the batch's result."""
     if row.error is not None:
         failure = failed_entry(sql_error(row.error, row.detail))
         result.failed.append(BatchResultErrorEntry(id=entry_id, **failure))  # type: ignore[arg-type]
@@ -229,5 +229,5 @@ def report_entry(
 
 
 def attribute_value(data_type: str, text: str) -> MessageAttributeValue:
-    """A text attribute, as the native API makes them from headers."""
+    """A text attribute; the native API makes these from headers."""
     return MessageAttributeValue(data_type=data_type, string_value=text)

@@ -12,10 +12,10 @@ from penstock.postgres.statements import DESCRIBE_QUEUE, TAG_QUEUE, UNTAG_QUEUE
 
 from . import validation
 from .queues import as_json
-from .refusals import sql_error
+from .sql_errors import sql_error
 from .types import ListQueueTagsRequest, ListQueueTagsResult, TagQueueRequest, UntagQueueRequest
 
-_text = msgspec.json.Decoder(dict[str, str])
+_string_map = msgspec.json.Decoder(dict[str, str])
 
 
 def tag_queue(request: TagQueueRequest, context: Context) -> Generator[Effect, Any, None]:
@@ -28,9 +28,9 @@ def tag_queue(request: TagQueueRequest, context: Context) -> Generator[Effect, A
 
 
 def untag_queue(request: UntagQueueRequest, context: Context) -> Generator[Effect, Any, None]:
-    """Removes tags; one that is not there is no error."""
+    """Removes tags; an absent one is no error."""
     arn = context.queue_arn(request.queue_url)
-    if not request.tag_keys:  # what is required cannot be absent in the Query protocol, only empty
+    if not request.tag_keys:  # the Query protocol reads an absent list as an empty one
         raise errors.MissingParameter.named("TagKeys")
     validation.check_tags(dict.fromkeys(request.tag_keys, ""))
     ((error,),) = yield Sql(UNTAG_QUEUE, (arn, request.tag_keys))
@@ -45,4 +45,4 @@ def list_queue_tags(
     rows = yield Sql(DESCRIBE_QUEUE, (context.queue_arn(request.queue_url), False))
     if not rows:
         raise errors.QueueDoesNotExist
-    return ListQueueTagsResult(tags=_text.decode(rows[0][3]) or None)
+    return ListQueueTagsResult(tags=_string_map.decode(rows[0][3]) or None)

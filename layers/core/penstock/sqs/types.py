@@ -13,11 +13,11 @@ from penstock.aws.codec.names import flat_list, flat_map
 
 
 class Request(Struct, rename="pascal", gc=False):
-    """What every SQS request shares: AWS's PascalCase names. It holds no cycles, so the collector may skip it."""
+    """Base of all SQS requests: AWS's PascalCase names. They hold no cycles, so garbage collection may skip them."""
 
 
 class Result(Struct, rename="pascal", omit_defaults=True, gc=False):
-    """What every SQS result shares: members at their default are left out."""
+    """Base of all SQS results: members at their default are left out."""
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------
@@ -25,7 +25,7 @@ class MessageAttributeValue(Result):
     """A message attribute. The two list members are reserved by AWS and refused by the service.
 
     The model requires DataType; here its absence is an empty string, because SQS answers it with a text of its own
-    (`characters.check_message_attributes`), and inside a batch for that entry alone.
+    (`validation.check_message_attributes`), and inside a batch for that entry alone.
     """
 
     data_type: str = ""
@@ -342,16 +342,16 @@ class ListMessageMoveTasksResultEntry(Result):
 
 
 class ListMessageMoveTasksResult(Result):
-    """`Results` is there even when it is empty, as far as the protocol can say so."""
+    """`Results` is there even when it is empty, as far as the protocol can express it."""
 
     results: Annotated[
         list[ListMessageMoveTasksResultEntry] | None, flat_list("ListMessageMoveTasksResultEntry")
     ] = None
 
 
-# --- looking at messages without receiving them: not an action of the service -----------------------------------------
+# --- the peek endpoint: not an action of the service -----------------------------------------------------------------
 class PeekRequest(Struct, rename="pascal"):
-    """Which queue, and whether messages in flight and delayed ones are wanted too."""
+    """The queue, and whether the answer includes messages in flight and delayed ones."""
 
     queue_url: str
     show_invisible: bool = False

@@ -10,7 +10,7 @@ from penstock.postgres.statements import CHANGE_VISIBILITIES
 from penstock.receipt_handle import ReceiptHandle
 
 from . import handles, validation
-from .refusals import failed_entry
+from .sql_errors import failed_entry
 from .types import (
     BatchResultErrorEntry,
     ChangeMessageVisibilityBatchRequest,
@@ -26,7 +26,7 @@ ENTRY = "ChangeMessageVisibilityBatchRequestEntry"
 def change_message_visibility(
     request: ChangeMessageVisibilityRequest, context: Context
 ) -> Generator[Effect, Any, None]:
-    """The message stays invisible for so many seconds from now; 0 makes it visible at once."""
+    """Hides the message for `visibility_timeout` seconds from now; 0 makes it visible at once."""
     validation.check_range("VisibilityTimeout", request.visibility_timeout)
     arn = context.queue_arn(request.queue_url)
     handle = yield from handles.open_handle(arn, request.receipt_handle, context)
@@ -76,11 +76,17 @@ def checked_handle(
     return handle
 
 
-def change(arn: str, given: list[ReceiptHandle], seconds: list[int]) -> Generator[Effect, Any, list[str]]:
+def change(
+    arn: str, receipt_handles: list[ReceiptHandle], seconds: list[int]
+) -> Generator[Effect, Any, list[str]]:
     """The outcome of each handle: changed, gone, expired, too_long or no_queue. Raises QueueDoesNotExist."""
     merge_key = arn if arn.endswith(".fifo") else ""
     rows = sorted(
-        (yield Rows(CHANGE_VISIBILITIES, (*handles.handle_columns(given), seconds), merge_key=merge_key))
+        (
+            yield Rows(
+                CHANGE_VISIBILITIES, (*handles.handle_columns(receipt_handles), seconds), merge_key=merge_key
+            )
+        )
     )
     if 0 in seconds:
         yield Wake(arn, seconds.count(0))
@@ -88,7 +94,7 @@ def change(arn: str, given: list[ReceiptHandle], seconds: list[int]) -> Generato
 
 
 def outcome_error(outcome: str, handle: str, seconds: int) -> errors.AwsError:
-    """Why a visibility timeout could not be changed, in AWS's words."""
+    """The error for a visibility timeout that could not be changed, in AWS's words."""
     if outcome == "too_long":
         return errors.InvalidParameterValue(
             f"Value {seconds} for parameter VisibilityTimeout is invalid. Reason: Total VisibilityTimeout for the "
@@ -101,5 +107,5 @@ def outcome_error(outcome: str, handle: str, seconds: int) -> errors.AwsError:
 
 
 def fail_entry(result: ChangeMessageVisibilityBatchResult, entry_id: str, error: errors.AwsError) -> None:
-    """Puts an entry's error into the batch's result."""
+    """Adds an entry's error to the batch's result."""
     result.failed.append(BatchResultErrorEntry(id=entry_id, **failed_entry(error)))  # type: ignore[arg-type]

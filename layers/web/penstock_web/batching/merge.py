@@ -23,7 +23,9 @@ def merged_call(effects: Sequence[Mergeable], *, own_transaction: bool = True) -
     first = effects[0]
     if isinstance(first, Take):
         counts = [effect.count for effect in effects if isinstance(effect, Take)]
-        return first.statement, take_arguments(first, sum(counts), max(counts), alone=own_transaction)
+        return first.statement, take_arguments(
+            first, sum(counts), max(counts), own_transaction=own_transaction
+        )
     return first.statement, binary_array.encode_arguments(
         first.statement.types, [*_columns(effects), *first.options]
     )

@@ -3,8 +3,8 @@
 Each module that COMMANDS names has an `app`, a typer application with the commands of that module. A new command is a
 new module and its name in COMMANDS.
 
-Modules of commands import nothing but typer and the settings at their top. What a command works with is imported when
-the command runs: `penstock up` must not load boto3, nor `penstock settings` a web framework.
+At their top, modules of commands import only typer and the settings. A command imports the rest when it runs:
+`penstock up` must not load boto3, nor `penstock settings` a web framework.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def application() -> typer.Typer:
-    """All commands. Only a terminal gets help by rich; elsewhere it is plain text, whatever FORCE_COLOR says."""
+    """All commands. rich formats the help only on a terminal; elsewhere it is plain text, also with FORCE_COLOR."""
     application = typer.Typer(
-        callback=_options_of_all,
+        callback=_global_options,
         help="SQS, SNS and schedules on plain PostgreSQL.",
         add_completion=False,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -68,7 +68,7 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _options_of_all(
+def _global_options(
     version: Annotated[
         bool,
         typer.Option(
@@ -80,7 +80,7 @@ def _options_of_all(
 
 
 def _usage_error(error: typer.TyperException) -> str:
-    """What is wrong with the arguments, after the usage of the command that refuses them."""
+    """The usage of the command, and then the error in its arguments."""
     context: typer.Context | None = getattr(error, "ctx", None)
     text = error.format_message()
     if isinstance(error, typer.BadParameter) and error.message:

@@ -1,4 +1,4 @@
-"""The database of DATABASE_URL, as the commands use it that read or write it themselves."""
+"""Opens the database of DATABASE_URL for the commands that read or write it themselves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock_web.system_account import LocalError
 
 @contextmanager
 def service_database(settings: Settings) -> Iterator[Database]:
-    """The database. Raises SettingError without an address, LocalError when a call fails or the address is none."""
+    """The database. Raises SettingError without an address, LocalError when a call fails or the address is invalid."""
     if not settings.database_url:
         raise SettingError("set DATABASE_URL")
     without_password(settings.database_url)

@@ -1,4 +1,4 @@
-"""`penstock demo`: a real client against a running Penstock, to see that it works and roughly how fast."""
+"""`penstock demo`: runs boto3 against a running Penstock, to show that it works and roughly how fast."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def demo(endpoint: Annotated[str, typer.Option(metavar="ENDPOINT")] = "http://12
 
     try:
         client = _client(endpoint)
-    except ValueError as error:  # boto3 finds that it is no address
+    except ValueError as error:  # boto3 refuses the endpoint as an invalid address
         print(f"penstock demo: {error}")
         return 1
     try:
@@ -50,9 +50,13 @@ def _round_trip(client: Any) -> int:
         bodies = [f"message {number}" for number in range(MESSAGES)]
         batches = [bodies[at : at + _BATCH] for at in range(0, MESSAGES, _BATCH)]
         with ThreadPoolExecutor(_THREADS) as pool:
-            _timed("sent", MESSAGES, lambda: list(pool.map(lambda batch: _send(client, url, batch), batches)))
+            _print_rate(
+                "sent", MESSAGES, lambda: list(pool.map(lambda batch: _send(client, url, batch), batches))
+            )
             received: list[str] = []
-            _timed("received and deleted", MESSAGES, lambda: received.extend(_drain_all(pool, client, url)))
+            _print_rate(
+                "received and deleted", MESSAGES, lambda: received.extend(_drain_all(pool, client, url))
+            )
     finally:
         client.delete_queue(QueueUrl=url)
     missing = len(set(bodies) - set(received))
@@ -80,7 +84,7 @@ def _drain(client: Any, url: str) -> list[str]:
     return bodies
 
 
-def _timed(what: str, count: int, work: Callable[[], object]) -> None:
+def _print_rate(what: str, count: int, work: Callable[[], object]) -> None:
     started = time.perf_counter()
     work()
     seconds = time.perf_counter() - started

@@ -26,7 +26,7 @@ from penstock_web.system_account import LocalError
 
 from .database import service_database
 
-# Beginnings of our own, so that nobody takes a key for one of AWS, and scanners for leaked keys can be taught them.
+# Prefixes of our own distinguish these keys from AWS's, and let scanners for leaked keys find them.
 ACCESS_PREFIX, BEARER_PREFIX = "PSTK", "PSTB"
 SECRET_BYTES = 30
 
@@ -41,7 +41,7 @@ class KeyRing:
     @classmethod
     @contextmanager
     def open(cls, settings: Settings) -> Iterator[KeyRing]:
-        """Raises what service_database raises: SettingError, LocalError."""
+        """Opens the keys in the database of DATABASE_URL. Raises SettingError, LocalError."""
         with service_database(settings) as database:
             yield cls(settings, database)
 
@@ -57,15 +57,15 @@ class KeyRing:
         stored = (
             hash_of_secret(secret)
             if bearer
-            else SecretCipher(self._settings.queue_encryption_key).seal(secret, key_id, account_id)
+            else SecretCipher(self._settings.queue_encryption_key).encrypt(secret, key_id, account_id)
         )
         kind = "bearer" if bearer else "access"
         ((created,),) = self._call(CREATE_KEY, kind, key_id, account_id, stored, description)
         if not created:
             raise LocalError("the id is taken; try again")  # 80 random bits: never seen
-        return shown(key_id, secret, account_id, bearer)
+        return format_new_key(key_id, secret, account_id, bearer)
 
-    def listed(self) -> Iterator[str]:
+    def list_keys(self) -> Iterator[str]:
         """A line for each key, the oldest first."""
         yield f"{'KIND':8}{'ID':22}{'ACCOUNT':14}{'CREATED':22}{'REVOKED':22}DESCRIPTION"
         for kind, key_id, account_id, created_at, revoked_at, description in self._call(LIST_KEYS):
@@ -96,8 +96,8 @@ def new_key_id(prefix: str) -> str:
     return prefix + b32encode(secrets.token_bytes(10)).decode()
 
 
-def shown(key_id: str, secret: str, account_id: str, bearer: bool) -> Iterator[str]:
-    """A new key, in the names by which clients take it."""
+def format_new_key(key_id: str, secret: str, account_id: str, bearer: bool) -> Iterator[str]:
+    """The lines that show a new key, under the names by which clients read it."""
     if bearer:
         yield f"Authorization: Bearer {key_id}.{secret}"
     else:

@@ -33,7 +33,7 @@ def create(
 @app.command("list", help="show every key")
 def list_() -> None:
     with _key_ring() as ring:
-        for line in ring.listed():
+        for line in ring.list_keys():
             print(line)
 
 

@@ -1,4 +1,4 @@
-"""`penstock metrics`: what the metrics job stored."""
+"""`penstock metrics`: a report of the results of the metrics job."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 
 from penstock.settings import Settings
 
-from .values import moment
+from .values import rfc_3339_time
 
 app = typer.Typer(name="metrics", help="a report of what the metrics job stored")
 
@@ -26,16 +26,16 @@ def report(
     out: Annotated[Path, typer.Option(metavar="FILE", parser=Path, help="the file to write")],
     start: Annotated[
         datetime | None,
-        typer.Option("--from", metavar="TIME", parser=moment, help="RFC 3339 (default: a day before)"),
+        typer.Option("--from", metavar="TIME", parser=rfc_3339_time, help="RFC 3339 (default: a day before)"),
     ] = None,
     end: Annotated[
         datetime | None,
-        typer.Option("--to", metavar="TIME", parser=moment, help="RFC 3339 (default: now)"),
+        typer.Option("--to", metavar="TIME", parser=rfc_3339_time, help="RFC 3339 (default: now)"),
     ] = None,
     queue: Annotated[str | None, typer.Option(metavar="NAME", help="of this queue alone")] = None,
 ) -> None:
     from penstock.errors import QueueDoesNotExist
-    from penstock_web.report.file import write
+    from penstock_web.report.atomic_file import write_atomically
     from penstock_web.report.page import page
     from penstock_web.report.read import Reader, span_of_report
     from penstock_web.system_account import LocalError
@@ -45,7 +45,7 @@ def report(
     settings = Settings.read(os.environ)
     with service_database(settings) as database:
         try:
-            write(out, page(Reader(database, settings, span_of_report(start, end), queue)))
+            write_atomically(out, page(Reader(database, settings, span_of_report(start, end), queue)))
         except QueueDoesNotExist:
             raise LocalError(f"there is no queue {queue!r}") from None
         except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""`penstock migrate`: the schema of a database as this release needs it."""
+"""`penstock migrate`: brings the schema of a database to the version that this release needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`penstock up`: the service, and a database when DATABASE_URL is not set."""
+"""`penstock up`: starts the service, and a database when DATABASE_URL is not set."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def up(
 ) -> int:
     if ephemeral and data_dir is not None:
         raise typer.BadParameter("not allowed with argument --data-dir", param_hint="--ephemeral")
-    from penstock_web.local.up import Plan
+    from penstock_web.local.up import UpOptions
     from penstock_web.local.up import up as run
 
     settings = Settings.read(os.environ)
     own_host, own_port = settings.host_and_port if os.environ.get("QUEUE_ADDRESS") else ("127.0.0.1", 9324)
-    plan = Plan(
+    options = UpOptions(
         host=host or own_host,
         port=port or own_port,
         workers=workers,
@@ -67,4 +67,4 @@ def up(
         migrate=not no_migrate,
         pooler=not no_pooler,
     )
-    return run(settings, plan)
+    return run(settings, options)

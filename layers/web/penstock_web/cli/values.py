@@ -1,4 +1,4 @@
-"""What the options of commands hold. Each function refuses a text by BadParameter."""
+"""Parsers for the values of options. Each raises BadParameter for a text that it refuses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 
 def whole_number(least: int, most: int) -> Callable[[str | int], int]:
-    """What reads an option that is a whole number within limits; typer passes its default too."""
+    """A parser for whole numbers from `least` to `most`; typer also passes it the default, which is an int."""
 
     def parse(value: str | int) -> int:
         text = str(value)
@@ -20,10 +20,10 @@ def whole_number(least: int, most: int) -> Callable[[str | int], int]:
     return parse
 
 
-def moment(text: str) -> datetime:
+def rfc_3339_time(text: str) -> datetime:
     """A time of RFC 3339."""
-    from penstock_web.native.documents import instant
+    from penstock_web.native.documents import parse_timestamp
 
-    if (found := instant(text)) is None:
+    if (time := parse_timestamp(text)) is None:
         raise typer.BadParameter(f"{text!r} is not a time such as 2030-01-31T09:00:00Z")
-    return found
+    return time

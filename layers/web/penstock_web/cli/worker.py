@@ -1,4 +1,4 @@
-"""`penstock worker`: one process of `penstock up --workers`, which starts it. Help does not list it."""
+"""`penstock worker`: one of the processes that `penstock up --workers` starts. The help does not list this command."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ def worker(
     ready_fd: Annotated[int, typer.Option(metavar="READY_FD")],
     metrics_folder: Annotated[Path | None, typer.Option(metavar="METRICS_FOLDER", parser=Path)] = None,
 ) -> int:
-    from penstock_web.local.workers import Place, run_worker
+    from penstock_web.local.workers import WorkerOptions, run_worker
 
-    return run_worker(Settings.read(os.environ), Place(host, port, metrics_folder), ready_fd)
+    return run_worker(Settings.read(os.environ), WorkerOptions(host, port, metrics_folder), ready_fd)

@@ -159,7 +159,7 @@ def classify_pipeline_error(error: psycopg.Error, pipeline: PipelineConnection) 
 
 
 def classify_error(error: psycopg.Error, *, broken: bool) -> Exception:
-    """What is known after a database error; see the module's docstring and `penstock.postgres.sqlstates`."""
+    """The error to raise for a database error; see the module's docstring and `penstock.postgres.sqlstates`."""
     if error.sqlstate is None:
         client_side = not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
         return error if client_side and not broken else OutcomeUnknown()

@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any
 
 from penstock.actions import UNDECODED
-from penstock.aws.codec.protocol import REST_METHODS, protocol_of, queue_path
+from penstock.aws.codec.protocol import REST_METHODS, protocol_of, rest_resource
 from penstock.environment import Environment
 from penstock.errors import (
     AwsError,
@@ -55,7 +55,7 @@ def is_sqs_path(method: str, path: str) -> bool:
 
 def is_rest_path(method: str, path: str) -> bool:
     """Whether the path is `/schedules`, `/schedule-groups` or `/tags`, or below them."""
-    return method in REST_METHODS and queue_path(path) is not None
+    return method in REST_METHODS and rest_resource(path) is not None
 
 
 class AwsApplication:
@@ -77,7 +77,7 @@ class AwsApplication:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = perf_counter()
         request = self.deadlines.start_request(receive)
-        self._meter.entered()
+        self._meter.request_started()
         try:
             response = await self._respond(scope, receive, request)
         except asyncio.CancelledError:
@@ -88,17 +88,17 @@ class AwsApplication:
         except ClientDisconnected:
             return
         finally:
-            self._meter.left()
+            self._meter.request_ended()
             request.close()
         await send_response(send, response)
-        self._meter.answered(scope["method"], request.label, response.status, perf_counter() - started)
+        self._meter.count_response(scope["method"], request.label, response.status, perf_counter() - started)
 
     async def _respond(self, scope: Scope, receive: Receive, request: AsgiRequest) -> HttpResponse:
         header_pairs = scope["headers"]
         try:
             body = await read_body(dict(header_pairs), receive)
         except AwsError as error:
-            self._meter.refused(error)
+            self._meter.count_refusal(error)
             return self._error_without_call(scope, error, close=True)
         call = self.decode_request(scope["method"], scope["path"], scope["query_string"], header_pairs, body)
         del body  # up to megabytes; the call has copied what it needs
@@ -122,7 +122,7 @@ class AwsApplication:
                 headers = join_repeated_headers(header_pairs)
             return decode(HttpRequest(method, path, query, headers, body), self._environment)
         except RejectedRequest as refusal:
-            self._meter.refused(refusal.error)
+            self._meter.count_refusal(refusal.error)
             return refusal.response()
         except Exception:  # noqa: BLE001 - after any error: the client gets no details
             response = self._error_without_call({"headers": headers, "path": path}, InternalFailure())
@@ -134,7 +134,7 @@ class AwsApplication:
         """The response to a call that failed. An error that is not AWS's is logged, and the client gets no details."""
         request_id = call.context.request_id
         if isinstance(error, AwsError):
-            self._meter.refused(error)
+            self._meter.count_refusal(error)
         else:
             log_fields = {"request_id": request_id, "action": call.action.name}
             _log.error("request failed", extra=log_fields, exc_info=error)

@@ -56,7 +56,7 @@ class FastPathRequest:
     ) -> None:
         """Begins the request; the response is written at once or later."""
         application = self._application
-        application.resources.meter.entered()
+        application.resources.meter.request_started()
         self._method = method
         call = application.decode_request(method, path, query, header_pairs, body)
         if isinstance(call, HttpResponse):
@@ -160,7 +160,7 @@ class FastPathRequest:
     def _close(self) -> None:
         self.response_complete = True
         self._application.deadlines.due.pop(self, None)
-        self._application.resources.meter.left()
+        self._application.resources.meter.request_ended()
 
     def _respond(self, response: HttpResponse) -> None:
         self._close()
@@ -170,7 +170,7 @@ class FastPathRequest:
         seconds = perf_counter() - self._started_at
         action = UNDECODED if self._call is None else self._call.action
         label = UNKNOWN_ACTION if action is UNDECODED else action.label
-        self._application.resources.meter.answered(self._method, label, response.status, seconds)
+        self._application.resources.meter.count_response(self._method, label, response.status, seconds)
 
     # --- called by uvicorn -------------------------------------------------------------------------------------------
     @property

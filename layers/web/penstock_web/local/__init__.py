@@ -1,1 +1,1 @@
-"""PostgreSQL and PgBouncer on this machine, for those who have no database at hand: `penstock up` and the tests."""
+"""PostgreSQL and PgBouncer on the local machine, for `penstock up` without DATABASE_URL and for the tests."""

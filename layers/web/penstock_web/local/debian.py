@@ -10,15 +10,16 @@ from pathlib import Path
 
 from penstock_web.system_account import LocalError
 
-from .state import one_at_a_time
+from .state import folder_lock
 
 
 def unpack_package(name: str, target: Path) -> Path:
     """Download a package and the shared libraries it needs and unpack them into `target`; returns `target`.
 
-    Uses apt's own configuration, so signatures are checked as always. Complete or not at all. Raises LocalError.
+    Uses apt's own configuration, so apt checks signatures as always. `target` exists only when it is complete. Raises
+    LocalError.
     """
-    with one_at_a_time(target.parent):
+    with folder_lock(target.parent):
         if not target.is_dir():
             _unpack(name, target)
     return target
@@ -48,7 +49,7 @@ def _download(name: str, folder: Path) -> Path:
     try:
         _run(["apt-get", "-q", "download", name], folder)
     except LocalError:
-        # No package lists, as in a fresh container image: fetch them into a folder of ours, which needs no root.
+        # A fresh container image has no package lists: fetch them into a private folder, which needs no root.
         options = _private_lists(folder.parent / "apt")
         _run(["apt-get", "-q", *options, "update"], folder)
         _run(["apt-get", "-q", *options, "download", name], folder)
@@ -69,7 +70,7 @@ def _private_lists(folder: Path) -> list[str]:
 
 
 def _missing_libraries(package: Path) -> list[str]:
-    """The library packages a package depends on that are not installed; of alternatives, the first one."""
+    """The library packages that a package depends on and that are not installed; of alternatives, the first one."""
     depends = _run(["dpkg-deb", "-f", package, "Depends"], package.parent)
     names = [re.split(r"[ (|:]", entry.strip())[0] for entry in depends.split(",")]
     return [name for name in names if name.startswith("lib") and not _is_installed(name)]

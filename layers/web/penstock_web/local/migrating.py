@@ -1,4 +1,4 @@
-"""Migrations for those who read one line: what may be wrong with a database that was not made by us."""
+"""Runs migrations for the command line: errors of a database that the user provides become one line of explanation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def migrate_or_explain(dsn: str, role: str | None) -> Applied:
     """Bring the database up to date and write a warning, if any, to stderr.
 
-    Raises LocalError for what the owner of the database can put right.
+    Raises LocalError for errors that the owner of the database can correct.
     """
     import psycopg  # noqa: PLC0415 - not for `penstock --help`
 
@@ -40,14 +40,14 @@ def migrate_or_explain(dsn: str, role: str | None) -> Applied:
 
 
 def without_password(dsn: str) -> str:
-    """The address as libpq writes it, fit to be shown. Raises LocalError when it is none."""
+    """The address in libpq's form without its password, for display. Raises LocalError when it is invalid."""
     import psycopg  # noqa: PLC0415
     from psycopg.conninfo import conninfo_to_dict, make_conninfo  # noqa: PLC0415
 
     try:
         parts = conninfo_to_dict(dsn)
     except psycopg.ProgrammingError:
-        # Its text would repeat the address, password and all.
+        # The text of psycopg's error would repeat the address with its password.
         raise LocalError(
             "DATABASE_URL is not the address of a PostgreSQL; postgresql://user:password@host:5432/name is one"
         ) from None

@@ -86,7 +86,7 @@ def running_pgbouncer(
     """A pooler in `state`/pgbouncer for one database, or for all with `database="*"`; stopped at the end.
 
     `port`: 0 for any free one. `query_wait_seconds`: how long a client waits for a server connection before PgBouncer
-    closes its connection. With "*" the databases that have no look-up function are for the service's role alone.
+    closes its connection. With "*", only the service's role can use databases that have no look-up function.
     """
     program = find_pgbouncer(server.account)
     home = server.account.make_private_folder(state / "pgbouncer")
@@ -107,21 +107,21 @@ def running_pgbouncer(
 def install_lookup(server: Postgres, database: str) -> None:
     """Make the role and the function that find the secrets of other roles in this database."""
     with psycopg.connect(server.superuser_dsn(database), autocommit=True) as connection:
-        connection.execute(_beside("auth_query.sql").read_bytes())
+        connection.execute(_configuration_file("auth_query.sql").read_bytes())
         alter = sql.SQL("alter role {} password {}")
         password = _lookup_password(server)
         connection.execute(alter.format(sql.Identifier(LOOKUP_ROLE), sql.Literal(password)))
 
 
 def _lookup_password(server: Postgres) -> str:
-    """Made once for each server, and kept beside its other password."""
+    """The look-up role's password, which is made once for each server and stored beside the server's other password."""
     path = server.data.with_name("password.pooler")
     if not path.exists():
         server.account.write(path, secrets.token_urlsafe(18))
     return path.read_text()
 
 
-def _beside(name: str) -> Path:
+def _configuration_file(name: str) -> Path:
     """A file of infra/pgbouncer: beside this one when installed, in infra/ in the checkout."""
     installed = Path(__file__).with_name(name)
     return installed if installed.exists() else Path(__file__).parents[4] / "infra/pgbouncer" / name
@@ -132,8 +132,8 @@ def _configure(home: Path, server: Postgres, database: str, port: int, limits: d
     known = {ROLE: server.password, LOOKUP_ROLE: _lookup_password(server)}
     users = account.write(home / "users.txt", "".join(f'"{name}" "{word}"\n' for name, word in known.items()))
     address = f"host={server.socket_directory} port={server.port} auth_user={LOOKUP_ROLE}"
-    # `$1` in it is for the database.
-    text = Template(_beside("pgbouncer.ini.tmpl").read_text()).safe_substitute(
+    # safe_substitute leaves `$1` in the template unchanged: it is a parameter of a query.
+    text = Template(_configuration_file("pgbouncer.ini.tmpl").read_text()).safe_substitute(
         databases=f"{database} = {address}",
         listen_host="127.0.0.1",
         listen_port=port,
@@ -158,7 +158,7 @@ def _wait_until_open(process: subprocess.Popen[bytes], port: int, home: Path) ->
     deadline = time.monotonic() + _START_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
         with socket.socket() as probe:
-            # It listens first and writes its pid file then.
+            # PgBouncer listens before it writes its pid file.
             if probe.connect_ex(("127.0.0.1", port)) == 0 and (home / "pid").exists():
                 return
         time.sleep(0.01)
@@ -175,7 +175,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _stop_leftover(home: Path) -> None:
-    """End the pooler of a killed service: it points at an address that may no longer hold."""
+    """End the pooler that a killed service left behind: its configured server address may no longer be valid."""
     pid_file = home / "pid"
     if not pid_file.exists():
         return

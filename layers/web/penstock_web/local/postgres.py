@@ -25,18 +25,21 @@ from psycopg.conninfo import make_conninfo
 
 from penstock_web.system_account import LocalError, SystemAccount
 
-from .binaries import Binaries, Source, find_binaries, reachable
+from .binaries import Binaries, Source, accessible_binaries, find_binaries
 
 ROLE: Final = "penstock"
 DATABASE: Final = "penstock"
 _STOP_SECONDS: Final = 20
 _START_SECONDS: Final = 60
-# Of a server that was killed a moment ago, and whose processes have not all noticed yet.
-_STILL_ENDING: Final = ("pre-existing shared memory block", 'lock file "postmaster.pid" already exists')
+# Messages of a start while processes of a server that was killed a moment ago have not ended yet.
+_STILL_ENDING_MESSAGES: Final = (
+    "pre-existing shared memory block",
+    'lock file "postmaster.pid" already exists',
+)
 # Longest path of a Unix socket is 107 bytes, on macOS 103; PostgreSQL adds "/.s.PGSQL.12345".
-_LONGEST_SOCKET_FOLDER: Final = 80
+_MAX_SOCKET_FOLDER_LENGTH: Final = 80
 
-# For a small machine that does other things too. Durable: fsync and synchronous_commit keep their default, on.
+# For a small machine that runs other programs too. Durable: fsync and synchronous_commit have their default, on.
 SERVER_SETTINGS: Final = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_permissions": "0700",
@@ -72,7 +75,7 @@ class Postgres:
         return _service_dsn(self.port, self.password, database)
 
     def socket_dsn(self, database: str = DATABASE) -> str:
-        """For the service's own connections: a call through the socket costs both sides less than one through TCP."""
+        """For the service's own connections: a call through the socket costs less processor time than through TCP."""
         # libpq does not read + as a space.
         where = urlencode({"host": self.socket_directory, "port": self.port}, quote_via=quote)
         return f"postgresql://{ROLE}:{self.password}@/{database}?{where}"
@@ -85,7 +88,7 @@ class Postgres:
 
 
 def service_dsn(state: Path) -> str | None:
-    """Where the database of a state folder was last started; None when there is none, or its password is not ours."""
+    """The address at which the database of a state folder was last started; None without files that we can read."""
     try:
         home = state / "postgres"
         port, password = (home / "port").read_text(), (home / "password").read_text()
@@ -108,7 +111,7 @@ def running_postgres(
     """A server in `state`/postgres, stopped at the end. `settings` go before our own. Raises LocalError."""
     home, binaries = _prepare(state, account, source)
     try:
-        # Inside: a signal may come while the server starts.
+        # Within `try`, because a signal may arrive while the server starts.
         yield _run(home, binaries, account, settings or {})
     finally:
         command: list[str | Path] = [binaries.path("pg_ctl"), "stop", "-D", home / "data", "-m", "fast"]
@@ -125,7 +128,7 @@ def start(
 
 def _prepare(state: Path, account: SystemAccount, source: Source) -> tuple[Path, Binaries]:
     home = account.make_private_folder(state / "postgres")
-    binaries = reachable(_binaries_for(home / "data", source), account)
+    binaries = accessible_binaries(_binaries_for(home / "data", source), account)
     if not (home / "data/PG_VERSION").exists():
         _initialise(binaries, account, home)
     return home, binaries
@@ -194,13 +197,13 @@ def _launch(binaries: Binaries, account: SystemAccount, home: Path, settings: Ma
     port = next(ports)
     while time.monotonic() < deadline:
         _configure(account, home, {**SERVER_SETTINGS, **settings}, port, sockets)
-        said = _try_to_start(binaries, account, home, log)
-        if said is None:
+        log_text = _try_to_start(binaries, account, home, log)
+        if log_text is None:
             account.write(home / "port", str(port))
             return _server(binaries, account, home, port, sockets, adopted=False)
-        if "could not bind" in said:
+        if "could not bind" in log_text:
             port = next(ports)
-        elif any(words in said for words in _STILL_ENDING):
+        elif any(words in log_text for words in _STILL_ENDING_MESSAGES):
             time.sleep(0.1)
         else:
             break
@@ -208,7 +211,7 @@ def _launch(binaries: Binaries, account: SystemAccount, home: Path, settings: Ma
 
 
 def _try_to_start(binaries: Binaries, account: SystemAccount, home: Path, log: Path) -> str | None:
-    """None, or what this attempt wrote to the log."""
+    """None if the server started, else the text that this attempt wrote to the log."""
     already = log.stat().st_size
     command: list[str | Path] = [binaries.path("pg_ctl"), "start", "-D", home / "data", "-l", log]
     if account.run([*command, "-w", "-s", "-t", str(_START_SECONDS)], log=log).returncode == 0:
@@ -232,7 +235,7 @@ def _server(
 
 def _socket_directory(account: SystemAccount, home: Path) -> Path:
     """A folder with a short path: beside the data, or else a temporary one, remembered for the next start."""
-    if len(str(home)) <= _LONGEST_SOCKET_FOLDER:
+    if len(str(home)) <= _MAX_SOCKET_FOLDER_LENGTH:
         return account.make_private_folder(home / "socket")
     link = home / "socket"
     if not link.is_dir():
@@ -251,7 +254,7 @@ def _ports(home: Path) -> Iterator[int]:
 
 
 def free_port() -> int:
-    """A TCP port of 127.0.0.1 that nobody listened on a moment ago."""
+    """A TCP port of 127.0.0.1 that was free a moment ago."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -268,7 +271,7 @@ def _configure(
 
 
 def _make_role_and_database(server: Postgres) -> None:
-    """Make them once. Looked for at every start: the first one may have been interrupted here."""
+    """Make role and database if they are missing. Every start checks: an earlier start may have been interrupted."""
     with psycopg.connect(server.superuser_dsn(), autocommit=True) as connection:
         if not _exists(connection, "select from pg_roles where rolname = %s", ROLE):
             create = sql.SQL("create role {} login password {}")

@@ -1,6 +1,6 @@
-"""Where local data lives: one folder per database, held by one process at a time.
+"""The folders of local data: one per database, which one process at a time locks.
 
-<state>/lock            held while `penstock up` runs
+<state>/lock            locked while `penstock up` runs
 <state>/postgres/data   the database cluster; log, port, passwords beside it
 <state>/pgbouncer/      configuration, log
 """
@@ -29,15 +29,18 @@ def default_state_directory() -> Path:
 
 
 def cache_directory() -> Path:
-    """Where downloaded and copied programs are kept: the like of the above, and safe to delete."""
+    """$XDG_CACHE_HOME/penstock, ~/.cache/penstock, or for root /var/cache/penstock.
+
+    The folder for downloaded and copied programs; it is safe to delete.
+    """
     if base := os.environ.get("XDG_CACHE_HOME"):
         return Path(base) / "penstock"
     return Path("/var/cache/penstock") if os.geteuid() == 0 else Path.home() / ".cache/penstock"
 
 
 @contextmanager
-def held_state(path: Path, account: SystemAccount) -> Iterator[Path]:
-    """The folder, made if need be and held until the end. Raises LocalError when another process holds it."""
+def locked_state(path: Path, account: SystemAccount) -> Iterator[Path]:
+    """The folder, made if necessary and locked until the end. Raises LocalError when another process has locked it."""
     path = path.absolute()
     path.mkdir(parents=True, exist_ok=True)
     if not account.can_enter(path):
@@ -53,8 +56,8 @@ def held_state(path: Path, account: SystemAccount) -> Iterator[Path]:
 
 
 @contextmanager
-def one_at_a_time(folder: Path) -> Iterator[None]:
-    """Waits until no other process is in here with the same folder: for what several of them may prepare."""
+def folder_lock(folder: Path) -> Iterator[None]:
+    """Holds the lock of a folder, in which several processes may prepare the same files; waits for the lock."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -63,7 +66,7 @@ def one_at_a_time(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def ephemeral_state(parent: Path | None = None) -> Iterator[Path]:
-    """A new folder, in `parent` or where temporary files go, that is removed at the end with everything in it."""
+    """A new folder, in `parent` or the folder of temporary files, that is removed with its contents at the end."""
     path = Path(tempfile.mkdtemp(prefix="penstock-", dir=parent))
     path.chmod(0o711)
     try:

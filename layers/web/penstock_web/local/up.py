@@ -1,4 +1,4 @@
-"""`penstock up`: database, pooler, migrations, service; and all of it down again in the opposite order."""
+"""`penstock up`: starts database and pooler, migrates, runs the service, and stops all in the opposite order."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from penstock_web.system_account import LocalError, SystemAccount
 from .migrating import migrate_or_explain, without_password
 from .pgbouncer import running_pgbouncer
 from .postgres import ROLE, Postgres, running_postgres
-from .state import default_state_directory, ephemeral_state, held_state
+from .state import default_state_directory, ephemeral_state, locked_state
 from .workers import run_workers
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What `penstock up` was asked for."""
+class UpOptions:
+    """The options of `penstock up`."""
 
     host: str
     port: int
@@ -42,44 +42,46 @@ class Plan:
     pooler: bool = True
 
 
-def up(settings: Settings, plan: Plan) -> int:
+def up(settings: Settings, options: UpOptions) -> int:
     """Start everything, serve until SIGTERM or Ctrl-C, stop everything. Raises LocalError."""
     configure_logging(settings.log_level)
-    _check_port(plan.host, plan.port)
+    _check_port(options.host, options.port)
     with _signals_end_the_process(), ExitStack() as stack:
         stack.callback(_ignore_signals)
         is_own = not settings.database_url
-        settings, shown = with_database(settings, plan, stack)
+        settings, displayed_dsn = with_database(settings, options, stack)
         if is_own:
-            settings = with_local_endpoints(settings, plan)
-        _serve(settings, plan, lambda: _announce(settings, plan, shown))
+            settings = allow_loopback_webhooks(settings, options)
+        _serve(settings, options, lambda: _announce(settings, options, displayed_dsn))
     return 0
 
 
-def with_database(settings: Settings, plan: Plan, stack: ExitStack) -> tuple[Settings, str]:
-    """The settings with the addresses of a database that is up and migrated, and the one to tell the user."""
+def with_database(settings: Settings, options: UpOptions, stack: ExitStack) -> tuple[Settings, str]:
+    """The settings with the addresses of a running, migrated database, and the address to show to the user."""
     if settings.database_url:
-        if plan.migrate:
+        if options.migrate:
             migrate_or_explain(settings.direct_url, None)
-        return settings, without_password(settings.direct_url)  # which must not get into a log
+        return settings, without_password(settings.direct_url)  # the password must not be logged
     account = SystemAccount.choose()
     place = (
-        stack.enter_context(ephemeral_state()) if plan.ephemeral else plan.state or default_state_directory()
+        stack.enter_context(ephemeral_state())
+        if options.ephemeral
+        else options.state or default_state_directory()
     )
-    state = stack.enter_context(held_state(place, account))
+    state = stack.enter_context(locked_state(place, account))
     server = stack.enter_context(running_postgres(state, account))
-    shown = server.service_dsn()
-    migrate_or_explain(shown, ROLE)
-    pooled = _pooled(state, server, stack) if plan.pooler else None
+    displayed_dsn = server.service_dsn()
+    migrate_or_explain(displayed_dsn, ROLE)
+    pooled = _pooled(state, server, stack) if options.pooler else None
     settings = dataclasses.replace(
-        settings, database_url=pooled or shown, database_direct_url=server.socket_dsn()
+        settings, database_url=pooled or displayed_dsn, database_direct_url=server.socket_dsn()
     )
-    return settings, shown
+    return settings, displayed_dsn
 
 
-def with_local_endpoints(settings: Settings, plan: Plan) -> Settings:
-    """Webhooks may reach this machine, where whoever can ask for that is on it already."""
-    if settings.webhook_allow_cidrs or not _is_loopback(plan.host):
+def allow_loopback_webhooks(settings: Settings, options: UpOptions) -> Settings:
+    """The settings, which allow webhooks to loopback addresses if only local clients can reach the service."""
+    if settings.webhook_allow_cidrs or not _is_loopback(options.host):
         return settings
     return dataclasses.replace(settings, webhook_allow_cidrs="127.0.0.0/8,::1/128")
 
@@ -99,17 +101,17 @@ def _pooled(state: Path, server: Postgres, stack: ExitStack) -> str | None:
         return None
 
 
-def _serve(settings: Settings, plan: Plan, on_ready: Callable[[], None]) -> None:
-    if plan.workers > 1:
-        run_workers(settings, plan.host, plan.port, plan.workers, on_ready)
+def _serve(settings: Settings, options: UpOptions, on_ready: Callable[[], None]) -> None:
+    if options.workers > 1:
+        run_workers(settings, options.host, options.port, options.workers, on_ready)
         return
     from penstock_web.server import serve
 
-    serve(settings, plan.host, plan.port, on_ready)
+    serve(settings, options.host, options.port, on_ready)
 
 
-def _announce(settings: Settings, plan: Plan, database: str) -> None:
-    address = f"http://{plan.host}:{plan.port}"
+def _announce(settings: Settings, options: UpOptions, database: str) -> None:
+    address = f"http://{options.host}:{options.port}"
     region = settings.queue_region
     print(f"penstock ready on {address}")
     print(f"database {database}")
@@ -125,7 +127,7 @@ def _announce(settings: Settings, plan: Plan, database: str) -> None:
 
 
 def _check_port(host: str, port: int) -> None:
-    """Say at once that the port is taken, not after the database was started."""
+    """Raise LocalError for a port that is taken before the database is started."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -138,7 +140,7 @@ def _check_port(host: str, port: int) -> None:
 
 @contextmanager
 def _signals_end_the_process() -> Iterator[None]:
-    """SIGTERM and SIGINT leave by SystemExit, through every `finally`, wherever the start has got to."""
+    """SIGTERM and SIGINT raise SystemExit, also during the start, so that every `finally` runs."""
     previous = {number: signal.signal(number, _exit) for number in _SIGNALS}
     try:
         yield
@@ -152,7 +154,7 @@ def _exit(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
 
 
 def _ignore_signals() -> None:
-    # A second Ctrl-C must not leave a database behind that nobody stops.
+    # A second Ctrl-C must not interrupt the shutdown of the database.
     for number in _SIGNALS:
         with contextlib.suppress(ValueError):
             signal.signal(number, signal.SIG_IGN)

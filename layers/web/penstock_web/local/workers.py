@@ -1,8 +1,8 @@
 """Several service processes on one port: started, watched and stopped together.
 
-Each listens with SO_REUSEPORT. A worker says through a pipe that it is ready, and ends when its standard input does:
-it never outlives its parent, even a killed one. The workers of uvicorn, gunicorn and circus do
-(docs/decisions/0015-libraries-beside-the-hot-path.md).
+Each worker listens with SO_REUSEPORT. It reports through a pipe that it is ready, and ends when its standard input is
+closed, so it ends with its parent, even if the parent is killed. The workers of uvicorn, gunicorn and circus would go
+on (docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from penstock_web.system_account import LocalError
 
 _log = logging.getLogger(__name__)
 
-# A worker that cannot start is not started again in a tight circle.
+# Pause before a worker is started again, for a worker that cannot start.
 _RESTART_PAUSE_SECONDS: Final = 0.5
 _EXTRA_SECONDS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """What the processes share: where they listen, and where they keep their metrics (None: nowhere)."""
+class WorkerOptions:
+    """The address on which all processes listen, and the folder of their metrics (None: no shared metrics)."""
 
     host: str
     port: int
@@ -44,51 +44,51 @@ class Place:
 def run_workers(settings: Settings, host: str, port: int, count: int, on_ready: Callable[[], None]) -> None:
     """Keep `count` workers running until a signal raises SystemExit here; then stop them all."""
     with metrics_folder() as folder:
-        place = Place(host, port, folder)
+        options = WorkerOptions(host, port, folder)
         workers: list[subprocess.Popen[bytes]] = []
         try:
-            workers.extend(_start(settings, place) for _ in range(count))
+            workers.extend(_start(settings, options) for _ in range(count))
             if any(worker.poll() is not None for worker in workers):
                 raise LocalError("a worker did not start; its last words are above")
             on_ready()
             while True:
-                _replace_dead(workers, settings, place)
+                _replace_dead(workers, settings, options)
         finally:
             _stop(workers, settings.queue_drain_seconds + _EXTRA_SECONDS)
 
 
 @contextmanager
 def metrics_folder() -> Iterator[Path]:
-    """Where the processes of a port keep their metrics: in memory, where there is a file system for that."""
-    memory = Path("/dev/shm")  # noqa: S108 - the folder itself is new and ours alone
+    """A folder for the metrics of the processes of a port: in memory, if there is a file system for that."""
+    memory = Path("/dev/shm")  # noqa: S108 - the folder in it is new and private
     parent = memory if os.access(memory, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="penstock-metrics-", dir=parent) as name:
         yield Path(name)
 
 
-def run_worker(settings: Settings, place: Place, ready_fd: int) -> int:
-    """The life of one worker, in its own process."""
+def run_worker(settings: Settings, options: WorkerOptions, ready_fd: int) -> int:
+    """Runs one worker in its own process until it is stopped; returns the exit code."""
     from penstock_web.server import serve  # noqa: PLC0415
 
     configure_logging(settings.log_level)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    serve(settings, place.host, place.port, lambda: _tell_ready(ready_fd), True, place.metrics)
+    serve(settings, options.host, options.port, lambda: _report_ready(ready_fd), True, options.metrics)
     return 0
 
 
-def _tell_ready(ready_fd: int) -> None:
+def _report_ready(ready_fd: int) -> None:
     os.write(ready_fd, b"1")
     os.close(ready_fd)
 
 
 def _end_with_parent() -> None:
-    # Not sys.stdin: a thread that holds its lock would hold up the end of the interpreter.
+    # A thread that waits in sys.stdin would hold its lock and delay the end of the interpreter.
     while os.read(0, 1):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _start(settings: Settings, place: Place) -> subprocess.Popen[bytes]:
+def _start(settings: Settings, options: WorkerOptions) -> subprocess.Popen[bytes]:
     """Start a worker and wait until it is ready or has failed."""
     ready, ready_fd = os.pipe()
     command = [
@@ -97,21 +97,21 @@ def _start(settings: Settings, place: Place) -> subprocess.Popen[bytes]:
         "penstock_web.cli",
         "worker",
         "--host",
-        place.host,
+        options.host,
         "--port",
-        str(place.port),
+        str(options.port),
     ]
-    if place.metrics is not None:
-        command += ["--metrics-folder", str(place.metrics)]
+    if options.metrics is not None:
+        command += ["--metrics-folder", str(options.metrics)]
     worker = subprocess.Popen(
         [*command, "--ready-fd", str(ready_fd)],
         stdin=subprocess.PIPE,
         pass_fds=[ready_fd],
         env={**os.environ, **_variables(settings)},
-        start_new_session=True,  # Ctrl-C is for the parent, which tells the workers
+        start_new_session=True,  # only the parent gets Ctrl-C; it stops the workers
     )
     os.close(ready_fd)
-    is_ready = os.read(ready, 1) != b""  # nothing comes when the worker died
+    is_ready = os.read(ready, 1) != b""  # empty if the worker ended
     os.close(ready)
     if not is_ready:
         worker.wait()
@@ -122,14 +122,14 @@ def _variables(settings: Settings) -> dict[str, str]:
     return {"DATABASE_URL": settings.database_url, "DATABASE_DIRECT_URL": settings.direct_url}
 
 
-def _replace_dead(workers: list[subprocess.Popen[bytes]], settings: Settings, place: Place) -> None:
+def _replace_dead(workers: list[subprocess.Popen[bytes]], settings: Settings, options: WorkerOptions) -> None:
     time.sleep(_RESTART_PAUSE_SECONDS)
     for index, worker in enumerate(workers):
         if worker.poll() is not None:
             _log.error(
                 "worker ended, starting another", extra={"pid": worker.pid, "exit_code": worker.returncode}
             )
-            workers[index] = _start(settings, place)
+            workers[index] = _start(settings, options)
 
 
 def _stop(workers: list[subprocess.Popen[bytes]], seconds: float) -> None:

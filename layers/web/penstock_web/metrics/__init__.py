@@ -1,13 +1,13 @@
-"""GET /metrics: what a process counts, and what is measured of the database, for Prometheus.
+"""GET /metrics: counters of a process and measurements of the database, for Prometheus.
 
-    families.py      THE TABLE: every metric, its type, labels and buckets
+    families.py      the table of metrics: the type, labels and buckets of each
     memory.py        the numbers of a process, which the processes that share its port can read
-    meter.py         what requests and workers count
-    queue_counts.py  what requests count about queues, for so many queues
-    readings.py      what the worker `measure` stored, read again
+    meter.py         counters of requests and workers
+    queue_counts.py  counters of a limited number of queues
+    readings.py      reads what the worker `measure` stored
     exposition.py    Prometheus's text format
     page.py          the route
 
-Counting costs a request some tenths of a microsecond: numbers are slots of one array, found by one look into a
-dictionary. Nothing is formatted before somebody asks.
+Counting costs a request some tenths of a microsecond: numbers are slots of one array, found by one look-up in a
+dictionary. They are formatted only when a client requests /metrics.
 """

@@ -1,7 +1,7 @@
-"""THE TABLE of metrics. docs/metrics.md has the same, which a test compares.
+"""The table of metrics. A test compares it with docs/metrics.md.
 
-Names without `penstock_` are those of the specification, or follow its manner. A block is what is allocated and counted
-together: families with the same labels.
+Names without `penstock_` are those of the specification, or follow its style. A block is a group of families with the
+same labels, which are allocated and counted together.
 """
 
 from typing import Final, Literal, NamedTuple
@@ -13,35 +13,35 @@ DATABASE_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0
 AGE_SECONDS: Final = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0)
 ATTEMPT_SECONDS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 FLUSH_MESSAGES: Final = (1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0)
-LATE_SECONDS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0)
+LATENESS_SECONDS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0)
 RUN_SECONDS: Final = (0.001, 0.01, 0.1, 1.0, 10.0, 60.0)
 
 
 class Family(NamedTuple):
-    """A metric. `buckets`: upper bounds of a histogram, `+Inf` not among them. `most`: of several processes on one port
-    the greatest value counts, not the sum."""
+    """A metric. `buckets`: upper bounds of a histogram, without `+Inf`. `takes_maximum`: the value of several
+    processes on one port is their greatest, not their sum."""
 
     name: str
     kind: Kind
     help: str
     buckets: tuple[float, ...] = ()
-    most: bool = False
+    takes_maximum: bool = False
 
     @property
     def slots(self) -> int:
-        """Numbers that a series has: one; of a histogram the sum, then a count for each bucket and the rest."""
+        """How many numbers a series has: one; a histogram has the sum, then a count for each bucket and for `+Inf`."""
         return len(self.buckets) + 2 if self.kind == "histogram" else 1
 
 
 class Block(NamedTuple):
-    """Families that are counted together, with these labels."""
+    """Families that are counted together and have these labels."""
 
     labels: tuple[str, ...]
     families: tuple[Family, ...]
 
     @property
     def slots(self) -> int:
-        """Numbers of all its families."""
+        """How many numbers a series has in all families together."""
         return sum(family.slots for family in self.families)
 
 
@@ -150,7 +150,7 @@ BLOCKS: Final[dict[str, Block]] = {
                 "schedule_fire_lag_seconds",
                 "histogram",
                 "How late schedules fired; those with a flexible window or jitter are not counted.",
-                LATE_SECONDS,
+                LATENESS_SECONDS,
             ),
         ),
     ),
@@ -206,7 +206,7 @@ QUEUE_GAUGES: Final = (
     Family("queue_noisy_groups", "gauge", "Tenants of a fair queue that are set back now."),
     Family("queue_messages_dead_lettered_total", "counter", "Messages that left for the dead-letter queue."),
 )
-"""Label `queue`. In the order of the columns of `queue.read_measurements`."""
+"""Gauges with the label `queue`, in the order of the columns of `queue.read_measurements`."""
 
 READINGS: Final[dict[str, tuple[Family, str]]] = {
     "dead_rows": (Family("db_dead_tuples", "gauge", "Dead rows of tables, as PostgreSQL estimates them."), "table"),
@@ -233,14 +233,14 @@ READINGS: Final[dict[str, tuple[Family, str]]] = {
         "",
     ),
 }  # fmt: skip
-"""By their names in `queue.reading`, with the name of their label."""
+"""Gauges of the installation by their names in `queue.reading`, each with the name of its label, or ""."""
 
 DATABASE_UP: Final = Family("db_up", "gauge", "Whether the measurements could be read: the database answers.")
-MEASURED: Final = Family(
+MEASUREMENT_AGE: Final = Family(
     "queue_measurement_age_seconds",
     "gauge",
     "Age of the oldest of the gauges of queues; large: no worker measures.",
 )
-QUEUES: Final = Family(
+QUEUES_MEASURED: Final = Family(
     "queues_measured", "gauge", "Queues that are measured and named; others are in _other."
 )

@@ -1,11 +1,12 @@
 """The numbers of one process, in memory that the other processes on its port can read.
 
 Processes that share a port (`up --workers`) cannot be scraped one by one: the kernel gives a connection to any of them.
-Each keeps its numbers in a file of a common folder, and whoever is asked adds them all up. A process that dies leaves
-its file: what it counted still counts. Its gauges do not, which a lock tells that only a living process holds.
+Each process has its numbers in a file of a common folder, and the process that receives a scrape adds up all files. A
+process that ends leaves its file, so that its counters still count. Its gauges no longer count: a living process locks
+its file, and the reader of the files checks the lock.
 
-    NAME.numbers   doubles; nothing but counts, so a reader needs no lock
-    NAME.keys      a line of JSON for each block: [first slot, kind, labels...]; the last line for a slot holds
+    NAME.numbers   doubles; only numbers, so a reader needs no lock
+    NAME.keys      a line of JSON for each block: [first slot, kind, labels...]; the last line for a slot is valid
 """
 
 import fcntl
@@ -24,19 +25,20 @@ from .families import BLOCKS, Family
 
 Key = tuple[str, ...]
 """A kind of BLOCKS, then the values of its labels."""
-BYTES: Final = 8
+SLOT_BYTES: Final = 8
 SPARE_SLOTS: Final = 32_768
-"""For everything but queues: 2,000 combinations of method, action and status. Memory is taken when it is used."""
+"""For all blocks except those of queues: 2,000 combinations of method, action and status. Unused slots take no RAM."""
 
 
-class Full(Exception):  # noqa: N818 - of a table
-    """There is no room for another block."""
+class CounterMemoryFull(Exception):  # noqa: N818 - of a table
+    """There are no free slots for another block."""
 
 
-class Memory:
-    """Slots and who they belong to. `folder`: common to the processes of a port; None: there are no others.
+class CounterMemory:
+    """Slots for numbers, and the blocks that own them.
 
-    Only one thread writes a slot: those of requests the event loop's, those of a worker its own.
+    `folder`: the folder that the processes of a port share; None: this process is the only one. Only one thread writes
+    a slot: the event loop's thread those of requests, a worker's thread those of the worker.
     """
 
     def __init__(self, slots: int, folder: Path | None = None) -> None:
@@ -45,38 +47,37 @@ class Memory:
         self._lock = Lock()
         self._free: defaultdict[str, list[int]] = defaultdict(list)
         self._folder = folder
-        self._own: str | None = None
+        self._own_name: str | None = None
         if folder is None:
-            pages = mmap.mmap(-1, slots * BYTES)
+            pages = mmap.mmap(-1, slots * SLOT_BYTES)
         else:
             descriptor, name = tempfile.mkstemp(".numbers", "", folder)
-            self._own = name
-            os.ftruncate(descriptor, slots * BYTES)
+            self._own_name = name
+            os.ftruncate(descriptor, slots * SLOT_BYTES)
             fcntl.flock(descriptor, fcntl.LOCK_EX)  # until the process ends
             self._descriptor = descriptor
-            pages = mmap.mmap(descriptor, slots * BYTES)
-            self._lines = _keys_of(Path(name)).open("a")
+            pages = mmap.mmap(descriptor, slots * SLOT_BYTES)
+            self._key_file = _keys_of(Path(name)).open("a")
         self._slots = slots
-        self.numbers = cast(
-            "array[float]", memoryview(pages).cast("d")
-        )  # which is like one, and twice as fast
+        # A memoryview has the methods of an array that are used here, and is twice as fast.
+        self.numbers = cast("array[float]", memoryview(pages).cast("d"))
 
     def allocate(self, kind: str, *labels: str) -> int:
-        """The first slot of a new block, all zeros. In any thread. Raises Full."""
+        """The first slot of a new block, all zeros. Thread-safe. Raises CounterMemoryFull."""
         with self._lock:
-            start = self._free[kind].pop() if self._free[kind] else self._extended(BLOCKS[kind].slots)
+            start = self._free[kind].pop() if self._free[kind] else self._reserve(BLOCKS[kind].slots)
             self.keys[start] = (kind, *labels)
             self._write(start)
         return start
 
-    def _extended(self, size: int) -> int:
+    def _reserve(self, size: int) -> int:
         if self._next + size > self._slots:
-            raise Full
+            raise CounterMemoryFull
         start, self._next = self._next, self._next + size
         return start
 
     def release(self, start: int, into: int) -> None:
-        """Adds a block to another one of its kind; its slots are free for a new one."""
+        """Adds the block at `start` to the block at `into`, of the same kind, and frees its slots for a new block."""
         with self._lock:
             kind = self.keys.pop(start)[0]
             for offset in range(BLOCKS[kind].slots):
@@ -86,42 +87,43 @@ class Memory:
             self._write(start)
 
     def _write(self, start: int) -> None:
-        if self._own is not None:
-            self._lines.write(json.dumps([start, *self.keys.get(start, ())]) + "\n")
-            self._lines.flush()
+        if self._own_name is not None:
+            self._key_file.write(json.dumps([start, *self.keys.get(start, ())]) + "\n")
+            self._key_file.flush()
 
     def close(self) -> None:
-        """From now on the process counts as dead."""
-        if self._own is not None:
-            self._lines.close()
+        """Releases the lock: from now on other processes regard this one as ended."""
+        if self._own_name is not None:
+            self._key_file.close()
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # the mapping keeps the file open
             os.close(self._descriptor)
-            self._own = None
+            self._own_name = None
 
     # --- reading -----------------------------------------------------------------------------------------------------
     def total(self) -> dict[Key, list[float]]:
-        """Every block of all the processes of the port, added up."""
+        """Every block, added up over all processes of the port."""
         blocks = {key: self._block(start, key) for start, key in list(self.keys.items())}
-        for path in self._others():
-            add(blocks, path)
+        for path in self._other_files():
+            add_process(blocks, path)
         return blocks
 
     def _block(self, start: int, key: Key) -> list[float]:
         return self.numbers[start : start + BLOCKS[key[0]].slots].tolist()
 
-    def _others(self) -> list[Path]:
+    def _other_files(self) -> list[Path]:
         if self._folder is None:
             return []
-        return [path for path in sorted(self._folder.glob("*.numbers")) if str(path) != self._own]
+        return [path for path in sorted(self._folder.glob("*.numbers")) if str(path) != self._own_name]
 
 
 def _keys_of(numbers: Path) -> Path:
     return numbers.with_suffix(".keys")
 
 
-def add(blocks: dict[Key, list[float]], path: Path) -> None:
-    """Adds the numbers of another process; those of one that is gone without its gauges."""
-    with suppress(FileNotFoundError), path.open("rb") as file:  # it is about to begin
+def add_process(blocks: dict[Key, list[float]], path: Path) -> None:
+    """Adds the numbers of another process; those of one that has ended without its gauges."""
+    # A process that starts has no file of keys yet.
+    with suppress(FileNotFoundError), path.open("rb") as file:
         alive = is_alive(file)
         keys: dict[int, Key] = {}
         with _keys_of(path).open() as lines:
@@ -132,7 +134,7 @@ def add(blocks: dict[Key, list[float]], path: Path) -> None:
         numbers = array("d", file.read())
         for start, key in keys.items():
             if key:
-                merge(blocks, key, numbers[start : start + BLOCKS[key[0]].slots].tolist(), alive)
+                add_block(blocks, key, numbers[start : start + BLOCKS[key[0]].slots].tolist(), alive)
 
 
 def is_alive(file: Any) -> bool:
@@ -145,18 +147,18 @@ def is_alive(file: Any) -> bool:
     return False
 
 
-def merge(blocks: dict[Key, list[float]], key: Key, numbers: list[float], alive: bool) -> None:
-    """Adds a block of another process."""
+def add_block(blocks: dict[Key, list[float]], key: Key, numbers: list[float], alive: bool) -> None:
+    """Adds a block of another process to `blocks`. `alive`: whether that process runs."""
     known = blocks.setdefault(key, [0.0] * len(numbers))
     position = 0
     for family in BLOCKS[key[0]].families:
         for slot in range(position, position + family.slots):
-            known[slot] = joined(family, known[slot], numbers[slot], alive)
+            known[slot] = combine(family, known[slot], numbers[slot], alive)
         position += family.slots
 
 
-def joined(family: Family, known: float, number: float, alive: bool) -> float:
-    """One number of two processes."""
+def combine(family: Family, known: float, number: float, alive: bool) -> float:
+    """The combined value of one number of two processes. `alive`: whether the process with `number` runs."""
     if family.kind == "gauge" and not alive:
         return known
-    return max(known, number) if family.most else known + number
+    return max(known, number) if family.takes_maximum else known + number

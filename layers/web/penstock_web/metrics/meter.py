@@ -1,4 +1,4 @@
-"""What a process counts: requests, merged calls, workers, connections; and what requests count about queues."""
+"""Counts the requests, merged calls, worker runs and connections of a process; `queue_counts` counts by queue."""
 
 import platform
 from bisect import bisect_left
@@ -16,24 +16,27 @@ from .families import (
     ATTEMPT_SECONDS,
     BLOCKS,
     FLUSH_MESSAGES,
-    LATE_SECONDS,
+    LATENESS_SECONDS,
     REQUEST_SECONDS,
     RUN_SECONDS,
 )
-from .memory import SPARE_SLOTS, Full, Memory
+from .memory import SPARE_SLOTS, CounterMemory, CounterMemoryFull
 from .queue_counts import QueueCounts
 
 METHODS: Final = frozenset(("GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"))
 OTHER_METHOD: Final = "_other"
-SLOTS_A_QUEUE: Final = sum(BLOCKS[kind].slots for kind in ("sends", "receives", "deletes"))
+SLOTS_PER_QUEUE: Final = sum(BLOCKS[kind].slots for kind in ("sends", "receives", "deletes"))
 
 
 class Meter:
-    """`folder`: where the processes that share a port keep their numbers; None: there are no others."""
+    """Counts requests, worker runs and connections of a process.
+
+    `folder`: where the processes that share a port have their numbers; None: this process is the only one.
+    """
 
     def __init__(self, settings: Settings, folder: Path | None = None) -> None:
         most = settings.queue_metrics_max_queues
-        self.memory = Memory(SPARE_SLOTS + (most + 1) * SLOTS_A_QUEUE, folder)
+        self.memory = CounterMemory(SPARE_SLOTS + (most + 1) * SLOTS_PER_QUEUE, folder)
         self.queues = QueueCounts(self.memory, most, (settings.queue_account_id, settings.queue_region))
         self._numbers = self.memory.numbers
         self._starts: dict[tuple[str, ...], int] = {}
@@ -50,16 +53,16 @@ class Meter:
         self._start("pool_waits")
 
     # --- requests ----------------------------------------------------------------------------------------------------
-    def entered(self) -> None:
-        """A request is under way."""
+    def request_started(self) -> None:
+        """Counts a request as under way."""
         self._numbers[self._active] += 1
 
-    def left(self) -> None:
-        """It is no longer, answered or not."""
+    def request_ended(self) -> None:
+        """Ends the count of a request as under way, whether it was answered or not."""
         self._numbers[self._active] -= 1
 
-    def answered(self, method: str, path: str, status: int, seconds: float) -> None:
-        """A request got its answer. `path`: an action or the template of a route, of which there are so many."""
+    def count_response(self, method: str, path: str, status: int, seconds: float) -> None:
+        """Counts a response. `path`: an action or the template of a route, of which there is a limited number."""
         slots = self._requests.get((method, path, status)) or self._new_request(method, path, status)
         if slots is None:
             return
@@ -73,51 +76,51 @@ class Meter:
         named = method if method in METHODS else OTHER_METHOD
         try:
             slots = self._start("requests", named, path, str(status)), self._start("durations", named, path)
-        except Full:  # which nobody has seen; a request must not fail by it
+        except CounterMemoryFull:  # not expected; a request must not fail because of it
             return None
-        if named is not OTHER_METHOD:  # methods can be made up without end
+        if named is not OTHER_METHOD:  # a client can invent any number of methods
             self._requests[method, path, status] = slots
         return slots
 
-    def refused(self, error: AwsError) -> None:
-        """A request got this error: counted if it is about who may do what."""
-        if error.refuses_caller:
+    def count_refusal(self, error: AwsError) -> None:
+        """Counts the error of a request if it refuses the caller access."""
+        if error.is_access_error:
             self._numbers[self._start("refusals", error.query_code)] += 1
 
-    def flushed(self, messages: int) -> None:
-        """So many messages were stored by one call."""
+    def count_flush(self, messages: int) -> None:
+        """Counts a database call that stored so many messages."""
         self._histogram(self._flushes, FLUSH_MESSAGES, messages)
 
     # --- workers -----------------------------------------------------------------------------------------------------
-    def ran(self, worker: str, failed: bool, seconds: float) -> None:
-        """A run of a worker ended."""
+    def count_run(self, worker: str, failed: bool, seconds: float) -> None:
+        """Counts a run of a worker that ended."""
         start = self._start("runs", worker, "failure" if failed else "success")
         self._numbers[start] += 1
         self._histogram(start + 1, RUN_SECONDS, seconds)
         if not failed:
             self._set("successes", worker, value=time())
 
-    def worked(self, worker: str, counts: Mapping[str, int]) -> None:
-        """A worker did so much more."""
+    def count_work(self, worker: str, counts: Mapping[str, int]) -> None:
+        """Adds the counts of a worker's work."""
         for what, count in counts.items():
             self._numbers[self._start("work", worker, what)] += count
 
-    def attempted(self, delivered: bool, seconds: float) -> None:
-        """A webhook was posted."""
+    def count_delivery_attempt(self, delivered: bool, seconds: float) -> None:
+        """Counts a request to a webhook's endpoint."""
         start = self._start("attempts", "success" if delivered else "failure")
         self._numbers[start] += 1
         self._histogram(start + 1, ATTEMPT_SECONDS, seconds)
 
-    def exhausted(self, webhooks: int) -> None:
-        """So many were given up."""
+    def count_exhausted(self, webhooks: int) -> None:
+        """Counts webhooks that were given up."""
         self._numbers[self._start("exhausted")] += webhooks
 
-    def fired(self, late_seconds: float) -> None:
-        """A schedule fired."""
-        self._histogram(self._start("fires"), LATE_SECONDS, max(0.0, late_seconds))
+    def count_fire(self, late_seconds: float) -> None:
+        """Counts a schedule that fired."""
+        self._histogram(self._start("fires"), LATENESS_SECONDS, max(0.0, late_seconds))
 
-    def pooled(self, stats: Mapping[str, int], timeouts: int) -> None:
-        """What psycopg_pool says of itself."""
+    def set_pool_gauges(self, stats: Mapping[str, int], timeouts: int) -> None:
+        """Sets the numbers of the connection pool. `stats`: those of psycopg_pool."""
         size, idle = stats.get("pool_size", 0), stats.get("pool_available", 0)
         waiting = stats.get("requests_waiting", 0)
         self._set("pool", value=(size, idle, size - idle, waiting))
@@ -142,18 +145,18 @@ class Meter:
 
 
 class WorkerObserver(Observer):
-    """Tells a meter what a worker does. Made in the event loop; called in the worker's thread, the only one that is."""
+    """Counts a worker's work in a meter. Made in the event loop; only the worker's thread calls it."""
 
     def __init__(self, meter: Meter, worker: str) -> None:
         self._meter = meter
         self._worker = worker
 
     def counted(self, counts: Mapping[str, int]) -> None:
-        self._meter.worked(self._worker, counts)
-        self._meter.exhausted(counts.get("exhausted", 0) + counts.get("dead_lettered", 0))
+        self._meter.count_work(self._worker, counts)
+        self._meter.count_exhausted(counts.get("exhausted", 0) + counts.get("dead_lettered", 0))
 
     def attempted(self, delivered: bool, seconds: float) -> None:
-        self._meter.attempted(delivered, seconds)
+        self._meter.count_delivery_attempt(delivered, seconds)
 
     def fired(self, late_seconds: float) -> None:
-        self._meter.fired(late_seconds)
+        self._meter.count_fire(late_seconds)

@@ -1,6 +1,7 @@
-"""GET /metrics, in Prometheus's text format. No credentials: keep it from where it should not be read.
+"""GET /metrics, in Prometheus's text format. The route needs no credentials: a firewall must restrict access to it.
 
-It names queues, and nothing else of what they hold. Several processes on one port answer for all of them.
+The response contains the names of queues, but nothing of their messages. Each of several processes on one port answers
+with the metrics of all of them.
 """
 
 import asyncio
@@ -14,29 +15,29 @@ from penstock.errors import AwsError
 from penstock.postgres.statements import DELETED_QUEUES
 from penstock_web.database.pool import Pool
 
-from .exposition import CONTENT_TYPE, of_blocks
+from .exposition import CONTENT_TYPE, format_blocks
 from .meter import Meter
-from .readings import Reading, Readings, of_reading
+from .readings import Reading, Readings, format_reading
 
 PUBLISH_SECONDS: Final = 1.0
-"""The pool's numbers are good for so long where another process of the port is asked."""
-RETIRE_LOOKS: Final = 60
-"""Of that length: how often a full table of queues looks for those that are gone."""
+"""How often a process publishes its pool's numbers, for a scrape that another process of the port answers."""
+ROUNDS_BETWEEN_REMOVALS: Final = 60
+"""Rounds of PUBLISH_SECONDS after which deleted queues are removed from a full table again."""
 
 
-def texts(meter: Meter, reading: Reading | None) -> Iterator[str]:
-    """Every family, a text each."""
-    yield from of_blocks(meter.memory.total())
-    yield from of_reading(reading, meter.queues.label)
+def metric_texts(meter: Meter, reading: Reading | None) -> Iterator[str]:
+    """The text of each family."""
+    yield from format_blocks(meter.memory.total())
+    yield from format_reading(reading, meter.queues.label)
 
 
 def publish_pool(meter: Meter, pool: Pool) -> None:
-    """The pool's own numbers, as they are now."""
-    meter.pooled(pool.stats(), pool.timeouts)
+    """Copies the pool's current numbers to the meter."""
+    meter.set_pool_gauges(pool.stats(), pool.timeouts)
 
 
 def metrics_router(meter: Meter, pool: Pool, most_queues: int) -> APIRouter:
-    """The route."""
+    """A router with the route /metrics. `most_queues`: more queues are added up as `_other`."""
     router = APIRouter(tags=["health"])
     readings = Readings(pool.call, most_queues)
 
@@ -46,29 +47,29 @@ def metrics_router(meter: Meter, pool: Pool, most_queues: int) -> APIRouter:
         reading = await readings()
         publish_pool(meter, pool)
         parts: list[str] = []
-        for text in texts(meter, reading):
+        for text in metric_texts(meter, reading):
             parts.append(text)
-            await asyncio.sleep(0)  # requests go on in between
+            await asyncio.sleep(0)  # lets other requests run between two families
         return PlainTextResponse("".join(parts), media_type=CONTENT_TYPE)
 
     return router
 
 
-async def tend(meter: Meter, pool: Pool) -> None:
-    """Keeps the pool's numbers fresh, and makes room in a table of queues that is full. Until it is cancelled."""
-    look = 0
+async def maintain_metrics(meter: Meter, pool: Pool) -> None:
+    """Publishes the pool's numbers and removes deleted queues from a full table, until it is cancelled."""
+    round_number = 0
     while True:
         publish_pool(meter, pool)
-        if meter.queues.crowded and look % RETIRE_LOOKS == 0:
-            await retire(meter, pool)
-        look += 1
+        if meter.queues.overflowed and round_number % ROUNDS_BETWEEN_REMOVALS == 0:
+            await remove_deleted_queues(meter, pool)
+        round_number += 1
         await asyncio.sleep(PUBLISH_SECONDS)
 
 
-async def retire(meter: Meter, pool: Pool) -> None:
-    """Takes queues that do not exist from the table."""
+async def remove_deleted_queues(meter: Meter, pool: Pool) -> None:
+    """Removes queues that no longer exist from the table of queues."""
     try:
         deleted = await pool.call(DELETED_QUEUES, [list(meter.queues.arns)])
     except AwsError:
-        return  # the database is away; again in a minute
-    meter.queues.retire(arn for (arn,) in deleted)
+        return  # the database does not answer; the next attempt is in a minute
+    meter.queues.remove_queues(arn for (arn,) in deleted)

@@ -1,7 +1,7 @@
-"""What requests count about queues: taken from the effects of operations and the rows that answer them.
+"""Counts messages and database calls by queue, from the effects of operations and the rows that answer them.
 
-At most so many queues have a name in it; the others share one, `_other`. When the table is full, queues that are gone
-make room: what they had counted goes to `_other`, so the sum over all queues never falls.
+A limited number of queues have a block of their own; the others share one, `_other`. When the table is full, deleted
+queues are removed: their counts are added to `_other`, so the sum over all queues never falls.
 """
 
 from bisect import bisect_left
@@ -21,7 +21,7 @@ from penstock.postgres.statements import (
 )
 
 from .families import AGE_SECONDS, DATABASE_SECONDS
-from .memory import Memory
+from .memory import CounterMemory
 
 OTHER: Final = "_other"
 # Positions in the blocks of `families`: a counter is one slot; a histogram its sum, then its buckets and the rest.
@@ -34,48 +34,51 @@ Effect = Rows | Take | Sql
 
 
 class QueueCounts:
-    """`own`: account and region whose queues are called by their name; of all others the label is the ARN."""
+    """Counters by queue.
 
-    def __init__(self, memory: Memory, most_queues: int, own: tuple[str, str]) -> None:
+    `own_account`: the account and region whose queues have their name as label; other queues have their ARN.
+    """
+
+    def __init__(self, memory: CounterMemory, most_queues: int, own_account: tuple[str, str]) -> None:
         self._memory = memory
         self._numbers = memory.numbers
         self._most_queues = most_queues
-        self._prefix = f"arn:aws:sqs:{own[1]}:{own[0]}:"
+        self._prefix = f"arn:aws:sqs:{own_account[1]}:{own_account[0]}:"
         self.arns: set[str] = set()
-        self.crowded = False
-        """Whether a queue had to go to `_other` since the last `retire`."""
+        self.overflowed = False
+        """Whether a queue was counted as `_other` since the last `remove_queues`."""
         self._blocks: dict[str, dict[str, int]] = {"sends": {}, "receives": {}, "deletes": {}}
         self._other = {kind: memory.allocate(kind, OTHER) for kind in self._blocks}
         self._sends, self._receives, self._deletes = self._blocks.values()
         self._counters: dict[Statement, Callable[..., None]] = {
-            SEND_MESSAGES: self._sent,
-            RECEIVE_MESSAGES: self._received,
-            RECEIVE_ATTEMPT: self._received,
-            DELETE_MESSAGES: self._deleted,
-            DELETE_BY_ID: self._deleted_by_id,
-            TRANSACT: self._transacted,
-            PUBLISH_EVENTS: self._published,
+            SEND_MESSAGES: self._count_send,
+            RECEIVE_MESSAGES: self._count_receive,
+            RECEIVE_ATTEMPT: self._count_receive,
+            DELETE_MESSAGES: self._count_delete,
+            DELETE_BY_ID: self._count_delete_by_id,
+            TRANSACT: self._count_transaction,
+            PUBLISH_EVENTS: self._count_publish,
         }
 
     def observe(self, effect: Effect, rows: Sequence[Row], seconds: float) -> None:
-        """An effect was answered with these rows after so long."""
+        """Counts an effect that the database answered with these rows after `seconds`."""
         counter = self._counters.get(effect.statement)
         if counter is not None:
             counter(effect, rows, seconds)
 
-    def empty(self, arn: str) -> None:
-        """A receive request ended without a message."""
+    def count_empty_receive(self, arn: str) -> None:
+        """Counts a receive request that ended without a message."""
         self._numbers[self._start("receives", arn) + EMPTY] += 1
 
     # --- the table ---------------------------------------------------------------------------------------------------
     def _start(self, kind: str, arn: str) -> int:
         start = self._blocks[kind].get(arn)
-        return self._new(kind, arn) if start is None else start
+        return self._allocate(kind, arn) if start is None else start
 
-    def _new(self, kind: str, arn: str) -> int:
+    def _allocate(self, kind: str, arn: str) -> int:
         if arn not in self.arns:
             if len(self.arns) >= self._most_queues:
-                self.crowded = True
+                self.overflowed = True
                 return self._other[kind]
             self.arns.add(arn)
         start = self._memory.allocate(kind, self.label(arn))
@@ -83,20 +86,20 @@ class QueueCounts:
         return start
 
     def label(self, arn: str) -> str:
-        """What a queue is called."""
+        """The label of a queue."""
         return arn.removeprefix(self._prefix)
 
-    def retire(self, gone: Iterable[str]) -> None:
-        """Queues that do not exist make room."""
-        self.crowded = False
-        for arn in gone:
+    def remove_queues(self, deleted_arns: Iterable[str]) -> None:
+        """Removes deleted queues from the table."""
+        self.overflowed = False
+        for arn in deleted_arns:
             self.arns.discard(arn)
             for kind, blocks in self._blocks.items():
                 if (start := blocks.pop(arn, None)) is not None:
                     self._memory.release(start, self._other[kind])
 
-    # --- counting: the hot ones find their block without a further call ----------------------------------------------
-    def _sent(self, effect: Rows, rows: Sequence[Row], seconds: float) -> None:
+    # --- counting: the frequent counters look up their block without a further call ----------------------------------
+    def _count_send(self, effect: Rows, rows: Sequence[Row], seconds: float) -> None:
         if len(rows) == 1:
             row = rows[0]
             count = 1 if row[4] is None and row[2] is None else 0
@@ -106,27 +109,27 @@ class QueueCounts:
             return
         start = self._sends.get(effect.queue_arn)
         if start is None:
-            start = self._new("sends", effect.queue_arn)
+            start = self._allocate("sends", effect.queue_arn)
         numbers = self._numbers
         numbers[start] += count
         numbers[start + SEND_SUM] += seconds
         numbers[start + SEND_SUM + 1 + bisect_left(DATABASE_SECONDS, seconds)] += 1
 
-    def _received(self, effect: Take | Sql, rows: Sequence[Row], seconds: float) -> None:
+    def _count_receive(self, effect: Take | Sql, rows: Sequence[Row], seconds: float) -> None:
         if rows[0][0] is not None:  # no such queue, or too many in flight
             return
         arn = effect.queue_arn if isinstance(effect, Take) else str(effect.arguments[0])
         start = self._receives.get(arn)
         if start is None:
-            start = self._new("receives", arn)
+            start = self._allocate("receives", arn)
         numbers = self._numbers
         numbers[start + RECEIVE_SUM] += seconds
         numbers[start + RECEIVE_SUM + 1 + bisect_left(DATABASE_SECONDS, seconds)] += 1
         if len(rows) > 1:
             numbers[start] += len(rows) - 1
-            self._aged(start, rows)
+            self._add_ages(start, rows)
 
-    def _aged(self, start: int, rows: Sequence[Row]) -> None:
+    def _add_ages(self, start: int, rows: Sequence[Row]) -> None:
         numbers = self._numbers
         for row in rows[1:]:
             if row[6] > 1:
@@ -136,34 +139,34 @@ class QueueCounts:
                 numbers[start + AGE_SUM] += age
                 numbers[start + AGE_SUM + 1 + bisect_left(AGE_SECONDS, age)] += 1
 
-    def _deleted(self, effect: Rows, rows: Sequence[Row], seconds: float) -> None:
+    def _count_delete(self, effect: Rows, rows: Sequence[Row], seconds: float) -> None:
         count = sum(row[1] == "deleted" for row in rows)
         if count or not any(row[1] == "no_queue" for row in rows):
-            self._count_deleted(effect.queue_arn, count, seconds)
+            self._add_deletions(effect.queue_arn, count, seconds)
 
-    def _count_deleted(self, arn: str, count: int, seconds: float) -> None:
+    def _add_deletions(self, arn: str, count: int, seconds: float) -> None:
         start = self._deletes.get(arn)
         if start is None:
-            start = self._new("deletes", arn)
+            start = self._allocate("deletes", arn)
         numbers = self._numbers
         numbers[start] += count
         numbers[start + DELETE_SUM] += seconds
         numbers[start + DELETE_SUM + 1 + bisect_left(DATABASE_SECONDS, seconds)] += 1
 
-    def _deleted_by_id(self, effect: Sql, rows: Sequence[Row], seconds: float) -> None:
+    def _count_delete_by_id(self, effect: Sql, rows: Sequence[Row], seconds: float) -> None:
         if rows:
-            self._count_deleted(str(effect.arguments[0]), len(rows), seconds)
+            self._add_deletions(str(effect.arguments[0]), len(rows), seconds)
 
-    def _transacted(self, effect: Sql, rows: Sequence[Row], _seconds: float) -> None:
+    def _count_transaction(self, effect: Sql, rows: Sequence[Row], _seconds: float) -> None:
         if rows and rows[0][4] is not None:
-            return  # nothing was done
-        for arn in effect.handles_of:
+            return  # the transaction was refused
+        for arn in effect.handle_queues:
             self._numbers[self._start("deletes", arn)] += 1
         for row in rows:
             if row[2] is not None:
                 self._numbers[self._start("sends", row[2])] += 1
 
-    def _published(self, _effect: Sql, rows: Sequence[Row], _seconds: float) -> None:
+    def _count_publish(self, _effect: Sql, rows: Sequence[Row], _seconds: float) -> None:
         for arn, _, error in rows:
             if arn is not None and error is None:
                 self._numbers[self._start("sends", arn)] += 1

@@ -1,4 +1,4 @@
-"""What the worker `measure` stored, read for a scrape: at most once a second, however often somebody asks."""
+"""Reads for a scrape what the worker `measure` stored: at most once a second, however often /metrics is requested."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -7,14 +7,14 @@ from typing import Any, Final, NamedTuple
 from penstock.effects import Row, Statement
 from penstock.postgres.statements import READ_INSTALLATION, READ_MEASUREMENTS
 
-from .exposition import labels, of_family
-from .families import DATABASE_UP, MEASURED, QUEUE_GAUGES, QUEUES, READINGS
+from .exposition import format_family, format_labels
+from .families import DATABASE_UP, MEASUREMENT_AGE, QUEUE_GAUGES, QUEUES_MEASURED, READINGS
 from .queue_counts import OTHER
 
-LONGEST_LOOK_SECONDS: Final = 2.0
-GOOD_SECONDS: Final = 1.0
+MAX_WAIT_SECONDS: Final = 2.0
+FRESH_SECONDS: Final = 1.0
 
-Call = Callable[[Statement, list[Any]], Awaitable[list[Row]]]
+DatabaseCall = Callable[[Statement, list[Any]], Awaitable[list[Row]]]
 
 
 class Reading(NamedTuple):
@@ -25,52 +25,59 @@ class Reading(NamedTuple):
 
 
 class Readings:
-    """`most_queues`: so many have a name, the others are added up."""
+    """Reads measurements. `most_queues`: so many queues have rows of their own, the others are added up."""
 
-    def __init__(self, call: Call, most_queues: int) -> None:
+    def __init__(self, call: DatabaseCall, most_queues: int) -> None:
         self._call = call
         self._most_queues = most_queues
-        self._look: asyncio.Task[Reading | None] | None = None
-        self._looked_at = float("-inf")
+        self._read_task: asyncio.Task[Reading | None] | None = None
+        self._read_at = float("-inf")
 
     async def __call__(self) -> Reading | None:
-        """None when the database does not answer, after 2 s at the latest; a look that hangs ends by itself."""
+        """A reading that is at most a second old; None when the database does not answer within 2 s.
+
+        The task that reads goes on in that case, and ends by itself.
+        """
         loop = asyncio.get_running_loop()
-        if self._look is None or (self._look.done() and loop.time() - self._looked_at > GOOD_SECONDS):
-            self._look = loop.create_task(self._read())
-            self._looked_at = loop.time()
-        await asyncio.wait([self._look], timeout=LONGEST_LOOK_SECONDS)
-        return self._look.result() if self._look.done() else None
+        if self._read_task is None or (
+            self._read_task.done() and loop.time() - self._read_at > FRESH_SECONDS
+        ):
+            self._read_task = loop.create_task(self._read())
+            self._read_at = loop.time()
+        await asyncio.wait([self._read_task], timeout=MAX_WAIT_SECONDS)
+        return self._read_task.result() if self._read_task.done() else None
 
     async def _read(self) -> Reading | None:
         try:
             queues = await self._call(READ_MEASUREMENTS, [self._most_queues])
             return Reading(queues, await self._call(READ_INSTALLATION, []))
-        except Exception:  # noqa: BLE001 - whatever it is, there are no readings
+        except Exception:  # noqa: BLE001 - after any error there is no reading
             return None
 
 
-def of_reading(reading: Reading | None, label: Callable[[str], str]) -> Iterator[str]:
-    """Families, a text each. `label`: what a queue is called by its ARN."""
-    yield of_family(DATABASE_UP, [("", [float(reading is not None)])])
+def format_reading(reading: Reading | None, label: Callable[[str], str]) -> Iterator[str]:
+    """The text of each family. `label`: gives the label of a queue with this ARN."""
+    yield format_family(DATABASE_UP, [("", [float(reading is not None)])])
     if reading is not None:
-        yield from of_queues(reading.queues, label)
-        yield from of_installation(reading.installation)
+        yield from format_queue_gauges(reading.queues, label)
+        yield from format_installation_gauges(reading.installation)
 
 
-def of_queues(rows: list[Row], label: Callable[[str], str]) -> Iterator[str]:
-    """Gauges of queues."""
+def format_queue_gauges(rows: list[Row], label: Callable[[str], str]) -> Iterator[str]:
+    """The text of each family of queue gauges."""
     named = sorted((OTHER if row[0] is None else label(row[0]), row) for row in rows)
-    texts = [labels(["queue"], [name]) for name, _ in named]
+    texts = [format_labels(["queue"], [name]) for name, _ in named]
     for column, family in enumerate(QUEUE_GAUGES, 1):
-        yield of_family(family, [(t, [row[column]]) for t, (_, row) in zip(texts, named, strict=True)])
-    yield of_family(MEASURED, [("", [max((row[-1] for row in rows), default=0.0)])])
-    yield of_family(QUEUES, [("", [float(sum(row[0] is not None for row in rows))])])
+        yield format_family(family, [(t, [row[column]]) for t, (_, row) in zip(texts, named, strict=True)])
+    yield format_family(MEASUREMENT_AGE, [("", [max((row[-1] for row in rows), default=0.0)])])
+    yield format_family(QUEUES_MEASURED, [("", [float(sum(row[0] is not None for row in rows))])])
 
 
-def of_installation(rows: list[Row]) -> Iterator[str]:
-    """Gauges of what belongs to no queue; a name that this release does not know is left out."""
+def format_installation_gauges(rows: list[Row]) -> Iterator[str]:
+    """The text of each family that belongs to no queue. Names that this release does not know are left out."""
     for name, (family, label) in READINGS.items():
         found = sorted((text, value) for known, text, value in rows if known == name)
         if found:
-            yield of_family(family, [(labels([label], [t]) if label else "", [v]) for t, v in found])
+            yield format_family(
+                family, [(format_labels([label], [t]) if label else "", [v]) for t, v in found]
+            )

@@ -1,1 +1,1 @@
-"""The native REST API: plain JSON over the same operations. FastAPI and pydantic live here, and nowhere in core."""
+"""The native REST API: plain JSON over the same operations. It uses FastAPI and pydantic, which core never imports."""

@@ -1,8 +1,9 @@
-"""The native API as a part of any FastAPI application: the container's, or the one that Mangum runs on Lambda.
+"""Adds the native API to a FastAPI application: the container's, or the one that Mangum runs on Lambda.
 
     add_native_api(app, environment, run_operation)
 
-`run_operation(operation, scope)`: with `await` and merged effects in the container, in one go on Lambda.
+`run_operation(operation, scope)` runs an operation. The container's awaits effects, which it merges with those of
+other requests; Lambda's runs the operation to its end without awaiting.
 """
 
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -15,22 +16,22 @@ from penstock.effects import Operation
 from penstock.environment import Environment
 
 from . import deliveries, messages, queues, transactions
-from .calling import Native
 from .errors import add_error_handlers
 from .events import routes as events
 from .metrics import routes as metrics
+from .native_route import NativeApi
 from .schedules import routes as schedules
 from .shapes import ErrorAnswer
 
-# For the OpenAPI document alone; `NativeRoute` is what checks.
+# Only for the OpenAPI document; `NativeRoute` checks the key.
 BEARER = HTTPBearer(auto_error=False, description="A key of `penstock keys create --bearer`.")
 
 RunOperation = Callable[[Operation, MutableMapping[str, Any]], Awaitable[Any]]
 
 
 def add_native_api(app: FastAPI, environment: Environment, run_operation: RunOperation) -> None:
-    """The routes below /v1 and the one shape of errors, for every route of `app`."""
-    app.state.native = Native(environment, run_operation)
+    """Adds the routes below /v1 to `app`, and the handlers that give every error of `app` the same shape."""
+    app.state.native = NativeApi(environment, run_operation)
     add_error_handlers(app, environment)
     problems: dict[int | str, dict[str, Any]] = {
         "default": {"model": ErrorAnswer},

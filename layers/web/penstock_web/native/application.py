@@ -1,9 +1,9 @@
-"""The native REST API as an application: a part of the container's, and all of the function `rest`.
+"""The native REST API as an application, which is a part of the container's, and all of the function `rest`.
 
     handler = rest_handler()                            # functions/rest.py
 
-On Lambda, Mangum makes an ASGI request of the event, and an operation runs to its end on the one connection: an
-execution environment answers one request at a time, so nobody waits meanwhile.
+On Lambda, Mangum makes an ASGI request of the event. An operation blocks the event loop until it ends, which delays no
+other request: an execution environment has one connection and answers one request at a time.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from .errors import error_response
 
 
 class RestApplication(FastAPI):
-    """Routes below /v1 and the certificates; its document of OpenAPI. `run_operation` runs operations."""
+    """Has the routes below /v1, the certificates and the OpenAPI document. `run_operation` runs operations."""
 
     def __init__(self, environment: Environment, run_operation: RunOperation) -> None:
         super().__init__(
@@ -44,23 +44,25 @@ class RestApplication(FastAPI):
 
 
 class RestHandler:
-    """A function of Lambda. The application is made at the first invocation, when the database is asked for its key."""
+    """A Lambda function. The first invocation makes the application, since it reads the receipt key in the database."""
 
     def __init__(self, environment: ExecutionEnvironment) -> None:
         self.environment = environment
         self._adapter: Mangum | None = None
 
     def __call__(self, event: dict[str, Any], lambda_context: Any) -> dict[str, Any]:
-        """The answer to an HTTP event, in its own form."""
+        """Answers an HTTP event in the form that belongs to the kind of event."""
         with event_loop():
-            return self._found()(event, lambda_context)
+            return self._get_adapter()(event, lambda_context)
 
-    def _found(self) -> Mangum:
+    def _get_adapter(self) -> Mangum:
         if self._adapter is None:
             try:
-                self._adapter = adapter(RestApplication(self.environment.environment, self._run_operation))
+                self._adapter = lambda_adapter(
+                    RestApplication(self.environment.environment, self._run_operation)
+                )
             except AwsError as error:  # no database: the next invocation tries again
-                return adapter(error_response(error))
+                return lambda_adapter(error_response(error))
         return self._adapter
 
     async def _run_operation(self, operation: Operation, scope: MutableMapping[str, Any]) -> Any:  # noqa: ARG002
@@ -69,7 +71,10 @@ class RestHandler:
 
 @contextmanager
 def event_loop() -> Iterator[None]:
-    """Mangum runs an application in the thread's event loop; it makes one if there is none, and never closes it."""
+    """Sets the thread's event loop, in which Mangum runs an application, and closes it at the end.
+
+    Mangum would make a loop if there were none, and would never close it.
+    """
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     try:
@@ -79,8 +84,8 @@ def event_loop() -> Iterator[None]:
         loop.close()
 
 
-def adapter(app: Any) -> Mangum:
-    """An ASGI application, which an answer is too, as a function."""
+def lambda_adapter(app: Any) -> Mangum:
+    """A Lambda function that runs an ASGI application; a response is such an application too."""
     return Mangum(app, lifespan="off")
 
 

@@ -8,7 +8,7 @@ from .api import RunOperation
 
 
 def certificates_router(run_operation: RunOperation) -> APIRouter:
-    """GET /SimpleNotificationService-<key>.pem, /SimpleNotificationService.pem and /v1/cert."""
+    """The routes GET /SimpleNotificationService-<key>.pem, /SimpleNotificationService.pem and /v1/cert."""
     router = APIRouter(tags=["certificates"])
 
     async def certificate(request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""/v1/deliveries: webhooks that are under way or were given up; try one again."""
+"""/v1/deliveries: lists webhooks that are pending or exhausted, and retries one."""
 
 from collections.abc import Generator
 from typing import Annotated, Any, Literal
@@ -10,9 +10,9 @@ from penstock.delivery.webhooks import WEBHOOKS
 from penstock.effects import Effect, Sql, Wake
 from penstock.postgres.statements import LIST_WEBHOOKS, RETRY_WEBHOOK
 
-from .calling import Call, NativeRoute
-from .documents import timestamp
+from .documents import format_timestamp
 from .errors import DeliveryNotFound
+from .native_route import NativeRoute, Runner
 from .shapes import DeliveryDescription, MessageId, Retried
 
 router = APIRouter(prefix="/deliveries", tags=["deliveries"], route_class=NativeRoute)
@@ -20,30 +20,30 @@ router = APIRouter(prefix="/deliveries", tags=["deliveries"], route_class=Native
 
 @router.get("", response_model_exclude_none=True)
 async def list_deliveries(
-    call: Call,
+    runner: Runner,
     state: Literal["pending", "exhausted"] = "pending",
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     after: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
 ) -> list[DeliveryDescription]:
     """Webhooks in the order of their ids. `after`: the id that the previous page ended with."""
-    return await call.run(list_all(state, after, limit, call.context))
+    return await runner.run(list_webhooks(state, after, limit, runner.context))
 
 
 @router.post("/{id}/retry", status_code=202)
-async def retry(id: MessageId, call: Call) -> Retried:  # noqa: A002
+async def retry(id: MessageId, runner: Runner) -> Retried:  # noqa: A002
     """Deliver now. A webhook that was given up gets all its attempts again; one under way is left alone."""
-    return Retried(id=await call.run(try_again(id, call.context)))
+    return Retried(id=await runner.run(retry_webhook(id, runner.context)))
 
 
-def list_all(
+def list_webhooks(
     state: str, after: int | None, limit: int, context: Context
 ) -> Generator[Effect, Any, list[DeliveryDescription]]:
     """A page of the account's webhooks in this state."""
     rows = yield Sql(LIST_WEBHOOKS, (context.account_id, state, after, limit))
-    return [described(row) for row in rows]
+    return [delivery_description(row) for row in rows]
 
 
-def try_again(delivery_id: int, context: Context) -> Generator[Effect, Any, int]:
+def retry_webhook(delivery_id: int, context: Context) -> Generator[Effect, Any, int]:
     """The delivery's id. Raises DeliveryNotFound."""
     rows = yield Sql(RETRY_WEBHOOK, (context.account_id, delivery_id))
     if not rows:
@@ -52,8 +52,8 @@ def try_again(delivery_id: int, context: Context) -> Generator[Effect, Any, int]
     return delivery_id
 
 
-def described(row: tuple[Any, ...]) -> DeliveryDescription:
-    """One row of queue.list_webhooks. `next_attempt_at`: what is under way or given up has none."""
+def delivery_description(row: tuple[Any, ...]) -> DeliveryDescription:
+    """One row of queue.list_webhooks as a document. A webhook under way or exhausted has no `next_attempt_at`."""
     (id_, state, kind, message_id, topic, subscription, binding, endpoint, attempts, due, under_way, status, error,
      dead_letters, created) = row  # fmt: skip
     return DeliveryDescription(
@@ -67,9 +67,9 @@ def described(row: tuple[Any, ...]) -> DeliveryDescription:
         endpoint=endpoint,
         attempts=attempts,
         under_way=under_way,
-        next_attempt_at=timestamp(due) if state == "pending" and not under_way else None,
+        next_attempt_at=format_timestamp(due) if state == "pending" and not under_way else None,
         last_status=status,
         last_error=error,
         dead_letter_arn=dead_letters,
-        created_at=timestamp(created),
+        created_at=format_timestamp(created),
     )

@@ -1,6 +1,6 @@
-"""Messages as JSON documents: what a producer sends becomes an SQS message, and comes back as it was.
+"""Messages as JSON documents: the API stores a producer's JSON as an SQS message and returns the same JSON.
 
-message  any JSON            <─► body: the same text without blanks; a body that is no JSON is a string
+message  any JSON            <─► body: the same text without blanks; a body that is not JSON comes back as a string
 headers  {"name": value}     <─► message attributes: text String, number Number, anything else String.json
 """
 
@@ -14,15 +14,15 @@ from penstock import errors
 from penstock.sqs import validation
 from penstock.sqs.types import MessageAttributeValue, SendMessageRequest
 
-MOST_MESSAGES = 1_000
-SHORT_BYTES = 262_144  # of a body that may be read at once: at most 40 ms, whatever it is
-MOST_BLANK = 3  # times as long as its text without blanks a message may be
-LONGEST_HEADERS = 1_310_720  # bytes of the headers of one message, which may not be longer than 1 MiB
+MAX_MESSAGES = 1_000
+MAX_UNCOUNTED_BYTES = 262_144  # a body up to this length takes at most 40 ms to decode, whatever it contains
+MAX_BLANK_RATIO = 3  # the JSON of a message may be this many times as long as the longest body
+MAX_HEADERS_BYTES = 1_310_720  # of one message; its attributes may not be longer than 1 MiB
 
 T = TypeVar("T")
 
 _loads = msgspec.json.Decoder().decode
-_is_json = msgspec.json.Decoder(msgspec.Raw).decode
+_check_json = msgspec.json.Decoder(msgspec.Raw).decode
 _attributes = msgspec.json.Decoder(dict[str, MessageAttributeValue])
 _headers = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
@@ -46,7 +46,7 @@ class NewEvent(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Ack(msgspec.Struct, forbid_unknown_fields=True):
-    """A received message that is done."""
+    """A received message to acknowledge."""
 
     queue: str
     receipt: str
@@ -65,11 +65,11 @@ class RoutedEvent(NewEvent, kw_only=True):
 
 
 class Transaction(msgspec.Struct, forbid_unknown_fields=True):
-    """What is done together: up to 1,000 parts of each kind."""
+    """Acknowledgements, messages and events of one transaction: up to 1,000 of each kind."""
 
-    ack: Annotated[list[Ack], msgspec.Meta(max_length=MOST_MESSAGES)] = []
-    send: Annotated[list[QueuedMessage], msgspec.Meta(max_length=MOST_MESSAGES)] = []
-    publish: Annotated[list[RoutedEvent], msgspec.Meta(max_length=MOST_MESSAGES)] = []
+    ack: Annotated[list[Ack], msgspec.Meta(max_length=MAX_MESSAGES)] = []
+    send: Annotated[list[QueuedMessage], msgspec.Meta(max_length=MAX_MESSAGES)] = []
+    publish: Annotated[list[RoutedEvent], msgspec.Meta(max_length=MAX_MESSAGES)] = []
 
 
 class StoredMessage(msgspec.Struct, omit_defaults=True):
@@ -87,39 +87,42 @@ class StoredMessage(msgspec.Struct, omit_defaults=True):
     group_id: str | None = None
 
 
-class Skimmed(msgspec.Struct):
-    """A message that is only counted: a million empty ones, or a million headers, take a second to be read."""
+class CountedMessage(msgspec.Struct):
+    """A message that is only counted before long bodies are decoded.
+
+    Decoding a million empty messages, or a million headers, would take a second.
+    """
 
     headers: msgspec.Raw = msgspec.Raw(b"")
-    count: ClassVar[int] = 0  # of the body that is being skimmed
+    count: ClassVar[int] = 0  # messages of the body that is being counted
 
     def __post_init__(self) -> None:
-        Skimmed.count += 1
-        if Skimmed.count > MOST_MESSAGES:
-            raise ValueError(f"1 to {MOST_MESSAGES} messages, not more")
-        if memoryview(self.headers).nbytes > LONGEST_HEADERS:
-            raise ValueError(f"a message has at most {LONGEST_HEADERS} bytes of headers")
+        CountedMessage.count += 1
+        if CountedMessage.count > MAX_MESSAGES:
+            raise ValueError(f"1 to {MAX_MESSAGES} messages, not more")
+        if memoryview(self.headers).nbytes > MAX_HEADERS_BYTES:
+            raise ValueError(f"a message has at most {MAX_HEADERS_BYTES} bytes of headers")
 
 
 _one = msgspec.json.Decoder(NewMessage)
 _many = msgspec.json.Decoder(list[NewMessage])
-_skim_one = msgspec.json.Decoder(Skimmed)
-_skim_many = msgspec.json.Decoder(list[Skimmed])
+_count_one = msgspec.json.Decoder(CountedMessage)
+_count_many = msgspec.json.Decoder(list[CountedMessage])
 
 
 def read_messages(body: bytes) -> tuple[list[NewMessage], bool]:
     """The messages of a request, and whether they came as a list. Raises InvalidParameterValue."""
     is_list = body.lstrip()[:1] == b"["
     try:
-        if len(body) > SHORT_BYTES:
-            Skimmed.count = 0
-            (_skim_many if is_list else _skim_one).decode(body)
-        text = body.decode()  # raw parts are not looked at: an invalid byte in one must not get through
+        if len(body) > MAX_UNCOUNTED_BYTES:
+            CountedMessage.count = 0
+            (_count_many if is_list else _count_one).decode(body)
+        text = body.decode()  # msgspec does not check raw parts; this refuses invalid bytes in them
         messages = _many.decode(text) if is_list else [_one.decode(text)]
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise errors.InvalidParameterValue(f"body: {error}") from error
-    if not 1 <= len(messages) <= MOST_MESSAGES:
-        raise errors.InvalidParameterValue(f"body: 1 to {MOST_MESSAGES} messages, not {len(messages)}")
+    if not 1 <= len(messages) <= MAX_MESSAGES:
+        raise errors.InvalidParameterValue(f"body: 1 to {MAX_MESSAGES} messages, not {len(messages)}")
     return messages, is_list
 
 
@@ -129,37 +132,37 @@ _transaction = msgspec.json.Decoder(Transaction)
 
 def read_event(body: bytes) -> NewEvent:
     """The event of a request. Raises InvalidParameterValue."""
-    return read_as(_event, body)
+    return decode_body(_event, body)
 
 
 def read_transaction(body: bytes) -> Transaction:
     """The transaction of a request. Raises InvalidParameterValue."""
-    return read_as(_transaction, body)
+    return decode_body(_transaction, body)
 
 
-def read_as(decoder: "msgspec.json.Decoder[T]", body: bytes) -> T:
-    """A request's body. Raises InvalidParameterValue."""
+def decode_body(decoder: "msgspec.json.Decoder[T]", body: bytes) -> T:
+    """Decodes a request's body. Raises InvalidParameterValue."""
     try:
-        return decoder.decode(body.decode())  # raw parts are not looked at: as in read_messages
+        return decoder.decode(body.decode())  # refuses invalid bytes in raw parts: as in read_messages
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise errors.InvalidParameterValue(f"body: {error}") from error
 
 
-def body_of(raw: msgspec.Raw) -> str:
+def message_body(raw: msgspec.Raw) -> str:
     """The body of a message: its JSON without blanks. Raises RequestEntityTooLarge."""
     longest = validation.MAXIMUM_MESSAGE_BYTES
-    body = "" if memoryview(raw).nbytes > MOST_BLANK * longest else compact(raw)
+    body = "" if memoryview(raw).nbytes > MAX_BLANK_RATIO * longest else compact(raw)
     if not 0 < len(body) <= longest:
         raise errors.RequestEntityTooLarge(f"A message is longer than {longest} bytes")
     return body
 
 
-def to_request(message: NewMessage) -> SendMessageRequest:
+def to_send_request(message: NewMessage) -> SendMessageRequest:
     """The same message as an SQS request (without its queue). Raises InvalidParameterValue, RequestEntityTooLarge."""
     validation.check_number_of_attributes(len(message.headers))
     return SendMessageRequest(
         queue_url="",
-        message_body=body_of(message.message),
+        message_body=message_body(message.message),
         delay_seconds=message.delay,
         message_attributes={name: to_attribute(value) for name, value in message.headers.items()} or None,
         message_group_id=message.group_id,
@@ -168,7 +171,7 @@ def to_request(message: NewMessage) -> SendMessageRequest:
 
 
 def compact(raw: msgspec.Raw) -> str:
-    """JSON text without blanks between tokens; numbers and strings stay as they were written."""
+    """JSON text without blanks between tokens; numbers and strings stay as the producer wrote them."""
     return msgspec.json.format(bytes(raw), indent=-1).decode()
 
 
@@ -193,25 +196,25 @@ def to_header(value: MessageAttributeValue) -> msgspec.Raw:
     """One attribute as JSON."""
     text = value.string_value if value.string_value is not None else value.binary_value or ""
     if value.data_type.startswith("Number") or value.data_type == "String.json":
-        return as_json(text)
-    return string(text)
+        return json_or_string(text)
+    return json_string(text)
 
 
-def as_json(text: str) -> msgspec.Raw:
-    """The text as the JSON that it is; as a JSON string when it is none."""
+def json_or_string(text: str) -> msgspec.Raw:
+    """The text itself if it is JSON, else the text as a JSON string."""
     try:
-        _is_json(text)
+        _check_json(text)
     except (msgspec.DecodeError, RecursionError):
-        return string(text)
+        return json_string(text)
     return msgspec.Raw(text.encode())
 
 
-def string(text: str) -> msgspec.Raw:
+def json_string(text: str) -> msgspec.Raw:
     """The text as a JSON string."""
     return msgspec.Raw(msgspec.json.encode(text))
 
 
-def group_of(system: str | None) -> str | None:
+def message_group(system: str | None) -> str | None:
     """The message group, or tenant, among the system attributes."""
     if system is None:
         return None
@@ -219,14 +222,14 @@ def group_of(system: str | None) -> str | None:
     return values.get("MessageGroupId")
 
 
-def timestamp(milliseconds: int) -> str:
+def format_timestamp(milliseconds: int) -> str:
     """Milliseconds since 1970 as RFC 3339."""
     moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def instant(text: str) -> datetime | None:
-    """A time of RFC 3339, which has an offset, in UTC. None: it is none, or not within the years 1970 to 9998."""
+def parse_timestamp(text: str) -> datetime | None:
+    """A time of RFC 3339, in UTC. None: the text is no such time, has no offset, or is not within 1970 to 9998."""
     try:
         found = datetime.fromisoformat(text)
         if found.tzinfo is not None and 1970 <= found.year < 9999:

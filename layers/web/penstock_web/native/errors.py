@@ -1,7 +1,7 @@
 """Errors of the native API: `{"error":{"code","message","hint"?}}` for every answer that is not 2xx.
 
-One table from the typed errors of core to code and status. A class that is not listed takes its nearest ancestor's
-row; every other fault of the sender is `bad_request`.
+ERROR_TABLE gives the typed errors of core a code and a status. A class that is not listed has the row of its nearest
+ancestor; that of AwsError is `bad_request`.
 """
 
 import logging
@@ -37,14 +37,14 @@ class SubscriptionNotFound(AwsError):  # noqa: N818 - called as the answer is
 
 
 class StaleReceipt(AwsError):  # noqa: N818 - called as the answer is
-    """A receipt in a transaction whose message was acknowledged, or received again, since."""
+    """A transaction acknowledges a message that was deleted or received again after the receipt was issued."""
 
     json_type = query_code = "StaleReceipt"
     status = 409
 
 
 class DeliveryNotFound(AwsError):  # noqa: N818 - called as the answer is
-    """There is no webhook of this id: it was delivered, moved to a dead-letter queue, or never was."""
+    """There is no webhook of this id: it was delivered or moved to a dead-letter queue, or it never existed."""
 
     json_type = query_code = "DeliveryNotFound"
     status = 404
@@ -59,20 +59,23 @@ class ScheduleNotFound(AwsError):  # noqa: N818 - called as the answer is
 
     @classmethod
     def named(cls, name: str) -> "ScheduleNotFound":
-        """Of this name."""
+        """The error for a schedule of this name."""
         return cls(f"Schedule '{name}' does not exist")
 
 
 class ScheduleConflict(AwsError):  # noqa: N818 - called as the answer is
-    """The name is taken, or what is there cannot be done this to."""
+    """The name is taken, or the schedule does not permit this change or run."""
 
     json_type = query_code = "ScheduleConflict"
     status = 409
 
 
 class ScheduleUnusable(AwsError):  # noqa: N818 - called as the answer is
-    """A schedule that could never be fired as it is written. `details` are told with it, where an expression is wrong:
-    position (from 0, in what was written), suggestion, examples."""
+    """A schedule that could never fire as it is written.
+
+    `details` are members of the error document if an expression is wrong: its position (from 0, in the written
+    expression), suggestion, examples.
+    """
 
     json_type = query_code = "ScheduleInvalid"
 
@@ -82,7 +85,7 @@ class ScheduleUnusable(AwsError):  # noqa: N818 - called as the answer is
 
 
 # class: status, code, hint
-TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
+ERROR_TABLE: dict[type[AwsError], tuple[int, str, str | None]] = {
     errors.QueueDoesNotExist: (404, "queue_not_found", "Create it with POST /v1/queues."),
     MessageNotFound: (404, "message_not_found", "It may have been deleted, or expired."),
     SubscriptionNotFound: (404, "subscription_not_found", None),
@@ -119,8 +122,8 @@ HTTP_CODES = {401: "unauthorized", 403: "unauthorized", 404: "not_found", 405: "
               413: "payload_too_large", 429: "too_many_requests", 503: "service_unavailable"}  # fmt: skip
 
 
-def body_of(code: str, message: str, hint: str | None = None) -> dict[str, dict[str, str]]:
-    """The one shape of errors. Half a character that the client sent becomes a question mark: JSON cannot hold it."""
+def error_body(code: str, message: str, hint: str | None = None) -> dict[str, dict[str, str]]:
+    """The body of an error. An unpaired surrogate from the client becomes a question mark: UTF-8 cannot encode it."""
     error = {"code": code, "message": message.encode(errors="replace").decode()}
     if hint is not None:
         error["hint"] = hint
@@ -128,21 +131,21 @@ def body_of(code: str, message: str, hint: str | None = None) -> dict[str, dict[
 
 
 def error_response(error: AwsError) -> JSONResponse:
-    """A typed error of core as an answer of the native API."""
-    status, code, hint = next(TABLE[kind] for kind in type(error).__mro__ if kind in TABLE)
+    """A typed error of core as a response of the native API."""
+    status, code, hint = next(ERROR_TABLE[kind] for kind in type(error).__mro__ if kind in ERROR_TABLE)
     headers = {}
     if status == 401:
         headers["www-authenticate"] = "Bearer"  # RFC 9110, 11.6.1
     if error.retry_after_seconds is not None:
         headers["retry-after"] = str(error.retry_after_seconds)
-    body: dict[str, dict[str, Any]] = {**body_of(code, error.message, hint)}
+    body: dict[str, dict[str, Any]] = {**error_body(code, error.message, hint)}
     if isinstance(error, ScheduleUnusable):
         body["error"].update(error.details)
     return JSONResponse(body, status, headers)
 
 
 def add_error_handlers(app: FastAPI, environment: Environment) -> None:
-    """Every way in which a request can fail, in the one shape."""
+    """Adds handlers that give every error of a request the same shape."""
 
     @app.exception_handler(AwsError)
     async def typed(request: Request, error: AwsError) -> JSONResponse:
@@ -153,12 +156,12 @@ def add_error_handlers(app: FastAPI, environment: Environment) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(_request: Request, error: RequestValidationError) -> JSONResponse:
-        return JSONResponse(body_of("bad_request", describe(error.errors())), 400)
+        return JSONResponse(error_body("bad_request", describe(error.errors())), 400)
 
     @app.exception_handler(HTTPException)
     async def http(_request: Request, error: HTTPException) -> JSONResponse:
         code = HTTP_CODES.get(error.status_code, "bad_request")
-        return JSONResponse(body_of(code, str(error.detail)), error.status_code, error.headers)
+        return JSONResponse(error_body(code, str(error.detail)), error.status_code, error.headers)
 
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> JSONResponse:
@@ -166,9 +169,9 @@ def add_error_handlers(app: FastAPI, environment: Environment) -> None:
         known = {"request_id": request_id, "method": request.method, "path": request.url.path}
         _log.error("request failed", exc_info=error, extra=known)
         message = f"The request failed for a reason of ours. Request id: {request_id}"
-        return JSONResponse(body_of("internal_error", message), 500, {"x-request-id": request_id})
+        return JSONResponse(error_body("internal_error", message), 500, {"x-request-id": request_id})
 
 
 def describe(problems: Any) -> str:
-    """What is wrong with the request, one clause a problem: `body.vt: Input should be …`."""
+    """A text with the errors of the request, one clause for each: `body.vt: Input should be …`."""
     return "; ".join(f"{'.'.join(str(part) for part in p['loc'])}: {p['msg']}" for p in problems)

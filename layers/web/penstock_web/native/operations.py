@@ -1,6 +1,6 @@
-"""The rules of the native API, as generators over the same SQL functions: see `penstock.effects`.
+"""The operations of the native API: generators that call the same SQL functions as the SQS API (`penstock.effects`).
 
-Queues are addressed by name, in the account and region of the context.
+A client addresses a queue by its name; account and region are those of the context.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -21,12 +21,20 @@ from penstock.postgres.statements import (
     PEEK_MESSAGES,
     READ_ARCHIVE,
 )
-from penstock.sqs import attributes, handles, queues, refusals, validation
+from penstock.sqs import attributes, handles, queues, sql_errors, validation
 from penstock.sqs import delete as deleting
 from penstock.sqs import receive as receiving
 from penstock.sqs import send as sending
 
-from .documents import NewMessage, StoredMessage, as_json, group_of, timestamp, to_headers, to_request
+from .documents import (
+    NewMessage,
+    StoredMessage,
+    format_timestamp,
+    json_or_string,
+    message_group,
+    to_headers,
+    to_send_request,
+)
 from .errors import MessageNotFound
 from .shapes import Attributes, NewQueue, QueueDescription, QueueName, QueuePage
 
@@ -37,11 +45,11 @@ _texts = msgspec.json.Decoder(dict[str, str])
 
 # --- queues ----------------------------------------------------------------------------------------------------------
 def create_queue(new: NewQueue, context: Context) -> Generator[Effect, Any, str]:
-    """The name of the queue that was made. Raises QueueNameExists, whatever the existing queue is like."""
+    """Returns the name of the new queue. Raises QueueNameExists, also if the existing queue has the same attributes."""
     fifo = new.fifo or new.name.endswith(".fifo")
     name = f"{new.name}.fifo" if fifo and not new.name.endswith(".fifo") else new.name
     validation.check_queue_name(name, fifo=fifo)
-    supplied = as_texts(new.attributes)
+    supplied = attributes_as_text(new.attributes)
     if fifo:
         supplied["FifoQueue"] = "true"
     checked = attributes.check_queue_attributes(supplied, fifo, creating=True, native=True)
@@ -51,8 +59,8 @@ def create_queue(new: NewQueue, context: Context) -> Generator[Effect, Any, str]
     return name
 
 
-def as_texts(values: Attributes) -> dict[str, str]:
-    """Attributes as AWS has them: true becomes "true", 60 "60", a policy its JSON text."""
+def attributes_as_text(values: Attributes) -> dict[str, str]:
+    """Attributes as texts, as in AWS's API: true becomes "true", 60 "60", a policy its JSON text."""
     return {
         name: value if isinstance(value, str) else msgspec.json.encode(value).decode()
         for name, value in values.items()
@@ -64,13 +72,14 @@ def list_queues(limit: int, after: str | None, context: Context) -> Generator[Ef
     last = queues.read_token(after)
     rows = yield Sql(LIST_QUEUES, (context.account_id, context.region, "", last, limit + 1))
     page = [
-        QueueName(name=name, fifo=fifo, created_at=timestamp(created)) for name, fifo, created in rows[:limit]
+        QueueName(name=name, fifo=fifo, created_at=format_timestamp(created))
+        for name, fifo, created in rows[:limit]
     ]
     return QueuePage(queues=page, next=queues.make_token(page[-1].name) if len(rows) > limit else None)
 
 
 def describe_queue(name: str, context: Context) -> Generator[Effect, Any, QueueDescription]:
-    """A queue with its counts, now."""
+    """A queue with its current counts."""
     rows = yield Sql(DESCRIBE_QUEUE, (arn_of(name, context), True))
     if not rows:
         raise errors.QueueDoesNotExist
@@ -78,7 +87,7 @@ def describe_queue(name: str, context: Context) -> Generator[Effect, Any, QueueD
     return QueueDescription(
         name=name,
         fifo=fifo,
-        created_at=timestamp(created_at),
+        created_at=format_timestamp(created_at),
         queue_length=visible + in_flight + delayed,
         visible=visible,
         in_flight=in_flight,
@@ -86,7 +95,7 @@ def describe_queue(name: str, context: Context) -> Generator[Effect, Any, QueueD
         newest_msg_age_sec=newest,
         oldest_msg_age_sec=oldest,
         total_messages=total,
-        scrape_time=timestamp(int(time() * 1000)),
+        scrape_time=format_timestamp(int(time() * 1000)),
         attributes=_texts.decode(stored),
         tags=_texts.decode(tags),
     )
@@ -95,15 +104,17 @@ def describe_queue(name: str, context: Context) -> Generator[Effect, Any, QueueD
 def change_queue(
     name: str, changes: Attributes, context: Context
 ) -> Generator[Effect, Any, QueueDescription]:
-    """The queue after its attributes were changed: two calls, one that writes and one that counts."""
+    """Changes attributes and returns the queue: one database call writes, a second one counts."""
     arn = arn_of(name, context)
-    checked = attributes.check_queue_attributes(as_texts(changes), arn.endswith(".fifo"), native=True)
+    checked = attributes.check_queue_attributes(
+        attributes_as_text(changes), arn.endswith(".fifo"), native=True
+    )
     yield from queues.change_attributes(arn, checked)
     return (yield from describe_queue(name, context))
 
 
 def arn_of(name: str, context: Context) -> str:
-    """The queue's ARN. Raises QueueDoesNotExist for what cannot be a name."""
+    """The queue's ARN. Raises QueueDoesNotExist if no queue can have this name."""
     arn = queue_arn(context.region, context.account_id, name)
     if arn is None:
         raise errors.QueueDoesNotExist
@@ -114,26 +125,30 @@ def arn_of(name: str, context: Context) -> str:
 def send(
     name: str, messages: Sequence[NewMessage], async_commit: bool, context: Context
 ) -> Generator[Effect, Any, list[int]]:
-    """The ids, in order. All messages are stored or none; `async_commit`: without waiting for the disk.
+    """Returns the ids, in order. Stores all messages or none; `async_commit`: without waiting for the disk.
 
-    The hot SQL function refuses message by message, so several are checked beforehand: a second round trip.
+    The SQL function that stores messages refuses single ones, so a call before it checks several messages: a second
+    round trip.
     """
     arn = arn_of(name, context)
     fifo, trace = arn.endswith(".fifo"), context.trace_header
-    outgoing = [sending.outgoing_message(to_request(message), fifo, trace) for message in messages]
+    outgoing = [sending.outgoing_message(to_send_request(message), fifo, trace) for message in messages]
     if len(outgoing) > 1:
-        yield from check_all(arn, outgoing)
+        yield from check_messages(arn, outgoing)
     stored = yield from sending.store(arn, outgoing, async_commit)
     for row in stored:
         if row.error == "MessageTooLong":
             raise errors.RequestEntityTooLarge(f"A message is longer than the queue's {row.detail} bytes")
         if row.error is not None:
-            raise refusals.sql_error(row.error, row.detail)
+            raise sql_errors.sql_error(row.error, row.detail)
     return [row.id for row in stored if row.id is not None]
 
 
-def check_all(arn: str, outgoing: Sequence[sending.OutgoingMessage]) -> Steps:
-    """Raises what storing them would answer for one: too long for the queue, no deduplication id, no queue."""
+def check_messages(arn: str, outgoing: Sequence[sending.OutgoingMessage]) -> Steps:
+    """Raises the error that storing any of the messages would cause.
+
+    These are: the message is too long for the queue, it has no deduplication id, the queue does not exist.
+    """
     rows = yield Sql(DESCRIBE_QUEUE, (arn, False))
     if not rows:
         raise errors.QueueDoesNotExist
@@ -142,34 +157,34 @@ def check_all(arn: str, outgoing: Sequence[sending.OutgoingMessage]) -> Steps:
     if max(message.size_bytes for message in outgoing) > int(limit):
         raise errors.RequestEntityTooLarge(f"A message is longer than the queue's {limit} bytes")
     if stored.get("ContentBasedDeduplication") == "false" and None in {m.deduplication_id for m in outgoing}:
-        raise refusals.sql_error("DeduplicationIdRequired", None)
+        raise sql_errors.sql_error("DeduplicationIdRequired", None)
 
 
 def receive(
     name: str, count: int, visibility_seconds: int | None, wait_seconds: int, context: Context
 ) -> Generator[Effect, Any, list[StoredMessage]]:
-    """Up to `count` messages, each with a receipt; waits for the first one."""
+    """Receives up to `count` messages, each with a receipt; waits for the first one."""
     arn = arn_of(name, context)
-    look = receiving.take(arn, count, visibility_seconds, context)
-    rows = yield from receiving.receive_rows(look, arn, wait_seconds)
+    take = receiving.take(arn, count, visibility_seconds, context)
+    rows = yield from receiving.receive_rows(take, arn, wait_seconds)
     seal = context.environment.receipts.seal
     return [
         StoredMessage(
             id=row.public_id,
             receipt=seal(arn, *row[2:7]),
             read_count=row.receive_count,
-            enqueued_at=timestamp(row.sent_at_ms),
-            visible_at=timestamp(row.visible_at_ms),
-            message=as_json(row.body),
+            enqueued_at=format_timestamp(row.sent_at_ms),
+            visible_at=format_timestamp(row.visible_at_ms),
+            message=json_or_string(row.body),
             headers=to_headers(row.attributes),
-            group_id=group_of(row.system),
+            group_id=message_group(row.system),
         )
         for row in rows
     ]
 
 
 def delete_ids(name: str, ids: Sequence[int], context: Context) -> Generator[Effect, Any, list[int]]:
-    """Those ids whose messages existed until now, in the order in which they were given."""
+    """Deletes messages and returns the ids of those that existed, in the client's order."""
     arn = arn_of(name, context)
     rows = (yield Sql(DELETE_BY_ID, (arn, list(ids)))) if ids else []
     if not rows:
@@ -181,7 +196,7 @@ def delete_ids(name: str, ids: Sequence[int], context: Context) -> Generator[Eff
 def delete_receipts(
     name: str, receipts: Sequence[str], context: Context
 ) -> Generator[Effect, Any, list[str]]:
-    """Those receipts whose messages were deleted. One that is no receipt of this queue refuses the whole."""
+    """Deletes messages and returns their receipts. A receipt of another queue fails the whole request."""
     arn = arn_of(name, context)
     opened = []
     for receipt in receipts:
@@ -202,7 +217,7 @@ def delete_one(name: str, message_id: int, context: Context) -> Generator[Effect
 def change_visibility(
     name: str, message_id: int, seconds: int, context: Context
 ) -> Generator[Effect, Any, Mapping[str, Any]]:
-    """When the message becomes visible now. Raises MessageNotFound."""
+    """Returns the id and the time at which the message becomes visible. Raises MessageNotFound."""
     arn = arn_of(name, context)
     rows = yield Sql(CHANGE_VISIBILITY_BY_ID, (arn, message_id, seconds))
     if not rows:
@@ -210,7 +225,7 @@ def change_visibility(
         raise MessageNotFound
     if seconds == 0:
         yield Wake(arn, 1)
-    return {"id": message_id, "visible_at": timestamp(rows[0][0])}
+    return {"id": message_id, "visible_at": format_timestamp(rows[0][0])}
 
 
 def peek(
@@ -225,9 +240,9 @@ def peek(
         StoredMessage(
             id=message_id,
             read_count=read_count,
-            enqueued_at=timestamp(sent_at),
-            visible_at=timestamp(visible_at),
-            message=as_json(body),
+            enqueued_at=format_timestamp(sent_at),
+            visible_at=format_timestamp(visible_at),
+            message=json_or_string(body),
             headers=to_headers(stored),
             group_id=group,
         )
@@ -238,7 +253,7 @@ def peek(
 def read_archive(
     name: str, after: int | None, limit: int, context: Context
 ) -> Generator[Effect, Any, list[StoredMessage]]:
-    """Deleted messages that the queue keeps, in the order of their deletion; `after` is an `archive_id`."""
+    """Deleted messages in the queue's archive, in the order of their deletion; `after` is an `archive_id`."""
     arn = arn_of(name, context)
     rows = yield Sql(READ_ARCHIVE, (arn, after, limit))
     if not rows:
@@ -248,11 +263,11 @@ def read_archive(
             archive_id=archive_id,
             id=message_id,
             read_count=read_count,
-            enqueued_at=timestamp(sent_at),
-            archived_at=timestamp(archived_at),
-            message=as_json(body),
+            enqueued_at=format_timestamp(sent_at),
+            archived_at=format_timestamp(archived_at),
+            message=json_or_string(body),
             headers=to_headers(stored),
-            group_id=group_of(system),
+            group_id=message_group(system),
         )
         for archive_id, message_id, _, sent_at, archived_at, read_count, body, stored, system in rows
     ]

@@ -8,50 +8,50 @@ from penstock.sqs import queues
 from penstock.sqs.types import DeleteQueueRequest
 
 from . import operations
-from .calling import Call, NativeRoute
+from .native_route import NativeRoute, Runner
 from .shapes import NewQueue, Purged, QueueChange, QueueDescription, QueuePage
 
 router = APIRouter(prefix="/queues", tags=["queues"], route_class=NativeRoute)
 
 
 @router.post("", status_code=201)
-async def create_queue(new: NewQueue, call: Call, response: Response) -> QueueDescription:
+async def create_queue(new: NewQueue, runner: Runner, response: Response) -> QueueDescription:
     """Make a queue. A name that is taken is 409 `queue_exists`."""
-    name = await call.run(operations.create_queue(new, call.context))
+    name = await runner.run(operations.create_queue(new, runner.context))
     response.headers["location"] = f"/v1/queues/{name}"
-    return await call.run(operations.describe_queue(name, call.context))
+    return await runner.run(operations.describe_queue(name, runner.context))
 
 
 @router.get("", response_model_exclude_none=True)
 async def list_queues(
-    call: Call,
+    runner: Runner,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     next: str | None = None,  # noqa: A002
 ) -> QueuePage:
     """Queues in the order of their names, `limit` a page; `next` of one page asks for the following one."""
-    return await call.run(operations.list_queues(limit, next, call.context))
+    return await runner.run(operations.list_queues(limit, next, runner.context))
 
 
 @router.get("/{name}")
-async def describe_queue(name: str, call: Call) -> QueueDescription:
+async def describe_queue(name: str, runner: Runner) -> QueueDescription:
     """A queue, its attributes and its counts."""
-    return await call.run(operations.describe_queue(name, call.context))
+    return await runner.run(operations.describe_queue(name, runner.context))
 
 
 @router.patch("/{name}")
-async def change_queue(name: str, change: QueueChange, call: Call) -> QueueDescription:
+async def change_queue(name: str, change: QueueChange, runner: Runner) -> QueueDescription:
     """Change attributes; those that are not named stay as they are."""
-    return await call.run(operations.change_queue(name, change.attributes, call.context))
+    return await runner.run(operations.change_queue(name, change.attributes, runner.context))
 
 
 @router.delete("/{name}", status_code=204)
-async def delete_queue(name: str, call: Call) -> None:
+async def delete_queue(name: str, runner: Runner) -> None:
     """Delete a queue and its messages."""
-    await call.run(queues.delete_queue(DeleteQueueRequest(name), call.context))
+    await runner.run(queues.delete_queue(DeleteQueueRequest(name), runner.context))
 
 
 @router.post("/{name}/purge")
-async def purge_queue(name: str, call: Call) -> Purged:
+async def purge_queue(name: str, runner: Runner) -> Purged:
     """Delete every message of a queue."""
-    deleted = await call.run(queues.purge(operations.arn_of(name, call.context), call.context))
+    deleted = await runner.run(queues.purge(operations.arn_of(name, runner.context), runner.context))
     return Purged(deleted=deleted)

@@ -1,7 +1,7 @@
-"""Bodies and answers of the native API, for validation and for OpenAPI.
+"""Request and response bodies of the native API, for validation and for OpenAPI.
 
-Messages are read with msgspec instead (`documents.py`): a message is *any* JSON and must come back as it was sent,
-which a decoded number does not (1e400, 1.10, 20 digits).
+msgspec reads messages instead (`documents.py`): a message is *any* JSON and must come back as it was sent, which a
+decoded number does not (1e400, 1.10, 20 digits).
 """
 
 from typing import Annotated, Any, Literal
@@ -14,12 +14,12 @@ Seconds12h = Annotated[int, Field(ge=0, le=43_200, description="seconds")]
 
 
 class Body(BaseModel):
-    """A request body; a member that does not exist is refused, since it is a typing error."""
+    """A request body. An unknown member is refused, since it is most likely a typing error."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-# As on AWS every attribute is a text; numbers, booleans and policies may also be given as what they are.
+# As on AWS every attribute is a text; a client may also send numbers, booleans and policies as JSON values.
 Attributes = dict[str, str | bool | int | dict[str, Any]]
 
 
@@ -131,7 +131,7 @@ class BindingPage(BaseModel):
 
 
 class Matched(BaseModel):
-    """Whom an event would reach."""
+    """The bindings that an event would reach."""
 
     subscriptions: list[Subscription]
 
@@ -163,9 +163,10 @@ class Retried(BaseModel):
 
 
 class Problem(BaseModel):
-    """What went wrong; `hint` says what to do about it, where that is known.
+    """An error; `hint` says what to do about it, where that is known.
 
-    Of a schedule's expression: where it is wrong, counted from 0, what was probably meant, and examples.
+    For a schedule's expression: `position` of the error, counted from 0, a `suggestion` of what was probably meant, and
+    `examples`.
     """
 
     code: str
@@ -177,6 +178,6 @@ class Problem(BaseModel):
 
 
 class ErrorAnswer(BaseModel):
-    """Every answer that is not 2xx."""
+    """The body of every response that is not 2xx."""
 
     error: Problem

@@ -1,1 +1,1 @@
-"""`penstock metrics report`: what the metrics job stored, as one HTML file with pictures that needs nothing else."""
+"""`penstock metrics report`: the results of the metrics job as one self-contained HTML file with charts."""

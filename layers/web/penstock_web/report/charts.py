@@ -1,7 +1,7 @@
-"""The report's pictures, from plain values to SVG.
+"""The report's charts as SVG, made from plain values.
 
-Readable without telling colours apart: lines also differ by their dashes, shades by their lightness, and every shade
-and bar says its value to a pointer.
+They are readable without distinguishing colours: lines also differ by their dashes, shades by their lightness, and
+every shade and bar has a tooltip with its value.
 """
 
 import math
@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from itertools import accumulate
 from typing import NamedTuple
 
+from .formats import count, duration, moment, share
 from .svg import (
     Scale,
     area,
@@ -24,20 +25,19 @@ from .svg import (
     time_ticks,
     tooltip,
 )
-from .words import count, duration, moment, share
 
 Series = Sequence[tuple[datetime, float]]
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP, _RIGHT = 560, 170, 62, 24, 10, 12
 _DURATION_TICKS = [10**n for n in range(1, 8)] + [n * 60_000_000 for n in (1, 10, 60, 600, 1440, 14400)]
 
-# Microseconds; what is longer than the last one has the last shade.
+# Upper bounds in microseconds; longer durations have a last shade of their own.
 SHADES = (10_000, 100_000, 1_000_000, 10_000_000, 60_000_000, 600_000_000, 3_600_000_000)
 _ROW, _CELLS, _NAME = 22, 700, 190
 
 
 class Period(NamedTuple):
-    """The time shown, and how far apart two points may be and still be joined."""
+    """The time that a chart shows; points that are more than `gap` apart are not joined by a line."""
 
     start: datetime
     end: datetime
@@ -45,7 +45,7 @@ class Period(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """The vertical one: pixels of a value, and its ticks."""
+    """The vertical axis: the scale from values to pixels, and the ticks."""
 
     scale: Scale
     ticks: Sequence[tuple[float, str]]
@@ -62,7 +62,7 @@ def count_chart(name: str, series: Series, period: Period) -> str:
 
 
 def duration_chart(name: str, lines: Mapping[str, Series], period: Period) -> str:
-    """Durations over time, microseconds, each power of ten of the same height. Lines by their class in the style."""
+    """Durations over time in microseconds, on a logarithmic axis. `lines`: the series by their CSS class."""
     values = [value for series in lines.values() for _, value in series]
     axis = _duration_axis(min(values), max(values))
     text = f"{name}: from {duration(min(values))} to {duration(max(values))}"
@@ -70,7 +70,7 @@ def duration_chart(name: str, lines: Mapping[str, Series], period: Period) -> st
 
 
 def _duration_axis(least: float, greatest: float) -> Axis:
-    """From the tick below to the tick above; not all of many are written."""
+    """An axis from the tick below `least` to the tick above `greatest`; of many ticks only some have a label."""
     first = max(0, bisect_left(_DURATION_TICKS, least) - 1)
     last = min(len(_DURATION_TICKS) - 1, max(first + 1, bisect_left(_DURATION_TICKS, greatest)))
     scale = Scale(first, last, _HEIGHT - _BOTTOM, _TOP)
@@ -78,12 +78,12 @@ def _duration_axis(least: float, greatest: float) -> Axis:
     return Axis(scale, [(n, duration(_DURATION_TICKS[n])) for n in range(first, last + 1, every)])
 
 
-def _as_it_is(value: float) -> float:
+def _unchanged(value: float) -> float:
     return value
 
 
-def _position(microseconds: float) -> float:
-    """Where a duration lies among the ticks, which are not all ten times the one before."""
+def _tick_position(microseconds: float) -> float:
+    """The position of a duration between the numbered ticks, which are not all ten times the one before."""
     after = min(len(_DURATION_TICKS) - 1, max(1, bisect_left(_DURATION_TICKS, microseconds)))
     below, above = _DURATION_TICKS[after - 1], _DURATION_TICKS[after]
     return after - 1 + math.log(max(below, microseconds) / below) / math.log(above / below)
@@ -93,34 +93,34 @@ def _time_chart(
     text: str, lines: Mapping[str, Series], period: Period, axis: Axis, *, filled: bool = False
 ) -> str:
     across = Scale(period.start.timestamp(), period.end.timestamp(), _LEFT, _WIDTH - _RIGHT)
-    place = _as_it_is if filled else _position
+    to_position = _unchanged if filled else _tick_position
     content = [_grid(period, axis, across)]
     for kind, series in lines.items():
-        points = [(at, (across(at.timestamp()), axis.scale(place(value)))) for at, value in series]
-        for stretch in paths(points, period.gap):
-            if filled and len(stretch) > 1:
-                content.append(element("path", d=area(stretch, axis.scale.start), class_=f"area {kind}"))
-            content.append(element("path", d=line(stretch), class_=f"line {kind}"))
+        points = [(at, (across(at.timestamp()), axis.scale(to_position(value)))) for at, value in series]
+        for segment in paths(points, period.gap):
+            if filled and len(segment) > 1:
+                content.append(element("path", d=area(segment, axis.scale.start), class_=f"area {kind}"))
+            content.append(element("path", d=line(segment), class_=f"line {kind}"))
     return picture(text, _WIDTH, _HEIGHT, *content)
 
 
 def _grid(period: Period, axis: Axis, across: Scale) -> str:
     """The ticks of both axes."""
-    foot = axis.scale.start
+    bottom = axis.scale.start
     parts: list[str] = []
     for value, text in axis.ticks:
         y = axis.scale(value)
         parts += [element("path", d=f"M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}", class_="grid")]
         parts += [label(text, _LEFT - 6, y + 4, text_anchor="end")]
-    return joined(parts) + _time_axis(period.start, period.end, across, foot)
+    return joined(parts) + _time_axis(period.start, period.end, across, bottom)
 
 
-def _time_axis(start: datetime, end: datetime, across: Scale, foot: float) -> str:
+def _time_axis(start: datetime, end: datetime, across: Scale, bottom: float) -> str:
     parts: list[str] = []
     for at, text in time_ticks(start, end):
         x = across(at.timestamp())
-        parts += [element("path", d=f"M{x:.1f} {foot:.1f}v4", class_="tick")]
-        parts += [label(text, x, foot + 17, text_anchor="middle")]
+        parts += [element("path", d=f"M{x:.1f} {bottom:.1f}v4", class_="tick")]
+        parts += [label(text, x, bottom + 17, text_anchor="middle")]
     return joined(parts)
 
 
@@ -139,10 +139,10 @@ def heat_map(names: Sequence[str], slots: Sequence[datetime], cells: Cells) -> s
     """A row a queue, a column a slot of time. A cell without a value stays empty."""
     end = slots[0] + len(slots) * (slots[1] - slots[0] if len(slots) > 1 else timedelta(hours=1))
     across = Scale(slots[0].timestamp(), end.timestamp(), _NAME, _NAME + _CELLS)
-    foot = len(names) * _ROW
+    bottom = len(names) * _ROW
     content = [_heat_row(name, n * _ROW, slots, cells, across) for n, name in enumerate(names)]
-    content.append(_time_axis(slots[0], end, across, foot))
-    return picture("Lag by queue and hour", _NAME + _CELLS + 20, foot + 26, *content)
+    content.append(_time_axis(slots[0], end, across, bottom))
+    return picture("Lag by queue and hour", _NAME + _CELLS + 20, bottom + 26, *content)
 
 
 def _heat_row(name: str, top: float, slots: Sequence[datetime], cells: Cells, across: Scale) -> str:
@@ -151,16 +151,18 @@ def _heat_row(name: str, top: float, slots: Sequence[datetime], cells: Cells, ac
     parts = [row_name(name, top), frame]
     for slot in slots:
         if (cell := cells.get((name, slot))) is not None:
-            said = f"{name}, {moment(slot)}: p95 {duration(cell.p95_us)} of {count(cell.messages)} messages"
+            tooltip_text = (
+                f"{name}, {moment(slot)}: p95 {duration(cell.p95_us)} of {count(cell.messages)} messages"
+            )
             parts.append(element(
-                "rect", tooltip(said), class_=f"shade{shade(cell.p95_us)}",
+                "rect", tooltip(tooltip_text), class_=f"shade{shade(cell.p95_us)}",
                 x=across(slot.timestamp()), y=top + 1, width=width - min(1.0, width / 5), height=_ROW - 2,
             ))  # fmt: skip
     return joined(parts)
 
 
 def row_name(name: str, top: float, longest: int = 26) -> str:
-    """A name before its row, cut where it is too long; the whole of it is shown to a pointer."""
+    """A name before its row, shortened if it is too long; a tooltip has the whole name."""
     cut = name if len(name) <= longest else f"{name[: longest - 1]}…"
     return element("g", tooltip(name), label(cut, _NAME - 8, top + _ROW / 2 + 4, text_anchor="end"))
 
@@ -171,14 +173,14 @@ def shade(microseconds: float) -> int:
 
 
 def shade_legend() -> Iterator[tuple[int, str]]:
-    """Each shade and what it means."""
+    """The number of each shade and its meaning."""
     yield from ((number, f"up to {duration(most)}") for number, most in enumerate(SHADES))
     yield len(SHADES), "longer"
 
 
 # --- hot groups ------------------------------------------------------------------------------------------------------
 class Bar(NamedTuple):
-    """What has a share of the whole."""
+    """A message group and its number of arrivals."""
 
     name: str
     value: int
@@ -201,26 +203,28 @@ def pareto(bars: Sequence[Bar], whole: int) -> str:
 
 def _bar(bar: Bar, total: int, top: float, across: Scale, whole: int) -> str:
     own = f"{count(bar.value)} · {share(bar.value / whole)}"
-    said = f"{bar.name}: {own}; with those above {share(total / whole)}"
+    tooltip_text = f"{bar.name}: {own}; with those above {share(total / whole)}"
     width = max(1.0, across(bar.value) - _NAME)
-    mark = element("rect", tooltip(said), x=_NAME, y=top + 3, width=width, height=_ROW - 6, class_="bar")
+    mark = element(
+        "rect", tooltip(tooltip_text), x=_NAME, y=top + 3, width=width, height=_ROW - 6, class_="bar"
+    )
     return (
         row_name(bar.name, top) + mark + label(own, _NAME + _CELLS + 8, top + _ROW / 2 + 4, text_anchor="end")
     )
 
 
-def _axis_of_shares(across: Scale, whole: int, foot: float) -> str:
+def _axis_of_shares(across: Scale, whole: int, bottom: float) -> str:
     parts: list[str] = []
     for fifth in range(6):
         percent = 20 * fifth * across.high / whole
         x = across(whole * percent / 100)
-        parts += [element("path", d=f"M{x:.1f} 0V{foot}", class_="grid")]
-        parts += [label(f"{percent:.0f} %", x, foot + 18, text_anchor="middle")]
+        parts += [element("path", d=f"M{x:.1f} 0V{bottom}", class_="grid")]
+        parts += [label(f"{percent:.0f} %", x, bottom + 18, text_anchor="middle")]
     return joined(parts)
 
 
 # --- forecasts -------------------------------------------------------------------------------------------------------
-def spark(values: Sequence[float], low: Sequence[float], high: Sequence[float], text: str) -> str:
+def sparkline(values: Sequence[float], low: Sequence[float], high: Sequence[float], text: str) -> str:
     """A forecast in a cell of a table: its line within its interval."""
     across, up = Scale(0, max(1, len(values) - 1), 2, 88), Scale(0, max(1.0, *high), 20, 3)
     middle, lower, upper = (

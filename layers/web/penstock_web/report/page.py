@@ -1,4 +1,4 @@
-"""The report as HTML, section by section, as it is read. One file: no script, no font, no address of anything else."""
+"""The report as HTML, section by section, while it is read from the database. It has no scripts, fonts or links."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -9,10 +9,10 @@ from penstock.errors import QueueDoesNotExist
 from penstock_web.native.metrics.documents import Latency, QueueLag, QueueMetrics
 from penstock_web.native.metrics.operations import Span
 
-from .charts import Period, count_chart, duration_chart, heat_map, pareto, shade_legend, spark
-from .read import MOST_GROUPS, MOST_QUEUES, HeatMap, HotGroups, Reader
+from .charts import Period, count_chart, duration_chart, heat_map, pareto, shade_legend, sparkline
+from .formats import count, duration, moment, rate
+from .read import MAX_GROUPS, MAX_QUEUES, HeatMap, HotGroups, Reader
 from .svg import element
-from .words import count, duration, moment, rate
 
 STYLE = files(__package__).joinpath("report.css")
 STALE = timedelta(minutes=10)
@@ -22,13 +22,13 @@ _WINDOWS = {"1m": "minute", "1h": "hour", "1d": "day"}
 
 
 def page(reader: Reader) -> Iterator[str]:
-    """The pieces of the document. Raises QueueDoesNotExist, before the first piece, for a queue that is not there."""
+    """The pieces of the document. Raises QueueDoesNotExist, before the first piece, if the named queue is missing."""
     names = reader.busiest()
     yield from _head(reader)
     yield from _over_time(reader, names)
-    yield from _heat(reader.heat(names))
+    yield from _heat_section(reader.heat(names))
     yield from _hot_groups(reader.hot_groups())
-    yield from _lag(reader)
+    yield from _lag_section(reader)
     yield "</body></html>\n"
 
 
@@ -45,7 +45,7 @@ def _head(reader: Reader) -> Iterator[str]:
 
 
 def notice(computed_at: datetime | None, now: datetime) -> str:
-    """How old the data are."""
+    """A paragraph that says how old the data are."""
     if computed_at is None:
         return (
             '<p class="notice">No metrics have been computed yet: <code>make metrics</code> runs the job.</p>'
@@ -63,7 +63,7 @@ def _over_time(reader: Reader, names: Sequence[str]) -> Iterator[str]:
         yield "<p>No queue has metrics of this time.</p>"
         return
     if reader.queue is None:
-        yield f"<p>The queues with most arrivals, at most {MOST_QUEUES}.</p>"
+        yield f"<p>The queues with most arrivals, at most {MAX_QUEUES}.</p>"
     yield (
         '<ul class="legend">'
         + _key("first", "depth; lag, median")
@@ -83,24 +83,24 @@ def _key(kind: str, text: str) -> str:
     return f'<li><svg viewBox="0 0 28 8" aria-hidden="true">{stroke}</svg>{text}</li>'
 
 
-def _queue(found: QueueMetrics, span: Span) -> str:
-    """Both pictures of a queue. A depth is that of a window's end; a lag belongs to the whole window."""
+def _queue(metrics: QueueMetrics, span: Span) -> str:
+    """Both charts of a queue. A depth is that of a window's end; a lag belongs to the whole window."""
     period = Period(span.start, span.end, timedelta(seconds=span.seconds * 1.5))
-    depth = [(window.ends_at, float(window.depth)) for window in found.windows]
-    lags = [(window.ends_at, window.lag) for window in found.windows if window.lag is not None]
+    depth = [(window.ends_at, float(window.depth)) for window in metrics.windows]
+    lags = [(window.ends_at, window.lag) for window in metrics.windows if window.lag is not None]
     lines = {
         "first": [(at, float(lag.p50_us)) for at, lag in lags],
         "second": [(at, float(lag.p99_us)) for at, lag in lags],
     }
     each = f"messages sent and not finished, each {_WINDOWS[span.window]}"
     pictures = (
-        _figure(f"Depth: {each}", count_chart(f"Depth of {found.queue}", depth, period) if depth else ""),
+        _figure(f"Depth: {each}", count_chart(f"Depth of {metrics.queue}", depth, period) if depth else ""),
         _figure(
             "Lag: from sending to deletion",
-            duration_chart(f"Lag of {found.queue}", lines, period) if lags else "",
+            duration_chart(f"Lag of {metrics.queue}", lines, period) if lags else "",
         ),
     )
-    return f'<section><h3>{escape(found.queue)}</h3><div class="pair">{"".join(pictures)}</div></section>'
+    return f'<section><h3>{escape(metrics.queue)}</h3><div class="pair">{"".join(pictures)}</div></section>'
 
 
 def _figure(caption: str, picture: str) -> str:
@@ -108,7 +108,7 @@ def _figure(caption: str, picture: str) -> str:
 
 
 # --- heat, groups ----------------------------------------------------------------------------------------------------
-def _heat(heat: HeatMap) -> Iterator[str]:
+def _heat_section(heat: HeatMap) -> Iterator[str]:
     yield "<section><h2>Lag by queue and hour</h2>"
     if not heat.cells:
         yield "<p>No message was deleted in this time.</p></section>"
@@ -124,7 +124,7 @@ def _hot_groups(groups: HotGroups) -> Iterator[str]:
     yield "<section><h2>Hot message groups</h2>"
     if groups.bars:
         yield (
-            f"<p>Their shares of {count(groups.arrivals)} arrivals; at most {MOST_GROUPS} groups.</p>"
+            f"<p>Their shares of {count(groups.arrivals)} arrivals; at most {MAX_GROUPS} groups.</p>"
             f'<ul class="legend">{_key("second", "with all groups above it")}</ul>'
             f'<div class="wide">{pareto(groups.bars, groups.arrivals)}</div></section>'
         )
@@ -133,8 +133,8 @@ def _hot_groups(groups: HotGroups) -> Iterator[str]:
 
 
 # --- the table -------------------------------------------------------------------------------------------------------
-def _lag(reader: Reader) -> Iterator[str]:
-    """Queues page by page; what is now was counted as the page was written."""
+def _lag_section(reader: Reader) -> Iterator[str]:
+    """The table of queues, page by page; the current counts are those at the time of writing."""
     yield "<section><h2>Backlog now, and in an hour</h2>"
     empty = True
     for read in reader.lag():
@@ -158,7 +158,7 @@ def _row(queue: QueueLag) -> str:
         count(now.visible), count(now.in_flight), count(now.delayed), duration(now.oldest_age_us or None),
         count(queue.backlog), rate(queue.arrival_rate), rate(queue.drain_rate), _drained(queue),
         count(None) if last is None else f"{count(last.messages)} ({count(last.low)} to {count(last.high)})",
-        _spark(queue), _percentile(queue.wait, "p50_us"), _percentile(queue.lag, "p50_us"),
+        _forecast_cell(queue), _percentile(queue.wait, "p50_us"), _percentile(queue.lag, "p50_us"),
         _percentile(queue.lag, "p99_us"), count(None) if queue.computed_at is None else moment(queue.computed_at),
     )  # fmt: skip
     return f"<tr><td>{escape(queue.name)}</td>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
@@ -174,9 +174,9 @@ def _percentile(latency: Latency | None, name: str) -> str:
     return duration(None if latency is None else getattr(latency, name))
 
 
-def _spark(queue: QueueLag) -> str:
+def _forecast_cell(queue: QueueLag) -> str:
     points = queue.forecast
     if not points:
         return ""
     values, low, high = ([getattr(point, name) for point in points] for name in ("messages", "low", "high"))
-    return spark(values, low, high, f"From {count(values[0])} to {count(values[-1])} in an hour")
+    return sparkline(values, low, high, f"From {count(values[0])} to {count(values[-1])} in an hour")

@@ -1,4 +1,4 @@
-"""What the report shows, read a piece at a time: nothing holds more than one queue's windows, or a page of queues."""
+"""Reads the data of the report piece by piece: never more than the windows of one queue, or one page of queues."""
 
 import math
 from collections.abc import Iterator
@@ -12,20 +12,20 @@ from penstock.postgres.database import Database
 from penstock.postgres.statements import READ_BUSIEST_QUEUES, READ_HOT_GROUPS, READ_LAG, READ_LAG_HEAT
 from penstock.settings import Settings
 from penstock_web.native.metrics.documents import LagPage, QueueMetrics, lag_page_of, utc
-from penstock_web.native.metrics.operations import MOST_WINDOWS, WINDOW_SECONDS, Span, queue_windows
+from penstock_web.native.metrics.operations import MAX_WINDOWS, WINDOW_SECONDS, Span, queue_windows
 
 from .charts import Bar, Cell
 
-MOST_QUEUES = 12
-MOST_GROUPS = 20
-MOST_SLOTS = 72
+MAX_QUEUES = 12
+MAX_GROUPS = 20
+MAX_SLOTS = 72
 PAGE = 200
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
 @dataclass(frozen=True)
 class HeatMap:
-    """Of each queue and slot the lag."""
+    """The lag of each queue in each slot of time."""
 
     names: list[str]
     slots: list[datetime]
@@ -35,64 +35,64 @@ class HeatMap:
 
 @dataclass(frozen=True)
 class HotGroups:
-    """The hottest, and all arrivals of their queues."""
+    """The groups with most arrivals, and the number of all arrivals in their queues."""
 
     bars: list[Bar]
     arrivals: int
 
 
 class Reader:
-    """Reads for one account and region, of one queue or of all. Raises ServiceUnavailable."""
+    """Reads metrics of one account and region, of one queue or of all. Raises ServiceUnavailable."""
 
     def __init__(self, database: Database, settings: Settings, span: Span, queue: str | None) -> None:
         self._database = database
-        self._place = (settings.queue_account_id, settings.queue_region)
+        self._account_and_region = (settings.queue_account_id, settings.queue_region)
         self.span = span
         self.queue = queue
 
     def busiest(self) -> list[str]:
-        """The queues with most arrivals. Raises QueueDoesNotExist for one that was named and is not there."""
+        """The queues with most arrivals, or the named queue. Raises QueueDoesNotExist if the named one is missing."""
         if self.queue is not None:
             self._arn_of(self.queue)
             if not self._lag(None, 1).queues:
                 raise errors.QueueDoesNotExist
             return [self.queue]
-        asked = (*self._place, *coarse(self.span), MOST_QUEUES)
-        return [name for name, *_ in self._database.call(READ_BUSIEST_QUEUES, asked)]
+        arguments = (*self._account_and_region, *coarse_span(self.span), MAX_QUEUES)
+        return [name for name, *_ in self._database.call(READ_BUSIEST_QUEUES, arguments)]
 
     def windows(self, name: str) -> QueueMetrics:
-        """One queue's. Raises QueueDoesNotExist when it was deleted meanwhile."""
-        found: QueueMetrics = run(queue_windows(self._arn_of(name), name, self.span, None), self._database)
-        return found
+        """The metrics of one queue. Raises QueueDoesNotExist when it was deleted meanwhile."""
+        metrics: QueueMetrics = run(queue_windows(self._arn_of(name), name, self.span, None), self._database)
+        return metrics
 
     def _arn_of(self, name: str) -> str:
-        account, region = self._place
+        account, region = self._account_and_region
         if (arn := queue_arn(region, account, name)) is None:
             raise errors.QueueDoesNotExist
         return arn
 
     def heat(self, names: list[str]) -> HeatMap:
-        """Slots of so many hours, or days when the span is in days, that there are at most 72."""
+        """The lags of these queues. A slot has as many hours, or days for a span in days, that there are at most 72."""
         unit = DAY if self.span.window == "1d" else HOUR
         start = self.span.start.replace(minute=0, second=0, microsecond=0)
         units = math.ceil((self.span.end - start) / unit)
-        step = math.ceil(units / MOST_SLOTS) * unit
+        step = math.ceil(units / MAX_SLOTS) * unit
         slots = [start + n * step for n in range(math.ceil(units * unit / step))]
-        asked = (
-            *self._place,
+        arguments = (
+            *self._account_and_region,
             names,
             int(unit.total_seconds()),
             start,
             self.span.end,
             int(step.total_seconds()),
         )
-        rows = self._database.call(READ_LAG_HEAT, asked)
+        rows = self._database.call(READ_LAG_HEAT, arguments)
         return HeatMap(names, slots, step, {(name, utc(at)): Cell(*cell) for name, at, *cell in rows})
 
     def hot_groups(self) -> HotGroups:
-        """Those of all queues together, or of the one."""
-        asked = (*self._place, self.queue, *coarse(self.span), MOST_GROUPS)
-        rows = self._database.call(READ_HOT_GROUPS, asked)
+        """The hot groups of all queues together, or of the named one."""
+        arguments = (*self._account_and_region, self.queue, *coarse_span(self.span), MAX_GROUPS)
+        rows = self._database.call(READ_HOT_GROUPS, arguments)
         several = self.queue is None
         bars = [Bar(f"{name} / {group}" if several else group, arrivals) for name, group, arrivals, _ in rows]
         return HotGroups(bars, max(rows[0][3] or 0, sum(bar.value for bar in bars)) if rows else 0)
@@ -108,23 +108,28 @@ class Reader:
             after = page.queues[-1].name
 
     def _lag(self, after: str | None, limit: int) -> LagPage:
-        return lag_page_of(self._database.call(READ_LAG, (*self._place, self.queue, after, limit)))
+        return lag_page_of(
+            self._database.call(READ_LAG, (*self._account_and_region, self.queue, after, limit))
+        )
 
 
-def coarse(span: Span) -> tuple[int, datetime, datetime]:
-    """Window, from and to for sums over all queues: of more than six hours, hours instead of minutes."""
+def coarse_span(span: Span) -> tuple[int, datetime, datetime]:
+    """Window, start and end for sums over all queues: a span of more than six hours has hours instead of minutes."""
     if span.window == "1m" and span.end - span.start > 6 * HOUR:
         return WINDOW_SECONDS["1h"], span.start.replace(minute=0, second=0, microsecond=0), span.end
     return span.seconds, span.start, span.end
 
 
 def span_of_report(start: datetime | None, end: datetime | None) -> Span:
-    """By default the last day; the windows are the shortest of which there are not too many. Raises ValueError."""
+    """The span of a report, by default the last day, with the shortest windows that are not too many.
+
+    Raises ValueError.
+    """
     last = end or datetime.now(UTC)
     first = start or last - DAY
     if first >= last:
         raise ValueError("--from must be before --to")
     for window, seconds in WINDOW_SECONDS.items():
-        if (last - first).total_seconds() <= MOST_WINDOWS * seconds:
+        if (last - first).total_seconds() <= MAX_WINDOWS * seconds:
             return Span(window, first, last)
-    raise ValueError(f"a report covers at most {MOST_WINDOWS} days")
+    raise ValueError(f"a report covers at most {MAX_WINDOWS} days")

@@ -1,4 +1,4 @@
-"""Pieces of SVG as text: elements, scales and ticks. Pure functions; whatever is shown is escaped here."""
+"""Pieces of SVG as text: elements, scales and ticks. Pure functions, which escape every text that is shown."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,12 +30,12 @@ def label(value: str, x: float, y: float, **attributes: object) -> str:
 
 
 def tooltip(value: str) -> str:
-    """What a pointer that rests on the surrounding element shows, and a screen reader reads."""
+    """A title for the surrounding element, which browsers show as a tooltip and screen readers read."""
     return element("title", escape(value))
 
 
 def picture(description: str, width: float, height: float, *content: str, **attributes: object) -> str:
-    """The whole picture; it shrinks with its column."""
+    """A whole SVG picture, which shrinks with its column."""
     return element(
         "svg", tooltip(description), *content,
         role="img", aria_label=description, viewBox=f"0 0 {_value(width)} {_value(height)}", width=width, **attributes,
@@ -43,12 +43,12 @@ def picture(description: str, width: float, height: float, *content: str, **attr
 
 
 def _value(value: object) -> str:
-    """A tenth of a pixel is enough."""
+    """The value of an attribute; numbers are rounded to a tenth of a pixel."""
     return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else escape(str(value))
 
 
 class Scale(NamedTuple):
-    """Values from `low` to `high` to pixels from `start` to `end`; others go to the nearest end."""
+    """Maps values from `low` to `high` to pixels from `start` to `end`; others are mapped to the nearest end."""
 
     low: float
     high: float
@@ -61,15 +61,15 @@ class Scale(NamedTuple):
 
 
 def paths(points: Sequence[tuple[datetime, Point]], gap: timedelta) -> Iterator[list[Point]]:
-    """The points as stretches: where more than `gap` lies between two, nothing is known, so no line is drawn."""
-    stretch: list[Point] = [point for _, point in points[:1]]
+    """The points in segments: between points that are more than `gap` apart no value is known, so no line is drawn."""
+    segment: list[Point] = [point for _, point in points[:1]]
     for (earlier, _), (later, point) in pairwise(points):
         if later - earlier > gap:
-            yield stretch
-            stretch = []
-        stretch.append(point)
-    if stretch:
-        yield stretch
+            yield segment
+            segment = []
+        segment.append(point)
+    if segment:
+        yield segment
 
 
 def line(points: Sequence[Point]) -> str:
@@ -79,7 +79,7 @@ def line(points: Sequence[Point]) -> str:
 
 
 def area(points: Sequence[Point], base: float) -> str:
-    """Path data of what is between the points and the base line."""
+    """Path data of the area between the points and the base line."""
     return f"{line(points)}L{points[-1][0]:.1f} {base:.1f}L{points[0][0]:.1f} {base:.1f}Z"
 
 

@@ -1,8 +1,8 @@
-"""What a request does, seen from its effects: a span for each call of the database, and the request's own name.
+"""Traces the operation of a request by its effects: records a span for each database call, and names the request.
 
-The name and the attributes are those of OpenTelemetry's semantic conventions for messaging (AWS SQS) and for calls of
-databases. No value that goes to the database is recorded. A call that several requests share is a span of each of them,
-from the moment when it asked for it: the wait for the call before is in it, as it is in the request.
+The name and the attributes are those of OpenTelemetry's semantic conventions for messaging (AWS SQS) and for database
+calls. No argument of a database call is recorded. A call that several requests share is a span of each of them. Such a
+span begins when the request yields the effect, so it includes the wait for the calls before.
 """
 
 from collections.abc import Sequence
@@ -25,64 +25,64 @@ from penstock.sqs.receive import DeliveryRow
 from penstock.trace_context import parse_trace_header
 from penstock_web.driver import EMPTY_RECEIVE
 
-from .requests import SPAN
-from .tracing import Recorded, Tracing, span_context
+from .requests import REQUEST_SPAN
+from .tracing import RecordedSpan, Tracing, span_context
 
-MOST_LINKS: Final = 32
-"""A receive hands out at most ten messages; one of the REST API a hundred."""
+MAX_LINKS: Final = 32
+"""Of a receive: SQS returns at most ten messages, but the REST API up to 1,000."""
 
-SETTLES: Final = {
+SETTLE_OPERATIONS: Final = {
     DELETE_MESSAGES: "delete",
     DELETE_BY_ID: "delete",
     CHANGE_VISIBILITIES: "change_visibility",
     CHANGE_VISIBILITY_BY_ID: "change_visibility",
 }
 
-SENDS: Final = {SEND_MESSAGES: 0, PUBLISH_EVENTS: 2}
-"""Which argument says where to."""
+SEND_DESTINATIONS: Final = {SEND_MESSAGES: 0, PUBLISH_EVENTS: 2}
+"""The number of the argument that has the destination."""
 
 _system = msgspec.json.Decoder(dict[str, str])
 
 
-class Observer:
-    """Records the operations of requests that are recorded."""
+class OperationRecorder:
+    """Records spans of operations whose requests are recorded."""
 
     def __init__(self, tracing: Tracing) -> None:
         self._tracing = tracing
 
-    def __call__(self, operation: Operation) -> Operation:
-        """The same operation, which leaves spans behind if its request is recorded."""
-        span = SPAN.get()
-        return operation if span is None else self._observed(operation, span)
+    def __call__(self, set_operation: Operation) -> Operation:
+        """The same operation, which also records spans if its request is recorded."""
+        span = REQUEST_SPAN.get()
+        return set_operation if span is None else self._record(set_operation, span)
 
-    def _observed(self, operation: Operation, request: Recorded) -> Operation:
+    def _record(self, set_operation: Operation, request: RecordedSpan) -> Operation:
         try:
-            effect = next(operation)
+            effect = next(set_operation)
             while True:
                 call = self._begin(effect, request)
                 try:
                     answer = yield effect
-                except GeneratorExit:  # the call failed, or its caller left
+                except GeneratorExit:  # the call failed, or the client disconnected
                     if call is not None:
                         call.end("unanswered")
                     raise
                 if call is not None:
-                    answered(call, effect, answer, request)
-                effect = operation.send(answer)
+                    end_call_span(call, effect, answer, request)
+                effect = set_operation.send(answer)
         except StopIteration as over:
             return over.value
 
-    def _begin(self, effect: Effect, request: Recorded) -> Recorded | None:
+    def _begin(self, effect: Effect, request: RecordedSpan) -> RecordedSpan | None:
         if isinstance(effect, (Wait, Pause)):
             request.span.add_event("wait", {"seconds": effect.seconds})
         if isinstance(effect, (Wait, Pause, Wake)):
             return None
-        describe(effect, request)
-        return self._tracing.child(request, effect.statement.name, call_attributes(effect))
+        name_request(effect, request)
+        return self._tracing.start_call_span(request, effect.statement.name, call_attributes(effect))
 
 
 def call_attributes(effect: Sql | Rows | Take) -> dict[str, str | int]:
-    """Semantic conventions of calls of PostgreSQL. A batch is what has more than one entry."""
+    """Attributes of OpenTelemetry's semantic conventions for PostgreSQL. A batch has more than one entry."""
     name = effect.statement.name
     attributes: dict[str, str | int] = {
         "db.system.name": "postgresql",
@@ -95,50 +95,64 @@ def call_attributes(effect: Sql | Rows | Take) -> dict[str, str | int]:
     return attributes
 
 
-def answered(call: Recorded, effect: Effect, answer: Any, request: Recorded) -> None:
-    """Ends the span of a call, unless there was none: who lines up behind others does not look first."""
+def end_call_span(call: RecordedSpan, effect: Effect, answer: Any, request: RecordedSpan) -> None:
+    """Ends the span of a call.
+
+    The driver answers the first effect of some long polls itself, without a call (EMPTY_RECEIVE): that span is not
+    recorded.
+    """
     if answer and answer[0] is EMPTY_RECEIVE:
         return
     call.end()
     if isinstance(effect, Take):
-        received(request, effect.queue_arn, answer)
+        record_received(request, effect.queue_arn, answer)
     elif isinstance(effect, Sql) and effect.statement is RECEIVE_ATTEMPT:
-        received(request, str(effect.arguments[0]), answer)
+        record_received(request, str(effect.arguments[0]), answer)
 
 
-def describe(effect: Sql | Rows | Take, request: Recorded) -> None:
-    """Names the request after what it does to messages, if this effect does anything to them."""
+def name_request(effect: Sql | Rows | Take, request: RecordedSpan) -> None:
+    """Names the request's span after its messaging operation, if this effect sends, receives or settles messages."""
     statement = effect.statement
-    if statement in SETTLES:
-        queue = None if isinstance(effect, Rows) else name_of(argument(effect, 0))
-        operation(
-            request, SETTLES[statement], "settle", queue, len(effect) if isinstance(effect, Rows) else None
+    if statement in SETTLE_OPERATIONS:
+        queue = None if isinstance(effect, Rows) else resource_name(destination_argument(effect, 0))
+        set_operation(
+            request,
+            SETTLE_OPERATIONS[statement],
+            "settle",
+            queue,
+            len(effect) if isinstance(effect, Rows) else None,
         )
     elif isinstance(effect, Take) or statement is RECEIVE_ATTEMPT:
-        operation(request, "receive", "receive", name_of(argument(effect, 0)))
-    elif statement in SENDS:
-        operation(request, "send", "send", name_of(argument(effect, SENDS[statement])), entries(effect))
+        set_operation(request, "receive", "receive", resource_name(destination_argument(effect, 0)))
+    elif statement in SEND_DESTINATIONS:
+        set_operation(
+            request,
+            "send",
+            "send",
+            resource_name(destination_argument(effect, SEND_DESTINATIONS[statement])),
+            message_count(effect),
+        )
     elif statement is PUBLISH_MESSAGES and isinstance(effect, Rows):
-        operation(request, "send", "send", name_of(effect.merge_key), len(effect))
+        set_operation(request, "send", "send", resource_name(effect.merge_key), len(effect))
         request.set("messaging.system", "aws.sns")
 
 
-def argument(effect: Sql | Rows | Take, number: int) -> str:
-    """The queue, topic or routing key that an effect is about."""
+def destination_argument(effect: Sql | Rows | Take, number: int) -> str:
+    """The queue, topic or routing key in argument `number` of an effect."""
     if isinstance(effect, Take):
         return effect.queue_arn
     return str(effect.columns[number][0] if isinstance(effect, Rows) else effect.arguments[number])
 
 
-def entries(effect: Sql | Rows | Take) -> int | None:
-    """How many messages are sent."""
+def message_count(effect: Sql | Rows | Take) -> int | None:
+    """How many messages an effect sends, if it says so."""
     return len(effect) if isinstance(effect, Rows) else None
 
 
-def operation(
-    request: Recorded, name: str, kind: str, destination: str | None, count: int | None = None
+def set_operation(
+    request: RecordedSpan, name: str, kind: str, destination: str | None, count: int | None = None
 ) -> None:
-    """`{operation name} {destination}`, and what the conventions want to be known of it."""
+    """Names the span `{operation name} {destination}` and sets the attributes that the conventions require."""
     attributes: dict[str, str | int] = {
         "messaging.system": "aws_sqs",
         "messaging.operation.name": name,
@@ -152,17 +166,17 @@ def operation(
     request.span.set_attributes(attributes)
 
 
-def received(request: Recorded, queue_arn: str, answer: Sequence[Row]) -> None:
-    """How many messages there were, and a link to the span that sent each of them, as far as that is known."""
+def record_received(request: RecordedSpan, queue_arn: str, answer: Sequence[Row]) -> None:
+    """Records the number of received messages, and links to the spans that sent them, where those are known."""
     deliveries = [DeliveryRow(*row) for row in answer[1:]]
-    operation(request, "receive", "receive", name_of(queue_arn), len(deliveries))
-    for delivery in deliveries[:MOST_LINKS]:
+    set_operation(request, "receive", "receive", resource_name(queue_arn), len(deliveries))
+    for delivery in deliveries[:MAX_LINKS]:
         header = None if delivery.system is None else _system.decode(delivery.system).get("AWSTraceHeader")
         sender = None if header is None else parse_trace_header(header)
         if sender is not None:
             request.span.add_link(span_context(sender), {"messaging.message.id": delivery.message_id})
 
 
-def name_of(arn: str) -> str:
-    """Of a queue or a topic."""
+def resource_name(arn: str) -> str:
+    """The name in the ARN of a queue or a topic."""
     return arn.rpartition(":")[2]

@@ -1,4 +1,4 @@
-"""A span for each request that is recorded, around the whole application.
+"""An ASGI application around the whole service, which records a span for each sampled request.
 
 headers ──► caller's trace, or a new one ──► recorded? ──no──► the application, as if there were no traces
                                                 └───yes──► span ──► the application ──► status ──► end
@@ -8,26 +8,29 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from contextvars import ContextVar
 from typing import Any, Final, NamedTuple
 
-from penstock.trace_context import CURRENT, TraceContext, parse_trace_header, parse_traceparent
+from penstock.trace_context import CURRENT_TRACE, TraceContext, parse_trace_header, parse_traceparent
 
-from .tracing import Recorded, Tracing
+from .tracing import RecordedSpan, Tracing
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-SPAN: ContextVar[Recorded | None] = ContextVar("penstock_span", default=None)
+REQUEST_SPAN: ContextVar[RecordedSpan | None] = ContextVar("penstock_span", default=None)
 """The request that this task answers, if it is recorded."""
 
-# What probes and scrapers ask for all day is recorded only when their own trace is.
-QUIET: Final = frozenset(("/livez", "/readyz", "/metrics"))
-LONGEST_STATE_BYTES: Final = 512
-"""Of tracestate, which W3C lets nobody be asked to pass on more of."""
+# Frequent requests of probes and scrapers are recorded only if their caller sends a trace.
+PROBE_PATHS: Final = frozenset(("/livez", "/readyz", "/metrics"))
+MAX_STATE_BYTES: Final = 512
+"""Of tracestate: the W3C specification asks implementations to propagate at least 512 characters."""
 
 
-class Caller(NamedTuple):
-    """What the headers say of the caller's trace. `by_w3c`: as traceparent. `decided`: `sampled` has been decided."""
+class CallerTrace(NamedTuple):
+    """The caller's trace from the request's headers.
+
+    `by_w3c`: the header was traceparent. `decided`: the caller has decided whether the trace is sampled.
+    """
 
     context: TraceContext
     state: str
@@ -43,43 +46,48 @@ class TracedApplication:
         self._tracing = tracing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Answers one request, and records it if its trace is sampled."""
         if scope["type"] != "http":
             await self._application(scope, receive, send)
             return
-        caller = caller_of(scope["headers"])
+        caller = read_caller_trace(scope["headers"])
         if caller is None:
-            if scope["path"] in QUIET or not self._tracing.chosen():
+            if scope["path"] in PROBE_PATHS or not self._tracing.should_record():
                 await self._application(scope, receive, send)
                 return
-        elif not (caller.context.sampled if caller.decided else self._tracing.chosen()):
+        elif not (caller.context.sampled if caller.decided else self._tracing.should_record()):
             await self._unrecorded(caller, scope, receive, send)
             return
         await self._recorded(caller, scope, receive, send)
 
-    async def _unrecorded(self, caller: Caller, scope: Scope, receive: Receive, send: Send) -> None:
-        """What the request sends says that its trace is not recorded. X-Amzn-Trace-Id is passed on as it came."""
-        token = CURRENT.set(caller.context if caller.by_w3c else None)
+    async def _unrecorded(self, caller: CallerTrace, scope: Scope, receive: Receive, send: Send) -> None:
+        """Runs the application without a span.
+
+        Messages that it sends get a trace header that is not sampled. X-Amzn-Trace-Id is passed on unchanged.
+        """
+        token = CURRENT_TRACE.set(caller.context if caller.by_w3c else None)
         try:
             await self._application(scope, receive, send)
         finally:
-            CURRENT.reset(token)
+            CURRENT_TRACE.reset(token)
 
-    async def _recorded(self, caller: Caller | None, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _recorded(self, caller: CallerTrace | None, scope: Scope, receive: Receive, send: Send) -> None:
         parent, state = (None, "") if caller is None else (caller.context, caller.state)
-        span = self._tracing.request(name_of(scope), attributes_of(scope), parent, state)
-        answer = Answer(send)
-        tokens = CURRENT.set(span.context), SPAN.set(span)
+        span = self._tracing.start_request_span(
+            initial_span_name(scope), request_attributes(scope), parent, state
+        )
+        answer = ResponseRecorder(send)
+        tokens = CURRENT_TRACE.set(span.context), REQUEST_SPAN.set(span)
         try:
             await self._application(scope, receive, answer.send)
         finally:
-            CURRENT.reset(tokens[0])
-            SPAN.reset(tokens[1])
-            end(span, scope, answer)
+            CURRENT_TRACE.reset(tokens[0])
+            REQUEST_SPAN.reset(tokens[1])
+            end_span(span, scope, answer)
 
 
-class Answer:
-    """Sees the answer pass. Its status is 0 when nobody was there any more to get one."""
+class ResponseRecorder:
+    """Reads the status and the request id of the response. The status is 0 if no response was sent."""
 
     __slots__ = ("_send", "request_id", "status")
 
@@ -96,8 +104,8 @@ class Answer:
         await self._send(message)
 
 
-def caller_of(headers: list[tuple[bytes, bytes]]) -> Caller | None:
-    """The caller's span: traceparent wins over X-Amzn-Trace-Id, and a second traceparent makes both worthless."""
+def read_caller_trace(headers: list[tuple[bytes, bytes]]) -> CallerTrace | None:
+    """The caller's span, from traceparent, else from X-Amzn-Trace-Id. Two traceparent headers are both ignored."""
     parents, states, amazons = [], [], []
     for name, value in headers:
         if name == b"traceparent":
@@ -108,25 +116,26 @@ def caller_of(headers: list[tuple[bytes, bytes]]) -> Caller | None:
             amazons.append(value)
     if len(parents) == 1 and (found := parse_traceparent(parents[0].decode("latin-1"))) is not None:
         state = b",".join(states)
-        return Caller(found, state.decode("latin-1") if len(state) <= LONGEST_STATE_BYTES else "", True, True)
+        return CallerTrace(
+            found, state.decode("latin-1") if len(state) <= MAX_STATE_BYTES else "", True, True
+        )
     if amazons and (found := parse_trace_header(amazons[0].decode("latin-1"))) is not None:
-        decided = (
-            b"Sampled=0" in amazons[0] or found.sampled
-        )  # "Sampled=?", or nothing, leaves it to whoever comes next
-        return Caller(found, "", False, decided)
+        # With "Sampled=?", or without Sampled, the next service decides, which is this one.
+        decided = b"Sampled=0" in amazons[0] or found.sampled
+        return CallerTrace(found, "", False, decided)
     return None
 
 
-def name_of(scope: Scope) -> str:
-    """Until more is known: an action's name, else the method. A path would be a name too many."""
+def initial_span_name(scope: Scope) -> str:
+    """The span's name until the operation is known: the action, else the method. There would be too many paths."""
     for name, value in scope["headers"]:
         if name == b"x-amz-target":
             return str(value[:128].decode("latin-1").rpartition(".")[2])
     return str(scope["method"])
 
 
-def attributes_of(scope: Scope) -> dict[str, str]:
-    """Semantic conventions of HTTP servers. No query string: it may hold a message or a signature."""
+def request_attributes(scope: Scope) -> dict[str, str]:
+    """Attributes of OpenTelemetry's HTTP server conventions. No query string: it may hold a message or a signature."""
     attributes = {
         "http.request.method": scope["method"],
         "url.path": scope["path"],
@@ -137,8 +146,11 @@ def attributes_of(scope: Scope) -> dict[str, str]:
     return attributes
 
 
-def end(span: Recorded, scope: Scope, answer: Answer) -> None:
-    """With the route and the status. A 4xx is no error of a server (semantic conventions, "HTTP server spans")."""
+def end_span(span: RecordedSpan, scope: Scope, answer: ResponseRecorder) -> None:
+    """Ends the span, with the route and the status.
+
+    A 4xx is no error of a server (semantic conventions, "HTTP server spans").
+    """
     route = route_of(scope)
     if route is not None:
         span.set("http.route", route)
@@ -152,7 +164,7 @@ def end(span: Recorded, scope: Scope, answer: Answer) -> None:
 
 
 def route_of(scope: Scope) -> str | None:
-    """The route that answered, such as `/v1/queues/{name}`; it knows only what is below its router's prefix."""
+    """The full template of the route, such as `/v1/queues/{name}`; the route has only the path below its prefix."""
     below = getattr(scope.get("route"), "path", None)
     if below is None:
         return None

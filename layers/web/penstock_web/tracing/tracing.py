@@ -1,7 +1,7 @@
-"""Records spans with OpenTelemetry, and decides which: a trace that begins here by chance, others as their caller did.
+"""Records spans with OpenTelemetry. A trace that begins here is sampled at random, others as their caller decided.
 
-The decision is made before there is a span, so that a request that is not recorded costs a look at its headers and a
-random number, where OpenTelemetry's own sampler would cost a span.
+The decision is made before a span is created: a request that is not recorded costs reading its headers and a random
+number, where OpenTelemetry's own sampler would cost a span.
 """
 
 import random
@@ -21,16 +21,16 @@ from penstock import __version__
 from penstock.settings import Settings
 from penstock.trace_context import TraceContext, Value
 
-from .outbox import Outbox
+from .span_queue import SpanQueue
 
 EXPORT_SECONDS: Final = 5.0
-"""For one request to the collector, repetitions included; then its spans are dropped."""
+"""For one request to the collector, retries included; then its spans are dropped."""
 FLUSH_SECONDS: Final = 2.0
-"""At the end of the process, for what is left."""
+"""For the spans that are still queued when the process ends."""
 
 
-class Recorded:
-    """A span under way, as `penstock.trace_context.Span` has it."""
+class RecordedSpan:
+    """A span under way; it implements `penstock.trace_context.Span`."""
 
     __slots__ = ("context", "span")
 
@@ -40,11 +40,11 @@ class Recorded:
         self.context = TraceContext(f"{own.trace_id:032x}", f"{own.span_id:016x}", own.trace_flags.sampled)
 
     def set(self, name: str, value: Value) -> None:
-        """One more attribute."""
+        """Sets an attribute."""
         self.span.set_attribute(name, value)
 
     def end(self, error: str | None = None) -> None:
-        """It is over; `error`: a word for what went wrong, which becomes `error.type`."""
+        """Ends the span; `error`: the kind of error, which becomes `error.type`."""
         if error is not None:
             self.span.set_attribute("error.type", error)
             self.span.set_status(Status(StatusCode.ERROR))
@@ -52,11 +52,11 @@ class Recorded:
 
 
 class Tracing:
-    """The tracer of a process, as `penstock.trace_context.Tracer` has it. Thread-safe."""
+    """The tracer of a process; it implements `penstock.trace_context.Tracer`. Thread-safe."""
 
     def __init__(self, settings: Settings, exporter: SpanExporter) -> None:
         self._rate = settings.otlp_sample_rate
-        self._outbox = Outbox(exporter)
+        self._span_queue = SpanQueue(exporter)
         resource = Resource(
             {
                 "service.name": settings.otlp_service_name,
@@ -67,47 +67,49 @@ class Tracing:
         )
         # The provider's own shutdown hook would wait for the collector; `close` is called instead.
         self._provider = TracerProvider(ALWAYS_ON, resource, shutdown_on_exit=False)
-        self._provider.add_span_processor(self._outbox)
+        self._provider.add_span_processor(self._span_queue)
         self._tracer = self._provider.get_tracer("penstock", __version__)
 
     @property
     def dropped(self) -> int:
-        """Spans that were lost: the queue was full, or the collector did not take them."""
-        return self._outbox.dropped
+        """Spans that were lost because the queue was full or the collector did not accept them."""
+        return self._span_queue.dropped
 
-    def chosen(self) -> bool:
+    def should_record(self) -> bool:
         """Whether a trace that begins here is recorded."""
         return random.random() < self._rate  # noqa: S311 - a sample, not a secret
 
-    def request(
+    def start_request_span(
         self, name: str, attributes: Mapping[str, Value], parent: TraceContext | None, state: str
-    ) -> Recorded:
-        """A request that is answered. `state`: the caller's tracestate."""
+    ) -> RecordedSpan:
+        """The span of a request that the service answers. `state`: the caller's tracestate."""
         return self._start(
-            name, SpanKind.SERVER, attributes, None if parent is None else remote(parent, state)
+            name, SpanKind.SERVER, attributes, None if parent is None else remote_parent(parent, state)
         )
 
-    def child(self, parent: Recorded, name: str, attributes: Mapping[str, Value]) -> Recorded:
-        """A call of the database, for what is under way."""
+    def start_call_span(
+        self, parent: RecordedSpan, name: str, attributes: Mapping[str, Value]
+    ) -> RecordedSpan:
+        """The span of a database call, within the span `parent`."""
         return self._start(
             name, SpanKind.CLIENT, attributes, trace.set_span_in_context(parent.span, Context())
         )
 
-    def root(self, name: str, attributes: Mapping[str, Value]) -> Recorded | None:
-        """Something that begins here, and makes messages. None: not among the sampled ones."""
-        return self._start(name, SpanKind.PRODUCER, attributes, None) if self.chosen() else None
+    def root(self, name: str, attributes: Mapping[str, Value]) -> RecordedSpan | None:
+        """The span of an activity that begins a trace and sends messages. None: the trace is not sampled."""
+        return self._start(name, SpanKind.PRODUCER, attributes, None) if self.should_record() else None
 
-    def post(self, cause: TraceContext, name: str, attributes: Mapping[str, Value]) -> Recorded | None:
-        """A request to another server, in the trace of the message that caused it, and linked to its span."""
+    def post(self, cause: TraceContext, name: str, attributes: Mapping[str, Value]) -> RecordedSpan | None:
+        """The span of a request to another server, in the trace of the message that caused it, linked to its span."""
         if not cause.sampled:
             return None
-        parent = remote(cause)
+        parent = remote_parent(cause)
         links = [trace.Link(trace.get_current_span(parent).get_span_context())]
         return self._start(name, SpanKind.CLIENT, attributes, parent, links)
 
     def close(self, seconds: float = FLUSH_SECONDS) -> None:
-        """Sends what is left, for at most so long."""
-        self._outbox.close(seconds)
+        """Sends queued spans for at most `seconds`."""
+        self._span_queue.close(seconds)
 
     def _start(
         self,
@@ -116,18 +118,18 @@ class Tracing:
         attributes: Mapping[str, Value],
         parent: Context | None,
         links: list[trace.Link] | None = None,
-    ) -> Recorded:
+    ) -> RecordedSpan:
         span = self._tracer.start_span(name, parent or Context(), kind, attributes, links)
-        return Recorded(span)
+        return RecordedSpan(span)
 
 
-def remote(context: TraceContext, state: str = "") -> Context:
-    """OpenTelemetry's form of a span that is not ours."""
+def remote_parent(context: TraceContext, state: str = "") -> Context:
+    """An OpenTelemetry context whose current span is another process's."""
     return trace.set_span_in_context(trace.NonRecordingSpan(span_context(context, state)), Context())
 
 
 def span_context(context: TraceContext, state: str = "") -> trace.SpanContext:
-    """Likewise, without anything around it. A tracestate that cannot be read is left out, as W3C says."""
+    """The span context of another process's span. An invalid tracestate is ignored, as W3C requires."""
     return trace.SpanContext(
         int(context.trace_id, 16),
         int(context.span_id, 16),
@@ -138,7 +140,7 @@ def span_context(context: TraceContext, state: str = "") -> trace.SpanContext:
 
 
 def open_tracing(settings: Settings) -> Tracing:
-    """For the collector at OTLP_ENDPOINT, which need not be there yet."""
+    """Tracing for the collector at OTLP_ENDPOINT, which need not be running yet."""
     exporter = OTLPSpanExporter(
         endpoint=settings.otlp_endpoint,
         insecure=not settings.otlp_endpoint.startswith("https://"),

@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from penstock.postgres import statements
-from penstock.postgres.psycopg_link import TransactionExecutor
+from penstock.postgres.psycopg_connection import TransactionExecutor
 from penstock.settings import Settings
 from penstock.workers import maintain
 from tests.integration.sql.conftest import Connect

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock.postgres.psycopg_link import TransactionExecutor
+from penstock.postgres.psycopg_connection import TransactionExecutor
 from penstock.postgres.statements import DELETED_QUEUES, READ_INSTALLATION, READ_MEASUREMENTS
 from penstock.settings import Settings
 from penstock.workers import measure

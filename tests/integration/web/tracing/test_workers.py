@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from penstock.settings import Settings
 from penstock.telemetry import JsonFormatter
-from penstock.trace_context import CURRENT, TraceContext
+from penstock.trace_context import CURRENT_TRACE, TraceContext
 from penstock.workers.fire import Firer
 from penstock_web.tracing.tracing import Tracing
 from tests.integration.web.tracing.conftest import PARENT, new_trace, traceparent
@@ -168,11 +168,11 @@ def test_a_schedule_that_fails_is_an_error(db: Connection, hour: Hour) -> None:
 
 def test_log_lines_say_which_trace(caplog: pytest.LogCaptureFixture) -> None:
     """In the one schema of log lines: trace_id and span_id of what is under way."""
-    token = CURRENT.set(TraceContext("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7", True))
+    token = CURRENT_TRACE.set(TraceContext("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7", True))
     try:
         record = logging.makeLogRecord({"name": "penstock.x", "msg": "hello"})
         line = json.loads(JsonFormatter().format(record))
     finally:
-        CURRENT.reset(token)
+        CURRENT_TRACE.reset(token)
     assert (line["trace_id"], line["span_id"]) == ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7")
     assert "trace_id" not in json.loads(JsonFormatter().format(record))

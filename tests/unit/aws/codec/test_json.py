@@ -160,12 +160,12 @@ def test_a_long_text_may_hold_whatever_it_likes() -> None:
 
 
 def test_a_million_small_members_are_refused_unread() -> None:
-    many = {str(number): 0 for number in range(json.MAXIMUM_TEXTS + 1)}
+    many = {str(number): 0 for number in range(json.MAXIMUM_STRINGS + 1)}
     padding = " " * json.SHORT_BYTES
     for value in ({"QueueUrl": "u", "MessageBody": padding, **many}, {"AttributeNames": ["All"] * 100_000}):
         with pytest.raises(SerializationException, match="more than 5000 names and texts"):
             decode_send(msgspec.json.encode(value))
-    fewer = {str(number): 0 for number in range(json.MAXIMUM_TEXTS - 10)}
+    fewer = {str(number): 0 for number in range(json.MAXIMUM_STRINGS - 10)}
     assert (
         decode_send(msgspec.json.encode({"QueueUrl": "u", "MessageBody": padding, **fewer})).queue_url == "u"
     )

@@ -10,9 +10,9 @@ import pytest
 
 from penstock.effects import Rows
 from penstock.postgres.statements import SEND_MESSAGES
-from penstock_web.metrics.exposition import labels, number, of_family
+from penstock_web.metrics.exposition import format_family, format_labels, format_number
 from penstock_web.metrics.families import BLOCKS, Family
-from penstock_web.metrics.memory import Full, Memory
+from penstock_web.metrics.memory import CounterMemory, CounterMemoryFull
 from penstock_web.metrics.queue_counts import OTHER, QueueCounts
 
 SENT = (1, 7, None, None, None, None)
@@ -27,26 +27,26 @@ def send(counts: QueueCounts, queue: str) -> None:
     counts.observe(Rows(SEND_MESSAGES, ([queue],), queue_arn=queue), [SENT], 0.002)
 
 
-def messages_sent(memory: Memory) -> dict[str, float]:
+def messages_sent(memory: CounterMemory) -> dict[str, float]:
     return {key[1]: block[0] for key, block in memory.total().items() if key[0] == "sends"}
 
 
 # --- queues ----------------------------------------------------------------------------------------------------------
 def test_queues_beyond_the_limit_share_a_label() -> None:
-    memory = Memory(1000)
+    memory = CounterMemory(1000)
     counts = QueueCounts(memory, 2, OWN)
     for name in "abcdc":
         send(counts, arn(name))
     assert messages_sent(memory) == {"a": 1, "b": 1, OTHER: 3}
-    assert counts.crowded
+    assert counts.overflowed
 
 
 def test_deleted_queues_make_room_and_the_sum_stays() -> None:
-    memory = Memory(1000)
+    memory = CounterMemory(1000)
     counts = QueueCounts(memory, 2, OWN)
     for name in "aab":
         send(counts, arn(name))
-    counts.retire([arn("a")])
+    counts.remove_queues([arn("a")])
     assert messages_sent(memory) == {"b": 1, OTHER: 2}
     send(counts, arn("c"))
     assert messages_sent(memory) == {"b": 1, "c": 1, OTHER: 2}
@@ -55,7 +55,7 @@ def test_deleted_queues_make_room_and_the_sum_stays() -> None:
 
 
 def test_queues_of_others_have_their_arn_as_label() -> None:
-    memory = Memory(1000)
+    memory = CounterMemory(1000)
     counts = QueueCounts(memory, 5, OWN)
     send(counts, arn("a"))
     send(counts, arn("a", "111111111111"))
@@ -63,7 +63,7 @@ def test_queues_of_others_have_their_arn_as_label() -> None:
 
 
 def test_what_does_not_exist_gets_no_label() -> None:
-    memory = Memory(1000)
+    memory = CounterMemory(1000)
     counts = QueueCounts(memory, 5, OWN)
     missing = (1, None, None, None, "QueueDoesNotExist", None)
     counts.observe(Rows(SEND_MESSAGES, ([""],), queue_arn=arn("a")), [missing], 0.1)
@@ -71,7 +71,7 @@ def test_what_does_not_exist_gets_no_label() -> None:
     assert not counts.arns
 
 
-Shared = Callable[[], tuple[Memory, Memory]]
+Shared = Callable[[], tuple[CounterMemory, CounterMemory]]
 
 
 @pytest.fixture
@@ -79,8 +79,8 @@ def shared(tmp_path: Path) -> Iterator[Shared]:
     """The memories of two processes of a port."""
     with ExitStack() as stack:
 
-        def make() -> tuple[Memory, Memory]:
-            one, two = Memory(100, tmp_path), Memory(100, tmp_path)
+        def make() -> tuple[CounterMemory, CounterMemory]:
+            one, two = CounterMemory(100, tmp_path), CounterMemory(100, tmp_path)
             stack.callback(one.close)
             stack.callback(two.close)
             return one, two
@@ -122,25 +122,25 @@ def test_a_block_that_changes_hands_is_read_under_its_new_name(shared: Shared) -
 
 
 def test_a_full_table_says_so() -> None:
-    memory = Memory(BLOCKS["sends"].slots)
+    memory = CounterMemory(BLOCKS["sends"].slots)
     memory.allocate("sends", "a")
-    with pytest.raises(Full):
+    with pytest.raises(CounterMemoryFull):
         memory.allocate("sends", "b")
 
 
 # --- the text ("Exposition formats", prometheus.io) ------------------------------------------------------------------
 def test_values_of_labels_are_escaped() -> None:
-    assert labels(["a", "b"], ['say "hi"', "c:\\d\ne"]) == 'a="say \\"hi\\"",b="c:\\\\d\\ne"'
+    assert format_labels(["a", "b"], ['say "hi"', "c:\\d\ne"]) == 'a="say \\"hi\\"",b="c:\\\\d\\ne"'
 
 
 @pytest.mark.parametrize(("value", "text"), [(3.0, "3"), (0.25, "0.25"), (1e15, "1000000000000000")])
 def test_numbers(value: float, text: str) -> None:
-    assert number(value) == text
+    assert format_number(value) == text
 
 
 def test_a_histogram() -> None:
     family = Family("seconds", "histogram", "Times.", (0.5, 1.0))
-    assert of_family(family, [('a="b"', [2.25, 1.0, 0.0, 1.0])]) == (
+    assert format_family(family, [('a="b"', [2.25, 1.0, 0.0, 1.0])]) == (
         "# HELP seconds Times.\n# TYPE seconds histogram\n"
         'seconds_bucket{a="b",le="0.5"} 1\nseconds_bucket{a="b",le="1"} 1\nseconds_bucket{a="b",le="+Inf"} 2\n'
         'seconds_sum{a="b"} 2.25\nseconds_count{a="b"} 2\n'

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from penstock_web.report.charts import SHADES, shade
+from penstock_web.report.formats import duration, share
 from penstock_web.report.svg import Scale, count_ticks, element, paths, picture, time_ticks
-from penstock_web.report.words import duration, share
 
 START = datetime(2026, 3, 29, 10, 7, tzinfo=UTC)
 

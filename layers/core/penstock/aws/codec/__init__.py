@@ -1,1 +1,1 @@
-"""Codecs between bytes and the types of `messages`, compiled once per type: `json`, `query` and `xml`."""
+"""Codecs between bytes and the types of requests and results, compiled once per type."""

@@ -1,12 +1,12 @@
-"""AWS JSON 1.0: bodies to requests, results to bodies.
+"""AWS JSON 1.0: decodes bodies to requests, encodes results to bodies.
 
-msgspec does the work in one pass. Only when it refuses a body is the body walked a second time along the shape of the
-type, to find out what AWS would say: not JSON or a value of a wrong type is SerializationException, an absent
-required member MissingParameter. A member that is null counts as absent, a member that no one knows is ignored.
+msgspec decodes a body in one pass. Only when it refuses a body, a second pass follows the shape of the type to find
+AWS's error: SerializationException for a text that is not JSON or a value of a wrong type, MissingParameter for an
+absent required member. A member that is null counts as absent, an unknown member is ignored.
 Source of the texts: recorded answers of the AWS JSON services.
 
-A long body may hold long texts and not many of them: a million small members take 0.3 s of whoever reads them. Their
-quotes are counted beforehand; and a body of much else is not walked a second time.
+A long body may have long strings, but not many: decoding a million small members takes 0.3 s. Quotes are therefore
+counted before the first pass, and brackets, braces and commas before the second.
 """
 
 from collections.abc import Callable
@@ -21,9 +21,9 @@ from .schema import List, Map, Scalar, Shape, Structure, build, query_name, stru
 
 CONTENT_TYPE = b"application/x-amz-json-1.0"
 
-SHORT_BYTES = 524_288  # at most 25 ms, whatever it is
-MAXIMUM_TEXTS = 5_000  # twice 700 is the most that a valid request has
-MAXIMUM_MARKS = 50_000  # brackets, braces and commas of a body that is to be explained
+SHORT_BYTES = 524_288  # any body of this size is decoded in at most 25 ms
+MAXIMUM_STRINGS = 5_000  # names and values; a valid request has at most twice 700
+MAXIMUM_STRUCTURAL_CHARACTERS = 50_000  # brackets, braces and commas of a body that gets a second pass
 
 _REFUSALS = (msgspec.MsgspecError, ValueError, RecursionError)  # UnicodeDecodeError is a ValueError
 _encode = msgspec.json.Encoder().encode
@@ -35,11 +35,11 @@ def decoder(request: type[msgspec.Struct]) -> Callable[[bytes], Any]:
     decode = msgspec.json.Decoder(request).decode
 
     def decode_body(body: bytes) -> Any:
-        if len(body) > SHORT_BYTES and has_many_texts(body):
-            raise SerializationException(f"The request has more than {MAXIMUM_TEXTS} names and texts.")
+        if len(body) > SHORT_BYTES and has_too_many_strings(body):
+            raise SerializationException(f"The request has more than {MAXIMUM_STRINGS} names and texts.")
         try:
             if not body.isascii():
-                body.decode()  # msgspec does not look into members that it skips
+                body.decode()  # msgspec does not check members that it skips
             return decode(body)
         except _REFUSALS:
             return _find_type_error(body, structure(request))
@@ -47,10 +47,10 @@ def decoder(request: type[msgspec.Struct]) -> Callable[[bytes], Any]:
     return decode_body
 
 
-def has_many_texts(body: bytes) -> bool:
-    """Whether a body has more than 5,000 names and texts. Quotes inside of a text are escaped, and do not count."""
+def has_too_many_strings(body: bytes) -> bool:
+    """Whether a body has more than 5,000 names and values. Quotes inside a string are escaped and do not count."""
     quotes = body.count(b'"')
-    return quotes > 2 * MAXIMUM_TEXTS and quotes - body.count(b'\\"') > 2 * MAXIMUM_TEXTS
+    return quotes > 2 * MAXIMUM_STRINGS and quotes - body.count(b'\\"') > 2 * MAXIMUM_STRINGS
 
 
 def encode_result(result: msgspec.Struct | None) -> bytes:
@@ -59,12 +59,15 @@ def encode_result(result: msgspec.Struct | None) -> bytes:
 
 
 def encode_error(error: AwsError) -> bytes:
-    """`{"__type": …, "message": …}`; the Query code travels in the header `x-amzn-query-error`."""
+    """`{"__type": …, "message": …}`; the Query code is in the header `x-amzn-query-error`."""
     return _encode({"__type": f"{error.namespace}#{error.json_type}", "message": error.message})
 
 
 def _find_type_error(body: bytes, shape: Structure) -> Any:
-    if len(body) > SHORT_BYTES and sum(body.count(mark) for mark in (b"[", b"{", b",")) > MAXIMUM_MARKS:
+    if (
+        len(body) > SHORT_BYTES
+        and sum(body.count(mark) for mark in (b"[", b"{", b",")) > MAXIMUM_STRUCTURAL_CHARACTERS
+    ):
         raise SerializationException
     try:
         value = msgspec.json.decode(body or b"{}")
@@ -89,14 +92,14 @@ def _value(shape: Shape, value: Any, path: str) -> Any:
 
 
 def _members(shape: Structure, value: dict[str, Any], prefix: str) -> list[tuple[str, Any]]:
-    found = []
+    pairs = []
     for member in shape.members:
-        given = value.get(member.name)
-        if given is not None:
-            found.append((member.attribute, _value(member.shape, given, prefix + query_name(member))))
+        member_value = value.get(member.name)
+        if member_value is not None:
+            pairs.append((member.attribute, _value(member.shape, member_value, prefix + query_name(member))))
         elif member.required:
             raise MissingParameter.named(prefix + member.name)
-    return found
+    return pairs
 
 
 _TOKENS: dict[type, str] = {str: "STRING_VALUE", int: "NUMBER_VALUE", float: "NUMBER_VALUE"}

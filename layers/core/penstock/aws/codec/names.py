@@ -1,9 +1,9 @@
-"""How a member is called on the Query and XML wires, where that differs from its name.
+"""Names of members in Query and XML, where these differ from the member's own name.
 
-JSON uses the member's name alone. Query and XML need more for lists and maps, and the services differ: SQS flattens
+JSON uses the member's name. Query and XML need more names for lists and maps, and the services differ: SQS flattens
 (`Attribute.1.Name`, repeated `<Attribute>` elements), SNS wraps (`Attributes.entry.1.key`, `<Tags><member>`). A member
-says so in its type: `Annotated[dict[str, str] | None, flat_map("Attribute", "Name", "Value")]`.
-A list or map that says nothing is wrapped. Source: the `flattened` and `locationName` traits of the Query models.
+declares this in its type: `Annotated[dict[str, str] | None, flat_map("Attribute", "Name", "Value")]`.
+A list or map without a declaration is wrapped. Source: the `flattened` and `locationName` traits of the Query models.
 The JSON of the Query protocol has the member's name again, except where AWS's answers have another (`json`).
 
 REST-JSON has some members outside of the body: `Annotated[str, in_path()]`, `Annotated[str | None, in_query("State")]`.
@@ -16,7 +16,7 @@ import msgspec
 
 
 class Naming(msgspec.Struct, frozen=True):
-    """Names of one list or map: `tag` is what repeats; maps name their `key` and `value` too."""
+    """Names of one list or map: `tag` is the repeated element; maps name their `key` and `value` too."""
 
     flat: bool
     tag: str
@@ -44,7 +44,7 @@ def wrapped_map(key: str, value: str) -> msgspec.Meta:
     return msgspec.Meta(extra={"naming": Naming(flat=False, tag="entry", key=key, value=value)})
 
 
-class ParameterPlace(msgspec.Struct, frozen=True):
+class ParameterLocation(msgspec.Struct, frozen=True):
     """Where a member of a REST-JSON request is, if not in the body; `name` is the one in the query string."""
 
     where: Literal["path", "query"]
@@ -53,9 +53,9 @@ class ParameterPlace(msgspec.Struct, frozen=True):
 
 def in_path() -> msgspec.Meta:
     """The part of the path behind the resource's name."""
-    return msgspec.Meta(extra={"place": ParameterPlace("path")})
+    return msgspec.Meta(extra={"location": ParameterLocation("path")})
 
 
 def in_query(name: str) -> msgspec.Meta:
     """A parameter of the query string."""
-    return msgspec.Meta(extra={"place": ParameterPlace("query", name)})
+    return msgspec.Meta(extra={"location": ParameterLocation("query", name)})

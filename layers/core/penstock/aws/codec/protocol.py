@@ -1,4 +1,4 @@
-"""The ways in which a request can be spoken, and is then answered."""
+"""The protocols of requests and of their answers."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from urllib.parse import unquote_to_bytes
 class Protocol(Enum):
     """JSON: AWS JSON 1.0, by `X-Amz-Target`. REST_JSON: by method and path. The others: form parameters with `Action`.
 
-    QUERY is answered in XML, QUERY_JSON in JSON, because `Accept` says so.
+    QUERY is answered in XML, QUERY_JSON in JSON, as the header `Accept` asks.
     """
 
     JSON = "json"
@@ -19,15 +19,15 @@ class Protocol(Enum):
     REST_JSON = "rest-json"
 
 
-# The resources of EventBridge Scheduler, and which one of them.
+# The paths of EventBridge Scheduler: the kind of a resource, and the name of one.
 _RESOURCE = re.compile(r"/(schedules|schedule-groups|tags)(?:/(.*))?", re.DOTALL).fullmatch
 REST_METHODS = frozenset(("GET", "POST", "PUT", "DELETE"))
 
 
-def queue_path(path: str) -> tuple[str, str | None] | None:
+def rest_resource(path: str) -> tuple[str, str | None] | None:
     """Kind and label of the resource at a path of REST-JSON, or None: `/schedules/a` is `("schedules", "a")`.
 
-    Some servers hand paths on as they were written, others decoded; no label has a percent sign, so both will do.
+    Some servers pass a path on as the client wrote it, others decode it; no label has a percent sign, so both work.
     """
     match = _RESOURCE(path) if path.startswith(("/schedule", "/tags")) else None
     if match is None:
@@ -39,7 +39,7 @@ def queue_path(path: str) -> tuple[str, str | None] | None:
 
 def protocol_of(headers: Mapping[bytes, bytes], path: str) -> Protocol:
     """The protocol of a request, by its path and its headers (names in lower case)."""
-    if path != "/" and queue_path(path) is not None:
+    if path != "/" and rest_resource(path) is not None:
         return Protocol.REST_JSON
     if b"x-amz-target" in headers:
         return Protocol.JSON
@@ -51,8 +51,8 @@ def protocol_of(headers: Mapping[bytes, bytes], path: str) -> Protocol:
 def prefers_json(accept: bytes) -> bool:
     """Whether `Accept` names `application/json` before, or rather than, XML and HTML (RFC 9110, 12.5.1).
 
-    A wildcard wishes for nothing in particular, and a browser names HTML first: both get XML. Cached, since a client
-    sends the same header all day; longer ones than any client's are XML.
+    A wildcard states no preference, and a browser names HTML first: both get XML. Cached, since a client sends the same
+    header with every request; a header longer than any client's gets XML.
     """
     if len(accept) > 1024:
         return False

@@ -1,10 +1,10 @@
-"""The Query protocol: form bodies and query strings to requests.
+"""The Query protocol: decodes form bodies and query strings to requests.
 
     Action=SendMessage&MessageBody=hi&MessageAttribute.1.Name=a&MessageAttribute.1.Value.DataType=String…
 
-The names are split at their dots into a tree first, which costs no more than the text is long: an index is a key like
-any other (`Attribute.999999999` is one entry, not an array), depth and number of parameters are bounded. Then the tree
-is read along the shape of the request type. Sources: the Query serializer's traits of the models (names), the SQS API
+First the names are split at their dots into a tree, in time proportional to the text: an index is a key like any other
+(`Attribute.999999999` is one entry, not an array), depth and number of parameters are bounded. Then the tree is decoded
+along the shape of the request type. Sources: the Query serializer's traits of the models (names), the SQS API
 reference's examples, which also leave the index out (`AttributeName=All`, `Attribute.Name=…`).
 """
 
@@ -43,8 +43,8 @@ _BOOLEANS = {"true": True, "false": False}
 def parse(*texts: bytes) -> Tree:
     """The parameters of the query string and the form body; a later one replaces an earlier one of its name.
 
-    Raises MalformedQueryString when there are too many, a name is too deep or is both a value and a prefix, or
-    something is not UTF-8; RequestEntityTooLarge when it is longer than any valid request, escapes not counted.
+    Raises MalformedQueryString when there are too many, a name is too deep or is both a value and a prefix, or a text
+    is not UTF-8; RequestEntityTooLarge when the texts are longer than any valid request, escapes not counted.
     """
     tree: Tree = {}
     if sum(len(text) - 2 * min(text.count(b"%"), len(text) // 3) for text in texts) > MAXIMUM_DECODED_BYTES:
@@ -72,16 +72,16 @@ def _unquoted(text: bytes) -> str:
 def unquote(text: bytes) -> bytes:
     """`%41` becomes `A`; a percent sign that begins no escape stays, as with browsers.
 
-    Python's own function takes 0.3 µs an escape, 0.6 s for a body of nothing else. Many are therefore left to the
-    decoder of quoted-printable, which reads `=41` and is written in C: 3 ns. Raises MalformedQueryString when one of so
-    many is no escape.
+    Python's own function takes 0.3 µs an escape, 0.6 s for a body of nothing but escapes. Many escapes are therefore
+    left to the decoder of quoted-printable, which reads `=41` and is written in C: 3 ns. Raises MalformedQueryString
+    when a text with many escapes has a percent sign that begins none.
     """
     escapes = text.count(b"%")
     if escapes <= FEW_ESCAPES:
         return unquote_to_bytes(text)
     if 3 * escapes <= len(text):
-        # Exact because each = is then the beginning of an escape: a good one makes the text two shorter, a bad one does
-        # not, and only a line break could make it shorter otherwise.
+        # This is exact because each = now begins an escape: decoding a valid escape makes the text two bytes shorter,
+        # an invalid one does not, and nothing else but a soft line break makes it shorter.
         marked = text.replace(b"=", b"%3D").replace(b"%", b"=")
         decoded = a2b_qp(marked)
         if len(marked) - len(decoded) == 2 * marked.count(b"=") and not _SOFT_BREAK(marked):
@@ -122,23 +122,23 @@ def _structure(shape: Structure, node: str | Tree, prefix: str) -> Any:
         raise InvalidParameterValue(f"Value for parameter {prefix.rstrip('.')} is invalid.")
     values = {}
     for member in shape.members:
-        given = _given(member, node)
-        if given is not None:
-            values[member.attribute] = _value(member.shape, given, prefix + query_name(member))
+        value = _member_value(member, node)
+        if value is not None:
+            values[member.attribute] = _value(member.shape, value, prefix + query_name(member))
         elif member.required:
             values[member.attribute] = _absent(member, prefix)
     return build(shape, values)
 
 
-def _given(member: Member, node: Tree) -> str | Tree | None:
-    """What stands under the member's name; flattened members answer to both of their names."""
+def _member_value(member: Member, node: Tree) -> str | Tree | None:
+    """The member's value; a flattened member is found under both of its names."""
     name = query_name(member)
-    given: str | Tree | None = node.get(name)
-    return node.get(member.name) if given is None and name != member.name else given
+    value: str | Tree | None = node.get(name)
+    return node.get(member.name) if value is None and name != member.name else value
 
 
 def _absent(member: Member, prefix: str) -> Any:
-    """An empty list cannot be written in this protocol, so an absent one is empty."""
+    """The value of an absent required member. A list is empty: this protocol cannot express an empty list."""
     if isinstance(member.shape, List):
         return []
     raise MissingParameter.named(prefix + member.name)
@@ -159,7 +159,7 @@ def _value(shape: Shape, node: str | Tree, path: str) -> Any:
 def _entries(node: str | Tree) -> list[tuple[str, str | Tree]]:
     """Entries in the order of their indexes; gaps are closed. Without any index the node is the only entry.
 
-    An empty text is an empty list: botocore writes it so.
+    An empty text is an empty list: botocore writes empty lists so.
     """
     if isinstance(node, dict) and len(node) == 1:
         node = cast("str | Tree", node.get("member", node.get("entry", node)))
@@ -173,7 +173,7 @@ def _pair(shape: Shape, naming: Naming, node: str | Tree, path: str) -> tuple[st
         raise InvalidParameterValue(f"Value for parameter {path} is invalid.")
     key, value = node.get(naming.key), node.get(naming.value)
     if value is None and isinstance(shape, Structure):
-        value = {}  # its own check says what is missing
+        value = {}  # decoding it reports the missing member
     if value is None or not isinstance(key, str):
         raise MissingParameter.named(f"{path}.{naming.value if isinstance(key, str) else naming.key}")
     return key, _value(shape, value, f"{path}.{naming.value}")

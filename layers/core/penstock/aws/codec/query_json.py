@@ -4,10 +4,10 @@
                              "ResponseMetadata": {"RequestId": …}}}
     {"Error": {"Type": "Sender", "Code": …, "Message": …}, "RequestId": …}
 
-What AWS answers, which no page of its documentation describes: members have their names of the model (but
+No page of AWS's documentation describes these answers: members have their names of the model (except
 `messages` and `queueUrls`), lists are lists without a wrapper, maps are lists of pairs as in XML (`[{"Name": …,
 "Value": …}]`), and a member that is absent is null. Sources: the outputs that AWS's own samples of API Gateway
-in front of SQS show (github.com/aws-samples/serverless-patterns), and a ListQueues that was recorded.
+in front of SQS show (github.com/aws-samples/serverless-patterns), and a recorded answer of ListQueues.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 CONTENT_TYPE = b"application/json"
 
-Plain = Callable[[Any], Any]
+Converter = Callable[[Any], Any]
 
 _encode = msgspec.json.Encoder().encode
 
@@ -35,7 +35,7 @@ def encode_result(action: str, result: msgspec.Struct | None, request_id: str) -
     """The whole answer of an action; one without a result has no Result member."""
     answer: dict[str, Any] = {"ResponseMetadata": {"RequestId": request_id}}
     if result is not None:
-        answer = {f"{action}Result": without_control_characters(type(result))(result), **answer}
+        answer = {f"{action}Result": converter(type(result))(result), **answer}
     return _encode({f"{action}Response": answer})
 
 
@@ -46,20 +46,21 @@ def encode_error(error: AwsError, request_id: str) -> bytes:
 
 
 @cache
-def without_control_characters(message: type[msgspec.Struct]) -> Plain:
-    """A function from a result of this type to what is written of it."""
+def converter(message: type[msgspec.Struct]) -> Converter:
+    """A function from a result of this type to plain values, which msgspec encodes."""
     return _structure(structure(message))
 
 
-def _structure(shape: Structure) -> Plain:
+def _structure(shape: Structure) -> Converter:
     members = [
         (_name(member), attrgetter(member.attribute), _value(member.shape)) for member in shape.members
     ]
 
     def write(value: Any) -> dict[str, Any]:
-        given = ((name, read(value), write_member) for name, read, write_member in members)
+        member_values = ((name, read(value), write_member) for name, read, write_member in members)
         return {
-            name: None if found in _ABSENT else write_member(found) for name, found, write_member in given
+            name: None if member_value in _ABSENT else write_member(member_value)
+            for name, member_value, write_member in member_values
         }
 
     return write
@@ -76,7 +77,7 @@ def _name(member: Member) -> str:
             return member.name
 
 
-def _value(shape: Shape) -> Plain:
+def _value(shape: Shape) -> Converter:
     match shape:
         case Scalar():
             return lambda value: value
@@ -92,7 +93,7 @@ def _value(shape: Shape) -> Plain:
 
 # --- transcribed XML -------------------------------------------------------------------------------------------------
 def json_of_xml(document: bytes) -> bytes:
-    """An XML answer of ours as JSON, as a reader makes it that knows no model: LocalStack's form, for peeking.
+    """An XML answer of the service as JSON, converted without a model: LocalStack's form of the peek endpoint.
 
     An element that repeats is a list, one that stands alone is its content, an empty one is null.
     """
@@ -105,10 +106,10 @@ def json_of_xml(document: bytes) -> bytes:
 def _transcribed(element: "ET.Element") -> Any:
     if not len(element):
         return element.text
-    found: dict[str, Any] = {}
+    children: dict[str, Any] = {}
     for child in element:
-        found.setdefault(_tag(child), []).append(_transcribed(child))
-    return {tag: values[0] if len(values) == 1 else values for tag, values in found.items()}
+        children.setdefault(_tag(child), []).append(_transcribed(child))
+    return {tag: values[0] if len(values) == 1 else values for tag, values in children.items()}
 
 
 def _tag(element: "ET.Element") -> str:

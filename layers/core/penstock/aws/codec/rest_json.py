@@ -1,9 +1,9 @@
 """REST-JSON: method and path name the action; members come in the path, the query string and a JSON body.
 
-A request is walked along the shape of its type. A value of a wrong type ends the walk with SerializationException; all
-that limits forbid is collected and told in one ValidationException, as AWS does: `2 validation errors detected: Value
-'' at 'name' failed to satisfy constraint: …; Value null at 'target.arn' …`. A member that is null counts as absent, a
-member that no one knows is ignored. Sources: "Smithy: AWS restJson1 protocol"; answers quoted in public issues
+A request is decoded along the shape of its type. A value of a wrong type raises SerializationException at once; all
+violations of limits are collected in one ValidationException, as on AWS: `2 validation errors detected: Value
+'' at 'name' failed to satisfy constraint: …; Value null at 'target.arn' …`. A member that is null counts as absent, an
+unknown member is ignored. Sources: "Smithy: AWS restJson1 protocol"; answers quoted in public issues
 (aws-sdk-net 2495, aws-sdk-js-v3 3714).
 """
 
@@ -24,7 +24,7 @@ CONTENT_TYPE = b"application/json"
 ERROR_HEADER = b"x-amzn-errortype"
 
 LATEST = 253_402_300_799  # the end of the year 9999, in seconds since 1970
-MOST_QUOTED = 512  # characters of a value that a text of ours repeats
+MOST_QUOTED = 512  # characters of a value that an error text repeats
 MOST_PROBLEMS = 20
 
 Problems = list[str]
@@ -35,7 +35,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class ConstraintViolation(Exception):  # noqa: N818 - AWS's word
-    """Members of a request break their constraints; `problems` says which, in AWS's words."""
+    """Members of a request break their constraints; `problems` describes them in AWS's words."""
 
     def __init__(self, problems: Problems) -> None:
         super().__init__("; ".join(problems))
@@ -50,26 +50,28 @@ def decoder(request: type[msgspec.Struct]) -> Callable[[str | None, bytes, bytes
     It raises SerializationException and ConstraintViolation.
     """
     shape = structure(request)
-    has_body = any(member.place is None for member in shape.members)
+    has_body = any(member.location is None for member in shape.members)
 
     def decode(label: str | None, query: bytes, body: bytes) -> Any:
         document = _document(body) if has_body else {}
         parameters = _parameters(query)
         problems: Problems = []
-        found = {
-            member.attribute: _member(member, _placed(member, label, parameters, document), "", problems)
+        values = {
+            member.attribute: _member(
+                member, _member_value(member, label, parameters, document), "", problems
+            )
             for member in shape.members
         }
         if problems:
             raise ConstraintViolation(problems[:MOST_PROBLEMS])
-        return build(shape, {name: value for name, value in found.items() if value is not None})
+        return build(shape, {name: value for name, value in values.items() if value is not None})
 
     return decode
 
 
 def _document(body: bytes) -> dict[str, Any]:
-    if len(body) > json.SHORT_BYTES and json.has_many_texts(body):
-        raise SerializationException(f"The request has more than {json.MAXIMUM_TEXTS} names and texts.")
+    if len(body) > json.SHORT_BYTES and json.has_too_many_strings(body):
+        raise SerializationException(f"The request has more than {json.MAXIMUM_STRINGS} names and texts.")
     try:
         value = msgspec.json.decode(body.decode() or "{}")
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -80,12 +82,12 @@ def _document(body: bytes) -> dict[str, Any]:
 
 
 def _parameters(query: bytes) -> Parameters:
-    """Names and values of the query string; those of a signature are among them, and nobody asks for them."""
-    found: Parameters = {}
+    """Names and values of the query string; those of a signature are among them and ignored."""
+    parameters: Parameters = {}
     for part in query.split(b"&") if query else ():
         name, _, value = (unquote_to_bytes(piece.replace(b"+", b" ")) for piece in part.partition(b"="))
-        found.setdefault(_text(name), []).append(_text(value))
-    return found
+        parameters.setdefault(_text(name), []).append(_text(value))
+    return parameters
 
 
 def _text(data: bytes) -> str:
@@ -95,18 +97,18 @@ def _text(data: bytes) -> str:
         raise SerializationException("The query string is not UTF-8.") from None
 
 
-def _placed(member: Member, label: str | None, parameters: Parameters, document: dict[str, Any]) -> Any:
-    """What the request has for this member; texts of the query string have no type of their own."""
-    if member.place is None:
+def _member_value(member: Member, label: str | None, parameters: Parameters, document: dict[str, Any]) -> Any:
+    """The request's value of this member; values in the query string are text and are converted."""
+    if member.location is None:
         return document.get(member.name)
-    if member.place.where == "path":
+    if member.location.where == "path":
         return label
-    given = parameters.get(member.place.name)
-    if given is None or isinstance(member.shape, List):
-        return given
+    values = parameters.get(member.location.name)
+    if values is None or isinstance(member.shape, List):
+        return values
     if isinstance(member.shape, Scalar) and member.shape.kind is int:
-        return _integer(given[0])
-    return given[0]
+        return _integer(values[0])
+    return values[0]
 
 
 def _integer(text: str) -> int:
@@ -150,7 +152,9 @@ def _structure(shape: Structure, value: dict[str, Any], prefix: str, problems: P
     }
     if len(problems) > before:
         return None
-    return build(shape, {name: found for name, found in members.items() if found is not None})
+    return build(
+        shape, {name: member_value for name, member_value in members.items() if member_value is not None}
+    )
 
 
 def _scalar(kind: type, limits: Limits, value: Any, path: str, problems: Problems) -> Any:
@@ -165,7 +169,7 @@ def _scalar(kind: type, limits: Limits, value: Any, path: str, problems: Problem
 
 
 def _time(value: Any, path: str, problems: Problems) -> float:
-    """Every number of the service is a time."""
+    """A time in seconds since 1970: all floats of EventBridge Scheduler are times."""
     if type(value) not in {int, float}:
         raise SerializationException(json.UNEXPECTED.get(type(value), "Unexpected field type"))
     if not 0 <= value <= LATEST:
@@ -180,7 +184,7 @@ def _text_problems(limits: Limits, value: str) -> Iterable[str]:
         yield f"Member must satisfy regular expression pattern: {limits.pattern}"
     if limits.values and value not in limits.values:
         yield f"Member must satisfy enum value set: [{', '.join(limits.values)}]"
-    if "\0" in value:  # our choice: PostgreSQL has no text with it
+    if "\0" in value:  # our choice: PostgreSQL cannot store it in a text
         yield "Member must not contain the character U+0000"
 
 

@@ -1,10 +1,10 @@
-"""The shape of a message type, read once from its annotations, for the codecs that cannot leave it to msgspec.
+"""The shape of a request or result type, read once from its annotations, for codecs that msgspec does not have.
 
-Scalar      text, number or truth value; `object` is a document that nobody looks into
+Scalar      text, number or truth value; `object` is a document that is not decoded further
 List, Map   of one shape, with the names that Query and XML give them
 Structure   a message type and its members
 
-Limits of texts, numbers and lists are there where a type states them (`msgspec.Meta`): of EventBridge Scheduler.
+Limits of texts, numbers and lists exist where a type declares them (`msgspec.Meta`): in EventBridge Scheduler.
 """
 
 from functools import cache
@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from .names import WRAPPED_LIST, WRAPPED_MAP, Naming, ParameterPlace
+from .names import WRAPPED_LIST, WRAPPED_MAP, Naming, ParameterLocation
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ class Member(msgspec.Struct, frozen=True):
     attribute: str
     shape: "Shape"
     required: bool
-    place: ParameterPlace | None = None
+    location: ParameterLocation | None = None
 
 
 class Structure(msgspec.Struct, frozen=True):
@@ -116,7 +116,7 @@ def _limits(info: inspect.Type) -> Limits:
 def _member(field: inspect.Field) -> Member:
     extra = (field.type.extra or {}) if isinstance(field.type, inspect.Metadata) else {}
     shape = _shape(field.type, None)
-    return Member(field.encode_name, field.name, shape, field.required, extra.get("place"))
+    return Member(field.encode_name, field.name, shape, field.required, extra.get("location"))
 
 
 def query_name(member: Member) -> str:

@@ -1,10 +1,10 @@
-"""The answers of the Query protocol: results and errors to XML, by writers compiled once per type.
+"""The answers of the Query protocol: encodes results and errors to XML, with writers compiled once per type.
 
     <SendMessageResponse xmlns="…"><SendMessageResult>…</SendMessageResult><ResponseMetadata><RequestId>…
 
-Flattened lists and maps repeat their element, the others are wrapped in one (`messages.naming`). A member that is
-None, or empty and flattened, is left out; an action without a result has no Result element. Written by joining strings:
-five times faster than building a tree.
+Flattened lists and maps repeat their element, the others are wrapped in one (`names.Naming`). A member that is
+None, or empty and flattened, is left out; an action without a result has no Result element. The writers join
+strings, which is five times faster than building a tree.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ _REPLACED = bytes(byte if byte in b"\t\n\r" or byte >= 32 else ord("?") for byte
 def escaped(text: str) -> str:
     """Character data. A carriage return is written as a reference, since a parser would read it as a line feed.
 
-    In this form, which SQS has and which alone the parser of @aws-sdk/client-sqs before 3.447 knows.
+    SQS writes this form, and the parser of @aws-sdk/client-sqs before 3.447 knows no other.
     """
     if len(text) < 64 and text.isalnum():  # digits, digests, most names
         return text
@@ -40,7 +40,7 @@ def escaped(text: str) -> str:
 def document(text: str) -> bytes:
     """The document in UTF-8. Characters that XML 1.0 cannot hold in any form become question marks.
 
-    SQS refuses to store these, but SQL can be called around it. Looked for once in the whole document: 1 µs a KB.
+    SQS refuses to store these, but applications can send them by SQL. The one search of the document takes 1 µs a KB.
     """
     data = text.encode("utf-8", "replace").translate(_REPLACED)
     if text.isascii():
@@ -81,9 +81,9 @@ def _structure(shape: Structure) -> Write:
 
     def write(value: Any, out: list[str]) -> None:
         for read, write_member in members:
-            given = read(value)
-            if given is not None:
-                write_member(given, out)
+            member_value = read(value)
+            if member_value is not None:
+                write_member(member_value, out)
 
     return write
 

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from penstock import __version__
 from penstock.sns.delivery_policy import CONTENT_TYPE, effective_policy
-from penstock.trace_context import CURRENT, as_traceparent
+from penstock.trace_context import CURRENT_TRACE, as_traceparent
 
 from .endpoint import Endpoint
 
@@ -64,7 +64,7 @@ def request_bytes(
         "Connection: keep-alive",
         f"Content-Length: {len(body)}",
     ]
-    traced = CURRENT.get()
+    traced = CURRENT_TRACE.get()
     if traced is not None:
         lines.append(f"traceparent: {as_traceparent(traced)}")
     return "\r\n".join([*lines, "", ""]).encode("ascii") + body

@@ -10,7 +10,7 @@ from typing import Final
 
 from penstock.observer import NO_OBSERVER, Observer
 from penstock.settings import Settings
-from penstock.trace_context import CURRENT, Tracer
+from penstock.trace_context import CURRENT_TRACE, Tracer
 
 from .endpoint import EndpointRefused, parse_endpoint
 from .outcome import Outcome, answered, unanswered
@@ -148,7 +148,7 @@ class DeliveryRun:
         if self._tracer is None or claimed.trace is None:
             return await self._post(claimed.delivery)
         span = begin_span(self._tracer, claimed.trace, claimed.delivery)
-        CURRENT.set(
+        CURRENT_TRACE.set(
             claimed.trace if span is None else span.context
         )  # in the context of this task, which belongs to this attempt alone
         outcome = await self._post(claimed.delivery)

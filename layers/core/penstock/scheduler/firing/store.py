@@ -14,7 +14,7 @@ from penstock import drivers
 from penstock.effects import Statement
 from penstock.environment import Environment
 from penstock.observer import NO_OBSERVER, Observer
-from penstock.postgres.psycopg_link import TransactionExecutor
+from penstock.postgres.psycopg_connection import TransactionExecutor
 from penstock.postgres.statements import (
     CLAIM_SCHEDULE_RETRIES,
     CLAIM_SCHEDULES,

@@ -1,4 +1,4 @@
-"""What the routes of events do: publish, bind, look who would get an event."""
+"""Operations of routed events: publish an event, manage bindings, list the bindings that an event would reach."""
 
 from collections.abc import Generator, Iterable
 from typing import Any
@@ -15,7 +15,7 @@ from penstock.sns.filter_policy import compile as filter_policy
 from penstock.sns.filter_policy import facts as filter_facts
 from penstock.sns.subscriptions import is_url
 from penstock.sqs import handles, validation
-from penstock_web.native.documents import NewEvent, body_of, timestamp, to_attribute
+from penstock_web.native.documents import NewEvent, format_timestamp, message_body, to_attribute
 from penstock_web.native.errors import SubscriptionNotFound
 from penstock_web.native.operations import arn_of
 from penstock_web.native.routing_keys import is_pattern, is_routing_key
@@ -26,18 +26,18 @@ _encode = msgspec.json.encode
 
 # --- publishing ------------------------------------------------------------------------------------------------------
 def publish(routing_key: str, event: NewEvent, context: Context) -> Generator[Effect, Any, dict[str, Any]]:
-    """Who got it. Raises InvalidParameterValue, RequestEntityTooLarge."""
-    columns = as_columns(routing_key, event)
+    """Publishes an event and returns the queues it reached. Raises InvalidParameterValue, RequestEntityTooLarge."""
+    columns = event_columns(routing_key, event)
     rows = yield Sql(PUBLISH_EVENTS, (context.account_id, context.region, *columns, context.trace_header))
-    yield from wake(row[0] for row in rows)
-    return reached(rows)
+    yield from wake_receives(row[0] for row in rows)
+    return publish_result(rows)
 
 
-def as_columns(routing_key: str, event: NewEvent) -> tuple[Any, ...]:
-    """Routing key, body, attributes, headers, facts and delay of an event, checked."""
+def event_columns(routing_key: str, event: NewEvent) -> tuple[Any, ...]:
+    """Checks an event and returns its routing key, body, attributes, headers, facts for filters, and delay."""
     check_routing_key(routing_key)
     validation.check_number_of_attributes(len(event.headers))
-    body = body_of(event.message)
+    body = message_body(event.message)
     attributes = {name: to_attribute(value) for name, value in event.headers.items()}
     validation.check_message_body(body)
     if attributes:
@@ -53,8 +53,8 @@ def as_columns(routing_key: str, event: NewEvent) -> tuple[Any, ...]:
     )
 
 
-def reached(rows: Iterable[Row]) -> dict[str, Any]:
-    """Rows of `queue.publish_events` (ARN, id, error) as the answer: what a queue refused is not counted."""
+def publish_result(rows: Iterable[Row]) -> dict[str, Any]:
+    """Rows of `queue.publish_events` (ARN, id, error) as the response; a queue that refused the event is left out."""
     found = [(arn, number) for arn, number, error in rows if error is None]
     queues = [(arn, number) for arn, number in found if arn is not None]
     return {
@@ -64,8 +64,8 @@ def reached(rows: Iterable[Row]) -> dict[str, Any]:
     }
 
 
-def wake(arns: Iterable[str | None]) -> Generator[Effect, Any, None]:
-    """Wakes who waits for one of these queues in this process."""
+def wake_receives(arns: Iterable[str | None]) -> Generator[Effect, Any, None]:
+    """Wakes receives of this process that wait for one of these queues."""
     for arn in arns:
         if arn is not None:
             yield Wake(arn, 1)
@@ -73,7 +73,10 @@ def wake(arns: Iterable[str | None]) -> Generator[Effect, Any, None]:
 
 # --- bindings --------------------------------------------------------------------------------------------------------
 def subscribe(pattern: str, new: NewSubscription, context: Context) -> Generator[Effect, Any, Subscription]:
-    """The binding, made now or before. Raises QueueDoesNotExist, InvalidParameterValue and those of filter policies."""
+    """Makes the binding, or returns the existing one.
+
+    Raises QueueDoesNotExist, InvalidParameterValue and the errors of filter policies.
+    """
     check_pattern(pattern)
     if (new.queue_name is None) == (new.endpoint is None):
         raise errors.InvalidParameterValue("body: either queue_name, or protocol and endpoint")
@@ -90,17 +93,17 @@ def subscribe(pattern: str, new: NewSubscription, context: Context) -> Generator
         BIND,
         (context.account_id, context.region, pattern, protocol, endpoint, new.envelope, policy, compiled),
     )
-    return binding(rows[0])
+    return to_binding(rows[0])
 
 
 def unsubscribe(pattern: str, binding_id: int, context: Context) -> Generator[Effect, Any, None]:
-    """Raises SubscriptionNotFound."""
+    """Removes a binding. Raises SubscriptionNotFound."""
     ((removed,),) = yield Sql(UNBIND, (context.account_id, context.region, pattern, binding_id))
     if not removed:
         raise SubscriptionNotFound
 
 
-def page(
+def list_bindings(
     pattern: str | None, queue: str | None, after: int | None, limit: int, context: Context
 ) -> Generator[Effect, Any, BindingPage]:
     """Bindings of a pattern or of a queue. Raises QueueDoesNotExist."""
@@ -108,19 +111,19 @@ def page(
     rows = yield Sql(LIST_BINDINGS, (context.account_id, context.region, pattern, endpoint, after, limit + 1))
     if endpoint is not None and not rows:
         yield from handles.check_queue(endpoint)
-    found = [binding(row) for row in rows[:limit]]
+    found = [to_binding(row) for row in rows[:limit]]
     return BindingPage(subscriptions=found, next=found[-1].id if len(rows) > limit else None)
 
 
-def matches(routing_key: str, context: Context) -> Generator[Effect, Any, list[Subscription]]:
+def matching_bindings(routing_key: str, context: Context) -> Generator[Effect, Any, list[Subscription]]:
     """The bindings that an event with this key would reach."""
     check_routing_key(routing_key)
     rows = yield Sql(MATCH_EVENT, (context.account_id, context.region, routing_key))
-    return [binding(row) for row in rows]
+    return [to_binding(row) for row in rows]
 
 
-def binding(row: Row) -> Subscription:
-    """A row of the binding functions as the API shows it."""
+def to_binding(row: Row) -> Subscription:
+    """A row of the binding functions as a document."""
     binding_id, pattern, protocol, endpoint, envelope, policy, created_at_ms, *_ = row
     arn = parse_queue_arn(endpoint) if protocol == "queue" else None
     return Subscription(
@@ -131,12 +134,12 @@ def binding(row: Row) -> Subscription:
         endpoint=None if protocol == "queue" else endpoint,
         envelope=envelope,
         filter_policy=None if policy is None else msgspec.json.decode(policy),
-        created_at=timestamp(created_at_ms),
+        created_at=format_timestamp(created_at_ms),
     )
 
 
-def location(made: Subscription) -> str:
-    """Where a binding is."""
+def binding_location(made: Subscription) -> str:
+    """The path of a binding's resource."""
     return f"/v1/events/{quote(made.pattern, safe='')}/subscriptions/{made.id}"
 
 

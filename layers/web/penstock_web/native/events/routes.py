@@ -1,18 +1,18 @@
-"""/v1/events: routed events, and who gets them."""
+"""/v1/events: routed events and their bindings to queues and URLs."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from penstock_web.native.calling import Call, NativeRoute, body_of_type, json_response
 from penstock_web.native.documents import NewEvent, read_event
+from penstock_web.native.native_route import NativeRoute, Runner, json_response, request_body_schema
 from penstock_web.native.shapes import BindingPage, Matched, NewSubscription, Subscription
 
 from . import operations as publishing
 
 router = APIRouter(tags=["events"], route_class=NativeRoute)
 
-_EVENT = body_of_type(NewEvent)
+_EVENT = request_body_schema(NewEvent)
 
 BindingId = Annotated[int, Path(ge=1, lt=2**63)]
 Limit = Annotated[int, Query(ge=1, le=1_000)]
@@ -20,42 +20,44 @@ After = Annotated[int | None, Query(ge=0, lt=2**63)]
 
 
 @router.post("/events/{routing_key}", status_code=201, openapi_extra=_EVENT, response_class=Response)
-async def publish(routing_key: str, request: Request, call: Call) -> Response:
-    """Publish an event: every queue and URL that is bound to its key has it after the answer, or none."""
+async def publish(routing_key: str, request: Request, runner: Runner) -> Response:
+    """Publish an event in one transaction to every queue and URL that is bound to its key."""
     event = read_event(await request.body())
-    published = await call.run(publishing.publish(routing_key, event, call.context))
+    published = await runner.run(publishing.publish(routing_key, event, runner.context))
     return json_response(published, 201)
 
 
 @router.get("/events/{routing_key}/matches", response_model_exclude_none=True)
-async def matches(routing_key: str, call: Call) -> Matched:
-    """Whom an event with this key would reach. Nothing is published; filter policies are not asked."""
-    return Matched(subscriptions=await call.run(publishing.matches(routing_key, call.context)))
+async def matches(routing_key: str, runner: Runner) -> Matched:
+    """The bindings that an event with this key would reach. Nothing is published; filter policies are ignored."""
+    return Matched(subscriptions=await runner.run(publishing.matching_bindings(routing_key, runner.context)))
 
 
 @router.post("/events/{pattern}/subscriptions", status_code=201, response_model_exclude_none=True)
-async def subscribe(pattern: str, new: NewSubscription, call: Call, response: Response) -> Subscription:
-    """Bind a queue, or a URL, to a pattern of routing keys. A binding that exists is answered again."""
-    made = await call.run(publishing.subscribe(pattern, new, call.context))
-    response.headers["location"] = publishing.location(made)
+async def subscribe(pattern: str, new: NewSubscription, runner: Runner, response: Response) -> Subscription:
+    """Bind a queue, or a URL, to a pattern of routing keys. An existing binding is returned as it is."""
+    made = await runner.run(publishing.subscribe(pattern, new, runner.context))
+    response.headers["location"] = publishing.binding_location(made)
     return made
 
 
 @router.get("/events/{pattern}/subscriptions", response_model_exclude_none=True)
 async def list_subscriptions(
-    pattern: str, call: Call, limit: Limit = 100, after: After = None
+    pattern: str, runner: Runner, limit: Limit = 100, after: After = None
 ) -> BindingPage:
     """Bindings of a pattern, in the order of their ids."""
-    return await call.run(publishing.page(pattern, None, after, limit, call.context))
+    return await runner.run(publishing.list_bindings(pattern, None, after, limit, runner.context))
 
 
 @router.delete("/events/{pattern}/subscriptions/{id}", status_code=204)
-async def unsubscribe(pattern: str, id: BindingId, call: Call) -> None:  # noqa: A002
+async def unsubscribe(pattern: str, id: BindingId, runner: Runner) -> None:  # noqa: A002
     """Remove a binding."""
-    await call.run(publishing.unsubscribe(pattern, id, call.context))
+    await runner.run(publishing.unsubscribe(pattern, id, runner.context))
 
 
 @router.get("/queues/{name}/subscriptions", response_model_exclude_none=True)
-async def queue_subscriptions(name: str, call: Call, limit: Limit = 100, after: After = None) -> BindingPage:
+async def queue_subscriptions(
+    name: str, runner: Runner, limit: Limit = 100, after: After = None
+) -> BindingPage:
     """Bindings of a queue, in the order of their ids."""
-    return await call.run(publishing.page(None, name, after, limit, call.context))
+    return await runner.run(publishing.list_bindings(None, name, after, limit, runner.context))

@@ -1,6 +1,6 @@
-"""What the metrics job stored, as the REST API shows it: rows of SQL as documents, and documents as CSV.
+"""Documents of the metrics routes: rows that the metrics job stored become documents, and documents become CSV.
 
-Durations are microseconds, as in the tables: whole numbers that lose nothing. Times are UTC.
+Durations are whole microseconds, as in the tables, so that nothing is rounded. Times are UTC.
 """
 
 import csv
@@ -18,7 +18,7 @@ MEASURES = ("wait", "processing", "lag")
 
 
 class Latency(Struct):
-    """How long something took, microseconds. `exact`: the percentiles are of the values themselves (nearest rank);
+    """How long something took, in microseconds. `exact`: the percentiles were computed from all values (nearest rank);
     otherwise they come from merged sketches and are within 2 %. `negative_count`: values below 0, counted as 0."""
 
     count: int
@@ -33,8 +33,9 @@ class Latency(Struct):
 
 
 class Flow(Struct):
-    """What happened within [`starts_at`, `ends_at`). `wait`: from sending to the first receive; `processing`: from
-    there to deletion; `lag`: from sending to deletion. Null: it happened to no message."""
+    """Counts and latencies of the messages of [`starts_at`, `ends_at`). `wait`: from sending to the first receive;
+    `processing`: from the first receive to deletion; `lag`: from sending to deletion. Null: no message has such a
+    latency."""
 
     starts_at: datetime
     ends_at: datetime
@@ -52,8 +53,8 @@ class Flow(Struct):
 
 
 class Window(Flow):
-    """One window. Depths and the oldest age are those at its end; `visible`, `in_flight` and
-    `delayed` were measured, in the window of a run of the job alone."""
+    """One window. Depths and the oldest age are those at its end. The job measures `visible`, `in_flight` and `delayed`
+    when it runs, so only the window of a run has them."""
 
     computed_at: datetime
     depth: int
@@ -77,7 +78,7 @@ class HotGroup(Struct):
 
 class QueueMetrics(Struct, rename={"from_": "from"}):
     """The windows of a queue, or of one of its groups, that begin in [`from`, `to`). `computed_at`, `computed_until`:
-    when the newest stored window was computed, and its end; null: none was."""
+    when the job computed the newest stored window, and the end of that window; null: none is stored."""
 
     queue: str
     window: str
@@ -92,7 +93,7 @@ class QueueMetrics(Struct, rename={"from_": "from"}):
 
 
 class Now(Struct):
-    """What a queue holds at the moment of the request. The age is 0 when it is empty."""
+    """The messages of a queue at the time of the request. The age is 0 for an empty queue."""
 
     visible: int
     in_flight: int
@@ -101,7 +102,7 @@ class Now(Struct):
 
 
 class ForecastPoint(Struct):
-    """Messages expected at a time, with the interval that they are expected in."""
+    """The number of messages expected at a time, with its prediction interval."""
 
     at: datetime
     messages: float
@@ -111,8 +112,8 @@ class ForecastPoint(Struct):
 
 class QueueLag(Struct):
     """How far behind a queue's consumers are. Rates: messages a second. `drain_seconds`: until the backlog is gone at
-    these rates, null for never. All but `now` is as of `computed_at`, which is null where the metrics job found nothing
-    for an hour, or has not been yet."""
+    these rates, null for never. All but `now` is as of `computed_at`, which is null if the metrics job found no
+    activity for an hour, or has not run yet."""
 
     name: str
     now: Now
@@ -129,8 +130,9 @@ class QueueLag(Struct):
 
 class LagPage(Struct, rename={"from_": "from"}):
     """Queues in the order of their names; `next`, when there is one, asks for the following page. Latencies are those
-    of [`from`, `to`): of an hour of the clock and what there is of the next. `computed_at`: when the metrics job last
-    succeeded, null for never. `fire` and `webhook`: how late schedules and webhooks of the whole installation were."""
+    of [`from`, `to`): the last full hour of the clock and the stored part of the hour after it. `computed_at`: when the
+    metrics job last succeeded, null for never. `fire` and `webhook`: how late schedules and webhooks of the whole
+    installation were."""
 
     from_: datetime
     to: datetime
@@ -147,18 +149,18 @@ _hot_groups = msgspec.json.Decoder(list[HotGroup])
 
 # --- rows ------------------------------------------------------------------------------------------------------------
 def total_of(row: Row, start: datetime, end: datetime) -> Flow:
-    """The first row of queue.read_metrics."""
+    """The first row of queue.read_metrics: the total of all windows."""
     return Flow(start, end, *row[3:11], *latencies_of(row[21]))
 
 
 def window_of(row: Row) -> Window:
-    """Any other."""
+    """Any other row of queue.read_metrics: one window."""
     columns = [utc(row[0]), utc(row[1]), *row[3:11], *latencies_of(row[21]), utc(row[2]), *row[11:21]]
     return Window(*columns)
 
 
 def hot_groups_of(row: Row) -> list[HotGroup]:
-    """Those of the first row; a group has none."""
+    """The hot groups in the first row of queue.read_metrics; the metrics of one group have none."""
     return [] if row[22] is None else _hot_groups.decode(row[22])
 
 
@@ -180,13 +182,13 @@ def lag_of(row: Row) -> QueueLag:
 
 
 def latencies_of(text: str | None, measures: Iterable[str] = MEASURES) -> list[Any]:
-    """Of each of `measures` its Latency or None, from JSON by measure."""
+    """For each of `measures` its Latency, or None. `text`: a JSON object of latencies by measure."""
     found = {} if text is None else _latencies.decode(text)
     return [found.get(measure) for measure in measures]
 
 
 def utc(at: datetime | None) -> Any:
-    """The session's time zone may be another. Only columns that may be null have None."""
+    """The time in UTC, since the session's time zone may be another one; None for null."""
     return None if at is None else at.astimezone(UTC)
 
 
@@ -199,7 +201,7 @@ _NESTED: dict[str, type[Struct]] = {
 
 
 def as_csv(kind: type[Struct], documents: Iterable[Struct]) -> str:
-    """RFC 4180 with a header. What is null is empty; of a forecast, the last point stands for it."""
+    """The documents as CSV of RFC 4180 with a header. Null is an empty cell; a forecast has only its last point."""
     text = StringIO()
     writer = csv.writer(text)
     writer.writerow(_columns(kind))
@@ -228,7 +230,7 @@ def _cells(document: Struct) -> Iterator[Any]:
 
 
 def _cell(value: Any) -> Any:
-    """As in JSON, so that both say the same."""
+    """The value as it is written in JSON."""
     return (
         ""
         if value is None

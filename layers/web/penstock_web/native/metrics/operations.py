@@ -1,4 +1,4 @@
-"""What the routes of metrics do: read what the metrics job stored, over a checked time."""
+"""Operations of the metrics routes: they check the time span and read what the metrics job stored."""
 
 from collections.abc import Generator
 from datetime import UTC, datetime, timedelta
@@ -9,13 +9,13 @@ from penstock.context import Context
 from penstock.effects import Effect, Sql
 from penstock.postgres.statements import READ_LAG, READ_METRICS
 from penstock.sqs import queues, validation
-from penstock_web.native.documents import instant
+from penstock_web.native.documents import parse_timestamp
 from penstock_web.native.operations import arn_of
 
 from .documents import LagPage, QueueMetrics, hot_groups_of, lag_page_of, total_of, utc, window_of
 
 # A day of minutes, two months of hours, four years of days.
-MOST_WINDOWS = 1_440
+MAX_WINDOWS = 1_440
 WINDOW_SECONDS = {"1m": 60, "1h": 3_600, "1d": 86_400}
 DEFAULT_SPANS = {"1m": timedelta(hours=1), "1h": timedelta(days=1), "1d": timedelta(days=30)}
 
@@ -29,43 +29,46 @@ class Span(NamedTuple):
 
     @property
     def seconds(self) -> int:
-        """How long a window is; a day's may be an hour longer or shorter."""
+        """The length of a window; a day may be an hour longer or shorter."""
         return WINDOW_SECONDS[self.window]
 
 
 def span_of(window: str, start: str | None, end: str | None) -> Span:
-    """The time asked for; by default up to now, and an hour, a day or 30 days long. Raises InvalidParameterValue."""
-    last = datetime.now(UTC) if end is None else _moment("to", end)
-    first = last - DEFAULT_SPANS[window] if start is None else _moment("from", start)
+    """The requested span; by default it ends now, and is an hour, a day or 30 days long.
+
+    Raises InvalidParameterValue.
+    """
+    last = datetime.now(UTC) if end is None else _parse_time("to", end)
+    first = last - DEFAULT_SPANS[window] if start is None else _parse_time("from", start)
     span = Span(window, first, last)
     if first >= last:
         raise errors.InvalidParameterValue("from: must be before to")
-    if (last - first).total_seconds() > MOST_WINDOWS * span.seconds:
+    if (last - first).total_seconds() > MAX_WINDOWS * span.seconds:
         raise errors.InvalidParameterValue(
-            f"from, to: more than {MOST_WINDOWS} windows of {window}; ask for less time, or longer windows"
+            f"from, to: more than {MAX_WINDOWS} windows of {window}; ask for less time, or longer windows"
         )
     return span
 
 
-def _moment(name: str, text: str) -> datetime:
-    if (found := instant(text)) is None:
+def _parse_time(name: str, text: str) -> datetime:
+    if (moment := parse_timestamp(text)) is None:
         raise errors.InvalidParameterValue(
             f"{name}: not a time such as 2030-01-31T09:00:00Z (in a URL, + is written %2B)"
         )
-    return found
+    return moment
 
 
 def queue_metrics(
     name: str, span: Span, group: str | None, context: Context
 ) -> Generator[Effect, Any, QueueMetrics]:
-    """Raises QueueDoesNotExist, InvalidParameterValue for what cannot be a group."""
+    """The metrics of a queue or group. Raises QueueDoesNotExist, InvalidParameterValue if no group has such an id."""
     if group is not None:
         validation.check_group_id(group, "group")
     return (yield from queue_windows(arn_of(name, context), name, span, group))
 
 
 def queue_windows(arn: str, name: str, span: Span, group: str | None) -> Generator[Effect, Any, QueueMetrics]:
-    """The same for a queue whose ARN is known. Raises QueueDoesNotExist."""
+    """The metrics of the queue with this ARN. Raises QueueDoesNotExist."""
     rows = yield Sql(READ_METRICS, (arn, span.seconds, group or "", span.start, span.end))
     if not rows:
         raise errors.QueueDoesNotExist

@@ -1,4 +1,4 @@
-"""/v1/queues/{name}/metrics and /v1/metrics/lag: what the metrics job found out. See docs/metrics.md."""
+"""/v1/queues/{name}/metrics and /v1/metrics/lag: the results of the metrics job. See docs/metrics.md."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import msgspec
 from fastapi import APIRouter, Query, Response
 
-from penstock_web.native.calling import Call, NativeRoute, json_response, schema_of
+from penstock_web.native.native_route import NativeRoute, Runner, json_response, schema_of
 
 from . import operations as measuring
 from .documents import LagPage, QueueLag, QueueMetrics, Window, as_csv
@@ -27,30 +27,30 @@ def _answers(kind: type[msgspec.Struct]) -> dict[int | str, dict[str, Any]]:
 @router.get("/queues/{name}/metrics", response_class=Response, responses=_answers(QueueMetrics))
 async def queue_metrics(
     name: str,
-    call: Call,
+    runner: Runner,
     window: Literal["1m", "1h", "1d"] = "1m",
     start: Annotated[str | None, Query(alias="from", max_length=64)] = None,
     end: Annotated[str | None, Query(alias="to", max_length=64)] = None,
     group: Annotated[str | None, Query(description="a message group instead of the whole queue")] = None,
     format: Format = "json",  # noqa: A002
 ) -> Response:
-    """What happened in a queue, window by window, and in all. `from` and `to`: RFC 3339, by default up to now and an
-    hour, a day or 30 days long; at most 1,440 windows. CSV has the windows alone."""
+    """Metrics of a queue for each window, and their total. `from` and `to`: RFC 3339, by default up to now and an hour,
+    a day or 30 days long; at most 1,440 windows. CSV has only the windows."""
     span = measuring.span_of(window, start, end)
-    found = await call.run(measuring.queue_metrics(name, span, group, call.context))
+    found = await runner.run(measuring.queue_metrics(name, span, group, runner.context))
     return json_response(found) if format == "json" else csv_response(Window, found.windows)
 
 
 @router.get("/metrics/lag", response_class=Response, responses=_answers(LagPage))
 async def lag(
-    call: Call,
+    runner: Runner,
     limit: Annotated[int, Query(ge=1, le=200)] = 100,
     next: str | None = None,  # noqa: A002
     format: Format = "json",  # noqa: A002
 ) -> Response:
     """How far behind the consumers of each queue are, and when they will have caught up. Queues in the order of their
     names, `limit` a page; `next` of one page, in CSV its header `Link`, asks for the following one."""
-    page = await call.run(measuring.lag_page(limit, next, call.context))
+    page = await runner.run(measuring.lag_page(limit, next, runner.context))
     if format == "json":
         return json_response(page)
     following = urlencode({"format": "csv", "limit": limit, "next": page.next})
@@ -61,5 +61,5 @@ async def lag(
 def csv_response(
     kind: type[msgspec.Struct], documents: Sequence[msgspec.Struct], headers: dict[str, str] | None = None
 ) -> Response:
-    """A table; one without rows has its header all the same."""
+    """Documents as CSV; without any, the response is the header of the table."""
     return Response(as_csv(kind, documents), media_type=CSV, headers=headers)

@@ -1,4 +1,4 @@
-"""What a schedule of the REST API may be, and what is stored of it: columns of queue.schedule by name."""
+"""Checks schedules of the REST API and makes the fields to store: columns of queue.schedule by name."""
 
 import re
 from collections.abc import Mapping
@@ -14,17 +14,17 @@ from penstock.scheduler.expressions.expression import Expression, ScheduleInvali
 from penstock.scheduler.rows import Period, ScheduleRow
 from penstock.sns.filter_policy import facts as filter_facts
 from penstock.sqs import validation
-from penstock_web.native.documents import body_of, instant
+from penstock_web.native.documents import message_body, parse_timestamp
 from penstock_web.native.errors import ScheduleConflict, ScheduleUnusable
 from penstock_web.native.routing_keys import is_routing_key
 
 from .documents import NewSchedule, NewTarget, PreviewRequest, SchedulePatch, to_attributes
 
-FORMS = ("cron", "every", "when", "fire_at")
-# Columns that are called as in the API are not here.
-COLUMNS = {"jitter_secs": "jitter_seconds"}
-PLAIN = ("jitter_secs", "catchup", "catchup_limit", "failure_threshold", "overlap", "status")
-MOST_HEADERS = validation.MAXIMUM_ATTRIBUTES - 1  # a firing adds one
+EXPRESSION_FORMS = ("cron", "every", "when", "fire_at")
+# Columns that have the same name in the API are not here.
+COLUMN_NAMES = {"jitter_secs": "jitter_seconds"}
+DIRECT_FIELDS = ("jitter_secs", "catchup", "catchup_limit", "failure_threshold", "overlap", "status")
+MAX_HEADERS = validation.MAXIMUM_ATTRIBUTES - 1  # a firing adds one
 
 _NAME = re.compile(r"[a-z0-9_-]{1,64}").fullmatch
 _KNOWN_NAME = re.compile(r"[0-9a-zA-Z_.-]{1,64}").fullmatch
@@ -34,41 +34,43 @@ Fields = dict[str, Any]
 
 # --- names -----------------------------------------------------------------------------------------------------------
 def checked_name(name: str) -> str:
-    """Raises ScheduleUnusable."""
+    """The name. Raises ScheduleUnusable."""
     if _NAME(name) is None:
         raise ScheduleUnusable("name: 1 to 64 lower-case letters, digits, '_' and '-'")
     return name
 
 
-def is_known_name(name: str) -> bool:
-    """Whether there may be a schedule of this name: EventBridge Scheduler allows more."""
+def may_be_schedule_name(name: str) -> bool:
+    """Whether a schedule can have this name: EventBridge Scheduler allows more names than the REST API."""
     return _KNOWN_NAME(name) is not None
 
 
 # --- schedules -------------------------------------------------------------------------------------------------------
-def definition(new: NewSchedule) -> tuple[Expression, Fields]:
-    """The expression, and everything that is stored. Raises ScheduleUnusable, InvalidParameterValue and others."""
+def new_schedule_fields(new: NewSchedule) -> tuple[Expression, Fields]:
+    """The expression, and all fields to store. Raises ScheduleUnusable, InvalidParameterValue and others."""
     expression = read_expression(new, new.timezone)
-    fields = {COLUMNS.get(name, name): getattr(new, name) for name in PLAIN} | columns_of(expression)
-    fields |= {"start_at": moment("start_at", new.start_at), "end_at": moment("end_at", new.end_at)}
+    fields = {
+        COLUMN_NAMES.get(name, name): getattr(new, name) for name in DIRECT_FIELDS
+    } | expression_columns(expression)
+    fields |= {"start_at": parse_time("start_at", new.start_at), "end_at": parse_time("end_at", new.end_at)}
     fields |= {"door": "native", "target": checked_target(new.target)}
     check_period(period_of(fields))
     return expression, fields
 
 
-def changed(row: ScheduleRow, changes: SchedulePatch) -> Fields:
-    """What is written of a change. Raises ScheduleConflict for what only EventBridge Scheduler can change."""
+def changed_fields(row: ScheduleRow, changes: SchedulePatch) -> Fields:
+    """The fields that a change writes. Raises ScheduleConflict for changes that only EventBridge Scheduler can make."""
     given = {name for name in changes.__struct_fields__ if getattr(changes, name) not in (None, UNSET)}
     given |= {name for name in ("start_at", "end_at") if getattr(changes, name) is None}
     if row.door == "aws" and given - {"status"}:
         raise ScheduleConflict(
             f"Schedule '{row.name}' was made through EventBridge Scheduler; here its status can be changed"
         )
-    fields = {COLUMNS.get(name, name): getattr(changes, name) for name in PLAIN if name in given}
-    if given & {*FORMS, "timezone"}:
-        fields |= columns_of(changed_expression(row, changes))
+    fields = {COLUMN_NAMES.get(name, name): getattr(changes, name) for name in DIRECT_FIELDS if name in given}
+    if given & {*EXPRESSION_FORMS, "timezone"}:
+        fields |= expression_columns(changed_expression(row, changes))
     for name in {"start_at", "end_at"} & given:
-        fields[name] = moment(name, getattr(changes, name))
+        fields[name] = parse_time(name, getattr(changes, name))
     if isinstance(changes.target, NewTarget):
         fields["target"] = checked_target(changes.target)
     check_period(period_of(period_columns(row) | fields))
@@ -76,41 +78,41 @@ def changed(row: ScheduleRow, changes: SchedulePatch) -> Fields:
 
 
 def period_columns(row: ScheduleRow) -> Fields:
-    """What says in which period the expression of a row holds."""
+    """The columns of a row that limit the period in which its expression is valid."""
     return {"start_at": row.start_at, "end_at": row.end_at, "anchor_at": row.anchor_at}
 
 
 def period_of(fields: Mapping[str, Any]) -> Period:
-    """The period of columns."""
+    """The period that these columns describe."""
     return Period(fields.get("start_at"), fields.get("end_at"), fields.get("anchor_at"))
 
 
 def check_period(period: Period) -> None:
-    """Raises ScheduleUnusable."""
+    """Raises ScheduleUnusable if the period ends before it starts."""
     if period.start is not None and period.end is not None and period.end <= period.start:
         raise ScheduleUnusable("end_at: must be later than start_at")
 
 
-def moment(name: str, text: str | None) -> datetime | None:
+def parse_time(name: str, text: str | None) -> datetime | None:
     """A time of RFC 3339, in UTC. Raises ScheduleUnusable."""
     if text is None:
         return None
-    if (found := instant(text)) is not None:
+    if (found := parse_timestamp(text)) is not None:
         return found
     raise ScheduleUnusable(f"{name}: not a time such as 2030-01-31T09:00:00Z")
 
 
 # --- expressions -----------------------------------------------------------------------------------------------------
 def read_expression(given: NewSchedule | PreviewRequest | SchedulePatch, timezone: str) -> Expression:
-    """Raises ScheduleUnusable, with where it is wrong, what was probably meant, and examples."""
+    """Parses an expression. Raises ScheduleUnusable with the position of the error, a suggestion, and examples."""
     try:
-        return parse(**{form: getattr(given, form) for form in FORMS}, timezone=timezone)
+        return parse(**{form: getattr(given, form) for form in EXPRESSION_FORMS}, timezone=timezone)
     except ScheduleInvalid as invalid:
-        raise unusable(invalid) from invalid
+        raise to_schedule_unusable(invalid) from invalid
 
 
-def unusable(invalid: ScheduleInvalid) -> ScheduleUnusable:
-    """All that is known of the error."""
+def to_schedule_unusable(invalid: ScheduleInvalid) -> ScheduleUnusable:
+    """The API's error with all details of the parser's error."""
     details = {
         "position": invalid.position,
         "suggestion": invalid.suggestion,
@@ -120,15 +122,15 @@ def unusable(invalid: ScheduleInvalid) -> ScheduleUnusable:
 
 
 def changed_expression(row: ScheduleRow, changes: SchedulePatch) -> Expression:
-    """Another expression, or the same in another time zone."""
+    """The new expression, or the row's expression in another time zone."""
     timezone = changes.timezone if isinstance(changes.timezone, str) else row.timezone
-    if any(getattr(changes, form) is not None for form in FORMS):
+    if any(getattr(changes, form) is not None for form in EXPRESSION_FORMS):
         return read_expression(changes, timezone)
     return read_expression(msgspec.convert({row.form: row.expression}, SchedulePatch), timezone)
 
 
-def columns_of(expression: Expression) -> Fields:
-    """An expression as it is stored."""
+def expression_columns(expression: Expression) -> Fields:
+    """The columns that store an expression."""
     return {
         "form": expression.form,
         "expression": expression.written,
@@ -139,7 +141,7 @@ def columns_of(expression: Expression) -> Fields:
 
 def expression_after(row: ScheduleRow, fields: Fields) -> Expression:
     """The expression of a schedule once these columns are written."""
-    return stored(*(fields.get(name, getattr(row, name)) for name in columns_of(row.when)))
+    return stored(*(fields.get(name, getattr(row, name)) for name in expression_columns(row.when)))
 
 
 # --- targets ---------------------------------------------------------------------------------------------------------
@@ -151,17 +153,17 @@ def checked_target(target: NewTarget) -> Fields:
         raise ScheduleUnusable("target: either a queue or a topic")
     if isinstance(target.message, msgspec.UnsetType):
         raise ScheduleUnusable("target: a message is needed; it may be null")
-    if len(target.headers) > MOST_HEADERS:
-        raise errors.InvalidParameterValue(f"target: at most {MOST_HEADERS} headers, since a firing adds one")
-    body = body_of(target.message)
+    if len(target.headers) > MAX_HEADERS:
+        raise errors.InvalidParameterValue(f"target: at most {MAX_HEADERS} headers, since a firing adds one")
+    body = message_body(target.message)
     validation.check_message_body(body)
     attributes = to_attributes(target.headers)
     validation.check_message_attributes(attributes)
-    return {**destination(target, body), "body": body, "attributes": attributes}
+    return {**destination_fields(target, body), "body": body, "attributes": attributes}
 
 
-def destination(target: NewTarget, body: str) -> Fields:
-    """Where it goes. An event is compared with filter policies by its facts."""
+def destination_fields(target: NewTarget, body: str) -> Fields:
+    """The fields that say where the message goes. Filter policies are compared with the facts of an event."""
     if target.queue is not None:
         if not is_queue_name(target.queue):
             raise ScheduleUnusable(f"target: no queue can be called '{target.queue[:80]}'")

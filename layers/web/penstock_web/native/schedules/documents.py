@@ -1,7 +1,8 @@
-"""Schedules as JSON documents: what is asked for, and what is shown.
+"""Schedules as JSON documents: those of requests, and those of responses.
 
-Messages stay the JSON text that was sent, as in `documents`: a target is kept as `{"queue" | "topic", "body",
-"attributes", "facts"}`, from which SQL makes the message. One that came through SQL has `message` and `headers`.
+Messages stay the JSON text that the client sent, as in `native/documents.py`: the table has a target as `{"queue" |
+"topic", "body", "attributes", "facts"}`, from which SQL makes the message. A target that an application made with SQL
+has `message` and `headers`.
 """
 
 import json
@@ -12,7 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from penstock import errors
 from penstock.sqs.types import MessageAttributeValue
-from penstock_web.native.documents import MOST_MESSAGES, read_as, to_attribute, to_header
+from penstock_web.native.documents import MAX_MESSAGES, decode_body, to_attribute, to_header
 
 Jitter = Annotated[int, Meta(ge=0, le=86_400)]
 Threshold = Annotated[int, Meta(ge=1, le=1_000)]
@@ -22,9 +23,9 @@ Overlap = Literal["allow", "skip"]
 Status = Literal["active", "paused"]
 
 
-# --- what is asked for -----------------------------------------------------------------------------------------------
+# --- requests --------------------------------------------------------------------------------------------------------
 class NewTarget(Struct, forbid_unknown_fields=True):
-    """Where the message goes: to a queue, or as an event to whom is bound to a routing key (`topic`)."""
+    """The message and its destination: a queue, or the bindings that match a routing key (`topic`)."""
 
     queue: str | None = None
     topic: str | None = None
@@ -55,7 +56,7 @@ class NewSchedule(Struct, forbid_unknown_fields=True):
 
 
 class SchedulePatch(Struct, forbid_unknown_fields=True):
-    """What is to change; all else stays. `null` takes `start_at` or `end_at` away."""
+    """Changes of a schedule; absent members stay as they are. `null` removes `start_at` or `end_at`."""
 
     cron: str | None = None
     every: str | None = None
@@ -74,7 +75,7 @@ class SchedulePatch(Struct, forbid_unknown_fields=True):
 
 
 class PreviewRequest(Struct, forbid_unknown_fields=True):
-    """An expression to look at. `count`: how many times to show."""
+    """An expression to preview. `count`: how many times to show."""
 
     cron: str | None = None
     every: str | None = None
@@ -84,7 +85,7 @@ class PreviewRequest(Struct, forbid_unknown_fields=True):
     count: Count | None = None
 
 
-NewSchedules = Annotated[list[NewSchedule], Meta(max_length=MOST_MESSAGES)]
+NewSchedules = Annotated[list[NewSchedule], Meta(max_length=MAX_MESSAGES)]
 
 _new = msgspec.json.Decoder(NewSchedule)
 _many = msgspec.json.Decoder(NewSchedules)
@@ -92,29 +93,29 @@ _patch = msgspec.json.Decoder(SchedulePatch)
 _preview = msgspec.json.Decoder(PreviewRequest)
 
 
-def read_new(body: bytes) -> NewSchedule:
-    """The schedule of a request. Raises InvalidParameterValue, as the others do."""
-    return read_as(_new, body)
+def read_schedule(body: bytes) -> NewSchedule:
+    """The schedule of a request. Raises InvalidParameterValue, as the three functions below do."""
+    return decode_body(_new, body)
 
 
-def read_many(body: bytes) -> list[NewSchedule]:
+def read_schedules(body: bytes) -> list[NewSchedule]:
     """The schedules of a sync, up to 1,000."""
-    return read_as(_many, body)
+    return decode_body(_many, body)
 
 
 def read_patch(body: bytes) -> SchedulePatch:
     """The changes of a request."""
-    return read_as(_patch, body)
+    return decode_body(_patch, body)
 
 
 def read_preview(body: bytes) -> PreviewRequest:
     """The expression of a request."""
-    return read_as(_preview, body)
+    return decode_body(_preview, body)
 
 
-# --- what is shown ---------------------------------------------------------------------------------------------------
+# --- responses -------------------------------------------------------------------------------------------------------
 class ShownTarget(Struct, omit_defaults=True):
-    """A target. `arn`, and the rest in AWS's words: of a schedule that was made through EventBridge Scheduler."""
+    """A target. A schedule that was made through EventBridge Scheduler has `arn` and `input` instead of the others."""
 
     queue: str | UnsetType = UNSET
     topic: str | UnsetType = UNSET
@@ -125,7 +126,7 @@ class ShownTarget(Struct, omit_defaults=True):
 
 
 class ShownSchedule(Struct):
-    """A schedule. `expression` as it was written; `cron`, `rate` or `fire_at`: what is computed with."""
+    """A schedule. `expression` as the client wrote it; `cron`, `rate` or `fire_at`: its canonical form."""
 
     name: str
     expression: str
@@ -160,7 +161,7 @@ class SchedulePage(Struct):
 
 
 class Synced(Struct):
-    """What a sync did, by name."""
+    """The names of the schedules that a sync created, updated and deleted."""
 
     created: list[str]
     updated: list[str]
@@ -168,7 +169,7 @@ class Synced(Struct):
 
 
 class Preview(Struct):
-    """What an expression means, and when it fires next."""
+    """The meaning of an expression in words, and its next times."""
 
     timezone: str
     human_readable: str
@@ -178,7 +179,7 @@ class Preview(Struct):
 
 
 class ShownRun(Struct):
-    """A firing out of band."""
+    """A firing that a client requested, outside the schedule."""
 
     schedule_name: str
     fired_at: str
@@ -188,7 +189,7 @@ class ShownRun(Struct):
 
 
 class PastRun(Struct):
-    """What became of an occurrence. `fired_at` null: it failed, or was skipped; `error` says why."""
+    """The outcome of an occurrence. `fired_at` null: it failed, or was skipped; `error` says why."""
 
     id: int
     schedule_name: str
@@ -212,14 +213,14 @@ SCHEDULE_HEADER = "_schedule"
 
 
 def to_attributes(headers: dict[str, msgspec.Raw]) -> dict[str, Any]:
-    """Headers as message attributes. Raises InvalidParameterValue for the one that a firing adds."""
+    """Headers as message attributes. Raises InvalidParameterValue for the header that each firing adds."""
     if SCHEDULE_HEADER in headers:
         raise errors.InvalidParameterValue("body: the header _schedule is set by each firing")
     return {name: to_attribute(value) for name, value in headers.items()}
 
 
-def to_shown(target: dict[str, Any]) -> ShownTarget:
-    """What is stored of a target, as it was given."""
+def shown_target(target: dict[str, Any]) -> ShownTarget:
+    """A stored target as a document."""
     if "Arn" in target:
         return ShownTarget(arn=target["Arn"], input=target.get("Input", UNSET))
     body = target["body"] if "body" in target else _text(target.get("message"))

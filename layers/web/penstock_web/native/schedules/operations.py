@@ -1,6 +1,6 @@
-"""What the routes of schedules do: write, read, run, preview them. The REST API has the group `default` alone.
+"""Operations of the schedule routes: write, read, run and preview schedules, all in the schedule group `default`.
 
-Occurrences are computed here, which takes up to a millisecond each: long lists of schedules let others run in between.
+Computing an occurrence takes up to a millisecond, so operations on many schedules pause to let other requests run.
 """
 
 from collections.abc import Generator, Sequence
@@ -29,11 +29,11 @@ from penstock_web.native.events import operations as publishing
 from penstock_web.native.operations import arn_of
 
 from .checks import (
-    changed,
+    changed_fields,
     checked_name,
-    definition,
     expression_after,
-    is_known_name,
+    may_be_schedule_name,
+    new_schedule_fields,
     period_columns,
     period_of,
     read_expression,
@@ -49,13 +49,13 @@ from .documents import (
     ShownSchedule,
     Synced,
 )
-from .views import ids_of, past_run, previewed, rfc_3339, shown
+from .views import queue_message_ids, rfc_3339, to_past_run, to_preview, to_shown_schedule
 
-AT_A_STRETCH = 20  # schedules whose occurrences are computed before others may run
+SCHEDULES_PER_TURN = 20  # an operation computes the occurrences of so many, then lets other requests run
 
 
-class Written(NamedTuple):
-    """A schedule, and whether it was made now."""
+class WrittenSchedule(NamedTuple):
+    """A schedule, and whether the request created it."""
 
     schedule: ShownSchedule
     created: bool
@@ -63,62 +63,64 @@ class Written(NamedTuple):
 
 # --- writing ---------------------------------------------------------------------------------------------------------
 def create(new: NewSchedule, context: Context) -> Generator[Effect, Any, ShownSchedule]:
-    """Raises ScheduleConflict when the name is taken, ScheduleUnusable, InvalidParameterValue."""
+    """Creates a schedule. Raises ScheduleConflict when the name is taken, ScheduleUnusable, InvalidParameterValue."""
     written = yield from put(checked_name(new.name or ""), "create", new, context)
     return written.schedule
 
 
-def replace(name: str, new: NewSchedule, context: Context) -> Generator[Effect, Any, Written]:
-    """The schedule, made or replaced. Raises ScheduleUnusable, InvalidParameterValue."""
+def replace(name: str, new: NewSchedule, context: Context) -> Generator[Effect, Any, WrittenSchedule]:
+    """Creates or replaces a schedule. Raises ScheduleUnusable, InvalidParameterValue."""
     if new.name not in (None, name):
         raise errors.InvalidParameterValue("body: name is not the one of the path")
     return (yield from put(checked_name(name), "replace", new, context))
 
 
-def put(name: str, mode: str, new: NewSchedule, context: Context) -> Generator[Effect, Any, Written]:
-    expression, fields = definition(new)
+def put(name: str, mode: str, new: NewSchedule, context: Context) -> Generator[Effect, Any, WrittenSchedule]:
+    expression, fields = new_schedule_fields(new)
     now, _ = yield from schedule_rows.read(DEFAULT_GROUP, name, context)
-    following = schedule_rows.first_fire(mode, expression, now, period_of(fields), context)
+    next_fire_at = schedule_rows.first_fire(mode, expression, now, period_of(fields), context)
     ((columns, created, error),) = yield Sql(
-        PUT_SCHEDULE, (*place(context), name, mode, as_json(fields), following)
+        PUT_SCHEDULE, (*group_key(context), name, mode, as_json(fields), next_fire_at)
     )
     if error is not None:
         raise ScheduleConflict(f"Schedule '{name}' exists already")
-    return Written(shown(row_of(columns), times(context)), created)
+    return WrittenSchedule(to_shown_schedule(row_of(columns), preview_count(context)), created)
 
 
 def patch(name: str, changes: SchedulePatch, context: Context) -> Generator[Effect, Any, ShownSchedule]:
-    """The schedule after the changes. Raises ScheduleNotFound, ScheduleConflict, ScheduleUnusable."""
-    now, row = yield from found(name, context)
-    fields = changed(row, changes)
+    """Changes a schedule and returns it. Raises ScheduleNotFound, ScheduleConflict, ScheduleUnusable."""
+    now, row = yield from find_schedule(name, context)
+    fields = changed_fields(row, changes)
     period = period_of(period_columns(row) | fields)
-    following = schedule_rows.next_fire(expression_after(row, fields), now, period)
+    next_fire_at = schedule_rows.next_fire(expression_after(row, fields), now, period)
     ((columns, _, error),) = yield Sql(
-        PUT_SCHEDULE, (*place(context), name, "patch", as_json(fields), following)
+        PUT_SCHEDULE, (*group_key(context), name, "patch", as_json(fields), next_fire_at)
     )
     if error is not None:
         raise ScheduleNotFound.named(name)
-    return shown(row_of(columns), times(context))
+    return to_shown_schedule(row_of(columns), preview_count(context))
 
 
 def delete(name: str, context: Context) -> Generator[Effect, Any, None]:
-    """Deletes a schedule; one that is not there is no error."""
-    if is_known_name(name):
-        yield Sql(DROP_SCHEDULE, (*place(context), name))
+    """Deletes a schedule; it is no error if there is none of this name."""
+    if may_be_schedule_name(name):
+        yield Sql(DROP_SCHEDULE, (*group_key(context), name))
 
 
-def sync(news: Sequence[NewSchedule], prune: bool, context: Context) -> Generator[Effect, Any, Synced]:
-    """Makes or replaces all of them, in one transaction. `prune`: others that the REST API made are deleted."""
-    names = [checked_name(new.name or "") for new in news]
+def sync(
+    new_schedules: Sequence[NewSchedule], prune: bool, context: Context
+) -> Generator[Effect, Any, Synced]:
+    """Creates or replaces all schedules in one transaction. `prune`: deletes others that the REST API made."""
+    names = [checked_name(new.name or "") for new in new_schedules]
     if len(set(names)) < len(names):
         raise errors.InvalidParameterValue("body: a name is there twice")
     now, _ = yield from schedule_rows.read(DEFAULT_GROUP, "", context)
     columns: list[tuple[str, datetime | None]] = []
-    for number, new in enumerate(news):
+    for number, new in enumerate(new_schedules):
         columns.append(_prepared(number, new, now))
         yield from yield_to_others(number)
-    fields, following = [one[0] for one in columns], [one[1] for one in columns]
-    rows = yield Sql(SYNC_SCHEDULES, (context.account_id, context.region, names, fields, following, prune))
+    fields, next_fire_at = [one[0] for one in columns], [one[1] for one in columns]
+    rows = yield Sql(SYNC_SCHEDULES, (context.account_id, context.region, names, fields, next_fire_at, prune))
     return Synced(
         created=[row["name"] for number, row, made in rows if number is not None and made],
         updated=[row["name"] for number, row, made in rows if number is not None and not made],
@@ -127,9 +129,9 @@ def sync(news: Sequence[NewSchedule], prune: bool, context: Context) -> Generato
 
 
 def _prepared(number: int, new: NewSchedule, now: datetime) -> tuple[str, datetime | None]:
-    """Fields and next occurrence of one of many. Errors say which one it is."""
+    """Fields and next occurrence of one schedule of a sync. Errors say which schedule they are about."""
     try:
-        expression, fields = definition(new)
+        expression, fields = new_schedule_fields(new)
     except errors.AwsError as error:
         error.message = f"schedule {number} ('{new.name}'): {error.message}"
         raise
@@ -137,9 +139,9 @@ def _prepared(number: int, new: NewSchedule, now: datetime) -> tuple[str, dateti
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
-def found(name: str, context: Context) -> Generator[Effect, Any, tuple[datetime, ScheduleRow]]:
-    """The database's time, and the schedule. Raises ScheduleNotFound."""
-    if not is_known_name(name):
+def find_schedule(name: str, context: Context) -> Generator[Effect, Any, tuple[datetime, ScheduleRow]]:
+    """Returns the database's time, and the schedule. Raises ScheduleNotFound."""
+    if not may_be_schedule_name(name):
         raise ScheduleNotFound.named(name)
     now, row = yield from schedule_rows.read(DEFAULT_GROUP, name, context)
     if row is None:
@@ -148,74 +150,76 @@ def found(name: str, context: Context) -> Generator[Effect, Any, tuple[datetime,
 
 
 def describe(name: str, context: Context) -> Generator[Effect, Any, ShownSchedule]:
-    """Raises ScheduleNotFound."""
-    _, row = yield from found(name, context)
-    return shown(row, times(context))
+    """A schedule as a document. Raises ScheduleNotFound."""
+    _, row = yield from find_schedule(name, context)
+    return to_shown_schedule(row, preview_count(context))
 
 
-def page(
+def list_schedules(
     status: str | None, target_kind: str | None, name_prefix: str | None, context: Context
 ) -> Generator[Effect, Any, SchedulePage]:
     """Schedules in the order of their names, at most QUEUE_SCHEDULE_LIST_MAX."""
-    if name_prefix and not is_known_name(name_prefix):
+    if name_prefix and not may_be_schedule_name(name_prefix):
         return SchedulePage([])
     limit = context.environment.settings.queue_schedule_list_max
     rows = yield Sql(
         LIST_SCHEDULES,
-        (*place(context), name_prefix or None, status, target_kind, None, None, None, limit),
+        (*group_key(context), name_prefix or None, status, target_kind, None, None, None, limit),
     )
     schedules = []
     for number, (_, columns) in enumerate(rows):
-        schedules.append(shown(row_of(columns), times(context)))
+        schedules.append(to_shown_schedule(row_of(columns), preview_count(context)))
         yield from yield_to_others(number)
     return SchedulePage(schedules)
 
 
 def yield_to_others(number: int) -> Generator[Effect, Any, None]:
-    """After every twentieth, others may run."""
-    if number % AT_A_STRETCH == AT_A_STRETCH - 1:
+    """Lets other requests run after every SCHEDULES_PER_TURN schedules. `number`: of the current one, from 0."""
+    if number % SCHEDULES_PER_TURN == SCHEDULES_PER_TURN - 1:
         yield Pause(0)
 
 
 def preview(request: PreviewRequest, context: Context) -> Generator[Effect, Any, Preview]:
-    """What an expression means. Nothing is stored. Raises ScheduleUnusable."""
+    """Explains an expression and stores nothing. Raises ScheduleUnusable."""
     expression = read_expression(request, request.timezone)
     now, _ = yield from schedule_rows.read(DEFAULT_GROUP, "", context)
-    return previewed(expression, now, request.count or times(context))
+    return to_preview(expression, now, request.count or preview_count(context))
 
 
 # --- runs ------------------------------------------------------------------------------------------------------------
 def run(name: str, context: Context) -> Generator[Effect, Any, ShownRun]:
-    """Fires it now, in one transaction. Raises ScheduleNotFound, ScheduleConflict when its target refuses."""
-    if not is_known_name(name):
+    """Fires a schedule now, in one transaction. Raises ScheduleNotFound, ScheduleConflict when its target refuses."""
+    if not may_be_schedule_name(name):
         raise ScheduleNotFound.named(name)
-    rows = yield Sql(RUN_SCHEDULE, (*place(context), name))
+    rows = yield Sql(RUN_SCHEDULE, (*group_key(context), name))
     scheduled_for, fired_at, ids, error, detail = rows[0]
     if error == "NotFound":
         raise ScheduleNotFound.named(name)
     if error is not None:
         raise ScheduleConflict(f"Schedule '{name}' cannot be run: {detail}")
     queues = [one["queue_name"] for one in ids if one["queue_name"] is not None]
-    yield from publishing.wake(arn_of(queue, context) for queue in queues)
-    return ShownRun(name, rfc_3339(fired_at, "milliseconds"), rfc_3339(scheduled_for), True, ids_of(ids))
+    yield from publishing.wake_receives(arn_of(queue, context) for queue in queues)
+    return ShownRun(
+        name, rfc_3339(fired_at, "milliseconds"), rfc_3339(scheduled_for), True, queue_message_ids(ids)
+    )
 
 
 def runs(name: str, before: int | None, limit: int, context: Context) -> Generator[Effect, Any, RunPage]:
-    """What became of its occurrences, the newest first. Raises ScheduleNotFound."""
-    given = (*place(context), name, before, limit + 1)
-    rows = (yield Sql(LIST_SCHEDULE_RUNS, given)) if is_known_name(name) else []
+    """Outcomes of a schedule's occurrences, the newest first. Raises ScheduleNotFound."""
+    given = (*group_key(context), name, before, limit + 1)
+    rows = (yield Sql(LIST_SCHEDULE_RUNS, given)) if may_be_schedule_name(name) else []
     if not rows:
         raise ScheduleNotFound.named(name)
-    past = [past_run(name, row) for row in rows[:limit] if row[0] is not None]
+    past = [to_past_run(name, row) for row in rows[:limit] if row[0] is not None]
     return RunPage(past, past[-1].id if len(rows) > limit else UNSET)
 
 
-# --- what all of them need -------------------------------------------------------------------------------------------
-def place(context: Context) -> tuple[str, str, str]:
+# --- shared by the operations ----------------------------------------------------------------------------------------
+def group_key(context: Context) -> tuple[str, str, str]:
     """Account, region and group of the schedules of the REST API."""
     return context.account_id, context.region, DEFAULT_GROUP
 
 
-def times(context: Context) -> int:
-    """How many coming times are shown."""
+def preview_count(context: Context) -> int:
+    """How many future times the API shows of a schedule."""
     return context.environment.settings.queue_schedule_preview_count

@@ -5,7 +5,13 @@ from typing import Annotated, Any, Literal
 import msgspec
 from fastapi import APIRouter, Query, Request, Response
 
-from penstock_web.native.calling import Call, NativeRoute, body_of_type, json_response, schema_of
+from penstock_web.native.native_route import (
+    NativeRoute,
+    Runner,
+    json_response,
+    request_body_schema,
+    schema_of,
+)
 
 from . import operations as scheduling
 from .documents import (
@@ -19,10 +25,10 @@ from .documents import (
     ShownRun,
     ShownSchedule,
     Synced,
-    read_many,
-    read_new,
     read_patch,
     read_preview,
+    read_schedule,
+    read_schedules,
 )
 
 router = APIRouter(tags=["schedules"], route_class=NativeRoute)
@@ -33,10 +39,10 @@ def _answers(kind: type[msgspec.Struct], *statuses: int) -> dict[int | str, dict
     return {status: {"content": {"application/json": {"schema": schema}}} for status in statuses}
 
 
-_NEW = body_of_type(NewSchedule)
-_NEWS = body_of_type(NewSchedules)
-_PATCH = body_of_type(SchedulePatch)
-_PREVIEW = body_of_type(PreviewRequest)
+_NEW = request_body_schema(NewSchedule)
+_NEWS = request_body_schema(NewSchedules)
+_PATCH = request_body_schema(SchedulePatch)
+_PREVIEW = request_body_schema(PreviewRequest)
 
 
 @router.post(
@@ -46,34 +52,36 @@ _PREVIEW = body_of_type(PreviewRequest)
     response_class=Response,
     responses=_answers(ShownSchedule, 201),
 )
-async def create_schedule(request: Request, call: Call) -> Response:
+async def create_schedule(request: Request, runner: Runner) -> Response:
     """Make a schedule. A name that is taken is 409 `schedule_conflict`."""
-    made = await call.run(scheduling.create(read_new(await request.body()), call.context))
+    made = await runner.run(scheduling.create(read_schedule(await request.body()), runner.context))
     return located(made, 201)
 
 
 @router.get("/schedules", response_class=Response, responses=_answers(SchedulePage, 200))
 async def list_schedules(
-    call: Call,
+    runner: Runner,
     status: Literal["active", "paused"] | None = None,
     target_kind: Literal["queue", "topic"] | None = None,
     name_prefix: Annotated[str | None, Query(max_length=64)] = None,
 ) -> Response:
-    """Schedules in the order of their names, at most QUEUE_SCHEDULE_LIST_MAX of them."""
-    return json_response(await call.run(scheduling.page(status, target_kind, name_prefix, call.context)))
+    """Schedules in the order of their names, at most QUEUE_SCHEDULE_LIST_MAX."""
+    return json_response(
+        await runner.run(scheduling.list_schedules(status, target_kind, name_prefix, runner.context))
+    )
 
 
 @router.put("/schedules", openapi_extra=_NEWS, response_class=Response, responses=_answers(Synced, 200))
-async def sync_schedules(request: Request, call: Call, prune: bool = False) -> Response:
-    """Make or replace up to 1,000 schedules: all of them, or none. `prune`: delete the others that were made here."""
-    news = read_many(await request.body())
-    return json_response(await call.run(scheduling.sync(news, prune, call.context)))
+async def sync_schedules(request: Request, runner: Runner, prune: bool = False) -> Response:
+    """Make or replace up to 1,000 schedules: all, or none. `prune`: delete others that this API made."""
+    news = read_schedules(await request.body())
+    return json_response(await runner.run(scheduling.sync(news, prune, runner.context)))
 
 
 @router.get("/schedules/{name}", response_class=Response, responses=_answers(ShownSchedule, 200))
-async def describe_schedule(name: str, call: Call) -> Response:
-    """A schedule, what it means, and when it fires next."""
-    return json_response(await call.run(scheduling.describe(name, call.context)))
+async def describe_schedule(name: str, runner: Runner) -> Response:
+    """A schedule, its meaning in words, and its next times."""
+    return json_response(await runner.run(scheduling.describe(name, runner.context)))
 
 
 @router.put(
@@ -82,10 +90,10 @@ async def describe_schedule(name: str, call: Call) -> Response:
     response_class=Response,
     responses=_answers(ShownSchedule, 200, 201),
 )
-async def replace_schedule(name: str, request: Request, call: Call) -> Response:
+async def replace_schedule(name: str, request: Request, runner: Runner) -> Response:
     """Make a schedule (201) or replace it (200). Its next time stays unless its expression changes."""
-    new = read_new(await request.body())
-    schedule, created = await call.run(scheduling.replace(name, new, call.context))
+    new = read_schedule(await request.body())
+    schedule, created = await runner.run(scheduling.replace(name, new, runner.context))
     return located(schedule, 201) if created else json_response(schedule)
 
 
@@ -95,16 +103,16 @@ async def replace_schedule(name: str, request: Request, call: Call) -> Response:
     response_class=Response,
     responses=_answers(ShownSchedule, 200),
 )
-async def change_schedule(name: str, request: Request, call: Call) -> Response:
-    """Change what is given. `{"status": "paused"}` pauses, `{"status": "active"}` resumes."""
+async def change_schedule(name: str, request: Request, runner: Runner) -> Response:
+    """Change the given members. `{"status": "paused"}` pauses, `{"status": "active"}` resumes."""
     changes = read_patch(await request.body())
-    return json_response(await call.run(scheduling.patch(name, changes, call.context)))
+    return json_response(await runner.run(scheduling.patch(name, changes, runner.context)))
 
 
 @router.delete("/schedules/{name}", status_code=204)
-async def delete_schedule(name: str, call: Call) -> None:
-    """Delete a schedule. One that is not there is no error."""
-    await call.run(scheduling.delete(name, call.context))
+async def delete_schedule(name: str, runner: Runner) -> None:
+    """Delete a schedule. It is no error if there is none of this name."""
+    await runner.run(scheduling.delete(name, runner.context))
 
 
 @router.post(
@@ -113,31 +121,31 @@ async def delete_schedule(name: str, call: Call) -> None:
     response_class=Response,
     responses=_answers(ShownRun, 202),
 )
-async def run_schedule(name: str, call: Call) -> Response:
+async def run_schedule(name: str, runner: Runner) -> Response:
     """Fire a schedule now, also a paused one. Its next time stays as it is."""
-    return json_response(await call.run(scheduling.run(name, call.context)), 202)
+    return json_response(await runner.run(scheduling.run(name, runner.context)), 202)
 
 
 @router.get("/schedules/{name}/runs", response_class=Response, responses=_answers(RunPage, 200))
 async def list_runs(
     name: str,
-    call: Call,
+    runner: Runner,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     before: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
 ) -> Response:
-    """What became of its times, the newest first. `before`: the `next` of the previous page."""
-    return json_response(await call.run(scheduling.runs(name, before, limit, call.context)))
+    """Outcomes of a schedule's occurrences, the newest first. `before`: the `next` of the previous page."""
+    return json_response(await runner.run(scheduling.runs(name, before, limit, runner.context)))
 
 
 @router.post("/previews", openapi_extra=_PREVIEW, response_class=Response, responses=_answers(Preview, 200))
-async def preview(request: Request, call: Call) -> Response:
-    """What an expression means, and when it would fire. Nothing is stored."""
+async def preview(request: Request, runner: Runner) -> Response:
+    """The meaning of an expression in words, and its next times. Nothing is stored."""
     wanted = read_preview(await request.body())
-    return json_response(await call.run(scheduling.preview(wanted, call.context)))
+    return json_response(await runner.run(scheduling.preview(wanted, runner.context)))
 
 
 def located(schedule: ShownSchedule, status: int) -> Response:
-    """A schedule that was made, and where it is."""
+    """A response with the schedule, and its path in the header Location."""
     response = json_response(schedule, status)
     response.headers["location"] = f"/v1/schedules/{schedule.name}"
     return response

@@ -9,10 +9,10 @@ from penstock.scheduler import rows as schedule_rows
 from penstock.scheduler.expressions.expression import Expression, occurrences
 from penstock.scheduler.rows import ScheduleRow
 
-from .documents import PastRun, Preview, ShownSchedule, to_shown
+from .documents import PastRun, Preview, ShownSchedule, shown_target
 
 
-def shown(row: ScheduleRow, count: int) -> ShownSchedule:
+def to_shown_schedule(row: ScheduleRow, count: int) -> ShownSchedule:
     """A schedule with its next `count` times."""
     return ShownSchedule(
         name=row.name,
@@ -23,12 +23,12 @@ def shown(row: ScheduleRow, count: int) -> ShownSchedule:
         catchup_limit=row.catchup_limit,
         failure_threshold=row.failure_threshold,
         overlap=row.overlap,
-        start_at=second(row.start_at),
-        end_at=second(row.end_at),
-        target=to_shown(row.target),
+        start_at=to_second(row.start_at),
+        end_at=to_second(row.end_at),
+        target=shown_target(row.target),
         status=row.status,
-        next_fire_at=second(row.next_fire_at),
-        last_fired_at=millisecond(row.last_fired_at),
+        next_fire_at=to_second(row.next_fire_at),
+        last_fired_at=to_millisecond(row.last_fired_at),
         last_error=row.last_error,
         consecutive_failures=row.consecutive_failures,
         fire_count=row.fire_count,
@@ -36,59 +36,59 @@ def shown(row: ScheduleRow, count: int) -> ShownSchedule:
         next_fires=[rfc_3339(at) for at in schedule_rows.next_fires(row, count)],
         created_at=rfc_3339(row.created_at, "milliseconds"),
         updated_at=rfc_3339(row.updated_at, "milliseconds"),
-        **canonical(row.when),
+        **canonical_fields(row.when),
     )
 
 
-def previewed(expression: Expression, now: datetime, count: int) -> Preview:
-    """What an expression means, and its next `count` times."""
+def to_preview(expression: Expression, now: datetime, count: int) -> Preview:
+    """The meaning of an expression in words, and its next `count` times."""
     return Preview(
         timezone=expression.timezone,
         human_readable=expression.description(),
         next_fires=[rfc_3339(at) for at in occurrences(expression, now, count)],
-        **canonical(expression),
+        **canonical_fields(expression),
     )
 
 
-def canonical(expression: Expression) -> dict[str, str]:
-    """What is computed with, by what it is."""
+def canonical_fields(expression: Expression) -> dict[str, str]:
+    """The canonical form of an expression, under the name of its kind: `fire_at`, `rate` or `cron`."""
     if expression.is_one_shot:
         moment = expression.canonical.removeprefix("at(").removesuffix(")")
         return {"fire_at": moment}
     return {"rate" if expression.form == "rate" else "cron": expression.canonical}
 
 
-def past_run(name: str, row: Row) -> PastRun:
+def to_past_run(name: str, row: Row) -> PastRun:
     """A row of queue.list_schedule_runs."""
     run_id, scheduled_for, out_of_band, attempts, fired_at, ids, error = row
     return PastRun(
         id=run_id,
         schedule_name=name,
-        fired_at=millisecond(fired_at),
+        fired_at=to_millisecond(fired_at),
         scheduled_for=rfc_3339(scheduled_for),
         out_of_band=out_of_band,
-        msg_ids=ids_of(ids),
+        msg_ids=queue_message_ids(ids),
         attempts=attempts,
         error=error,
     )
 
 
-def ids_of(messages: Iterable[Mapping[str, Any]]) -> list[int]:
-    """Of messages in queues; those to a topic of SNS have none."""
+def queue_message_ids(messages: Iterable[Mapping[str, Any]]) -> list[int]:
+    """The ids of messages in queues; messages to an SNS topic have none."""
     return [one["msg_id"] for one in messages if one["msg_id"] is not None]
 
 
 # --- times -----------------------------------------------------------------------------------------------------------
-def second(at: datetime | None) -> str | None:
+def to_second(at: datetime | None) -> str | None:
     """A time of a schedule, to the second."""
     return None if at is None else rfc_3339(at)
 
 
-def millisecond(at: datetime | None) -> str | None:
-    """When something happened."""
+def to_millisecond(at: datetime | None) -> str | None:
+    """The time of an event, to the millisecond."""
     return None if at is None else rfc_3339(at, "milliseconds")
 
 
 def rfc_3339(at: datetime, precision: str = "seconds") -> str:
-    """In UTC."""
+    """The time in UTC."""
     return at.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")

@@ -13,7 +13,7 @@ PADDING = "".join(random.Random(7).choices(string.ascii_letters + string.digits,
 REGION, ACCOUNT = "us-east-1", "000000000000"
 
 
-class Letter(msgspec.Struct):
+class SessionMessage(msgspec.Struct):
     """A message: number `n` of session `s`, due at `due` (perf_counter)."""
 
     s: int
@@ -29,17 +29,17 @@ class Published(msgspec.Struct, rename="pascal"):
     failed: list[msgspec.Raw] = []
 
 
-read_letter = msgspec.json.Decoder(Letter).decode
+decode_session_message = msgspec.json.Decoder(SessionMessage).decode
 read_published = msgspec.json.Decoder(Published).decode
 
 
-def letter_of(session: int, number: int, due: float, size: int) -> str:
-    """A JSON body of `size` bytes or a few more."""
+def session_message_body(session: int, number: int, due: float, size: int) -> str:
+    """A JSON body of at least `size` bytes, and at most a few more."""
     head = f'{{"s":{session},"n":{number},"due":{due:.6f},"pad":"'
     return f'{head}{PADDING[: max(0, size - len(head) - 2)]}"}}'
 
 
-class Letters:
+class ApplicationRequests:
     """Requests to the queues and the topic of one run."""
 
     def __init__(self, address: Address, topic: str) -> None:
@@ -73,25 +73,27 @@ class Letters:
             for n, (session, body) in enumerate(bodies)
         ]
         payload = {"TopicArn": self._topic, "PublishBatchRequestEntries": entries}
-        return Request(Action.PUBLISH, framed(self._publish, payload))
+        return Request(Action.PUBLISH, with_content_length(self._publish, payload))
 
     def release(self, url: str, messages: list[Message]) -> Request:
-        """Make received messages visible again."""
+        """Makes received messages visible again."""
         entries = [
             {"Id": str(n), "ReceiptHandle": message.receipt_handle, "VisibilityTimeout": 0}
             for n, message in enumerate(messages)
         ]
-        return Request(Action.RELEASE, framed(self._release, {"QueueUrl": url, "Entries": entries}))
+        return Request(
+            Action.RELEASE, with_content_length(self._release, {"QueueUrl": url, "Entries": entries})
+        )
 
-    def forward(self, queue: str, message: Message, target: str, letter: Letter) -> Request:
-        """Acknowledge a message and send its successor, both or neither."""
+    def forward(self, queue: str, message: Message, target: str, content: SessionMessage) -> Request:
+        """Acknowledges a message and sends its successor in one transaction."""
         payload = {
             "ack": [{"queue": queue, "receipt": message.receipt_handle}],
-            "send": [{"queue": target, "message": {"s": letter.s, "n": letter.n, "due": letter.due}}],
+            "send": [{"queue": target, "message": {"s": content.s, "n": content.n, "due": content.due}}],
         }
-        return Request(Action.TRANSACTION, framed(self._transact, payload))
+        return Request(Action.TRANSACTION, with_content_length(self._transact, payload))
 
 
-def framed(head: bytes, payload: Mapping[str, object]) -> bytes:
+def with_content_length(head: bytes, payload: Mapping[str, object]) -> bytes:
     body = msgspec.json.encode(payload)
     return b"%s%d\r\n\r\n%s" % (head, len(body), body)

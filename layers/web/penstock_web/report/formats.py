@@ -1,4 +1,4 @@
-"""Numbers, durations and times as people read them."""
+"""Formats numbers, durations and times for people."""
 
 from datetime import UTC, datetime
 
@@ -9,7 +9,7 @@ ABSENT = "-"
 
 
 def duration(microseconds: float | None) -> str:
-    """In the largest unit that leaves at least 1, to two or three digits."""
+    """A duration in the largest unit that leaves at least 1, with two or three digits."""
     if microseconds is None:
         return ABSENT
     size, unit = next((known for known in _UNITS if microseconds >= known[0]), _UNITS[-1])
@@ -17,7 +17,7 @@ def duration(microseconds: float | None) -> str:
 
 
 def digits(value: float) -> str:
-    """Whole from 10 up, else one digit behind the point unless it is 0."""
+    """A whole number from 10 up, else one digit behind the point unless it is 0."""
     return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}".removesuffix(".0")
 
 

@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from penstock.settings import SettingError, Settings
 from penstock_web.server import open_traces
-from penstock_web.tracing.outbox import Outbox
+from penstock_web.tracing.span_queue import SpanQueue
 from penstock_web.tracing.tracing import Tracing, open_tracing
 from tests.support.database import Database
 from tests.support.programs.penstock_service import free_port, running_service
@@ -41,10 +41,10 @@ class Stuck(SpanExporter):
         self.go_on.set()
 
 
-def end_spans(outbox: Outbox, *names: str) -> None:
+def end_spans(span_queue: SpanQueue, *names: str) -> None:
     """Spans that begin and end."""
     provider = TracerProvider(shutdown_on_exit=False)
-    provider.add_span_processor(outbox)
+    provider.add_span_processor(span_queue)
     tracer = provider.get_tracer("test")
     for name in names:
         tracer.start_span(name).end()
@@ -53,47 +53,47 @@ def end_spans(outbox: Outbox, *names: str) -> None:
 def test_what_does_not_fit_is_dropped_and_counted() -> None:
     """While the collector is stuck two spans wait; the others are lost, and nobody is held up."""
     exporter = Stuck()
-    outbox = Outbox(exporter, most_spans=2)
-    end_spans(outbox, "under way")
+    span_queue = SpanQueue(exporter, most_spans=2)
+    end_spans(span_queue, "under way")
     assert exporter.held.wait(LONGEST_SECONDS)
-    end_spans(outbox, "a", "b", "c", "d")
-    assert outbox.dropped == 2
+    end_spans(span_queue, "a", "b", "c", "d")
+    assert span_queue.dropped == 2
     exporter.go_on.set()
-    outbox.close(LONGEST_SECONDS)
+    span_queue.close(LONGEST_SECONDS)
     assert exporter.exported == ["under way", "a", "b"]
-    assert outbox.dropped == 2
+    assert span_queue.dropped == 2
 
 
 def test_what_the_collector_refuses_is_counted() -> None:
     exporter = Stuck(SpanExportResult.FAILURE)
     exporter.go_on.set()
-    outbox = Outbox(exporter)
-    end_spans(outbox, "a", "b", "c")
-    outbox.close(LONGEST_SECONDS)
-    assert outbox.dropped == 3
+    span_queue = SpanQueue(exporter)
+    end_spans(span_queue, "a", "b", "c")
+    span_queue.close(LONGEST_SECONDS)
+    assert span_queue.dropped == 3
 
 
 def test_the_end_does_not_wait_for_the_collector() -> None:
     """What is left, and what ends later, is counted as lost."""
     exporter = Stuck()
-    outbox = Outbox(exporter)
-    end_spans(outbox, "under way")
+    span_queue = SpanQueue(exporter)
+    end_spans(span_queue, "under way")
     assert exporter.held.wait(LONGEST_SECONDS)
-    end_spans(outbox, "a", "b")
-    outbox.close(0)
-    end_spans(outbox, "late")
-    assert outbox.dropped == 3
+    end_spans(span_queue, "a", "b")
+    span_queue.close(0)
+    end_spans(span_queue, "late")
+    assert span_queue.dropped == 3
 
 
 def test_drops_are_logged_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     exporter = Stuck(SpanExportResult.FAILURE)
-    outbox = Outbox(exporter, most_spans=1)
-    end_spans(outbox, "under way")
+    span_queue = SpanQueue(exporter, most_spans=1)
+    end_spans(span_queue, "under way")
     assert exporter.held.wait(LONGEST_SECONDS)
-    end_spans(outbox, *["x"] * 10)
+    end_spans(span_queue, *["x"] * 10)
     assert [record.getMessage() for record in caplog.records] == ["spans were dropped"]
     exporter.go_on.set()
-    outbox.close(LONGEST_SECONDS)
+    span_queue.close(LONGEST_SECONDS)
 
 
 def test_over_a_real_connection() -> None:
@@ -113,14 +113,14 @@ def test_over_a_real_connection() -> None:
     assert span is not None
     span.end()
     away.close(0.1)
-    away._outbox._thread.join(LONGEST_SECONDS)
+    away._span_queue._thread.join(LONGEST_SECONDS)
     assert away.dropped == 1
 
 
 def test_the_rate_is_kept() -> None:
     """Of 10,000 traces at a rate of 0.3, 3,000 within five standard deviations (46 each)."""
     tracing = Tracing(Settings.read({"OTLP_SAMPLE_RATE": "0.3"}), Stuck())
-    chosen = sum(tracing.chosen() for _ in range(10_000))
+    chosen = sum(tracing.should_record() for _ in range(10_000))
     tracing.close(0)
     assert abs(chosen - 3_000) < 5 * 46
 

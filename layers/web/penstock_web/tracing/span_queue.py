@@ -1,8 +1,8 @@
-"""Spans on their way to the collector: a bounded queue and a thread that sends them.
+"""A bounded queue of ended spans, and a thread that sends them to the collector.
 
-Ending a span appends to the queue, and nothing else: a request never waits for the collector. What does not fit is
-dropped and counted. OpenTelemetry's own BatchSpanProcessor does not tell how many spans it dropped, and at its end it
-waits 30 s for a collector that hangs (docs/decisions/0015-libraries-beside-the-hot-path.md).
+Ending a span only appends it to the queue: a request never waits for the collector. A span that does not fit is dropped
+and counted. OpenTelemetry's own BatchSpanProcessor does not report how many spans it dropped, and its shutdown waits
+30 s for a collector that hangs (docs/decisions/0015-libraries-beside-the-hot-path.md).
 """
 
 import logging
@@ -15,35 +15,35 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
-MOST_SPANS: Final = 4_096
-"""That wait to be sent; some 8 MB."""
+MAX_QUEUED_SPANS: Final = 4_096
+"""Spans in the queue; some 8 MB."""
 BATCH_SPANS: Final = 256
-"""In one request. Encoding them holds up the process for about 5 ms, a little at a time."""
+"""Spans in one request to the collector. Encoding them delays the process by about 5 ms, in small steps."""
 PAUSE_SECONDS: Final = 0.25
-COMPLAINT_SECONDS: Final = 60.0
-"""Drops are logged once in this time."""
+LOG_INTERVAL_SECONDS: Final = 60.0
+"""Dropped spans are logged at most once in this time."""
 
 _log = logging.getLogger(__name__)
 
 
-class Outbox(SpanProcessor):
-    """Sends spans to the collector that `exporter` knows. `dropped`: spans that were lost so far."""
+class SpanQueue(SpanProcessor):
+    """Sends spans to the collector through `exporter`. `dropped`: spans that were lost so far."""
 
-    def __init__(self, exporter: SpanExporter, most_spans: int = MOST_SPANS) -> None:
+    def __init__(self, exporter: SpanExporter, most_spans: int = MAX_QUEUED_SPANS) -> None:
         self._exporter = exporter
         self._most_spans = most_spans
         self._spans: deque[ReadableSpan] = deque()
         self._awake = threading.Event()
         self._stopping = False
         self._lock = threading.Lock()
-        self._complain_after = 0.0
-        self._unsaid = 0
+        self._next_log_at = 0.0
+        self._unlogged = 0
         self.dropped = 0
         self._thread = threading.Thread(target=self._run, name="penstock-traces", daemon=True)
         self._thread.start()
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Nothing: a span is of interest when it has ended."""
+        """Does nothing: only ended spans are queued."""
 
     def on_end(self, span: ReadableSpan) -> None:
         """Queues the span, or drops it."""
@@ -55,18 +55,18 @@ class Outbox(SpanProcessor):
             self._awake.set()
 
     def close(self, seconds: float) -> None:
-        """Sends what is left, for at most `seconds`; the rest is dropped. Spans that end later are dropped too."""
+        """Sends queued spans for at most `seconds` and drops the rest. Spans that end later are dropped too."""
         self._stopping = True
         self._awake.set()
         self._thread.join(seconds)
-        left = len(self._spans)
+        remaining = len(self._spans)
         self._spans.clear()
         self._exporter.shutdown()
-        if left:
-            self._drop(left)
+        if remaining:
+            self._drop(remaining)
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:  # noqa: ARG002 - OpenTelemetry's form
-        """Nothing is forced; `close` sends what is left."""
+        """Does not send anything; `close` sends queued spans. Returns whether the queue is empty."""
         return not self._spans
 
     def _run(self) -> None:
@@ -79,22 +79,22 @@ class Outbox(SpanProcessor):
     def _send(self) -> None:
         while self._spans:
             batch = [self._spans.popleft() for _ in range(min(BATCH_SPANS, len(self._spans)))]
-            if self._exported(batch) is not SpanExportResult.SUCCESS:
+            if self._export(batch) is not SpanExportResult.SUCCESS:
                 self._drop(len(batch))
 
-    def _exported(self, batch: list[ReadableSpan]) -> SpanExportResult:
+    def _export(self, batch: list[ReadableSpan]) -> SpanExportResult:
         try:
             return self._exporter.export(batch)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the next batch may succeed
+        except Exception as error:  # noqa: BLE001 - after any error the next batch may succeed
             _log.warning("spans cannot be sent", exc_info=error)
             return SpanExportResult.FAILURE
 
     def _drop(self, number: int) -> None:
         with self._lock:
             self.dropped += number
-            self._unsaid += number
-            if monotonic() < self._complain_after and not self._stopping:
+            self._unlogged += number
+            if monotonic() < self._next_log_at and not self._stopping:
                 return
-            self._complain_after = monotonic() + COMPLAINT_SECONDS
-            unsaid, self._unsaid = self._unsaid, 0
-        _log.warning("spans were dropped", extra={"spans": unsaid, "spans_dropped_in_all": self.dropped})
+            self._next_log_at = monotonic() + LOG_INTERVAL_SECONDS
+            unlogged, self._unlogged = self._unlogged, 0
+        _log.warning("spans were dropped", extra={"spans": unlogged, "spans_dropped_in_all": self.dropped})

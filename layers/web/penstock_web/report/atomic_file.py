@@ -1,4 +1,4 @@
-"""The file of a report: it replaces the earlier one only when it is whole."""
+"""Writes the file of a report, which replaces the earlier one only when it is complete."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 
-def write(path: Path, pieces: Iterable[str]) -> None:
-    """All of it or nothing: what was there stays until the new file is whole. Raises OSError."""
+def write_atomically(path: Path, pieces: Iterable[str]) -> None:
+    """Writes all pieces or nothing: an existing file stays until the new one is complete. Raises OSError."""
     part = path.with_name(f"{path.name}.part")
     try:
         with part.open("w", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""From an error that a SQL function answered as data to the error that AWS answers, in AWS's words."""
+"""Turns the error codes that SQL functions return into AWS's errors, in AWS's words."""
 
 from collections.abc import Callable
 
@@ -31,7 +31,7 @@ _TEXTS: dict[str, Callable[[str], errors.AwsError]] = {
         f"Value {attempt_id} for parameter ReceiveRequestAttemptId is invalid. Reason: The receiveRequestAttemptId is "
         "not valid anymore since the receive call is not retryable."  # amazon-sqs-java-messaging-lib, issue 213
     ),
-    "ScopeNeeded": lambda _: attributes.scope_needed(),
+    "ScopeNeeded": lambda _: attributes.missing_deduplication_scope(),
     "TooManyTags": lambda name: errors.InvalidParameterValue(f"Too many tags added for queue {name}."),
     "ResourceNotFoundException": lambda parameter: errors.ResourceNotFoundException(
         "Task does not exist."

@@ -22,7 +22,7 @@ def connect(url: str) -> "psycopg.Connection[Row]":
 
 
 class TransactionExecutor:
-    """Makes calls on a connection of somebody else. Raises psycopg.Error."""
+    """Executes statements on a connection that the caller opened and closes. Raises psycopg.Error."""
 
     def __init__(self, connection: "psycopg.Connection[Any]") -> None:
         self.connection = connection
@@ -35,7 +35,7 @@ class TransactionExecutor:
 
 
 class PsycopgConnection(TransactionExecutor):
-    """A `database.Link`."""
+    """A `database.DriverConnection`."""
 
     def call(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
         """The rows of one call, which is a transaction of its own. Raises DriverError."""
@@ -47,14 +47,14 @@ class PsycopgConnection(TransactionExecutor):
             raise DriverError(str(error), error.sqlstate or INTERNAL_ERROR) from error
 
     def is_lost(self) -> bool:
-        """Closed, or the server hung up while nobody looked: an idle connection has nothing to say but goodbye."""
+        """Whether this process closed it, or the server since the last call: it sends no other data when idle."""
         if self.connection.closed:
             return True
         readable, _, _ = select.select([self.connection.fileno()], [], [], 0)
         return bool(readable)
 
     def close(self) -> None:
-        """Gives the connection up."""
+        """Closes the connection."""
         self.connection.close()
 
 

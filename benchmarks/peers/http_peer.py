@@ -1,4 +1,4 @@
-"""A peer that is one process and speaks SQS JSON over HTTP, so that the driver of Penstock drives it too."""
+"""A peer that is one process and speaks SQS JSON over HTTP, so that Penstock's load generator measures it too."""
 
 import os
 import shutil
@@ -10,13 +10,13 @@ from benchmarks.load.driver import HttpLoad
 from benchmarks.load.fleet import Fleet
 from benchmarks.measure.cpu import Meter
 from benchmarks.measure.outcome import Outcome, Plan
-from benchmarks.measure.watch import Watch, unwatched
+from benchmarks.measure.stages import StageCallback, ignore_stages
 from benchmarks.scenarios import Scenario
 from benchmarks.system import accepts, bytes_below, free_port, stop_process, wait_until
 
 
-class Served:
-    """A subclass says how it is started, on a port, with a folder of its own."""
+class HttpPeer:
+    """A subclass implements `command`, which starts the peer on a port. The peer has a folder of its own."""
 
     durable = False
 
@@ -27,11 +27,11 @@ class Served:
         self._process: subprocess.Popen[bytes] | None = None
 
     def command(self, port: int) -> list[str]:
-        """Brings what is missing. Raises UnavailableError."""
+        """The command that starts the peer; installs missing packages. Raises UnavailableError."""
         raise NotImplementedError
 
-    def environment(self, port: int) -> dict[str, str]:  # noqa: ARG002 - for those that take it from there
-        """Besides that of the caller."""
+    def environment(self, port: int) -> dict[str, str]:  # noqa: ARG002 - some subclasses need it
+        """Environment variables besides the caller's."""
         return {}
 
     def facts(self) -> dict[str, object]:
@@ -51,10 +51,10 @@ class Served:
         stop_process(self._process)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def supports(self, scenario: Scenario) -> bool:  # noqa: ARG002 - it speaks SQS, so all of them
+    def supports(self, scenario: Scenario) -> bool:  # noqa: ARG002 - it speaks SQS, so it supports all scenarios
         return True
 
-    def run(self, scenario: Scenario, plan: Plan, watch: Watch = unwatched) -> Outcome:
+    def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
         return self._load.run(scenario, plan, watch)
 
     def pss_bytes(self) -> dict[str, int | None]:

@@ -1,8 +1,8 @@
-"""Connections of pg8000, which is all Python: the smaller import, see docs/decisions/0008-two-drivers.md.
+"""Connections of pg8000, a driver in pure Python with a smaller import, see docs/decisions/0008-two-drivers.md.
 
 pg8000 parses and executes in two exchanges, and PgBouncer may change the server between two exchanges outside of a
-transaction: 1.5 to 3 % of calls were lost (decision 8). Therefore BEGIN and COMMIT around every call. Until COMMIT
-is sent nothing can have taken effect, so a call that was lost before may be made again.
+transaction: 1.5 to 3 % of calls were lost (decision 8). Therefore every call has a BEGIN and a COMMIT around it. Until
+COMMIT is sent nothing can have taken effect, so a call that was lost before may be made again.
 """
 
 import select
@@ -24,7 +24,7 @@ _FAILURES = (DatabaseError, InterfaceError, OSError)
 
 
 class Pg8000Connection:
-    """A `database.Link`."""
+    """A `database.DriverConnection`."""
 
     def __init__(self, connection: CoreConnection) -> None:
         self._connection = connection
@@ -35,7 +35,7 @@ class Pg8000Connection:
         try:
             self._connection.execute_simple("begin")
             values = text_array.encode_arguments(statement.types, arguments)
-            found = self._connection.execute_unnamed(statement.text, vals=values)
+            result = self._connection.execute_unnamed(statement.text, vals=values)
         except _FAILURES as error:
             failure = driver_error(error, took_no_effect=True)
             if not failure.ends_connection:
@@ -45,17 +45,17 @@ class Pg8000Connection:
             self._connection.execute_simple("commit")
         except _FAILURES as error:
             raise driver_error(error, took_no_effect=False) from error
-        return [tuple(row) for row in found.rows or ()]
+        return [tuple(row) for row in result.rows or ()]
 
     def is_lost(self) -> bool:
-        """Closed, or the server hung up while nobody looked."""
+        """Whether this process closed it, or the server since the last call."""
         if self._closed:
             return True
         readable, _, _ = select.select([socket_of(self._connection).fileno()], [], [], 0)
         return bool(readable)
 
     def close(self) -> None:
-        """Gives the connection up."""
+        """Closes the connection."""
         self._closed = True
         with suppress(*_FAILURES):
             self._connection.close()
@@ -68,7 +68,7 @@ class Pg8000Connection:
 
 
 def driver_error(error: Exception, *, took_no_effect: bool) -> DriverError:
-    """What a failure of pg8000 says: a dictionary of the server's fields, C for the SQLSTATE, or a text of its own."""
+    """The DriverError for an error of pg8000, which has the server's fields (C: SQLSTATE, M: message) or a text."""
     if isinstance(error, DatabaseError) and error.args and isinstance(error.args[0], dict):
         fields = error.args[0]
         return DriverError(str(fields.get("M", "")), fields.get("C"), took_no_effect=took_no_effect)
@@ -81,12 +81,12 @@ def open_connection(url: str) -> Pg8000Connection:
         connection = CoreConnection(**parameters(url), timeout=CONNECT_SECONDS)
     except _FAILURES as error:
         raise DriverError(str(driver_error(error, took_no_effect=True)), None, took_no_effect=True) from error
-    socket_of(connection).settimeout(None)  # a call may take its time
+    socket_of(connection).settimeout(None)  # calls have no time limit
     return Pg8000Connection(connection)
 
 
 def parameters(url: str) -> dict[str, Any]:
-    """What an address of PostgreSQL says, for pg8000. TLS only with sslmode require, verify-ca or verify-full."""
+    """A PostgreSQL address as pg8000's parameters. TLS only with sslmode require, verify-ca or verify-full."""
     address = urlsplit(url)
     more = dict(parse_qsl(address.query))
     host, port = more.get("host", address.hostname or "localhost"), address.port or 5432
@@ -105,7 +105,7 @@ def tls(mode: str, authorities: str | None) -> Any:
     """The context of TLS that a `sslmode` of libpq asks for; None: no TLS."""
     if mode not in ("require", "verify-ca", "verify-full"):
         return None
-    import ssl  # noqa: PLC0415 - who has no TLS needs it not
+    import ssl  # noqa: PLC0415 - not needed without TLS
 
     context = ssl.create_default_context(cafile=authorities)
     context.check_hostname = mode == "verify-full"
@@ -115,6 +115,6 @@ def tls(mode: str, authorities: str | None) -> Any:
 
 
 def socket_of(connection: CoreConnection) -> socket.socket:
-    """pg8000 has no other way to ask whether the server hung up."""
-    found: socket.socket = connection._usock  # noqa: SLF001
-    return found
+    """The socket: pg8000 has no other way to see that the server closed the connection."""
+    result: socket.socket = connection._usock  # noqa: SLF001
+    return result

@@ -1,4 +1,4 @@
-"""A peer whose failure is a line of the table, not the end of the measurement of all others."""
+"""Wraps a peer so that its failure becomes a line of the table and does not end the study."""
 
 import subprocess
 import sys
@@ -6,15 +6,15 @@ from urllib.error import URLError
 
 from benchmarks.measure.cpu import Reading
 from benchmarks.measure.outcome import Outcome, Plan, latency_of
-from benchmarks.measure.watch import Watch, unwatched
+from benchmarks.measure.stages import StageCallback, ignore_stages
 from benchmarks.scenarios import Scenario
 from benchmarks.system import System
 
 FAILURES = (RuntimeError, OSError, URLError, subprocess.SubprocessError, ValueError)
 
 
-class Sturdy:
-    """Passes everything on; a run that raises becomes an outcome without messages, which is not valid."""
+class FailureTolerantPeer:
+    """Forwards all calls to the peer. A run that raises becomes an outcome without messages, which is invalid."""
 
     def __init__(self, peer: System) -> None:
         self._peer = peer
@@ -26,21 +26,21 @@ class Sturdy:
         return self._peer.name
 
     def pss_bytes(self) -> dict[str, int | None]:
-        """Nothing when its processes have ended."""
+        """The peer's memory; empty when its processes have ended."""
         try:
             return self._peer.pss_bytes()
         except ProcessLookupError:
             return {}
 
-    def run(self, scenario: Scenario, plan: Plan, watch: Watch = unwatched) -> Outcome:
+    def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
         try:
             return self._peer.run(scenario, plan, watch)
         except FAILURES as error:
             print(f"{self.name}, {scenario.name}: {error!r}", file=sys.stderr, flush=True)
-            return failed(self.name, scenario, plan, error)
+            return failed_outcome(self.name, scenario, plan, error)
 
 
-def failed(name: str, scenario: Scenario, plan: Plan, error: Exception) -> Outcome:
+def failed_outcome(name: str, scenario: Scenario, plan: Plan, error: Exception) -> Outcome:
     nothing = Reading({}, 0.0, 0.0)
     return Outcome(
         system=name,

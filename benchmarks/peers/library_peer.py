@@ -1,4 +1,4 @@
-"""A peer whose library is driven in a process of its own, see `driver`. Ids are compared as with services."""
+"""A peer whose library runs in a driver process of its own, see `driver`. Ids are compared as for services."""
 
 import itertools
 import json
@@ -13,25 +13,25 @@ from typing import Any, cast
 
 from benchmarks.measure.cpu import Meter, Reading
 from benchmarks.measure.outcome import Outcome, Plan, latency_of
-from benchmarks.measure.tally import judge
-from benchmarks.measure.watch import Watch, unwatched
+from benchmarks.measure.stages import StageCallback, ignore_stages
+from benchmarks.measure.tally import compare_ids
 from benchmarks.scenarios import Scenario
 
 LONGEST_PHASE_SECONDS = 1_800
-EVERYTHING = 10**9  # of a sweep, which ends when nothing more comes
+EVERYTHING = 10**9  # the number of messages to receive in a drain, which ends when the queue is empty
 ROOT = Path(__file__).resolve().parents[2]
 queue_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How a scenario looks to a library: messages of a call (0: random 1 to 10), whether it sends, and receives."""
+    """A scenario for a library: messages of a call (0: random 1 to 10), whether it sends, and whether it receives."""
 
     size: int
     sends: bool
     receives: bool
-    single: bool = False  # one caller, whatever the plan says
-    idle: bool = False  # one message now and then, to a consumer that waits
+    single: bool = False  # one caller, independent of the plan's connections
+    idle: bool = False  # single messages with pauses, to a consumer that waits
 
 
 SHAPES = {
@@ -47,53 +47,57 @@ SHAPES = {
     "worker_concurrent": Shape(10, sends=False, receives=True),
 }
 FILL = Shape(100, sends=True, receives=False)
-SWEEP = Shape(10, sends=False, receives=True)
+DRAIN = Shape(10, sends=False, receives=True)
 
 
-class Driven:
-    """A subclass sets `name`, `meter` and `command`, and says what else the driver has to know.
+class LibraryPeer:
+    """A peer with a client library. A subclass sets `name`, `meter` and `command`, and implements `details`.
 
-    `library_counts`: the library does in the client what a service does elsewhere: its CPU is the server side's.
+    `library_counts`: the library does in the client what a service does elsewhere, so its CPU counts as the server's.
     """
 
     name: str
     library_counts = True
-    pushes = False  # to a consumer that waits, so that its latency can be told
-    most_messages = EVERYTHING  # of a run; fewer for a library that takes minutes for more
+    pushes = False  # messages to a waiting consumer, so that idle_latency can be measured
+    max_messages = EVERYTHING  # of a run; a limit for libraries that would take minutes
     meter: Meter
     command: list[str]
 
     def details(self) -> dict[str, object]:
-        """Where the server is."""
+        """The members of the driver's order that say where the server is."""
         raise NotImplementedError
 
     def settle(self) -> None:
-        """Before the measured time."""
+        """Prepares the server just before the measured time."""
 
     def supports(self, scenario: Scenario) -> bool:
         return scenario.name in SHAPES and (self.pushes or not SHAPES[scenario.name].idle)
 
-    def run(self, scenario: Scenario, plan: Plan, watch: Watch = unwatched) -> Outcome:
+    def run(self, scenario: Scenario, plan: Plan, watch: StageCallback = ignore_stages) -> Outcome:
         """One run on a queue of its own."""
         queue, shape = f"bench{next(queue_numbers)}", SHAPES[scenario.name]
-        plan = replace(plan, messages=min(plan.messages, self.most_messages))
+        plan = replace(plan, messages=min(plan.messages, self.max_messages))
         watch("empty")
         waiting = plan.held + (plan.messages if scenario.filled else 0)
-        eight = replace(plan, connections=8)
-        fill = self._drive(queue, FILL, replace(eight, messages=waiting)) if waiting else {}
+        with_eight_connections = replace(plan, connections=8)
+        fill = (
+            self._run_driver(queue, FILL, replace(with_eight_connections, messages=waiting))
+            if waiting
+            else {}
+        )
         self.settle()
         watch("filled")
         readings: list[Reading] = []
-        measured = self._drive(queue, shape, plan, lambda: readings.append(self.meter.read()))
+        measured = self._run_driver(queue, shape, plan, lambda: readings.append(self.meter.read()))
         watch("measured")
-        rest = self._drive(queue, SWEEP, replace(eight, messages=EVERYTHING))
+        rest = self._run_driver(queue, DRAIN, replace(with_eight_connections, messages=EVERYTHING))
         watch("drained")
         return self._outcome(scenario, plan, (fill, measured, rest), readings)
 
-    def _drive(
+    def _run_driver(
         self, queue: str, shape: Shape, plan: Plan, mark: Callable[[], None] = lambda: None
     ) -> dict[str, Any]:
-        """One process; `mark` is called just before its start and just after its end. Raises RuntimeError."""
+        """Runs a driver process; calls `mark` just before and just after its measured time. Raises RuntimeError."""
         order = self.order_of(queue, shape, plan)
         process = subprocess.Popen(
             [*self.command, json.dumps(order)],
@@ -106,9 +110,9 @@ class Driven:
         assert process.stdout is not None
         with process, ended_after(LONGEST_PHASE_SECONDS, process):
             for word in ("ready", "finished"):
-                if (said := process.stdout.readline().strip()) != word:
+                if (reply := process.stdout.readline().strip()) != word:
                     process.kill()
-                    raise RuntimeError(f"{self.name}: the driver said {said!r} and not {word!r}")
+                    raise RuntimeError(f"{self.name}: the driver said {reply!r} and not {word!r}")
                 mark()
                 process.stdin.write("go\n")
                 process.stdin.flush()
@@ -139,8 +143,8 @@ class Driven:
         measured = results[1]
         sent, received, used = len(measured["sent"]), len(measured["received"]), measured["cpu_seconds"]
         elapsed = measured["receive_seconds" if scenario.drains else "send_seconds"]
-        came = [message for result in results for message in result.get("received", [])]
-        went = [message for result in results for message in result.get("sent", [])]
+        received_ids = [message for result in results for message in result.get("received", [])]
+        sent_ids = [message for result in results for message in result.get("sent", [])]
         return Outcome(
             system=self.name,
             scenario=scenario.name,
@@ -153,11 +157,11 @@ class Driven:
             generator_cpu_seconds=0.0 if self.library_counts else used,
             before=self._with_client(readings[0], 0.0),
             after=self._with_client(readings[1], used),
-            verdict=judge(went, came, len(came)),
+            verdict=compare_ids(sent_ids, received_ids, len(received_ids)),
         )
 
     def _with_client(self, reading: Reading, used: float) -> Reading:
-        """The library's part of the server side."""
+        """The reading with the library's CPU as a part of the server side, if it counts."""
         if not self.library_counts:
             return reading
         return replace(reading, cpu_seconds=reading.cpu_seconds | {"library": used})
@@ -165,7 +169,7 @@ class Driven:
 
 @contextmanager
 def ended_after(seconds: float, process: "subprocess.Popen[str]") -> Iterator[None]:
-    """A driver that waits for ever is killed; its caller then reads an empty line."""
+    """Kills a driver that runs longer; its caller then reads an empty line."""
     timer = Timer(seconds, process.kill)
     timer.start()
     try:

@@ -1,7 +1,8 @@
-"""How fast the machine is at the time of a run: what a send costs a peer, measured just before and just after.
+"""Measures how fast the machine is at the time of a run: the cost of a peer's send just before and just after.
 
-The goal was set on another machine, and this one may change its speed within an hour. There, a push may cost so many
-times what a send cost the peer (reference.py); here it may cost as many times what it costs the peer now.
+The goal was set on another machine, and this machine may change its speed within an hour. So the goal is a multiple:
+the allowed cost of a push divided by the peer's cost of a send on that machine (reference.py). The same multiple of
+the peer's present cost is allowed here.
 """
 
 from statistics import median
@@ -18,19 +19,21 @@ SENDING: Final = "send_1"
 RUNS = 3
 
 
-def cpu_of_a_send(bench: Bench) -> float | None:
-    """CPU seconds of 1,000 sends of the peer at 16 connections, the median; None when it is not among the peers."""
+def peer_send_cpu(bench: Bench) -> float | None:
+    """The median CPU seconds of 1,000 sends of the peer with 16 connections; None if the peer is not measured."""
     if PEER not in bench.options.peers:
         return None
     scenario, options = SCENARIOS[SENDING], bench.options
     plan = Plan(16, bench.scaled(options.messages, 1_000), options.body_bytes)
-    peers = [system for system in bench.able(scenario) if system.name == PEER]
+    peers = [system for system in bench.supporting(scenario) if system.name == PEER]
     costs = [peer.run(scenario, plan).server_cpu_seconds_per_1000 for peer in peers for _ in range(RUNS)]
     return median(costs) if costs and all(costs) else None
 
 
-def beside_the_peer(before: float | None, after: float | None, of_a_push: float, pushes_a_core: float) -> Row:
-    """Lines of the table: `of_a_push` in CPU seconds of 1,000 pushes, `pushes_a_core` a second, the goal."""
+def compare_with_peer(
+    before: float | None, after: float | None, of_a_push: float, pushes_a_core: float
+) -> Row:
+    """Lines of the table. `of_a_push`: CPU seconds of 1,000 pushes; `pushes_a_core`: the goal, pushes a second."""
     if before is None or after is None:
         return {}
     multiple = of_a_push / ((before + after) / 2)
