@@ -12,8 +12,9 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
@@ -25,17 +26,34 @@ from .database.stream import NAME, ChangesSource, Offset
 from .run import RequestedDays, compute
 from .span import moment
 
+QUERY_STARTS: Final = 5
+WORKER_START_FAILED: Final = "Python worker failed to connect back"
+
 
 def follow(
     database: Database, requested: RequestedDays, interval_seconds: float, report: Callable[[str], None]
 ) -> None:
     """Computes until the query is stopped or fails. Raises the query's error."""
     with tempfile.TemporaryDirectory(prefix="penstock-metrics-") as checkpoint:
-        query = start(
-            database, requested, checkpoint, {"processingTime": f"{interval_seconds} seconds"}, report
-        )
+        trigger = {"processingTime": f"{interval_seconds} seconds"}
+        run_to_end(lambda: start(database, requested, checkpoint, trigger, report))
+
+
+def run_to_end(start_query: Callable[[], StreamingQuery]) -> None:
+    """Waits for the end of a query. Raises the query's error.
+
+    Spark gives the Python process of a streaming source ten seconds to start, which no setting changes. On an
+    overloaded machine that may be too short, so the query is started up to five times.
+    """
+    for attempt in range(1, QUERY_STARTS + 1):
+        query = start_query()
         try:
             query.awaitTermination()
+        except StreamingQueryException as error:
+            if WORKER_START_FAILED not in str(error) or attempt == QUERY_STARTS:
+                raise
+        else:
+            return
         finally:
             query.stop()
 

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import psycopg
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from jobs.queue_metrics import continuous, main
 from jobs.queue_metrics.database.read import Database as Source
@@ -260,17 +261,19 @@ def test_continuous_agrees_with_one_shot(
     asked = RequestedDays(BERLIN)
     reads = source(spark, database)
     texts: list[str] = []
+
+    def start() -> StreamingQuery:
+        return continuous.start(reads, asked, str(tmp_path), {"availableNow": True}, texts.append)
+
     with psycopg.connect(database.dsn) as slow:
         record(slow, timedelta(hours=2))
         certain(recent)
-        query = continuous.start(reads, asked, str(tmp_path), {"availableNow": True}, texts.append)
-        query.awaitTermination()
+        continuous.run_to_end(start)
         assert hours(recent) == (1, 1)
         slow.commit()
     record(recent, timedelta(days=2))
     certain(recent)
-    query = continuous.start(reads, asked, str(tmp_path), {"availableNow": True}, texts.append)
-    query.awaitTermination()
+    continuous.run_to_end(start)
     modes = recent.execute("select distinct mode, error from queue.metrics_run").fetchall()
     assert modes == [("continuous", None)]
     counted = COUNTED.replace(" visible, in_flight, delayed,", "")  # of the moment of a run

@@ -297,19 +297,20 @@ def test_certificates_are_served_for_thirty_days(
 
 
 # --- the database is away --------------------------------------------------------------------------------------------
-def test_without_a_database_certificates_are_503(
-    database: Database, function: Callable[..., str], rotate: Callable[[], str]
-) -> None:
+def test_without_a_database_certificates_are_503(database: Database, rotate: Callable[[], str]) -> None:
+    """Not through PgBouncer, where a function waits for a connection to the server as long as PgBouncer allows."""
     path = rotate()
     with (
         running_service(database.api_dsn) as service,
+        FunctionServer(database.api_dsn) as warm,
+        FunctionServer(database.api_dsn) as cold,
         psycopg.connect(database.dsn, autocommit=True, dbname="postgres") as administrator,
     ):
-        for url in (service.url, function()):
+        for url in (service.url, warm.endpoint_url):
             assert served(url, path)
         administrator.execute(f"alter database {database.name} allow_connections false".encode())
         end_sessions(administrator, database.name)
-        for url in (service.url, function()):
-            answer = plain_http.get(url + path, timeout=60)
+        for url in (service.url, warm.endpoint_url, cold.endpoint_url):
+            answer = plain_http.get(url + path)
             assert (answer.status_code, int(answer.headers["retry-after"]) > 0) == (503, True)
         administrator.execute(f"alter database {database.name} allow_connections true".encode())

@@ -26,8 +26,8 @@ from tests.support.hostile.connection import Connection, Outcome
 from tests.support.hostile.invalid_members import Target
 from tests.support.programs.penstock_service import running_service
 
-# Where workers are, and who listens: these change by themselves, whatever is asked.
-OF_PROCESSES = {"worker_position", "watcher"}
+# Where workers are, which processes listen, and what the workers measured: processes write these by themselves.
+OF_PROCESSES = {"worker_position", "watcher", "measurement", "reading"}
 
 
 class Arena(NamedTuple):
@@ -51,7 +51,7 @@ class Arena(NamedTuple):
         )
 
     def contents(self) -> dict[str, tuple[Any, ...]]:
-        """Number of rows and digest of each table, but of those in which processes note themselves."""
+        """Number of rows and digest of each table, except those that processes write by themselves."""
         query = "select c.relname from pg_class c where c.relnamespace = 'queue'::regnamespace and c.relkind = 'r'"
         tables = [name for (name,) in self.clock.connection.execute(query) if name not in OF_PROCESSES]
         count = sql.SQL("select count(*), md5(string_agg(t::text, ' ' order by t::text)) from queue.{} t")
