@@ -1,4 +1,4 @@
-"""Reports how much the queues hold; a schedule invokes it every minute."""
+"""Reports the number of messages in the queues as metrics; a schedule invokes it every minute."""
 
 from penstock.lambda_runtime.scheduled import reporting_handler
 from penstock.workers import collect

@@ -1,6 +1,6 @@
 """Delivers webhooks; a schedule invokes it every minute."""
 
-from penstock.lambda_runtime.scheduled import scheduled_handler
+from penstock.lambda_runtime.scheduled import transaction_handler
 from penstock.workers import deliver
 
-handler = scheduled_handler(deliver)
+handler = transaction_handler(deliver)

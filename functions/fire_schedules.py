@@ -1,6 +1,6 @@
-"""Fires schedules; a schedule invokes it every minute, and it stays for what is due within that minute."""
+"""Fires schedules; a schedule invokes it every minute, and it runs on for schedules that are due within that minute."""
 
-from penstock.lambda_runtime.scheduled import scheduled_handler
+from penstock.lambda_runtime.scheduled import transaction_handler
 from penstock.workers import fire
 
-handler = scheduled_handler(fire)
+handler = transaction_handler(fire)

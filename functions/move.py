@@ -1,6 +1,6 @@
 """Moves messages for message move tasks; a schedule invokes it every minute."""
 
-from penstock.lambda_runtime.scheduled import scheduled_handler
+from penstock.lambda_runtime.scheduled import transaction_handler
 from penstock.workers import move
 
-handler = scheduled_handler(move)
+handler = transaction_handler(move)

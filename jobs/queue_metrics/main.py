@@ -1,4 +1,4 @@
-"""The command line: `python -m jobs.queue_metrics`, `make metrics`, or the program that spark-submit is given."""
+"""The command line: `python -m jobs.queue_metrics`, `make metrics`, or the program for spark-submit."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from penstock.settings import SettingError, Settings
 from .continuous import follow
 from .database.address import NoDatabaseError, database_address
 from .database.read import Database
-from .run import Asked, aloud, compute, silent
+from .run import RequestedDays, compute, no_progress, print_progress
 from .span import zone_of
 from .spark.java import NoJavaError
 from .spark.session import open_session, submitted
 
-# The lowest priority that a system has: the service's throughput counts, the job can wait.
+# The lowest priority of a system, so that the job does not slow the service down.
 NICE: Final = 19
 
 
@@ -73,19 +73,19 @@ def parser() -> argparse.ArgumentParser:
 def _run(options: argparse.Namespace) -> int:
     settings = Settings.read(os.environ)
     zone = zone_of(settings.queue_metrics_timezone)
-    asked = Asked(zone, instant(options.start, zone), instant(options.end, zone))
+    requested = RequestedDays(zone, instant(options.start, zone), instant(options.end, zone))
     address = database_address(settings, options.data_dir)
     if not submitted():
         os.nice(options.nice)
     session = open_session(options.master, options.jdbc_jar or "")
     database = Database(session, address, jdbc=bool(options.jdbc_jar))
-    say = silent if options.quiet else aloud
+    report = no_progress if options.quiet else print_progress
     try:
         if options.continuous:
-            follow(database, asked, options.interval_seconds, say)
+            follow(database, requested, options.interval_seconds, report)
         else:
-            run = compute(database, asked, say=say)
-            say(f"run {run.run_id}: {run.rows_read:,} messages read, {run.rows_written:,} rows written")
+            run = compute(database, requested, report=report)
+            report(f"run {run.run_id}: {run.rows_read:,} messages read, {run.rows_written:,} rows written")
     except KeyboardInterrupt:
         return 130
     finally:

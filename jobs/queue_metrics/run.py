@@ -1,4 +1,4 @@
-"""One run: which days, what is read, what is computed, what is written."""
+"""One run: it finds the days to compute, reads messages, computes windows and writes them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from .database import ledger
+from .database import runs
 from .database.address import open_connection
-from .database.ledger import Run
 from .database.read import Database
-from .database.snapshot import Snapshot, held_snapshot
+from .database.runs import Run
+from .database.snapshot import Snapshot, shared_snapshot
 from .database.tables import FINISHED, FIRES, LIVE, WEBHOOKS, history_pieces, live_pieces
 from .database.write import replace_forecasts, replace_windows
 from .span import Span, moment
@@ -29,12 +29,12 @@ from .transforms.windows import calendar
 
 _CLOCKS: Final = timedelta(
     days=1
-)  # a row may be recorded so long before the time that a changed clock gave it
+)  # a row's times may be this much later than its recording, when the clock was changed
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What the caller wants: days of `zone` from `start` to `end`; None: what has changed, up to now."""
+class RequestedDays:
+    """Days of `zone` to compute, from `start` to `end`; None: from the first change since the last run, up to now."""
 
     zone: ZoneInfo
     start: datetime | None = None
@@ -43,7 +43,7 @@ class Asked:
 
 @dataclass(slots=True)
 class Step:
-    """A part of a run, for the reader of the log."""
+    """The number of rows of a part of a run, for the progress report."""
 
     rows: int = 0
 
@@ -54,74 +54,78 @@ class Job:
 
     database: Database
     run: Run
-    say: Callable[[str], None]
+    report: Callable[[str], None]
     kept: list[DataFrame] = field(default_factory=list)
 
     def keep(self, rows: DataFrame) -> DataFrame:
-        """Stored when it is first computed, in columns, in memory or on disk: for rows of the database."""
+        """The rows, which Spark stores when it first computes them, in memory or on disk, until `release`."""
         stored = rows.persist(StorageLevel.MEMORY_AND_DISK)
         self.kept.append(stored)
         return stored
 
-    def cut(self, rows: DataFrame) -> DataFrame:
-        """Computed and stored, without the plan that led to it, which would be planned again at each use."""
+    def checkpoint(self, rows: DataFrame) -> DataFrame:
+        """The rows, computed and stored without their plan, which Spark would plan again at each use."""
         return rows.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK)
 
     @contextmanager
     def step(self, what: str) -> Iterator[Step]:
-        """Says that it begins, and how long it took."""
+        """Reports that a step begins, and how long it took."""
         step, began = Step(), time.monotonic()
-        self.say(what)
+        self.report(what)
         yield step
-        self.say(f"{what}: {step.rows:,} rows, {time.monotonic() - began:.1f} s")
+        self.report(f"{what}: {step.rows:,} rows, {time.monotonic() - began:.1f} s")
 
-    def forget(self) -> None:
+    def release(self) -> None:
         for rows in self.kept:
             rows.unpersist()
         self.kept.clear()
 
 
 def compute(
-    database: Database, asked: Asked, mode: str = "once", say: Callable[[str], None] | None = None
+    database: Database,
+    requested: RequestedDays,
+    mode: str = "once",
+    report: Callable[[str], None] | None = None,
 ) -> Run:
-    """Computes and replaces the windows of the days asked for. Returns what was read and written."""
-    with ledger.recorded_run(database.address, mode) as run:
-        job = Job(database, run, say or silent)
+    """Computes and replaces the windows of the requested days. Returns the run, with its counts of rows."""
+    with runs.recorded_run(database.address, mode) as run:
+        job = Job(database, run, report or no_progress)
         try:
             database.start()
             with open_connection(database.address) as connection:
                 pieces = live_pieces(connection)
-            with held_snapshot(database.address) as snapshot:
+            with shared_snapshot(database.address) as snapshot:
                 live = job.keep(database.read({LIVE: pieces}, snapshot.exported).transform(messages_of))
                 held = live.count()
-            span = span_of(database.address, asked, snapshot)
+            span = span_of(database.address, requested, snapshot)
             run.covers(moment(span.start_us), min(snapshot.at, moment(span.end_us)), snapshot.below)
-            job.say(f"from {moment(span.start_us):%Y-%m-%d %H:%M} UTC on; {held:,} messages in the tables")
+            job.report(f"from {moment(span.start_us):%Y-%m-%d %H:%M} UTC on; {held:,} messages in the tables")
             _compute(job, snapshot, span, live)
         finally:
-            job.forget()
+            job.release()
     return run
 
 
-def span_of(address: str, asked: Asked, snapshot: Snapshot) -> Span:
-    """The days that were asked for, else those in which something may have changed since the last run."""
+def span_of(address: str, requested: RequestedDays, snapshot: Snapshot) -> Span:
+    """The requested days, else those whose windows may have changed since the last run."""
     with open_connection(address) as connection:
-        start = asked.start
+        start = requested.start
         if start is None:
-            last = ledger.last_run(connection)
-            start = ledger.changed_since(connection, last) if last else ledger.earliest_message(connection)
-    end = asked.end or snapshot.at + timedelta(microseconds=1)
-    return Span.of(min(start or snapshot.at, end), end, snapshot.at, asked.zone)
+            last = runs.last_run(connection)
+            start = runs.changed_since(connection, last) if last else runs.earliest_message(connection)
+    end = requested.end or snapshot.at + timedelta(microseconds=1)
+    return Span.of(min(start or snapshot.at, end), end, snapshot.at, requested.zone)
 
 
 def _compute(job: Job, snapshot: Snapshot, span: Span, live: DataFrame) -> None:
     since = moment(span.start_us) - _CLOCKS
     with open_connection(job.database.address) as connection:
         finished = [
-            f"{piece} and {snapshot.sees}" for piece in history_pieces(connection, "queue.history", since)
+            f"{piece} and {snapshot.visibility_condition}"
+            for piece in history_pieces(connection, "queue.history", since)
         ]
         webhooks = [
-            f"{piece} and {snapshot.sees}"
+            f"{piece} and {snapshot.visibility_condition}"
             for piece in history_pieces(connection, "queue.webhook_history", since)
         ]
     fires = [f"fired_at >= '{since.isoformat()}' and fired_at <= '{snapshot.at.isoformat()}'"]
@@ -137,14 +141,16 @@ def _compute(job: Job, snapshot: Snapshot, span: Span, live: DataFrame) -> None:
 def _write(
     job: Job, span: Span, messages: DataFrame, live: DataFrame, others: DataFrame, now: Snapshot
 ) -> None:
-    frame = results.Frame(calendar(job.database.session, span), span, job.cut, job.run.rows_read)
+    inputs = results.ResultInputs(
+        calendar(job.database.session, span), span, job.checkpoint, job.run.rows_read
+    )
     address = job.database.address
     with job.step("counts and depths of windows") as step:
-        rows = job.cut(results.windows(messages, live, frame))
+        rows = job.checkpoint(results.windows(messages, live, inputs))
         step.rows = replace_windows(rows, "metrics_window", span, address)
     job.run.progress(written=step.rows)
     with job.step("latencies of windows") as step:
-        found = results.latencies(messages, others, results.groups_of(rows), frame)
+        found = results.latencies(messages, others, results.groups_of(rows), inputs)
         step.rows = replace_windows(found, "metrics_latency", span, address)
     job.run.progress(written=step.rows)
     if span.end_us > now.now_us:
@@ -156,17 +162,17 @@ def _write(
 
 
 def _concerns(span: Span) -> Column:
-    """Messages that were there in the span, or of which something happened in it."""
+    """Condition: messages that were in a queue in the span, or were sent, received or ended in it."""
     first = F.least("sent_us", "received_us", "finished_us")
     last = F.greatest("sent_us", "received_us", "finished_us")
     low, high = span.bounds(3600)
     return (first < high) & ((last >= low) | F.col("finished_us").isNull())
 
 
-def silent(text: str) -> None:
-    """Says nothing."""
+def no_progress(text: str) -> None:
+    """Reports nothing."""
 
 
-def aloud(text: str) -> None:
-    """Says it on the terminal, where the results do not go."""
+def print_progress(text: str) -> None:
+    """Writes progress to standard error."""
     print(f"{datetime.now().astimezone():%H:%M:%S} {text}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Which time is computed: whole calendar days of a zone; and the windows in it.
+"""The time that a run computes: whole calendar days of a zone, and the windows in them.
 
 Times are microseconds since 1970, as the transforms have them. A day lasts 23 to 25 hours where clocks change. Windows
 of a minute and of an hour start at full minutes and hours of UTC.
@@ -63,7 +63,7 @@ class Span:
         return self.days[-1]
 
     def bounds(self, window_seconds: int) -> tuple[int, int]:
-        """Windows of this length are computed that start in [low, high). Days of some zones start within an hour."""
+        """A run computes windows of this length that start in [low, high). Days of some zones start within an hour."""
         step = HOUR if window_seconds == 3600 else MINUTE
         return self.start_us // step * step, -(-self.end_us // step) * step
 

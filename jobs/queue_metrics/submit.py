@@ -1,4 +1,4 @@
-"""The program that spark-submit is given: `spark-submit --py-files queue_metrics.zip jobs/queue_metrics/submit.py`."""
+"""The program for spark-submit: `spark-submit --py-files queue_metrics.zip jobs/queue_metrics/submit.py`."""
 
 from jobs.queue_metrics.main import main
 

@@ -1,1 +1,1 @@
-"""What the job reads from PostgreSQL and writes there, and the record of its runs."""
+"""Reading messages from PostgreSQL, writing windows to it, and the record of runs."""

@@ -1,4 +1,4 @@
-"""Which database: DATABASE_DIRECT_URL or DATABASE_URL, else that of the service which `make run` started here."""
+"""The database's address: DATABASE_DIRECT_URL or DATABASE_URL, else that of the service which `make run` started."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from penstock.settings import Settings
 from penstock_web.local.postgres import service_dsn
 from penstock_web.local.state import default_state_directory
 
-# The service's role plans for its own statements, which are short; a pooler drops `options=`, so it is set in
-# each transaction. 30 s: no transaction holds back vacuum for longer.
-SECONDS: Final = 30
-SESSION: Final = (
-    f"set local statement_timeout = '{SECONDS}s'",
-    f"set local idle_in_transaction_session_timeout = '{SECONDS}s'",
+# The service's role has planner settings for its own short statements, which do not suit the job's. A pooler drops
+# `options=`, so each transaction sets them. 30 s: no transaction holds back vacuum for longer.
+TRANSACTION_SECONDS: Final = 30
+TRANSACTION_SETTINGS: Final = (
+    f"set local statement_timeout = '{TRANSACTION_SECONDS}s'",
+    f"set local idle_in_transaction_session_timeout = '{TRANSACTION_SECONDS}s'",
     "set local plan_cache_mode = auto",
     "set local enable_seqscan = on",
     "set local enable_bitmapscan = on",
@@ -30,7 +30,7 @@ SESSION: Final = (
 
 
 class NoDatabaseError(Exception):
-    """There is no database to read; the text says what to do."""
+    """There is no database to read; the text names a remedy."""
 
 
 def database_address(settings: Settings, state: Path | None = None) -> str:
@@ -46,7 +46,7 @@ def database_address(settings: Settings, state: Path | None = None) -> str:
 
 
 def open_connection(address: str) -> psycopg.Connection[Any]:
-    """A connection whose statements are transactions of their own."""
+    """A connection in autocommit mode."""
     return psycopg.connect(
         address, autocommit=True, prepare_threshold=None, application_name="penstock metrics"
     )

@@ -1,4 +1,4 @@
-"""Rows of results as lines that COPY takes, made where the rows are: (piece, line). A piece is replaced as a whole.
+"""Rows of results as lines for COPY, made by the executors: (piece, line). A piece is replaced as a whole.
 
 A piece is a stretch of time of one length of window, so that a transaction has some thousand rows: an hour of windows
 of a minute, a day of windows of an hour, ten days of days.
@@ -71,7 +71,7 @@ def pieces(span: Span) -> Iterator[tuple[str, Piece]]:
 
 
 def lines(columns: Sequence[str]) -> Transform:
-    """(piece, line), in the text format of COPY."""
+    """Transforms rows to (piece, line), in the text format of COPY."""
 
     def transform(rows: DataFrame) -> DataFrame:
         step = F.create_map(*(F.lit(number).cast("bigint") for pair in PIECE_US.items() for number in pair))
@@ -84,7 +84,7 @@ def lines(columns: Sequence[str]) -> Transform:
 
 
 def sql_name(column: str) -> str:
-    """Of the table."""
+    """The name of a column in its table."""
     return column.replace("_us", "_at") if column in _TIMES else column
 
 

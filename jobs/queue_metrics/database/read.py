@@ -9,7 +9,7 @@ from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 
-from .address import SESSION, jdbc_address
+from .address import TRANSACTION_SETTINGS, jdbc_address
 from .source import NAME, PenstockSource
 from .tables import LIVE, Table
 
@@ -18,7 +18,7 @@ _READ_ONLY = "set transaction isolation level repeatable read, read only"
 
 @dataclass(slots=True)
 class Database:
-    """What is read, and how. `jdbc`: by the driver of Java instead of Arrow."""
+    """Reads tables of a database as DataFrames. `jdbc`: by the driver of Java instead of Arrow."""
 
     session: SparkSession
     address: str
@@ -29,7 +29,7 @@ class Database:
         self.session.dataSource.register(PenstockSource)
 
     def start(self) -> None:
-        """Starts what reads. It takes seconds the first time, in which no snapshot should be held."""
+        """Starts Spark's workers. That takes seconds the first time, in which no snapshot should be held."""
         if not self.started:
             self.read({LIVE: ["false"]}).count()
         self.started = True
@@ -37,10 +37,10 @@ class Database:
     def read(self, wanted: Mapping[Table, Sequence[str]], exported: str | None = None) -> DataFrame:
         """Rows of tables with the same columns, a partition for each condition on a table.
 
-        `exported`: a snapshot that is held elsewhere. Loaded anew by each call: Spark keeps the list of partitions.
+        `exported`: a snapshot that another connection holds. Each call loads anew, as Spark keeps a list of partitions.
         """
         imported = [f"set transaction snapshot '{exported}'"] if exported else []
-        before = [_READ_ONLY, *imported, *SESSION]
+        before = [_READ_ONLY, *imported, *TRANSACTION_SETTINGS]
         queries = [table.query(piece) for table, pieces in wanted.items() for piece in pieces]
         columns = next(iter(wanted)).columns
         return self._by_jdbc(queries, before) if self.jdbc else self._by_arrow(columns, queries, before)

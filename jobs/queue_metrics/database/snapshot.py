@@ -1,8 +1,9 @@
-"""One state of the database, for readers that come one after the other.
+"""One state of the database, for readers that read one after the other.
 
-The live tables are read in one transaction's snapshot, which several readers share (pg_export_snapshot) and which ends
-with them. The history needs none: its rows are only ever added and say which transaction added them, so whether one
-belongs to the snapshot can be told at any later time. Therefore nothing is held while the millions are read.
+Several readers read the live tables in one shared snapshot (pg_export_snapshot), which ends with them. The history
+needs no open snapshot: its rows are only added, and each has the number of the transaction that added it, so a later
+reader can decide whether the row belongs to the snapshot. So no transaction is open while the job reads millions of
+rows.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from datetime import datetime
 
 from jobs.queue_metrics.span import micros
 
-from .address import SESSION, open_connection
+from .address import TRANSACTION_SETTINGS, open_connection
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """`text`: of pg_current_snapshot. Below `below` all transactions are over, none from `above` on had begun."""
+    """`text`: that of pg_current_snapshot. All transactions below `below` had ended, none from `above` on had begun."""
 
     text: str
     below: int
@@ -32,21 +33,21 @@ class Snapshot:
         return micros(self.at)
 
     @property
-    def sees(self) -> str:
+    def visibility_condition(self) -> str:
         """A condition on rows with a column `transaction`."""
         whole = f"transaction < '{self.below}'::xid8"
         visible = f"pg_visible_in_snapshot(transaction, '{self.text}'::pg_snapshot)"
-        # Numbers of another cluster, which a dump brought: a transaction that began later here records after it.
+        # A row with an earlier time came from another cluster by a dump: later transactions of this one record later.
         restored = f"transaction >= '{self.above}'::xid8 and recorded_at < '{self.at.isoformat()}'"
         return f"({whole} or {visible} or ({restored}))"
 
 
 @contextmanager
-def held_snapshot(address: str) -> Iterator[Snapshot]:
+def shared_snapshot(address: str) -> Iterator[Snapshot]:
     """A snapshot that readers may import until the end of the block, which has to come within 30 s."""
     with open_connection(address) as connection, connection.transaction():
         connection.execute("set transaction isolation level repeatable read, read only")
-        for statement in SESSION:
+        for statement in TRANSACTION_SETTINGS:
             connection.execute(statement.encode())
         row = connection.execute(
             "select s::text, pg_snapshot_xmin(s)::text::bigint, pg_snapshot_xmax(s)::text::bigint, now(),"

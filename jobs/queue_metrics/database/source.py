@@ -1,7 +1,7 @@
 """Rows of PostgreSQL as Arrow batches: a Python data source of Spark, over ADBC.
 
-A piece is read whole before its first batch is handed on: the transaction ends when PostgreSQL is done, however slow
-what comes after is. pushFilters is left out on purpose: with it, Spark 4.3.0 gives wrong results for a DataFrame that
+The reader fetches a whole piece before it returns the first batch: the transaction ends when PostgreSQL is done,
+however slow Spark is. pushFilters is left out on purpose: with it, Spark 4.3.0 gives wrong results for a DataFrame that
 is used twice.
 """
 
@@ -21,7 +21,7 @@ _TYPES: Final = {"int": pa.int32(), "string": pa.string(), "timestamp": pa.times
 
 
 class Piece(InputPartition):
-    """One query."""
+    """A partition: one query."""
 
     def __init__(self, query: str) -> None:
         self.query = query
@@ -45,7 +45,7 @@ class PenstockSource(DataSource):
 
 
 class PieceReader(DataSourceReader):
-    """A partition for each query."""
+    """Reads each query as one partition."""
 
     def __init__(self, options: dict[str, str]) -> None:
         self._address = options["url"]
@@ -73,6 +73,6 @@ def read_table(address: str, before: Sequence[str], query: str, columns: str) ->
 
 
 def arrow_schema(columns: str) -> pa.Schema:
-    """Of `name type, name type`."""
+    """The schema of the text `name type, name type`."""
     pairs = (column.split() for column in columns.split(","))
     return pa.schema([(name, _TYPES[kind]) for name, kind in pairs])

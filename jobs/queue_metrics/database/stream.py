@@ -1,8 +1,9 @@
-"""What was recorded since: a streaming data source of Spark over the history.
+"""A streaming data source of Spark over the history: the times of rows that were recorded since the last batch.
 
-An offset is a number of a transaction below which all are over (pg_snapshot_xmin). A row that was recorded early and
-committed late has a number at or above the offsets of its time, so it is in a later batch: none is missed, none comes
-twice. The offset also carries the time, so that there is a batch each interval: windows change while nothing ends.
+An offset is the number of a transaction below which all have ended (pg_snapshot_xmin). A row that was recorded early
+and committed late has a number at or above the offsets of its time, so it is in a later batch: no row is missed, none
+comes twice. The offset also has the time, so that there is a batch each interval: windows change also while no message
+ends.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
-from .address import SESSION, open_connection
-from .ledger import LATE, changes_of
+from .address import TRANSACTION_SETTINGS, open_connection
+from .runs import LATE, changes_of
 from .source import Piece, read_table
 
 NAME: Final = "penstock_changes"
@@ -40,7 +41,7 @@ class ChangesSource(DataSource):
 
 
 class ChangesReader(DataSourceStreamReader):
-    """One partition a batch: the first times that rows recorded since concern, a row a row of the history."""
+    """Reads a batch as one partition: for each row recorded since the last batch, the first time that it concerns."""
 
     def __init__(self, address: str, start: Offset) -> None:
         self._address = address
@@ -58,11 +59,11 @@ class ChangesReader(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, Piece)
-        yield from read_table(self._address, SESSION, partition.query, COLUMNS).to_batches()
+        yield from read_table(self._address, TRANSACTION_SETTINGS, partition.query, COLUMNS).to_batches()
 
 
 def newest_offset(address: str) -> Offset:
-    """Where the history now ends for sure."""
+    """The present end of the history: all transactions below it have ended."""
     with open_connection(address) as connection:
         row = connection.execute(
             "select pg_snapshot_xmin(pg_current_snapshot())::text::bigint, clock_timestamp()"

@@ -1,7 +1,7 @@
-"""What is read, and the pieces it is read in, side by side.
+"""The views that the job reads, and the pieces in which it reads them concurrently.
 
-A piece of the history is a range of recorded_at with about PIECE_BYTES of the table: some seconds of one short
-transaction. Where ranges begin is taken from a sample of pages, so hours without messages cost no piece.
+A piece of the history is a range of recorded_at with about PIECE_BYTES of the table, which a short transaction reads in
+some seconds. A sample of pages gives the starts of ranges, so hours without messages make no piece.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Any, Final
 
 import psycopg
 
-from .address import SESSION
+from .address import TRANSACTION_SETTINGS
 
 PIECE_BYTES: Final = 16 * 2**20  # 0.3 to 0.8 million messages
 _SAMPLED_PAGES: Final = 400
 _LIVE_READERS: Final = 8
-_LIVE_ROWS: Final = 200_000  # from here on one more reader is worth its connection
+_LIVE_ROWS: Final = 200_000  # so many rows are worth one more reader's connection
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A view, and the columns that are read of it: name -> type of Spark, with the SQL where it is not the name."""
+    """A view, and the columns that the job reads from it: names and types of Spark, and the SQL that selects them."""
 
     name: str
     columns: str  # as Spark has it
@@ -58,7 +58,7 @@ FIRES: Final = Table(
 
 
 def history_pieces(connection: psycopg.Connection[Any], table: str, since: datetime) -> list[str]:
-    """Conditions on recorded_at that together are `recorded_at >= since`, each with about as much to read."""
+    """Conditions on recorded_at that together are `recorded_at >= since`, each for about as many rows."""
     pages = _scalar(
         connection,
         "select coalesce(sum(pg_table_size(t.relid)), 0)::bigint / 8192"
@@ -67,7 +67,7 @@ def history_pieces(connection: psycopg.Connection[Any], table: str, since: datet
     )
     percent = min(100.0, 100 * _SAMPLED_PAGES / max(pages, 1))
     with connection.transaction():
-        for statement in SESSION:
+        for statement in TRANSACTION_SETTINGS:
             connection.execute(statement.encode())
         sample = connection.execute(
             f"select recorded_at from {table} tablesample system ({percent}) order by 1".encode()
@@ -85,7 +85,7 @@ def _ranges(since: datetime, times: Sequence[datetime], wanted: int) -> list[str
 
 
 def live_pieces(connection: psycopg.Connection[Any]) -> list[str]:
-    """Conditions on queue_id that together are all queues, as many of them in each; one piece, when there is little."""
+    """Conditions on queue_id that together are all queues, each for as many queues; one if there are few messages."""
     found = connection.execute("select queue_id from queue.queues order by 1").fetchall()
     ids = [queue_id for (queue_id,) in found]
     rows = _scalar(

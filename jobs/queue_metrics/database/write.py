@@ -1,6 +1,6 @@
 """Replaces windows in queue.metrics_*: a piece is deleted and inserted in one transaction, so a re-run changes nothing.
 
-Executors write the pieces side by side; what Spark runs twice is written twice, with the same result.
+Executors write the pieces concurrently; a task that Spark runs twice writes its pieces twice, with the same result.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, Row
 from jobs.queue_metrics.span import Span, moment
 from jobs.queue_metrics.transforms.columns import Batches, mapped
 
-from .address import SESSION, open_connection
+from .address import TRANSACTION_SETTINGS, open_connection
 from .copy_lines import LATENCY_COLUMNS, WINDOW_COLUMNS, Piece, lines, pieces, sql_name
 
 COLUMNS: Final = {"metrics_window": WINDOW_COLUMNS, "metrics_latency": LATENCY_COLUMNS}
@@ -38,7 +38,7 @@ WRITTEN: Final = pa.schema([("piece", pa.string()), ("rows", pa.int64())])
 
 
 def replace_windows(rows: DataFrame, table: str, span: Span, address: str) -> int:
-    """Makes the windows of `span` in `queue.{table}` equal to `rows`. Returns how many rows there are now."""
+    """Replaces the windows of `span` in `queue.{table}` by `rows`. Returns how many rows it wrote."""
     expected = dict(pieces(span))
     in_pieces = rows.transform(lines(COLUMNS[table])).repartition("piece").sortWithinPartitions("piece")
     written = mapped(in_pieces, piece_writer(address, table, expected), WRITTEN).collect()
@@ -52,7 +52,7 @@ def replace_windows(rows: DataFrame, table: str, span: Span, address: str) -> in
 def piece_writer(
     address: str, table: str, expected: Mapping[str, Piece]
 ) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
-    """What an executor does with a partition: it writes the pieces and returns their names and sizes."""
+    """The function with which an executor writes a partition's pieces; it returns their names and sizes."""
 
     def write(batches: Batches) -> Iterator[pa.RecordBatch]:
         with open_connection(address) as connection:
@@ -73,7 +73,7 @@ class Text:
 
 
 def _texts(batches: Batches) -> Iterator[Text]:
-    """Rows of a piece are adjacent, and so are the characters of their lines."""
+    """The texts of pieces, without a Python object for each line: a piece's rows, and their bytes, are adjacent."""
     for batch in batches:
         ends = pc.run_end_encode(batch["piece"])
         start = 0
@@ -84,7 +84,7 @@ def _texts(batches: Batches) -> Iterator[Text]:
 
 
 def replace_forecasts(rows: Sequence[Row], address: str) -> int:
-    """Makes queue.metrics_forecast hold exactly these."""
+    """Replaces all rows of queue.metrics_forecast by these. Returns their number."""
     names = sql.SQL(", ").join(map(sql.Identifier, (*_FORECAST, "forecast_at")))
     marks = sql.SQL(", ").join([sql.Placeholder()] * (len(_FORECAST) + 1))
     insert = sql.SQL("insert into queue.metrics_forecast ({}) values ({})").format(names, marks)
@@ -114,5 +114,5 @@ def _replace(connection: psycopg.Connection[Any], table: str, piece: Piece, text
 
 
 def _begin(connection: psycopg.Connection[Any]) -> None:
-    for statement in SESSION:
+    for statement in TRANSACTION_SETTINGS:
         connection.execute(statement.encode())

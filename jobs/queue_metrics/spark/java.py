@@ -25,11 +25,11 @@ exec "{java}" "$@"
 
 
 class NoJavaError(Exception):
-    """No Java that Spark can run on; the text says what to do."""
+    """There is no Java that Spark can run on; the text names a remedy."""
 
 
 def java_home(variables: Mapping[str, str], cache: Path) -> str | None:
-    """What JAVA_HOME has to be; None when the `java` of the PATH will do.
+    """The value for JAVA_HOME; None when the `java` of the PATH is new enough.
 
     `cache`: where the wrapper is written. Raises NoJavaError.
     """
@@ -42,9 +42,9 @@ def java_home(variables: Mapping[str, str], cache: Path) -> str | None:
 
 
 def version_of(java: str) -> int:
-    """The feature release of a `java`: 17 for 17.0.15, 8 for 1.8.0; 0 when the program does not say it."""
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
-    found = re.search(r'version "(?:1\.)?(\d+)', said)
+    """The feature release of a `java`: 17 for 17.0.15, 8 for 1.8.0; 0 when its output has no version."""
+    output = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    found = re.search(r'version "(?:1\.)?(\d+)', output)
     return int(found[1]) if found else 0
 
 
@@ -58,7 +58,7 @@ def packaged() -> Path:
 
 
 def wrapped(home: Path, cache: Path) -> Path:
-    """A Java home beside `home` whose `java` accepts what Spark passes. Made anew in a moment, so never stale."""
+    """A Java home beside `home` whose `java` accepts the arguments of Spark. It is written anew at each start."""
     made = cache / "java"
     (made / "bin").mkdir(parents=True, exist_ok=True)
     written = made / f"bin/java.{os.getpid()}"

@@ -18,12 +18,12 @@ from .java import java_home
 from .package import ROOT, write_package
 
 LOCAL: Final = "local[*]"
-# The job relies on these; the rest is left to spark-submit, where that started it.
-NEEDED: Final = {
+# The job relies on these settings, also under spark-submit, which decides all others.
+REQUIRED_SETTINGS: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "false",  # it would need pandas
 }
-OURS: Final = {
+DEFAULT_SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "true" if sys.stderr.isatty() else "false",
     "spark.sql.shuffle.partitions": "16",
@@ -34,18 +34,18 @@ OURS: Final = {
 
 
 def open_session(master: str | None = None, jars: str = "", **more: str) -> SparkSession:
-    """The session. `master`: None leaves it to spark-submit, or is this machine. Raises NoJavaError."""
+    """The session. `master`: None means that of spark-submit, else this machine. Raises NoJavaError."""
     settings = dict(more)
     if not submitted():
         prepare_environment()
-        settings = OURS | {"spark.master": master or LOCAL} | more
+        settings = DEFAULT_SETTINGS | {"spark.master": master or LOCAL} | more
     if jars:
         settings["spark.jars"] = jars
     builder = SparkSession.builder.appName("penstock queue_metrics")
     for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
-    for name, value in NEEDED.items():
+    for name, value in REQUIRED_SETTINGS.items():
         session.conf.set(name, value)
     session.sparkContext.setLogLevel("ERROR")
     if not submitted() and not str(session.sparkContext.master).startswith("local"):
@@ -59,14 +59,14 @@ def submitted() -> bool:
 
 
 def send_code(session: SparkSession) -> None:
-    """Executors elsewhere do not have the job's modules; spark-submit is given them with --py-files."""
+    """Sends the job's modules to executors on other machines; spark-submit gets them with --py-files."""
     folder = tempfile.mkdtemp(prefix="penstock-metrics-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)  # until then executors fetch it from here
     session.sparkContext.addPyFile(str(write_package(Path(folder) / "queue_metrics.zip")))
 
 
 def prepare_environment() -> None:
-    """What the JVM and the Python processes that it starts find in their environment."""
+    """Sets environment variables for the JVM and the Python processes that it starts."""
     home = java_home(os.environ, cache_directory())
     if home:
         os.environ["JAVA_HOME"] = home

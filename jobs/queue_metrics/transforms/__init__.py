@@ -1,1 +1,1 @@
-"""From rows of the history to the metrics of windows: DataFrames in, DataFrames out."""
+"""Computes metrics of windows from rows of the history: functions from DataFrames to DataFrames."""

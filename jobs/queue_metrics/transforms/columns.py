@@ -1,7 +1,7 @@
-"""What the transforms share: names of columns, times as whole microseconds, sums.
+"""Shared by the transforms: names of columns, times as whole microseconds, sums.
 
-A message is (queue_id, group_id, sent_us, received_us, finished_us, receive_count, outcome); group_id is '' for none,
-received_us and finished_us are null for what has not happened. Times are bigint microseconds since 1970, in UTC.
+A message is (queue_id, group_id, sent_us, received_us, finished_us, receive_count, outcome); group_id is '' for none;
+received_us and finished_us are null until it is received and has ended. Times are bigint microseconds since 1970, UTC.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from jobs.queue_metrics.span import MINUTE
 
 Transform = Callable[[DataFrame], DataFrame]
-Cut = Callable[[DataFrame], DataFrame]
+Checkpoint = Callable[[DataFrame], DataFrame]
 Batches = Iterator[pa.RecordBatch]
 
 WHOLE_QUEUE: Final = ""
@@ -47,7 +47,7 @@ def sums(names: Iterable[str]) -> list[Column]:
 
 
 def with_whole_queues(names: Iterable[str]) -> Transform:
-    """Rows of groups, and before them the same for whole queues. Only the columns `names` are kept beside the group."""
+    """Adds rows of whole queues to rows of groups. Of the columns, only the group's and `names` are kept."""
 
     def transform(rows: DataFrame) -> DataFrame:
         kept = rows.select(*GROUP, *names)
@@ -58,7 +58,7 @@ def with_whole_queues(names: Iterable[str]) -> Transform:
 
 
 def messages_of(raw: DataFrame) -> DataFrame:
-    """Messages from rows as the views have them, with timestamps."""
+    """Messages, with times in microseconds, from rows of the views, with timestamps."""
     return raw.select(
         "queue_id",
         F.coalesce("group_id", F.lit(WHOLE_QUEUE)).alias("group_id"),
@@ -72,5 +72,5 @@ def messages_of(raw: DataFrame) -> DataFrame:
 
 
 def mapped(rows: DataFrame, function: Callable[[Batches], Batches], schema: pa.Schema) -> DataFrame:
-    """What `function` makes of the batches of each partition."""
+    """The rows that `function` makes from the batches of each partition."""
     return rows.mapInArrow(function, from_arrow_schema(schema))

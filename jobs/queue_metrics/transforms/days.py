@@ -1,4 +1,4 @@
-"""Days from their pieces: sums and sketches are added, few durations are ranked, many by sketches."""
+"""Days from their pieces: sums and sketches are added. Few durations are ranked at once, many by their sketch."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from jobs.queue_metrics.span import Span
 
 from .columns import Batches
 from .durations import MEASURED, SUMMARY, Durations, arrow_of
-from .keys import DAY_SECONDS, Coding, Places, Windows, column_of, integers, table_of
+from .keys import DAY_SECONDS, Coding, GroupNumbers, Windows, column_of, integers, table_of
 from .sketch import PERCENTILES, Ints, bucket_of, rank_of, starts_of_runs, sums_of
 from .summary import ADDED, LISTS, Lists, Summary, sketch_lists, summarise
 
-# Of a window with too many durations: each wanted rank is the place-th least duration in this bucket.
+# rank_buckets and rank_places: for a window with too many durations, each wanted rank is the place-th least duration of
+# its bucket.
 DAY: Final = pa.schema(
     [
         *(field for field in SUMMARY if field.name != "ordered"),
@@ -41,7 +42,7 @@ FOUND: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Pieces in the order of their windows. `starts`: of those of a window."""
+    """Pieces in the order of their windows. `starts`: the first row of each window."""
 
     rows: pa.Table
     codes: Ints
@@ -59,7 +60,7 @@ class Pieces:
 
 
 def merged_days(span: Span) -> Callable[[Batches], Batches]:
-    """From pieces of days (SUMMARY), all those of a day in one partition, batches of DAY."""
+    """The function from pieces of days (SUMMARY) to batches of DAY. A partition has all pieces of its days."""
     windows = Windows.of(span, DAY_SECONDS)
 
     def merge_partition(batches: Batches) -> Batches:
@@ -71,10 +72,10 @@ def merged_days(span: Span) -> Callable[[Batches], Batches]:
 
 
 def _merged(rows: pa.Table, windows: Windows) -> pa.Table:
-    places = Places.of(rows)
-    coding = Coding(places, windows)
+    numbers = GroupNumbers.of(rows)
+    coding = Coding(numbers, windows)
     window = windows.number(column_of(rows, "starts_us"))
-    codes = coding.encode(places.queue, places.group, column_of(rows, "measure"), window)
+    codes = coding.encode(numbers.queue, numbers.group, column_of(rows, "measure"), window)
     order = np.argsort(codes, kind="stable")
     pieces = Pieces(rows.take(pa.array(order)), codes[order], starts_of_runs(codes[order]))
     many = pieces.rows["ordered"].is_null().combine_chunks()
@@ -89,7 +90,7 @@ def _merged(rows: pa.Table, windows: Windows) -> pa.Table:
 
 
 def _added(pieces: Pieces) -> Summary:
-    """Sums and sketches; percentiles are 0."""
+    """The summary of each window, with sums and sketches; its percentiles are 0 so far."""
     greatest = np.maximum.reduceat(column_of(pieces.rows, "max_us"), pieces.starts)
     nothing = np.zeros(len(pieces.starts), np.int64)
     columns = {name: pieces.sums(name) for name in ADDED} | {"max_us": greatest}
@@ -106,7 +107,7 @@ def _added(pieces: Pieces) -> Summary:
 
 
 def _percentiles(pieces: Pieces, is_many: np.ndarray) -> dict[str, Ints]:
-    """Of windows all of whose durations came along; 0 for the others."""
+    """The percentiles of windows whose pieces have all durations; 0 for other windows."""
     window, us = pieces.flat("ordered")
     few = pieces.codes[pieces.starts][~is_many]
     known = np.isin(window, few)
@@ -129,7 +130,7 @@ class _Ranks:
 
     @classmethod
     def of(cls, summary: Summary, wanted: np.ndarray) -> _Ranks:
-        """Where the percentiles are, in the order of PERCENTILES; null where they are not wanted."""
+        """Bucket and place of the percentiles, in the order of PERCENTILES; null for windows that are not wanted."""
         buckets: list[list[int] | None] = [None] * len(wanted)
         places = list(buckets)
         for window in np.flatnonzero(wanted).tolist():
@@ -147,7 +148,7 @@ def _list(lists: Lists, number: int) -> Ints:
 
 
 def candidates_in(span: Span, wanted: Sequence[Wanted]) -> Callable[[Batches], Batches]:
-    """From batches of MEASURED, of any partition, those durations that lie in the wanted buckets: batches of FOUND."""
+    """The function from batches of MEASURED to batches of FOUND: the durations in the wanted buckets."""
     windows = Windows.of(span, DAY_SECONDS)
 
     def filter_partition(batches: Batches) -> Batches:
@@ -163,8 +164,8 @@ def _found(rows: pa.Table, windows: Windows, wanted: Sequence[Wanted]) -> pa.Tab
     coding, codes, row = measured.in_windows(windows)
     us = np.maximum(measured.us[row], 0)
     bucket = bucket_of(us)
-    asked = _Asked.of(coding, wanted)
-    near = asked.contains(codes, bucket)
+    wanted_buckets = _WantedBuckets.of(coding, wanted)
+    near = wanted_buckets.contains(codes, bucket)
     codes, bucket, us = codes[near], bucket[near], us[near]
     order = np.lexsort((us, bucket, codes))
     codes, bucket, us = codes[order], bucket[order], us[order]
@@ -182,21 +183,21 @@ def _found(rows: pa.Table, windows: Windows, wanted: Sequence[Wanted]) -> pa.Tab
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """Wanted buckets by the codes of these rows: a pair is one number."""
+class _WantedBuckets:
+    """Wanted buckets, by the codes of a partition's rows: a pair of code and bucket is one number."""
 
     pairs: Ints
 
     @staticmethod
     def _pair(codes: Ints, bucket: Ints) -> Ints:
-        """A bucket of a positive 64-bit duration is in (-1, 1092]; that of 0 is far below."""
+        """The number of a pair. The bucket of a positive 64-bit duration is in (-1, 1092]; that of 0 is far below."""
         return codes * 2048 + np.maximum(bucket, -1) + 1
 
     @classmethod
-    def of(cls, coding: Coding, wanted: Sequence[Wanted]) -> _Asked:
-        places = coding.places
-        queues = {queue: number for number, queue in enumerate(places.queue_ids.tolist())}
-        groups = {group: number for number, group in enumerate(places.group_ids.to_pylist())}
+    def of(cls, coding: Coding, wanted: Sequence[Wanted]) -> _WantedBuckets:
+        numbers = coding.numbers
+        queues = {queue: number for number, queue in enumerate(numbers.queue_ids.tolist())}
+        groups = {group: number for number, group in enumerate(numbers.group_ids.to_pylist())}
         here = [w for w in wanted if w[0] in queues and w[1] in groups]
         columns = [(queues[q], groups[g], m, s, b) for q, g, m, s, b in here]
         queue, group, measure, starts, bucket = np.asarray(columns, np.int64).reshape(-1, 5).T

@@ -1,8 +1,8 @@
-"""Durations of a partition, in windows: those of a minute and of an hour complete, days in pieces.
+"""Durations of a partition, in windows: complete windows of a minute and an hour, and pieces of days.
 
-A partition holds all durations of its hours, so windows of minutes and hours are made at once. A day is put together
-from the pieces of all partitions (`days`). A piece with few durations is sent as it is; for a piece with many, the
-sketch gives the buckets of the wanted ranks, and only durations in them are read again.
+A partition has all durations of its hours, so it makes windows of minutes and hours at once. `days` merges the pieces
+of a day from all partitions. A piece with few durations includes them; for a piece with many, the sketch gives the
+buckets of the wanted ranks, and the job reads again only the durations in these.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import pyarrow as pa
 from jobs.queue_metrics.span import Span
 
 from .columns import Batches
-from .keys import DAY_SECONDS, Coding, Places, Windows, column_of, table_of
+from .keys import DAY_SECONDS, Coding, GroupNumbers, Windows, column_of, table_of
 from .sketch import PERCENTILES, Ints
 from .summary import ADDED, Lists, Summary, summarise
 
-FEW: Final = 1000  # durations of a piece of a day that travel: 8 kB
+FEW: Final = 1000  # durations that a piece of a day includes at most: 8 kB
 MEASURED: Final = pa.schema(
     [
         ("queue_id", pa.int32()),
@@ -46,16 +46,16 @@ SUMMARY: Final = pa.schema(
         *((name, pa.int64()) for name in _SINGLE),
         ("sketch_buckets", pa.list_(pa.int32())),
         ("sketch_counts", pa.list_(pa.int64())),
-        ("ordered", pa.list_(pa.int64())),  # of a piece of a day that has few
+        ("ordered", pa.list_(pa.int64())),  # all durations, of a piece of a day with few
     ]
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """Rows of a partition, each once for its queue and once for its group. `row`: the place of what both share."""
+    """Rows of a partition, each once for its queue and once for its group. `row`: the index of its duration in `us`."""
 
-    places: Places
+    numbers: GroupNumbers
     row: Ints
     group: Ints
     measure: Ints
@@ -64,24 +64,24 @@ class Durations:
 
     @classmethod
     def of(cls, rows: pa.Table) -> Durations:
-        places = Places.of(rows)
-        grouped = np.flatnonzero(places.group)
-        everyone = np.arange(rows.num_rows)
-        group = np.append(np.zeros(rows.num_rows, np.int64), places.group[grouped])
+        numbers = GroupNumbers.of(rows)
+        grouped = np.flatnonzero(numbers.group)
+        every_row = np.arange(rows.num_rows)
+        group = np.append(np.zeros(rows.num_rows, np.int64), numbers.group[grouped])
         columns = (column_of(rows, name) for name in ("measure", "at_us", "us"))
-        return cls(places, np.append(everyone, grouped), group, *columns)
+        return cls(numbers, np.append(every_row, grouped), group, *columns)
 
     def in_windows(self, windows: Windows) -> tuple[Coding, Ints, Ints]:
-        """Rows that lie in a window: their codes, and their places in at_us and us."""
+        """The rows within windows: their codes, and their indexes in at_us and us."""
         number = windows.number(self.at_us)[self.row]
         inside = number >= 0
-        row, coding = self.row[inside], Coding(self.places, windows)
-        codes = coding.encode(self.places.queue[row], self.group[inside], self.measure[row], number[inside])
+        row, coding = self.row[inside], Coding(self.numbers, windows)
+        codes = coding.encode(self.numbers.queue[row], self.group[inside], self.measure[row], number[inside])
         return coding, codes, row
 
 
 def summaries_of(span: Span, few: int = FEW) -> Callable[[Batches], Batches]:
-    """From batches of MEASURED, those of a partition, batches of SUMMARY. `few` durations of a day's piece travel."""
+    """The function from a partition's batches of MEASURED to batches of SUMMARY. `few`: as FEW."""
     lengths = [Windows.of(span, seconds) for seconds in (60, 3600, DAY_SECONDS)]
 
     def summarise_partition(batches: Batches) -> Batches:
@@ -103,7 +103,7 @@ def _summaries(measured: Durations, windows: Windows, few: int) -> pa.Table:
 
 
 def arrow_of(coding: Coding, summary: Summary, ordered: pa.Array) -> pa.Table:
-    """Rows of SUMMARY."""
+    """A summary as a table of SUMMARY."""
     columns = {
         **coding.columns(summary.codes),
         **{name: pa.array(summary.columns[name]) for name in _SINGLE},
@@ -115,7 +115,7 @@ def arrow_of(coding: Coding, summary: Summary, ordered: pa.Array) -> pa.Table:
 
 
 def _only(lists: Lists, kept: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> pa.Array:
-    """The lists that are kept; null for the others."""
+    """The lists with null for those that are not kept."""
     lengths = np.where(kept, np.diff(lists.offsets), 0)
     offsets = np.append(0, np.cumsum(lengths))
     values = lists.values[np.repeat(kept, np.diff(lists.offsets))]

@@ -1,12 +1,12 @@
-"""What happened in windows: arrivals, deliveries, how messages ended; and how unevenly groups sent.
+"""Counts of windows: arrivals, deliveries, ends of messages; and how unevenly groups sent.
 
-    messages.transform(occurrences)                 counts by the minutes of a message's life, much fewer rows
-            .transform(happenings(now_us))          (queue, group, minute): what happened
+    messages.transform(grouped_by_minutes)          counts by the minutes of sending, receipt and end: much fewer rows
+            .transform(counts_by_minute(now_us))    counts by queue, group and minute
             .transform(in_windows(days, span))
-            .transform(totals)                      (window, queue, group): what happened
+            .transform(totals)                      counts by window, queue and group
 
-The moments of deliveries after the first are not stored. They count in the window in which the message ended, those of
-a message that has not ended in the window of the run.
+The times of deliveries after the first are not stored. These deliveries count in the window in which the message ended,
+or, if it has not ended, in the window of the run.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ STATES: Final = ("visible", "in_flight", "delayed")
 _SAME_WINDOW: Final = ("window_seconds", "queue_id", "starts_us", "ends_us")
 
 
-def occurrences(messages: DataFrame) -> DataFrame:
+def grouped_by_minutes(messages: DataFrame) -> DataFrame:
     """Messages that were sent, received and ended in the same minutes, in one row. Exact: windows are whole minutes."""
     minutes = {
         "sent_us": minute_of(F.col("sent_us")),
@@ -49,8 +49,8 @@ def occurrences(messages: DataFrame) -> DataFrame:
     )
 
 
-def put_together(cube: DataFrame) -> DataFrame:
-    """Rows of the same minutes in one: those of the groups of a queue, for the whole queue."""
+def summed_by_minutes(cube: DataFrame) -> DataFrame:
+    """Merges rows of the same minutes, which those of a whole queue have for each of its groups, into one."""
     minutes = ("sent_us", "received_us", "finished_us", "outcome")
     return cube.groupBy(*GROUP, *minutes).agg(
         F.sum("messages").alias("messages"),
@@ -59,8 +59,8 @@ def put_together(cube: DataFrame) -> DataFrame:
     )
 
 
-def happenings(now_us: int) -> Transform:
-    """What happened in a minute (at_us), a row for each group and minute."""
+def counts_by_minute(now_us: int) -> Transform:
+    """Counts of a minute (at_us), a row for each group and minute."""
 
     def transform(cube: DataFrame) -> DataFrame:
         n, finished = F.col("messages"), F.col("finished_us")
@@ -81,19 +81,19 @@ def happenings(now_us: int) -> Transform:
 
 
 def totals(happened: DataFrame) -> DataFrame:
-    """One row a window."""
+    """Sums of counts: one row for each window, queue and group."""
     return happened.groupBy(*WINDOW).agg(*sums(COUNTS))
 
 
 def busiest(counts: DataFrame) -> DataFrame:
-    """The groups with most arrivals in each window, at most BUSIEST_GROUPS; equals in the order of their bytes."""
+    """The groups with most arrivals in each window, at most BUSIEST_GROUPS; equal ones in the order of their bytes."""
     order = Window.partitionBy(*_SAME_WINDOW).orderBy(F.col("arrivals").desc(), F.col("group_id"))
     ranked = counts.where(_is_sending_group()).withColumn("rank", F.row_number().over(order))
     return ranked.where(F.col("rank") <= BUSIEST_GROUPS).drop("rank")
 
 
 def skew(counts: DataFrame) -> DataFrame:
-    """Of each window: how many groups sent, what part of all arrivals the busiest one sent, the Gini coefficient."""
+    """For each window: the number of groups that sent, the busiest one's share of arrivals, the Gini coefficient."""
     order = Window.partitionBy(*_SAME_WINDOW).orderBy("arrivals")
     groups = counts.where(_is_sending_group()).withColumn("place", F.row_number().over(order))
     added = groups.groupBy(*_SAME_WINDOW).agg(
@@ -116,13 +116,13 @@ def skew(counts: DataFrame) -> DataFrame:
 
 
 def states(live: DataFrame) -> DataFrame:
-    """Of each queue and group: how many messages are visible, in flight and delayed now."""
+    """For each queue and group: how many messages are visible, in flight and delayed now."""
     each = live.select(*GROUP, *((F.col("state") == name).cast("bigint").alias(name) for name in STATES))
     return each.transform(with_whole_queues(STATES)).groupBy(*GROUP).agg(*sums(STATES))
 
 
 def with_states(counted: DataFrame, now_us: int) -> Transform:
-    """The three, in the windows that `now_us` lies in; null in all others."""
+    """Adds the three counts of `states` to the windows that contain `now_us`, and null to all others."""
 
     def transform(windows: DataFrame) -> DataFrame:
         now = (F.col("starts_us") <= now_us) & (F.col("ends_us") > now_us)

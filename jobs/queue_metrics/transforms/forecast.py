@@ -1,10 +1,10 @@
-"""Where the backlog of a queue is going: rates of the last hour, time to drain, and the next hour with an interval.
+"""The forecast of a queue's backlog: rates of the last hour, time to drain, and the next hour with an interval.
 
-The trend is the median of the slopes between all pairs of minutes (Theil and Sen), which a burst does not bend. The
-interval is that of a random walk with this drift: what came and went in a minute is taken to be independent of other
-minutes. After h minutes its standard deviation is s * sqrt(h + h^2 / n), where s is that of the changes in a minute and
-n how many were seen: the first part is chance to come, the second that the drift is only estimated. The interval is
-1.96 of these on both sides: 95 % if changes are about normal. Bursts, a daily rhythm, new consumers are not foreseen.
+The trend is the median of the slopes between all pairs of minutes (Theil and Sen), which a burst hardly changes. The
+interval is that of a random process with independent changes per minute and this drift. After h minutes its standard
+deviation is s * sqrt(h + h^2 / n), where s is that of the changes in a minute and n their number: the first term is
+chance, the second the error of the estimated drift. The interval is 1.96 standard deviations on both sides: 95 % if
+changes are about normal. The forecast does not foresee bursts, a daily rhythm or new consumers.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ SCHEMA: Final = T.StructType(
 
 
 def forecasts(now_us: int, backlog: DataFrame) -> Transform:
-    """A row for each queue that held messages, or in which something happened, in the last hour of complete minutes.
+    """From windows of a minute, a row for each queue that had messages or events in the last hour of complete minutes.
 
-    From windows of a minute. `backlog`: (queue_id, backlog) as it is now.
+    `backlog`: (queue_id, backlog) as it is now.
     """
     last = now_us // MINUTE * MINUTE
 
@@ -78,7 +78,7 @@ def _forecast_of(rows: Sequence[Mapping[str, int]], backlog: int) -> tuple[Any, 
 
 
 def drain_seconds(backlog: int, arrival_rate: float, drain_rate: float) -> float | None:
-    """Until nothing is left at the present rates, in messages a second; None: never."""
+    """Seconds until the queue is empty, at these rates in messages a second; None: never."""
     if backlog == 0:
         return 0.0
     return backlog / (drain_rate - arrival_rate) if drain_rate > arrival_rate else None
@@ -100,7 +100,7 @@ def outlook(depths: Sequence[int], backlog: int) -> tuple[list[float], list[floa
 
 
 def slope(values: Sequence[float]) -> float:
-    """Change a step: the median over all pairs (Theil 1950, Sen 1968)."""
+    """Change per step: the median over all pairs (Theil 1950, Sen 1968)."""
     return median(_slopes(values))
 
 

@@ -34,7 +34,7 @@ class Windows:
         return cls(seconds, edges[: begun + 1].astype(np.int64))
 
     def number(self, at: Ints) -> Ints:
-        """Of the window that each moment lies in; -1: in none."""
+        """The number of the window that contains each moment; -1: none does."""
         found = np.searchsorted(self.edges, at, "right") - 1
         return np.where(found < len(self.edges) - 1, found, -1)
 
@@ -44,7 +44,7 @@ class Windows:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class GroupNumbers:
     """The queues and groups of some rows, as numbers. Group 0 is the whole queue."""
 
     queue_ids: Ints
@@ -53,7 +53,7 @@ class Places:
     group: Ints
 
     @classmethod
-    def of(cls, rows: pa.Table) -> Places:
+    def of(cls, rows: pa.Table) -> GroupNumbers:
         queues = pc.dictionary_encode(_column(rows, "queue_id"))
         first = pa.array([WHOLE_QUEUE], pa.string())
         groups = pc.dictionary_encode(pa.concat_arrays([first, _column(rows, "group_id")]))
@@ -69,22 +69,22 @@ class Places:
 class Coding:
     """code = ((queue * groups + group) * measures + measure) * windows + window."""
 
-    places: Places
+    numbers: GroupNumbers
     windows: Windows
 
     def encode(self, queue: Ints, group: Ints, measure: Ints, window: Ints) -> Ints:
-        pair = queue * len(self.places.group_ids) + group
+        pair = queue * len(self.numbers.group_ids) + group
         return (pair * len(MEASURES) + measure) * self.windows.count + window
 
     def columns(self, codes: Ints) -> dict[str, pa.Array]:
         """The key of metrics_latency for each code."""
         rest, window = np.divmod(codes, self.windows.count)
         pair, measure = np.divmod(rest, len(MEASURES))
-        queue, group = np.divmod(pair, len(self.places.group_ids))
+        queue, group = np.divmod(pair, len(self.numbers.group_ids))
         return {
             "window_seconds": pa.array(np.full(len(codes), self.windows.seconds), pa.int32()),
-            "queue_id": pa.array(self.places.queue_ids[queue], pa.int32()),
-            "group_id": self.places.group_ids.take(pa.array(group)),
+            "queue_id": pa.array(self.numbers.queue_ids[queue], pa.int32()),
+            "group_id": self.numbers.group_ids.take(pa.array(group)),
             "measure": pa.array(measure, pa.int8()),
             "starts_us": pa.array(self.windows.edges[window]),
             "ends_us": pa.array(self.windows.edges[window + 1]),
@@ -92,7 +92,7 @@ class Coding:
 
 
 def integers(column: pa.Array) -> Ints:
-    """A column without nulls."""
+    """A column without nulls as an array of integers."""
     return column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)  # type: ignore[no-any-return]
 
 
@@ -101,7 +101,7 @@ def column_of(rows: pa.Table, name: str) -> Ints:
 
 
 def table_of(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
-    """All batches; none: no rows."""
+    """All batches as one table; without batches an empty one."""
     return (
         pa.Table.from_batches(batches).select(schema.names).cast(schema) if batches else schema.empty_table()
     )

@@ -1,7 +1,7 @@
-"""How long it took, in windows: count, sum, exact percentiles, and sketches to merge windows.
+"""Latencies of windows: count, sum, exact percentiles, and sketches with which windows can be merged.
 
-A percentile is that of nearest rank, as percentile_disc of SQL. Spark brings the durations of an hour together; numpy
-sorts and counts them (`durations`), and puts days together (`days`).
+A percentile is that of nearest rank, as percentile_disc of SQL. Spark puts the durations of an hour into one partition;
+numpy sorts and counts them (`durations`), and merges pieces of days (`days`).
 
     measured ─ by queue and hour ─ summaries ─┬─ minutes, hours
         │                                     └─ pieces ─ by queue and day ─ merged days ─┬─ few durations: complete
@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from jobs.queue_metrics.span import HOUR, Span
 
-from .columns import GROUP, WHOLE_QUEUE, Cut, Transform, floor_to, mapped
+from .columns import GROUP, WHOLE_QUEUE, Checkpoint, Transform, floor_to, mapped
 from .days import DAY, FOUND, candidates_in, merged_days
 from .durations import SUMMARY, summaries_of
 from .keys import MEASURES
@@ -43,7 +43,7 @@ def durations(messages: DataFrame) -> DataFrame:
 
 
 def of_installation(rows: DataFrame) -> DataFrame:
-    """The same from rows (measure, began_at, ended_at) that belong to no queue: fire, webhook."""
+    """Durations from rows (measure, began_at, ended_at) that belong to no queue: fire, webhook."""
     end, begin = F.unix_micros("ended_at"), F.unix_micros("began_at")
     queue, group = F.lit(0).alias("queue_id"), F.lit(WHOLE_QUEUE).alias("group_id")
     measure = F.when(F.col("measure") == "fire", _number("fire")).otherwise(_number("webhook"))
@@ -51,7 +51,7 @@ def of_installation(rows: DataFrame) -> DataFrame:
 
 
 def summaries(measured: DataFrame, span: Span, messages: int) -> DataFrame:
-    """SUMMARY of windows of a minute and an hour, and of pieces of days. `messages`: about how many are measured."""
+    """SUMMARY of windows of a minute and an hour, and of pieces of days. `messages`: their approximate number."""
     low, high = min(span.bounds(3600)[0], span.start_us), max(span.bounds(3600)[1], span.end_us)
     near = measured.where((F.col("at_us") >= low) & (F.col("at_us") < high))
     cores = measured.sparkSession.sparkContext.defaultParallelism
@@ -60,20 +60,20 @@ def summaries(measured: DataFrame, span: Span, messages: int) -> DataFrame:
     return mapped(by_hour, summaries_of(span), SUMMARY)
 
 
-def of_days(pieces: DataFrame, measured: DataFrame, span: Span, cut: Cut) -> DataFrame:
-    """Windows of days, complete. `cut`: computes and stores what is used twice."""
-    days = cut(mapped(pieces.repartition("queue_id", "starts_us"), merged_days(span), DAY))
+def of_days(pieces: DataFrame, measured: DataFrame, span: Span, checkpoint: Checkpoint) -> DataFrame:
+    """Complete windows of days. `checkpoint`: computes and stores rows that are used twice."""
+    days = checkpoint(mapped(pieces.repartition("queue_id", "starts_us"), merged_days(span), DAY))
     many = days.where("rank_buckets is not null")
     wanted = many.select(*_DAY, F.explode("rank_buckets")).distinct().collect()
     if not wanted:
         return days
     found = mapped(measured, candidates_in(span, [tuple(row) for row in wanted]), FOUND)
-    joined = days.join(F.broadcast(cut(many.transform(_looked_up(found)))), [*_DAY], "left")
+    joined = days.join(F.broadcast(checkpoint(many.transform(_percentiles_in(found)))), [*_DAY], "left")
     return joined.withColumns({name: F.coalesce(f"found_{name}", name) for name in _PERCENTILES})
 
 
-def _looked_up(found: DataFrame) -> Transform:
-    """Of windows with ranks in buckets: the key, and found_p50_us …, from `found`, the durations of these buckets."""
+def _percentiles_in(found: DataFrame) -> Transform:
+    """For windows with ranks in buckets: their key, and found_p50_us … from `found`, the durations of these buckets."""
     in_order = F.array_sort(F.flatten(F.collect_list("us"))).alias("us")
     buckets = found.groupBy(*_DAY, F.col("bucket").alias("rank_buckets")).agg(in_order)
 

@@ -1,7 +1,7 @@
-"""How many messages a queue holds at moments, and how old the oldest is.
+"""The number of messages in a queue at the end of each window, and the age of the oldest.
 
-Moments are ends of windows, so whole minutes: a message is there at E when its minute of sending is before E and the
-one of its end is not. One that ended before it was sent (clocks differ) is never there.
+Windows end at whole minutes: a message is in the queue at E when its minute of sending is before E and the minute of
+its end is not. A message that ended before it was sent (clocks differ) never counts.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from jobs.queue_metrics.span import HOUR, MINUTE, Span
 
 from .columns import COUNTS, GROUP, WHOLE_QUEUE, Transform, floor_to, sums
 
-NEVER: Final = 2**62  # when a message ends that has not ended
+NEVER: Final = 2**62  # stands for the end of a message that has not ended
 _LEVELS: Final = ("depth", "waiting")
 _SO_FAR: Final = (Window.unboundedPreceding, Window.currentRow)
 
 
 def changes(cube: DataFrame) -> DataFrame:
-    """By how much depth and waiting change from which moment (at_us) on."""
+    """Changes of depth and waiting (messages not yet received), from the moment at_us on."""
     n, sent, finished = F.col("messages"), F.col("sent_us"), F.col("finished_us")
     touched = F.least("received_us", finished)
     events = F.array(
@@ -36,7 +36,7 @@ def changes(cube: DataFrame) -> DataFrame:
 
 
 def levels(moments: DataFrame) -> Transform:
-    """depth and waiting at `moments` (queue_id, group_id, ends_us), from changes."""
+    """From changes, depth and waiting at `moments` (queue_id, group_id, ends_us)."""
 
     def transform(changed: DataFrame) -> DataFrame:
         asked = moments.select(*GROUP, F.col("ends_us").alias("at_us"), F.lit(True).alias("asked"))
@@ -52,8 +52,8 @@ def levels(moments: DataFrame) -> Transform:
     return transform
 
 
-def held(days: DataFrame, span: Span) -> Transform:
-    """Windows of whole queues that end with messages in it, with counts of 0: something may have happened or not."""
+def windows_with_messages(days: DataFrame, span: Span) -> Transform:
+    """Windows of whole queues with messages at their end, with counts of 0: windows without events need a row too."""
 
     def transform(changed: DataFrame) -> DataFrame:
         order = Window.partitionBy(*GROUP).orderBy("at_us")
@@ -78,25 +78,25 @@ def held(days: DataFrame, span: Span) -> Transform:
 
 
 def oldest(moments: DataFrame) -> Transform:
-    """oldest_us, when the oldest message of `moments` was sent; null when there is none.
+    """oldest_us: when the oldest message at each of `moments` was sent; null when there is none.
 
-    In the order of sending, only a message that ends later than all before it can ever be the oldest one. So those
-    follow each other, and the oldest at a moment is the first of them that ends at it or after it.
+    In the order of sending, only a message that ends later than all earlier ones can ever be the oldest. The ends of
+    these rise, and the oldest at a moment is the first of them that ends at the moment or later.
     """
 
     def transform(cube: DataFrame) -> DataFrame:
-        gone = F.coalesce("finished_us", F.lit(NEVER))
+        ended = F.coalesce("finished_us", F.lit(NEVER))
         before = (
             Window.partitionBy(*GROUP)
-            .orderBy("oldest_us", "gone_us")
+            .orderBy("oldest_us", "ended_us")
             .rowsBetween(Window.unboundedPreceding, -1)
         )
         lasting = (
-            cube.withColumn("gone_us", gone)
-            .where(F.col("gone_us") > F.col("sent_us"))
-            .withColumn("before_us", F.max("gone_us").over(before))
-            .where("before_us is null or gone_us > before_us")
-            .select(*GROUP, F.col("gone_us").alias("at_us"), "oldest_us", F.lit(0).alias("asked"))
+            cube.withColumn("ended_us", ended)
+            .where(F.col("ended_us") > F.col("sent_us"))
+            .withColumn("before_us", F.max("ended_us").over(before))
+            .where("before_us is null or ended_us > before_us")
+            .select(*GROUP, F.col("ended_us").alias("at_us"), "oldest_us", F.lit(0).alias("asked"))
         )
         asked = moments.select(*GROUP, F.col("ends_us").alias("at_us"), F.lit(1).alias("asked"))
         back = Window.partitionBy(*GROUP).orderBy(F.col("at_us").desc(), "asked").rowsBetween(*_SO_FAR)
@@ -112,7 +112,7 @@ def oldest(moments: DataFrame) -> Transform:
 
 
 def _change(minute: Column, depth: Column, waiting: Column) -> Column:
-    """What happens in a minute is felt at its end."""
+    """An event changes depth and waiting at the end of its minute."""
     levels_ = (depth.cast("bigint").alias("depth"), waiting.cast("bigint").alias("waiting"))
     return F.struct((minute + MINUTE).alias("at_us"), *levels_)
 

@@ -1,4 +1,4 @@
-"""The results as DataFrames, from messages: what is put together from the transforms."""
+"""The rows of queue.metrics_* as DataFrames, computed from messages by the transforms."""
 
 from __future__ import annotations
 
@@ -11,36 +11,38 @@ from pyspark.sql import functions as F
 from jobs.queue_metrics.span import Span
 
 from . import events, latency, occupancy
-from .columns import GROUP, WHOLE_QUEUE, WINDOW, Cut, with_whole_queues
+from .columns import GROUP, WHOLE_QUEUE, WINDOW, Checkpoint, with_whole_queues
 from .windows import in_windows
 
 _CUBE = ("sent_us", "received_us", "finished_us", "outcome", "messages", "oldest_us", "again")
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
-    """What all results need. `cut`: computes and stores what is used twice. `messages`: about how many."""
+class ResultInputs:
+    """Inputs of all results. `checkpoint`: stores rows that are used twice. `messages`: their approximate number."""
 
     days: DataFrame
     span: Span
-    cut: Cut
+    checkpoint: Checkpoint
     messages: int
 
 
-def windows(messages: DataFrame, live: DataFrame, frame: Frame) -> DataFrame:
+def windows(messages: DataFrame, live: DataFrame, inputs: ResultInputs) -> DataFrame:
     """Rows of metrics_window: whole queues, and their busiest groups."""
-    cube = messages.transform(events.occurrences).transform(with_whole_queues(_CUBE))
-    cube = frame.cut(cube.transform(events.put_together))
-    changed = frame.cut(cube.transform(occupancy.changes))
-    happened = cube.transform(events.happenings(frame.span.now_us)).transform(
-        in_windows(frame.days, frame.span)
+    cube = messages.transform(events.grouped_by_minutes).transform(with_whole_queues(_CUBE))
+    cube = inputs.checkpoint(cube.transform(events.summed_by_minutes))
+    changed = inputs.checkpoint(cube.transform(occupancy.changes))
+    happened = cube.transform(events.counts_by_minute(inputs.span.now_us)).transform(
+        in_windows(inputs.days, inputs.span)
     )
-    quiet = changed.where(F.col("group_id") == WHOLE_QUEUE).transform(occupancy.held(frame.days, frame.span))
-    counts = frame.cut(happened.unionByName(quiet).transform(events.totals))
-    rows = frame.cut(
+    quiet = changed.where(F.col("group_id") == WHOLE_QUEUE).transform(
+        occupancy.windows_with_messages(inputs.days, inputs.span)
+    )
+    counts = inputs.checkpoint(happened.unionByName(quiet).transform(events.totals))
+    rows = inputs.checkpoint(
         counts.where(F.col("group_id") == WHOLE_QUEUE).unionByName(counts.transform(events.busiest))
     )
-    moments = frame.cut(rows.select(*GROUP, "ends_us").distinct())
+    moments = inputs.checkpoint(rows.select(*GROUP, "ends_us").distinct())
     named = moments.select(*GROUP).distinct()
     at = [*GROUP, "ends_us"]
     return (
@@ -54,16 +56,16 @@ def windows(messages: DataFrame, live: DataFrame, frame: Frame) -> DataFrame:
                 "oldest_age_us": F.col("ends_us") - F.col("oldest_us"),
             }
         )
-        .transform(events.with_states(live.transform(events.states), frame.span.now_us))
+        .transform(events.with_states(live.transform(events.states), inputs.span.now_us))
     )
 
 
-def latencies(messages: DataFrame, others: DataFrame, named: DataFrame, frame: Frame) -> DataFrame:
-    """Rows of metrics_latency. `others`: durations of the installation; `named`: the windows of groups that count."""
+def latencies(messages: DataFrame, others: DataFrame, named: DataFrame, inputs: ResultInputs) -> DataFrame:
+    """Rows of metrics_latency. `others`: durations of the installation; `named`: the windows of groups to keep."""
     measured = messages.transform(latency.durations).unionByName(others)
-    found = frame.cut(latency.summaries(measured, frame.span, frame.messages))
+    found = inputs.checkpoint(latency.summaries(measured, inputs.span, inputs.messages))
     is_day = F.col("window_seconds") == 86400
-    days = latency.of_days(found.where(is_day), measured, frame.span, frame.cut)
+    days = latency.of_days(found.where(is_day), measured, inputs.span, inputs.checkpoint)
     complete = found.where(~is_day).unionByName(days, allowMissingColumns=True)
     return complete.transform(_only(named)).transform(latency.named)
 

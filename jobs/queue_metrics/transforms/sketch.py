@@ -1,4 +1,4 @@
-"""DDSketch (Masson, Rim, Lee 2019) on arrays: which bucket a duration is in, and ranks in counted buckets."""
+"""DDSketch (Masson, Rim, Lee 2019) on arrays: the bucket of a duration, and ranks and sums of runs of equal rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def rank_of(counts: Ints, percent: int) -> Ints:
 
 
 def starts_of_runs(*columns: Ints) -> Ints:
-    """Where a row differs from the one before it, in at least one column; 0 is the first, when there are rows."""
+    """The rows that differ from the row before in at least one column; the first is 0, when there are rows."""
     if not len(columns[0]):
         return np.zeros(0, np.int64)
     differs = np.zeros(len(columns[0]), np.bool_)
@@ -38,10 +38,10 @@ def starts_of_runs(*columns: Ints) -> Ints:
 
 
 def lengths_of(starts: Ints, rows: int) -> Ints:
-    """Of runs that begin at `starts` and fill `rows`."""
+    """The lengths of runs that begin at `starts` and together have `rows` rows."""
     return np.diff(starts, append=rows)
 
 
 def sums_of(values: Ints, starts: Ints) -> Ints:
-    """Of each run."""
+    """The sum of the values of each run."""
     return np.add.reduceat(values, starts) if len(starts) else np.zeros(0, np.int64)

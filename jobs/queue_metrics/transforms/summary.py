@@ -12,7 +12,7 @@ import pyarrow as pa
 from .sketch import PERCENTILES, Ints, bucket_of, lengths_of, rank_of, starts_of_runs, sums_of
 
 _SECOND: Final = 1_000_000
-# A sum of microseconds can exceed 64 bits: whole seconds and what is left are added apart.
+# A sum of microseconds can exceed 64 bits: whole seconds and the remaining microseconds are added separately.
 ADDED: Final = ("count", "seconds", "rest_us", "negative_count")
 LISTS: Final = ("sketch_buckets", "sketch_counts")
 
@@ -30,7 +30,7 @@ class Lists:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A row for each of `codes`, in their order. `ordered`: all durations of the row, least first."""
+    """A row for each of `codes`, in their order. `ordered`: all durations of a row, sorted."""
 
     codes: Ints
     columns: Mapping[str, Ints]
@@ -39,7 +39,7 @@ class Summary:
 
 
 def summarise(codes: Ints, us: Ints, negative: Ints) -> Summary:
-    """`codes` tells which row a duration belongs to. No duration in `us` is negative; `negative`: 1 for what was."""
+    """Summarises durations. `codes`: the row of each duration. `us`: none is negative. `negative`: 1 if it was."""
     order = np.lexsort((us, codes))
     row, value = codes[order], us[order]
     starts = starts_of_runs(row)
@@ -58,13 +58,13 @@ def summarise(codes: Ints, us: Ints, negative: Ints) -> Summary:
 
 
 def _sketches(row: Ints, value: Ints, starts: Ints) -> dict[str, Lists]:
-    """Values are in order, so those of a bucket are adjacent."""
+    """The sketch of each row. Its values are sorted, so those of a bucket are adjacent."""
     bucket = bucket_of(value)
     runs = starts_of_runs(row, bucket)
     return sketch_lists(bucket[runs], lengths_of(runs, len(row)), np.searchsorted(runs, starts))
 
 
 def sketch_lists(buckets: Ints, counts: Ints, starts: Ints) -> dict[str, Lists]:
-    """Columns of a sketch: that of a row begins at its place in `starts`."""
+    """The columns of sketches; that of row k begins at starts[k]."""
     offsets = np.append(starts, len(buckets))
     return dict(zip(LISTS, (Lists(offsets, buckets), Lists(offsets, counts)), strict=True))

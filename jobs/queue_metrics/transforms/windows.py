@@ -1,4 +1,4 @@
-"""Rows with a time become rows of the windows that the time lies in: of a minute, an hour and a calendar day."""
+"""Assigns rows with a time to the windows that contain it: of a minute, an hour and a calendar day."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ _CALENDAR = "slot_us bigint, day_starts_us bigint, day_ends_us bigint"
 
 
 def calendar(session: SparkSession, span: Span) -> DataFrame:
-    """Which day a slot of time belongs to: some hundred rows a day at most, small enough for every executor."""
+    """The day of each slot of time: some hundred rows a day at most, small enough for every executor."""
     return F.broadcast(session.createDataFrame(list(span.slots()), _CALENDAR))
 
 
 def in_windows(days: DataFrame, span: Span, at: str = "at_us") -> Transform:
-    """Each row once for each window around its time: window_seconds, starts_us, ends_us. Others are left out."""
+    """Each row once for each window that contains its time, with window_seconds, starts_us, ends_us.
+
+    Rows outside the windows of the span are left out.
+    """
 
     def transform(rows: DataFrame) -> DataFrame:
         low = min(span.bounds(3600)[0], span.start_us)

@@ -14,12 +14,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from jobs.queue_metrics import continuous, main
-from jobs.queue_metrics.database.ledger import last_run
 from jobs.queue_metrics.database.read import Database as Source
-from jobs.queue_metrics.database.snapshot import held_snapshot
+from jobs.queue_metrics.database.runs import last_run
+from jobs.queue_metrics.database.snapshot import shared_snapshot
 from jobs.queue_metrics.database.stream import ChangesReader, newest_offset
-from jobs.queue_metrics.run import Asked, compute
-from jobs.queue_metrics.spark.session import OURS
+from jobs.queue_metrics.run import RequestedDays, compute
+from jobs.queue_metrics.spark.session import DEFAULT_SETTINGS
 from tests.integration.jobs.conftest import INTERPRETED
 from tests.support.database import Database, TestServer
 from tests.support.jobs import history_generator, reference
@@ -70,7 +70,7 @@ def fires_and_webhooks(connection: Connection) -> None:
 
 
 def shot(spark: SparkSession, database: Database, span: Span | None = None, mode: str = "once") -> None:
-    asked = Asked(BERLIN) if span is None else Asked(BERLIN, span.from_at, span.to_at)
+    asked = RequestedDays(BERLIN) if span is None else RequestedDays(BERLIN, span.from_at, span.to_at)
     compute(source(spark, database), asked, mode)
 
 
@@ -246,11 +246,11 @@ def test_a_snapshot_tells_rows_apart_when_it_is_over(database: Database, recent:
         record(slow, timedelta(minutes=5))
         recent.execute("update queue.history set transaction = '9000000000'")
         record(recent, timedelta(minutes=4))
-        with held_snapshot(database.dsn) as snapshot:
+        with shared_snapshot(database.dsn) as snapshot:
             pass
         slow.commit()
     record(recent, timedelta(minutes=3))
-    assert recent.execute(query.format(snapshot.sees).encode()).fetchone() == (2,)
+    assert recent.execute(query.format(snapshot.visibility_condition).encode()).fetchone() == (2,)
     assert recent.execute(query.format("true").encode()).fetchone() == (4,)
 
 
@@ -258,7 +258,7 @@ def test_continuous_agrees_with_one_shot(
     spark: SparkSession, database: Database, recent: Connection, tmp_path: Path
 ) -> None:
     """Two batches, with a late row and a transaction that commits in between; then one shot of the same days."""
-    asked = Asked(BERLIN)
+    asked = RequestedDays(BERLIN)
     reads = source(spark, database)
     texts: list[str] = []
 
@@ -322,7 +322,7 @@ def compiled(spark: SparkSession) -> Iterator[SparkSession]:
         "spark.sql.codegen.wholeStage": "true",
         "spark.sql.codegen.factoryMode": "FALLBACK",
         "spark.sql.adaptive.enabled": "true",
-        "spark.sql.shuffle.partitions": OURS["spark.sql.shuffle.partitions"],
+        "spark.sql.shuffle.partitions": DEFAULT_SETTINGS["spark.sql.shuffle.partitions"],
     }
     for name, value in usual.items():
         spark.conf.set(name, value)

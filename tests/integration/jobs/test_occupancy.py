@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from jobs.queue_metrics.span import MINUTE, Span, moment
 from jobs.queue_metrics.transforms import occupancy
-from jobs.queue_metrics.transforms.events import occurrences
+from jobs.queue_metrics.transforms.events import grouped_by_minutes
 from jobs.queue_metrics.transforms.windows import calendar
 from tests.integration.jobs.conftest import rows_of
 from tests.support.jobs.frames import at, message, messages
@@ -25,7 +25,7 @@ def moments(spark: SparkSession, *minutes: float) -> DataFrame:
 
 
 def test_a_message_is_there_from_sending_to_its_end(spark: SparkSession) -> None:
-    cube = messages(spark, message(0.5, 2.5, 4.5), message(1.5)).transform(occurrences)
+    cube = messages(spark, message(0.5, 2.5, 4.5), message(1.5)).transform(grouped_by_minutes)
     asked = moments(spark, 0, 1, 2, 3, 4, 5)
     found = cube.transform(occupancy.changes).transform(occupancy.levels(asked))
     assert rows_of(found, "ends_us", "depth", "waiting") == [
@@ -39,7 +39,7 @@ def test_a_message_is_there_from_sending_to_its_end(spark: SparkSession) -> None
 
 
 def test_one_that_ended_before_it_was_sent_never_is(spark: SparkSession) -> None:
-    cube = messages(spark, message(5, 3, 1), message(5.5, 2, 8)).transform(occurrences)
+    cube = messages(spark, message(5, 3, 1), message(5.5, 2, 8)).transform(grouped_by_minutes)
     asked = moments(spark, 2, 4, 6, 9)
     found = cube.transform(occupancy.changes).transform(occupancy.levels(asked))
     assert rows_of(found, "ends_us", "depth", "waiting") == [
@@ -59,7 +59,7 @@ def test_as_if_each_message_were_looked_at(spark: SparkSession) -> None:
         finished = sent + chance.uniform(-2, 15) if chance.random() < 0.8 else None
         rows.append(message(sent, received, finished))
     minutes = range(0, 50, 2)
-    cube = messages(spark, *rows).transform(occurrences)
+    cube = messages(spark, *rows).transform(grouped_by_minutes)
     levels = cube.transform(occupancy.changes).transform(occupancy.levels(moments(spark, *minutes)))
     oldest = cube.transform(occupancy.oldest(moments(spark, *minutes)))
     found = rows_of(
@@ -80,8 +80,10 @@ def test_quiet_windows_of_a_queue_that_holds_something(spark: SparkSession) -> N
     """Sent at minute 30, gone at minute 150: there at the ends of the minutes between, of two hours, of no day yet."""
     day = moment(at(0)).replace(hour=0)
     span = Span.of(day, day + timedelta(days=1), moment(at(170)), ZoneInfo("UTC"))
-    changed = messages(spark, message(30.5, None, 150.5)).transform(occurrences).transform(occupancy.changes)
-    found = changed.transform(occupancy.held(calendar(spark, span), span))
+    changed = (
+        messages(spark, message(30.5, None, 150.5)).transform(grouped_by_minutes).transform(occupancy.changes)
+    )
+    found = changed.transform(occupancy.windows_with_messages(calendar(spark, span), span))
     ends = {seconds: [] for seconds in (60, 3600, 86400)}  # type: dict[int, list[int]]
     for seconds, end in rows_of(found, "window_seconds", "ends_us"):
         ends[seconds].append(end)
@@ -95,8 +97,8 @@ def test_windows_that_have_not_begun_are_not_computed(spark: SparkSession) -> No
     day = moment(at(0)).astimezone(UTC).replace(hour=0)
     now = datetime.fromtimestamp(at(61.5) / 1_000_000, UTC)
     span = Span.of(day, day + timedelta(days=1), now, ZoneInfo("UTC"))
-    changed = messages(spark, message(59.5)).transform(occurrences).transform(occupancy.changes)
-    found = changed.transform(occupancy.held(calendar(spark, span), span))
+    changed = messages(spark, message(59.5)).transform(grouped_by_minutes).transform(occupancy.changes)
+    found = changed.transform(occupancy.windows_with_messages(calendar(spark, span), span))
     assert rows_of(found.where("window_seconds < 86400"), "window_seconds", "starts_us") == [
         (3600, at(0)),
         (3600, at(60)),

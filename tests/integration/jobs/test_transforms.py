@@ -40,7 +40,7 @@ def test_what_happens_in_the_minutes_of_a_life(spark: SparkSession) -> None:
         message(0.4, 5.0, None, count=2),
         message(0.5, 1.0, 4.0, "dead_lettered", group="g"),
     )
-    happened = rows.transform(events.occurrences).transform(events.happenings(at(7.5)))
+    happened = rows.transform(events.grouped_by_minutes).transform(events.counts_by_minute(at(7.5)))
     assert rows_of(happened, "group_id", "at_us", *COUNTS) == [
         ("", at(0), 4, 2, 0, 0, 0, 0, 0, 0),
         ("", at(2), 0, 2, 2, 2, 0, 0, 0, 0),

@@ -213,5 +213,5 @@ def test_runs_cut_short_go_on(
     monkeypatch.setattr(scheduled, "monotonic", lambda: worker.now)
     world = ExecutionEnvironment({"DATABASE_URL": database.api_dsn})
     monkeypatch.setattr(scheduled, "ExecutionEnvironment", lambda: world)
-    assert scheduled.scheduled_handler(worker)(None, None) == {"done": runs}
+    assert scheduled.transaction_handler(worker)(None, None) == {"done": runs}
     world.close()

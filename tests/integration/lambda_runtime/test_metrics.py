@@ -75,7 +75,7 @@ def test_gauges_of_queues(database: Any, capsys: pytest.CaptureFixture[str], dri
 
 
 def test_the_form_of_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    Metrics("000000000000", "us-east-1").depth(Depth("000000000000", "us-east-1", "orders", 1, 2, 3, 4))
+    Metrics("000000000000", "us-east-1").put_depth(Depth("000000000000", "us-east-1", "orders", 1, 2, 3, 4))
     (line,) = lines(capsys)
     (directive,) = line["_aws"]["CloudWatchMetrics"]
     assert directive["Namespace"] == "Penstock"
@@ -86,7 +86,7 @@ def test_the_form_of_a_line(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_queues_of_other_accounts_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
-    Metrics("000000000000", "us-east-1").depth(Depth("111111111111", "eu-west-1", "orders", 0, 0, 0, 0))
+    Metrics("000000000000", "us-east-1").put_depth(Depth("111111111111", "eu-west-1", "orders", 0, 0, 0, 0))
     dimensions, _ = measured(lines(capsys)[0])
     assert dimensions == {"QueueName": "orders", "AccountId": "111111111111", "Region": "eu-west-1"}
 
@@ -173,7 +173,7 @@ def test_a_line_is_what_powertools_would_write(capsys: pytest.CaptureFixture[str
     metrics = Metrics("000000000000", "us-east-1")
     metrics.put({"QueueName": "orders"}, [Value("NumberOfMessagesSent", "Count", 2)])
     arn = "arn:aws:sqs:us-east-1:000000000000:orders"
-    metrics.used({arn: QueueUsage(sizes=[1, 1])})
+    metrics.count_usage({arn: QueueUsage(sizes=[1, 1])})
     theirs, ours = lines(capsys)
     (directive,) = ours["_aws"]["CloudWatchMetrics"]
     assert directive["Metrics"].pop() == {"Name": "SentMessageSize", "Unit": "Bytes"}

@@ -1,1 +1,1 @@
-"""How messages leave for endpoints outside."""
+"""Delivery of messages to endpoints outside the service."""

@@ -1,1 +1,1 @@
-"""What a function of AWS Lambda needs: handlers, events, the execution environment, metrics."""
+"""The parts of a function of AWS Lambda: handlers, events, the execution environment, metrics."""

@@ -1,4 +1,4 @@
-"""What a function of Lambda keeps between its invocations: settings, one connection, the key of receipt handles."""
+"""The state that a Lambda function keeps between invocations: settings, one connection, the key of receipt handles."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -25,7 +25,10 @@ T = TypeVar("T")
 
 
 class ExecutionEnvironment:
-    """What a function keeps between invocations. Made at the first one, since an import must not fail or wait."""
+    """The state that a function keeps between invocations.
+
+    Its parts are made at their first use, since an import must not fail or wait.
+    """
 
     def __init__(self, variables: Mapping[str, str] = os.environ) -> None:
         self.variables = variables
@@ -42,29 +45,29 @@ class ExecutionEnvironment:
 
     @cached_property
     def database(self) -> Database:
-        """The one connection, which repairs itself."""
+        """The one connection, which reconnects after errors."""
         return Database(self.settings.database_url, self.settings.queue_database_driver)
 
     @cached_property
     def environment(self) -> Environment:
-        """Settings and the key of receipt handles. Raises ServiceUnavailable or InternalFailure; then not kept."""
+        """Settings and the key of receipt handles. Raises ServiceUnavailable, InternalFailure; the next use retries."""
         return Environment(self.settings, ReceiptHandles.load(self.database), self.request_ids)
 
     @cached_property
     def logger(self) -> "Logger":
-        """Imported when there is something to log, which keeps powertools out of a cold start."""
+        """The logger. It imports powertools, which cold starts do without."""
         try:
             return lambda_logger(self.settings.log_level)
-        except SettingError:  # which is then what there is to log
+        except SettingError:  # the caller logs this error
             return lambda_logger("info")
 
     @cached_property
     def metrics(self) -> Metrics:
-        """Where counts and gauges go."""
+        """Writes counts and gauges."""
         return Metrics(self.settings.queue_account_id, self.settings.queue_region)
 
     def run(self, operation: "Operation") -> Any:
-        """The operation's result; with QUEUE_USAGE_METRICS, what it did to queues becomes metrics."""
+        """The operation's result. With QUEUE_USAGE_METRICS, writes metrics of the queues that the operation used."""
         if not self.settings.queue_usage_metrics:
             return run(operation, self.database)
         from .usage import Usage  # noqa: PLC0415 - most functions do without
@@ -73,18 +76,18 @@ class ExecutionEnvironment:
         try:
             return run(operation, self.database, usage.observe)
         finally:
-            self.metrics.used(usage.queues)
+            self.metrics.count_usage(usage.queues)
 
     def psycopg_connection(self) -> "psycopg.Connection[Any]":
-        """For workers that need more than calls, whichever driver calls are made with. Raises ServiceUnavailable."""
+        """A psycopg connection for workers that need transactions, also with pg8000. Raises ServiceUnavailable."""
         return cast("PsycopgConnection", self._psycopg.connection()).connection
 
     def traced(self, work: Callable[[], T], lambda_context: object) -> T:
-        """What `work` answers; a segment of X-Ray, where the function has tracing."""
+        """The result of `work`, which runs in a segment of X-Ray if the function has tracing."""
         return traced(work, lambda_context) if self._is_traced else work()
 
     def close(self) -> None:
-        """Gives the connection back (tests; Lambda ends the process)."""
+        """Closes the connections. Only tests call it: Lambda ends the process."""
         for database in ("database", "_psycopg"):
             if database in self.__dict__:
                 self.__dict__[database].close()

@@ -21,13 +21,13 @@ from penstock.http import HttpRequest, HttpResponse
 Event = Mapping[str, Any]
 
 
-class UnknownEvent(ValueError):  # noqa: N818 - the name of an event, not of a failure
-    """The function was invoked with something that is no HTTP request."""
+class UnknownEvent(ValueError):  # noqa: N818 - named for the event
+    """The function was invoked with an event that is no HTTP request."""
 
 
 # --- requests --------------------------------------------------------------------------------------------------------
 def read(event: Event) -> HttpRequest:
-    """The request in an event. Raises UnknownEvent; ValueError for a body that is not base64 though it says so."""
+    """The request in an event. Raises UnknownEvent; ValueError for a body that is marked as base64 and is not."""
     context = event.get("requestContext") or {}
     if "http" in context:
         return _read_2(event, context)
@@ -44,7 +44,7 @@ def _read_2(event: Event, context: Event) -> HttpRequest:
 
 
 def _without_stage(path: str, stage: str) -> str:
-    """The path as the client wrote it, which only the stage `$default` leaves so."""
+    """The path as the client wrote it: every stage but `$default` puts its name before it."""
     return path[len(stage) :] or "/" if path == stage or path.startswith(stage + "/") else path
 
 
@@ -59,7 +59,7 @@ def _read_1(event: Event, *, by_load_balancer: bool) -> HttpRequest:
 
 
 def _pairs(event: Event, single: str, multiple: str) -> list[tuple[str, str]]:
-    """Names and values, repeated ones each, where the event has them."""
+    """Pairs of name and value; a repeated name has a pair for each value, if the event has all of them."""
     lists = event.get(multiple)
     if lists is not None:
         return [(name, value) for name, values in lists.items() for value in values]
@@ -67,7 +67,7 @@ def _pairs(event: Event, single: str, multiple: str) -> list[tuple[str, str]]:
 
 
 def _headers(pairs: Iterable[tuple[str, str]]) -> dict[bytes, bytes]:
-    """By lower-case name; repeated ones are one list (RFC 9110, 5.3)."""
+    """Headers by lower-case name; repeated ones are joined by commas (RFC 9110, 5.3)."""
     headers: dict[bytes, bytes] = {}
     for name, value in pairs:
         key, given = _bytes(name.lower()), _bytes(value)
@@ -81,13 +81,13 @@ def _body(event: Event) -> bytes:
 
 
 def _bytes(text: str) -> bytes:
-    # A lone surrogate, which JSON can write, is for the wire codecs to refuse.
+    # JSON can write a lone surrogate; the codecs refuse it.
     return text.encode("utf-8", "surrogatepass")
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------
 def answer(event: Event, response: HttpResponse) -> dict[str, Any]:
-    """The answer in the form that the event's source expects. Every body of ours is text."""
+    """The answer in the form that the event's source expects. Every body that Penstock writes is text."""
     headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers]
     result: dict[str, Any] = {
         "statusCode": response.status,

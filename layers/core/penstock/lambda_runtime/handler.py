@@ -3,7 +3,7 @@
     handler = lambda_handler("sqs", "SendMessage")      # functions/sqs/send_message.py
     handler = gateway_handler()                         # functions/gateway.py
 
-event -> `lambda_events.read` -> `gateway.decode` -> the operation -> `gateway.encode` -> `lambda_events.answer`.
+event -> `events.read` -> `gateway.decode` -> the operation -> `gateway.encode` -> `events.answer`.
 """
 
 from contextlib import suppress
@@ -22,7 +22,7 @@ from .environment import ExecutionEnvironment
 
 
 class Handler:
-    """A function of Lambda. With `service` and `action`, every other action is InvalidAction."""
+    """The handler of a Lambda function. With `service` and `action`, it answers other actions with InvalidAction."""
 
     def __init__(self, service: str | None, action: str | None, environment: ExecutionEnvironment) -> None:
         self.service = service
@@ -30,14 +30,14 @@ class Handler:
         self.environment = environment
 
     def __call__(self, event: events.Event, lambda_context: object) -> dict[str, Any]:
-        """The answer to an HTTP event, in its own form. Raises lambda_events.UnknownEvent for any other event."""
+        """The answer to an HTTP event, in the form of its source. Raises events.UnknownEvent for any other event."""
         return self.environment.traced(lambda: self._answer(event, lambda_context), lambda_context)
 
     def _answer(self, event: events.Event, lambda_context: object) -> dict[str, Any]:
         return events.answer(event, self.respond(events.read(event), lambda_context))
 
     def respond(self, http: HttpRequest, lambda_context: object = None) -> HttpResponse:
-        """The answer to a request; every error becomes one, and what is our fault is logged."""
+        """The answer to a request. Every error becomes an answer; errors of the service are logged."""
         call = None
         try:
             if self.action is None and is_certificate(http.method, http.path):
@@ -46,7 +46,7 @@ class Handler:
             return gateway.encode(call, self.environment.run(call.operation()))
         except gateway.RejectedRequest as refusal:
             return refusal.response()
-        except Exception as error:  # noqa: BLE001 - the client must not see what it was
+        except Exception as error:  # noqa: BLE001 - the client must not see an internal error
             return self._failure(error, http, call, lambda_context)
 
     def _failure(
@@ -62,8 +62,8 @@ class Handler:
 
     def _count(self, error: AwsError, service: str, call: gateway.ActionCall | None) -> None:
         action = call.action.name if call else self.action or "(unread)"
-        with suppress(SettingError):  # which is logged
-            self.environment.metrics.refused(service, action, error)
+        with suppress(SettingError):  # _log has logged it
+            self.environment.metrics.count_error(service, action, error)
 
     def _log(
         self, error: Exception, request_id: str, call: gateway.ActionCall | None, lambda_context: object
@@ -75,7 +75,7 @@ class Handler:
         }
         if isinstance(
             error, ServiceUnavailable
-        ):  # the database's fault, not the code's: its words are enough
+        ):  # the database failed, not the code: its own message is enough
             cause = str(error.__cause__ or error)
             self.environment.logger.warning("database unavailable", extra={**known, "cause": cause})
         else:

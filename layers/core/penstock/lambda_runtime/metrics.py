@@ -1,7 +1,7 @@
-"""Metrics of functions: lines of CloudWatch's Embedded Metric Format in the log, which cost no call.
+"""Metrics of functions: lines of CloudWatch's Embedded Metric Format in the log, which need no call of an API.
 
-The namespace is POWERTOOLS_METRICS_NAMESPACE, else Penstock. powertools is imported with the first metric: a request
-that is answered as it should be reports nothing, since Lambda itself counts invocations, durations and errors.
+The namespace is POWERTOOLS_METRICS_NAMESPACE, else Penstock. The first metric imports powertools: a request without
+an error writes none, since Lambda itself counts invocations, durations and errors.
 Sources: CloudWatch User Guide, "Specification: Embedded metric format"; Amazon SQS Developer Guide, "Available
 CloudWatch metrics for Amazon SQS", for names and dimension.
 """
@@ -32,7 +32,7 @@ class Value(NamedTuple):
 
 
 def emf_line(dimensions: Mapping[str, str], values: Mapping[str, tuple[str, Sequence[int]]]) -> str:
-    """A line of the Embedded Metric Format, which powertools would write too; it takes 20 ms to import.
+    """A line of the Embedded Metric Format. powertools would write it too, but takes 20 ms to import.
 
     values: unit and at most 100 numbers by name; names and values of dimensions are those of queues.
     """
@@ -47,7 +47,7 @@ def emf_line(dimensions: Mapping[str, str], values: Mapping[str, tuple[str, Sequ
 
 
 def namespace() -> str:
-    """Of all metrics."""
+    """The namespace of all metrics."""
     return os.environ.get("POWERTOOLS_METRICS_NAMESPACE", NAMESPACE)
 
 
@@ -69,15 +69,15 @@ class Metrics:
         line.flush_metrics()
 
     def count(self, dimensions: Mapping[str, str], counts: Mapping[str, int]) -> None:
-        """Counts by their names in Python: `busy_queues` becomes BusyQueues. Without any, nothing."""
+        """Writes counts that are not 0, by their names in Python: `busy_queues` becomes BusyQueues."""
         values = [
             Value(name.title().replace("_", ""), "Count", number) for name, number in counts.items() if number
         ]
         if values:
             self.put(dimensions, values)
 
-    def used(self, queues: "Mapping[str, QueueUsage]") -> None:
-        """What a request did to queues, by their ARNs: a line each, at once, without counts that are zero."""
+    def count_usage(self, queues: "Mapping[str, QueueUsage]") -> None:
+        """Writes a line for each queue, by its ARN, with what a request did to it, without counts that are 0."""
         for arn, usage in queues.items():
             region, account_id, name = arn.split(":")[3:6]
             values: dict[str, tuple[str, list[int]]] = {
@@ -92,21 +92,21 @@ class Metrics:
                 print(emf_line(self._dimensions(account_id, region, name), known), flush=True)  # noqa: T201 - Lambda's log
 
     def _dimensions(self, account_id: str, region: str, queue: str) -> dict[str, str]:
-        """A queue of another account or region has these as dimensions too."""
+        """The dimensions of a queue; those of a queue of another account or region include account and region."""
         dimensions = {"QueueName": queue}
         if (account_id, region) != self._own:
             dimensions |= {"AccountId": account_id, "Region": region}
         return dimensions
 
-    def refused(self, service: str, action: str, error: AwsError) -> None:
+    def count_error(self, service: str, action: str, error: AwsError) -> None:
         """Counts an error of the service, or one that asks the client to slow down; no other one."""
         if error.query_code in THROTTLES or error.status == 503:
             self.count({"Service": service, "Action": action}, {"throttles": 1})
         elif not error.sender_fault:
             self.count({"Service": service, "Action": action}, {"errors": 1})
 
-    def depth(self, depth: "Depth") -> None:
-        """The gauges of a queue."""
+    def put_depth(self, depth: "Depth") -> None:
+        """Writes the gauges of a queue."""
         self.put(
             self._dimensions(depth.account_id, depth.region, depth.name),
             [

@@ -1,7 +1,8 @@
-"""Functions that a schedule invokes: each runs one worker, and reports what was done as metrics.
+"""Functions that a schedule invokes: each runs one worker and writes the worker's counts as metrics.
 
-handler = scheduled_handler(deliver)                # functions/deliver_webhooks.py
-handler = calling_handler(maintain)                 # functions/maintain.py
+handler = transaction_handler(deliver)              # functions/deliver_webhooks.py
+handler = statement_handler(maintain)               # functions/maintain.py
+handler = reporting_handler(collect)                # functions/collect.py
 """
 
 from collections.abc import Callable
@@ -20,13 +21,13 @@ if TYPE_CHECKING:
     from penstock.drivers import StatementExecutor
 
 LONGEST_INVOCATION_SECONDS = 45
-"""A schedule comes every minute; the function's own timeout is 60 seconds."""
+"""A schedule invokes the function every minute; the function's own timeout is 60 seconds."""
 
 Run = Callable[[ExecutionEnvironment], Counts]
 
 
 class TransactionWorker(Protocol):
-    """A module of `penstock.workers` that needs a connection of psycopg: for transactions of several calls."""
+    """A module of `penstock.workers` that needs a connection of psycopg, for transactions of several calls."""
 
     LONGEST_RUN_SECONDS: float
 
@@ -52,7 +53,7 @@ class ReportingWorker(Protocol):
 
 
 class ScheduledHandler:
-    """Runs a worker, and again while its runs are cut short by their own limit of time."""
+    """Runs a worker, and again while its runs end at their own time limit, since more may be left to do."""
 
     def __init__(
         self, name: str, run: Run, longest_run_seconds: float, environment: ExecutionEnvironment
@@ -63,7 +64,7 @@ class ScheduledHandler:
         self.environment = environment
 
     def __call__(self, event: object, lambda_context: object) -> dict[str, int]:  # noqa: ARG002 - Lambda's form
-        """The counts of all runs, added up. Raises what a run raises, so that the invocation counts as failed."""
+        """The sums of the counts of all runs. Raises the error of a run, so that the invocation counts as failed."""
         return self.environment.traced(self._work, lambda_context)
 
     def _work(self) -> dict[str, int]:
@@ -79,8 +80,8 @@ class ScheduledHandler:
         return totals
 
 
-def scheduled_handler(worker: TransactionWorker) -> ScheduledHandler:
-    """The handler of a worker, given as its module, that needs psycopg, also where the setting names pg8000."""
+def transaction_handler(worker: TransactionWorker) -> ScheduledHandler:
+    """The handler of a worker, given as its module, that needs psycopg, also when QUEUE_DATABASE_DRIVER is pg8000."""
 
     def run(environment: ExecutionEnvironment) -> Counts:
         return worker.run_once(environment.settings, environment.psycopg_connection())
@@ -101,11 +102,11 @@ def reporting_handler(worker: ReportingWorker) -> ScheduledHandler:
     """The handler of a worker, given as its module, whose gauges become metrics."""
 
     def run(environment: ExecutionEnvironment) -> Counts:
-        return worker.run_once(environment.settings, environment.database, environment.metrics.depth)
+        return worker.run_once(environment.settings, environment.database, environment.metrics.put_depth)
 
     return ScheduledHandler(name_of(worker), run, worker.LONGEST_RUN_SECONDS, ExecutionEnvironment())
 
 
 def name_of(worker: object) -> str:
-    """maintain, of penstock.workers.maintain."""
+    """The worker's name: `maintain` of penstock.workers.maintain."""
     return getattr(worker, "__name__", type(worker).__name__).rpartition(".")[2]

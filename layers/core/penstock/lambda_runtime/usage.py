@@ -16,17 +16,17 @@ _SIZES = 3
 
 
 def added_messages(rows: Sequence[Row]) -> int:
-    """Messages that were added to a queue, of the rows of `queue.send_messages`: a duplicate is not."""
+    """The number of messages added to a queue, from the rows of `queue.send_messages`; duplicates do not count."""
     return sum(is_added(row) for row in rows)
 
 
 def is_added(row: Row) -> bool:
-    """No error, and not the id of an earlier message."""
+    """Whether a row is a message that was added: it has no error, and not the id of an earlier message."""
     return row[4] is None and row[2] is None
 
 
 class QueueUsage(Struct):
-    """Of one queue. `sizes`: bytes of each message that was added. `empty`: the last receive found nothing."""
+    """The usage of one queue. `sizes`: bytes of each added message. `empty`: the last receive found nothing."""
 
     sizes: list[int] = field(default_factory=list)
     received: int = 0
@@ -35,17 +35,17 @@ class QueueUsage(Struct):
 
 
 class Usage:
-    """Of one request, by the queue's ARN."""
+    """The usage of one request, by the queue's ARN."""
 
     def __init__(self) -> None:
         self.queues: dict[str, QueueUsage] = {}
 
     def observe(self, effect: Effect, answer: Any) -> None:
-        """An effect and what answered it."""
+        """Counts an effect, given its result."""
         if isinstance(effect, Take):
-            self._looked(effect.queue_arn, answer)
+            self._count_received(effect.queue_arn, answer)
         elif isinstance(effect, Sql) and effect.statement is RECEIVE_ATTEMPT:
-            self._looked(str(effect.arguments[0]), answer)
+            self._count_received(str(effect.arguments[0]), answer)
         elif isinstance(effect, Rows) and effect.statement is SEND_MESSAGES:
             sizes = effect.columns[_SIZES]
             new = [sizes[row[0] - 1] for row in answer if is_added(row)]
@@ -56,7 +56,7 @@ class Usage:
             if deleted:
                 self._of(effect.queue_arn).deleted += deleted
 
-    def _looked(self, arn: str, rows: Sequence[Row]) -> None:
+    def _count_received(self, arn: str, rows: Sequence[Row]) -> None:
         if rows[0][0] is None:
             queue = self._of(arn)
             queue.received += len(rows) - 1

@@ -1,7 +1,7 @@
-"""The errors of EventBridge Scheduler. Names and statuses: botocore's model `scheduler/2021-06-30`; the names of what
-any service answers: "Common Errors" (EventBridge Scheduler API reference).
+"""The errors of EventBridge Scheduler. Names and statuses: botocore's model `scheduler/2021-06-30`; names of errors
+that all services share: "Common Errors" (EventBridge Scheduler API reference).
 
-They travel in the header `x-amzn-errortype`, with `{"Message": …}` as the body.
+An answer has the error's name in the header `x-amzn-errortype`, and `{"Message": …}` as its body.
 """
 
 # ruff: noqa: N818 - the classes are called as AWS calls the errors
@@ -23,13 +23,13 @@ class ValidationException(SchedulerError):
 
     @classmethod
     def of(cls, problems: Sequence[str]) -> "ValidationException":
-        """Everything that is wrong with the members of a request, in one text."""
+        """The error with all problems of a request's members in one text."""
         number = len(problems)
         return cls(f"{number} validation error{'s' if number > 1 else ''} detected: {'; '.join(problems)}")
 
     @classmethod
     def expression(cls, written: str) -> "ValidationException":
-        """In AWS's words (LocalStack issue 9284 quotes it)."""
+        """The error for a schedule expression, in AWS's text (LocalStack issue 9284 quotes it)."""
         return cls(f"Invalid Schedule Expression {written}.")
 
 
@@ -39,7 +39,7 @@ class ConflictException(SchedulerError):
 
     @classmethod
     def exists(cls, what: str) -> "ConflictException":
-        """`Schedule nightly`, or `Schedule group batch`, is there already."""
+        """The error when `what`, such as `Schedule nightly` or `Schedule group batch`, already exists."""
         return cls(f"{what} already exists.")
 
 
@@ -49,7 +49,7 @@ class ResourceNotFoundException(SchedulerError):
 
     @classmethod
     def missing(cls, what: str) -> "ResourceNotFoundException":
-        """`Schedule nightly`, or `Schedule group batch`, is not there (the text: aws-sdk-js-v3 issue 5720)."""
+        """The error when `what`, such as `Schedule nightly`, does not exist (its text: aws-sdk-js-v3 issue 5720)."""
         return cls(f"{what} does not exist.")
 
 
@@ -77,7 +77,7 @@ class UnknownOperationException(SchedulerError):
     default_message = "No operation of this service has this method and path."
 
 
-# What SQS calls by other names.
+# EventBridge Scheduler's names of errors that all services share.
 COMMON: Mapping[type[AwsError], str] = {
     errors.AccessDenied: "AccessDeniedException",
     errors.ExpiredToken: "ExpiredTokenException",

@@ -1,4 +1,4 @@
-"""Groups of EventBridge Scheduler and their tags. The group `default` is always there."""
+"""Schedule groups of EventBridge Scheduler and their tags. The group `default` always exists."""
 
 from collections.abc import Generator, Sequence
 from datetime import datetime
@@ -55,11 +55,11 @@ class GroupRow(Struct):
 def create_schedule_group(
     request: scheduler.CreateScheduleGroupRequest, context: Context
 ) -> Generator[Effect, Any, scheduler.CreateScheduleGroupResult]:
-    """Makes a group. The same request with the same ClientToken finds the one that it made."""
+    """Makes a group. The same request with the same ClientToken finds the group that it made."""
     tags = checked_tags(request.tags or ())
     token = token_of(request.client_token, request)
-    place = (context.account_id, context.region, request.name)
-    ((_, _, error),) = yield Sql(PUT_SCHEDULE_GROUP, (*place, as_json(tags), token))
+    key = (context.account_id, context.region, request.name)
+    ((_, _, error),) = yield Sql(PUT_SCHEDULE_GROUP, (*key, as_json(tags), token))
     if error is not None:
         raise ConflictException.exists(f"Schedule group {request.name}")
     arn = GroupArn(context.region, context.account_id, request.name)
@@ -67,7 +67,7 @@ def create_schedule_group(
 
 
 def token_of(client_token: str | None, request: Struct) -> str | None:
-    """What is kept of a ClientToken: only the same request with the same token is the same."""
+    """The token as it is stored, with a hash of the request: the same token with another request differs."""
     if client_token is None:
         return None
     return f"{client_token}:{sha256(msgspec.json.encode(request)).hexdigest()[:32]}"
@@ -87,8 +87,8 @@ def delete_schedule_group(
     """Deletes a group with its schedules, at once: no request sees it DELETING. Tokens as for schedules."""
     if request.name == DEFAULT_GROUP:
         raise ValidationException("The default schedule group cannot be deleted.")
-    place = (context.account_id, context.region, request.name, "")
-    ((dropped,),) = yield Sql(DROP_SCHEDULE_ONCE, (*place, request.client_token))
+    key = (context.account_id, context.region, request.name, "")
+    ((dropped,),) = yield Sql(DROP_SCHEDULE_ONCE, (*key, request.client_token))
     if not dropped:
         raise missing(request.name)
 
@@ -99,8 +99,8 @@ def list_schedule_groups(
     """Groups in the order of their names, at most 100 a page."""
     limit = request.max_results or PAGE
     after = paging.read_group(request.next_token)
-    place = (context.account_id, context.region)
-    rows = yield Sql(LIST_SCHEDULE_GROUPS, (*place, request.name_prefix, after, limit + 1))
+    key = (context.account_id, context.region)
+    rows = yield Sql(LIST_SCHEDULE_GROUPS, (*key, request.name_prefix, after, limit + 1))
     found = [msgspec.convert(columns, GroupRow) for (columns,) in rows[:limit]]
     return scheduler.ListScheduleGroupsResult(
         schedule_groups=[scheduler.ScheduleGroupSummary(**shown(row)) for row in found],
@@ -110,18 +110,18 @@ def list_schedule_groups(
 
 # --- tags ------------------------------------------------------------------------------------------------------------
 def tag_resource(request: scheduler.TagResourceRequest, context: Context) -> Generator[Effect, Any, None]:
-    """Adds tags to a group; one that exists gets the new value."""
+    """Adds tags to a group; an existing tag gets the new value."""
     arn = own_group(request.resource_arn, context)
     tags = checked_tags(request.tags)
-    rows = yield Sql(TAG_SCHEDULE_GROUP, (*place_of(arn), as_json(tags), MAXIMUM_TAGS))
-    refuse(rows[0][0], arn)
+    rows = yield Sql(TAG_SCHEDULE_GROUP, (*key_of(arn), as_json(tags), MAXIMUM_TAGS))
+    raise_tag_error(rows[0][0], arn)
 
 
 def untag_resource(request: scheduler.UntagResourceRequest, context: Context) -> Generator[Effect, Any, None]:
-    """Removes tags; one that is not there is no error."""
+    """Removes tags; a missing tag is no error."""
     arn = own_group(request.resource_arn, context)
-    rows = yield Sql(UNTAG_SCHEDULE_GROUP, (*place_of(arn), request.tag_keys))
-    refuse(rows[0][0], arn)
+    rows = yield Sql(UNTAG_SCHEDULE_GROUP, (*key_of(arn), request.tag_keys))
+    raise_tag_error(rows[0][0], arn)
 
 
 def list_tags_for_resource(
@@ -135,7 +135,7 @@ def list_tags_for_resource(
 
 
 def checked_tags(tags: Sequence[scheduler.Tag]) -> dict[str, str]:
-    """By key. Raises ValidationException when a key is there twice, or is AWS's own."""
+    """Tags by key. Raises ValidationException for a key that occurs twice or is reserved for AWS."""
     found = {tag.key: tag.value for tag in tags}
     if len(found) < len(tags):
         raise ValidationException("Duplicate tag keys found.")
@@ -150,27 +150,27 @@ def too_many_tags() -> ServiceQuotaExceededException:
     return ServiceQuotaExceededException(f"A schedule group has at most {MAXIMUM_TAGS} tags.")
 
 
-def refuse(error: str | None, arn: GroupArn) -> None:
-    """Raises what a SQL function answered as data."""
+def raise_tag_error(error: str | None, arn: GroupArn) -> None:
+    """Raises the error whose code a SQL function returned."""
     if error is not None:
         raise too_many_tags() if error == "TagLimitExceeded" else missing(arn.name)
 
 
 # --- the group of a request ------------------------------------------------------------------------------------------
 def own_group(text: str, context: Context) -> GroupArn:
-    """The group that is meant. Raises ResourceNotFoundException for another account's, or another region's."""
+    """The group of an ARN. Raises ResourceNotFoundException for a group of another account or region."""
     arn = parse_group_arn(text)
     if arn is None or (arn.region, arn.account_id) != (context.region, context.account_id):
         raise ResourceNotFoundException.missing(f"Resource {text}")
     return arn
 
 
-def place_of(arn: GroupArn) -> tuple[str, str, str]:
+def key_of(arn: GroupArn) -> tuple[str, str, str]:
     return arn.account_id, arn.region, arn.name
 
 
 def read(name: str, context: Context) -> Generator[Effect, Any, GroupRow]:
-    """Raises ResourceNotFoundException."""
+    """The group's row. Raises ResourceNotFoundException."""
     rows = yield Sql(READ_SCHEDULE_GROUP, (context.account_id, context.region, name))
     if not rows:
         raise missing(name)
@@ -178,7 +178,7 @@ def read(name: str, context: Context) -> Generator[Effect, Any, GroupRow]:
 
 
 def check_group(name: str, context: Context) -> Generator[Effect, Any, None]:
-    """Raises ResourceNotFoundException."""
+    """Raises ResourceNotFoundException when the group does not exist."""
     yield from read(name, context)
 
 
@@ -187,7 +187,7 @@ def missing(name: str) -> SchedulerError:
 
 
 def shown(row: GroupRow) -> dict[str, Any]:
-    """A group in the words of EventBridge Scheduler."""
+    """A group as EventBridge Scheduler shows it."""
     return {
         "arn": row.arn,
         "name": row.name,

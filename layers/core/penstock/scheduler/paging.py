@@ -33,5 +33,5 @@ def read_schedule(token: str | None) -> tuple[str | None, str | None]:
 
 
 def invalid() -> ValidationException:
-    """The error for a token that we did not make. AWS does not document its text: this one is our choice."""
+    """The error for a token that Penstock did not make. AWS documents no text; this one is our choice."""
     return ValidationException("Invalid or expired NextToken.")

@@ -1,7 +1,7 @@
-"""Schedules as the SQL functions give them: by column, for AWS's API and the native one; and when they fire next.
+"""Schedules as SQL functions return them: by column, for AWS's API and the native one; and when they fire next.
 
-Occurrences are computed here, from the database's time, and written with the schedule: an operation that writes one
-first asks for that time (`read`), which makes two round trips.
+Python computes occurrences from the database's time and stores the next one with the schedule. So an operation that
+writes a schedule first reads that time (`read`), which makes two round trips.
 """
 
 from collections.abc import Generator, Mapping
@@ -56,7 +56,7 @@ class ScheduleRow(Struct):
 
     @property
     def when(self) -> Expression:
-        """The expression, to be evaluated."""
+        """The expression, which can be evaluated."""
         return stored(self.form, self.expression, self.canonical, self.timezone)
 
 
@@ -68,7 +68,7 @@ def row_of(columns: Mapping[str, Any]) -> ScheduleRow:
 def read(
     group: str, name: str, context: Context
 ) -> Generator[Effect, Any, tuple[datetime, ScheduleRow | None]]:
-    """The database's time, and the schedule, if it is there."""
+    """The database's time, and the schedule, if it exists."""
     rows = yield Sql(READ_SCHEDULE, (context.account_id, context.region, group, name))
     now, columns = rows[0]
     return now, None if columns is None else row_of(columns)
@@ -76,9 +76,9 @@ def read(
 
 # --- occurrences -----------------------------------------------------------------------------------------------------
 class Period(Struct, frozen=True):
-    """When an expression holds: from `start`, to `end`; a rate counts from `anchor`. One-shots know no period.
+    """The time in which an expression fires: from `start` to `end`; a rate counts from `anchor`.
 
-    Source: StartDate and EndDate of CreateSchedule (API reference), which one-time schedules ignore.
+    One-shots ignore it, as AWS's do StartDate and EndDate (CreateSchedule, API reference).
     """
 
     start: datetime | None = None
@@ -101,9 +101,8 @@ def first_fire(
 ) -> datetime | None:
     """The first occurrence of a schedule that is written now; `mode` is that of queue.put_schedule.
 
-    A one-shot that is made has the grace of misfires: its moment may have passed while the request was under way. One
-    that is replaced has not: it may have fired and been deleted, and a client that writes it again wants no second
-    time.
+    A new one-shot may be late by the grace of misfires: its time may have passed while the request was under way. A
+    replaced one may not: it may have fired already, and a client that writes it again does not want it to fire twice.
     """
     if mode == "create" and expression.is_one_shot:
         now -= timedelta(seconds=context.environment.settings.queue_schedule_misfire_grace_seconds)

@@ -1,6 +1,6 @@
 """Schedules of EventBridge Scheduler: create, get, update, delete, list.
 
-Its schedules and those of the REST API are the same rows: each API shows all of them (`shown`), in its own terms.
+Its schedules and those of the native REST API are the same rows: each API shows all of them in its own terms (`shown`).
 """
 
 from collections.abc import Generator
@@ -33,7 +33,7 @@ Created = Generator[Effect, Any, scheduler.CreateScheduleResult]
 
 
 def create_schedule(request: scheduler.CreateScheduleRequest, context: Context) -> Created:
-    """Makes a schedule. The same request with the same ClientToken finds the one that it made."""
+    """Makes a schedule. The same request with the same ClientToken finds the schedule that it made."""
     row = yield from put("create", request, context)
     return scheduler.CreateScheduleResult(schedule_arn=arn_of(row))
 
@@ -59,9 +59,9 @@ def get_schedule(
 def delete_schedule(
     request: scheduler.DeleteScheduleRequest, context: Context
 ) -> Generator[Effect, Any, None]:
-    """Deletes a schedule, and what it would still have tried again. The same ClientToken again changes nothing."""
-    place = (context.account_id, context.region, request.group_name or DEFAULT_GROUP, request.name)
-    ((dropped,),) = yield Sql(DROP_SCHEDULE_ONCE, (*place, request.client_token))
+    """Deletes a schedule with its pending retries. A second request with the same ClientToken changes nothing."""
+    key = (context.account_id, context.region, request.group_name or DEFAULT_GROUP, request.name)
+    ((dropped,),) = yield Sql(DROP_SCHEDULE_ONCE, (*key, request.client_token))
     if not dropped:
         raise ResourceNotFoundException.missing(f"Schedule {request.name}")
 
@@ -89,7 +89,10 @@ def list_schedules(
 def put(
     mode: str, request: scheduler.CreateScheduleRequest, context: Context
 ) -> Generator[Effect, Any, ScheduleRow]:
-    """The schedule as it is now. Raises ValidationException, ConflictException, ResourceNotFoundException."""
+    """Creates or replaces a schedule, and returns it as it is stored.
+
+    Raises ValidationException, ConflictException, ResourceNotFoundException.
+    """
     expression = checked_expression(request)
     period = checked_period(request)
     window = checked_window(request.flexible_time_window)
@@ -115,15 +118,15 @@ def put(
         "client_token": token_of(request.client_token, request) if mode == "create" else None,
     }
     following = schedule_rows.first_fire(mode, expression, now, period, context)
-    place = (context.account_id, context.region, group, request.name)
-    ((columns, _, error),) = yield Sql(PUT_SCHEDULE, (*place, mode, as_json(fields), following))
+    key = (context.account_id, context.region, group, request.name)
+    ((columns, _, error),) = yield Sql(PUT_SCHEDULE, (*key, mode, as_json(fields), following))
     if error is not None:
-        raise refusal(error, group, request.name)
+        raise error_of(error, group, request.name)
     return row_of(columns)
 
 
-def refusal(error: str, group: str, name: str) -> Exception:
-    """What queue.put_schedule answered as data."""
+def error_of(error: str, group: str, name: str) -> Exception:
+    """The typed error for a code that queue.put_schedule returned."""
     if error == "ScheduleExists":
         return ConflictException.exists(f"Schedule {name}")
     what = f"Schedule group {group}" if error == "GroupNotFound" else f"Schedule {name}"
@@ -131,7 +134,7 @@ def refusal(error: str, group: str, name: str) -> Exception:
 
 
 def checked_expression(request: scheduler.CreateScheduleRequest) -> Expression:
-    """The expression in its time zone. Raises ValidationException, which says what is wrong with it, and where."""
+    """The expression in its time zone. Raises ValidationException, with the place and the reason in its text."""
     try:
         return parse_aws(request.schedule_expression, request.schedule_expression_timezone or "UTC")
     except ScheduleInvalid as invalid:
@@ -139,7 +142,7 @@ def checked_expression(request: scheduler.CreateScheduleRequest) -> Expression:
 
 
 def checked_period(request: scheduler.CreateScheduleRequest) -> Period:
-    """Start and end. Either may be over, so that a schedule can be changed after it began."""
+    """Start and end. Both may be in the past, so that a client can change a schedule after it began."""
     start, end = moment(request.start_date), moment(request.end_date)
     if start is not None and end is not None and end <= start:
         raise ValidationException("EndDate must be after StartDate.")
@@ -147,7 +150,7 @@ def checked_period(request: scheduler.CreateScheduleRequest) -> Period:
 
 
 def checked_window(window: scheduler.FlexibleTimeWindow) -> int | None:
-    """Minutes; None when it is off."""
+    """The window in minutes; None when it is off."""
     minutes = window.maximum_window_in_minutes
     if window.mode == "FLEXIBLE" and minutes is None:
         raise ValidationException("MaximumWindowInMinutes is required when Mode is FLEXIBLE.")
@@ -157,7 +160,7 @@ def checked_window(window: scheduler.FlexibleTimeWindow) -> int | None:
 
 
 def moment(seconds: float | None) -> datetime | None:
-    """A time of the wire, to the millisecond."""
+    """A time of a request, to the millisecond."""
     return None if seconds is None else datetime.fromtimestamp(round(seconds, 3), UTC)
 
 
@@ -167,14 +170,14 @@ def arn_of(row: ScheduleRow) -> str:
 
 
 def shown(row: ScheduleRow) -> scheduler.GetScheduleResult:
-    """A schedule in the words of EventBridge Scheduler."""
+    """A schedule as EventBridge Scheduler shows it."""
     minutes = row.window_minutes
     window = scheduler.FlexibleTimeWindow("OFF" if minutes is None else "FLEXIBLE", minutes)
     return scheduler.GetScheduleResult(
         arn=arn_of(row),
         group_name=row.group_name,
         name=row.name,
-        schedule_expression=written(row),
+        schedule_expression=expression_text(row),
         start_date=seconds_of(row.start_at),
         end_date=seconds_of(row.end_at),
         description=row.description,
@@ -202,8 +205,8 @@ def summary(row: ScheduleRow) -> scheduler.ScheduleSummary:
     )
 
 
-def written(row: ScheduleRow) -> str:
-    """The expression. One of the REST API has the form of AWS's, but its cron fields are those of cron."""
+def expression_text(row: ScheduleRow) -> str:
+    """The expression in AWS's form. One of the native API becomes `at()` or `cron()`, with its own cron fields."""
     if row.door == "aws":
         return row.expression
     if row.form == "fire_at":
@@ -212,7 +215,7 @@ def written(row: ScheduleRow) -> str:
 
 
 def target_of(row: ScheduleRow) -> scheduler.Target:
-    """The target. One of the REST API has an ARN too, and no role."""
+    """The target. One of the native API gets the ARN of its queue or topic, and no role."""
     if row.door == "aws":
         return msgspec.convert(row.target, scheduler.Target)
     service, name = ("sqs", row.target["queue"]) if "queue" in row.target else ("sns", row.target["topic"])
@@ -220,5 +223,5 @@ def target_of(row: ScheduleRow) -> scheduler.Target:
 
 
 def seconds_of(at: datetime | None) -> float | None:
-    """A time as the wire has it, to the millisecond."""
+    """A time as answers have it, to the millisecond."""
     return None if at is None else round(at.timestamp(), 3)

@@ -1,7 +1,8 @@
 """What a schedule of EventBridge Scheduler may invoke: a queue (SendMessage) or a topic (Publish) of the installation.
 
-AWS checks a target when it invokes it; here its ARN and parameters are checked when it is set, since nothing else
-could ever be invoked. Whether queue and topic exist is not: on AWS too a schedule may come first. Texts are ours.
+AWS checks a target when it invokes it. Penstock checks its ARN and parameters when a client sets it, since it can
+invoke no other targets. It does not check whether the queue or topic exists: on AWS too a schedule may be made before
+its target. Texts of errors are ours.
 """
 
 from msgspec.structs import replace
@@ -14,11 +15,11 @@ from penstock.sqs import validation
 from .errors import ValidationException
 from .types import RetryPolicy, Target
 
-# What AWS answers for a schedule that was made without them (Target and RetryPolicy, API reference).
+# AWS's defaults of a schedule that was made without them (Target and RetryPolicy, API reference).
 EVENT_AGE_SECONDS = 86_400
 RETRY_ATTEMPTS = 185
 
-OTHERS = (
+UNSUPPORTED_PARAMETERS = (
     "ecs_parameters",
     "event_bridge_parameters",
     "event_bridge_put_events_v2_parameters",
@@ -29,10 +30,12 @@ OTHERS = (
 
 
 def checked(target: Target) -> Target:
-    """The target as it is stored, its retry policy filled in. Raises ValidationException."""
-    given = [name for name in OTHERS if getattr(target, name) is not None]
+    """The target as it is stored, with a complete retry policy. Raises ValidationException."""
+    given = [name for name in UNSUPPORTED_PARAMETERS if getattr(target, name) is not None]
     if given:
-        raise ValidationException(f"{_pascal(given[0])} is not for a target that Penstock invokes. {SERVED}")
+        raise ValidationException(
+            f"{_pascal(given[0])} is not for a target that Penstock invokes. {SUPPORTED_TARGETS}"
+        )
     group_id = None if target.sqs_parameters is None else target.sqs_parameters.message_group_id
     if group_id is not None and not validation.is_group_id(group_id):
         raise ValidationException("SqsParameters.MessageGroupId must be letters, digits and punctuation.")
@@ -45,7 +48,7 @@ def checked(target: Target) -> Target:
     return replace(target, retry_policy=filled_in(target.retry_policy))
 
 
-SERVED = "Penstock invokes Amazon SQS queues and Amazon SNS topics."
+SUPPORTED_TARGETS = "Penstock invokes Amazon SQS queues and Amazon SNS topics."
 
 
 def _check_queue(arn: str, group_id: str | None) -> None:
@@ -54,10 +57,10 @@ def _check_queue(arn: str, group_id: str | None) -> None:
 
 
 def _check_topic(target: Target, group_id: str | None) -> None:
-    """A FIFO topic wants a group, which only SqsParameters can give: beyond AWS, where such a target always fails."""
+    """A FIFO topic needs a message group, from SqsParameters: our extension, as on AWS such a target always fails."""
     topic = parse_topic_arn(target.arn)
     if topic is None:
-        raise ValidationException(f"Target {target.arn[:256]} is not supported. {SERVED}")
+        raise ValidationException(f"Target {target.arn[:256]} is not supported. {SUPPORTED_TARGETS}")
     if topic.fifo != (group_id is not None):
         raise ValidationException(
             "SqsParameters.MessageGroupId is for queues and for FIFO topics, which require it."
@@ -75,7 +78,7 @@ def _check_input(text: str | None, most_bytes: int) -> None:
 
 
 def filled_in(policy: RetryPolicy | None) -> RetryPolicy:
-    """With AWS's defaults for members that the request lacks."""
+    """The retry policy with AWS's defaults for members that the request lacks."""
     age = None if policy is None else policy.maximum_event_age_in_seconds
     attempts = None if policy is None else policy.maximum_retry_attempts
     return RetryPolicy(

@@ -1,4 +1,4 @@
-"""Requests and results of EventBridge Scheduler: the members of botocore's model `scheduler/2021-06-30`, in its words.
+"""Requests and results of EventBridge Scheduler: the members of botocore's model `scheduler/2021-06-30`.
 
 A member without a default is required. Limits are the model's; `aws/codec/rest_json.py` checks them and answers
 violations as AWS does. Times are seconds since 1970, with fractions.
@@ -74,7 +74,7 @@ class SqsParameters(Message):
 
 
 class Target(Message):
-    """What a schedule invokes. Targets that are not served are refused, so their parameters are not checked."""
+    """What a schedule invokes. Penstock refuses other targets than queues and topics: their parameters are untyped."""
 
     arn: TargetArn
     role_arn: RoleArn

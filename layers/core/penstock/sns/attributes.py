@@ -1,7 +1,7 @@
-"""Attributes of topics and subscriptions: which exist, what they may be, how they read back.
+"""Attributes of topics and subscriptions: which exist, which values they may have, and how SNS shows them.
 
-Values stay the strings that the user wrote. Sources: CreateTopic, SetTopicAttributes, GetTopicAttributes, Subscribe,
-SetSubscriptionAttributes and GetSubscriptionAttributes of the SNS API reference.
+Values are stored as the strings that the client sent. Sources: CreateTopic, SetTopicAttributes, GetTopicAttributes,
+Subscribe, SetSubscriptionAttributes and GetSubscriptionAttributes of the SNS API reference.
 """
 
 import re
@@ -85,10 +85,10 @@ FIFO_TOPIC: Mapping[str, Check] = {
 }
 SUBSCRIPTION: Mapping[str, Check] = {
     "DeliveryPolicy": _json_object,
-    "FilterPolicy": _anything,  # filter_policy has errors of its own
+    "FilterPolicy": _anything,  # filter_policy/compile.py checks it, with errors of its own
     "FilterPolicyScope": _one_of("MessageAttributes", "MessageBody"),
     "RawMessageDelivery": _BOOLEAN,
-    "RedrivePolicy": _anything,  # check_redrive_policy
+    "RedrivePolicy": _anything,  # check_redrive_policy checks it
     "SubscriptionRoleArn": _anything,
     "ReplayPolicy": _json_object,
 }
@@ -98,9 +98,9 @@ _REASONS = {"RawMessageDelivery": "Invalid value [{}]. Must be true or false."}
 
 # --- topics ----------------------------------------------------------------------------------------------------------
 def check_topic_attributes(attributes: Mapping[str, str], fifo: bool) -> None:
-    """Raises InvalidParameter for an attribute that does not exist, or not for this type of topic, or a bad value.
+    """Raises InvalidParameter for an attribute that topics, or topics of this type, do not have, and for a bad value.
 
-    Characters that XML 1.0 cannot hold make a value bad: answers could not show them.
+    A value with characters that XML 1.0 cannot hold is bad too: no answer could show it.
     """
     known = {**TOPIC, **FIFO_TOPIC}
     for name, value in attributes.items():
@@ -129,7 +129,7 @@ def default_policy(arn: TopicArn) -> str:
 
 
 def readable_topic(arn: TopicArn, stored: Mapping[str, str], confirmed: int, pending: int) -> dict[str, str]:
-    """What GetTopicAttributes shows: what was set, what follows from it, and the counts."""
+    """What GetTopicAttributes shows: the attributes that were set, those derived from them, and the counts."""
     values = {
         "TopicArn": str(arn),
         "Owner": arn.account_id,
@@ -149,7 +149,7 @@ def readable_topic(arn: TopicArn, stored: Mapping[str, str], confirmed: int, pen
 
 # --- subscriptions ---------------------------------------------------------------------------------------------------
 def check_subscription_attributes(attributes: Mapping[str, str], protocol: str) -> None:
-    """Raises InvalidParameter for an attribute that does not exist, or whose value or protocol does not fit."""
+    """Raises InvalidParameter for an attribute that subscriptions, or those of the protocol, lack, and a bad value."""
     for name, value in attributes.items():
         if name not in SUBSCRIPTION:
             raise InvalidParameter.named("AttributeName")

@@ -1,4 +1,5 @@
-"""Delivery policies of SNS: what HTTP(S) endpoints get, how often and when again.
+"""Delivery policies of SNS: how often HTTP(S) endpoints get messages, when failed deliveries are retried, and as what
+content type.
 
     check_delivery_policy(text)                        # SetSubscriptionAttributes, Subscribe
     check_topic_policy(text)                           # SetTopicAttributes, CreateTopic
@@ -6,8 +7,8 @@
     retry_delays(policy["healthyRetryPolicy"])         # [20.0, 20.0, 20.0]
 
 Pure functions. Source: "Amazon SNS message delivery retries" and the two pages on the JSON of delivery policies in
-the developer guide. These name the members, the limits, the phases and both ends of the back-off, but not the curves
-in between, which a picture shows: the curves are ours. AWS adds jitter, Penstock does not.
+the SNS Developer Guide. They name the members, the limits, the phases and both ends of the back-off. They show the
+curves in between only as a picture, so the formulas of the curves are ours. AWS adds jitter, Penstock does not.
 """
 
 from collections.abc import Callable, Mapping
@@ -54,11 +55,11 @@ _DEFAULT_REQUEST: Final[Policy] = {"headerContentType": CONTENT_TYPE}
 
 
 def invalid_policy(reason: str) -> InvalidParameter:
-    """The policy cannot be used; the action's name of the parameter is AWS's."""
+    """The error for a policy that cannot be used."""
     return InvalidParameter.named(f"DeliveryPolicy: {reason}")
 
 
-# --- what is in force ------------------------------------------------------------------------------------------------
+# --- effective policies ----------------------------------------------------------------------------------------------
 def effective_policy(subscription: str | None, topic: str | None) -> dict[str, Any]:
     """EffectiveDeliveryPolicy of a subscription: its own sections, else the topic's, else AWS's defaults.
 
@@ -79,7 +80,7 @@ def effective_policy(subscription: str | None, topic: str | None) -> dict[str, A
 
 
 def effective_topic_policy(topic: str | None) -> dict[str, Any]:
-    """EffectiveDeliveryPolicy of a topic: what a subscription without a policy of its own gets."""
+    """EffectiveDeliveryPolicy of a topic: the policy of a subscription without one of its own."""
     http = _read(topic).get("http") or {}
     policy = effective_policy(None, topic)
     answer: dict[str, Any] = {
@@ -104,7 +105,7 @@ def retry_delays(retry: Policy) -> list[float]:
     return [0.0] * at_once + [float(shortest)] * early + curve + [float(longest)] * late
 
 
-# How much of the way from the shortest to the longest delay is gone at retry i of 0..last. ratio: longest / shortest.
+# The share, 0 to 1, of the way from the shortest to the longest delay at retry i of 0..last. ratio: longest / shortest.
 _BACKOFF_CURVES: Final[dict[str, Callable[[int, int, float], float]]] = {
     # equal steps
     "linear": lambda i, last, _: i / last if last else 0.0,
@@ -119,7 +120,7 @@ _BACKOFF_CURVES: Final[dict[str, Callable[[int, int, float], float]]] = {
 }
 
 
-# --- what is allowed -------------------------------------------------------------------------------------------------
+# --- checks ----------------------------------------------------------------------------------------------------------
 def check_delivery_policy(text: str) -> None:
     """A subscription's policy. Raises InvalidParameter. An empty text, which removes the policy, is allowed."""
     _check_sections(_object(_parse(text), ""), "", "healthyRetryPolicy", "throttlePolicy", "requestPolicy")

@@ -1,8 +1,8 @@
 """Messages to subscribers: envelopes and confirmations, signed with the installation's key.
 
-A process remembers for each topic what the database last answered: the signature version, and whether any subscription
-wants envelopes at all (raw delivery to queues has none, and a signature is half of what a Publish costs). Both are
-checked against the database in the call that publishes, so a stale answer costs a second call and nothing else.
+A process caches for each topic what the database last answered: the signature version, and whether any subscription
+needs envelopes (raw delivery to queues has none, and a signature is half of what a Publish costs). The call that
+publishes checks both against the database, so a stale entry costs a second call and nothing else.
 """
 
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -24,10 +24,10 @@ from .topics import describe_topic
 
 MOST_TOPICS = 4096
 TRACE = "trace"
-"""Where `queue.publish_messages` looks for the trace header, beside the protocols."""
+"""The member, beside the protocols, in which `queue.publish_messages` finds the trace header."""
 
 NO_ENVELOPE = "none"
-"""What stands for the version when all subscriptions are queues with raw delivery: there is no envelope."""
+"""Used instead of a signature version when all subscriptions are queues with raw delivery: there is no envelope."""
 
 MOST_RAW_ATTRIBUTES = 10  # with more, raw delivery fails, and a dead-letter queue gets the envelope
 
@@ -36,35 +36,35 @@ Attributes = Mapping[str, MessageAttributeValue]
 
 # --- signature versions ----------------------------------------------------------------------------------------------
 class TopicCache:
-    """What the database last told this process about topics: `Environment.cache` keeps one for the process."""
+    """The database's last answers about topics; `Environment.cache` has one cache for the process."""
 
-    __slots__ = ("_bare", "_versions")
+    __slots__ = ("_versions", "_without_envelope")
 
     def __init__(self) -> None:
         self._versions: dict[str, str] = {}
-        self._bare: set[str] = set()
+        self._without_envelope: set[str] = set()
 
     def signature_version(self, topic: str) -> str:
         """The topic's version, as far as this process knows; 1 is AWS's default."""
         return self._versions.get(topic, "1")
 
     def learn_signature_version(self, topic: str, version: str) -> str:
-        """Remembers the version that the database answered, and therefore that a subscription wants envelopes."""
+        """Stores the version that the database answered, which also means that a subscription needs envelopes."""
         if len(self._versions) >= MOST_TOPICS:
             self._versions.clear()
         self._versions[topic] = version
-        self._bare.discard(topic)
+        self._without_envelope.discard(topic)
         return version
 
     def learn_no_envelope(self, topic: str) -> None:
-        """Remembers that no subscription wants envelopes."""
-        if len(self._bare) >= MOST_TOPICS:
-            self._bare.clear()
-        self._bare.add(topic)
+        """Stores that no subscription needs envelopes."""
+        if len(self._without_envelope) >= MOST_TOPICS:
+            self._without_envelope.clear()
+        self._without_envelope.add(topic)
 
     def version_for(self, topic: str, messages: Iterable[OutgoingMessage]) -> str:
-        """How to publish these: the topic's signature version, or BARE, as far as this process knows."""
-        if topic in self._bare and all(
+        """The topic's signature version, or NO_ENVELOPE, for publishing these, as far as this process knows."""
+        if topic in self._without_envelope and all(
             len(message.attributes) <= MOST_RAW_ATTRIBUTES for message in messages
         ):
             return NO_ENVELOPE
@@ -72,10 +72,10 @@ class TopicCache:
 
 
 # --- texts -----------------------------------------------------------------------------------------------------------
-def certificate_url(found: Signer, context: Context) -> str:
-    """Where a program that verifies finds the certificate: at SNS_CERT_HOST, where that is set, else here."""
+def certificate_url(signer: Signer, context: Context) -> str:
+    """The URL of the signer's certificate: at SNS_CERT_HOST, where that is set, else at this service."""
     host = context.environment.settings.sns_cert_host
-    return (f"https://{host}" if host else context.base_url) + found.certificate_path
+    return (f"https://{host}" if host else context.base_url) + signer.certificate_path
 
 
 def signing_context(version: str, context: Context) -> Generator[Effect, Any, notification.SigningContext]:
@@ -87,7 +87,7 @@ def signing_context(version: str, context: Context) -> Generator[Effect, Any, no
 def envelope_contents(
     topic: TopicArn, message: OutgoingMessage, version: str, context: Context
 ) -> Generator[Effect, Any, dict[str, Any]]:
-    """By protocol: the text itself, and its envelope in parts, if there is one. Under `trace`: the trace header."""
+    """By protocol: the text itself, and the parts of its envelope, if it has one. Under `trace`: the trace header."""
     found: dict[str, Any] = {} if context.trace_header is None else {TRACE: context.trace_header}
     if version == NO_ENVELOPE:
         return found | {protocol: {"raw": text} for protocol, text in message.texts.items()}
@@ -105,23 +105,25 @@ def envelope_contents(
 
 def confirmation(topic: TopicArn, token: str, context: Context) -> Generator[Effect, Any, str]:
     """The message that asks an endpoint to confirm. Raises NotFound."""
-    head = yield from current_signing_context(topic, context)
-    return notification.confirmation(head, str(topic), str(uuid4()), token, notification.timestamp())
+    signing = yield from current_signing_context(topic, context)
+    return notification.confirmation(signing, str(topic), str(uuid4()), token, notification.timestamp())
 
 
 def unsubscribe_confirmation(
     topic: TopicArn, subscription_arn: str, token: str, context: Context
 ) -> Generator[Effect, Any, str]:
     """The message that tells an endpoint that its subscription ended. Raises NotFound."""
-    head = yield from current_signing_context(topic, context)
+    signing = yield from current_signing_context(topic, context)
     about = (str(topic), subscription_arn, str(uuid4()), token)
-    return notification.unsubscribe_confirmation(head, *about, notification.timestamp())
+    return notification.unsubscribe_confirmation(signing, *about, notification.timestamp())
 
 
 def current_signing_context(
     topic: TopicArn, context: Context
 ) -> Generator[Effect, Any, notification.SigningContext]:
-    """By the topic's signature version now: read from the database, since nothing checks it later and such messages are
-    rare."""
+    """The signing context by the topic's signature version, read from the database.
+
+    No later call checks the version of such a message, and these messages are rare.
+    """
     attributes, *_ = yield from describe_topic(topic)
     return (yield from signing_context(attributes.get("SignatureVersion", "1"), context))

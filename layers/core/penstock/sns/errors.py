@@ -1,7 +1,7 @@
 """The errors of SNS. Codes and statuses: botocore's model `sns/2010-03-31`; ValidationError: Common Errors, SNS API
-reference. Their classes bear the Query code's name, with `Topic` before those whose name an SQS error has.
+reference. A class has the name of its Query code, with `Topic` before it where an SQS error has that name.
 
-SNS writes no `<Detail/>` into an XML error; `xml.encode_error` sees to that.
+SNS writes no `<Detail/>` into an XML error; `encode_error` in aws/codec/xml.py leaves it out.
 """
 
 # ruff: noqa: N818 - the classes are called as AWS calls the errors
@@ -28,7 +28,7 @@ class InvalidParameter(SnsError):
         return cls(f"Invalid parameter: {name} Reason: {reason}" if reason else f"Invalid parameter: {name}")
 
     def within(self, member: str) -> "InvalidParameter":
-        """The same about a value that stands in a map: `Invalid parameter: Attributes Reason: FilterPolicy: …`."""
+        """The same error for a value in a map: `Invalid parameter: Attributes Reason: FilterPolicy: …`."""
         return type(self).named(member, self.message.removeprefix("Invalid parameter: "))
 
 
@@ -137,7 +137,7 @@ class TopicBatchRequestTooLong(SnsError):
 
 
 class InternalError(SnsError):
-    """What SNS answers where SQS answers InternalFailure."""
+    """The error of SNS where SQS has InternalFailure."""
 
     json_type = "InternalErrorException"
     query_code = "InternalError"

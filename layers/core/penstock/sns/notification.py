@@ -24,14 +24,14 @@ NOTIFICATION_SIGNED = ("Message", "MessageId", "Subject", "Timestamp", "TopicArn
 
 
 class Signer(Protocol):
-    """What signs: `signing_sns.Signer`."""
+    """An object that signs, such as `signatures.Signer`."""
 
     def sign(self, text: str, version: str) -> str:
         """The signature in base64."""
 
 
 class SigningContext(NamedTuple):
-    """What all messages of a publisher share: the signer and the version, and the base of links."""
+    """What the messages of one request share: signer and signature version, base of links, the certificate's URL."""
 
     signer: Signer
     version: str
@@ -40,7 +40,10 @@ class SigningContext(NamedTuple):
 
 
 class EnvelopeParts(NamedTuple):
-    """A Notification: `head`, the subscription's ARN, `tail`; of a FIFO topic `opening` and the number before them."""
+    """The parts of a Notification: `head`, then the subscription's ARN, then `tail`.
+
+    For a FIFO topic, `opening` and the sequence number come before them.
+    """
 
     head: str
     tail: str
@@ -48,14 +51,14 @@ class EnvelopeParts(NamedTuple):
 
 
 def timestamp(at: datetime | None = None) -> str:
-    """Now, in UTC, with three fractional digits and never `.000`, which the Java SDK would write in another way."""
+    """A time, by default now, in UTC, with milliseconds; never `.000`, which the Java SDK formats otherwise."""
     moment = (at or datetime.now(UTC)).astimezone(UTC)
     milliseconds = max(1, moment.microsecond // 1000)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{milliseconds:03d}Z"
 
 
 def string_to_sign(members: Mapping[str, str], names: tuple[str, ...]) -> str:
-    """Each member that is there, in the order of names: its name, a line feed, its value, a line feed."""
+    """For each present member, in the order of names: its name, a line feed, its value, a line feed."""
     return "".join(f"{name}\n{members[name]}\n" for name in names if name in members)
 
 
@@ -84,9 +87,9 @@ def numbered_notification(
     at: str,
     attributes: Mapping[str, MessageAttributeValue],
 ) -> EnvelopeParts:
-    """The envelope of a message of a FIFO topic: with `SequenceNumber`, known when it is stored, and unsigned.
+    """The envelope of a message of a FIFO topic, unsigned. SQL inserts its `SequenceNumber` when it stores the message.
 
-    AWS signs none of these, which reach queues only (recorded in the issue 3000 of aws/aws-sdk-net).
+    AWS signs none of these, which reach queues only (issue 3000 of aws/aws-sdk-net).
     """
     opening = _encode({"Type": "Notification", "MessageId": message_id}).decode()[:-1] + ',"SequenceNumber":"'
     members = {"TopicArn": topic_arn} | content(message, subject, at)
@@ -94,26 +97,26 @@ def numbered_notification(
 
 
 def content(message: str, subject: str | None, at: str) -> dict[str, str]:
-    """What was published, and when."""
+    """The members with the published message, its subject and its time."""
     given = {"Message": message, "Timestamp": at}
     return given if subject is None else {"Subject": subject, **given}
 
 
 def head(members: Mapping[str, str], base_url: str) -> str:
-    """An envelope up to where its link names the subscription; ARNs need no encoding there (RFC 3986, query)."""
+    """An envelope up to the subscription's ARN in its link; an ARN needs no encoding there (RFC 3986, query)."""
     link = f"{base_url}/?Action=Unsubscribe&SubscriptionArn="
     return _encode({**members, "UnsubscribeURL": link}).decode()[:-2]
 
 
 def tail(attributes: Mapping[str, MessageAttributeValue]) -> str:
-    """The rest of an envelope."""
+    """The rest of an envelope, after the subscription's ARN."""
     return (
         f'","MessageAttributes":{_encode(readable_attributes(attributes)).decode()}}}' if attributes else '"}'
     )
 
 
 def sign(members: dict[str, str], names: tuple[str, ...], signing: SigningContext) -> None:
-    """Adds the signature, and where its certificate is."""
+    """Adds the signature and the URL of its certificate."""
     text = string_to_sign(members, names)
     members["Signature"] = signing.signer.sign(text, signing.version)
     members["SigningCertURL"] = signing.certificate_url
@@ -153,7 +156,7 @@ def unsubscribe_confirmation(
 def token_message(
     signing: SigningContext, kind: str, topic_arn: str, message_id: str, token: str, text: str, at: str
 ) -> str:
-    """A signed message with a token, and with the link that uses it."""
+    """A signed message with a token and the link that confirms with it."""
     members = {
         "Type": kind,
         "MessageId": message_id,

@@ -34,7 +34,7 @@ def add_permission(request: sns.AddPermissionRequest, context: Context) -> Gener
 
 
 def remove_permission(request: sns.RemovePermissionRequest, context: Context) -> Generator[Effect, Any, None]:
-    """Removes the statement of that label; one that is not there is no error."""
+    """Removes the statement with that label; a missing one is no error."""
     arn = topic_arn(request.topic_arn, context)
     while True:
         old, policy, statements = yield from policy_of(arn)

@@ -1,6 +1,6 @@
 """Publish and PublishBatch: one SQL call, one transaction for all subscriptions of a topic.
 
-Those of concurrent requests for one topic go together.
+The container merges the calls of concurrent requests for one topic into one.
 """
 
 from collections.abc import Generator, Sequence
@@ -28,8 +28,8 @@ MOST_BYTES = 1_048_576  # of a topic's MaximumMessageSize, which is compared in 
 MOST_SUBJECT = 99
 MOST_ENTRIES = 10
 PROTOCOLS = ("sqs", "http", "https")
-TOO_LONG = "MessageTooLong"  # what SQL calls it
-DEFAULT_TEXT = "*"  # the protocols that have no content of their own
+TOO_LONG = "MessageTooLong"  # the code that queue.publish_messages returns
+DEFAULT_TEXT = "*"  # stands for all protocols that have no text of their own
 
 _json = msgspec.json.Encoder()
 
@@ -92,7 +92,10 @@ def publish_batch(
 def store(
     topic: TopicArn, messages: Sequence[OutgoingMessage], size: int, context: Context
 ) -> Generator[Effect, Any, list[PublishedRow]]:
-    """Signs and stores the messages. Raises NotFound. Once more when the topic is signed for in another way."""
+    """Signs and stores the messages; again when the database answers that the topic's signature version differs.
+
+    Raises NotFound.
+    """
     topics_known = context.environment.cache(envelopes.TopicCache)
     version = topics_known.version_for(str(topic), messages)
     while True:
@@ -131,14 +134,14 @@ def as_columns(
 
 
 def as_facts(text: str) -> bytes | None:
-    """What a policy on the body compares; None when the body is no JSON object."""
+    """The facts with which a policy on the body is compared, as JSON; None when the body is no JSON object."""
     facts = filter_facts.body_facts(text)
     return None if facts is None else _json.encode(facts)
 
 
 # --- checks ----------------------------------------------------------------------------------------------------------
 def target_topic(request: sns.PublishRequest, context: Context) -> TopicArn:
-    """The topic to publish to. Raises InvalidParameter: there are no phones and no mobile endpoints here."""
+    """The topic to publish to. Raises InvalidParameter: Penstock sends to no phones and no mobile endpoints."""
     if request.phone_number is not None:
         raise errors.InvalidParameter.named("PhoneNumber", "is not supported")
     arn = request.topic_arn or request.target_arn
@@ -148,7 +151,7 @@ def target_topic(request: sns.PublishRequest, context: Context) -> TopicArn:
 
 
 def checked_entry(entry: Entry, topic: TopicArn) -> OutgoingMessage | sqs_errors.AwsError:
-    """The message, or why it cannot be accepted."""
+    """The message, or the error for which it cannot be accepted."""
     try:
         return outgoing_message(entry, topic)
     except sqs_errors.AwsError as error:
@@ -171,12 +174,12 @@ def outgoing_message(entry: Entry, topic: TopicArn) -> OutgoingMessage:
 
 
 def too_long() -> errors.InvalidParameter:
-    """Longer than the topic's MaximumMessageSize, or than any may be."""
+    """The error for a message longer than the topic's MaximumMessageSize, or than MOST_BYTES."""
     return errors.InvalidParameter.named("Message too long")
 
 
 def texts_of(entry: Entry) -> dict[str, str]:
-    """The text for each protocol: with MessageStructure `json` as the message says, its `default` for the others."""
+    """The text for each protocol. With MessageStructure `json` the message has a text for each, or its `default`."""
     if entry.message_structure is None:
         return {DEFAULT_TEXT: check_text(entry.message)}
     if entry.message_structure != "json":
@@ -277,7 +280,7 @@ def error_of(code: str) -> errors.SnsError:
 
 
 def report_entry(result: sns.PublishBatchResult, name: str, row: PublishedRow) -> None:
-    """Puts what became of an entry into the batch's result."""
+    """Adds an entry's success or error to the batch's result."""
     if row.error is not None:
         result.failed.append(failed_entry(name, error_of(row.error)))
         return

@@ -1,7 +1,7 @@
 """Signatures of SNS messages, and the keys that make them.
 
-A key is an RSA-2048 private key with its self-signed certificate, made once in the database and shared by every process
-and function. `cryptography` is imported here only, by those that sign.
+A key is an RSA-2048 private key with its self-signed certificate, stored once in the database and shared by every
+process and function. Only this module imports `cryptography`, in the functions that sign.
 
 Version 1 is RSA with SHA-1, version 2 with SHA-256, both PKCS #1 v1.5, in base64 ("Verifying the signatures of Amazon
 SNS messages", SNS Developer Guide). `python -m benchmarks.costs.notifications` measures what a signature costs.
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 KEY_BITS = 2048
 CERTIFICATE_DAYS = 3650
-COMMON_NAME = "sns.amazonaws.com"  # as AWS has it in most regions; its SDK for Java 2 asks for it
+COMMON_NAME = "sns.amazonaws.com"  # as AWS has it in most regions; its SDK for Java 2 requires it
 
 
 class NewKey(NamedTuple):
-    """What is stored of a key: 32 hex digits, and two PEM texts."""
+    """A new key as it is stored: an id of 32 hex digits, and two PEM texts."""
 
     key_id: str
     private_key: bytes
@@ -29,14 +29,14 @@ class NewKey(NamedTuple):
 
 
 class Signer:
-    """One key. Raises ValueError for a PEM that holds none."""
+    """Signs with one key. Raises ValueError for a PEM that holds no key."""
 
     __slots__ = ("_key", "certificate_path", "key_id")
 
     def __init__(self, key_id: str, private_key: bytes) -> None:
         from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
 
-        # Its numbers were primes when we made them; to test that again takes 40 ms of every cold start.
+        # The key was valid when Penstock made it; to validate it again takes 40 ms of every cold start.
         key = load_pem_private_key(private_key, None, unsafe_skip_rsa_key_validation=True)
         self._key: RSAPrivateKey = key  # type: ignore[assignment]
         self.key_id = key_id
@@ -47,12 +47,12 @@ class Signer:
         from cryptography.hazmat.primitives import hashes  # noqa: PLC0415
         from cryptography.hazmat.primitives.asymmetric import padding  # noqa: PLC0415
 
-        digest = hashes.SHA1() if version == "1" else hashes.SHA256()  # noqa: S303 - what version 1 is
+        digest = hashes.SHA1() if version == "1" else hashes.SHA256()  # noqa: S303 - version 1 is SHA-1
         return b64encode(self._key.sign(text.encode(), padding.PKCS1v15(), digest)).decode()
 
 
 class SigningKeyCache:
-    """What a process keeps: the key that signs, good until a time (of `monotonic`), and one that it would offer."""
+    """What a process caches: the key that signs, until a time of `monotonic`, and a new key to offer the database."""
 
     __slots__ = ("_offer", "_until", "signer")
 
@@ -69,14 +69,14 @@ class SigningKeyCache:
         self.signer, self._until, self._offer = signer, until, None
 
     def offer(self) -> NewKey:
-        """A new key: the same one for all first publishers of the process, since each costs 50 ms."""
+        """A new key; concurrent requests of the process offer the same one, since to make it takes 50 ms."""
         if self._offer is None:
             self._offer = new_key()
         return self._offer
 
 
 def certificate_path(key_id: str) -> str:
-    """Where a certificate is served."""
+    """The path at which a certificate is served."""
     return f"/SimpleNotificationService-{key_id}.pem"
 
 

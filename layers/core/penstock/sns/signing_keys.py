@@ -1,6 +1,6 @@
-"""The key that signs SNS messages: the first process that signs makes it, all share it and read it once a minute.
+"""The key that signs SNS messages: the first process that signs makes it, all processes read it once a minute.
 
-After a rotation a process may sign with the old key for that minute; its certificate is served for 30 days longer.
+After a rotation a process may sign with the old key for up to a minute; its certificate is served for 30 more days.
 """
 
 import logging
@@ -18,7 +18,8 @@ from penstock.settings import SettingError
 from .signatures import NewKey, Signer, SigningKeyCache
 
 KEEP_SECONDS = 60.0
-ENCRYPTION_CONTEXT = "sns"  # what a sealed private key belongs to, where an access key has its account
+# Each encrypted private key is bound to this, as the secret of an access key is bound to its account.
+ENCRYPTION_CONTEXT = "sns"
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ def current_signer(context: Context) -> Generator[Effect, Any, Signer]:
 
 
 def add_key(made: NewKey, encryption_key: str, *, rotate: bool) -> Generator[Effect, Any, list[Row]]:
-    """Offers a new key: to sign if none does, or, with `rotate`, in any case. The row of the key that signs then."""
+    """Stores the new key if there is none, or, with `rotate`, in any case. Returns the row of the key that signs."""
     private = made.private_key
     if encryption_key:
         private = SecretCipher(encryption_key).encrypt(private.decode(), made.key_id, ENCRYPTION_CONTEXT)
@@ -52,7 +53,7 @@ def add_key(made: NewKey, encryption_key: str, *, rotate: bool) -> Generator[Eff
 
 
 def private_key_of(row: Row, encryption_key: str) -> bytes:
-    """The private key of a row, as PEM. Raises InternalFailure when it was sealed under another encryption key."""
+    """The private key of a row, as PEM. Raises InternalFailure when another encryption key encrypted it."""
     key_id, sealed, private_key = row
     if not sealed:
         return bytes(private_key)

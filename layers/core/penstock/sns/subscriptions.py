@@ -38,7 +38,7 @@ _TOKEN = re.compile(r"[0-9a-f]{160}").fullmatch
 
 
 def subscribe(request: sns.SubscribeRequest, context: Context) -> Generator[Effect, Any, sns.SubscribeResult]:
-    """Subscribes a queue (by its ARN) at once, or a URL, which has to confirm."""
+    """Subscribes a queue, by its ARN, at once; or a URL, whose endpoint has to confirm first."""
     topic = topic_arn(request.topic_arn, context)
     endpoint = check_endpoint(request.protocol, request.endpoint or "", topic)
     attributes = request.attributes or {}
@@ -60,7 +60,7 @@ def subscribe(request: sns.SubscribeRequest, context: Context) -> Generator[Effe
 
 
 def error_of(code: str) -> errors.SnsError:
-    """The typed error for what SQL answered."""
+    """The typed error for a code that SQL returned."""
     if code == "SubscriptionExists":
         return errors.InvalidParameter.named(
             "Attributes", "Subscription already exists with different attributes"
@@ -76,14 +76,14 @@ def error_of(code: str) -> errors.SnsError:
 def confirm_subscription(
     request: sns.ConfirmSubscriptionRequest, context: Context
 ) -> Generator[Effect, Any, sns.ConfirmSubscriptionResult]:
-    """Confirms the subscription whose endpoint got this token. To ask for signatures takes one."""
+    """Confirms the subscription whose endpoint got this token. AuthenticateOnUnsubscribe needs a signed request."""
     topic = topic_arn(request.topic_arn, context)
     authenticates = (request.authenticate_on_unsubscribe or "").lower() == "true"
     if authenticates and is_anonymous(context):
         raise errors.AuthorizationError("AuthenticateOnUnsubscribe is for signed requests only.")
     token = (
         request.token if _TOKEN(request.token) else ""
-    )  # a token that we did not make is as unknown as an empty one
+    )  # Penstock made no token of another form; SQL finds no subscription for an empty one
     ((arn, error),) = yield Sql(CONFIRM_SUBSCRIPTION, (str(topic), token, authenticates))
     if error is not None:
         raise error_of(error)
@@ -91,7 +91,7 @@ def confirm_subscription(
 
 
 def unsubscribe(request: sns.UnsubscribeRequest, context: Context) -> Generator[Effect, Any, None]:
-    """Ends a subscription; one that does not exist is no error. Its URL gets a message, and may confirm again."""
+    """Ends a subscription; a missing one is no error. A URL gets a message with which it can confirm again."""
     arn = request.subscription_arn
     topic = subscription_topic(arn, context)
     rows = yield Sql(DESCRIBE_SUBSCRIPTION, (arn,))
@@ -101,7 +101,7 @@ def unsubscribe(request: sns.UnsubscribeRequest, context: Context) -> Generator[
     if rows[0][2] != "sqs":
         try:
             text = yield from envelopes.unsubscribe_confirmation(topic, arn, secrets.token_hex(80), context)
-        except errors.NotFound:  # its topic has just been deleted, and it with it
+        except errors.NotFound:  # another request has just deleted the topic with its subscriptions
             return
     ((error,),) = yield Sql(DROP_SUBSCRIPTION, (arn, is_anonymous(context), text))
     if error == "AuthorizationError":
@@ -170,7 +170,7 @@ def get_subscription_attributes(
 def set_subscription_attributes(
     request: sns.SetSubscriptionAttributesRequest, context: Context
 ) -> Generator[Effect, Any, None]:
-    """Changes one attribute; no value, or an empty one, takes it away."""
+    """Changes one attribute; a missing or empty value removes it."""
     arn, name, value = request.subscription_arn, request.attribute_name, request.attribute_value or ""
     error: str | None = "Changed"
     while error == "Changed":
@@ -233,7 +233,7 @@ def described_subscription(arn: str, context: Context) -> Generator[Effect, Any,
 
 # --- checks ----------------------------------------------------------------------------------------------------------
 def check_attributes(attributes: Mapping[str, str], protocol: str) -> str | None:
-    """The compiled filter policy of a new subscription, whose attributes stand in a map: errors name it."""
+    """The compiled filter policy of a new subscription. Errors name the map `Attributes`, in which attributes are."""
     try:
         topic_attributes.check_subscription_attributes(attributes, protocol)
         return compiled_filter(attributes)
@@ -253,7 +253,7 @@ def subscription_topic(arn: str, context: Context) -> TopicArn:
 
 
 def check_endpoint(protocol: str, endpoint: str, topic: TopicArn) -> str:
-    """The endpoint, which must suit its protocol: a queue's ARN, or a URL of that scheme. Raises InvalidParameter."""
+    """The endpoint, which must fit its protocol: a queue's ARN, or a URL of that scheme. Raises InvalidParameter."""
     if protocol == "sqs":
         queue = parse_queue_arn(endpoint)
         if queue is None or queue.region != topic.region:
@@ -273,7 +273,7 @@ def check_endpoint(protocol: str, endpoint: str, topic: TopicArn) -> str:
 
 
 def is_url(text: str) -> bool:
-    """Whether the URL can be posted to; the delivery checks the address when it connects."""
+    """Whether the text is a URL that a worker can post to; the worker checks the address when it connects."""
     try:
         parts = urlsplit(text)
         return (

@@ -1,4 +1,4 @@
-"""Topics: create, find, list, describe, change, tag, delete; data protection policies."""
+"""Topics: create, list, describe, change, tag, delete; data protection policies."""
 
 import re
 from collections.abc import Generator, Mapping, Sequence
@@ -32,7 +32,7 @@ _TAG = re.compile(r"[\w\s.:/=+@-]*").fullmatch
 def create_topic(
     request: sns.CreateTopicRequest, context: Context
 ) -> Generator[Effect, Any, sns.CreateTopicResult]:
-    """Makes a topic; an existing one is fine when every supplied attribute and tag equals its own."""
+    """Makes a topic, or finds an existing one whose attributes and tags equal every supplied one."""
     attributes = request.attributes or {}
     fifo = attributes.get("FifoTopic") == "true"
     if not is_topic_name(request.name) or request.name.endswith(".fifo") != fifo:
@@ -53,7 +53,7 @@ def create_topic(
 
 
 def delete_topic(request: sns.DeleteTopicRequest, context: Context) -> Generator[Effect, Any, None]:
-    """Deletes a topic and its subscriptions; one that does not exist is no error."""
+    """Deletes a topic and its subscriptions; a missing topic is no error."""
     yield Sql(DROP_TOPIC, (str(topic_arn(request.topic_arn, context)),))
 
 
@@ -82,7 +82,7 @@ def get_topic_attributes(
 def set_topic_attributes(
     request: sns.SetTopicAttributesRequest, context: Context
 ) -> Generator[Effect, Any, None]:
-    """Changes one attribute; no value, or an empty one, takes it away."""
+    """Changes one attribute; a missing or empty value removes it."""
     arn = topic_arn(request.topic_arn, context)
     name, value = request.attribute_name, request.attribute_value or ""
     if name == "FifoTopic":
@@ -102,7 +102,7 @@ LARGE_MESSAGES = (
     "A topic with a MaximumMessageSize above 262144 has at most 100 subscriptions, all of the protocol sqs"
 )
 
-# What stands for "no value" where an empty text is none.
+# Of attributes whose value cannot be empty: the value that is checked when a request removes the attribute.
 DEFAULTS: Mapping[str, str] = {
     "TracingConfig": "PassThrough",
     "SignatureVersion": "1",
@@ -119,7 +119,7 @@ DEFAULTS: Mapping[str, str] = {
 def tag_resource(
     request: sns.TagResourceRequest, context: Context
 ) -> Generator[Effect, Any, sns.TagResourceResult]:
-    """Adds tags; one that exists gets the new value."""
+    """Adds tags; an existing tag gets the new value."""
     arn = topic_arn(request.resource_arn, context)
     tags = check_tags(request.tags)
     ((error,),) = yield Sql(TAG_TOPIC, (str(arn), as_json(tags), topic_attributes.MAXIMUM_TAGS))
@@ -130,7 +130,7 @@ def tag_resource(
 def untag_resource(
     request: sns.UntagResourceRequest, context: Context
 ) -> Generator[Effect, Any, sns.UntagResourceResult]:
-    """Removes tags; one that is not there is no error."""
+    """Removes tags; a missing tag is no error."""
     ((error,),) = yield Sql(UNTAG_TOPIC, (str(topic_arn(request.resource_arn, context)), request.tag_keys))
     raise_tag_error(error)
     return sns.UntagResourceResult()
@@ -166,7 +166,7 @@ def check_tags(tags: Sequence[sns.Tag]) -> dict[str, str]:
 
 
 def raise_tag_error(error: str | None) -> None:
-    """Raises what a SQL function answered as data."""
+    """Raises the error whose code a SQL function returned."""
     if error is not None:
         raise errors.TagLimitExceeded if error == "TagLimitExceeded" else errors.TopicResourceNotFound
 
@@ -175,7 +175,7 @@ def raise_tag_error(error: str | None) -> None:
 def get_data_protection_policy(
     request: sns.GetDataProtectionPolicyRequest, context: Context
 ) -> Generator[Effect, Any, sns.GetDataProtectionPolicyResult]:
-    """No topic has one."""
+    """An empty policy: no topic has one."""
     yield from describe_topic(topic_arn(request.resource_arn, context))
     return sns.GetDataProtectionPolicyResult()
 
@@ -183,13 +183,13 @@ def get_data_protection_policy(
 def put_data_protection_policy(
     request: sns.PutDataProtectionPolicyRequest, context: Context
 ) -> Generator[Effect, Any, None]:
-    """Refused, as AWS does for new customers ("Message data protection availability change", Developer Guide)."""
+    """Refused, as by AWS for new customers ("Message data protection availability change", SNS Developer Guide)."""
     yield from describe_topic(topic_arn(request.resource_arn, context))
     raise data_protection_unavailable()
 
 
 def data_protection_unavailable() -> errors.AuthorizationError:
-    """The text is ours."""
+    """The error for data protection policies; its text is ours."""
     return errors.AuthorizationError("Message data protection is not available to new customers.")
 
 

@@ -1,7 +1,7 @@
-"""Requests and results of the SNS actions: the members of botocore's model `sns/2010-03-31`, in its words.
+"""Requests and results of the SNS actions: the members of botocore's model `sns/2010-03-31`, under its names.
 
-A member without a default is required. Lists and maps are wrapped (`Tags.member.1.Key`), but for message attributes,
-whose entries have a `Name` and a `Value`. Binary values are base64 text on the wire and inside.
+A member without a default is required. Lists and maps are wrapped (`Tags.member.1.Key`), except message attributes,
+whose entries have a `Name` and a `Value`. Binary values are base64 text in requests and in these types.
 """
 
 from typing import Annotated
@@ -16,12 +16,12 @@ class Request(Struct, rename="pascal", gc=False):
 
 
 class Result(Struct, rename="pascal", omit_defaults=True, gc=False):
-    """What every SNS result shares: members at their default are left out; lists have none, so empty ones are there."""
+    """What every SNS result shares: members at their default are left out; lists have no default and always appear."""
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------
 class MessageAttributeValue(Result):
-    """A message attribute. DataType is required by the model; its absence is answered by the attribute's own check."""
+    """A message attribute. The model requires DataType; the check of the attribute answers when it is missing."""
 
     data_type: str = ""
     string_value: str | None = None
@@ -55,7 +55,7 @@ class Subscription(Result):
 
 
 class BatchResultErrorEntry(Result):
-    """Why one entry of a batch failed; `code` is the Query error code."""
+    """The error of one entry of a batch; `code` is the Query error code."""
 
     id: str
     sender_fault: bool

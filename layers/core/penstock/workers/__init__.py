@@ -1,4 +1,4 @@
-"""Background work. Every worker is `run_once(settings, connection) -> Counts`; any number may run at once."""
+"""Background workers. Each is `run_once(settings, connection) -> Counts`; several processes may run one at a time."""
 
 from collections.abc import Mapping
 

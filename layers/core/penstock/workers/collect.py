@@ -1,7 +1,7 @@
-"""Measures how much the queues hold: the gauges that Amazon SQS reports to CloudWatch each minute.
+"""Measures the messages in the queues: the gauges that Amazon SQS reports to CloudWatch each minute.
 
-A page of queues is one call. A run is bounded in time and goes on, next time, where it stopped; a round ends after the
-last queue. Nothing is stored: the caller passes the receiver of the gauges.
+A page of queues is one call. A run is bounded in time, and the next run goes on where it stopped; a round ends after
+the last queue. The worker stores nothing: it reports the gauges to a function of the caller.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ QUEUES_PER_PAGE = 100
 
 
 class Depth(NamedTuple):
-    """How much a queue holds: a row of `queue.measure_queues`. `oldest_age_seconds`: 0 when it is empty."""
+    """The messages in a queue: a row of `queue.measure_queues`. `oldest_age_seconds`: 0 when it is empty."""
 
     account_id: str
     region: str
@@ -33,7 +33,7 @@ class Depth(NamedTuple):
 
 
 def run_once(settings: Settings, connection: "StatementExecutor", report: Callable[[Depth], None]) -> Counts:  # noqa: ARG001 - as every worker
-    """One bounded run; `report` gets each queue's gauges. Raises what calls raise."""
+    """One bounded run; it calls `report` with each queue's gauges. Raises the errors of calls."""
     deadline = monotonic() + LONGEST_RUN_SECONDS
     queues = 0
     while monotonic() < deadline and (page := connection.call(MEASURE_QUEUES, [QUEUES_PER_PAGE])):

@@ -1,10 +1,10 @@
-"""Delivers webhooks: claims them under leases, posts them side by side, writes the outcomes, many in one call.
+"""Delivers webhooks: claims them under leases, posts them concurrently, writes their outcomes, many in one call.
 
     claim (a short transaction) ──► POST, up to QUEUE_HTTP_DELIVERY_BATCH_SIZE at once ──► settle (a short transaction)
 
 No transaction is open during a request. A lease outlasts the slowest attempt; only its holder may write the outcome,
 so an outcome that a slow worker writes too late changes nothing. A worker that dies loses no delivery: after the lease
-another worker delivers again, which is a second time only where the outcome of the first one was not written yet.
+another worker delivers it. The endpoint gets it twice only if the first worker died before it wrote the outcome.
 """
 
 import asyncio
@@ -29,16 +29,16 @@ from penstock.trace_context import Tracer
 from . import Counts
 
 LONGEST_RUN_SECONDS = 20.0
-"""After that the run claims nothing; requests under way end within 15 seconds."""
+"""After this time a run claims nothing; requests under way end within 15 seconds."""
 MOST_PER_ENDPOINT: Final = 20
-"""Requests to one endpoint at a time, of one process."""
+"""Concurrent requests of one process to one endpoint."""
 
 
 class Deliverer:
-    """The worker of one process. Outcomes that could not be written it keeps for its next run.
+    """The worker of one process. It keeps outcomes that could not be written for its next run.
 
-    `watcher`: waits for notifications of new webhooks; None: polling only. `stop` and `wake` may be called from any
-    thread.
+    `watcher`: the id under which the process waits for notifications of new webhooks; None: the worker only polls.
+    `stop` and `wake` may be called from any thread.
     """
 
     def __init__(
@@ -61,9 +61,9 @@ class Deliverer:
         self.unwritten: list[Finished] = []
 
     def run_once(self, settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
-        """Delivers until nothing is due for a while, or the run's time is over; then waits for what is under way.
+        """Delivers until nothing is due for a while, or the run's time is over; then waits for requests under way.
 
-        Raises psycopg.Error; what was settled before stays settled.
+        Raises psycopg.Error; webhooks that were settled before stay settled.
         """
         counts = Counter(dict.fromkeys(SETTLED, 0))
         if not settings.queue_http_delivery_enabled or self._stopping:
@@ -77,16 +77,16 @@ class Deliverer:
         return counts
 
     def stop(self) -> None:
-        """Nothing more is claimed, and the run under way ends soon. For good."""
+        """Ends the run under way soon; the worker claims nothing any more and cannot be started again."""
         self._stopping = True
         self.wake()
 
     def wake(self) -> None:
-        """There is something to do: ends a pause of the run under way."""
+        """Ends a pause of the run under way, since a webhook may be due."""
         run = self._run
         if run is not None:
             with suppress(RuntimeError):  # the run's loop is closed: it has ended
-                run.loop.call_soon_threadsafe(run.look)
+                run.loop.call_soon_threadsafe(run.wake)
 
     async def _deliver(self, settings: Settings, store: Store, counts: "Counter[str]") -> None:
         guard = AddressGuard(read_networks(settings.webhook_allow_cidrs))

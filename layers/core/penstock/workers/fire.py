@@ -1,8 +1,8 @@
-"""Fires schedules: batch after batch while something is due, each in one transaction.
+"""Fires schedules: batch after batch while schedules are due, each batch in one transaction.
 
-Only the database's clock counts: a worker asks how long to wait, and waits by its own stopwatch. Any number of workers
-may run: each skips schedules that another one has locked. The next run does what this one, or a worker that died, did
-not.
+Only the database's clock counts: a worker asks the database how long to wait, and measures that time itself. Any number
+of workers may run: each skips schedules that another one has locked. The next run fires the schedules that this run, or
+a worker that died, left.
 """
 
 from collections import Counter
@@ -22,16 +22,16 @@ from penstock.trace_context import Tracer
 from . import Counts
 
 LONGEST_RUN_SECONDS = 58.0
-"""A function is invoked every minute, and runs on for schedules that are due before the next invocation."""
+"""A function is invoked every minute, and waits for schedules that are due before the next invocation."""
 LOCKED_SECONDS: Final = 0.05
-"""When all that is due is in the hands of other workers."""
+"""Pause when other workers have locked all schedules that are due."""
 OUTCOMES: Final = ("fired", "skipped", "failed", "busy", "exhausted")
 
 
 class Firer:
     """The worker of one process. `stop` and `wake` may be called from any thread.
 
-    `continues`: a run waits for what becomes due before its time is over; else it ends when nothing is due.
+    `continues`: a run waits for schedules that become due before its time is over; else it ends when none is due.
     """
 
     def __init__(
@@ -50,10 +50,10 @@ class Firer:
         self._awake = Event()
         self._environment: Environment | None = None
         self.wait_ms: int | None = None
-        """After a run: how long there is nothing to do; None: nothing is to be fired ever."""
+        """After a run: milliseconds until a schedule is due; None: no schedule will be due."""
 
     def run_once(self, settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
-        """One bounded run on an autocommit connection. Raises psycopg.Error; what was committed before stays done."""
+        """One bounded run on an autocommit connection. Raises psycopg.Error; earlier batches stay committed."""
         counts = Counter(dict.fromkeys(OUTCOMES, 0))
         self.wait_ms = None
         if settings.queue_schedule_enabled:
@@ -66,16 +66,16 @@ class Firer:
         return counts
 
     def stop(self) -> None:
-        """Nothing more is claimed. For good."""
+        """Ends the run under way; the worker claims nothing any more and cannot be started again."""
         self._stopping = True
         self.wake()
 
     def wake(self) -> None:
-        """Something nearer may be due: ends the pause of a run under way."""
+        """Ends the pause of a run under way, since a schedule may be due earlier than it knew."""
         self._awake.set()
 
     def _next(self, store: Store, deadline: float) -> Waits | None:
-        """Waits, if it may, until something is due; None: the run is over."""
+        """Waits until a schedule is due, if that is within the run's time; None: the run is over."""
         while (left := deadline - monotonic()) > 0 and not self._stopping:
             self._awake.clear()
             waits = store.waits()
@@ -94,7 +94,7 @@ class Firer:
 
 
 def fire_batch(store: Store, waits: Waits, settings: Settings) -> int:
-    """A batch of what is due for the first time, and one of what is tried again; how many there were."""
+    """Fires a batch of due schedules and a batch of due retries. Returns how many there were."""
     limit = settings.queue_schedule_batch_size
     fired = store.fire(limit, settings.queue_schedule_misfire_grace_seconds) if waits.schedule_ms == 0 else 0
     return fired + (store.try_again(limit) if waits.retry_ms == 0 else 0)

@@ -1,10 +1,10 @@
-"""Cleans: acknowledged messages, what is past its retention, deleted queues, old deduplication ids and history,
-old runs of schedules, old windows of metrics. Brings statistics up to date where autovacuum is late, and gives back the
-files of tables that are empty.
+"""Cleans the database: acknowledged and expired messages, deleted queues, old deduplication ids and history, old runs
+of schedules, old windows of metrics. Updates statistics where autovacuum is late, and truncates empty tables whose
+files still take space.
 
-All processes and functions share one round through the queues: each takes the next few, none takes the same. The next
-round begins QUEUE_MAINTAIN_INTERVAL_MS after the end of the last one, of any process. A run is bounded in time and
-goes on, next time, where it stopped.
+All processes and functions share one round through the queues: each takes the next few queues, no two the same ones.
+The next round begins QUEUE_MAINTAIN_INTERVAL_MS after the end of the last one, of any process. A run is bounded in
+time, and the next run goes on where it stopped.
 """
 
 from time import monotonic
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from penstock.drivers import StatementExecutor
 
 LONGEST_RUN_SECONDS = 1.5
-# So often a process sees to what belongs to no queue and can wait; in every round while there is something to remove.
+# A process cleans tables that belong to no queue at this interval; in every round while they have rows to remove.
 INSTALLATION_SECONDS = 10.0
-# What was taken is finished: a call for a queue ends soon after a second, most take 0.3 ms; empty queues get none. So a
-# run ends after some 20 s even if each queue has much to clean, and a function has 60.
+# A run finishes the queues that it took: a call for a queue ends soon after a second, most take 0.3 ms; queues with
+# nothing to clean get none. So a run ends after some 20 s even if each queue has much to clean; a function has 60 s.
 QUEUES_PER_PAGE = 20
 ROWS_A_TABLE = 10_000
-# What belongs to no queue comes first in a round.
+# The id that stands for the tables that belong to no queue; it comes first in a round.
 INSTALLATION = 0
 
 
 class Maintainer:
-    """The worker of one process, which runs often: not each round is for what belongs to no queue.
+    """The worker of one process. It does not clean the tables that belong to no queue in each round.
 
-    `found_nothing`: the last run found nothing left to clean, in its queues and outside of queues.
+    `found_nothing`: the last run found nothing to clean, in its queues and in the tables that belong to no queue.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Maintainer:
         self.found_nothing = False
 
     def run_once(self, settings: Settings, connection: "StatementExecutor") -> Counts:
-        """One bounded run; each call is a transaction. Raises what calls raise; what was done before stays done."""
+        """One bounded run; each call is a transaction. Raises the errors of calls; earlier calls stay committed."""
         deadline = monotonic() + LONGEST_RUN_SECONDS
         options = ("maintain", QUEUES_PER_PAGE, settings.queue_maintain_interval_ms)
         counts = {"queues": 0, "messages": 0, "rows": 0, "analyzed": 0, "emptied": 0}

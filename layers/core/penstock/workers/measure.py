@@ -1,6 +1,6 @@
 """Measures all queues and the installation for /metrics, into tables that every process reads.
 
-All processes share one round through the queues: each takes the next page, none takes the same. The next round begins
+All processes share one round through the queues: each takes the next page, no two the same one. The next round begins
 QUEUE_METRICS_INTERVAL_MS after the end of the last one. The worker `collect` measures the same for CloudWatch, in a
 round of its own.
 """
@@ -21,7 +21,7 @@ QUEUES_PER_PAGE = 100
 
 
 def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
-    """One bounded run; each page is a transaction. Raises what calls raise; what was measured stays."""
+    """One bounded run; each page is a transaction. Raises the errors of calls; earlier pages stay committed."""
     deadline = monotonic() + LONGEST_RUN_SECONDS
     options = (QUEUES_PER_PAGE, settings.queue_metrics_interval_ms)
     queues = 0

@@ -1,7 +1,7 @@
 """Moves messages for the tasks of StartMessageMoveTask, step by step; each step is a transaction of its own.
 
-A run ends when no task runs, or when its time is over; any worker goes on where another one stopped. Several share the
-tasks, and a task's rate holds for all of them together, since the database counts it.
+A run ends when no task runs, or when its time is over; any worker goes on where another one stopped. Several workers
+share the tasks; a task's rate limits all of them together, since the database counts it.
 """
 
 from time import monotonic, sleep
@@ -17,14 +17,14 @@ from . import Counts
 
 LONGEST_RUN_SECONDS = 1.5
 MOVE_TASKS = "move-tasks"
-"""What NOTIFY calls the tasks in place of a queue's ARN (see queue.start_move_task)."""
+"""The name of the tasks in NOTIFY, where queues have their ARN (see queue.start_move_task)."""
 MESSAGES_PER_STEP = 100
 PAUSE_SECONDS = 0.1
 """Pause when nothing can move now: every task has used up its rate, or other transactions have locked the messages."""
 
 
 def run_once(settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:  # noqa: ARG001 - as every worker
-    """One bounded run on an autocommit connection. Raises psycopg.Error; what was done before stays done."""
+    """One bounded run on an autocommit connection. Raises psycopg.Error; earlier steps stay committed."""
     deadline = monotonic() + LONGEST_RUN_SECONDS
     steps = messages = 0
     with psycopg.RawCursor(connection) as cursor:
@@ -41,6 +41,6 @@ def run_once(settings: Settings, connection: "psycopg.Connection[Any]") -> Count
 
 
 def step(cursor: "psycopg.RawCursor[Any]", task_id: UUID) -> int:
-    """Messages moved by one step; 0 also when another worker has the task."""
+    """Runs one step. Returns the number of messages moved; 0 also when another worker has locked the task."""
     row = cursor.execute(RUN_MOVE_TASK.text, (task_id, MESSAGES_PER_STEP)).fetchone()
     return int(row[0]) if row else 0

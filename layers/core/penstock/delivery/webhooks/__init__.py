@@ -1,15 +1,18 @@
 """Webhooks: POST requests to the HTTP(S) endpoints that subscribed.
 
-    endpoint.py      the URL of an endpoint, taken apart strictly
-    guard.py         which addresses may be dialled
+    endpoint.py      the URL of an endpoint, parsed strictly
+    guard.py         the addresses to which a worker may connect
     resolver.py      names to addresses
     connection.py    one HTTP/1.1 connection
     sender.py        connections, kept and new: a new one goes to the address that was checked
     request.py       headers and body of a delivery
-    outcome.py       what an answer means: delivered, again in n seconds, given up
+    outcome.py       the outcome of an attempt: delivered, retried in n seconds, given up
+    run.py           one run of the worker: claims, posts, writes outcomes
+    store.py         webhooks in the database: claimed, settled, expired
+    traces.py        attempts as spans
 
 The worker that uses them all is `penstock.workers.deliver`.
 """
 
 WEBHOOKS = "webhooks"
-"""What `Wake`, and NOTIFY, call the deliveries in place of a queue's ARN (see queue.wake_webhooks)."""
+"""The name of the deliveries in `Wake` and NOTIFY, where queues have their ARN (see queue.wake_webhooks)."""

@@ -1,8 +1,8 @@
-"""One HTTP/1.1 connection to an endpoint: a POST goes out, the status of the answer comes back.
+"""One HTTP/1.1 connection to an endpoint: it sends a POST and returns the status of the answer.
 
-Nothing but the status counts. The body is read and thrown away, undecoded and up to a limit, only so that the
-connection can be used again. There are no redirects, cookies, proxies or content codings to be switched off, because
-nothing here knows of them. Parser: llhttp (httptools), in its strict mode.
+Only the status counts. The connection reads the body up to a limit and drops it undecoded, so that it can be used
+again. Redirects, cookies, proxies and content codings are not implemented, so none has to be switched off. Parser:
+llhttp (httptools), in its strict mode.
 """
 
 import asyncio
@@ -17,8 +17,8 @@ DRAIN_SECONDS: Final = 1.0
 """How long the body of an answer may take before the connection is closed. The status counts all the same."""
 
 
-class ConnectionLost(OSError):  # noqa: N818 - what happened
-    """The endpoint hung up or broke the protocol. `silent`: before the first byte of an answer."""
+class ConnectionLost(OSError):  # noqa: N818 - named for the event
+    """The endpoint closed the connection or broke the protocol. `silent`: before the first byte of an answer."""
 
     def __init__(self, text: str, silent: bool = False) -> None:
         super().__init__(text)
@@ -26,7 +26,7 @@ class ConnectionLost(OSError):  # noqa: N818 - what happened
 
 
 class Connection(asyncio.Protocol):
-    """An open connection, for one request at a time. `on_idle` gets it back when the next request may be sent."""
+    """An open connection, for one request at a time. It calls `on_idle` when the next request may be sent."""
 
     def __init__(self, on_idle: Callable[["Connection"], None]) -> None:
         self._on_idle = on_idle
@@ -37,7 +37,7 @@ class Connection(asyncio.Protocol):
         self._drain: asyncio.TimerHandle | None = None
         self._complete = True
 
-    # --- the sender's side -------------------------------------------------------------------------------------------
+    # --- called by the sender ----------------------------------------------------------------------------------------
     async def post(self, request: bytes) -> int:
         """The status of the answer to `request`, a whole HTTP request. Raises ConnectionLost."""
         if self._transport is None or self._transport.is_closing():
@@ -58,13 +58,13 @@ class Connection(asyncio.Protocol):
         return self._complete and self._transport is not None and not self._transport.is_closing()
 
     def abort(self) -> None:
-        """Closes the connection at once and forgets what was not sent yet."""
+        """Closes the connection at once and drops bytes that were not sent yet."""
         if self._drain is not None:
             self._drain.cancel()
         if self._transport is not None:
             self._transport.abort()
 
-    # --- asyncio's side ----------------------------------------------------------------------------------------------
+    # --- called by asyncio -------------------------------------------------------------------------------------------
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 - for the type checker
         self._transport = transport
@@ -85,7 +85,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, _error: Exception | None) -> None:
         self._fail("the endpoint closed the connection")
 
-    # --- the parser's side -------------------------------------------------------------------------------------------
+    # --- called by the parser ----------------------------------------------------------------------------------------
     def on_headers_complete(self) -> None:
         """The status is the outcome, also when the body never arrives."""
         status = self._parser.get_status_code()

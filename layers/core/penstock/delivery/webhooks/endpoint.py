@@ -1,8 +1,8 @@
-"""The URL of an endpoint, taken apart once: what is checked, resolved, dialled and sent comes from these parts.
+"""The URL of an endpoint, parsed once: the worker checks, resolves, connects to and sends only these parts.
 
-Parsers that disagree about a URL are how forbidden hosts are reached (`http://good\\@bad/`, `http://good#@bad/`). So
-there is one parser, it is strict, and what it does not understand is refused. An international name has to be in its
-ASCII form (`xn--…`), and an IPv4 address has four decimal parts.
+An attacker reaches forbidden hosts when two parsers disagree about a URL (`http://good\\@bad/`, `http://good#@bad/`).
+So there is one strict parser, which refuses every URL that it does not understand. An international name has to be in
+its ASCII form (`xn--…`), and an IPv4 address has four decimal parts.
 """
 
 import re
@@ -23,16 +23,16 @@ _PRINTABLE: Final = re.compile(r"[!-~]+")
 _NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*", re.IGNORECASE)
 
 
-class EndpointRefused(Exception):  # noqa: N818 - what became of the endpoint
-    """The endpoint may not be called now; the text says why. Its name may have another address later."""
+class EndpointRefused(Exception):  # noqa: N818 - named for the event
+    """The worker may not connect to the endpoint now; the text says why. Its name may have another address later."""
 
 
 class EndpointInvalid(EndpointRefused):
-    """The endpoint can never be called: its URL is not acceptable."""
+    """The worker can never connect to the endpoint: its URL is not acceptable."""
 
 
 class Endpoint(NamedTuple):
-    """Where a delivery goes. `host` is a name or an address without brackets, `target` is path and query."""
+    """The parts of an endpoint's URL. `host` is a name or an address without brackets, `target` is path and query."""
 
     scheme: str
     host: str
@@ -41,7 +41,7 @@ class Endpoint(NamedTuple):
 
     @property
     def address(self) -> Address | None:
-        """The address that the host is, if it is one."""
+        """The host as an address; None when it is a name."""
         try:
             return ip_address(self.host)
         except ValueError:

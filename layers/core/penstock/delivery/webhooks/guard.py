@@ -1,4 +1,4 @@
-"""Which addresses may be dialled: public ones, and what WEBHOOK_ALLOW_CIDRS adds (server-side request forgery).
+"""The addresses to which a worker may connect: public ones and those of WEBHOOK_ALLOW_CIDRS (SSRF protection).
 
 A worker posts a webhook to any URL that a subscriber chose, from inside the network: without this guard also to a
 cloud's metadata service, to the database and to the service itself. The worker checks every address of a name right
@@ -37,14 +37,14 @@ _NEVER_PUBLIC_4: Final = tuple(
         "240.0.0.0/4",  # reserved, and the broadcast address
     )
 )
-# Everything outside 2000::/3 is something else than a public unicast address.
+# No address outside 2000::/3 is a public unicast address.
 _PUBLIC_6: Final = IPv6Network("2000::/3")
 _NEVER_PUBLIC_6: Final = tuple(
     IPv6Network(network)
     for network in (
         "2001::/23",  # protocol assignments, Teredo among them
         "2001:db8::/32",  # documentation
-        "2002::/16",  # 6to4: an IPv4 address in disguise
+        "2002::/16",  # 6to4: contains an IPv4 address
         "3fff::/20",  # documentation
     )
 )
@@ -52,16 +52,16 @@ _NAT64: Final = IPv6Network("64:ff9b::/96")
 
 
 class AddressGuard:
-    """Judges addresses. `allowed`: networks that may be called although they are not public."""
+    """Decides which addresses a worker may connect to. `allowed`: networks that are permitted although not public."""
 
     def __init__(self, allowed: Iterable[Network] = ()) -> None:
         self._allowed = tuple(allowed)
 
     def permits(self, address: Address) -> bool:
-        """Whether this address may be dialled.
+        """Whether a worker may connect to this address.
 
-        One that carries an IPv4 address (mapped, NAT64) may be where that address is allowed, or where its own range
-        is (networks with DNS64) and the IPv4 address is permitted.
+        An IPv6 address that contains an IPv4 address (mapped, NAT64) is permitted when WEBHOOK_ALLOW_CIDRS has the
+        IPv4 address; or when it has the IPv6 range (networks with DNS64) and the IPv4 address is permitted.
         """
         inner = embedded_ipv4(address)
         if inner is not None:
@@ -69,7 +69,7 @@ class AddressGuard:
         return self._is_allowed(address) or is_public(address)
 
     def check(self, addresses: Iterable[Address]) -> None:
-        """Raises EndpointRefused unless every address is permitted: one bad address spoils a name."""
+        """Raises EndpointRefused unless every address of the name is permitted."""
         for address in addresses:
             if not self.permits(address):
                 raise EndpointRefused(f"address {address} is not public and not in WEBHOOK_ALLOW_CIDRS")
@@ -86,12 +86,12 @@ def embedded_ipv4(address: Address) -> IPv4Address | None:
 
 
 def is_public(address: Address) -> bool:
-    """Whether the address itself is one of the public internet."""
+    """Whether the address itself belongs to the public internet."""
     if isinstance(address, IPv4Address):
         return not any(address in network for network in _NEVER_PUBLIC_4)
     return address in _PUBLIC_6 and not any(address in network for network in _NEVER_PUBLIC_6)
 
 
 def read_networks(text: str) -> tuple[Network, ...]:
-    """Networks from WEBHOOK_ALLOW_CIDRS, separated by commas or blanks. Raises ValueError, which names the bad one."""
+    """Networks from WEBHOOK_ALLOW_CIDRS, separated by commas or blanks. Raises ValueError with the wrong one."""
     return tuple(ip_network(part) for part in text.replace(",", " ").split())

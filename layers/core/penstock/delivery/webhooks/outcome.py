@@ -1,8 +1,8 @@
-"""What an attempt means for its delivery: delivered, again in so many seconds, or given up.
+"""The outcome of an attempt: delivered, retried after some seconds, or given up.
 
-SNS ("Fanout Amazon SNS notifications to HTTPS endpoints"): 5xx and 429 are tried again by the delivery policy, all
-other statuses are permanent failures; no answer is a failed attempt. Events of our own (the specification): whatever
-is not 2xx is tried again after 10, 30, 60 and 300 seconds.
+SNS ("Fanout Amazon SNS notifications to HTTPS endpoints"): 5xx and 429 are retried by the delivery policy, all other
+statuses except 2xx are permanent failures; no answer is a failed attempt. Events of the native API: every status except
+2xx is retried after 10, 30, 60 and 300 seconds.
 """
 
 from typing import Final, NamedTuple
@@ -17,10 +17,10 @@ MOST_ERROR_CHARACTERS: Final = 200
 
 
 class Outcome(NamedTuple):
-    """What is written to the row. `error`: None when it was delivered.
+    """What the worker writes to the webhook's row. `error`: None when it was delivered.
 
-    `delay_ms`: until the next attempt, None: there is none. `health`: what it says about the endpoint: 1 it answers,
-    -1 it fails, 0 nothing.
+    `delay_ms`: until the next attempt; None: no other attempt. `health` of the endpoint: 1 it answers, -1 it fails, 0
+    the attempt shows nothing about it.
     """
 
     status: int | None
@@ -39,7 +39,7 @@ def answered(delivery: Delivery, status: int) -> Outcome:
 
 
 def unanswered(delivery: Delivery, error: Exception) -> Outcome:
-    """No answer came: refused by the guard, no connection, hung up, out of time."""
+    """No answer came: refused by the guard, no connection, connection closed, or timed out."""
     delay = None if isinstance(error, EndpointInvalid) else next_delay_ms(delivery)
     text = (str(error) or type(error).__name__)[:MOST_ERROR_CHARACTERS]
     return Outcome(None, text, delay, 0 if isinstance(error, EndpointRefused) else -1)

@@ -1,7 +1,7 @@
-"""A delivery and its request: what goes over the wire.
+"""A delivery and the bytes of its HTTP request.
 
-SNS: the headers of "HTTP/HTTPS headers" in its developer guide, and `x-amz-sns-rawdelivery` for raw messages. Events
-of our own: JSON, and with WEBHOOK_SIGNING_SECRET the three headers of the Standard Webhooks specification 1.0.
+SNS: the headers of "HTTP/HTTPS headers" (SNS Developer Guide), and `x-amz-sns-rawdelivery` for raw messages. Events of
+the native API: JSON, and with WEBHOOK_SIGNING_SECRET the three headers of the Standard Webhooks specification 1.0.
 `Accept-Encoding: identity`: the worker decodes no answer.
 """
 
@@ -21,15 +21,15 @@ from penstock.trace_context import CURRENT_TRACE, as_traceparent
 from .endpoint import Endpoint
 
 EVENT: Final = "event"
-"""`kind` of our own events; every other kind is a message type of SNS."""
-SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - of the specification
+"""`kind` of events of the native API; every other kind is a message type of SNS."""
+SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - a prefix of the specification, no secret
 
 _SNS_AGENT: Final = "Amazon Simple Notification Service Agent"
 _AGENT: Final = f"Penstock/{__version__}"
 
 
 class Delivery(NamedTuple):
-    """A row of queue.claim_webhooks: one webhook, leased. `attempts`: those whose outcome is known."""
+    """A row of queue.claim_webhooks: one webhook, leased. `attempts`: the attempts whose outcome is known."""
 
     webhook_id: int
     endpoint_key: str
@@ -47,7 +47,7 @@ class Delivery(NamedTuple):
 def request_bytes(
     delivery: Delivery, endpoint: Endpoint, secrets: Sequence[bytes], now_seconds: int
 ) -> bytes:
-    """The whole HTTP/1.1 request. `secrets`: keys for the signature of events; none, no signature.
+    """The whole HTTP/1.1 request. `secrets`: keys that sign events; without one, events have no signature.
 
     A request that belongs to a trace carries the headers of W3C Trace Context.
     """
@@ -71,7 +71,7 @@ def request_bytes(
 
 
 def sns_headers(delivery: Delivery) -> dict[str, str]:
-    """As SNS sends them; a subscription that is still to be confirmed has no ARN to show."""
+    """The headers that SNS sends; a SubscriptionConfirmation has none with the subscription's ARN."""
     headers = {
         "x-amz-sns-message-type": delivery.kind,
         "x-amz-sns-message-id": str(delivery.message_id),
@@ -93,7 +93,7 @@ def sns_headers(delivery: Delivery) -> dict[str, str]:
 def event_headers(
     message_id: UUID, body: bytes, secrets: Sequence[bytes], now_seconds: int
 ) -> dict[str, str]:
-    """JSON, and a signature with each secret; the id is the same in every attempt, the time is the attempt's."""
+    """Headers for JSON, and a signature with each secret; the id is the same in every attempt, the time is not."""
     headers = {"Content-Type": "application/json", "User-Agent": _AGENT}
     if not secrets:
         return headers
@@ -125,7 +125,7 @@ _effective = lru_cache(1_000)(effective_policy)
 
 
 def read_delivery(row: Sequence[Any]) -> Delivery:
-    """A delivery from a row, which has the policies of subscription and topic as texts."""
+    """A delivery from a row; the row has the delivery policies of subscription and topic as texts."""
     own, topic, *rest = row[_POLICY:]
     policy = None if own is None and topic is None else _effective(own, topic)
     return Delivery._make((*row[:_POLICY], policy, *rest))

@@ -1,7 +1,7 @@
-"""Names to addresses, without ever holding up the event loop or the end of the process.
+"""Resolves names to addresses without blocking the event loop or the end of the process.
 
 The system's resolver cannot be cancelled and may take half a minute. A look-up therefore runs in a daemon thread of
-its own, which the worker abandons when the time is over; at most `MOST_LOOKUPS` run at a time.
+its own, which the worker abandons after a timeout; at most `MOST_LOOKUPS` run at a time.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ _slots = threading.BoundedSemaphore(MOST_LOOKUPS)
 
 
 async def resolve(host: str) -> list[Address]:
-    """All addresses of a name, in the order in which they are to be tried. Raises OSError (socket.gaierror)."""
+    """All addresses of a name, in the order in which the caller should try them. Raises OSError (socket.gaierror)."""
     if not _slots.acquire(blocking=False):
         raise OSError("too many names are being looked up")
     loop = asyncio.get_running_loop()

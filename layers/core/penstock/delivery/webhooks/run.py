@@ -1,4 +1,4 @@
-"""One run of the worker: claims, posts and settles, while endpoints answer."""
+"""One run of the worker that delivers webhooks: it claims, posts and settles while endpoints answer."""
 
 import asyncio
 import logging
@@ -20,21 +20,24 @@ from .store import Claimed, Finished, Store
 from .traces import begin_span, end_span
 
 SNS_SECONDS: Final = 15.0
-"""How long an endpoint of a topic may take, connecting included ("the connection will time out in 15 seconds")."""
+"""How long an endpoint of a topic may take to connect and answer ("the connection will time out in 15 seconds")."""
 WAIT_FOR_MORE_MS: Final = 60_000
-"""A run waits for a webhook that is due within this time."""
-GATHER_SECONDS: Final = 0.01
-"""Outcomes of so much time are written together."""
-GLANCE_SECONDS: Final = 0.05
-"""While requests are under way and nothing is due: pause between two claims."""
-LAST_SECONDS: Final = 0.3
-"""After a stop: for requests under way."""
+"""A run waits for a webhook that is due within this time; else it ends."""
+OUTCOME_BATCH_SECONDS: Final = 0.01
+"""The run collects outcomes for this time and writes them in one call."""
+CLAIM_PAUSE_SECONDS: Final = 0.05
+"""Pause between two claims while requests are under way and no webhook is due."""
+STOP_SECONDS: Final = 0.3
+"""How long a run waits for requests under way after a stop."""
 
 _log = logging.getLogger(__name__)
 
 
 class DeliveryRun:
-    """In one event loop. `unwritten` holds finished attempts that are not in the database; it outlives the run."""
+    """A run in one event loop.
+
+    `unwritten`: finished attempts whose outcomes are not in the database; the caller passes the list to the next run.
+    """
 
     def __init__(
         self,
@@ -62,32 +65,33 @@ class DeliveryRun:
         self._signal = asyncio.Event()
         self._claim_after = float("-inf")
 
-    def look(self) -> None:
-        """There may be something to do. Only in the run's own thread."""
+    def wake(self) -> None:
+        """Ends a pause, since a webhook may be due. May be called in the run's own thread only."""
         self._claim_after = float("-inf")
         self._signal.set()
 
     async def work(self, deadline: float, stopping: Callable[[], bool]) -> None:
-        """Returns when nothing is due for a while, or soon after the deadline or a stop. Raises psycopg.Error.
+        """Returns when no webhook is due within WAIT_FOR_MORE_MS, or soon after the deadline or a stop.
 
-        deadline: on the clock `monotonic`, for claims; an attempt under way is waited for.
+        deadline: a time of `monotonic` after which the run claims nothing; it waits for attempts under way. Raises
+        psycopg.Error.
         """
         try:
             while True:
                 over = stopping() or monotonic() >= deadline
-                await self._exchange(claiming=not over)
+                await self._write_and_claim(claiming=not over)
                 if stopping():
                     break
                 if self._under_way:
-                    await self._progress()
-                elif not self._unwritten and (over or not await self._rest(deadline)):
+                    await self._wait_for_outcomes()
+                elif not self._unwritten and (over or not await self._wait_until_due(deadline)):
                     break
         finally:
-            await self._finish(LAST_SECONDS if stopping() else SNS_SECONDS)
+            await self._finish(STOP_SECONDS if stopping() else SNS_SECONDS)
 
     # --- the database ------------------------------------------------------------------------------------------------
-    async def _exchange(self, claiming: bool) -> None:
-        """Writes what has finished and claims as much as may go out, if there may be something to claim."""
+    async def _write_and_claim(self, claiming: bool) -> None:
+        """Writes outcomes, claims as many webhooks as may be under way, and starts their attempts."""
         self._signal.clear()
         capacity = (
             self._capacity - len(self._under_way) if claiming and monotonic() >= self._claim_after else 0
@@ -97,10 +101,10 @@ class DeliveryRun:
                 self._start(claimed)
                 capacity -= 1
             if capacity:
-                self._claim_after = monotonic() + GLANCE_SECONDS
+                self._claim_after = monotonic() + CLAIM_PAUSE_SECONDS
 
     def _settle_and_claim(self, capacity: int) -> list[Claimed]:
-        """In a thread, so that requests go on. An outcome that could not be written stays in `unwritten`."""
+        """Runs in a thread, so that requests go on. An outcome that could not be written stays in `unwritten`."""
         finished = self._unwritten[:]
         if finished:
             settled = self._store.settle(finished)
@@ -109,7 +113,7 @@ class DeliveryRun:
             del self._unwritten[: len(finished)]
         return self._store.claim(capacity, dict(self._busy)) if capacity else []
 
-    async def _rest(self, deadline: float) -> bool:
+    async def _wait_until_due(self, deadline: float) -> bool:
         """No request is under way: waits for the next webhook that is due soon. False when there is none."""
         wait_ms = await asyncio.to_thread(self._store.wait_ms)
         if wait_ms is None or wait_ms > WAIT_FOR_MORE_MS:
@@ -140,13 +144,13 @@ class DeliveryRun:
                 self._signal.set()
 
     async def _traced(self, claimed: Claimed) -> Outcome:
-        """The outcome of an attempt, which is a span of its own if the publish was."""
+        """The outcome of an attempt, which becomes a span if the publish was one."""
         if self._tracer is None or claimed.trace is None:
             return await self._post(claimed.delivery)
         span = begin_span(self._tracer, claimed.trace, claimed.delivery)
         CURRENT_TRACE.set(
             claimed.trace if span is None else span.context
-        )  # of this task, which is the attempt's own
+        )  # in the context of this task, which belongs to this attempt alone
         outcome = await self._post(claimed.delivery)
         if span is not None:
             end_span(span, outcome)
@@ -166,9 +170,9 @@ class DeliveryRun:
             _log.exception("webhook failed", exc_info=error, extra={"webhook": delivery.webhook_id})
             return unanswered(delivery, error)
 
-    async def _progress(self) -> None:
-        """Until there is enough to write, or a moment has passed."""
-        await self._wait(GATHER_SECONDS if self._unwritten else GLANCE_SECONDS)
+    async def _wait_for_outcomes(self) -> None:
+        """Waits until there are enough outcomes to write, or a short time has passed."""
+        await self._wait(OUTCOME_BATCH_SECONDS if self._unwritten else CLAIM_PAUSE_SECONDS)
 
     async def _wait(self, seconds: float) -> None:
         with suppress(TimeoutError):

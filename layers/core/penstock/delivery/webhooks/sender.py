@@ -1,9 +1,9 @@
 """Posts requests to endpoints over connections that are kept.
 
-A new connection goes to an address that the guard allowed.
+A new connection goes to an address that the guard permits.
 
-endpoint ──► addresses (the resolver's answer) ──► guard: all of them ──► dial one of them ──► POST, Host and SNI
-                                                                                                of the endpoint
+endpoint ──► addresses (the resolver's answer) ──► guard checks all ──► connect to one ──► POST, with Host and SNI
+                                                                                            of the endpoint
 """
 
 import asyncio
@@ -20,16 +20,16 @@ from .resolver import resolve
 Resolver = Callable[[str], Awaitable[list[Address]]]
 
 CONNECT_SECONDS: Final = 3.0
-"""Looking up the name, TCP and TLS together."""
+"""For resolving the name, TCP and TLS together."""
 MOST_ADDRESSES: Final = 3
-"""Of a name with more addresses no others are dialled."""
+"""The sender tries no more addresses of a name."""
 IDLE_SECONDS: Final = 4.0
 """How long a connection is kept without a request: Node.js closes at five seconds, most servers later."""
 MOST_IDLE: Final = 200
 
 
 class Origin(NamedTuple):
-    """Connections to the same origin can stand in for each other."""
+    """Scheme, host and port: any connection to the same origin can send a request."""
 
     scheme: str
     host: str
@@ -37,7 +37,7 @@ class Origin(NamedTuple):
 
 
 class Sender:
-    """Belongs to one event loop; `close` ends its connections."""
+    """Posts requests in one event loop; `close` ends its connections."""
 
     def __init__(
         self, guard: AddressGuard, resolver: Resolver = resolve, tls: ssl.SSLContext | None = None
@@ -52,8 +52,8 @@ class Sender:
     async def post(self, endpoint: Endpoint, request: bytes, seconds: float) -> int:
         """The status of the answer. Raises EndpointRefused, TimeoutError and OSError (ssl.SSLError among them).
 
-        A kept connection may have been closed by the endpoint just now: then the request goes out once more, over a
-        new one, unless a part of an answer came.
+        The endpoint may have closed a kept connection just now: then the sender posts the request once more, over a
+        new connection, unless a part of an answer came.
         """
         async with asyncio.timeout(seconds):
             kept = self._kept(endpoint)
@@ -67,7 +67,7 @@ class Sender:
             return await connection.post(request)
 
     async def close(self) -> None:
-        """Ends all connections: those that are kept, and those whose answers are still being read."""
+        """Ends all connections: kept ones, and those that still read answers."""
         for timer in self._timers.values():
             timer.cancel()
         for connection in list(self._open):
@@ -76,7 +76,7 @@ class Sender:
         self._idle.clear()
         await asyncio.sleep(0)  # the transports close their sockets in the loop's next round
 
-    # --- dialling ----------------------------------------------------------------------------------------------------
+    # --- connecting --------------------------------------------------------------------------------------------------
     async def _connect(self, endpoint: Endpoint) -> Connection:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
@@ -122,7 +122,7 @@ class Sender:
             self._tls.set_alpn_protocols(["http/1.1"])
         return self._tls
 
-    # --- keeping -----------------------------------------------------------------------------------------------------
+    # --- idle connections --------------------------------------------------------------------------------------------
     def _kept(self, endpoint: Endpoint) -> Connection | None:
         origin = Origin(endpoint.scheme, endpoint.host, endpoint.port)
         idle = self._idle.get(origin, [])

@@ -1,4 +1,4 @@
-"""Webhooks in the database, for one worker: claimed under a lease, settled by its holder, many in one call."""
+"""Webhooks in the database, for one worker: it claims them under a lease and settles those that it holds."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 LEASE_MS: Final = 30_000
-"""Twice the longest time that an attempt takes (15 s). An attempt begins as soon as it is claimed."""
+"""Twice the longest time that an attempt takes (15 s). An attempt begins as soon as its webhook is claimed."""
 MOST_EXPIRED: Final = 1_000
 SETTLED: Final = ("delivered", "retried", "exhausted", "dead_lettered", "lost")
 
 
 class Claimed(NamedTuple):
-    """A delivery, the lease under which this worker has it, and the span that published it, if that is asked for."""
+    """A delivery, the lease under which this worker holds it, and, if the store is traced, the span of its publish."""
 
     delivery: Delivery
     lease: UUID
@@ -38,14 +38,14 @@ class Claimed(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """An attempt with its outcome, to be written."""
+    """An attempt with its outcome, which is still to be written."""
 
     claimed: Claimed
     outcome: Outcome
 
 
 class Store:
-    """On one autocommit connection: each call is a transaction of its own. Raises psycopg.Error.
+    """Calls on one autocommit connection: each is a transaction of its own. Raises psycopg.Error.
 
     `traced`: deliveries come with the spans that published them, at the price of one more call.
     """
@@ -64,12 +64,12 @@ class Store:
         self._traced = traced
 
     def wait_ms(self) -> int | None:
-        """Until there may be something to do; None: nothing is pending. Notified by the next publish (watcher)."""
+        """Milliseconds until a webhook may be due; None: none is pending. The next publish notifies the watcher."""
         rows = self._call(NEXT_WEBHOOK, [self._watcher])
         return int(rows[0][0]) if rows else None
 
     def claim(self, limit: int, busy: Mapping[str, int]) -> list[Claimed]:
-        """Up to `limit` due webhooks; `busy`: requests under way, by endpoint."""
+        """Claims up to `limit` due webhooks; `busy`: requests under way, by endpoint."""
         lease = uuid4()
         endpoint_keys = binary_array.encode("text[]", list(busy))
         counts = binary_array.encode("int4[]", list(busy.values()))
@@ -82,7 +82,7 @@ class Store:
         return {webhook_id: parse_trace_header(header) for webhook_id, header in rows}
 
     def settle(self, finished: Sequence[Finished]) -> dict[str, int]:
-        """Writes outcomes; how many of each kind."""
+        """Writes outcomes. Returns how many there are of each kind."""
         rows: Iterable[tuple[Any, ...]] = (
             (c.delivery.webhook_id, c.lease.bytes, c.delivery.endpoint_key, *outcome)
             for c, outcome in finished
@@ -91,7 +91,7 @@ class Store:
         return dict(zip(SETTLED, self._call(SETTLE_WEBHOOKS, columns)[0], strict=True))
 
     def expire(self) -> dict[str, int]:
-        """Gives up what has waited too long for paused endpoints; how many of each kind."""
+        """Gives up webhooks that have waited too long for paused endpoints. Returns how many of each kind."""
         exhausted, dead_lettered = self._call(EXPIRE_WEBHOOKS, [MOST_EXPIRED])[0]
         return {"exhausted": exhausted, "dead_lettered": dead_lettered}
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def begin_span(tracer: Tracer, cause: TraceContext, delivery: Delivery) -> Span | None:
-    """An attempt begins. The path and the query of the endpoint are not recorded: they may hold secrets."""
+    """Begins the span of an attempt, without the path and the query of the endpoint: they may hold secrets."""
     attributes: dict[str, Value] = {
         "http.request.method": "POST",
         "http.request.resend_count": delivery.attempts,
@@ -24,12 +24,12 @@ def begin_span(tracer: Tracer, cause: TraceContext, delivery: Delivery) -> Span 
         endpoint = parse_endpoint(delivery.endpoint)
         attributes |= {"server.address": endpoint.host, "server.port": endpoint.port}
     except EndpointRefused:
-        pass  # it becomes the outcome of the attempt
+        pass  # the refusal becomes the outcome of the attempt
     return tracer.post(cause, "POST", attributes)
 
 
 def end_span(span: Span, outcome: "Outcome") -> None:
-    """What came of it: for a client every status from 400 on is an error."""
+    """Ends the span with the outcome; in spans of clients every status from 400 on is an error."""
     if outcome.status is None:
         span.end("no_answer")
         return

@@ -1,6 +1,6 @@
-"""Schedules: when they fire. Pure: no database, no clock, no environment.
+"""Schedule expressions: when schedules fire. Pure: no database, no clock, no environment.
 
-expression.py    an expression of any form: parsed, stored, evaluated, described. What the others here are for
+expression.py    an expression of any form: parsed, stored, evaluated, described. Callers use this module
 cron.py          `*/5 * * * *`, seconds first of six; and AWS's `cron(0 12 * * ? *)`
 fields.py        one field of a cron expression to the values it names
 days.py          day-of-month and day-of-week, with L, W and #, to the days of a month
@@ -11,15 +11,11 @@ when.py          `every weekday at 9am`, to cron
 clock_time.py    the `9am` in it
 moments.py       `fire_at`, and AWS's `at(2022-11-20T13:00:00)`
 rate.py          AWS's `rate(5 minutes)`
-description.py   the text for people, by cron-descriptor
-invalid.py       errors: where, what to write instead, examples
+description.py   the English description, by cron-descriptor
+invalid.py       errors: their place, a suggestion, examples
 
-And how they fire, for the worker `penstock.workers.fire`:
-
-firing.py        which occurrences of a schedule that is due fire now, and when it is due again. Pure
-store.py         a batch in the database: claimed, planned and fired in one transaction
-letters.py       messages for topics of SNS, signed
+The package `penstock.scheduler.firing` fires schedules by them.
 """
 
 SCHEDULES = "schedules"
-"""What NOTIFY calls the schedules in place of a queue's ARN (see queue.wake_schedules)."""
+"""The name of the schedules in NOTIFY, where queues have their ARN (see queue.wake_schedules)."""

@@ -44,7 +44,7 @@ def _hour_of_half(part: Part, hour: int, half: str) -> int:
 
 
 def _tidied(text: str) -> str | None:
-    """`9 am`, `9.30am`, `9a.m.` and `9:5` as they have to be written."""
+    """`9 am`, `9.30am`, `9a.m.` and `9:5` in the form that read_time accepts; None for other texts."""
     match = _LOOSE(text)
     if match is None:
         return None

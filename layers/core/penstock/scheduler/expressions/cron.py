@@ -6,8 +6,8 @@
 The result is a `Cron`: sets of values, which next_time.py evaluates. Only these fields are accepted: croniter would
 also take a seventh, `R`, `H` and `@daily`.
 
-The SQL interface has the same rules in queue.parse_cron.sql and queue.next_cron_fires.sql: a rule that changes here
-changes there, and test_schedule_expressions compares the two.
+The SQL interface has the same rules in queue.parse_cron.sql and queue.next_cron_fires.sql: change a rule in both;
+test_schedule_expressions compares them.
 """
 
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Cron:
 
 
 def read_native(text: str) -> Cron:
-    """5 or 6 fields. Raises Flaw."""
+    """The values of an expression of 5 or 6 fields. Raises Flaw."""
     parts = _native_fields(text)
     seconds = values_of(fields.SECOND, parts.pop(0)) if len(parts) == 6 else frozenset((0,))
     minute, hour, day_of_month, month, day_of_week = parts
@@ -60,7 +60,7 @@ def read_native(text: str) -> Cron:
 
 
 def read_aws(text: str) -> Cron:
-    """AWS's `cron(…)`. Raises Flaw."""
+    """The values of AWS's `cron(…)`. Raises Flaw."""
     minute, hour, day_of_month, month, day_of_week, year = _aws_fields(text)
     years = values_of(fields.AWS_YEAR, year)
     _check_question_mark(day_of_month, day_of_week)
@@ -75,12 +75,12 @@ def read_aws(text: str) -> Cron:
 
 
 def canonical_native(text: str) -> str:
-    """As it is stored: one space between fields, names in capitals, `*` for `?`."""
+    """The expression as it is stored: one space between fields, names in capitals, `*` for `?`."""
     return " ".join("*" if field == "?" else field.upper() for field in text.split())
 
 
 def canonical_aws(text: str) -> str:
-    """As it is stored: one space between fields, names in capitals."""
+    """The expression as it is stored: one space between fields, names in capitals."""
     return f"cron({' '.join(text[5:-1].upper().split())})"
 
 
@@ -110,7 +110,7 @@ def _native_fields(text: str) -> list[Part]:
 
 
 def _surplus(message: str, last: Part, end: int) -> Flaw:
-    """Everything after the last field is too much."""
+    """The error for fields after the last one, which it suggests to leave out."""
     start = last.position + len(last.text)
     return Flaw(message, start, end - start, "")
 
@@ -149,10 +149,10 @@ def _aws_fields(text: str) -> list[Part]:
 
 def _check_question_mark(day_of_month: Part, day_of_week: Part) -> None:
     """AWS: a value or `*` in one of the two requires `?` in the other."""
-    asks = (day_of_month.text == "?") + (day_of_week.text == "?")
-    if asks == 1:
+    question_marks = (day_of_month.text == "?") + (day_of_week.text == "?")
+    if question_marks == 1:
         return
-    if asks == 2:
+    if question_marks == 2:
         raise day_of_week.flaw("day-of-month and day-of-week cannot both be ?", "*")
     wrong = day_of_month if day_of_month.text == "*" else day_of_week
     instead = "?" if wrong.text == "*" else None

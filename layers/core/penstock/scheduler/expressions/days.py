@@ -6,7 +6,7 @@
     FRI#2   the second Friday; 6#2 in AWS        FRIL    the last Friday; 6L in AWS
 
 Sources: "Cron-based schedules" (EventBridge Scheduler User Guide); AWS documents neither `L-3` nor `LW`, and accepts
-both. Where both fields are restricted, a day that either names counts (crontab, POSIX); AWS refuses that.
+both. Where both fields are restricted, a day that either field names counts (crontab, POSIX); AWS refuses that.
 The counterparts in SQL are queue.cron_days.sql, queue.cron_month_days.sql and queue.cron_week_days.sql.
 """
 
@@ -46,7 +46,7 @@ class MonthDays:
         return found
 
     def possible_in(self, months: frozenset[int]) -> "MonthDays":
-        """Without the days that no such month has: `30` in February."""
+        """The field without days that none of the months has, such as `30` in February."""
         longest = max(_LONGEST_MONTH[month] for month in months)
         return MonthDays(
             frozenset(day for day in self.days if day <= longest),
@@ -82,7 +82,7 @@ class WeekDays:
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """Both fields; None is one that restricts nothing (`*` or `?`)."""
+    """Both fields; None for a field that restricts nothing (`*` or `?`)."""
 
     of_month: MonthDays | None
     of_week: WeekDays | None
@@ -108,7 +108,7 @@ def days_of(days: Days, year: int, month: int) -> tuple[int, ...]:
 
 
 def _nearest_weekday(first: int, last: int, day: int) -> int:
-    """Monday to Friday nearest to the day, never in another month. `first`: the weekday of the 1st, Monday is 0."""
+    """The weekday (Monday to Friday) nearest to the day, in the same month. `first`: the 1st's weekday, Monday is 0."""
     weekday = (first + day - 1) % 7
     if weekday == 5:
         return day - 1 if day > 1 else 3
@@ -173,7 +173,7 @@ def _weekday(field: Field, part: Part) -> int:
 
 
 def _nth(field: Field, item: Part, *, alone: bool) -> Nth:
-    """`6#2`. AWS: "If you use a '#' character, you can define only one expression in the day-of-week field"."""
+    """Parses `6#2`. AWS: "If you use a '#' character, you can define only one expression in the day-of-week field"."""
     day, *numbers = item.split("#")
     if len(numbers) > 1 or not is_number(numbers[0].text) or not 1 <= int(numbers[0].text) <= 5:
         raise numbers[-1].flaw("after # stands which one of the month, 1 to 5")

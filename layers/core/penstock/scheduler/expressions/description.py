@@ -1,4 +1,4 @@
-"""The text for people: "At 09:00, Monday through Friday, America/New_York". cron-descriptor does cron."""
+"""English descriptions: "At 09:00, Monday through Friday, America/New_York". cron-descriptor describes cron."""
 
 import re
 from datetime import datetime, tzinfo
@@ -11,7 +11,7 @@ _AWS_WEEKDAY = re.compile(r"(?<![#/])[1-7]", re.ASCII)
 
 
 def describe_cron(canonical: str, timezone: str) -> str:
-    """Cron of AWS or of the native API."""
+    """The description of a cron expression of AWS or of the native API."""
     fields = canonical
     if canonical.startswith("cron("):
         fields = _with_named_weekdays(canonical[5:-1])
@@ -22,7 +22,7 @@ def describe_cron(canonical: str, timezone: str) -> str:
 
 
 def _with_named_weekdays(fields: str) -> str:
-    """AWS's numbers to names, which mean the same everywhere: `6L` to `FRIL`, `2#1` to `MON#1`, `L` to `SAT`."""
+    """AWS's numbers to names, which have one meaning only: `6L` to `FRIL`, `2#1` to `MON#1`, `L` to `SAT`."""
     *others, weekdays, year = fields.split()
     if weekdays == "L":
         weekdays = "SAT"
@@ -37,7 +37,7 @@ def describe_moment(instant: datetime, zone: tzinfo, timezone: str) -> str:
 
 
 def describe_rate(canonical: str) -> str:
-    """`Every 5 minutes`; time zones do not matter to it."""
+    """`Every 5 minutes`, without time zone, which does not affect a rate."""
     number, unit = read_rate(canonical)
     return f"Every {unit}" if number == 1 else f"Every {number} {unit}s"
 

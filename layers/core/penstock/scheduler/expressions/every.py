@@ -41,7 +41,7 @@ def divides(number: int, unit: str) -> bool:
 
 
 def cron_of(number: int, unit: str) -> str:
-    """Cron for a number that divides the next unit; 60s is a minute."""
+    """The cron expression for a number that divides the next unit; 60s becomes one minute."""
     if number == _WHOLE[unit] and unit != "d":
         number, unit = 1, "mhd"["smh".index(unit)]
     step = "*" if number == 1 else f"*/{number}"
@@ -61,7 +61,7 @@ def _indivisible(unit: str) -> str:
 
 
 def _closest(number: int, unit: str) -> str | None:
-    """The same time in the largest unit that it fills, or the next smaller number that divides."""
+    """The same duration in the largest unit that it fills, or the next smaller number that divides the next unit."""
     if number == 0:
         return None
     for larger, seconds in reversed(_SECONDS.items()):
@@ -72,7 +72,7 @@ def _closest(number: int, unit: str) -> str | None:
 
 
 def _wrong_place(text: str) -> tuple[int, int]:
-    """Where the text leaves the form, up to its end."""
+    """Position and length of the text from its first wrong character to its end."""
     digits = len(text) - len(text.lstrip("0123456789"))
     known = digits > 0 and text[digits : digits + 1] in _SECONDS
     start = digits + (1 if known else 0)
@@ -80,7 +80,7 @@ def _wrong_place(text: str) -> tuple[int, int]:
 
 
 def _tidied(text: str) -> str | None:
-    """What replaces the rest of the text: `5 minutes` to 5m, `5` to 5m."""
+    """The text to write in the wrong place: `5 minutes` and `5` become 5m. None when it is not known."""
     match = _LOOSE(text)
     if match is None or (unit := _WORDS.get(match[2].lower() or "m")) is None:
         return None

@@ -44,9 +44,9 @@ class Expression:
     def next_after(self, instant: datetime, anchor: datetime | None = None) -> datetime | None:
         """The first time strictly after `instant`, in UTC and whole seconds; None when there is none.
 
-        Both times are aware. Raises ScheduleInvalid for a row that holds no expression, or a zone that is not known.
-        `anchor`: where a rate counts from, and its first time: StartDate, or when the schedule was made. Its fraction
-        of a second is dropped. Without one a rate counts from `instant`. Other forms do not need it.
+        Both times are aware. Raises ScheduleInvalid for a row that holds no expression, or an unknown zone.
+        `anchor`: the first time of a rate, from which it counts: StartDate, or the time when the schedule was made. Its
+        fraction of a second is dropped. Without it a rate counts from `instant`. Other forms do not need it.
         """
         found = self._next_after(instant.astimezone(UTC), anchor)
         return found if found is not None and found <= _LATEST else None
@@ -61,7 +61,7 @@ class Expression:
         return cron_times(self.canonical).next_after(instant, zone_named(self.timezone))
 
     def description(self) -> str:
-        """The text for people, in English."""
+        """The description in English."""
         if self.form == "rate":
             return describe_rate(self.canonical)
         if self.is_one_shot:
@@ -83,7 +83,7 @@ def parse(
     fire_at: str | None = None,
     timezone: str = "UTC",
 ) -> Expression:
-    """The expression of a native schedule, of which exactly one is given. Raises ScheduleInvalid."""
+    """The expression of a native schedule, given in exactly one form. Raises ScheduleInvalid."""
     forms = {"cron": cron, "every": every, "when": when, "fire_at": fire_at}
     given = [(form, text) for form, text in forms.items() if text is not None]
     if len(given) != 1:
@@ -94,7 +94,7 @@ def parse(
 
 
 def parse_aws(expression: str, timezone: str = "UTC") -> Expression:
-    """The expression of EventBridge Scheduler. Raises ScheduleInvalid, its message starting with AWS's text."""
+    """The expression of EventBridge Scheduler. Raises ScheduleInvalid, whose message starts with AWS's text."""
     zone = zone_named(timezone)
     form = next((form for start, form in _AWS_FORMS.items() if expression.startswith(start)), "aws_cron")
     try:

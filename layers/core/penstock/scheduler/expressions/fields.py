@@ -1,7 +1,7 @@
-"""One field of a cron expression: `*`, `5`, `1-5`, `*/10`, `MON-FRI`, `1,15`, to the values that it names.
+"""One field of a cron expression, such as `*`, `5`, `1-5`, `*/10`, `MON-FRI` or `1,15`, to the values that it names.
 
 Values, names and wildcards are those of crontab(5) (POSIX) and of AWS ("Cron-based schedules", EventBridge Scheduler
-User Guide). croniter's own reading is not used: it has no positions, and takes `30-30` for the whole field.
+User Guide). croniter's parser is not used: its errors have no positions, and it takes `30-30` for the whole field.
 The counterpart in SQL is queue.cron_values.sql.
 """
 
@@ -16,11 +16,11 @@ _WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field and what may stand in it.
+    """A field and the values that it allows.
 
-    `top` is where `*` and steps end: below `high` only for the weekday, of which both 0 and 7 are Sunday in crontab.
-    `turns`: the value after the last is the first again, so `24` was probably meant as `0`. `wraps`: `FRI-MON` is a
-    range, as in AWS.
+    `top`: the last value of `*` and of steps; it is below `high` for the weekday only, since crontab's Sunday is 0 and
+    7. `turns`: the value after the last is the first again, so the suggestion for `24` is `0`. `wraps`: `FRI-MON` is a
+    valid range, as in AWS.
     """
 
     name: str
@@ -54,7 +54,7 @@ AWS_YEAR = Field("year", 1970, 2199, 2199)
 
 
 def values_of(field: Field, part: Part) -> frozenset[int]:
-    """The values that a field's text names, as they are written: a Sunday may be 0 or 7."""
+    """The values that a field's text names, as they are written: Sunday stays 0 or 7."""
     return frozenset(value for item in part.split(",") for value in values_of_item(field, item))
 
 
@@ -102,7 +102,7 @@ def value_of(field: Field, part: Part) -> int:
 
 
 def is_number(text: str) -> bool:
-    """Digits of ASCII only: Python's int() also reads those of other scripts."""
+    """Whether the text has ASCII digits only: Python's int() also reads those of other scripts."""
     return text.isascii() and text.isdigit()
 
 
@@ -116,7 +116,7 @@ def _step(field: Field, part: Part) -> int:
 
 
 def _named(field: Field, text: str) -> str | None:
-    """`MONDAY`, `Sept` and `MO` to the name that the field knows; `9AM` to nothing."""
+    """The name for the error's suggestion: `MON` for `MONDAY`, `SEP` for `Sept`; None for `9AM`."""
     for length in (3, 2):
         near = [name for name in field.names if len(text) >= length and name.startswith(text[:length])]
         if len(near) == 1:

@@ -1,7 +1,7 @@
-"""What is wrong with an expression: where, what to write instead, and examples.
+"""Errors of expressions: the place, a suggestion, and examples.
 
-Parsers raise `Flaw`, with one place and how to mend it. `checked` turns it into `ScheduleInvalid`, whose
-suggestion is a whole expression, and one that can be read: a suggestion that is wrong itself is worse than none.
+Parsers raise `Flaw`, with one place and its correction. `checked` turns it into `ScheduleInvalid`, whose suggestion is
+a whole expression that parses: no suggestion is better than a wrong one.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import TypeVar
 Result = TypeVar("Result")
 
 LONGEST = 256
-"""Characters of an expression (EventBridge Scheduler API reference, ScheduleExpression); ours for all forms."""
+"""Characters of an expression (EventBridge Scheduler API reference, ScheduleExpression); our choice for other forms."""
 
 _REPAIRS = 6
 _FOREIGN = re.compile(r"[^\t\n\r -~]").search
@@ -20,8 +20,8 @@ _FOREIGN = re.compile(r"[^\t\n\r -~]").search
 class ScheduleInvalid(Exception):  # noqa: N818 - the name of the error in the API
     """An expression or time zone that cannot be used.
 
-    `position` counts characters from 0 in what was written; None when the whole is meant. `suggestion` is what was
-    probably meant, in full; None when that is not known.
+    `position`: the wrong character of the text, from 0; None when the whole text is wrong. `suggestion`: the whole
+    expression that the client probably meant; None when that is not known.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class ScheduleInvalid(Exception):  # noqa: N818 - the name of the error in the A
 
 
 class Flaw(Exception):  # noqa: N818
-    """One wrong place: `length` characters at `position`. `instead` replaces them; None when nothing is known."""
+    """One wrong place: `length` characters at `position`. `instead` corrects them; None without a suggestion."""
 
     def __init__(self, message: str, position: int, length: int = 0, instead: str | None = None) -> None:
         super().__init__(message)
@@ -49,14 +49,14 @@ class Flaw(Exception):  # noqa: N818
         self.instead = instead
 
     def mended(self, text: str) -> str | None:
-        """`text` with this one place replaced."""
+        """`text` with this one place corrected; None without a suggestion."""
         if self.instead is None:
             return None
         return text[: self.position] + self.instead + text[self.position + self.length :]
 
 
 class Part:
-    """A piece of an expression that remembers where it was written."""
+    """A piece of an expression, with its position in the whole."""
 
     __slots__ = ("position", "text")
 
@@ -65,7 +65,7 @@ class Part:
         self.position = position
 
     def flaw(self, message: str, instead: str | None = None) -> Flaw:
-        """This piece is wrong."""
+        """The error for this piece."""
         return Flaw(message, self.position, len(self.text), instead)
 
     def split(self, separator: str | None) -> list["Part"]:
@@ -79,7 +79,7 @@ class Part:
 
 
 def checked(text: str, read: Callable[[str], Result], examples: tuple[str, ...]) -> Result:
-    """What `read` makes of the text. Raises ScheduleInvalid."""
+    """The result of `read` for the text. Raises ScheduleInvalid for its Flaw."""
     try:
         return _read(text, read)
     except Flaw as flaw:
@@ -89,7 +89,7 @@ def checked(text: str, read: Callable[[str], Result], examples: tuple[str, ...])
 
 
 def _read(text: str, read: Callable[[str], Result]) -> Result:
-    """Only ASCII is let in, so that letters, digits and white space mean the same here and in PostgreSQL."""
+    """Accepts ASCII only, so that letters, digits and white space mean the same in Python and in PostgreSQL."""
     if len(text) > LONGEST:
         raise Flaw(f"an expression has at most {LONGEST} characters", LONGEST)
     if foreign := _FOREIGN(text):
@@ -99,7 +99,7 @@ def _read(text: str, read: Callable[[str], Result]) -> Result:
 
 
 def _suggestion(text: str | None, read: Callable[[str], object]) -> str | None:
-    """The text once everything that can be mended is; None when something remains that cannot."""
+    """The text with all its flaws corrected; None when one of them has no correction."""
     for _ in range(_REPAIRS):
         if text is None:
             return None
@@ -113,7 +113,7 @@ def _suggestion(text: str | None, read: Callable[[str], object]) -> str | None:
 
 
 def nearest(word: str, words: tuple[str, ...]) -> str | None:
-    """The one of the words that was probably meant."""
+    """The most similar of the words; None when none is similar enough."""
     from difflib import get_close_matches  # noqa: PLC0415 - 3 ms, and only errors need it
 
     return next(iter(get_close_matches(word, words, n=1, cutoff=0.6)), None)

@@ -1,7 +1,7 @@
 """AWS's `rate(value unit)`: the same number of seconds between any two times, also when the zone's offset changes.
 
 A day is 24 hours ("Daylight savings time", EventBridge Scheduler User Guide). The units are the six of the API
-reference (ScheduleExpression); whether the number fits singular or plural is not checked, as it is not said there.
+reference (ScheduleExpression), which does not require that the number fits singular or plural.
 The counterparts in SQL are queue.parse_rate.sql and queue.next_rate_fires.sql.
 """
 
@@ -40,7 +40,7 @@ def read_rate(text: str) -> tuple[int, str]:
 
 
 def canonical_rate(text: str) -> str:
-    """`rate(5 minutes)`, `rate(1 hour)`."""
+    """The rate as it is stored: `rate(5 minutes)`, `rate(1 hour)`."""
     number, unit = read_rate(text)
     return f"rate({number} {unit}{'' if number == 1 else 's'})"
 
@@ -52,7 +52,7 @@ def seconds_of(canonical: str) -> int:
 
 
 def next_of_rate(seconds: int, instant: datetime, anchor: datetime) -> datetime:
-    """The first time after the instant that is a multiple of `seconds` from the anchor, which is the first of all."""
+    """The first time after the instant that is a multiple of `seconds` from the anchor, which is the first time."""
     if instant < anchor:
         return anchor
     passed = (instant - anchor) // timedelta(seconds=seconds)

@@ -108,7 +108,7 @@ def _read_at(words: list[Part], end: Part) -> tuple[int, int]:
 
 
 def _after_at(words: list[Part], end: Part) -> Part:
-    """The one word after `at`; `9 am` is returned whole, to be refused as one."""
+    """The one word after `at`. `9 am` is returned whole, so that read_time suggests `9am`."""
     if words[0].text != "at":
         raise words[0].flaw(f'before "{words[0].text}" stands at', _with_at(words[0].text))
     if len(words) == 1:
@@ -125,7 +125,7 @@ def _surplus(words: list[Part], end: Part) -> Flaw:
     return Flaw(f'nothing more stands here; "{words[0].text}" is too much', start, end.position - start, "")
 
 
-# --- what was meant --------------------------------------------------------------------------------------------------
+# --- suggestions -----------------------------------------------------------------------------------------------------
 def _first_meant(word: str) -> str | None:
     if word.startswith("every") and word[5:] in (*_DAYS, *_ALONE):
         return f"every {word[5:]}"

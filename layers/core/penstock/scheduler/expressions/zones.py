@@ -1,8 +1,8 @@
 """Time zones: local times to instants.
 
 A local time that does not exist (the clock is put forward) is skipped; one that occurs twice (it is put back) is the
-first of the two. Source: "Schedule types", its section on daylight saving (EventBridge Scheduler User Guide). Which of
-the two, AWS does not say: the first is our choice. It holds for every change of a zone's offset, whatever its reason.
+first of the two. Source: "Schedule types", its section on daylight saving (EventBridge Scheduler User Guide). AWS does
+not say which of the two: the first is our choice. The rule holds for every change of a zone's offset.
 """
 
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -36,13 +36,13 @@ def zone_named(name: str) -> tzinfo:
 
 
 def first_instant(local: datetime, zone: tzinfo) -> datetime | None:
-    """When a local time without zone comes, in UTC; the first when it comes twice, None when it does not."""
+    """The instant of a local time in the zone, in UTC; the first of two, None when the local time does not exist."""
     before, after = _offsets(local, zone)
     return None if before < after else (local - before).replace(tzinfo=UTC)
 
 
 def end_of_clock_change(local: datetime, zone: tzinfo) -> datetime:
-    """The last second of the gap or of the repeated hour that holds this local time; itself when it is in none."""
+    """The last second of the gap or repeated hour that holds this local time; the local time when it is in none."""
     before, after = _offsets(local, zone)
     if before == after:
         return local
@@ -57,7 +57,7 @@ def end_of_clock_change(local: datetime, zone: tzinfo) -> datetime:
 
 
 def _offsets(local: datetime, zone: tzinfo) -> tuple[timedelta, timedelta]:
-    """Before and after the change, where there is one: rising in a gap, falling where a time occurs twice (PEP 495)."""
+    """Offsets before and after a clock change: rising in a gap, falling in a repeated hour, else equal (PEP 495)."""
     first = local.replace(tzinfo=zone)
     before, after = first.utcoffset(), first.replace(fold=1).utcoffset()
     assert before is not None  # noqa: S101 - true of every zone of zoneinfo
@@ -71,7 +71,7 @@ def _unknown(name: str) -> ScheduleInvalid:
 
 
 def _meant(name: str) -> str | None:
-    """`america/newyork` and `New York` to America/New_York."""
+    """The suggestion: America/New_York for `america/newyork` and `New York`."""
     known = _by_folded_name()
     word = name[:LONGEST].casefold().strip().replace(" ", "_")
     if word in known:

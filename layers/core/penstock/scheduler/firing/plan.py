@@ -5,8 +5,8 @@
     EventBridge Scheduler   those that are younger than MaximumEventAgeInSeconds
     one-shots               however late (EventBridge Scheduler's: as above)
 
-Jitter and flexible windows let an occurrence wait for up to `window_seconds`: it is late from then on. Nothing here
-reads a clock: `now` is the database's.
+Jitter and flexible windows let an occurrence wait for up to `window_seconds`: it is late from then on. The functions
+read no clock: `now` is the database's time.
 """
 
 from datetime import datetime, timedelta
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST_AT_ONCE: Final = 100
-"""Occurrences of one schedule in one transaction, but for a larger catchup_limit: the rest follows in the next one."""
+"""Occurrences of a schedule in one transaction, unless catchup_limit is larger; the next transaction fires the rest."""
 MOST_COUNTED: Final = 10_000
-"""Skipped occurrences are counted so far; each costs a few microseconds of a transaction."""
+"""Skipped occurrences are counted up to this number; each costs a few microseconds of a transaction."""
 
 
 class DueSchedule(NamedTuple):
-    """A row of `queue.claim_schedules`: a schedule, locked, whose `next_fire_at` is to be fired."""
+    """A row of `queue.claim_schedules`: a locked schedule whose occurrence `next_fire_at` is due."""
 
     now: datetime
     schedule_id: int
@@ -44,35 +44,35 @@ class DueSchedule(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What is to be done with it; `note` becomes its last_error."""
+    """The occurrences to fire, and the next one; `note` becomes the schedule's last_error."""
 
     times: list[datetime]
     next_fire_at: datetime | None
     note: str | None = None
 
 
-class Next(Protocol):
-    """The occurrence after an instant."""
+class NextOccurrence(Protocol):
+    """A function that returns the occurrence after an instant."""
 
     def __call__(self, instant: datetime, /) -> datetime | None: ...
 
 
 def plan(due: DueSchedule, grace_seconds: int) -> Plan:
-    """What fires now.
+    """The occurrences that fire now.
 
-    An occurrence of up to `window_seconds` ago may be due later in its window: the worker checks it again.
+    An occurrence of up to `window_seconds` ago may be due later in its window: a later transaction plans it.
     """
     following = next_of(due)
-    over = due.now - timedelta(seconds=due.window_seconds)
+    due_until = due.now - timedelta(seconds=due.window_seconds)
     if due.door == "native" and due.form == "fire_at":
         return Plan([due.next_fire_at], None)
     if due.door == "native" and due.catchup:
-        return catch_up(due, following, over)
+        return catch_up(due, following, due_until)
     late = due.max_age_seconds if due.door == "aws" else grace_seconds
-    return take_recent(due, following, over, over - timedelta(seconds=late))
+    return take_recent(due, following, due_until, due_until - timedelta(seconds=late))
 
 
-def next_of(due: DueSchedule) -> Next:
+def next_of(due: DueSchedule) -> NextOccurrence:
     """The occurrences of a schedule, up to its end."""
     expression = stored(due.form, due.canonical, due.canonical, due.timezone)
 
@@ -83,27 +83,29 @@ def next_of(due: DueSchedule) -> Next:
     return following
 
 
-def catch_up(due: DueSchedule, following: Next, over: datetime) -> Plan:
-    """The oldest ones first, up to the limit; then the next one in the future."""
-    rest = missed(due.next_fire_at, following, over)
+def catch_up(due: DueSchedule, following: NextOccurrence, due_until: datetime) -> Plan:
+    """The plan of a schedule that catches up: the oldest occurrences up to the limit, then the next in the future."""
+    rest = missed(due.next_fire_at, following, due_until)
     times = [due.next_fire_at, *islice(rest, max(0, due.catchup_limit - 1))]
     skipped = list(islice(rest, MOST_COUNTED))
     if not skipped:
         return Plan(times, following(times[-1]))
     number = f"{len(skipped)}" if len(skipped) < MOST_COUNTED else f"at least {MOST_COUNTED}"
-    return Plan(times, following(max(over, skipped[-1])), f"catchup_limit_exceeded: {number} fires skipped")
+    return Plan(
+        times, following(max(due_until, skipped[-1])), f"catchup_limit_exceeded: {number} fires skipped"
+    )
 
 
-def take_recent(due: DueSchedule, following: Next, over: datetime, oldest: datetime) -> Plan:
-    """Those that are not too late, some at a time."""
+def take_recent(due: DueSchedule, following: NextOccurrence, due_until: datetime, oldest: datetime) -> Plan:
+    """The plan of a schedule that does not catch up: occurrences not before `oldest`, up to MOST_AT_ONCE."""
     if due.next_fire_at < oldest:
         return Plan([], following(oldest))
-    times = [due.next_fire_at, *islice(missed(due.next_fire_at, following, over), MOST_AT_ONCE - 1)]
+    times = [due.next_fire_at, *islice(missed(due.next_fire_at, following, due_until), MOST_AT_ONCE - 1)]
     return Plan(times, following(times[-1]))
 
 
-def missed(after: datetime, following: Next, over: datetime) -> "Iterator[datetime]":
-    """The occurrences after one, as long as they are due for certain."""
-    while (found := following(after)) is not None and found <= over:
+def missed(after: datetime, following: NextOccurrence, due_until: datetime) -> "Iterator[datetime]":
+    """The occurrences after the instant `after`, up to `due_until`."""
+    while (found := following(after)) is not None and found <= due_until:
         yield found
         after = found

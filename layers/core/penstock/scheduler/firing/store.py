@@ -1,6 +1,6 @@
 """A batch of schedules in the database: claimed, planned, fired and moved on in one transaction.
 
-    claim_schedules (locks, SKIP LOCKED) ──► plan ──► letters, if topics of SNS are among the targets ──► fire_schedules
+    claim_schedules (SKIP LOCKED) ──► plan ──► messages for topics, if some are among the targets ──► fire_schedules
 
 A worker that dies takes nothing with it: the server rolls its transaction back, and another worker fires the batch.
 """
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
     import psycopg
 
 MOST_SIGNATURES: Final = 3
-"""A topic may change its signature version while we sign, but not each time."""
+"""Attempts to sign: a topic may change its signature version while the worker signs, but not each time."""
 
 
 class PlannedSchedule(NamedTuple):
-    """A schedule and what is to be done with it."""
+    """A due schedule and its plan."""
 
     due: DueSchedule
     plan: Plan
 
 
 class Retry(NamedTuple):
-    """A row of `queue.claim_schedule_retries`: an invocation to be tried again."""
+    """A row of `queue.claim_schedule_retries`: a failed invocation whose retry is due."""
 
     retry_id: int
     topic: str | None
@@ -53,7 +53,7 @@ class Retry(NamedTuple):
 
 
 class Waits(NamedTuple):
-    """Milliseconds until something is due, 0: now, None: never."""
+    """Milliseconds until a schedule and until a retry is due; 0: now, None: never."""
 
     schedule_ms: int | None
     retry_ms: int | None
@@ -65,7 +65,7 @@ class Waits(NamedTuple):
 
 
 class Store:
-    """On one autocommit connection. Raises psycopg.Error: then nothing of the batch has happened."""
+    """Calls on one autocommit connection. Raises psycopg.Error, after which the batch is rolled back."""
 
     def __init__(
         self,
@@ -83,11 +83,11 @@ class Store:
         self._traces = Traces(tracer)
 
     def waits(self) -> Waits:
-        """How long there is nothing to do."""
+        """How long until schedules and retries are due."""
         return Waits(*self.call(NEXT_SCHEDULE, [])[0])
 
     def fire(self, limit: int, grace_seconds: int) -> int:
-        """Fires up to `limit` schedules that are due; how many there were."""
+        """Fires up to `limit` schedules that are due. Returns how many it claimed."""
         with self._traces.recorded(), self._connection.transaction():
             claimed = [DueSchedule(*row) for row in self.call(CLAIM_SCHEDULES, [limit])]
             planned = [PlannedSchedule(due, plan(due, grace_seconds)) for due in claimed]
@@ -97,7 +97,7 @@ class Store:
             return len(claimed)
 
     def try_again(self, limit: int) -> int:
-        """Tries up to `limit` failed invocations again; how many there were."""
+        """Retries up to `limit` failed invocations. Returns how many it claimed."""
         with self._traces.recorded(), self._connection.transaction():
             retries = [Retry(*row) for row in self.call(CLAIM_SCHEDULE_RETRIES, [limit])]
             left = retries
@@ -108,7 +108,7 @@ class Store:
 
     # --- one call ----------------------------------------------------------------------------------------------------
     def _fire(self, planned: list[PlannedSchedule]) -> list[PlannedSchedule]:
-        """Those that have to be signed in another way are left."""
+        """Fires schedules. Returns those that did not fire, since their messages need another signature version."""
         firings = [(work.due, at) for work in planned for at in work.plan.times]
         topic_messages = self._sign(self._drafts(firings))
         columns: list[list[Any]] = [
@@ -154,7 +154,7 @@ class Store:
                 self._learn(next(r.topic for r in retries if r.retry_id == retry_id), detail)
         return [retry for retry in retries if retry.retry_id in unsigned]
 
-    # --- letters -----------------------------------------------------------------------------------------------------
+    # --- messages for topics -----------------------------------------------------------------------------------------
     def _drafts(self, firings: list[tuple[DueSchedule, datetime]]) -> list[TopicDraft | None]:
         """The messages for topics of SNS; None for every other target."""
         if not any(due.topic for due, _ in firings):
@@ -174,5 +174,5 @@ class Store:
         self._environment.cache(envelopes.TopicCache).learn_signature_version(str(topic), version)
 
     def call(self, statement: Statement, arguments: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """The rows of one call, in the transaction that is open."""
+        """The rows of one call, in the open transaction."""
         return self._calls.call(statement, arguments)

@@ -1,4 +1,4 @@
-"""What schedules say to topics of SNS: the same signed envelopes that Publish makes, before one SQL call sends them."""
+"""Messages from schedules to topics of SNS: the signed envelopes that Publish makes too, which one SQL call sends."""
 
 from collections.abc import Generator, Sequence
 from typing import Any, NamedTuple
@@ -31,20 +31,20 @@ class TopicDraft(NamedTuple):
 
 
 def environment_of(settings: Settings) -> Environment:
-    """For a worker, which hands out no receipt handles."""
+    """The environment of a worker, without a key of receipt handles, since a worker makes none."""
     return Environment(settings, ReceiptHandles(b""))
 
 
 def sign_drafts(
     drafts: Sequence[TopicDraft | None], environment: Environment
 ) -> Generator[Effect, Any, list[bytes | None]]:
-    """The letters that `queue.fire_schedules` takes, as JSON; None where nothing is signed."""
+    """The messages for topics that `queue.fire_schedules` takes, as JSON; None for other targets and wrong ARNs."""
     topic_messages: list[bytes | None] = []
     for draft in drafts:
         topic = None if draft is None else parse_topic_arn(draft.topic)
         if (
             draft is None or topic is None
-        ):  # SQL answers such an ARN with an error: there is no topic of that name
+        ):  # SQL answers an ARN that is none of a topic with an error: it finds no such topic
             topic_messages.append(None)
         else:
             topic_messages.append((yield from topic_message(topic, draft.text, environment)))
@@ -67,7 +67,10 @@ def topic_message(topic: TopicArn, text: str, environment: Environment) -> Gener
 
 
 def context_of(topic: TopicArn, environment: Environment) -> Context:
-    """A publisher in the topic's account. Links lead to QUEUE_BASE_URL; without it, to where this process listens."""
+    """The context of a publisher in the topic's account.
+
+    The base of links is QUEUE_BASE_URL; without it, the address on which this process listens.
+    """
     host, port = environment.settings.host_and_port
     authority = f"{'localhost' if host in EVERYWHERE else host}:{port}"
     request = HttpRequest("POST", "/", b"", {b"host": authority.encode()}, b"")

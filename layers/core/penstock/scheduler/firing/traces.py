@@ -1,4 +1,4 @@
-"""What fires as spans: each occurrence begins a trace, which its messages and webhooks go on with."""
+"""Occurrences that fire as spans: each begins a trace, which its messages and webhooks continue."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,11 +10,11 @@ from penstock.trace_context import Span, Tracer, Value, as_trace_header
 _json = msgspec.json.Encoder()
 
 Key = tuple[int, Hashable]
-"""A schedule's id (a retry's), and which of its occurrences."""
+"""The id of a schedule and the time of its occurrence, or the id of a retry and None."""
 
 
 class Traces:
-    """The spans of one transaction. Without a tracer, nothing."""
+    """The spans of one transaction. Without a tracer there are none."""
 
     def __init__(self, tracer: Tracer | None) -> None:
         self._tracer = tracer
@@ -29,42 +29,46 @@ class Traces:
             yield
             error = ""
         finally:
-            for (which, _), span in self._spans.items():
+            for (row_id, _), span in self._spans.items():
                 if span is not None:
-                    span.end(error or ("failed" if which in self._failed else None))
+                    span.end(error or ("failed" if row_id in self._failed else None))
             self._spans.clear()
             self._failed.clear()
 
     def begin(
-        self, what: str, keys: Sequence[Key], topic_messages: Sequence[bytes | None]
+        self, kind: str, keys: Sequence[Key], topic_messages: Sequence[bytes | None]
     ) -> list[bytes | None]:
-        """The letters, with the header of a trace in those whose occurrence is recorded. `what`: schedule or retry."""
+        """Begins spans. The messages, with a trace header in those whose span is recorded.
+
+        `kind`: schedule or retry.
+        """
         if self._tracer is None:
             return list(topic_messages)
         for key in keys:
             if key not in self._spans:
-                self._spans[key] = self._tracer.root(f"fire {what}", described(what, key))
+                self._spans[key] = self._tracer.root(f"fire {kind}", described(kind, key))
         return [
-            with_trace(letter, self._spans[key]) for key, letter in zip(keys, topic_messages, strict=True)
+            with_trace(topic_message, self._spans[key])
+            for key, topic_message in zip(keys, topic_messages, strict=True)
         ]
 
-    def failed(self, which: int) -> None:
-        """The target of this schedule, or of this retry, did not take it."""
-        self._failed.add(which)
+    def failed(self, row_id: int) -> None:
+        """Marks the spans of this schedule, or of this retry, as failed: its target did not accept the message."""
+        self._failed.add(row_id)
 
 
-def described(what: str, key: Key) -> dict[str, Value]:
+def described(kind: str, key: Key) -> dict[str, Value]:
     """Attributes of a span."""
-    which, occurrence = key
-    attributes: dict[str, Value] = {f"penstock.{what}.id": which}
+    row_id, occurrence = key
+    attributes: dict[str, Value] = {f"penstock.{kind}.id": row_id}
     if occurrence is not None:
         attributes["penstock.schedule.scheduled_for"] = str(occurrence)
     return attributes
 
 
-def with_trace(letter: bytes | None, span: Span | None) -> bytes | None:
-    """A letter is a JSON object, or none."""
+def with_trace(topic_message: bytes | None, span: Span | None) -> bytes | None:
+    """The message, a JSON object or None, with the trace header as its first member."""
     if span is None:
-        return letter
+        return topic_message
     trace = b'{"trace":' + _json.encode(as_trace_header(span.context))
-    return trace + (b"}" if letter is None else b"," + letter[1:])
+    return trace + (b"}" if topic_message is None else b"," + topic_message[1:])

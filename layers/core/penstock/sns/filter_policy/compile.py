@@ -4,14 +4,14 @@ r"""Filter policies of subscriptions: checked and compiled once, when they are s
     compiled   [[["store", false, ["in", ["example_corp"]]], ["price", false, ["range", 100, true, 1000000000, true]]]]
     facts      {"store": ["example_corp"], "price": [120]}
 
-A compiled policy is a list of alternatives (more than one with `$or`); an alternative is a list of keys, which all have
-to hold: [path, whether it may be missing, test, …] (tests: operators.py). Paths are names joined by U+001F.
-Nothing in it is a regular expression: `queue.policy_matches` compares texts, numbers and networks with the facts of a
-message (facts.py). A rule that changes here may have to change in queue.policy_matches.sql and queue.fact_passes.sql;
-test_policy_matches checks both sides together.
+A compiled policy is a list of alternatives (more than one with `$or`); an alternative is a list of keys, all of which
+must match: [path, whether it may be missing, test, …] (tests: operators.py). Paths are names joined by U+001F.
+A compiled policy has no regular expressions: `queue.policy_matches` compares texts, numbers and networks with the facts
+of a message (facts.py). A rule that changes here may have to change in queue.policy_matches.sql and
+queue.fact_passes.sql; test_policy_matches checks both sides together.
 
-Sources: "Filter policy constraints", "AND/OR logic" (SNS Developer Guide); texts of refusals: reports of users for the
-limits, github.com/aws/event-ruler, the engine that AWS publishes, for the syntax.
+Sources: "Filter policy constraints", "AND/OR logic" (SNS Developer Guide). Texts of errors: reports of users for the
+limits; github.com/aws/event-ruler, the engine that AWS publishes, for the syntax.
 """
 
 from collections.abc import Iterator
@@ -34,19 +34,19 @@ MOST_WILDCARD_POINTS = 100
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key with its list: `depth` is 1 at the top."""
+    """A key of the policy with the operators of its list; `depth` is 1 at the top."""
 
     path: str
     depth: int
     operators: tuple[Operator, ...]
 
     def points(self) -> int:
-        """Towards the limit of wildcards: the patterns' points times how many they are, when one has a wildcard."""
+        """Points towards the limit of wildcards: the sum of the patterns' points times their number; 0 without one."""
         points = [operator.points for operator in self.operators if operator.points]
         return sum(points) * len(points) if any(operator.wildcard for operator in self.operators) else 0
 
     def compiled(self) -> list[Any]:
-        """As SQL reads it; the tests for equality become one."""
+        """The key as SQL reads it; its tests for equality become one test."""
         tests = [operator.test for operator in self.operators if operator.test]
         equal = [value for test in tests if test[0] == "in" for value in test[1]]
         others = [test for test in tests if test[0] != "in"]
@@ -56,7 +56,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """Keys that all must match, and for each `$or` the objects of which one must."""
+    """An object of the policy: keys that all must match, and each `$or` with the objects of which one must match."""
 
     parts: "tuple[Key | Or, ...]"
 
@@ -67,8 +67,8 @@ Or = tuple[Object, ...]
 def compile_policy(text: str, scope: str) -> str | None:
     """The compiled policy as JSON text; None for `{}`, which every message matches.
 
-    `scope`: MessageAttributes, where nothing is nested, or MessageBody. Raises InvalidParameter. Limits: 256 KB, five
-    keys, 150 combinations of values (each times the nesting of its key), 100 points of wildcards.
+    `scope`: MessageAttributes, which allows no nesting, or MessageBody. Raises InvalidParameter. Limits: 256 KB, five
+    keys, 150 combinations of values (each times the depth of its key), 100 points of wildcards.
     """
     if len(text) > MAXIMUM_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAXIMUM_BYTES:
         raise invalid_operator(f"Filter policy is longer than {MAXIMUM_BYTES} bytes")
@@ -82,18 +82,18 @@ def compile_policy(text: str, scope: str) -> str | None:
 
 
 def compiled(policy: dict[str, Any], *, nested: bool) -> str:
-    """A policy that is an object and not empty."""
+    """The compiled form of a policy that is an object and not empty. Raises InvalidParameter."""
     try:
         read = Object(tuple(parts_of(policy, "", 1, nested=nested)))
         check_limits(read)
         found = [[key.compiled() for key in branch.values()] for branch in branches(read)]
-    except RecursionError:  # its depth alone is over the limit of combinations
+    except RecursionError:  # the policy's depth alone exceeds the limit of combinations
         raise too_complex() from None
     return msgspec.json.encode(found).decode()
 
 
 def too_complex() -> InvalidParameter:
-    """More combinations, or wildcards, than AWS allows."""
+    """The error for more combinations, or wildcards, than AWS allows."""
     return invalid_operator("Filter policy is too complex")
 
 
@@ -126,7 +126,7 @@ def key(path: str, depth: int, values: list[Any]) -> Key:
 
 
 def is_or(value: Any) -> bool:
-    """`$or` is an operator before a list of two or more objects without reserved names in them; else it is a name."""
+    """Whether `$or` is an operator: its value is a list of two or more objects without reserved names. Else a name."""
     return (
         isinstance(value, list)
         and len(value) > 1
@@ -144,7 +144,7 @@ def has_reserved(members: dict[str, Any]) -> bool:
 
 # --- limits ----------------------------------------------------------------------------------------------------------
 def check_limits(policy: Object) -> None:
-    """Raises InvalidParameter."""
+    """Raises InvalidParameter for a policy with too many keys, combinations or points of wildcards."""
     keys = list(keys_of(policy))
     if len({one.path for one in keys}) > MOST_KEYS:
         raise invalid_operator(f"Filter policy can not have more than {MOST_KEYS} keys")
@@ -163,7 +163,7 @@ def keys_of(policy: Object) -> Iterator[Key]:
 
 
 def combinations(policy: Object) -> int:
-    """The product over its keys of values times depth; of a `$or`, the sum of its objects' ("AND/OR logic")."""
+    """The product of each key's values times depth; a `$or` counts as the sum of its objects ("AND/OR logic")."""
     return prod(
         len(part.operators) * part.depth
         if isinstance(part, Key)
@@ -173,7 +173,7 @@ def combinations(policy: Object) -> int:
 
 
 def branches(policy: Object) -> list[dict[str, Key]]:
-    """Every way to choose from the `$or`s, as keys by path. Of a path that comes twice the last one counts."""
+    """Every way to choose from the `$or`s, as keys by path. Of two keys with the same path the last one counts."""
     found: list[dict[str, Key]] = [{}]
     for part in policy.parts:
         if isinstance(part, Key):

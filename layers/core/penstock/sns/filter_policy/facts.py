@@ -1,9 +1,9 @@
 """A message's attributes or body, flattened once a publish, so that SQL only compares (queue.policy_matches).
 
-Facts are the leaves of the message by their path: `{"a\\x1fb": [values]}`; objects in arrays count as if they stood in
-the array's place. Where an array has several elements with objects among them, the message itself is there too, under
-U+001F alone: keys that match in it must match in one element (queue.keys_match_together). `queue.body_facts` does the
-same.
+Facts are the leaves of the message by their path: `{"a\\x1fb": [values]}`; objects in an array count as if they were in
+the array's place. When an array has several elements with objects among them, the facts hold the message itself too,
+under U+001F alone: keys that match in such an array must match in one element of it (queue.keys_match_together).
+`queue.body_facts` does the same in SQL.
 Sources: SNS Developer Guide, "Filter policy constraints", "Key matching"; arrays: README of github.com/aws/event-ruler.
 """
 
@@ -19,20 +19,20 @@ from .values import SEPARATOR, plain_value
 Facts = dict[str, list[Any]]
 
 MOST_PATH_CHARACTERS = 4_194_304  # of one message: deep objects with long names make long paths
-MOST_ARRAY_LEVELS = 32  # of arrays in each other: queue.keys_match_together calls itself once a level
+MOST_ARRAY_LEVELS = 32  # of nested arrays: queue.keys_match_together calls itself once a level
 
 
-class UnreadableBody(Exception):  # noqa: N818 - no client's error: the message is just not filtered by its content
-    """The message cannot be compared."""
+class UnreadableBody(Exception):  # noqa: N818 - no error of the client: the message has no facts
+    """The message cannot be compared with policies."""
 
 
 # --- message attributes ----------------------------------------------------------------------------------------------
 def attribute_facts(attributes: Mapping[str, MessageAttributeValue]) -> Facts:
-    """The facts of message attributes; binary ones are ignored.
+    """The facts of message attributes, without binary ones.
 
-    A message with an attribute that is not what its type says has no facts, so that every policy rejects it (the metric
-    NumberOfNotificationsFilteredOut-InvalidAttributes counts these on AWS). Policies have to escape quotes and
-    backslashes twice ("Policy constraints for attribute-based filtering"): values are compared as JSON writes them.
+    A message with an attribute whose value does not fit its type has no facts, so every policy rejects it (AWS counts
+    these in the metric NumberOfNotificationsFilteredOut-InvalidAttributes). Values are compared as JSON writes them:
+    policies escape quotes and backslashes twice ("Policy constraints for attribute-based filtering").
     """
     try:
         found = {
@@ -55,7 +55,7 @@ def _attribute(kind: str, text: str) -> list[Any]:
 
 
 def number_text(text: str) -> bytes:
-    """A number attribute as JSON writes it: `+1`, `01` and `.5` are numbers too."""
+    """The value of a number attribute as JSON writes it: `+1`, `01` and `.5` are accepted too."""
     try:
         msgspec.json.decode(text.strip())
         return text.strip().encode()
@@ -71,20 +71,20 @@ def _escaped(text: str) -> str:
 def body_facts(body: str) -> dict[str, Any] | None:
     """The facts of a message body; None when it is no JSON object, which every policy of scope MessageBody rejects.
 
-    None as well for what cannot be compared: more than 32 arrays in each other, or paths of more than 4 MiB in all.
+    None as well for a body that cannot be compared: more than 32 nested arrays, or paths of more than 4 MiB in all.
     """
     try:
         document = msgspec.json.decode(body) if body.lstrip()[:1] == "{" else None
         if not isinstance(document, dict):
             return None
-        # Escapes are rare, and only an escape can bring a character that `plain` replaces.
+        # Escapes are rare, and only an escape can hold a character that `plain_value` replaces.
         return flattened(without_surrogates(document) if "\\u00" in body else document)
     except (msgspec.DecodeError, ValueError, RecursionError, UnreadableBody):
         return None
 
 
 def without_surrogates(value: Any) -> Any:
-    """The same with `plain_value` names and texts."""
+    """The value with all its names and texts passed through `plain_value`."""
     if isinstance(value, dict):
         return {plain_value(name): without_surrogates(member) for name, member in value.items()}
     if isinstance(value, list):
@@ -93,7 +93,7 @@ def without_surrogates(value: Any) -> Any:
 
 
 def flattened(document: dict[str, Any]) -> dict[str, Any]:
-    """The facts of an object. Raises Unreadable."""
+    """The facts of an object. Raises UnreadableBody."""
     facts: dict[str, Any] = {}
     several, characters = False, 0
     pending = [(name, value, 0) for name, value in document.items()]

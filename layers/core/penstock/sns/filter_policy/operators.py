@@ -8,7 +8,7 @@
     cidr                       ["cidr", network]
 
 Sources: SNS Developer Guide, "String value matching", "Numeric value matching", "Key matching", "Filter policy
-constraints"; reasons of refusals: github.com/aws/event-ruler, the engine that AWS publishes.
+constraints"; texts of errors: github.com/aws/event-ruler, the engine that AWS publishes.
 """
 
 from collections.abc import Callable
@@ -23,9 +23,9 @@ from penstock.sns.errors import InvalidParameter
 from .values import GREATEST, SMALLEST, in_range, is_number, lower_case, plain_value, rounded
 from .wildcards import WildcardError, like_pattern, literal
 
-SEVERAL_WILDCARDS = 3  # points of a pattern with more than one
+SEVERAL_WILDCARDS = 3  # points of a pattern with more than one wildcard
 
-# Names of operators, also of some that are not there yet: no keys of an object in `$or` may be called so.
+# Names of operators, also of some that do not exist yet: a key of an object in `$or` may not have such a name.
 RESERVED = frozenset((
     "exactly", "equals-ignore-case", "prefix", "suffix", "anything-but", "exists", "wildcard", "numeric", "cidr",
     "=", "<", "<=", ">", ">=", "regex", "not-wildcard", "not-equals-ignore-case", "date-after", "date-on-or-after",
@@ -37,9 +37,9 @@ Test = list[Any]
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One value of a list, read. `absent`: it wants the key to be missing; else `test`.
+    """One value of a key's list, parsed. `absent`: the key must be missing; else `test` decides.
 
-    `points` of its patterns towards the limit of wildcards (0: none), and whether there is a `wildcard` among them.
+    `points`: those of its patterns towards the limit of wildcards. `wildcard`: one of the patterns has a wildcard.
     """
 
     test: Test | None = None
@@ -49,7 +49,7 @@ class Operator:
 
 
 def invalid_operator(reason: str) -> InvalidParameter:
-    """The policy cannot be used."""
+    """The error for a policy that cannot be used."""
     return InvalidParameter.named(f"FilterPolicy: {reason}")
 
 
@@ -66,7 +66,7 @@ def read_operator(value: Any) -> Operator:
 
 
 def _single(given: dict[str, Any], if_empty: str) -> tuple[str, Any]:
-    """The only member. Every expression has one."""
+    """Name and value of the only member. Raises InvalidParameter when there are more or none."""
     if len(given) != 1:
         raise invalid_operator("Only one key allowed in match expression" if given else if_empty)
     return next(iter(given.items()))
@@ -122,7 +122,7 @@ def _cidr(argument: Any) -> Operator:
 
 # --- presence --------------------------------------------------------------------------------------------------------
 def _exists(argument: Any) -> Operator:
-    """`true` wants a value that is neither null nor empty ("Key matching")."""
+    """`true` requires a value that is neither null nor empty ("Key matching")."""
     if argument is True:
         return Operator(["not", [None, ""]])
     if argument is False:
@@ -132,7 +132,7 @@ def _exists(argument: Any) -> Operator:
 
 # --- numbers ---------------------------------------------------------------------------------------------------------
 def _numeric(argument: Any) -> Operator:
-    """`["=", 1]`, `[">", 0, "<=", 5]` and the like: a range, with the ends of all numbers where it is open."""
+    """`["=", 1]`, `[">", 0, "<=", 5]` and the like: a range; an open end is the least or greatest number of all."""
     if not isinstance(argument, list):
         raise invalid_operator("Value of numeric must be an array.")
     first = argument[0] if argument else "]"
@@ -151,7 +151,7 @@ def _numeric(argument: Any) -> Operator:
 
 
 def _upper(low: float, rest: list[Any]) -> tuple[float, bool]:
-    """The upper end of a range; without one, that of all numbers."""
+    """The upper end of a range; without one, the greatest number of all. And whether the end is in the range."""
     if not rest:
         return GREATEST, True
     if not isinstance(rest[0], str):
@@ -176,7 +176,7 @@ def _bound(given: list[Any], called: str) -> float:
 
 
 def _shown(value: Any) -> str:
-    """A value as AWS's parser names it: the bracket that opens it, a word of JSON, or the text itself."""
+    """A value as AWS's parser names it in errors: its opening bracket, its JSON literal, or the text itself."""
     if isinstance(value, list | dict):
         return "[" if isinstance(value, list) else "{"
     return value[:64] if isinstance(value, str) else msgspec.json.encode(value).decode()[:64]
@@ -184,7 +184,7 @@ def _shown(value: Any) -> str:
 
 # --- anything-but ----------------------------------------------------------------------------------------------------
 def _anything_but(argument: Any) -> Operator:
-    """Holds for a value unless one of the list's does. Numbers and strings do not mix."""
+    """Matches a value that equals none of the list. The list has numbers or strings, not both."""
     if isinstance(argument, dict):
         return _anything_but_like(*_single(argument, "Anything-But expression name not found"))
     values = argument if isinstance(argument, list) else [argument]

@@ -1,7 +1,8 @@
-"""What filter policies and messages are made of, as both sides are compared.
+"""Texts and numbers of filter policies and messages, in the form in which SQL compares them.
 
-Numbers count from -10^9 to 10^9 with five digits after the point (SNS Developer Guide, "Filter policy constraints");
-policies are rounded here, messages in SQL. A number outside that range, such as an account id, equals only itself.
+Numbers are from -10^9 to 10^9 with five digits after the point (SNS Developer Guide, "Filter policy constraints");
+this module rounds those of policies, SQL those of messages. A number outside that range, such as an account id, equals
+only itself.
 """
 
 from decimal import ROUND_HALF_UP, Decimal
@@ -11,12 +12,12 @@ SEPARATOR = "\x1f"  # between the names of a path; alone, the name of a message'
 SMALLEST, GREATEST = -1_000_000_000, 1_000_000_000
 
 _DIGITS = Decimal("0.00001")
-# What PostgreSQL's JSON cannot hold, and the separator.
+# NUL, which PostgreSQL's JSON cannot hold, and the separator.
 _REPLACED = str.maketrans({"\0": "\ufffd", SEPARATOR: "\ufffd"})
 
 
 def plain_value(text: str) -> str:
-    """The text without NUL and U+001F, which become U+FFFD on both sides."""
+    """The text with U+FFFD for NUL and U+001F, in policies and in messages."""
     return text.translate(_REPLACED) if "\0" in text or SEPARATOR in text else text
 
 

@@ -1,20 +1,20 @@
 r"""Patterns of the operator `wildcard` as patterns of SQL's LIKE.
 
 `*` stands for any text. Sources: the README of github.com/aws/event-ruler for its escapes; SNS Developer Guide,
-"Wildcard pattern usage guidelines", for how many there may be.
+"Wildcard pattern usage guidelines", for the number of wildcards.
 """
 
 MOST_WILDCARDS = 3  # in one pattern
 
 
 class WildcardError(ValueError):
-    """The pattern cannot be used; the text says why."""
+    """The pattern cannot be used; the text of the error gives the reason."""
 
 
 def like_pattern(text: str) -> tuple[str, int]:
-    r"""The pattern of LIKE for one with `*`, and how many it has; `\*` is a star and `\\` a backslash.
+    r"""The pattern of LIKE for a wildcard pattern, and its number of wildcards; `\*` is a star and `\\` a backslash.
 
-    Raises WildcardError for another backslash, for `**` and for more than three stars.
+    Raises WildcardError for any other backslash, for `**` and for more than three wildcards.
     """
     parts, stars, at = [], 0, 0
     while at < len(text):

@@ -1,4 +1,4 @@
-"""queue.metrics_run: which runs there were, what they covered; and which time has to be computed again."""
+"""queue.metrics_run: the runs and what they covered; and from which time on a run has to compute windows again."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from .address import open_connection
 
 Connection = psycopg.Connection[Any]
 
-# Runs take turns: two that replace the same windows would meet in the primary key. Bytes of "metrics".
-_TURN: Final = 0x6D657472696373
-# A transaction may be so long after the row that it recorded; and messages be sent as long before their commit.
+# Key of the advisory lock under which one run works at a time: two that replace the same windows would violate the
+# primary key. The bytes of "metrics".
+_LOCK_KEY: Final = 0x6D657472696373
+# A transaction may commit this long after a row's recorded_at; and MARGIN after a message's sent_at.
 LATE: Final = timedelta(days=1)
 MARGIN: Final = timedelta(hours=1)
 
 
 @dataclass(slots=True)
 class Run:
-    """A row of the table, open."""
+    """A row of the table whose run is under way."""
 
     connection: Connection
     run_id: int
@@ -32,7 +33,7 @@ class Run:
     rows_written: int = 0
 
     def covers(self, start: datetime, end: datetime, below: int) -> None:
-        """`below`: rows of later transactions are left to the next run."""
+        """Stores the time that the run covers. `below`: rows of transactions from it on are left to the next run."""
         query = "update queue.metrics_run set from_at = %s, to_at = %s, recorded_below = %s::text::xid8"
         self.connection.execute(f"{query} where run_id = %s".encode(), (start, end, str(below), self.run_id))
 
@@ -45,8 +46,8 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Last:
-    """What the newest run without error had read: all transactions below `below`, at `at`."""
+class LastRun:
+    """The newest run without error: it read, at `at`, the rows of all transactions below `below`."""
 
     below: int
     at: datetime
@@ -54,9 +55,9 @@ class Last:
 
 @contextmanager
 def recorded_run(address: str, mode: str) -> Iterator[Run]:
-    """A run in the table, finished at the end of the block, with the error if there was one. Waits for its turn."""
+    """Adds a run to the table; finishes it at the end of the block, with the block's error. Waits for other runs."""
     with open_connection(address) as connection:
-        connection.execute("select pg_advisory_lock(%s)", (_TURN,))
+        connection.execute("select pg_advisory_lock(%s)", (_LOCK_KEY,))
         row = connection.execute(
             "insert into queue.metrics_run (mode) values (%s) returning run_id", (mode,)
         ).fetchone()
@@ -70,18 +71,18 @@ def recorded_run(address: str, mode: str) -> Iterator[Run]:
         _finish(run, None)
 
 
-def last_run(connection: Connection) -> Last | None:
-    """The newest run that ended well; None when there is none. Its number is 0 when it is one of another cluster."""
+def last_run(connection: Connection) -> LastRun | None:
+    """The newest run without error; None when there is none. `below` is 0 when it is a number of another cluster."""
     row = connection.execute(
         "select case when recorded_below <= pg_snapshot_xmax(pg_current_snapshot())"
         " then recorded_below::text::bigint else 0 end, to_at from queue.metrics_run"
         " where finished_at is not null and error is null and recorded_below is not null order by run_id desc limit 1"
     ).fetchone()
-    return None if row is None else Last(*row)
+    return None if row is None else LastRun(*row)
 
 
 def earliest_message(connection: Connection) -> datetime | None:
-    """When the first message was sent that is known."""
+    """The first known time of a message, a schedule's run or a webhook; None when there is none."""
     row = connection.execute(
         "select least((select min(sent_at) from queue.finished_message), (select min(sent_at) from queue.live_message),"
         " (select min(fired_at) from queue.schedule_run), (select min(published_at) from queue.finished_webhook))"
@@ -89,8 +90,8 @@ def earliest_message(connection: Connection) -> datetime | None:
     return None if row is None else row[0]
 
 
-def changed_since(connection: Connection, last: Last) -> datetime:
-    """From when on windows may have changed: what was recorded since concerns them."""
+def changed_since(connection: Connection, last: LastRun) -> datetime:
+    """The time from which on windows may have changed, by the rows that were recorded since the last run."""
     query = f"select min(changed_at) from ({changes_of(last.at - LATE, last.below)}) c"
     row = connection.execute(query.encode()).fetchone()
     times: list[datetime] = [last.at - MARGIN, *(at for at in row or () if at is not None)]
@@ -98,7 +99,7 @@ def changed_since(connection: Connection, last: Last) -> datetime:
 
 
 def changes_of(since: datetime, low: int, high: int | None = None) -> str:
-    """SQL: changed_at, the first time that each row concerns which a transaction in [low, high) recorded."""
+    """SQL: for each row that a transaction in [low, high) recorded, changed_at, the first time that it concerns."""
     below = "" if high is None else f" and transaction < '{high}'::xid8"
     return (
         "select least(sent_at, first_received_at, finished_at) as changed_at from queue.finished_message"
@@ -107,7 +108,7 @@ def changes_of(since: datetime, low: int, high: int | None = None) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """The error in one line. An executor's error from PostgreSQL stands deep in the text of Spark's exception."""
+    """The error in one line. An executor's error from PostgreSQL is a line within the text of Spark's exception."""
     text = str(error)
     found = re.findall(r"^\s*((?:psycopg|adbc_driver_manager)\.\S+: .*)$", text, re.MULTILINE)
     return " ".join((found[0] if found else text).split())[:1000] or type(error).__name__
