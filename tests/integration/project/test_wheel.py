@@ -56,7 +56,8 @@ def test_what_is_installed_finds_its_own_files(installed: Path) -> None:
     """Not those of a checkout beside it: the wheel is first on the path here."""
     code = (
         "from penstock.postgres import migrations; from penstock_web.local import pgbouncer\n"
-        "print(migrations.sql_directory(), *(pgbouncer._beside(n) for n in ('auth_query.sql', 'pgbouncer.ini.tmpl')))"
+        "names = ('auth_query.sql', 'pgbouncer.ini.tmpl')\n"
+        "print(migrations.sql_directory(), *map(pgbouncer._configuration_file, names))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
