@@ -1793,6 +1793,10 @@ function queue.take_unreceived(p_queue_id integer, p_shard integer, p_id bigint,
     returns boolean
     language plpgsql;
 
+function queue.target_kind(p_target jsonb)
+    returns text
+    language sql immutable;
+
 function queue.time_key(p_queue_id integer, p_shard integer)
     returns bigint
     language sql immutable;

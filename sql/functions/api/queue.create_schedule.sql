@@ -19,7 +19,7 @@ returns timestamptz
 language plpgsql as $$
 declare
     v_form text := case when cron is not null then 'cron' when every is not null then 'every' else 'fire_at' end;
-    v_written text := coalesce(cron, every,
+    v_expression text := coalesce(cron, every,
         queue.schedule_time(date_trunc('second', fire_at + interval '999999 microseconds')));
     v_canonical text;
     v_next timestamptz;
@@ -30,7 +30,7 @@ begin
         raise exception 'a schedule has one of cron, every and fire_at, one of queue and topic, and a message'
             using errcode = 'QU003';
     end if;
-    v_canonical := queue.parse_schedule(v_form, v_written, timezone);
+    v_canonical := queue.parse_schedule(v_form, v_expression, timezone);
     if v_form = 'fire_at' then
         v_next := v_canonical::timestamptz;
     else
@@ -41,7 +41,7 @@ begin
         raise exception 'the schedule would never fire' using errcode = 'QU003';
     end if;
     select p.error into v_error from queue.put_schedule('000000000000', 'us-east-1', 'default', name, 'create',
-        options || jsonb_build_object('door', 'native', 'form', v_form, 'expression', v_written,
+        options || jsonb_build_object('door', 'native', 'form', v_form, 'expression', v_expression,
             'canonical', v_canonical, 'timezone', timezone, 'target', jsonb_strip_nulls(jsonb_build_object(
                 'queue', queue, 'topic', topic)) || jsonb_build_object('message', message)
                 || case when headers is null then '{}' else jsonb_build_object('headers', headers) end), v_next) p;

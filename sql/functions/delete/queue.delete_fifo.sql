@@ -11,7 +11,7 @@ declare
     v_now timestamptz := clock_timestamp();
     v_rows tid[];
     v_groups bigint[];
-    v_hit bigint[];
+    v_deleted bigint[];
     v_expired bigint[];
 begin
     -- One lookup an id: with an array the planner may read all messages. The groups are locked: these ctids stay valid.
@@ -42,9 +42,10 @@ begin
             array_agg(d.sent_at order by d.id), array_agg(v_now)
         from deleted d cross join lateral (select d.system ->> 'MessageGroupId' as name) g
         where p_keeps_history group by d.receive_count, d.first_received_at)
-    select array_agg(d.id) into v_hit from deleted d;
+    select array_agg(d.id) into v_deleted from deleted d;
     perform queue.update_or_remove_groups(v_groups);
     return query
-    select u.n, case when u.id = any (v_hit) then 'deleted' when u.id = any (v_expired) then 'expired' else 'gone' end
+    select u.n,
+        case when u.id = any (v_deleted) then 'deleted' when u.id = any (v_expired) then 'expired' else 'gone' end
     from unnest(p_numbers, p_ids) u(n, id);
 end $$;

@@ -7,13 +7,13 @@ returns bigint[]
 language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
-    v_hit bigint[];
+    v_deleted bigint[];
 begin
     update queue.lease x set ids = '{}', done_at = v_now
     where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = p_pos and x.receive_count = p_receive_count
         and x.ids = p_ids;
     if found then                       -- the usual case: all messages of the lease
-        v_hit := p_ids;
+        v_deleted := p_ids;
     else
         update queue.lease x
         set ids = array(select i from unnest(x.ids) i where i <> all (p_ids)),
@@ -23,16 +23,17 @@ begin
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = p_pos and x.receive_count = p_receive_count
             and x.ids && p_ids          -- does not lock a finished lease: clean_shard must not wait
         returning array(
-            select u.id from unnest(x.gone, x.gone_at) u(id, at) where u.at = v_now and u.id = any (p_ids)) into v_hit;
-        v_hit := coalesce(v_hit, '{}');
+            select u.id from unnest(x.gone, x.gone_at) u(id, at) where u.at = v_now and u.id = any (p_ids))
+        into v_deleted;
+        v_deleted := coalesce(v_deleted, '{}');
     end if;
-    if p_archives and v_hit <> '{}' then
+    if p_archives and v_deleted <> '{}' then
         insert into queue.archive (queue_id, public_id, message_id, sent_at, receive_count, body, attributes, system)
         select p_queue_id, queue.public_id(p_shard, l.id), l.message_id, l.sent_at, p_receive_count, l.body,
             l.attributes, l.system
         from queue.log l
-        where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (v_hit)
-            and l.id between v_hit[1] and v_hit[cardinality(v_hit)];      -- bounds the index scan
+        where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (v_deleted)
+            and l.id between v_deleted[1] and v_deleted[cardinality(v_deleted)];      -- bounds the index scan
     end if;
-    return v_hit;
+    return v_deleted;
 end $$;

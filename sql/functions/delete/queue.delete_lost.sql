@@ -12,7 +12,7 @@ language plpgsql as $$
 declare
     v_id bigint;
     v_count int;
-    v_hit bigint[] := '{}';
+    v_deleted bigint[] := '{}';
 begin
     foreach v_id in array p_ids loop
         select s.receive_count into v_count from queue.side s
@@ -33,8 +33,8 @@ begin
         if v_count <= p_receive_count
             and queue.delete_one(p_queue_id, p_shard, v_id, p_archives, p_keeps_history)
         then
-            v_hit := v_hit || v_id;
+            v_deleted := v_deleted || v_id;
         end if;
     end loop;
-    return v_hit;
+    return v_deleted;
 end $$;

@@ -6,7 +6,7 @@ returns bigint[]
 language plpgsql as $$
 declare
     v_rows tid[];
-    v_hit bigint[];
+    v_deleted bigint[];
 begin
     -- One lookup an id: with an array the planner may read all the queue's messages. This statement locks the rows; the
     -- next one sees them as they are then.
@@ -29,6 +29,6 @@ begin
         select p_queue_id, 'deleted', d.receive_count, d.first_received_at, d.system ->> 'MessageGroupId',
             array[d.sent_at], array[clock_timestamp()]
         from deleted d where p_keeps_history)
-    select array_agg(d.id) into v_hit from deleted d;
-    return coalesce(v_hit, '{}');
+    select array_agg(d.id) into v_deleted from deleted d;
+    return coalesce(v_deleted, '{}');
 end $$;

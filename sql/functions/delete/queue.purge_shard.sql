@@ -8,8 +8,8 @@ language plpgsql as $$
 declare
     v_cursor record;
     v_now timestamptz := clock_timestamp();
-    v_top bigint;
-    v_fresh bigint;
+    v_last_id bigint;
+    v_unreceived bigint;
     v_leased bigint := 0;
 begin
     if p_before is null then
@@ -20,29 +20,30 @@ begin
     select c.pos, c.watermark, c.low into v_cursor from queue.lease c
     where c.queue_id = p_queue_id and c.shard = p_shard order by c.pos desc limit 1;
     if p_before is null then
-        select l.id into v_top from queue.log l
+        select l.id into v_last_id from queue.log l
         where l.queue_id = p_queue_id and l.shard = p_shard and l.id > v_cursor.pos order by l.id desc limit 1;
         select coalesce(sum(cardinality(x.ids)), 0) into v_leased from queue.lease x
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > v_cursor.low;
         update queue.lease x set ids = '{}', done_at = v_now, outcome = 'purged'
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > v_cursor.low and x.ids <> '{}';
     else
-        select max(e.id) into v_top from (
+        select max(e.id) into v_last_id from (
             select l.id, bool_and(l.sent_at < p_before) over (order by l.id) as due
             from (select k.id, k.sent_at from queue.log k
                   where k.queue_id = p_queue_id and k.shard = p_shard and k.id > v_cursor.pos
                   order by k.id limit 10000) l) e
         where e.due;
     end if;
-    if v_top is null then
+    if v_last_id is null then
         return v_leased;
     end if;
-    select count(*) into v_fresh from queue.log l
-    where l.queue_id = p_queue_id and l.shard = p_shard and l.id > v_cursor.pos and l.id <= v_top;
+    select count(*) into v_unreceived from queue.log l
+    where l.queue_id = p_queue_id and l.shard = p_shard and l.id > v_cursor.pos and l.id <= v_last_id;
     insert into queue.lease (pos, first_id, visible_at, watermark, low, queue_id, receive_count, shard, ids, done_at,
         outcome)
-    select least(s.first_id + 9999, v_top), s.first_id, '-infinity', v_cursor.watermark, v_cursor.low, p_queue_id, 0,
+    select least(s.first_id + 9999, v_last_id), s.first_id, '-infinity', v_cursor.watermark, v_cursor.low, p_queue_id,
+        0,
         p_shard, '{}', v_now, case when p_before is null then 'purged' else 'expired' end
-    from generate_series(v_cursor.pos + 1, v_top, 10000) s(first_id);     -- in ranges, as clean_shard deletes them
-    return v_leased + v_fresh;
+    from generate_series(v_cursor.pos + 1, v_last_id, 10000) s(first_id);     -- in ranges, as clean_shard deletes them
+    return v_leased + v_unreceived;
 end $$;

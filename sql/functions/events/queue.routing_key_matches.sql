@@ -7,23 +7,23 @@ language plpgsql immutable parallel safe as $$
 declare
     v_pattern int := 1;
     v_key int := 1;
-    v_hash int := 0;                -- where the last `#` is, and which segment of the key it matches up to
-    v_reach int := 0;
+    v_last_hash int := 0;                -- where the last `#` is, and which segment of the key it matches up to
+    v_hash_end int := 0;
     v_patterns int := cardinality(p_pattern);
     v_keys int := cardinality(p_key);
 begin
     while v_key <= v_keys loop
         if v_pattern <= v_patterns and p_pattern[v_pattern] = '#' then
-            v_hash := v_pattern;
-            v_reach := v_key;
+            v_last_hash := v_pattern;
+            v_hash_end := v_key;
             v_pattern := v_pattern + 1;
         elsif v_pattern <= v_patterns and p_pattern[v_pattern] in ('*', p_key[v_key]) then
             v_pattern := v_pattern + 1;
             v_key := v_key + 1;
-        elsif v_hash > 0 then
-            v_reach := v_reach + 1;
-            v_key := v_reach;
-            v_pattern := v_hash + 1;
+        elsif v_last_hash > 0 then
+            v_hash_end := v_hash_end + 1;
+            v_key := v_hash_end;
+            v_pattern := v_last_hash + 1;
         else
             return false;
         end if;

@@ -19,7 +19,7 @@ declare
     v_want int := p_max;
     v_noisy text[] := (select n.noisy from queue.noise n where n.queue_id = p_queue_id);
     v_group text;
-    v_part record;
+    v_deferred record;
     v_lease queue.lease;
     v_key bigint;
     v_at timestamptz;       -- above the shard's watermark
@@ -29,13 +29,13 @@ begin
         select g.group_id from queue.deferred_groups(p_queue_id) g
         order by array_position(v_noisy, g.group_id) nulls first, g.group_id
     loop
-        for v_part in
+        for v_deferred in
             select d.deferred_at, d.shard, d.pos from queue.deferred d
             where d.queue_id = p_queue_id and d.group_id = v_group
             order by d.deferred_at, d.shard, d.pos limit least(v_want, 200)
         loop
             exit when v_want <= 0;
-            v_key := queue.lock_key(1, p_queue_id, v_part.shard);
+            v_key := queue.lock_key(1, p_queue_id, v_deferred.shard);
             if not pg_try_advisory_xact_lock(v_key) then
                 continue when v_want < p_max or pg_current_xact_id_if_assigned() is not null
                     or current_setting('queue.reads', true) = 'on';
@@ -43,9 +43,9 @@ begin
             end if;
             perform set_config('queue.reads', 'on', true);
             select greatest(v_now, c.watermark + interval '1 microsecond') into v_at from queue.lease c
-            where c.queue_id = p_queue_id and c.shard = v_part.shard order by c.pos desc limit 1;
+            where c.queue_id = p_queue_id and c.shard = v_deferred.shard order by c.pos desc limit 1;
             select x.* into v_lease from queue.lease x
-            where x.queue_id = p_queue_id and x.shard = v_part.shard and x.pos = v_part.pos
+            where x.queue_id = p_queue_id and x.shard = v_deferred.shard and x.pos = v_deferred.pos
                 and x.visible_at = 'infinity' and x.ids <> '{}'
             for update skip locked;
             if found then       -- else: handed out, deleted or purged since, or locked by a consumer that acknowledges
@@ -54,11 +54,11 @@ begin
                 v_want := v_want - v_rows;
             end if;
             delete from queue.deferred d
-            where d.queue_id = p_queue_id and d.group_id = v_group and d.deferred_at = v_part.deferred_at
-                and d.shard = v_part.shard and d.pos = v_part.pos
+            where d.queue_id = p_queue_id and d.group_id = v_group and d.deferred_at = v_deferred.deferred_at
+                and d.shard = v_deferred.shard and d.pos = v_deferred.pos
                 and not exists (
                     select from queue.lease x
-                    where x.queue_id = p_queue_id and x.shard = v_part.shard and x.pos = v_part.pos
+                    where x.queue_id = p_queue_id and x.shard = v_deferred.shard and x.pos = v_deferred.pos
                         and x.visible_at = 'infinity' and x.ids <> '{}');
         end loop;
     end loop;

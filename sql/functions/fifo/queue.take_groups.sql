@@ -17,7 +17,7 @@ declare
     v_ids bigint[] := '{}';
     v_places tid[] := '{}';     -- ctids: a plan by id, if made for a small table, scans a whole index for each
     v_taken bigint[] := '{}';
-    v_head record;
+    v_ready record;
     v_capacity int;
 begin
     loop        -- few groups first, since other receivers cannot take groups that this call locks and does not use
@@ -26,28 +26,28 @@ begin
             where queue.time_key(g.queue_id, -2) = queue.time_key(p_queue_id, -2) and g.visible_at <= v_now
                 and g.group_key <> all (v_seen)
             order by g.visible_at, g.group_key limit v_limit for update skip locked);
-        for v_head in
+        for v_ready in
             select u.group_key, h.ids, h.places, h.receive_count
             from unnest(v_groups) with ordinality u(group_key, n)
             cross join lateral queue.first_ready_messages(u.group_key, least(p_share, p_max), v_now) h order by u.n
         loop
             v_capacity := least(p_share - cardinality(v_ids) % p_share, p_max - cardinality(v_ids));
             exit when v_capacity <= 0;
-            if v_head.receive_count >= p_max_receive_count then
-                if queue.dead_letter_group(p_queue_id, v_head.group_key, v_now, p_max_receive_count, p_dead_letter_arn)
+            if v_ready.receive_count >= p_max_receive_count then
+                if queue.dead_letter_group(p_queue_id, v_ready.group_key, v_now, p_max_receive_count, p_dead_letter_arn)
                 then
-                    select h.ids, h.places into v_head.ids, v_head.places
-                    from queue.first_ready_messages(v_head.group_key, v_capacity, v_now) h;
+                    select h.ids, h.places into v_ready.ids, v_ready.places
+                    from queue.first_ready_messages(v_ready.group_key, v_capacity, v_now) h;
                 else
-                    v_head.ids := null;
+                    v_ready.ids := null;
                 end if;
             end if;
-            if v_head.ids is null then
-                perform queue.update_group_visibility(v_head.group_key);
+            if v_ready.ids is null then
+                perform queue.update_group_visibility(v_ready.group_key);
             else
-                v_ids := v_ids || v_head.ids[:v_capacity];
-                v_places := v_places || v_head.places[:v_capacity];
-                v_taken := v_taken || v_head.group_key;
+                v_ids := v_ids || v_ready.ids[:v_capacity];
+                v_places := v_places || v_ready.places[:v_capacity];
+                v_taken := v_taken || v_ready.group_key;
             end if;
         end loop;
         exit when cardinality(v_groups) < v_limit or cardinality(v_ids) >= p_max;

@@ -10,7 +10,7 @@ begin
     perform queue.require_read_committed();
     perform set_config('idle_in_transaction_session_timeout', '10s', true), set_config('lock_timeout', '250ms', true);
     return query
-    select r.retry_id, case when r.target ->> 'Arn' like 'arn:%:sns:%' then r.target ->> 'Arn' end,
+    select r.retry_id, case when queue.target_kind(r.target) = 'topic' then r.target ->> 'Arn' end,
         queue.schedule_input(jsonb_populate_record(null::queue.schedule, to_jsonb(r)), r.scheduled_for, r.retries + 2)
     from queue.schedule_retry r
     where r.due_at <= clock_timestamp()

@@ -22,7 +22,7 @@ begin
     select v_now, s.schedule_id, s.door, s.form, s.canonical, s.timezone, s.anchor_at, s.end_at,
         queue.schedule_window(s), s.catchup, s.catchup_limit,
         coalesce((s.target -> 'RetryPolicy' ->> 'MaximumEventAgeInSeconds')::int, 86400), s.next_fire_at,
-        case when s.target ->> 'Arn' like 'arn:%:sns:%' then s.target ->> 'Arn' end
+        case when queue.target_kind(s.target) = 'topic' then s.target ->> 'Arn' end
     from queue.schedule s
     where s.status = 'active' and s.due_at <= v_now
     order by s.due_at limit p_limit for no key update skip locked;

@@ -20,6 +20,6 @@ begin
             'SCHEDULED_TIME', queue.schedule_time(p_retry.scheduled_for),
             'SCHEDULE_ARN', queue.schedule_arn(v_schedule),
             'TARGET_ARN', p_retry.target ->> 'Arn')), null, null);
-exception when sqlstate 'QU006' then
+exception when sqlstate 'QU006' then       -- the dead-letter queue refused the message
     return;
 end $$;

@@ -24,43 +24,44 @@ language plpgsql as $$
 #variable_conflict use_column
 declare
     v_schedule queue.schedule;
-    v_became text;
+    v_result text;
     v_position int := 0;
-    v_together bigint[] := '{}';
+    v_in_batch bigint[] := '{}';
 begin
     begin
         if 1 = all (p_counts) and coalesce(cardinality(array_remove(p_notes, null)), 0) = 0 then
-            v_together := queue.fire_schedule_batch(p_schedule_ids, p_next_fire_at, p_at, p_topic_messages);
+            v_in_batch := queue.fire_schedule_batch(p_schedule_ids, p_next_fire_at, p_at, p_topic_messages);
         end if;
     exception when others then
         if queue.is_server_error(sqlstate) then
             raise;
         end if;
     end;
-    for v_n in 1 .. cardinality(p_schedule_ids) loop
-        schedule_id := p_schedule_ids[v_n];
+    for v_number in 1 .. cardinality(p_schedule_ids) loop
+        schedule_id := p_schedule_ids[v_number];
         fired := 0;
         skipped := 0;
         failed := 0;
         detail := null;
         outcome := 'done';
-        if schedule_id = any (v_together) then
+        if schedule_id = any (v_in_batch) then
             fired := 1;
             v_position := v_position + 1;
             return next;
             continue;
         end if;
-        select * into v_schedule from queue.schedule s where s.schedule_id = p_schedule_ids[v_n];
+        select * into v_schedule from queue.schedule s where s.schedule_id = p_schedule_ids[v_number];
         begin
-            for v_m in v_position + 1 .. v_position + p_counts[v_n] loop
-                v_became := queue.fire_occurrence(v_schedule, p_at[v_m], p_topic_messages[v_m]);
-                fired := fired + (v_became = 'fired')::int;
-                skipped := skipped + (v_became = 'skipped')::int;
-                failed := failed + (v_became = 'failed')::int;
+            for v_occurrence in v_position + 1 .. v_position + p_counts[v_number] loop
+                v_result := queue.fire_occurrence(v_schedule, p_at[v_occurrence], p_topic_messages[v_occurrence]);
+                fired := fired + (v_result = 'fired')::int;
+                skipped := skipped + (v_result = 'skipped')::int;
+                failed := failed + (v_result = 'failed')::int;
             end loop;
-            perform queue.advance_schedule(v_schedule.schedule_id, p_next_fire_at[v_n], p_notes[v_n], fired, failed);
+            perform queue.advance_schedule(v_schedule.schedule_id, p_next_fire_at[v_number], p_notes[v_number], fired,
+                failed);
         exception
-            when sqlstate 'QU007' then
+            when sqlstate 'QU007' then         -- the message has to be signed in another version
                 outcome := 'unsigned';
                 get stacked diagnostics detail = pg_exception_detail;
             when lock_not_available then
@@ -78,7 +79,7 @@ begin
                 detail := queue.failure_text(sqlstate, sqlerrm);
                 perform queue.fail_schedule(v_schedule, p_at[v_position + 1], detail);
         end;
-        v_position := v_position + p_counts[v_n];
+        v_position := v_position + p_counts[v_number];
         return next;
     end loop;
 end $$;

@@ -6,21 +6,21 @@ language plpgsql as $$
 declare
     v_removed bigint := 0;
     v_rows bigint;
-    v_kept record;
+    v_retention record;
 begin
-    for v_kept in
+    for v_retention in
         select k.seconds, clock_timestamp() - k.days * interval '1 day' as since
         from (values (60, p_days::bigint), (3600, 12 * p_days::bigint)) k(seconds, days)
     loop
         delete from queue.metrics_window w where w.ctid = any (array(
             select e.ctid from queue.metrics_window e
-            where e.window_seconds = v_kept.seconds and e.starts_at < v_kept.since
+            where e.window_seconds = v_retention.seconds and e.starts_at < v_retention.since
             order by e.starts_at limit p_limit for update skip locked));
         get diagnostics v_rows = row_count;
         v_removed := v_removed + v_rows;
         delete from queue.metrics_latency l where l.ctid = any (array(
             select e.ctid from queue.metrics_latency e
-            where e.window_seconds = v_kept.seconds and e.starts_at < v_kept.since
+            where e.window_seconds = v_retention.seconds and e.starts_at < v_retention.since
             order by e.starts_at limit p_limit for update skip locked));
         get diagnostics v_rows = row_count;
         v_removed := v_removed + v_rows;

@@ -10,33 +10,33 @@ language plpgsql stable as $$
 declare
     v_most bigint := least(p_most, p_low + 20000);
     v_end bigint;
-    v_other bigint;
+    v_candidate bigint;
 begin
     loop
         select max(x.pos) into v_end from queue.lease x
         where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > p_low and x.pos <= v_most;
         exit when v_end is null;
-        select min(n.first_id) - 1 into v_other from (
+        select min(n.first_id) - 1 into v_candidate from (
             select x.first_id from queue.lease x
             where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > v_end order by x.pos limit 200) n;
-        if coalesce(v_other >= v_end, true) then
+        if coalesce(v_candidate >= v_end, true) then
             return v_end;
         end if;
-        v_most := v_other;
+        v_most := v_candidate;
     end loop;
-    v_other := p_low;
+    v_candidate := p_low;
     loop
         select min(x.pos) into v_end from queue.lease x
-        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > v_other;
+        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > v_candidate;
         exit when v_end is null or v_end > p_most;
-        select max(n.pos) into v_other from (
+        select max(n.pos) into v_candidate from (
             select x.pos, x.first_id from queue.lease x
             where x.queue_id = p_queue_id and x.shard = p_shard and x.pos > v_end order by x.pos limit 200) n
         where n.first_id <= v_end;
-        if v_other is null then
+        if v_candidate is null then
             return v_end;
         end if;
-        v_other := v_other - 1;
+        v_candidate := v_candidate - 1;
     end loop;
     return null;
 end $$;

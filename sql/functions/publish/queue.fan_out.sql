@@ -12,7 +12,7 @@ declare
     v_match record;
     v_subscription queue.subscription;
     v_failed queue.publication[];
-    v_posts boolean := false;
+    v_adds_webhooks boolean := false;
     v_bodies text[];
     v_sizes int[];
     v_attributes jsonb[];
@@ -36,7 +36,7 @@ begin
         end if;
         if v_subscription.protocol <> 'sqs' then
             perform queue.publish_to_endpoint(p_topic, v_subscription, v_match.entries);
-            v_posts := true;
+            v_adds_webhooks := true;
             continue;
         end if;
         if p_enveloped or v_subscription.filter is not null or right(v_subscription.endpoint, 5) = '.fifo' then
@@ -63,7 +63,7 @@ begin
             perform queue.publish_to_queue(p_topic, v_subscription, v_subscription.dead_letter_arn, v_failed);
         end if;
     end loop;
-    if v_posts then
+    if v_adds_webhooks then
         perform queue.wake_webhooks();
     end if;
 end $$;

@@ -26,16 +26,16 @@ declare
     v_most_bytes int;
     v_entries queue.publication[];
     v_error text;
-    v_bare boolean;     -- no subscription needs an envelope
+    v_all_raw boolean;     -- no subscription needs an envelope
 begin
     perform set_config('queue.watcher', '', true);      -- notify every watcher, also this process
     select * into v_topic from queue.topic t where t.arn = p_topic;
-    v_bare := not exists (
+    v_all_raw := not exists (
         select from queue.subscription s
         where s.topic_id = v_topic.topic_id and s.confirmed and not (s.raw and s.protocol = 'sqs'));
     v_error := case
         when v_topic.topic_id is null then 'NotFound'
-        when p_signature_version = 'none' and v_bare then null
+        when p_signature_version = 'none' and v_all_raw then null
         when v_topic.signature_version <> p_signature_version then 'OtherSignatureVersion' end;
     if v_error is not null then
         return query
@@ -64,7 +64,7 @@ begin
     end if;
     return query
     select e.n, e.message_id::text, e.sequence_number, nullif(e.error, 'Duplicate'),
-        case when v_bare and p_signature_version <> 'none' then 'none' end
+        case when v_all_raw and p_signature_version <> 'none' then 'none' end
     from unnest(v_entries) e
     union all
     select u.n::int, null, null, 'MessageTooLong', v_most_bytes::text

@@ -12,8 +12,7 @@ where s.account_id = p_account_id and s.region = p_region
     and (p_group is null or s.group_name = p_group)
     and (p_name_prefix is null or starts_with(s.name, p_name_prefix))
     and (p_status is null or s.status = p_status)
-    and (p_target_kind is null or p_target_kind = case
-        when s.target ? 'queue' or s.target ->> 'Arn' like 'arn:%:sqs:%' then 'queue' else 'topic' end)
+    and (p_target_kind is null or p_target_kind = queue.target_kind(s.target))
     and (p_door is null or s.door = p_door)
     and (s.group_name, s.name) > (coalesce(p_after_group, ''), coalesce(p_after_name, ''))
 order by s.group_name, s.name

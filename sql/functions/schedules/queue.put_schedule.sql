@@ -19,7 +19,7 @@ declare
     v_old queue.schedule;
     v_new queue.schedule;
     v_now timestamptz := clock_timestamp();
-    v_same boolean;
+    v_same_times boolean;
     v_fields jsonb := p_fields - array['schedule_id', 'account_id', 'region', 'group_name', 'name', 'fire_count',
         'created_at', 'updated_at', 'last_fired_at', 'next_fire_at', 'due_at', 'consecutive_failures'];
     v_defaults constant jsonb := '{"jitter_seconds": 0, "catchup": false, "catchup_limit": 100, "overlap": "allow",
@@ -55,16 +55,16 @@ begin
     v_new.updated_at := v_now;
     v_new.last_fired_at := v_old.last_fired_at;
     v_new.fire_count := coalesce(v_old.fire_count, 0);
-    v_same := (v_old.form, v_old.canonical, v_old.timezone, v_old.start_at, v_old.end_at)
+    v_same_times := (v_old.form, v_old.canonical, v_old.timezone, v_old.start_at, v_old.end_at)
         is not distinct from (v_new.form, v_new.canonical, v_new.timezone, v_new.start_at, v_new.end_at);
     v_new.consecutive_failures := 0;
-    if p_mode = 'patch' and v_same and v_old.status = v_new.status then
+    if p_mode = 'patch' and v_same_times and v_old.status = v_new.status then
         v_new.consecutive_failures := v_old.consecutive_failures;
     else
         v_new.last_error := null;
     end if;
     v_new.next_fire_at := p_next_fire_at;
-    if v_same then
+    if v_same_times then
         v_new.anchor_at := v_old.anchor_at;
         if not (v_old.status = 'paused' and v_new.status = 'active' and coalesce(v_old.next_fire_at, v_now) <= v_now) then
             v_new.next_fire_at := v_old.next_fire_at;

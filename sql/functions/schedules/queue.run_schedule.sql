@@ -26,9 +26,9 @@ begin
     where s.schedule_id = v_schedule.schedule_id;
     return query select date_trunc('second', v_now), v_now, v_ids, null::text, null::text;
 exception
-    when sqlstate 'QU006' then
+    when sqlstate 'QU006' then          -- the target refused the message
         return query select null::timestamptz, null::timestamptz, null::jsonb, 'TargetFailed'::text, sqlerrm;
-    when sqlstate 'QU007' then
+    when sqlstate 'QU007' then          -- the message has to be signed
         return query select null::timestamptz, null::timestamptz, null::jsonb, 'TargetFailed'::text,
             'a message to a topic of SNS is signed, which the worker does';
 end $$;

@@ -22,8 +22,15 @@ declare
     v_message record;
 begin
     if v_target ? 'Arn' then
-        return case when v_target ->> 'Arn' like 'arn:%:sns:%' then queue.publish_schedule_to_topic(v_target, p_topic_message)
-            else queue.send_schedule_to_queue(p_schedule, p_at, p_attempt, p_topic_message ->> 'trace') end;
+        case queue.target_kind(v_target)
+            when 'topic' then
+                return queue.publish_schedule_to_topic(v_target, p_topic_message);
+            when 'queue' then
+                return queue.send_schedule_to_queue(p_schedule, p_at, p_attempt, p_topic_message ->> 'trace');
+            else
+                raise exception 'no such kind of target: %', v_target ->> 'Arn'
+                    using errcode = 'QU006', detail = 'ValidationException';
+        end case;
     end if;
     select * into v_message from queue.schedule_message(p_schedule, p_at, p_out_of_band);
     if v_target ? 'topic' then

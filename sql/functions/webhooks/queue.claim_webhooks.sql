@@ -28,7 +28,7 @@ declare
     v_free int := p_limit;
     v_capacity int;
     v_ids bigint[] := '{}';
-    v_more bigint[];
+    v_claimed bigint[];
 begin
     perform queue.require_read_committed();
     if exists (select from queue.lane l where l.next_at <= v_now) then
@@ -66,8 +66,8 @@ begin
             - coalesce((select b.busy from unnest(p_endpoints, p_busy) b(lane, busy) where b.lane = v_endpoint.lane), 0)
             - (select count(*) from queue.webhook w where w.webhook_id = any (v_ids) and w.lane = v_endpoint.lane));
         if v_capacity > 0 then
-            v_more := queue.claim_endpoint_webhooks(v_endpoint, v_capacity, v_until);
-            v_ids := v_ids || v_more;
+            v_claimed := queue.claim_endpoint_webhooks(v_endpoint, v_capacity, v_until);
+            v_ids := v_ids || v_claimed;
         end if;
     end loop;
     return query

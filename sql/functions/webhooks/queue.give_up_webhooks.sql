@@ -7,7 +7,7 @@
 create or replace function queue.give_up_webhooks(p_ids bigint[]) returns int
 language plpgsql as $$
 declare
-    v_dead record;
+    v_dead_letters record;
     v_moved bigint[] := '{}';
 begin
     select array_agg(w.webhook_id order by w.webhook_id) as ids,
@@ -18,17 +18,18 @@ begin
         array_agg(b.attributes order by w.webhook_id) as attributes,
         -- A FIFO queue takes them too: each in a group of its own, so that none waits for another.
         array_agg(w.webhook_id::text order by w.webhook_id) as groups
-    into v_dead
+    into v_dead_letters
     from queue.webhook w join queue.notice n on n.notice_id = w.notice_id
     cross join lateral (
         select queue.webhook_body(w.raw, w.subscription_arn, n) as body,
             case when w.raw then n.attributes end as attributes) b
     where w.webhook_id = any (p_ids) and w.dead_letter_arn is not null;
-    if v_dead.ids is not null then
+    if v_dead_letters.ids is not null then
         with sent as materialized (
-            select v_dead.ids[s.n] as webhook_id, s.error
-            from queue.send_messages(v_dead.arns, v_dead.message_ids, v_dead.bodies, v_dead.sizes,
-                v_dead.attributes, null::jsonb[], null::int[], v_dead.groups, v_dead.groups, false) s),
+            select v_dead_letters.ids[s.n] as webhook_id, s.error
+            from queue.send_messages(v_dead_letters.arns, v_dead_letters.message_ids, v_dead_letters.bodies,
+                v_dead_letters.sizes, v_dead_letters.attributes, null::jsonb[], null::int[], v_dead_letters.groups,
+                v_dead_letters.groups, false) s),
         refused as (
             update queue.webhook w
             set last_error = concat_ws('; ', w.last_error, 'dead-letter queue: ' || s.error)

@@ -22,7 +22,7 @@ language plpgsql as $$
 #variable_conflict use_column
 declare
     v_notices bigint[];
-    v_last bigint[];
+    v_exhausted bigint[];
 begin
     perform queue.require_read_committed();
     -- Without these locks, two workers that delete the last two webhooks of a notice would each still see the other's.
@@ -49,8 +49,8 @@ begin
     select (select count(*) from gone), count(*) filter (where k.delay_ms is not null),
         count(*) filter (where k.delay_ms is null),
         coalesce(array_agg(k.webhook_id) filter (where k.delay_ms is null), '{}')
-    into delivered, retried, exhausted, v_last from kept k;
-    dead_lettered := case when exhausted > 0 then queue.give_up_webhooks(v_last) else 0 end;
+    into delivered, retried, exhausted, v_exhausted from kept k;
+    dead_lettered := case when exhausted > 0 then queue.give_up_webhooks(v_exhausted) else 0 end;
     exhausted := exhausted - dead_lettered;
     lost := cardinality(p_ids) - delivered - retried - exhausted - dead_lettered;
     delete from queue.notice n

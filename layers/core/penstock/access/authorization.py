@@ -39,7 +39,7 @@ class RequestContext(Protocol):
         """The ARN of the queue at an address. Raises InvalidAddress or QueueDoesNotExist."""
 
 
-Targets = Callable[[Any, RequestContext], list[str]]
+ResourceArns = Callable[[Any, RequestContext], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +49,13 @@ class ServiceRules:
     `account_actions` concern the caller's account and no existing queue or topic. `grantable_actions` are those that an
     owner can permit to other accounts; every other action, and so every new one, is for the owner alone.
     `owner_always_allowed`: no policy denies these to the owner's account (on AWS the root user can always do them, "AWS
-    actions for project owners"). `policy_statement` reads the policies of the resources that `target_arns` finds.
+    actions for project owners"). `policy_statement` reads the policies of the resources that `resource_arns` finds.
     """
 
     account_actions: frozenset[str]
     grantable_actions: frozenset[str]
     owner_always_allowed: frozenset[str]
-    target_arns: Targets
+    resource_arns: ResourceArns
     policy_statement: Statement
 
 
@@ -68,11 +68,15 @@ def authorize(
     """
     if service == "scheduler":
         for arn in invoked_arns(request):
-            yield from authorize_one(*INVOKES[arn.split(":")[2]], arn, context)
+            invoked = INVOKES.get(arn.split(":")[2])
+            if invoked is not None:
+                yield from authorize_one(*invoked, arn, context)
+            elif arn.split(":")[4] != context.account_id:
+                raise AccessDenied(f"Access to the resource {arn} is denied.")
         return
     rules = RULES[service]
     if action not in rules.account_actions:
-        for arn in rules.target_arns(request, context):
+        for arn in rules.resource_arns(request, context):
             yield from authorize_one(service, action, arn, context)
 
 
@@ -130,13 +134,13 @@ def topics_of(request: Any, context: RequestContext) -> list[str]:  # noqa: ARG0
     return []
 
 
-# The action of a schedule of EventBridge Scheduler on its target and its dead-letter queue. Schedules and groups
-# themselves are always the caller's own, and have no policies.
+# The action of a schedule of EventBridge Scheduler on its target and its dead-letter queue, by service. Targets of
+# other services have no policies: they must be the caller's own. So must schedules and groups themselves.
 INVOKES = {"sqs": ("sqs", "SendMessage"), "sns": ("sns", "Publish")}
 
 
 def invoked_arns(request: Any) -> list[str]:
-    """ARNs of the queues and topics that a schedule would send to. The operation refuses other texts."""
+    """ARNs of the target and the dead-letter queue of a schedule. The operation refuses texts that are no ARNs."""
     target = getattr(request, "target", None)
     if target is None:
         return []
@@ -144,8 +148,15 @@ def invoked_arns(request: Any) -> list[str]:
     return [
         arn
         for arn in (target.arn, dead_letters)
-        if arn is not None and (parse_queue_arn(arn) is not None or parse_topic_arn(arn) is not None)
+        if arn is not None
+        and (parse_queue_arn(arn) is not None or parse_topic_arn(arn) is not None or is_other_arn(arn))
     ]
+
+
+def is_other_arn(text: str) -> bool:
+    """Whether this is an ARN of a service other than SQS and SNS."""
+    parts = text.split(":", 5)
+    return len(parts) == 6 and parts[0] == "arn" and parts[2] not in INVOKES
 
 
 RULES = {
@@ -157,14 +168,14 @@ RULES = {
             "SendMessage", "SendMessageBatch",
         )),  # "Overview of managing access", SQS Developer Guide
         owner_always_allowed=frozenset(("GetQueueAttributes", "SetQueueAttributes")),
-        target_arns=queues_of,
+        resource_arns=queues_of,
         policy_statement=READ_POLICIES,
     ),
     "sns": ServiceRules(
         account_actions=frozenset(("CreateTopic", "ListTopics", "ListSubscriptions")),
         grantable_actions=frozenset((*OWNER_ACTIONS, "PublishBatch")),
         owner_always_allowed=frozenset(("GetTopicAttributes", "SetTopicAttributes")),
-        target_arns=topics_of,
+        resource_arns=topics_of,
         policy_statement=READ_TOPIC_POLICIES,
     ),
 }  # fmt: skip

@@ -57,9 +57,9 @@ def read_operator(value: Any) -> Operator:
     """The operator that one value of a key's list stands for. Raises InvalidParameter."""
     if isinstance(value, dict):
         name, argument = _single(value, "Match expression name not found")
-        if name not in _READERS:
+        if name not in _OPERATOR_READERS:
             raise invalid_operator(f"Unrecognized match type {name[:256]}")
-        return _READERS[name](argument)
+        return _OPERATOR_READERS[name](argument)
     if isinstance(value, list):
         raise invalid_operator("Match value must be String, number, true, false, or null")
     return Operator(["in", [plain_value(value) if isinstance(value, str) else rounded(value)]])
@@ -88,8 +88,8 @@ def _ignoring_case(argument: Any) -> Operator:
     return Operator(["ci", [text], len(text)])
 
 
-def _affix(name: str) -> Callable[[Any], Operator]:
-    """`prefix` and `suffix`."""
+def _prefix_or_suffix(name: str) -> Callable[[Any], Operator]:
+    """The reader of `prefix` or of `suffix`."""
 
     def read(argument: Any) -> Operator:
         text = literal(_text(argument, name))
@@ -215,7 +215,7 @@ def _anything_but_like(name: str, argument: Any) -> Operator:
         return Operator(["not-ci", texts, max(map(len, texts))], points=1)
     if name != "wildcard" and "" in values:
         raise invalid_operator("Null prefix/suffix not allowed")
-    read = [_READERS[name](value) for value in values]
+    read = [_OPERATOR_READERS[name](value) for value in values]
     patterns = [one.test[1] for one in read if one.test]
     return Operator(["unlike", patterns], points=1, wildcard=any(one.wildcard for one in read))
 
@@ -226,11 +226,11 @@ _NOT_STRINGS = {
     ),
     "wildcard": "wildcard match pattern must be a string",
 }
-_READERS: dict[str, Callable[[Any], Operator]] = {
+_OPERATOR_READERS: dict[str, Callable[[Any], Operator]] = {
     "exactly": _exactly,
     "equals-ignore-case": _ignoring_case,
-    "prefix": _affix("prefix"),
-    "suffix": _affix("suffix"),
+    "prefix": _prefix_or_suffix("prefix"),
+    "suffix": _prefix_or_suffix("suffix"),
     "wildcard": _wildcard,
     "cidr": _cidr,
     "exists": _exists,
