@@ -52,7 +52,7 @@ test: .venv/test.stamp .tools/lambda/bin/python ## run the tests, all on real Po
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup $(ARGS)
 
 test-slow: .venv/test.stamp ## run only the tests that take minutes
-	@$(BIN)/python -m pytest -m slow $(ARGS)
+	@$(BIN)/python -m pytest -m slow -o faulthandler_timeout=1800 $(ARGS)
 
 check: check-code check-generated check-sql check-sam check-terraform check-compose check-project ## lint, formatting, types, generated files, SQL functions, template.yaml, infra, .github
 
