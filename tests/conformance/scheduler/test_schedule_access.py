@@ -83,6 +83,13 @@ def test_a_key_of_another_service(owner: Scheduler) -> None:
     assert answer.headers["x-amzn-errortype"] == "InvalidSignatureException"
 
 
+def test_a_target_of_another_service_must_be_ones_own(owner: Scheduler, partner: Scheduler) -> None:
+    """No policy could allow it to others; that Penstock invokes no such target, its owner is told."""
+    given = owner.given(Target=to(f"arn:aws:lambda:us-east-1:{OWNER}:function:f"))
+    assert partner.refused("create_schedule", **given) == DENIED
+    assert owner.refused("create_schedule", **given) == ("ValidationException", 400)
+
+
 def test_what_is_invoked_must_be_allowed(owner: Scheduler, partner: Scheduler) -> None:
     """A schedule sends as its maker: to another account's queue only if that account allows it."""
     queue = owner.sqs.create()
