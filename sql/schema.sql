@@ -99,7 +99,8 @@ create type queue.delivery as (
     attributes text,
     system text,
     public_id bigint,
-    visible_at_ms bigint
+    visible_at_ms bigint,
+    nonce integer
 );
 
 create table queue.dropped_queue (
@@ -112,13 +113,11 @@ CREATE INDEX dropped_queue_arn ON queue.dropped_queue USING btree (arn, dropped_
 
 create table queue.fifo_group (
     group_key bigint not null generated always as identity,
-    visible_at timestamp with time zone not null,
     queue_id integer not null,
     group_id text not null,
     constraint fifo_group_pkey PRIMARY KEY (group_key),
     constraint fifo_group_queue_id_group_id_key UNIQUE (queue_id, group_id)
 ) with (fillfactor=60, autovacuum_vacuum_threshold=0, autovacuum_vacuum_scale_factor=0.05, vacuum_index_cleanup=on);
-CREATE INDEX fifo_group_visible_at ON queue.fifo_group USING btree (queue.time_key(queue_id, '-2'::integer), visible_at);
 
 create table queue.fifo_message (
     id bigint not null,
@@ -136,6 +135,26 @@ create table queue.fifo_message (
     constraint fifo_message_pkey PRIMARY KEY (id)
 ) with (fillfactor=75, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_threshold=0, vacuum_index_cleanup=on);
 CREATE INDEX fifo_message_group ON queue.fifo_message USING btree (group_key, id);
+
+create table queue.fifo_ready (
+    version bigint not null generated always as identity,
+    group_key bigint not null,
+    visible_at timestamp with time zone not null,
+    changed_at timestamp with time zone not null default clock_timestamp(),
+    first_id bigint not null,
+    queue_id integer not null,
+    constraint fifo_ready_pkey PRIMARY KEY (group_key, version)
+) with (autovacuum_vacuum_threshold=0, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0, vacuum_index_cleanup=on);
+CREATE INDEX fifo_ready_visible_at ON queue.fifo_ready USING btree (queue.time_key(queue_id, '-2'::integer), visible_at);
+
+create unlogged table queue.fifo_search (
+    queue_id integer not null,
+    searched_at timestamp with time zone not null,
+    visible_at timestamp with time zone not null,
+    full_at timestamp with time zone not null,
+    drained boolean not null,
+    constraint fifo_search_pkey PRIMARY KEY (queue_id, searched_at)
+);
 
 create view queue.finished_message as (
     queue_id integer,
@@ -195,6 +214,14 @@ create table queue.hole (
     constraint hole_pkey PRIMARY KEY (queue_id, shard, id)
 );
 
+create table queue.id_jump (
+    queue_id integer not null,
+    shard smallint not null,
+    first_id bigint not null,
+    last_id bigint not null,
+    constraint id_jump_pkey PRIMARY KEY (queue_id, shard, last_id)
+);
+
 create unlogged table queue.in_flight (
     queue_id integer not null,
     messages bigint not null,
@@ -214,6 +241,12 @@ create table queue.lane (
 ) with (fillfactor=60, autovacuum_vacuum_scale_factor=0.02);
 CREATE INDEX lane_next_at ON queue.lane USING btree (next_at);
 
+create table queue.late_id_jump (
+    queue_id integer not null,
+    shard smallint not null,
+    constraint late_id_jump_pkey PRIMARY KEY (queue_id, shard)
+);
+
 create table queue.lease (
     pos bigint not null,
     first_id bigint not null,
@@ -230,6 +263,7 @@ create table queue.lease (
     done_at timestamp with time zone,
     outcome text,
     has_tenants boolean,
+    nonce integer default (1 + (floor((random() * (2147483647)::double precision)))::integer),
     constraint lease_pkey PRIMARY KEY (queue_id, shard, pos)
 ) with (fillfactor=60, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_threshold=0, vacuum_index_cleanup=on);
 CREATE INDEX lease_visible_at ON queue.lease USING btree (queue.time_key(queue_id, (shard)::integer), visible_at);
@@ -585,6 +619,16 @@ create table queue.secret (
     constraint secret_pkey PRIMARY KEY (name)
 );
 
+create table queue.server (
+    only_row boolean not null default true,
+    system_identifier bigint not null,
+    timeline integer not null,
+    noticed_at timestamp with time zone not null default clock_timestamp(),
+    jump_after integer,
+    constraint server_pkey PRIMARY KEY (only_row),
+    constraint server_only_row_check CHECK (only_row)
+);
+
 create table queue.side (
     id bigint not null,
     visible_at timestamp with time zone not null,
@@ -797,9 +841,13 @@ function queue.change_topic(p_arn text, p_attributes jsonb)
     returns TABLE(error text)
     language plpgsql;
 
-function queue.change_visibilities(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[], p_visibility_seconds integer[])
+function queue.change_visibilities(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[], p_nonces integer[], p_message_ids uuid[], p_visibility_seconds integer[])
     returns TABLE(n integer, outcome text, visible_at_ms bigint)
     language plpgsql;
+
+function queue.change_visibilities(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[], p_visibility_seconds integer[])
+    returns TABLE(n integer, outcome text, visible_at_ms bigint)
+    language sql;
 
 function queue.change_visibility(name text, id bigint, vt integer)
     returns timestamp with time zone
@@ -815,6 +863,10 @@ function queue.check_routing_key(p_text text, p_pattern boolean DEFAULT false)
 
 function queue.check_schedule(p_name text, p_topic text, p_headers jsonb, p_options jsonb)
     returns void
+    language plpgsql;
+
+function queue.check_server(p_after_restore boolean DEFAULT false)
+    returns boolean
     language plpgsql;
 
 function queue.check_timezone(p_timezone text)
@@ -965,19 +1017,19 @@ function queue.delete_by_id(p_arn text, p_public_ids bigint[], p_archive boolean
     returns TABLE(id bigint)
     language plpgsql;
 
-function queue.delete_fifo(p_queue_id integer, p_receive_count integer, p_ids bigint[], p_numbers integer[], p_archives boolean, p_keeps_history boolean)
+function queue.delete_fifo(p_queue_id integer, p_receive_count integer, p_ids bigint[], p_message_ids uuid[], p_numbers integer[], p_archives boolean, p_keeps_history boolean)
     returns TABLE(n integer, outcome text)
     language plpgsql;
 
-function queue.delete_leased(p_queue_id integer, p_shard integer, p_pos bigint, p_receive_count integer, p_ids bigint[], p_archives boolean)
-    returns bigint[]
-    language plpgsql;
-
-function queue.delete_lost(p_queue_id integer, p_shard integer, p_receive_count integer, p_ids bigint[], p_archives boolean, p_keeps_history boolean)
+function queue.delete_leased(p_queue_id integer, p_shard integer, p_pos bigint, p_receive_count integer, p_nonce integer, p_ids bigint[], p_archives boolean)
     returns bigint[]
     language plpgsql;
 
 function queue.delete_messages(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[])
+    returns TABLE(n integer, outcome text)
+    language sql;
+
+function queue.delete_messages(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[], p_nonces integer[], p_message_ids uuid[])
     returns TABLE(n integer, outcome text)
     language plpgsql;
 
@@ -989,11 +1041,15 @@ function queue.delete_queue(name text)
     returns boolean
     language plpgsql;
 
+function queue.delete_received(p_queue_id integer, p_shard integer, p_receive_count integer, p_ids bigint[], p_message_ids uuid[], p_already bigint[], p_archives boolean, p_keeps_history boolean)
+    returns bigint[]
+    language plpgsql;
+
 function queue.delete_schedule(name text)
     returns boolean
     language sql;
 
-function queue.delete_side(p_queue_id integer, p_shard integer, p_receive_count integer, p_ids bigint[], p_archives boolean, p_keeps_history boolean)
+function queue.delete_side(p_queue_id integer, p_shard integer, p_receive_count integer, p_ids bigint[], p_message_ids uuid[], p_archives boolean, p_keeps_history boolean)
     returns bigint[]
     language plpgsql;
 
@@ -1101,6 +1157,14 @@ function queue.find_noisy_groups(p_queue_id integer, p_shards integer, p_now tim
     returns text[]
     language sql stable;
 
+function queue.find_problems()
+    returns TABLE(subject text, problem text)
+    language plpgsql;
+
+function queue.find_received(p_queue_id integer, p_shard integer, p_pos bigint, p_id bigint, p_receive_count integer, p_nonce integer, p_message_id uuid, OUT pos bigint, OUT receive_count integer, OUT first_received_at timestamp with time zone)
+    returns SETOF record
+    language plpgsql stable;
+
 function queue.fire_occurrence(p_schedule queue.schedule, p_at timestamp with time zone, p_topic_message jsonb)
     returns text
     language plpgsql;
@@ -1121,6 +1185,10 @@ function queue.fire_schedules(p_schedule_ids bigint[], p_next_fire_at timestamp 
     returns TABLE(schedule_id bigint, outcome text, fired integer, skipped integer, failed integer, detail text)
     language plpgsql;
 
+function queue.first_group_message(p_group_key bigint)
+    returns TABLE(queue_id integer, ready_at timestamp with time zone, first_id bigint, id bigint, visible_at timestamp with time zone, sent_at timestamp with time zone)
+    language sql stable;
+
 function queue.first_instant(p_local timestamp without time zone, p_zone text)
     returns timestamp with time zone
     language sql stable;
@@ -1129,14 +1197,6 @@ function queue.first_ready_messages(p_group_key bigint, p_limit integer, p_now t
     returns TABLE(ids bigint[], places tid[], receive_count integer)
     language sql stable;
 
-function queue.first_received_at(p_queue_id integer, p_shard integer, p_pos bigint, p_id bigint, p_receive_count integer)
-    returns timestamp with time zone
-    language plpgsql;
-
-function queue.give_back_space()
-    returns integer
-    language sql;
-
 function queue.give_up_schedule_retry(p_retry queue.schedule_retry)
     returns boolean
     language plpgsql;
@@ -1144,10 +1204,6 @@ function queue.give_up_schedule_retry(p_retry queue.schedule_retry)
 function queue.give_up_webhooks(p_ids bigint[])
     returns integer
     language plpgsql;
-
-function queue.gone_queues(p_arns text[])
-    returns TABLE(arn text)
-    language sql stable;
 
 function queue.groups_in_flight(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
     returns TABLE(group_id text, messages bigint, seconds double precision)
@@ -1169,6 +1225,14 @@ function queue.is_server_error(p_sqlstate text)
     returns boolean
     language sql immutable;
 
+function queue.jump_ids(p_limit integer)
+    returns integer
+    language plpgsql;
+
+function queue.jump_shard(p_queue_id integer, p_shard integer)
+    returns boolean
+    language plpgsql;
+
 function queue.key_passes(p_key jsonb, p_values jsonb)
     returns boolean
     language plpgsql immutable;
@@ -1184,6 +1248,10 @@ function queue.lease_again(p_lease queue.lease, p_want integer, p_lease_size int
 function queue.lease_boundary(p_queue_id integer, p_shard integer, p_low bigint, p_most bigint)
     returns bigint
     language plpgsql stable;
+
+function queue.lease_nonce()
+    returns integer
+    language sql;
 
 function queue.like_any(p_text text, p_patterns jsonb)
     returns boolean
@@ -1249,13 +1317,13 @@ function queue.lock_key(p_kind integer, p_queue_id integer, p_shard integer)
     returns bigint
     language sql immutable;
 
+function queue.lock_reader_briefly(p_key bigint)
+    returns boolean
+    language plpgsql set lock_timeout=250ms;
+
 function queue.lock_readers_of_messages(p_queue_id integer, p_public_ids bigint[])
     returns void
     language plpgsql;
-
-function queue.look_at_queues(p_arns text[], p_seen text DEFAULT NULL::text)
-    returns TABLE(arn text, snapshot text, wait_ms integer)
-    language sql;
 
 function queue.lower_case(p_text text)
     returns text
@@ -1497,10 +1565,6 @@ function queue.queues_with_leftover_rows(p_queue_ids integer[])
     returns TABLE(queue_id integer)
     language plpgsql;
 
-function queue.queues_with_remains(p_queue_ids integer[])
-    returns TABLE(queue_id integer)
-    language sql;
-
 function queue.read_archive(p_arn text, p_after bigint, p_limit integer)
     returns TABLE(archive_id bigint, public_id bigint, message_id text, sent_at_ms bigint, archived_at_ms bigint, receive_count integer, body text, attributes text, system text)
     language sql stable;
@@ -1553,6 +1617,10 @@ function queue.ready_queues(p_arns text[])
     returns TABLE(arn text)
     language sql;
 
+function queue.ready_search_start(p_queue_id integer, p_now timestamp with time zone)
+    returns timestamp with time zone
+    language sql stable;
+
 function queue.ready_shards(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
     returns TABLE(shard integer, since timestamp with time zone)
     language sql stable;
@@ -1562,6 +1630,10 @@ function queue.receive(name text, vt integer DEFAULT NULL::integer, qty integer 
     language plpgsql;
 
 function queue.receive_attempt(p_queue text, p_attempt_id text, p_max integer, p_visibility_seconds integer, p_in_flight_limit integer)
+    returns TABLE(error text, wait_seconds integer, queue_id integer, shard smallint, pos bigint, id bigint, receive_count integer, message_id text, sent_at_ms bigint, first_received_at_ms bigint, body text, attributes text, system text, public_id bigint, visible_at_ms bigint)
+    language sql;
+
+function queue.receive_attempt(p_queue text, p_max integer, p_visibility_seconds integer, p_in_flight_limit integer, p_attempt_id text)
     returns SETOF queue.delivery
     language plpgsql;
 
@@ -1569,7 +1641,11 @@ function queue.receive_fifo(name text, vt integer DEFAULT NULL::integer, qty int
     returns SETOF queue.received_message
     language plpgsql;
 
-function queue.receive_messages(p_queue text, p_max integer, p_lease_size integer DEFAULT 1000, p_visibility_seconds integer DEFAULT NULL::integer, p_in_flight_limit integer DEFAULT NULL::integer, p_async_commit boolean DEFAULT false)
+function queue.receive_messages(p_queue text, p_max integer, p_lease_size integer, p_visibility_seconds integer, p_in_flight_limit integer, p_async_commit boolean)
+    returns TABLE(error text, wait_seconds integer, queue_id integer, shard smallint, pos bigint, id bigint, receive_count integer, message_id text, sent_at_ms bigint, first_received_at_ms bigint, body text, attributes text, system text, public_id bigint, visible_at_ms bigint)
+    language sql;
+
+function queue.receive_messages(p_queue text, p_max integer, p_lease_size integer, p_visibility_seconds integer, p_in_flight_limit integer, p_async_commit boolean, p_attempt_id text)
     returns SETOF queue.delivery
     language plpgsql;
 
@@ -1590,6 +1666,10 @@ function queue.refresh_statistics()
     language plpgsql security definer set search_path=pg_catalog, pg_temp set lock_timeout=200ms;
 
 function queue.release_deferred(p_queue_id integer, p_shards integer)
+    returns void
+    language plpgsql;
+
+function queue.remove_empty_groups(p_queue_id integer, p_limit integer)
     returns void
     language plpgsql;
 
@@ -1705,6 +1785,10 @@ function queue.send_topic(routing_key text, message jsonb, headers jsonb DEFAULT
     returns integer
     language sql;
 
+function queue.set_group_ready(p_group_key bigint, p_queue_id integer, p_visible_at timestamp with time zone, p_first_id bigint)
+    returns void
+    language plpgsql;
+
 function queue.set_queue_attributes(p_arn text, p_attributes jsonb)
     returns TABLE(error text)
     language plpgsql;
@@ -1801,9 +1885,17 @@ function queue.time_key(p_queue_id integer, p_shard integer)
     returns bigint
     language sql immutable;
 
-function queue.transact(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[], p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_delays integer[], p_groups text[], p_deduplication_ids text[], p_account_id text, p_region text, p_keys text[], p_event_bodies text[], p_event_attributes jsonb[], p_event_headers jsonb[], p_event_facts jsonb[], p_event_delays integer[], p_trace text DEFAULT NULL::text)
+function queue.timeline()
+    returns integer
+    language plpgsql;
+
+function queue.transact(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[], p_nonces integer[], p_receipt_message_ids uuid[], p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_delays integer[], p_groups text[], p_deduplication_ids text[], p_account_id text, p_region text, p_keys text[], p_event_bodies text[], p_event_attributes jsonb[], p_event_headers jsonb[], p_event_facts jsonb[], p_event_delays integer[], p_trace text DEFAULT NULL::text)
     returns TABLE(kind text, n integer, arn text, id bigint, error text, detail text)
     language plpgsql;
+
+function queue.transact(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[], p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_delays integer[], p_groups text[], p_deduplication_ids text[], p_account_id text, p_region text, p_keys text[], p_event_bodies text[], p_event_attributes jsonb[], p_event_headers jsonb[], p_event_facts jsonb[], p_event_delays integer[], p_trace text)
+    returns TABLE(kind text, n integer, arn text, id bigint, error text, detail text)
+    language sql;
 
 function queue.try_lock_group(p_queue_id integer, p_group_id text)
     returns bigint
@@ -1837,11 +1929,11 @@ function queue.update_group_visibility(p_group_key bigint)
     returns void
     language plpgsql;
 
-function queue.update_in_flight_counting(p_queue_id integer, p_suspected boolean DEFAULT false)
+function queue.update_groups(p_group_keys bigint[])
     returns void
     language plpgsql;
 
-function queue.update_or_remove_groups(p_group_keys bigint[])
+function queue.update_in_flight_counting(p_queue_id integer, p_suspected boolean DEFAULT false)
     returns void
     language plpgsql;
 

@@ -12,7 +12,7 @@ from itertools import cycle
 from random import Random
 from urllib.parse import quote
 
-from penstock.receipt_handle import ReceiptHandles
+from penstock.receipt_handle import ReceiptHandle, ReceiptHandles
 
 Forge = Callable[[Random, list[str], list[str]], str]
 
@@ -20,48 +20,48 @@ TEXT = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
 def made_up(rng: Random, _mine: list[str], _foreign: list[str]) -> str:
-    return base64.urlsafe_b64encode(rng.randbytes(45)).decode()
+    return base64.urlsafe_b64encode(rng.choice((rng.randbytes(66), rng.randbytes(45)))).decode()
 
 
 def made_up_text(rng: Random, _mine: list[str], _foreign: list[str]) -> str:
-    return "".join(rng.choices("aZ09-_=+/ é\U0001f389'\"<&%", k=rng.randint(1, 120)))
+    return "".join(rng.choices("aZ09-_=+/ é\U0001f389'\"<&%", k=rng.randint(1, 150)))
 
 
 def with_another_seal(rng: Random, mine: list[str], _foreign: list[str]) -> str:
-    """A good beginning, with 24 random characters for the seal."""
-    return rng.choice(mine)[:36] + "".join(rng.choices(TEXT, k=24))
+    """A good beginning, with random characters for the seal."""
+    return rng.choice(mine)[:63] + "".join(rng.choices(TEXT, k=25))
 
 
 def spliced(rng: Random, mine: list[str], foreign: list[str]) -> str:
     """What one handle says, with the seal of another."""
     first, second = rng.sample(mine + foreign, 2)
-    where = rng.randint(1, 59)
+    where = rng.randint(1, 87)
     return first[:where] + second[where:]
 
 
 def truncated(rng: Random, mine: list[str], _foreign: list[str]) -> str:
     handle = rng.choice(mine)
-    cut = rng.randint(1, 59)
+    cut = rng.randint(1, 87)
     return rng.choice((handle[:cut], handle[cut:]))
 
 
 def flipped(rng: Random, mine: list[str], _foreign: list[str]) -> str:
     """One bit of what the text encodes."""
     data = bytearray(base64.urlsafe_b64decode(rng.choice(mine)))
-    data[rng.randrange(45)] ^= 1 << rng.randrange(8)
+    data[rng.randrange(66)] ^= 1 << rng.randrange(8)
     return base64.urlsafe_b64encode(data).decode()
 
 
 def flipped_text(rng: Random, mine: list[str], _foreign: list[str]) -> str:
     """One bit of a character."""
     text = bytearray(rng.choice(mine).encode())
-    text[rng.randrange(60)] ^= 1 << rng.randrange(7)
+    text[rng.randrange(88)] ^= 1 << rng.randrange(7)
     return text.decode()
 
 
 def swapped(rng: Random, mine: list[str], _foreign: list[str]) -> str:
     text = list(rng.choice(mine))
-    a, b = rng.sample(range(60), 2)
+    a, b = rng.sample(range(88), 2)
     text[a], text[b] = text[b], text[a]
     return "".join(text)
 
@@ -116,7 +116,16 @@ def handles_of(receipts: ReceiptHandles, arn: str, number: int, seed: int = 0) -
     rng = Random(seed)
     return [
         receipts.seal(
-            arn, 7, rng.randrange(4), rng.randrange(1, 10_000), rng.randrange(1, 10_000), rng.randint(1, 5)
+            arn,
+            ReceiptHandle(
+                7,
+                rng.randrange(4),
+                rng.randrange(1, 10_000),
+                rng.randrange(1, 10_000),
+                rng.randint(1, 5),
+                rng.randrange(1, 2**31),
+                rng.randbytes(16),
+            ),
         )
         for _ in range(number)
     ]

@@ -4,7 +4,8 @@ The MAC is HMAC-SHA256 (RFC 2104), against the standard library's.
 """
 
 import hmac
-from base64 import urlsafe_b64decode
+import struct
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 import pytest
 from hypothesis import given
@@ -16,30 +17,55 @@ from tests.support.forged_receipt_handles import forgeries, handles_of
 ARN = "arn:aws:sqs:us-east-1:000000000000:orders"
 KEY = bytes(range(32))
 RECEIPTS = ReceiptHandles(KEY)
-HANDLE = ReceiptHandle(7, 3, 2**40, 2**45 - 1, 2)
+HANDLE = ReceiptHandle(7, 3, 2**40, 2**45 - 1, 2, 2**31 - 1, bytes(range(16)))
 
 int4 = st.integers(-(2**31), 2**31 - 1)
 int8 = st.integers(-(2**63), 2**63 - 1)
 handles = st.builds(
-    ReceiptHandle, st.integers(0, 2**32 - 1), st.integers(-(2**15), 2**15 - 1), int8, int8, int4
+    ReceiptHandle,
+    st.integers(0, 2**32 - 1),
+    st.integers(-(2**15), 2**15 - 1),
+    int8,
+    int8,
+    int4,
+    int4,
+    st.binary(min_size=16, max_size=16),
 )
 
 
 @given(handles)
 def test_what_is_sealed_opens_as_it_was(handle: ReceiptHandle) -> None:
-    text = RECEIPTS.seal(ARN, *handle)
-    assert len(text) == 60
+    text = RECEIPTS.seal(ARN, handle)
+    assert len(text) == 88
     assert RECEIPTS.open(ARN, text) == handle
 
 
 def test_the_seal_is_an_hmac_over_queue_and_payload() -> None:
-    data = urlsafe_b64decode(RECEIPTS.seal(ARN, *HANDLE))
-    payload, mac = data[:-18], data[-18:]
-    assert mac == hmac.digest(KEY, ARN.encode() + b"\0" + payload, "sha256")[:18]
+    data = urlsafe_b64decode(RECEIPTS.seal(ARN, HANDLE))
+    payload, mac = data[:-19], data[-19:]
+    assert mac == hmac.digest(KEY, ARN.encode() + b"\0" + payload, "sha256")[:19]
+
+
+@given(handles)
+def test_a_handle_of_release_0_0_2_opens(handle: ReceiptHandle) -> None:
+    """Consumers keep handles for up to 12 hours. Version 1: neither nonce nor message id, 18 bytes of the MAC."""
+    payload = struct.pack(">BIhqqi", 1, *handle[:5])
+    mac = hmac.digest(KEY, ARN.encode() + b"\0" + payload, "sha256")[:18]
+    opened = RECEIPTS.open(ARN, urlsafe_b64encode(payload + mac).decode())
+    assert opened == ReceiptHandle(*handle[:5], nonce=0, message_id=None)
+
+
+@pytest.mark.parametrize(("layout", "mac_bytes"), [(">BIhqqi", 18), (">BIhqqii16s", 19)])
+def test_a_handle_says_its_version_by_its_length_too(layout: str, mac_bytes: int) -> None:
+    """Whoever has the key makes neither a long handle of version 1 nor a short one of version 2."""
+    fields = HANDLE if mac_bytes == 19 else HANDLE[:5]
+    payload = struct.pack(layout, 1 if mac_bytes == 19 else 2, *fields)
+    mac = hmac.digest(KEY, ARN.encode() + b"\0" + payload, "sha256")[:mac_bytes]
+    assert RECEIPTS.open(ARN, urlsafe_b64encode(payload + mac).decode()) is None
 
 
 def test_every_flipped_bit_is_refused() -> None:
-    text = RECEIPTS.seal(ARN, *HANDLE).encode()
+    text = RECEIPTS.seal(ARN, HANDLE).encode()
     for position in range(len(text)):
         for bit in range(8):
             forged = bytearray(text)
@@ -47,18 +73,18 @@ def test_every_flipped_bit_is_refused() -> None:
             assert RECEIPTS.open(ARN, forged.decode("latin-1")) is None
 
 
-@given(st.text(max_size=80))
+@given(st.text(max_size=120))
 def test_made_up_texts_are_refused(text: str) -> None:
     assert RECEIPTS.open(ARN, text) is None
 
 
-@pytest.mark.parametrize("length", range(60))
+@pytest.mark.parametrize("length", range(88))
 def test_truncated_handles_are_refused(length: int) -> None:
-    assert RECEIPTS.open(ARN, RECEIPTS.seal(ARN, *HANDLE)[:length]) is None
+    assert RECEIPTS.open(ARN, RECEIPTS.seal(ARN, HANDLE)[:length]) is None
 
 
 def test_a_handle_of_another_queue_or_installation_is_refused() -> None:
-    text = RECEIPTS.seal(ARN, *HANDLE)
+    text = RECEIPTS.seal(ARN, HANDLE)
     assert RECEIPTS.open(ARN + "2", text) is None
     assert ReceiptHandles(bytes(32)).open(ARN, text) is None
 

@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from penstock.postgres.call_deadline import connection_parameters
+from penstock.postgres.network import CONNECT_SECONDS
+from penstock.postgres.psycopg_connection import LimitedConnection
 from penstock.settings import Settings
 from penstock_web.local.postgres import service_dsn
 from penstock_web.local.state import default_state_directory
@@ -16,6 +19,8 @@ from penstock_web.local.state import default_state_directory
 # The service's role has planner settings for its own short statements, which do not suit the job's. A pooler drops
 # `options=`, so each transaction sets them. 30 s: no transaction holds back vacuum for longer.
 TRANSACTION_SECONDS: Final = 30
+# The deadline of a call: the server ends its own statements sooner.
+CALL_SECONDS: Final = 2.0 * TRANSACTION_SECONDS
 TRANSACTION_SETTINGS: Final = (
     f"set local statement_timeout = '{TRANSACTION_SECONDS}s'",
     f"set local idle_in_transaction_session_timeout = '{TRANSACTION_SECONDS}s'",
@@ -46,19 +51,36 @@ def database_address(settings: Settings, state: Path | None = None) -> str:
 
 
 def open_connection(address: str) -> psycopg.Connection[Any]:
-    """A connection in autocommit mode."""
-    return psycopg.connect(
-        address, autocommit=True, prepare_threshold=None, application_name="penstock metrics"
-    )
+    """A connection in autocommit mode, whose calls end after CALL_SECONDS."""
+    parameters = {**connection_parameters(address), "application_name": "penstock metrics"}
+    connection = LimitedConnection.connect(**parameters, autocommit=True, prepare_threshold=None)
+    connection.call_seconds = CALL_SECONDS
+    return connection
+
+
+def limited_address(address: str) -> str:
+    """The same address with the limits of `penstock.postgres.network`, for other users of libpq."""
+    return make_conninfo(**connection_parameters(address))
 
 
 def jdbc_address(address: str) -> tuple[str, dict[str, str]]:
-    """The same for the JDBC driver: address, and properties with user and password."""
+    """The same for the JDBC driver: address, and properties with user, password and limits of time."""
     parts = {name: str(value) for name, value in conninfo_to_dict(address).items() if value is not None}
-    user = {"user": parts.get("user", os.environ.get("PGUSER", "")), "password": parts.get("password", "")}
-    more = {"sslmode": parts["sslmode"]} if "sslmode" in parts else {}
-    host, port = parts.get("host", "127.0.0.1"), parts.get("port", "5432")
-    return f"jdbc:postgresql://{host}:{port}/{parts.get('dbname', '')}", {**user, **more}
+    properties = {
+        "user": parts.get("user", os.environ.get("PGUSER", "")),
+        "password": parts.get("password", ""),
+        "connectTimeout": str(CONNECT_SECONDS),
+        "socketTimeout": f"{CALL_SECONDS:.0f}",
+        "tcpKeepAlive": "true",
+    }
+    if "sslmode" in parts:
+        properties["sslmode"] = parts["sslmode"]
+    if parts.get("target_session_attrs") in ("read-write", "primary"):
+        properties["targetServerType"] = "primary"
+    hosts, ports = parts.get("host", "127.0.0.1").split(","), parts.get("port", "5432").split(",")
+    ports = ports * len(hosts) if len(ports) == 1 else ports
+    places = ",".join(f"{host}:{port}" for host, port in zip(hosts, ports, strict=True))
+    return f"jdbc:postgresql://{places}/{parts.get('dbname', '')}", properties
 
 
 def _answers(dsn: str) -> bool:

@@ -9,7 +9,7 @@ from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 
-from .address import TRANSACTION_SETTINGS, jdbc_address
+from .address import TRANSACTION_SETTINGS, jdbc_address, limited_address
 from .source import NAME, PenstockSource
 from .tables import LIVE, Table
 
@@ -47,7 +47,7 @@ class Database:
 
     def _by_arrow(self, columns: str, queries: Sequence[str], before: Sequence[str]) -> DataFrame:
         options = {
-            "url": self.address,
+            "url": limited_address(self.address),
             "columns": columns,
             "queries": json.dumps(queries),
             "before": json.dumps(before),

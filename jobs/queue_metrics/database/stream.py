@@ -17,7 +17,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
-from .address import TRANSACTION_SETTINGS, open_connection
+from .address import TRANSACTION_SETTINGS, limited_address, open_connection
 from .runs import LATE, changes_of
 from .source import Piece, read_table
 
@@ -59,7 +59,9 @@ class ChangesReader(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, Piece)
-        yield from read_table(self._address, TRANSACTION_SETTINGS, partition.query, COLUMNS).to_batches()
+        yield from read_table(
+            limited_address(self._address), TRANSACTION_SETTINGS, partition.query, COLUMNS
+        ).to_batches()
 
 
 def newest_offset(address: str) -> Offset:

@@ -25,7 +25,7 @@ from msgspec.structs import force_setattr
 
 Row = tuple[Any, ...]
 
-HANDLE_COLUMNS: Final = 5
+HANDLE_COLUMNS: Final = 7
 """A receipt handle has so many columns: the parameters of `queue.delete_messages` (`postgres.statements`)."""
 
 

@@ -1,10 +1,13 @@
 """Receipt handles: opaque, new on every receive, and impossible to forge.
 
-A handle is base64url of: version, queue, shard, lease, id, receive count (27 bytes) and 18 bytes of HMAC-SHA256
-over the queue's ARN and those. The receive count makes it new on every receive; the ARN makes a handle of one queue
-invalid at another. 45 bytes are exactly 60 characters: there are no spare bits in which two texts could mean one
-handle. The key lives in the database, so all processes and functions of an installation accept each
-other's handles.
+A handle is base64url of: version, queue, shard, lease, id, receive count, the lease's nonce, message id (47 bytes) and
+19 bytes of HMAC-SHA256 over the queue's ARN and those. The receive count makes it new on every receive; the ARN makes a
+handle of one queue invalid at another; nonce and message id make it invalid for another message that gets the same id
+after a failover or a restore. 66 bytes are exactly 88 characters: there are no spare bits in which two texts could mean
+one handle. The key lives in the database, so all processes and functions of an installation accept each other's
+handles.
+
+Release 0.0.2 made handles without nonce and message id (version 1: 27 bytes and 18 of HMAC), which stay valid.
 """
 
 import hmac
@@ -20,10 +23,14 @@ from penstock.postgres.statements import SHARED_SECRET
 if TYPE_CHECKING:
     from .drivers import StatementExecutor
 
-_PAYLOAD = Struct(">BIhqqi")
-_VERSION = 1
-_MAC_BYTES = 18
-_LENGTH = 60
+_PAYLOAD = Struct(">BIhqqii16s")
+_VERSION = 2
+_MAC_BYTES = 19
+_LENGTH = 88
+_PAYLOAD_1 = Struct(">BIhqqi")
+_VERSION_1 = 1
+_MAC_BYTES_1 = 18
+_LENGTH_1 = 60
 BLOCK_BYTES = 64
 # base64url (RFC 4648, section 5), without the checks of the base64 module. + and / are refused in a handle: they would
 # be a second text for one handle.
@@ -32,13 +39,18 @@ _FROM_URL = bytes.maketrans(b"-_+/", b"+/\0\0")
 
 
 class ReceiptHandle(NamedTuple):
-    """The content of a receipt handle: the columns of `queue.delete_messages`."""
+    """The content of a receipt handle: the columns of `queue.delete_messages`.
+
+    `nonce`: 0 for none. `message_id`: 16 bytes; None in a handle of release 0.0.2.
+    """
 
     queue_id: int
     shard: int
     pos: int
     id: int
     receive_count: int
+    nonce: int
+    message_id: bytes | None
 
 
 class ReceiptHandles:
@@ -58,31 +70,35 @@ class ReceiptHandles:
         ((key,),) = database.call(SHARED_SECRET, ["receipt", os.urandom(32)])
         return cls(bytes(key))
 
-    def seal(
-        self, queue_arn: str, queue_id: int, shard: int, pos: int, message_id: int, receive_count: int
-    ) -> str:
-        """The handle of one delivery, 60 characters."""
-        payload = _PAYLOAD.pack(_VERSION, queue_id, shard, pos, message_id, receive_count)
-        sealed = b2a_base64(payload + self._mac(queue_arn, payload), newline=False)
+    def seal(self, queue_arn: str, handle: ReceiptHandle) -> str:
+        """The text of a handle, 88 characters. It has a message id."""
+        payload = _PAYLOAD.pack(_VERSION, *handle)
+        sealed = b2a_base64(payload + self._mac(queue_arn, payload)[:_MAC_BYTES], newline=False)
         return sealed.translate(_TO_URL).decode("ascii")
 
     def open(self, queue_arn: str, handle: str) -> ReceiptHandle | None:
         """The content of a handle, or None when the text is no handle that the service made for this queue."""
-        if len(handle) != _LENGTH or not handle.isascii():
+        if len(handle) not in (_LENGTH, _LENGTH_1) or not handle.isascii():
             return None
         try:
             data = a2b_base64(handle.encode().translate(_FROM_URL), strict_mode=True)
         except Base64Error:
             return None
-        payload, mac = data[: _PAYLOAD.size], data[_PAYLOAD.size :]
-        if len(mac) != _MAC_BYTES or not hmac.compare_digest(mac, self._mac(queue_arn, payload)):
+        if len(handle) == _LENGTH:
+            version, layout, mac_bytes = _VERSION, _PAYLOAD, _MAC_BYTES
+        else:
+            version, layout, mac_bytes = _VERSION_1, _PAYLOAD_1, _MAC_BYTES_1
+        payload, mac = data[: layout.size], data[layout.size :]
+        if len(mac) != mac_bytes or not hmac.compare_digest(mac, self._mac(queue_arn, payload)[:mac_bytes]):
             return None
-        version, *parts = _PAYLOAD.unpack(payload)
-        return ReceiptHandle(*parts) if version == _VERSION else None
+        found, *parts = layout.unpack(payload)
+        if found != version:
+            return None
+        return ReceiptHandle._make(parts if version == _VERSION else (*parts, 0, None))
 
     def _mac(self, queue_arn: str, payload: bytes) -> bytes:
         inner = self._inner.copy()
         inner.update(queue_arn.encode() + b"\0" + payload)
         outer = self._outer.copy()
         outer.update(inner.digest())
-        return outer.digest()[:_MAC_BYTES]
+        return outer.digest()

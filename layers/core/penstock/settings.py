@@ -80,6 +80,9 @@ SETTINGS: Final = (
     Setting("QUEUE_DATABASE_DRIVER", "psycopg", "", "The PostgreSQL driver of functions of Lambda. `pg8000` "
             "is imported in less time, but takes longer for a call.", choices=DRIVERS),
     Setting("QUEUE_POOL_TIMEOUT_MS", 2000, "ms", "Longest wait for a free database connection; then 503.", 1),
+    Setting("QUEUE_DATABASE_CALL_TIMEOUT_MS", 10_000, "ms", "Longest time for a call of the database; three times as "
+            "long for one of a worker. Then its connection is closed, and the client gets 503: it is unknown whether "
+            "the call took effect.", 100),
     Setting("QUEUE_REQUEST_TIMEOUT_SECONDS", 30, "seconds", "Longest time for a request, the wait of a long "
             "poll not counted; then 408.", 1),
     Setting("QUEUE_LINGER_MS", 0, "ms", "How long a send waits for others to share its database call. 0: not "
@@ -180,6 +183,7 @@ class Settings:
     queue_max_connections: int
     queue_database_driver: str
     queue_pool_timeout_ms: int
+    queue_database_call_timeout_ms: int
     queue_request_timeout_seconds: int
     queue_linger_ms: int
     queue_batch_limit: int
@@ -229,6 +233,11 @@ class Settings:
     def direct_url(self) -> str:
         """Address for LISTEN and migrations; empty when there is no database address at all."""
         return self.database_direct_url or self.database_url
+
+    @property
+    def call_seconds(self) -> float:
+        """The deadline of a call of the database."""
+        return self.queue_database_call_timeout_ms / 1000
 
     @property
     def host_and_port(self) -> tuple[str, int]:

@@ -66,7 +66,11 @@ class Application(RestApplication):
         timeout_seconds = settings.queue_request_timeout_seconds / 3  # 503 after two waits rather than 408
         self._reading_budget = MemoryBudget(READING_BYTES, timeout_seconds)
         self._processing_budget = MemoryBudget(PROCESSING_BYTES, timeout_seconds)
-        self.include_router(health_router(resources.pool.fetch, localstack=settings.queue_localstack_health))
+        self.include_router(
+            health_router(
+                resources.pool.fetch, resources.pool.is_stuck, localstack=settings.queue_localstack_health
+            )
+        )
         self.include_router(
             metrics_router(resources.meter, resources.pool, settings.queue_metrics_max_queues)
         )

@@ -12,6 +12,7 @@ import psycopg
 from penstock.delivery.webhooks import WEBHOOKS
 from penstock.delivery.webhooks.guard import read_networks
 from penstock.delivery.webhooks.request import read_secrets
+from penstock.postgres.network import WORKER_CALL_FACTOR
 from penstock.postgres.psycopg_connection import TransactionExecutor, connect
 from penstock.scheduler.expressions import SCHEDULES
 from penstock.settings import SettingError, Settings
@@ -100,7 +101,9 @@ class Worker:
 
     def _run(self) -> None:
         if self._connection is None or self._connection.closed:
-            self._connection = connect(self._settings.database_url)
+            self._connection = connect(
+                self._settings.database_url, self._settings.call_seconds * WORKER_CALL_FACTOR
+            )
         counts = self._run_once(self._settings, self._connection)
         if not self.reports_progress:
             self._meter.count_work(self._name, counts)
@@ -217,11 +220,15 @@ class MaintenanceWorker(Worker):
 
     def __init__(self, settings: Settings, meter: Meter) -> None:
         self._maintainer = Maintainer()
+        self._last_connection: psycopg.Connection[Any] | None = None
         super().__init__(
             "maintain", self._maintain, settings, settings.queue_maintain_interval_ms / 1000, meter
         )
 
     def _maintain(self, settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
+        if connection is not self._last_connection:
+            self._maintainer.connected()
+            self._last_connection = connection
         return self._maintainer.run_once(settings, TransactionExecutor(connection))
 
     def _next_pause(self) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 from penstock.effects import Effect, Operation, Pause, Row, Rows, Sql, Take, Wait, Wake, Woken
 from penstock.postgres import binary_array
 from penstock.postgres.calls import statement_call
-from penstock.postgres.statements import RECEIVE_ATTEMPT, TRANSACT
+from penstock.postgres.statements import RECEIVE_MESSAGES, TRANSACT
 from penstock_web.batching.batcher import Batcher
 from penstock_web.database.pool import Pool
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
@@ -101,7 +101,7 @@ class OperationRun:
         call = pool.call_pipelined if statement is TRANSACT else pool.call
         rows = await call(statement, binary_array.encode_arguments(statement.types, arguments))
         self.resources.meter.queues.observe(effect, rows, perf_counter() - started)
-        if statement is RECEIVE_ATTEMPT:
+        if statement is RECEIVE_MESSAGES:
             self.remember_if_empty(str(arguments[0]), rows)
         return rows
 

@@ -26,7 +26,7 @@ from penstock.environment import Environment
 from penstock.postgres.psycopg_connection import TransactionExecutor, connect
 from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import SettingError, Settings
-from penstock_web.batching.batcher import Batcher
+from penstock_web.batching.batcher import Batcher, Contention
 from penstock_web.batching.direct_handoff import DirectHandoff
 from penstock_web.batching.write_backpressure import WriteBackpressure
 from penstock_web.database.listener import listen
@@ -252,6 +252,7 @@ async def open_resources(
         settings.queue_pool_timeout_ms / 1000,
         settings.direct_url,
         watcher,
+        settings.call_seconds,
     )
     meter = Meter(settings, metrics_folder)
     linger_seconds = settings.queue_linger_ms / 1000
@@ -264,13 +265,14 @@ async def open_resources(
         meter.count_flush,
         direct_handoff,
         write_backpressure,
+        Contention(pool.call_hurriedly, pool.call_waiting, max(1, settings.queue_max_connections // 2)),
     )
     await pool.open()
     background = workers(settings, long_polls, meter, tracing)
     loop = asyncio.get_running_loop()
     endless_tasks = [
         loop.create_task(long_polls.run()),
-        loop.create_task(listen(settings.direct_url, long_polls)),
+        loop.create_task(listen(settings.direct_url, long_polls, settings.call_seconds)),
         loop.create_task(maintain_metrics(meter, pool)),
     ]
     worker_tasks = [loop.create_task(worker.run()) for worker in background]

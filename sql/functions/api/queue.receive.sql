@@ -15,6 +15,6 @@ begin
     return query
     select d.public_id, d.receive_count, to_timestamp(d.sent_at_ms / 1000.0), to_timestamp(d.visible_at_ms / 1000.0),
         queue.as_json(d.body), queue.as_headers(d.attributes::jsonb)
-    from queue.receive_messages(queue.resolve(name), qty, greatest(qty, 10), vt) d
+    from queue.receive_messages(queue.resolve(name), qty, greatest(qty, 10), vt, null, false, null) d
     where d.id is not null;
 end $$;

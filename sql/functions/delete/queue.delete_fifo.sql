@@ -1,9 +1,11 @@
 -- queue.delete_fifo: deletes FIFO messages under the handles of one receive count (null: any receive count, in flight
--- or not) and makes the next messages of their groups available. Returns a row a handle, as delete_messages.
--- The caller holds the groups' rows (lock_groups_of_messages). Index: fifo_message_pkey. Called by: delete_messages,
+-- or not) and these message ids (null: any), and makes the next messages of their groups available. Returns a row a
+-- handle, as delete_messages. The caller holds the groups' rows (lock_groups_of_messages). Index: fifo_message_pkey. Called by: delete_messages,
 -- delete_one.
+drop function if exists queue.delete_fifo(int, int, bigint[], int[], boolean, boolean);
 create or replace function queue.delete_fifo(
-    p_queue_id int, p_receive_count int, p_ids bigint[], p_numbers int[], p_archives boolean, p_keeps_history boolean)
+    p_queue_id int, p_receive_count int, p_ids bigint[], p_message_ids uuid[], p_numbers int[], p_archives boolean,
+    p_keeps_history boolean)
 returns table (n int, outcome text)
 language plpgsql as $$
 #variable_conflict use_column
@@ -21,9 +23,10 @@ begin
     from (
         select m.ctid as place, m.id, m.group_key, m.receive_count,
             p_receive_count is null or (m.receive_count <= p_receive_count and m.visible_at > v_now) as alive
-        from unnest(p_ids) u(id)
+        from unnest(p_ids, p_message_ids) u(id, message_id)
         cross join lateral (
-            select f.ctid, f.* from queue.fifo_message f where f.id = u.id and f.queue_id = p_queue_id limit 1) m) f;
+            select f.ctid, f.* from queue.fifo_message f where f.id = u.id and f.queue_id = p_queue_id limit 1) m
+        where m.message_id = coalesce(u.message_id, m.message_id)) f;
     with deleted as (
         delete from queue.fifo_message m
         where m.ctid = any (v_rows) and m.receive_count = coalesce(p_receive_count, m.receive_count)
@@ -43,7 +46,7 @@ begin
         from deleted d cross join lateral (select d.system ->> 'MessageGroupId' as name) g
         where p_keeps_history group by d.receive_count, d.first_received_at)
     select array_agg(d.id) into v_deleted from deleted d;
-    perform queue.update_or_remove_groups(v_groups);
+    perform queue.update_groups(v_groups);
     return query
     select u.n,
         case when u.id = any (v_deleted) then 'deleted' when u.id = any (v_expired) then 'expired' else 'gone' end

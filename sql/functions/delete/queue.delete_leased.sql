@@ -1,17 +1,23 @@
--- queue.delete_leased: takes the messages p_ids (ascending) out of a lease and returns those that were in it.
+-- queue.delete_leased: takes the messages p_ids (ascending) out of a lease and returns those that were in it. The lease
+-- has the nonce p_nonce; 0: whatever its nonce, its messages were received p_receive_count times.
 -- clean_shard deletes their rows in the log later, together with neighbouring rows.
 -- Locks: the lease's row. Index: lease_pkey. Called by: delete_messages, delete_by_id.
+drop function if exists queue.delete_leased(int, int, bigint, int, bigint[], boolean);
 create or replace function queue.delete_leased(
-    p_queue_id int, p_shard int, p_pos bigint, p_receive_count int, p_ids bigint[], p_archives boolean)
+    p_queue_id int, p_shard int, p_pos bigint, p_receive_count int, p_nonce int, p_ids bigint[],
+    p_archives boolean)
 returns bigint[]
 language plpgsql as $$
 declare
     v_now timestamptz := clock_timestamp();
     v_deleted bigint[];
+    v_receive_count int;
 begin
     update queue.lease x set ids = '{}', done_at = v_now
-    where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = p_pos and x.receive_count = p_receive_count
-        and x.ids = p_ids;
+    where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = p_pos
+        and case when p_nonce = 0 then x.receive_count = p_receive_count else x.nonce = p_nonce end
+        and x.ids = p_ids
+    returning x.receive_count into v_receive_count;
     if found then                       -- the usual case: all messages of the lease
         v_deleted := p_ids;
     else
@@ -20,16 +26,18 @@ begin
             gone = x.gone || array(select i from unnest(x.ids) i where i = any (p_ids)),
             gone_at = x.gone_at || array(select v_now from unnest(x.ids) i where i = any (p_ids)),
             done_at = case when x.ids <@ p_ids then v_now end
-        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = p_pos and x.receive_count = p_receive_count
+        where x.queue_id = p_queue_id and x.shard = p_shard and x.pos = p_pos
+            and case when p_nonce = 0 then x.receive_count = p_receive_count else x.nonce = p_nonce end
             and x.ids && p_ids          -- does not lock a finished lease: clean_shard must not wait
         returning array(
-            select u.id from unnest(x.gone, x.gone_at) u(id, at) where u.at = v_now and u.id = any (p_ids))
-        into v_deleted;
+            select u.id from unnest(x.gone, x.gone_at) u(id, at) where u.at = v_now and u.id = any (p_ids)),
+            x.receive_count
+        into v_deleted, v_receive_count;
         v_deleted := coalesce(v_deleted, '{}');
     end if;
     if p_archives and v_deleted <> '{}' then
         insert into queue.archive (queue_id, public_id, message_id, sent_at, receive_count, body, attributes, system)
-        select p_queue_id, queue.public_id(p_shard, l.id), l.message_id, l.sent_at, p_receive_count, l.body,
+        select p_queue_id, queue.public_id(p_shard, l.id), l.message_id, l.sent_at, v_receive_count, l.body,
             l.attributes, l.system
         from queue.log l
         where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (v_deleted)

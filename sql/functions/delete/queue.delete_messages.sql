@@ -1,12 +1,17 @@
--- queue.delete_messages: acknowledges messages under the handles of their last receive.
--- Parameters, one array element a handle: queue, shard, lease, id, receive count.
--- Returns a row a handle: n and outcome: deleted; gone (acknowledged before, or received again since); expired (FIFO:
---   its visibility timeout is over, also when the message was received again since); no_queue.
+-- queue.delete_messages: acknowledges messages under their receipt handles.
+-- Parameters, one array element a handle: queue, shard, lease, id, receive count, the lease's nonce (0: none), message
+--   id (null array or element: a handle of release 0.0.2, which is good only for the receive that it was made for).
+-- Returns a row a handle: n and outcome: deleted; gone (deleted before); expired (FIFO: its visibility timeout is over,
+--   also when the message was received again since); no_queue.
+-- A handle of a standard queue deletes its message also after a newer receive (recorded at AWS). A handle never deletes
+-- another message that got the same id, as may be given after a failover or a restore: the lease's nonce says that the
+-- lease is the one that was handed out, and else the message's id is compared.
 -- Locks: FIFO groups, then leases and messages shard by shard, the highest first, each in the order of their keys:
---   concurrent calls may wait but cannot deadlock, except after a crash (delete_lost).
+--   concurrent calls may wait but cannot deadlock, except with handles of earlier receives (delete_received).
 -- Called by: DeleteMessage, DeleteMessageBatch, transact.
 create or replace function queue.delete_messages(
-    p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[])
+    p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[],
+    p_nonces int[], p_message_ids uuid[])
 returns table (n int, outcome text)
 language plpgsql as $$
 #variable_conflict use_column
@@ -20,11 +25,12 @@ begin
             select h.id from unnest(p_shards, p_ids) h(shard, id) where h.shard = -2));
     end if;
     for v_handles in
-        select h.queue_id, h.shard, h.pos, h.receive_count, array_agg(distinct h.id) as ids,
-            array_agg(h.id order by h.n) as given, array_agg(h.n::int order by h.n) as numbers
-        from unnest(p_queue_ids, p_shards, p_positions, p_ids, p_receive_counts)
-            with ordinality h(queue_id, shard, pos, id, receive_count, n)
-        group by h.queue_id, h.shard, h.pos, h.receive_count
+        select h.queue_id, h.shard, h.pos, h.receive_count, h.nonce, array_agg(distinct h.id) as ids,
+            array_agg(h.id order by h.n) as given, array_agg(h.message_id order by h.n) as message_ids,
+            array_agg(h.n::int order by h.n) as numbers
+        from unnest(p_queue_ids, p_shards, p_positions, p_ids, p_receive_counts, p_nonces, p_message_ids)
+            with ordinality h(queue_id, shard, pos, id, receive_count, nonce, message_id, n)
+        group by h.queue_id, h.shard, h.pos, h.receive_count, h.nonce
         order by h.queue_id, h.shard desc, h.pos, h.receive_count
     loop
         select q.queue_id, q.archives, q.keeps_history into v_queue
@@ -33,20 +39,16 @@ begin
             return query select u, 'no_queue'::text from unnest(v_handles.numbers) u;
         elsif v_handles.shard = -2 then
             return query select * from queue.delete_fifo(v_queue.queue_id, v_handles.receive_count, v_handles.given,
-                v_handles.numbers, v_queue.archives, v_queue.keeps_history);
+                v_handles.message_ids, v_handles.numbers, v_queue.archives, v_queue.keeps_history);
         else
             v_deleted := '{}';
             if v_handles.pos > 0 then
                 v_deleted := queue.delete_leased(v_queue.queue_id, v_handles.shard, v_handles.pos,
-                    v_handles.receive_count, v_handles.ids, v_queue.archives);
+                    v_handles.receive_count, v_handles.nonce, v_handles.ids, v_queue.archives);
             end if;
             if v_deleted <> v_handles.ids then
-                v_deleted := v_deleted || queue.delete_side(v_queue.queue_id, v_handles.shard,
-                    v_handles.receive_count, v_handles.ids, v_queue.archives, v_queue.keeps_history);
-            end if;
-            if cardinality(v_deleted) < cardinality(v_handles.ids) then
-                v_deleted := v_deleted || queue.delete_lost(v_queue.queue_id, v_handles.shard, v_handles.receive_count,
-                    array(select i from unnest(v_handles.ids) i where i <> all (v_deleted)), v_queue.archives,
+                v_deleted := v_deleted || queue.delete_received(v_queue.queue_id, v_handles.shard,
+                    v_handles.receive_count, v_handles.given, v_handles.message_ids, v_deleted, v_queue.archives,
                     v_queue.keeps_history);
             end if;
             return query

@@ -1,5 +1,5 @@
 -- queue.delete_one: deletes one message by shard and id, whatever its state; false when there is none.
--- Locks: as delete_by_id. Called by: delete_by_id, delete_lost.
+-- Locks: as delete_by_id. Called by: delete_by_id, delete_received.
 create or replace function queue.delete_one(
     p_queue_id int, p_shard int, p_id bigint, p_archives boolean, p_keeps_history boolean) returns boolean
 language plpgsql as $$
@@ -8,28 +8,30 @@ declare
 begin
     if p_shard = -2 then
         return exists (
-            select from queue.delete_fifo(p_queue_id, null, array[p_id], array[1], p_archives, p_keeps_history) d
+            select from queue.delete_fifo(p_queue_id, null, array[p_id], null, array[1], p_archives, p_keeps_history) d
             where d.outcome = 'deleted');
     end if;
-    if queue.delete_side(p_queue_id, p_shard, null, array[p_id], p_archives, p_keeps_history) <> '{}' then
+    if queue.delete_side(p_queue_id, p_shard, null, array[p_id], null, p_archives, p_keeps_history) <> '{}' then
         return true;
     end if;
     if p_shard < 0 then
         return false;
     end if;
     for v_attempt in 1 .. 3 loop       -- a receive may put it into another lease between the search and the lock
-        select n.pos, n.receive_count into v_lease from (
+        select n.pos, n.receive_count, p_id = any (n.ids) as held into v_lease from (
             select x.pos, x.receive_count, x.ids from queue.lease x
             where x.queue_id = p_queue_id and x.shard = p_shard and x.pos >= p_id order by x.pos limit 200) n
-        order by p_id = any (n.ids) desc, n.pos limit 1;        -- leases may overlap (take_fair)
+        order by held desc, n.pos limit 1;        -- leases may overlap (take_fair)
         if not found then
             return queue.take_unreceived(p_queue_id, p_shard, p_id, null, p_archives, p_keeps_history);
         end if;
-        if queue.delete_leased(p_queue_id, p_shard, v_lease.pos, v_lease.receive_count, array[p_id], p_archives) <> '{}'
-            or queue.delete_side(p_queue_id, p_shard, null, array[p_id], p_archives, p_keeps_history) <> '{}'
+        if queue.delete_leased(p_queue_id, p_shard, v_lease.pos, v_lease.receive_count, 0, array[p_id],
+            p_archives) <> '{}'
+            or queue.delete_side(p_queue_id, p_shard, null, array[p_id], null, p_archives, p_keeps_history) <> '{}'
         then
             return true;
         end if;
+        exit when not v_lease.held;
     end loop;
     return false;
 end $$;

@@ -1,7 +1,10 @@
--- queue.delete_side: deletes messages of the slow path (queue.side) and returns their ids. p_receive_count null: any.
--- Locks: the messages' rows. Index: side_pkey. Called by: delete_messages, delete_by_id.
+-- queue.delete_side: deletes messages of the slow path (queue.side) and returns their ids. A message must have its
+-- element of p_message_ids, or where that is null, have been received p_receive_count times; both null: any message.
+-- Locks: the messages' rows. Index: side_pkey. Called by: delete_received, delete_one.
+drop function if exists queue.delete_side(int, int, int, bigint[], boolean, boolean);
 create or replace function queue.delete_side(
-    p_queue_id int, p_shard int, p_receive_count int, p_ids bigint[], p_archives boolean, p_keeps_history boolean)
+    p_queue_id int, p_shard int, p_receive_count int, p_ids bigint[], p_message_ids uuid[], p_archives boolean,
+    p_keeps_history boolean)
 returns bigint[]
 language plpgsql as $$
 declare
@@ -13,9 +16,10 @@ begin
     v_rows := array(
         select (select s.ctid from queue.side s
                 where s.queue_id = p_queue_id and s.shard = p_shard and s.id = u.id
-                    and s.receive_count = coalesce(p_receive_count, s.receive_count)
+                    and case when u.message_id is null then s.receive_count = coalesce(p_receive_count, s.receive_count)
+                        else s.message_id = u.message_id end
                 for update)
-        from unnest(p_ids) u(id));
+        from unnest(p_ids, p_message_ids) u(id, message_id));
     with deleted as (
         delete from queue.side s
         where s.ctid = any (v_rows) returning s.*),

@@ -13,7 +13,7 @@ begin
     for v_group in
         select g.group_key, g.group_id from queue.fifo_group g
         where g.queue_id = p_queue_id and coalesce(p_before, 'infinity') > (
-            select m.sent_at from queue.fifo_message m where m.group_key = g.group_key order by m.id limit 1)
+            select m.sent_at from queue.first_group_message(g.group_key) m)
         order by g.group_key
     loop
         if p_before is null then

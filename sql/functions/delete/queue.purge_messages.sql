@@ -16,7 +16,7 @@ begin
         return query select null::bigint, 'QueueDoesNotExist'::text, null::text;
         return;
     end if;
-    if v_queue.purged_at > clock_timestamp() - p_interval_seconds * interval '1 second' then
+    if v_queue.purged_at between clock_timestamp() - p_interval_seconds * interval '1 second' and clock_timestamp() then
         return query select null::bigint, 'PurgeQueueInProgress'::text, v_queue.name;
         return;
     end if;

@@ -37,13 +37,15 @@ begin
     if v_last_id is null then
         return v_leased;
     end if;
-    select count(*) into v_unreceived from queue.log l
-    where l.queue_id = p_queue_id and l.shard = p_shard and l.id > v_cursor.pos and l.id <= v_last_id;
-    insert into queue.lease (pos, first_id, visible_at, watermark, low, queue_id, receive_count, shard, ids, done_at,
-        outcome)
-    select least(s.first_id + 9999, v_last_id), s.first_id, '-infinity', v_cursor.watermark, v_cursor.low, p_queue_id,
-        0,
-        p_shard, '{}', v_now, case when p_before is null then 'purged' else 'expired' end
-    from generate_series(v_cursor.pos + 1, v_last_id, 10000) s(first_id);     -- in ranges, as clean_shard deletes them
+    with unreceived as (
+        select l.id, row_number() over (order by l.id) as n from queue.log l
+        where l.queue_id = p_queue_id and l.shard = p_shard and l.id > v_cursor.pos and l.id <= v_last_id),
+    ended as (          -- in leases of 10,000 messages, as clean_shard deletes them
+        insert into queue.lease (pos, first_id, visible_at, watermark, low, queue_id, receive_count, shard, ids, done_at,
+            outcome)
+        select max(u.id), min(u.id), '-infinity', v_cursor.watermark, v_cursor.low, p_queue_id, 0, p_shard, '{}', v_now,
+            case when p_before is null then 'purged' else 'expired' end
+        from unreceived u group by (u.n - 1) / 10000)
+    select count(*) into v_unreceived from unreceived;
     return v_leased + v_unreceived;
 end $$;

@@ -11,7 +11,7 @@ declare
     v_noise queue.noise;
 begin
     select * into v_noise from queue.noise n where n.queue_id = p_queue_id;
-    if v_noise.judged_at > p_now - interval '250 milliseconds'
+    if v_noise.judged_at between p_now - interval '250 milliseconds' and p_now + interval '1 second'
         or (v_noise.noisy is null and not exists (
             select from (
                 select l.id from queue.log l

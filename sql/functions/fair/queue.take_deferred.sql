@@ -38,8 +38,7 @@ begin
             v_key := queue.lock_key(1, p_queue_id, v_deferred.shard);
             if not pg_try_advisory_xact_lock(v_key) then
                 continue when v_want < p_max or pg_current_xact_id_if_assigned() is not null
-                    or current_setting('queue.reads', true) = 'on';
-                perform pg_advisory_xact_lock(v_key);
+                    or current_setting('queue.reads', true) = 'on' or not queue.lock_reader_briefly(v_key);
             end if;
             perform set_config('queue.reads', 'on', true);
             select greatest(v_now, c.watermark + interval '1 microsecond') into v_at from queue.lease c

@@ -15,6 +15,7 @@ declare
     v_want int := p_max;
     v_next bigint;
     v_rows int;
+    v_nonce int := queue.lease_nonce();
 begin
     for v_step in 1 .. 25 loop
         return query
@@ -37,19 +38,19 @@ begin
             from chunk c where not c.quiet group by c.group_id),
         leased as (
             insert into queue.lease (pos, first_id, visible_at, first_received_at, watermark, low, queue_id,
-                receive_count, shard, ids, gone, gone_at, has_tenants)
+                receive_count, shard, nonce, ids, gone, gone_at, has_tenants)
             select e.pos, e.first_id, e.visible_at, e.received_at, p_watermark, p_low, p_queue_id, e.receive_count,
-                p_shard, e.ids, o.gone, o.gone_at, true
+                p_shard, v_nonce, e.ids, o.gone, o.gone_at, true
             from lease e
             cross join lateral (
                 select array_agg(g.id) as gone, array_agg(null::timestamptz) as gone_at
-                from generate_series(e.first_id, e.pos) g(id) where g.id <> all (e.ids)) o),
+                from chunk g where g.id between e.first_id and e.pos and g.id <> all (e.ids)) o),
         passed_over as (
             insert into queue.deferred (queue_id, group_id, deferred_at, shard, pos, ids)
             select p_queue_id, e.group_id, p_now, p_shard, e.pos, e.ids from lease e where e.receive_count = 0)
         select null::text, null::int, p_queue_id, p_shard::smallint, c.pos, c.id, 1, l.message_id::text,
             queue.epoch_ms(l.sent_at), queue.epoch_ms(p_now), l.body, l.attributes::text, l.system::text,
-            queue.public_id(p_shard, c.id), queue.epoch_ms(p_now + p_visibility)
+            queue.public_id(p_shard, c.id), queue.epoch_ms(p_now + p_visibility), v_nonce
         from (select k.id, max(k.id) over (partition by k.part) as pos from chunk k where k.quiet) c
         join queue.log l on l.queue_id = p_queue_id and l.shard = p_shard and l.id = c.id
         order by c.id;

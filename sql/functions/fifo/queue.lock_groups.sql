@@ -9,28 +9,34 @@ create or replace function queue.lock_groups(p_queue_id int, p_groups text[], p_
 language plpgsql as $$
 declare
     v_found text[];
-    v_empty bigint[];
+    v_keys bigint[];
+    v_new bigint[];
 begin
-    select array_agg(l.group_id), array_agg(l.group_key) filter (where l.visible_at = 'infinity')
-    into v_found, v_empty
+    select array_agg(l.group_id), array_agg(l.group_key) into v_found, v_keys
     from (
-        select g.group_id, g.group_key, g.visible_at from queue.fifo_group g
+        select g.group_id, g.group_key from queue.fifo_group g
         where g.group_key = any (array( -- one lookup a name: with an array the planner may read all the queue's groups
             select (select e.group_key from queue.fifo_group e where e.queue_id = p_queue_id and e.group_id = u.group_id)
             from unnest(p_groups) u(group_id)))
         order by g.group_key for update) l;
-    if v_empty is not null then
-        update queue.fifo_group g set visible_at = clock_timestamp() + p_delay where g.group_key = any (v_empty);
+    if coalesce(cardinality(v_found), 0) < cardinality(p_groups) then
+        with made as (
+            insert into queue.fifo_group (queue_id, group_id)
+            select p_queue_id, m.group_id
+            from unnest(p_groups) m(group_id)
+            where coalesce(m.group_id <> all (v_found), true)
+            order by m.group_id
+            on conflict (queue_id, group_id) do update set group_id = excluded.group_id  -- a concurrent sender has made it
+            returning group_key)
+        select array_agg(m.group_key) into v_new from made m;
     end if;
-    if cardinality(v_found) = cardinality(p_groups) then
-        return;
+    if current_setting('transaction_isolation') <> 'read committed' then       -- an old snapshot may not know the newest
+        perform from queue.fifo_ready r where r.group_key = any (v_keys) order by r.group_key for update;
     end if;
-    insert into queue.fifo_group (queue_id, group_id, visible_at)
-    select p_queue_id, m.group_id, clock_timestamp() + p_delay
-    from unnest(p_groups) m(group_id)
-    where coalesce(m.group_id <> all (v_found), true)
-    order by m.group_id
-    on conflict (queue_id, group_id) do update      -- a concurrent sender has just made it
-    set visible_at = case when queue.fifo_group.visible_at = 'infinity' then excluded.visible_at
-                     else queue.fifo_group.visible_at end;
+    perform queue.set_group_ready(u.group_key, p_queue_id, clock_timestamp() + p_delay, r.first_id)
+    from unnest(v_keys || v_new) u(group_key)
+    left join lateral (
+        select f.visible_at, f.first_id from queue.fifo_ready f
+        where f.group_key = u.group_key order by f.version desc limit 1) r on true
+    where coalesce(r.visible_at, 'infinity') = 'infinity';
 end $$;

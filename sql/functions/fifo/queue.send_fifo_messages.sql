@@ -60,7 +60,7 @@ begin
         left join queue.deduplication d
             on d.queue_id = v_queue.queue_id and d.scope = e.scope and d.deduplication_id = e.deduplication_id
         where e.group_key is null or e.deduplication_id is null or d.message_id <> e.message_id;
-        perform queue.update_or_remove_groups(array(      -- some groups may have got no message
+        perform queue.update_groups(array(      -- some groups may have got no message
             select (select g.group_key from queue.fifo_group g
                     where g.queue_id = v_queue.queue_id and g.group_id = u.group_id)
             from unnest(v_groups) u(group_id)));

@@ -2,7 +2,11 @@
 -- takes only the messages before the first invisible one: no message overtakes one in flight.
 -- The first p_share rows are for one receiver, the next p_share rows for the next one. No two receivers get messages of
 -- one group, since a call takes messages of a group once, for one receiver.
--- Locks: the groups' rows, skipped when locked. Index: fifo_group_visible_at, fifo_message_group.
+-- The search for ready groups begins above the entries of the past in the index by time, as the last search of the queue
+-- stored it: once a second the next one stores it anew, two seconds back, for transactions that are open now. Those that
+-- stay open longer may leave groups below, which the next full search finds: a second later if the queue was drained,
+-- else within a minute.
+-- Locks: the groups' rows, skipped when locked. Index: fifo_ready_visible_at, fifo_ready_pkey, fifo_message_group.
 -- Called by: receive_messages.
 drop function if exists queue.take_groups(int, int, interval, int, text);
 create or replace function queue.take_groups(
@@ -17,15 +21,32 @@ declare
     v_ids bigint[] := '{}';
     v_places tid[] := '{}';     -- ctids: a plan by id, if made for a small table, scans a whole index for each
     v_taken bigint[] := '{}';
+    v_first_ids bigint[] := '{}';
     v_ready record;
     v_capacity int;
+    v_search queue.fifo_search;
+    v_full boolean;
+    v_again boolean;
+    v_start timestamptz;
 begin
+    select * into v_search from queue.fifo_search s
+    where s.queue_id = p_queue_id order by s.searched_at desc limit 1;
+    v_full := coalesce(v_search.searched_at > v_now or v_search.full_at < v_now
+        - case when v_search.drained then interval '1 second' else interval '1 minute' end, true);
+    v_again := v_full or v_search.searched_at < v_now - interval '1 second';
+    v_start := case when v_full then '-infinity' else v_search.visible_at end;
+    if v_again then
+        v_start := coalesce((
+            select r.visible_at from queue.fifo_ready r
+            where queue.time_key(r.queue_id, -2) = queue.time_key(p_queue_id, -2) and r.visible_at >= v_start
+            order by r.visible_at limit 1), v_now);
+    end if;
     loop        -- few groups first, since other receivers cannot take groups that this call locks and does not use
         v_groups := array(
-            select g.group_key from queue.fifo_group g
-            where queue.time_key(g.queue_id, -2) = queue.time_key(p_queue_id, -2) and g.visible_at <= v_now
-                and g.group_key <> all (v_seen)
-            order by g.visible_at, g.group_key limit v_limit for update skip locked);
+            select g.group_key from queue.fifo_ready r join queue.fifo_group g on g.group_key = r.group_key
+            where queue.time_key(r.queue_id, -2) = queue.time_key(p_queue_id, -2)
+                and r.visible_at between v_start and v_now and r.group_key <> all (v_seen)
+            order by r.visible_at, r.group_key limit v_limit for update of g skip locked);
         for v_ready in
             select u.group_key, h.ids, h.places, h.receive_count
             from unnest(v_groups) with ordinality u(group_key, n)
@@ -48,6 +69,7 @@ begin
                 v_ids := v_ids || v_ready.ids[:v_capacity];
                 v_places := v_places || v_ready.places[:v_capacity];
                 v_taken := v_taken || v_ready.group_key;
+                v_first_ids := v_first_ids || v_ready.ids[1];
             end if;
         end loop;
         exit when cardinality(v_groups) < v_limit or cardinality(v_ids) >= p_max;
@@ -67,7 +89,19 @@ begin
     select null::text, null::int, p_queue_id, -2::smallint, 0::bigint, t.id, t.receive_count, t.message_id::text,
         queue.epoch_ms(t.sent_at), queue.epoch_ms(t.first_received_at), t.body, t.attributes::text,
         (t.system || jsonb_build_object('MessageDeduplicationId', t.deduplication_id))::text,
-        queue.public_id(-2, t.id), queue.epoch_ms(t.visible_at)
+        queue.public_id(-2, t.id), queue.epoch_ms(t.visible_at), null::int
     from taken t order by array_position(v_ids, t.id);
-    update queue.fifo_group g set visible_at = v_now + p_visibility where g.group_key = any (v_taken);
+    delete from queue.fifo_ready r where r.ctid = any (array(
+        select (select f.ctid from queue.fifo_ready f where f.group_key = u.group_key order by f.version desc limit 1)
+        from unnest(v_taken) u(group_key)));
+    insert into queue.fifo_ready (group_key, queue_id, visible_at, first_id)
+    select u.group_key, p_queue_id, v_now + p_visibility, u.first_id from unnest(v_taken, v_first_ids) u(group_key, first_id);
+    if v_again then
+        delete from queue.fifo_search s where s.ctid = any (array(
+            select o.ctid from queue.fifo_search o where o.queue_id = p_queue_id for update skip locked));
+        insert into queue.fifo_search (queue_id, searched_at, visible_at, full_at, drained)
+        values (p_queue_id, v_now, least(v_start, v_now - interval '2 seconds'),
+            case when v_full then v_now else v_search.full_at end, cardinality(v_ids) < p_max)
+        on conflict do nothing;
+    end if;
 end $$;

@@ -1,7 +1,7 @@
 -- queue.try_lock_group(queue, group): locks the row of a message group to the end of the transaction and returns its
 -- key; makes a missing one. Returns null when another transaction has locked it or is making it: the caller holds other
 -- groups and must not wait. Locks: the group's row. Index: fifo_group_queue_id_group_id_key.
--- Called by: dead_letter_group.
+-- Called by: dead_letter_group, move_group.
 create or replace function queue.try_lock_group(p_queue_id int, p_group_id text) returns bigint
 language plpgsql set lock_timeout = '1ms' as $$
 declare
@@ -12,8 +12,11 @@ begin
     if v_key is null and not exists (
         select from queue.fifo_group g where g.queue_id = p_queue_id and g.group_id = p_group_id)
     then
-        insert into queue.fifo_group (queue_id, group_id, visible_at) values (p_queue_id, p_group_id, 'infinity')
+        insert into queue.fifo_group (queue_id, group_id) values (p_queue_id, p_group_id)
         on conflict do nothing returning group_key into v_key;
+        if v_key is not null then
+            perform queue.set_group_ready(v_key, p_queue_id, 'infinity', 0);
+        end if;
     end if;
     return v_key;
 exception when lock_not_available then

@@ -4,8 +4,9 @@
 -- can have changed, and the function returns no row at all without reading any queue.
 -- Leases and delays end without a commit: the earliest such end is the end of wait_ms. It may belong to a lease without
 -- messages; a superfluous poll is cheaper than a search among thousands of leases.
--- Index: side_visible_at, deferred_pkey, fifo_group_visible_at, lease_visible_at and those of ready_shards.
+-- Index: side_visible_at, deferred_pkey, fifo_ready_visible_at, lease_visible_at and those of ready_shards.
 -- Called by: ready_queues, the long polls of a container, each second.
+drop function if exists queue.look_at_queues(text[], text);
 create or replace function queue.poll_queues(p_arns text[], p_seen text default null)
 returns table (arn text, snapshot text, wait_ms int)
 language plpgsql as $$
@@ -24,9 +25,10 @@ begin
         select a.arn, a.queue_id, a.shards,
             case when a.queue_id is null then v_now
                 when a.fifo then (
-                    select g.visible_at from queue.fifo_group g
-                    where queue.time_key(g.queue_id, -2) = queue.time_key(a.queue_id, -2)
-                    order by g.visible_at limit 1)
+                    select r.visible_at from queue.fifo_ready r
+                    where queue.time_key(r.queue_id, -2) = queue.time_key(a.queue_id, -2)
+                        and r.visible_at >= queue.ready_search_start(a.queue_id, v_now)
+                    order by r.visible_at limit 1)
                 when exists (select from queue.deferred d where d.queue_id = a.queue_id)
                     or exists (select from queue.ready_shards(a.queue_id, a.shards, v_now)) then v_now
                 else least((

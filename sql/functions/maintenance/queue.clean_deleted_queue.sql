@@ -17,8 +17,9 @@ begin
         return v_removed;       -- the groups stay: the next call finds the other messages by them
     end if;
     foreach v_table in array
-        array['log', 'lease', 'side', 'fifo_group', 'deduplication', 'archive', 'hole', 'watcher', 'move_task',
-            'deferred', 'noise', 'sweep', 'in_flight', 'receive_attempt']
+        array['log', 'lease', 'side', 'fifo_group', 'fifo_ready', 'fifo_search', 'deduplication', 'archive', 'hole',
+            'id_jump', 'late_id_jump', 'watcher', 'move_task', 'deferred', 'noise', 'sweep', 'in_flight',
+            'receive_attempt']
     loop
         execute format('delete from queue.%I where ctid = any (array(select ctid from queue.%I where queue_id = $1 limit $2 for update skip locked))',
             v_table, v_table) using p_queue_id, p_limit;

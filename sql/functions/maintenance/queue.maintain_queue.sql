@@ -1,4 +1,4 @@
--- queue.maintain_queue(queue): cleans a queue, deletes messages past their retention, removes empty groups, and decides
+-- queue.maintain_queue(queue): cleans a queue, deletes messages past their retention, removes groups that have been empty for a minute, and decides
 -- whether receives count messages in flight.
 -- Also removes up to 10,000 archived messages that are past the queue's `archive_seconds` (14 days).
 -- Bounded: a call begins at a random shard and ends after the shard in which a second has passed.
@@ -28,11 +28,7 @@ begin
     v_before := v_now - v_queue.retention_seconds * interval '1 second';
     if v_queue.fifo then
         v_messages := queue.purge_groups(p_queue_id, v_before);
-        delete from queue.fifo_group g where g.ctid = any (array(
-            select e.ctid from queue.fifo_group e
-            where queue.time_key(e.queue_id, -2) = queue.time_key(p_queue_id, -2) and e.visible_at = 'infinity'
-                and not exists (select from queue.fifo_message m where m.group_key = e.group_key)
-            limit 1000 for update skip locked));
+        perform queue.remove_empty_groups(p_queue_id, 1000);
         perform queue.update_in_flight_counting(p_queue_id);
         return v_messages;
     end if;

@@ -1,7 +1,7 @@
 -- queue.next_queues(worker, limit, pause ms): the queues that a worker should work on next, at most p_limit; a round
 -- begins with 0, which stands for the work that belongs to no queue. After the last queue it returns no row, once, and
 -- then, p_pause_ms later at the earliest, begins again: all processes of an installation share the round and its pause.
--- Locks: the worker's row. Called by: workers that go through all queues in bounded runs.
+-- A time in the future, from before the clock went back, does not count. Locks: the worker's row. Called by: workers that go through all queues in bounded runs.
 drop function if exists queue.next_queues(text, int);
 create or replace function queue.next_queues(p_worker text, p_limit int, p_pause_ms int default 0)
 returns table (queue_id int)
@@ -13,7 +13,9 @@ declare
 begin
     insert into queue.worker_position (worker, position, ran_at) values (p_worker, 0, '-infinity') on conflict do nothing;
     select * into v_worker from queue.worker_position w where w.worker = p_worker for update;
-    if v_worker.position = 0 and v_worker.ran_at > clock_timestamp() - p_pause_ms * interval '1 millisecond' then
+    if v_worker.position = 0 and v_worker.ran_at > clock_timestamp() - p_pause_ms * interval '1 millisecond'
+        and v_worker.ran_at <= clock_timestamp()
+    then
         return;
     end if;
     v_ids := array(

@@ -2,7 +2,7 @@
 -- first: of each group the first messages, as far as they are visible and go to the same queue, into the group of the
 -- same name there. Stops at a message that cannot move, so that no message of its group overtakes it.
 -- Returns one row: messages moved, and why the next one could not move (move_target).
--- Locks: the groups' rows in both queues, skipped when locked. Index: fifo_group_visible_at. Called by: run_move_task.
+-- Locks: the groups' rows in both queues, skipped when locked. Index: fifo_ready_visible_at. Called by: run_move_task.
 create or replace function queue.move_groups(
     p_queue_id int, p_limit int, p_destination text, out moved int, out failure text)
 language plpgsql as $$
@@ -17,13 +17,14 @@ begin
         return;
     end if;
     for v_group in
-        select g.group_key, g.group_id from queue.fifo_group g
-        where queue.time_key(g.queue_id, -2) = queue.time_key(p_queue_id, -2) and g.visible_at <= v_now
-        order by g.visible_at, g.group_key limit p_limit + 100 for update skip locked
+        select g.group_key, g.group_id from queue.fifo_ready r join queue.fifo_group g on g.group_key = r.group_key
+        where queue.time_key(r.queue_id, -2) = queue.time_key(p_queue_id, -2) and r.visible_at <= v_now
+        order by r.visible_at, r.group_key limit p_limit + 100 for update of g skip locked
     loop
         exit when moved >= p_limit;
         select t.target_arn, t.failure into v_target
-        from (select m.system from queue.fifo_message m where m.group_key = v_group.group_key order by m.id limit 1) h
+        from (select m.system from queue.first_group_message(v_group.group_key) f
+              join queue.fifo_message m on m.id = f.id) h
         cross join lateral queue.move_target(p_queue_id, p_destination, h.system) t;
         failure := v_target.failure;
         exit when failure is not null;

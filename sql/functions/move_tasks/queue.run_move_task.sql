@@ -26,6 +26,9 @@ begin
     end if;
     if v_task.maximum_per_second is not null then
         v_paced_at := greatest(v_task.paced_at, clock_timestamp() - interval '1 second');
+        if v_paced_at > clock_timestamp() + interval '2 minutes' then      -- the clock went back: no step uses up so much
+            v_paced_at := clock_timestamp();
+        end if;
         v_limit := least(p_limit, greatest(0, floor(
             extract(epoch from clock_timestamp() - v_paced_at) * v_task.maximum_per_second)));
     end if;

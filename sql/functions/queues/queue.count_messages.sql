@@ -26,7 +26,12 @@ begin
             (select l.sent_at from queue.log l
              where l.queue_id = p_queue_id and l.shard = s.shard and l.id > c.pos order by l.id limit 1) as oldest,
             (select count(*) from queue.hole h
-             where h.queue_id = p_queue_id and h.shard = s.shard and h.id > c.pos) as holes
+             where h.queue_id = p_queue_id and h.shard = s.shard and h.id > c.pos) as holes,
+            -- of each range that the shard jumped over, the last id is a hole, too
+            (select sum(j.last_id - j.first_id) from queue.id_jump j
+             where j.queue_id = p_queue_id and j.shard = s.shard and j.last_id > c.pos) as skipped,
+            (select sum(j.last_id - j.first_id + 1) from queue.id_jump j
+             where j.queue_id = p_queue_id and j.shard = s.shard) as never_given
         from generate_series(0, p_shards - 1) s(shard)
         cross join lateral (
             select x.pos, x.low from queue.lease x
@@ -49,7 +54,8 @@ begin
         coalesce(c.total, 0) + coalesce(s.total, 0), least(c.oldest, l.oldest, s.oldest),
         greatest(c.newest, l.newest, s.newest)
     into visible, in_flight, delayed, total, oldest, newest
-    from (select sum(k.top - k.pos - k.holes) as visible, sum(k.top) as total, min(k.oldest) as oldest,
+    from (select sum(k.top - k.pos - k.holes - coalesce(k.skipped, 0)) as visible,
+            sum(k.top - coalesce(k.never_given, 0)) as total, min(k.oldest) as oldest,
             max(k.newest) as newest from cursor k) c,
         (select sum(k.messages) filter (where k.ready) as ready,
             sum(k.messages) filter (where not k.ready) as in_flight, min(k.oldest) as oldest,

@@ -15,7 +15,9 @@ declare
 begin
     if p_recreate_seconds > 0 and exists (
         select from queue.dropped_queue d
-        where d.arn = v_arn and d.dropped_at > clock_timestamp() - p_recreate_seconds * interval '1 second') then
+        where d.arn = v_arn
+            and d.dropped_at between clock_timestamp() - p_recreate_seconds * interval '1 second' and clock_timestamp())
+    then
         return query select v_arn, false, 'QueueDeletedRecently'::text, p_recreate_seconds::text;
         return;
     end if;

@@ -18,7 +18,7 @@ begin
     from queue.queues q left join queue.in_flight f on f.queue_id = q.queue_id where q.queue_id = p_queue_id;
     if p_limit is null then
         return p_want;
-    elsif p_limit >= 100000 and v_began < v_queue.good_until then
+    elsif p_limit >= 100000 and v_queue.good_until between v_began and v_began + interval '1 minute' then
         return greatest(least(p_want, p_limit - v_queue.messages), 0);
     end if;
     v_messages := queue.count_in_flight(p_queue_id, v_queue.fifo, v_queue.shards);

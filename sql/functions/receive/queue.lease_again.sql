@@ -14,6 +14,8 @@ declare
     v_all boolean := v_ids = p_lease.ids;
     -- how many messages move to new leases; when all are handed out, the last of them keep this lease
     v_split int := cardinality(v_ids);
+    -- the handles of the receive before still fit; a lease of release 0.0.2 may have no nonce
+    v_nonce int := coalesce(p_lease.nonce, queue.lease_nonce());
     v_first_received_at timestamptz := coalesce(p_lease.first_received_at, p_now);
 begin
     if array_remove(p_lease.gone_at, null) <> '{}' then
@@ -24,9 +26,9 @@ begin
     end if;
     if v_split > 0 then
         insert into queue.lease (pos, first_id, visible_at, first_received_at, watermark, low, queue_id, receive_count,
-            shard, ids, gone, gone_at)
+            shard, nonce, ids, gone, gone_at)
         select p.pos, p.first_id, p_now + p_visibility, v_first_received_at, '-infinity', 0, p_lease.queue_id,
-            p_lease.receive_count + 1, p_lease.shard, p.ids, g.ids, g.at
+            p_lease.receive_count + 1, p_lease.shard, v_nonce, p.ids, g.ids, g.at
         from (
             select max(u.id) as pos, coalesce(lag(max(u.id)) over (order by max(u.id)) + 1, p_lease.first_id) as first_id,
                 array_agg(u.id order by u.id) as ids
@@ -36,7 +38,7 @@ begin
             where o.id between p.first_id and p.pos) g;
     end if;
     update queue.lease x
-    set ids = p_lease.ids[v_split + 1 :], gone_at = v_gone_at,
+    set ids = p_lease.ids[v_split + 1 :], gone_at = v_gone_at, nonce = v_nonce,
         first_id = case when v_split > 0 then v_ids[v_split] + 1 else x.first_id end,
         visible_at = case when v_all then p_now + p_visibility else x.visible_at end,
         receive_count = x.receive_count + v_all::int,
@@ -48,7 +50,7 @@ begin
             else p_lease.pos end,
         l.id, p_lease.receive_count + 1, l.message_id::text, queue.epoch_ms(l.sent_at),
         queue.epoch_ms(v_first_received_at), l.body, l.attributes::text, l.system::text,
-        queue.public_id(p_lease.shard, l.id), queue.epoch_ms(p_now + p_visibility)
+        queue.public_id(p_lease.shard, l.id), queue.epoch_ms(p_now + p_visibility), v_nonce
     from unnest(v_ids) with ordinality u(id, n)
     join queue.log l on l.queue_id = p_lease.queue_id and l.shard = p_lease.shard and l.id = u.id
     order by u.n;

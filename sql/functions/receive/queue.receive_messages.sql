@@ -4,16 +4,14 @@
 --   next receiver begin, with messages of other groups; p_visibility_seconds 0-43200, null: the queue's own;
 --   p_in_flight_limit: about how many messages may be in flight, null: any number. p_async_commit: the commit of a
 --   receive from a standard queue does not wait for the disk: if the server crashes at once, the messages are received
---   again. Only for a transaction that does nothing else.
+--   again. Only for a transaction that does nothing else. p_attempt_id: a ReceiveRequestAttemptId (receive_attempt).
 -- Returns: a header row (error: QueueDoesNotExist, OverLimit; wait_seconds), then the messages. Locks: reader of a
 --   shard, or rows of the slow path or of FIFO groups (skipped when locked). Use it in a short transaction of its own.
 -- Raises QU004 (not under READ COMMITTED).
 -- Called by: ReceiveMessage, queue.receive, queue.receive_fifo, queue.pop.
-drop function if exists queue.receive_messages(text, int, int, int);
-drop function if exists queue.receive_messages(text, int, int, int, int);
 create or replace function queue.receive_messages(
-    p_queue text, p_max int, p_lease_size int default 1000, p_visibility_seconds int default null,
-    p_in_flight_limit int default null, p_async_commit boolean default false)
+    p_queue text, p_max int, p_lease_size int, p_visibility_seconds int, p_in_flight_limit int, p_async_commit boolean,
+    p_attempt_id text)
 returns setof queue.delivery
 language plpgsql as $$
 declare
@@ -25,6 +23,11 @@ declare
     v_full boolean := false;
     v_now timestamptz := clock_timestamp();
 begin
+    if p_attempt_id is not null then
+        return query select * from queue.receive_attempt(p_queue, p_max, p_visibility_seconds, p_in_flight_limit,
+            p_attempt_id);
+        return;
+    end if;
     perform queue.require_read_committed();
     select q.queue_id, q.fifo, q.shards, q.wait_seconds, q.visibility_timeout_seconds, q.max_receive_count,
         q.dead_letter_arn, q.counts_in_flight

@@ -48,7 +48,7 @@ begin
     select null::text, null::int, p_queue_id, -2::smallint, 0::bigint, a.id, a.receive_count, a.message_id::text,
         queue.epoch_ms(a.sent_at), queue.epoch_ms(a.first_received_at), a.body, a.attributes::text,
         (a.system || jsonb_build_object('MessageDeduplicationId', a.deduplication_id))::text,
-        queue.public_id(-2, a.id), queue.epoch_ms(a.visible_at)
+        queue.public_id(-2, a.id), queue.epoch_ms(a.visible_at), null::int
     from again a order by array_position(v_attempt.ids, a.id);
     for v_group in
         select distinct (

@@ -1,7 +1,8 @@
 -- queue.take_log: hands out messages of the log, shard by shard, and skips shards that another receiver reads.
--- When all shards with messages have a reader it waits for one of them, but only while this transaction holds no lock
--- that the reader of a shard could wait for: it has locked no row yet (so it has no transaction id), and reads no shard
--- (the setting queue.reads, which ends with it). So it cannot deadlock. p_fair: messages of noisy tenants are skipped.
+-- When all shards with messages have a reader it waits for one of them, a quarter of a second at most, but only while
+-- this transaction holds no lock that the reader of a shard could wait for: it has locked no row yet (so it has no
+-- transaction id), and reads no shard (the setting queue.reads, which ends with it). So it cannot deadlock.
+-- p_fair: messages of noisy tenants are skipped.
 -- Locks: advisory, reader of the shard, to the end of the transaction. Called by: receive_messages, move_log.
 drop function if exists queue.take_log(int, int, int, int, interval, int, text);
 create or replace function queue.take_log(
@@ -36,8 +37,8 @@ begin
     end loop;
     if not v_held and cardinality(v_shards) > 0 and pg_current_xact_id_if_assigned() is null
         and coalesce(current_setting('queue.reads', true), '') <> 'on'
+        and queue.lock_reader_briefly(queue.lock_key(1, p_queue_id, v_shards[1]))
     then
-        perform pg_advisory_xact_lock(queue.lock_key(1, p_queue_id, v_shards[1]));
         perform set_config('queue.reads', 'on', true);
         return query select * from queue.take_shard(p_queue_id, v_shards[1], v_want, p_lease_size, p_visibility,
             p_max_receive_count, p_dead_letter_arn, v_fair_shards);

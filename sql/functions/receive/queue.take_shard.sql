@@ -17,6 +17,7 @@ declare
     v_want int := p_max;
     v_rows int;
     v_noisy text[];
+    v_nonce int := queue.lease_nonce();
 begin
     select c.pos, c.watermark, c.low, c.has_tenants into v_cursor from queue.lease c
     where c.queue_id = p_queue_id and c.shard = p_shard order by c.pos desc limit 1;
@@ -54,14 +55,14 @@ begin
             order by l.id limit v_want),
         leased as (
             insert into queue.lease (pos, first_id, visible_at, first_received_at, watermark, low, queue_id,
-                receive_count, shard, ids, has_tenants)
-            select max(f.id), min(f.id), v_now + p_visibility, v_now, v_watermark, v_low, p_queue_id, 1, p_shard,
+                receive_count, shard, nonce, ids, has_tenants)
+            select max(f.id), min(f.id), v_now + p_visibility, v_now, v_watermark, v_low, p_queue_id, 1, p_shard, v_nonce,
                 array_agg(f.id order by f.id),
                 bool_or(f.system ? 'MessageGroupId')
             from fresh f group by f.part)
         select null::text, null::int, p_queue_id, p_shard::smallint, max(f.id) over (partition by f.part), f.id, 1,
             f.message_id::text, queue.epoch_ms(f.sent_at), queue.epoch_ms(v_now), f.body, f.attributes::text,
-            f.system::text, queue.public_id(p_shard, f.id), queue.epoch_ms(v_now + p_visibility)
+            f.system::text, queue.public_id(p_shard, f.id), queue.epoch_ms(v_now + p_visibility), v_nonce
         from fresh f;
     end if;
     if not found and v_low > v_cursor.low then

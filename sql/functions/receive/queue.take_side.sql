@@ -28,5 +28,5 @@ begin
         order by r.visible_at, r.id limit p_max for update skip locked))
     returning null::text, null::int, p_queue_id, s.shard, 0::bigint, s.id, s.receive_count, s.message_id::text,
         queue.epoch_ms(s.sent_at), queue.epoch_ms(s.first_received_at), s.body, s.attributes::text, s.system::text,
-        queue.public_id(s.shard, s.id), queue.epoch_ms(s.visible_at);
+        queue.public_id(s.shard, s.id), queue.epoch_ms(s.visible_at), null::int;
 end $$;

@@ -5,9 +5,9 @@
 --   reached, and without arn for its number of URLs. Or one row with an error, and nothing was done: StaleReceipt (n:
 --   the handle), or an error of a message (n, detail as send_messages). Locks: those of delete_messages, then of
 --   send_messages. Called by: POST /v1/transactions.
-drop function if exists queue.transact(int[], smallint[], bigint[], bigint[], int[], text[], uuid[], text[], int[], jsonb[], jsonb[], int[], text[], text[], text, text, text[], text[], jsonb[], jsonb[], jsonb[], int[]);
 create or replace function queue.transact(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[],
+    p_nonces int[], p_receipt_message_ids uuid[],
     p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_attributes jsonb[], p_system jsonb[],
     p_delays int[], p_groups text[], p_deduplication_ids text[],
     p_account_id text, p_region text, p_keys text[], p_event_bodies text[], p_event_attributes jsonb[],
@@ -25,7 +25,8 @@ begin
     perform set_config('queue.watcher', '', true);      -- notify every watcher, also this process
     begin
         select min(d.n) as n into v_bad
-        from queue.delete_messages(p_queue_ids, p_shards, p_positions, p_ids, p_receive_counts) d
+        from queue.delete_messages(p_queue_ids, p_shards, p_positions, p_ids, p_receive_counts, p_nonces,
+            p_receipt_message_ids) d
         where d.outcome <> 'deleted';
         if v_bad.n is not null then
             raise exception 'StaleReceipt' using errcode = 'QU005', hint = v_bad.n::text;

@@ -1,12 +1,12 @@
 -- queue.change_visibilities: from now on, messages stay invisible for p_visibility_seconds (0: visible at once).
--- Parameters, one array element a handle: queue, shard, lease, id, receive count, seconds.
--- Returns a row a handle: n, outcome (changed; gone: not under this handle any more; expired, FIFO: its visibility
+-- Parameters, one array element a handle: as delete_messages; then the seconds.
+-- Returns a row a handle: n, outcome (changed; gone: the handle is not valid any more; expired, FIFO: its visibility
 --   timeout is over; too_long: beyond 12 hours from the first receive; no_queue) and visible_at_ms.
 -- Locks: as delete_messages.
 -- Called by: ChangeMessageVisibility, ChangeMessageVisibilityBatch.
 create or replace function queue.change_visibilities(
     p_queue_ids int[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts int[],
-    p_visibility_seconds int[])
+    p_nonces int[], p_message_ids uuid[], p_visibility_seconds int[])
 returns table (n int, outcome text, visible_at_ms bigint)
 language plpgsql as $$
 #variable_conflict use_column
@@ -14,15 +14,16 @@ declare
     v_handle record;
     v_arn text;
     v_visible_at timestamptz;
-    v_first timestamptz;
+    v_received record;
 begin
     if -2 = any (p_shards) then
         perform queue.lock_groups_of_messages(array(
             select h.id from unnest(p_shards, p_ids) h(shard, id) where h.shard = -2));
     end if;
     for v_handle in
-        select h.* from unnest(p_queue_ids, p_shards, p_positions, p_ids, p_receive_counts, p_visibility_seconds)
-            with ordinality h(queue_id, shard, pos, id, receive_count, seconds, n)
+        select h.* from unnest(p_queue_ids, p_shards, p_positions, p_ids, p_receive_counts, p_nonces,
+                p_message_ids, p_visibility_seconds)
+            with ordinality h(queue_id, shard, pos, id, receive_count, nonce, message_id, seconds, n)
         order by h.queue_id, h.shard desc, h.pos, h.id
     loop
         n := v_handle.n;
@@ -33,21 +34,22 @@ begin
             return next;
             continue;
         end if;
-        v_first := queue.first_received_at(v_handle.queue_id, v_handle.shard, v_handle.pos, v_handle.id,
-            v_handle.receive_count);
+        select * into v_received from queue.find_received(v_handle.queue_id, v_handle.shard, v_handle.pos, v_handle.id,
+            v_handle.receive_count, v_handle.nonce, v_handle.message_id);
         v_visible_at := clock_timestamp() + v_handle.seconds * interval '1 second';
         if v_handle.shard = -2 and exists (
             select from queue.fifo_message m
             where m.id = v_handle.id and m.queue_id = v_handle.queue_id
+                and m.message_id = coalesce(v_handle.message_id, m.message_id)
                 and (m.receive_count > v_handle.receive_count or m.visible_at <= clock_timestamp()))
         then
             outcome := 'expired';
-        elsif v_first is null then
+        elsif v_received.receive_count is null then
             outcome := 'gone';
-        elsif v_visible_at > v_first + interval '12 hours' then
+        elsif v_visible_at > v_received.first_received_at + interval '12 hours' then
             outcome := 'too_long';
-        elsif queue.hide_message(v_handle.queue_id, v_handle.shard, v_handle.pos, v_handle.id,
-            v_handle.receive_count, v_visible_at)
+        elsif queue.hide_message(v_handle.queue_id, v_handle.shard, v_received.pos, v_handle.id,
+            v_received.receive_count, v_visible_at)
         then
             outcome := 'changed';
             visible_at_ms := queue.epoch_ms(v_visible_at);

@@ -11,7 +11,16 @@ from tests.integration.sql.conftest import Connect
 from tests.support.sql.calls import Connection, bodies, call, create, queue_id, receive, rows_of, send, value
 
 # Their rows come and go: however many there were, the last of them are enough for autovacuum.
-SHRINKING = ("log", "lease", "side", "fifo_message", "fifo_group", "deduplication", "topic_deduplication")
+SHRINKING = (
+    "log",
+    "lease",
+    "side",
+    "fifo_message",
+    "fifo_group",
+    "fifo_ready",
+    "deduplication",
+    "topic_deduplication",
+)
 MESSAGES = """
 insert into queue.fifo_message
     (id, group_key, visible_at, sent_at, message_id, queue_id, deduplication_id, body)

@@ -12,6 +12,7 @@ import psycopg
 import pytest
 from botocore.exceptions import ClientError
 
+from penstock_web.local.postgres import ROLE
 from tests.support.database import Database, TestServer, end_sessions
 from tests.support.programs.penstock_service import Service, running_service, until_row
 
@@ -30,6 +31,12 @@ def shared(postgres: TestServer) -> Iterator[Service]:
     """For tests that change nothing of it."""
     with postgres.database() as database, running_service(database.api_dsn) as service:
         yield service
+
+
+def let_calls_wait_for_locks(database: Database) -> None:
+    """As if calls took long: services that start from now on wait for locks as long as it takes."""
+    with psycopg.connect(database.dsn, autocommit=True) as connection:
+        connection.execute(f"alter role {ROLE} in database {database.name} set lock_timeout = 0".encode())
 
 
 @contextlib.contextmanager
@@ -187,6 +194,7 @@ def test_sigterm_does_not_wait_for_a_database_that_hangs(database: Database) -> 
 
 # --- limits ----------------------------------------------------------------------------------------------------------
 def test_a_request_that_takes_too_long_is_408(database: Database) -> None:
+    let_calls_wait_for_locks(database)
     with running_service(database.api_dsn, QUEUE_REQUEST_TIMEOUT_SECONDS="1") as service:
         url = service.sqs().create_queue(QueueName="orders")["QueueUrl"]
         headers, body = sqs_request("SendMessage", QueueUrl=url, MessageBody="hello")
@@ -200,6 +208,7 @@ def test_a_request_that_takes_too_long_is_408(database: Database) -> None:
 
 
 def test_an_exhausted_pool_is_503_with_retry_after(database: Database) -> None:
+    let_calls_wait_for_locks(database)
     limits = {"QUEUE_MAX_CONNECTIONS": "1", "QUEUE_POOL_TIMEOUT_MS": "1000"}
     with running_service(database.api_dsn, **limits) as service, ThreadPoolExecutor() as threads:
         sqs = service.sqs()
@@ -242,7 +251,9 @@ def test_internals_do_not_reach_the_client(database: Database, service: Service)
     url = sqs.create_queue(QueueName="orders")["QueueUrl"]
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         connection.execute("alter function queue.list_queue_page rename to hidden")
-        connection.execute("alter function queue.receive_messages rename to hidden_too")
+        connection.execute(
+            "alter function queue.receive_messages(text, int, int, int, int, bool, text) rename to hidden_too"
+        )
     for call in (sqs.list_queues, lambda: sqs.receive_message(QueueUrl=url)):
         with pytest.raises(ClientError) as caught:
             call()

@@ -13,7 +13,7 @@ from tests.support.conformance.sqs import ACCOUNT
 from tests.support.model import generators as g
 from tests.support.model.model import ACCEPTED
 from tests.support.model.service import MINUTE, Service
-from tests.support.model.side_by_side import FORGED, SideBySide
+from tests.support.model.side_by_side import SideBySide
 
 
 class SqsMachine(SideBySide, RuleBasedStateMachine):
@@ -165,8 +165,8 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
         says which entry comes first."""
         self.protocol, full = protocol, self.name(name)
         handles = [self.pick(full, number) for number in numbers]
-        chosen = {self.model.handles[text].message: text for text in handles if text in self.model.handles}
-        self.acknowledge(full, [text for text in handles if text == FORGED or text in chosen.values()])
+        chosen = self.one_a_message(handles)
+        self.acknowledge(full, [text for text in handles if text in chosen])
         self.check(full)
 
     @rule(
@@ -189,9 +189,11 @@ class SqsMachine(SideBySide, RuleBasedStateMachine):
         protocol=g.protocols,
     )
     def change_visibility_batch(self, name: str, drawn: dict[int, int], protocol: str) -> None:
-        """Every handle once: nobody says in which order entries are worked on."""
+        """Every message once: nobody says in which order entries are worked on."""
         self.protocol, full = protocol, self.name(name)
-        self.hide(full, {self.pick(full, number): value for number, value in drawn.items()})
+        handles = {self.pick(full, number): value for number, value in drawn.items()}
+        chosen = self.one_a_message(handles)
+        self.hide(full, {text: value for text, value in handles.items() if text in chosen})
         self.check(full)
 
     # --- message move tasks ------------------------------------------------------------------------------------------

@@ -243,31 +243,29 @@ class Model:
         return handle if handle and handle.queue is self.queues.get(name) else None
 
     def delete(self, name: str, text: str) -> Codes:
-        """DeleteMessage. Only the handle of the last receive deletes; on a standard queue an old one succeeds too, on
-        a FIFO queue one whose visibility timeout is over is refused."""
+        """DeleteMessage. On a standard queue each handle of a message deletes it; on a FIFO queue all are refused but
+        that of the last receive while its visibility timeout runs."""
         handle = self.look_up(name, text)
         if handle is None:
             return self.missing(name) or one(BAD_HANDLE)
         queue, message, _ = handle
         if message not in queue.messages:
             return ACCEPTED
-        current = message.handle == text
-        if queue.fifo and (not current or message.visible_at <= self.now):
+        if queue.fifo and (message.handle != text or message.visible_at <= self.now):
             return one(BAD_VALUE)
-        if current:
-            queue.messages.remove(message)
+        queue.messages.remove(message)
         return ACCEPTED
 
     def change(self, name: str, text: str, seconds: int) -> Codes:
-        """ChangeMessageVisibility. At most 12 hours from the first receive; after its timeout a handle is still good
-        on a standard queue, and refused on a FIFO queue (celery/kombu issue 1391)."""
+        """ChangeMessageVisibility. At most 12 hours from the first receive; after its timeout, and after a newer
+        receive, a handle is still good on a standard queue, and refused on a FIFO queue (celery/kombu issue 1391)."""
         codes = one(BAD_VALUE) if not 0 <= seconds <= HALF_A_DAY else ACCEPTED
         handle = self.look_up(name, text)
         if handle is None:
             return codes | (self.missing(name) or one(BAD_HANDLE))
         queue, message, _ = handle
-        over = queue.fifo and message.visible_at <= self.now
-        if codes or message not in queue.messages or message.handle != text or over:
+        over = queue.fifo and (message.handle != text or message.visible_at <= self.now)
+        if codes or message not in queue.messages or over:
             return one(BAD_VALUE)
         assert message.first_received_at is not None
         if self.now + seconds >= message.first_received_at + HALF_A_DAY:

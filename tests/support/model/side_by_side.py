@@ -212,6 +212,12 @@ class SideBySide:
         handles = queue.handles if queue and kind else list(self.model.handles)
         return FORGED if kind == 3 or not handles else handles[-1 - (number + kind) % len(handles)]
 
+    def one_a_message(self, handles: Iterable[str]) -> set[str]:
+        """Of these handles the last of each message, and those of none."""
+        known = self.model.handles
+        last = {known[text].message: text for text in handles if text in known}
+        return {text for text in handles if text not in known or text in last.values()}
+
     def acknowledge(self, full: str, handles: list[str]) -> None:
         entries = [{"Id": str(n), "ReceiptHandle": handle} for n, handle in enumerate(handles)]
         answer = self.on(full, self.model.missing(full), "delete_message_batch", Entries=entries)

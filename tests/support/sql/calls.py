@@ -39,6 +39,7 @@ class Delivery(NamedTuple):
     system: str | None
     public_id: int
     visible_at_ms: int
+    nonce: int | None
 
 
 class Counts(NamedTuple):
@@ -137,7 +138,7 @@ def receive(
 ) -> list[Delivery]:
     """Receive; the header must not tell of an error."""
     header, *rows = call(
-        connection, statements.RECEIVE_MESSAGES, arn, count, lease_size, visibility, None, False
+        connection, statements.RECEIVE_MESSAGES, arn, count, lease_size, visibility, None, False, None
     )
     assert header[0] is None, header
     return [Delivery(*row[2:]) for row in rows]
@@ -147,14 +148,25 @@ def bodies(deliveries: Sequence[Delivery]) -> list[str]:
     return [delivery.body for delivery in deliveries]
 
 
-def _handles(deliveries: Sequence[Delivery]) -> list[list[int]]:
-    return [list(column) for column in zip(*(d[:5] for d in deliveries), strict=True)] or [[]] * 5
+def _handles(deliveries: Sequence[Delivery]) -> list[list[Any]]:
+    rows = [
+        (*d[:5], d.nonce or 0, uuid.UUID(d.message_id).bytes if d.message_id else None) for d in deliveries
+    ]
+    return [list(column) for column in zip(*rows, strict=True)] or [[]] * 7
 
 
 def delete(connection: Connection, deliveries: Sequence[Delivery]) -> list[str]:
     """The outcome for each handle."""
     rows = call(connection, statements.DELETE_MESSAGES, *_handles(deliveries))
     return [outcome for _, outcome in sorted(rows)]
+
+
+def transact_deletes(connection: Connection, deliveries: Sequence[Delivery]) -> str | None:
+    """The error of a transaction that acknowledges these messages and does nothing else."""
+    rows = call(
+        connection, statements.TRANSACT, *_handles(deliveries), *[[]] * 9, ACCOUNT, REGION, *[[]] * 6, None
+    )
+    return rows[0][4] if rows else None
 
 
 def change(connection: Connection, deliveries: Sequence[Delivery], seconds: int) -> list[str]:

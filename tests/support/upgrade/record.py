@@ -60,9 +60,8 @@ def type_name(connection: psycopg.Connection[Any], oid: int) -> str:
 
 
 def main(commit: str) -> None:
-    release.PREVIOUS = commit
     with tempfile.TemporaryDirectory() as place, running_test_server() as server:
-        folder = release.unpack(Path(place))
+        folder = release.unpack(Path(place), commit)
         with server.database(template="template0") as database:
             migrate(database.api_dsn, folder / "sql")
             with psycopg.connect(database.dsn) as connection:

@@ -13,23 +13,23 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 
-# Release 0.0.1. Moves on with each release, together with calls.json and sql/former.
-PREVIOUS = "f69b3c5c0b37de5db131a697dca1e207a29c803c"
+# Release 0.0.2. Moves on with each release, together with calls.json and sql/former.
+PREVIOUS = "c8b90da196acd19796960592194c47e384dd09af"
+# Release 0.0.1, whose databases get the record of the baseline.
+FIRST = "f69b3c5c0b37de5db131a697dca1e207a29c803c"
 
 
-def unpack(folder: Path) -> Path:
+def unpack(folder: Path, commit: str = PREVIOUS) -> Path:
     """Its files, in `folder`. Fails where the history does not reach back to it: a proof that was not made is none."""
     archive = subprocess.run(
-        ["git", "archive", "--format=zip", PREVIOUS, "layers", "sql", "infra/pgbouncer"],
+        ["git", "archive", "--format=zip", commit, "layers", "sql", "infra/pgbouncer"],
         cwd=ROOT,
         capture_output=True,
         check=False,
     )
     if archive.returncode != 0:
         reason = archive.stderr.decode().strip()
-        pytest.fail(
-            f"the previous release {PREVIOUS[:7]} is not in the history: git fetch --unshallow ({reason})"
-        )
+        pytest.fail(f"the release {commit[:7]} is not in the history: git fetch --unshallow ({reason})")
     with zipfile.ZipFile(io.BytesIO(archive.stdout)) as files:
         files.extractall(folder)
     return folder

@@ -39,6 +39,10 @@ class FakeDatabase:
             await self._gate.wait()
         return self.reply(statement, arguments)
 
+    async def is_stuck(self) -> bool:
+        """As the pool's: never."""
+        return False
+
     def hold(self) -> None:
         """Calls are under way until `release`."""
         self.held = True

@@ -1,6 +1,7 @@
 """Effects of one queue, and a database that answers them."""
 
 from typing import Any
+from uuid import UUID
 
 from penstock.effects import Row, Rows, Statement, Take
 from penstock.postgres.statements import CHANGE_VISIBILITIES, RECEIVE_MESSAGES
@@ -28,7 +29,7 @@ def message(number: int, body: str | None = None) -> Row:
         number,
         number,
         1,
-        f"id-{number}",
+        str(UUID(int=number)),
         0,
         0,
         f"body {number}" if body is None else body,
@@ -36,10 +37,11 @@ def message(number: int, body: str | None = None) -> Row:
         None,
         number,
         0,
+        1,
     )
 
 
-HEADER: Row = (None, 0, *[None] * 13)
+HEADER: Row = (None, 0, *[None] * 14)
 
 
 class Queue:
@@ -53,8 +55,8 @@ class Queue:
 
     def __call__(self, statement: Statement, arguments: list[Any]) -> list[Row]:
         if statement is CHANGE_VISIBILITIES:
-            assert set(integers(arguments[5])) == {0}
-            count = len(integers(arguments[5]))
+            assert set(integers(arguments[7])) == {0}
+            count = len(integers(arguments[7]))
             self.given_back.append(count)
             return [(n, "changed", 0) for n in range(1, count + 1)]
         wanted = min(arguments[1], self.stored - self.taken)

@@ -1,11 +1,17 @@
-"""Backup and restore as docs/operations.md says: pg_dump of the schema, into a new database, then the service there."""
+"""Backup and restore with the commands of docs/operations.md, then the service there, and clients of before.
+
+By dump into a new cluster of another major version, whose transaction ids begin anew; and to a point in time.
+"""
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
+import sys
 from base64 import b64encode
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,10 +23,17 @@ from botocore.config import Config
 from penstock.postgres.migrations import migrate
 from penstock.settings import Settings
 from penstock_web.cli.key_ring import KeyRing
-from tests.support.database import Database, TestServer
+from penstock_web.local.binaries import Source, find_binaries
+from penstock_web.local.postgres import Postgres, running_postgres
+from penstock_web.local.state import ephemeral_state
+from penstock_web.system_account import LocalError, SystemAccount
+from tests.support.database import Database, TestServer, memory_directory
 from tests.support.programs.penstock_service import running_service
 
+PAGE = (Path(__file__).parents[3] / "docs/operations.md").read_text()
+BLOCKS = re.findall(r"^```(?:sh|ini)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 SETTINGS = {"QUEUE_ACCESS": "sigv4", "QUEUE_ENCRYPTION_KEY": b64encode(bytes(32)).decode()}
+ACCOUNT = SystemAccount.choose()
 
 
 class Deployment(NamedTuple):
@@ -28,6 +41,15 @@ class Deployment(NamedTuple):
 
     sqs: Any
     key: tuple[str, str]
+
+
+class Sent(NamedTuple):
+    """What clients hold: handles by body, of receives before and after the moment that is restored; a FIFO send."""
+
+    handles: dict[str, str]
+    lost_handles: dict[str, tuple[str, str]]
+    step: dict[str, str]
+    sequence_number: str
 
 
 @contextmanager
@@ -52,64 +74,204 @@ def new_key(dsn: str) -> tuple[str, str]:
     return key_id, secret
 
 
-def dump_and_restore(server: TestServer, source: Database, target: Database, file: Path) -> None:
-    """The commands of the page, as the role that owns both databases."""
-    programs = server.server.binaries
-    run = [str(programs.path("pg_dump")), "--format=custom", "--schema=queue", "--no-owner"]
-    subprocess.run([*run, f"--dbname={source.api_dsn}", f"--file={file}"], check=True)
-    run = [str(programs.path("pg_restore")), "--exit-on-error", "--no-owner"]
-    subprocess.run([*run, f"--dbname={target.api_dsn}", str(file)], check=True)
-    applied = migrate(target.api_dsn)
-    assert (applied.migrations, applied.functions) == ([], False)
+def block(words: str) -> str:
+    """The one block of the page that contains these words."""
+    (found,) = [text for text in BLOCKS if words in text]
+    return str(found)
 
 
-@pytest.fixture
-def old(database: Database) -> Iterator[Deployment]:
-    with service(database.api_dsn) as deployment:
-        yield deployment
+def run_block(words: str, variables: Mapping[str, object], lz4: bool = True) -> str:
+    """Runs a block of the page; returns what it wrote. `lz4`: whether the new server was built with it."""
+    text = block(words) if lz4 else block(words).replace("pg_dump ", "pg_dump --no-toast-compression ")
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path} | {name: str(value) for name, value in variables.items()}
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", text],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
 
 
-def receive(sqs: Any, url: str, **options: Any) -> list[dict[str, Any]]:
-    messages: list[dict[str, Any]] = sqs.receive_message(QueueUrl=url, **options).get("Messages", [])
-    return messages
+def run_block_as_server(words: str, log: Path, variables: Mapping[str, object]) -> None:
+    """The same as the user of the server, which root is not."""
+    environment = {name: str(value) for name, value in variables.items()}
+    command = ["bash", "-euo", "pipefail", "-c", block(words)]
+    done = ACCOUNT.run(command, log=log, environment=environment)
+    assert done.returncode == 0, log.read_text()
 
 
-def test_a_restored_queue_is_the_queue_of_that_moment(
-    postgres: TestServer, database: Database, empty_database: Database, old: Deployment, tmp_path: Path
-) -> None:
-    sqs = old.sqs
+@contextmanager
+def cluster(source: Source, **settings: str) -> Iterator[Postgres]:
+    """A new cluster. Where CI is not set, a version that is not on this machine skips the test."""
+    try:
+        find_binaries(source)
+    except LocalError as error:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(error))
+    with (
+        ephemeral_state(memory_directory()) as state,
+        running_postgres(state, ACCOUNT, source, {"fsync": "off", **settings}) as server,
+    ):
+        yield server
+
+
+def receive(sqs: Any, url: str, **options: Any) -> dict[str, str]:
+    """Receipt handles by body."""
+    messages = sqs.receive_message(QueueUrl=url, **options).get("Messages", [])
+    return {message["Body"]: message["ReceiptHandle"] for message in messages}
+
+
+def urls(sqs: Any) -> list[str]:
+    return [sqs.get_queue_url(QueueName=name)["QueueUrl"] for name in ("orders", "steps.fifo")]
+
+
+def before(sqs: Any) -> Sent:
+    """Messages in all states."""
     url = sqs.create_queue(QueueName="orders", Attributes={"VisibilityTimeout": "600"})["QueueUrl"]
+    fifo = sqs.create_queue(QueueName="steps.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"]
     for body in ("handled later", "in flight", "waits"):
         sqs.send_message(QueueUrl=url, MessageBody=body)
     sqs.send_message(QueueUrl=url, MessageBody="delayed", DelaySeconds=900)
-    taken = {m["Body"]: m["ReceiptHandle"] for m in receive(sqs, url, MaxNumberOfMessages=2)}
-    fifo = sqs.create_queue(QueueName="steps.fifo", Attributes={"FifoQueue": "true"})["QueueUrl"]
-    step = {"QueueUrl": fifo, "MessageGroupId": "g", "MessageDeduplicationId": "1", "MessageBody": "first"}
-    first = sqs.send_message(**step)
-    sqs.send_message(**{**step, "MessageDeduplicationId": "2", "MessageBody": "second"})
+    handles = receive(sqs, url, MaxNumberOfMessages=2)
+    assert len(handles) == 2
+    step = {"MessageGroupId": "g", "MessageDeduplicationId": "1", "MessageBody": "first"}
+    first = sqs.send_message(QueueUrl=fifo, **step)
+    sqs.send_message(QueueUrl=fifo, **{**step, "MessageDeduplicationId": "2", "MessageBody": "second"})
+    return Sent(handles, {}, step, first["SequenceNumber"])
 
-    dump_and_restore(postgres, database, empty_database, tmp_path / "queue.dump")
-    sqs.send_message(QueueUrl=url, MessageBody="sent after the backup")
 
-    with service(empty_database.api_dsn, old.key) as new:  # the key of before, under the same encryption key
-        url = new.sqs.get_queue_url(QueueName="orders")["QueueUrl"]
-        fifo = new.sqs.get_queue_url(QueueName="steps.fifo")["QueueUrl"]
-        left = {"handled later", "in flight", "waits"} - set(taken)
-        assert {m["Body"] for m in receive(new.sqs, url, MaxNumberOfMessages=10)} == left
-        body, handle = taken.popitem()
-        new.sqs.change_message_visibility(QueueUrl=url, ReceiptHandle=handle, VisibilityTimeout=0)
-        assert [m["Body"] for m in receive(new.sqs, url, MaxNumberOfMessages=10)] == [body]
-        _, handle = taken.popitem()
-        new.sqs.delete_message(QueueUrl=url, ReceiptHandle=handle)
-        names = ["ApproximateNumberOfMessagesDelayed", "ApproximateNumberOfMessagesNotVisible"]
-        counts = new.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"]
-        assert counts == {names[0]: "1", names[1]: "2"}
-        again = new.sqs.send_message(**{**step, "QueueUrl": fifo})  # known: not stored a second time
-        assert again["SequenceNumber"] == first["SequenceNumber"]
-        third = new.sqs.send_message(**{**step, "QueueUrl": fifo, "MessageDeduplicationId": "3"})
-        assert int(third["SequenceNumber"]) > int(first["SequenceNumber"])
-        bodies = [m["Body"] for m in receive(new.sqs, fifo, MaxNumberOfMessages=10)]
-        assert bodies == ["first", "second", "first"]
+def after(sqs: Any, sent: Sent) -> None:
+    """Messages that the restored database does not know, received by consumers that go on."""
+    for number in range(20):
+        body = f"sent-later-{number}"
+        for url in urls(sqs):
+            fifo = {"MessageGroupId": body, "MessageDeduplicationId": body} if url.endswith(".fifo") else {}
+            sqs.send_message(QueueUrl=url, MessageBody=body, **fifo)
+    for url in urls(sqs):
+        for _ in range(3):
+            received = receive(sqs, url, MaxNumberOfMessages=10)
+            sent.lost_handles.update({f"{url} {body}": (url, handle) for body, handle in received.items()})
+    assert len(sent.lost_handles) > 30
+
+
+def check_restored(sqs: Any, sent: Sent) -> None:
+    """The queue is the queue of that moment, and what clients still hold reaches nothing else."""
+    url, fifo = urls(sqs)
+    left = {"handled later", "in flight", "waits"} - set(sent.handles)
+    assert set(receive(sqs, url, MaxNumberOfMessages=10)) == left
+    (body, handle), (_, other) = sent.handles.items()
+    sqs.change_message_visibility(QueueUrl=url, ReceiptHandle=handle, VisibilityTimeout=0)
+    assert list(receive(sqs, url, MaxNumberOfMessages=10)) == [body]
+    sqs.delete_message(QueueUrl=url, ReceiptHandle=other)
+    names = ["ApproximateNumberOfMessagesDelayed", "ApproximateNumberOfMessagesNotVisible"]
+    counts = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"]
+    assert counts == {names[0]: "1", names[1]: "2"}
+    again = sqs.send_message(QueueUrl=fifo, **sent.step)  # known: not stored a second time
+    assert again["SequenceNumber"] == sent.sequence_number
+    third = sqs.send_message(
+        QueueUrl=fifo, **{**sent.step, "MessageDeduplicationId": "3", "MessageBody": "third"}
+    )
+    assert int(third["SequenceNumber"]) > int(sent.sequence_number)
+    assert list(receive(sqs, fifo, MaxNumberOfMessages=10)) == ["first", "second", "third"]
+
+    bodies = [f"new-{number}" for number in range(20)]
+    for body in bodies:
+        sqs.send_message(QueueUrl=url, MessageBody=body)
+        sqs.send_message(QueueUrl=fifo, MessageBody=body, MessageGroupId=body, MessageDeduplicationId=body)
+    for lost_url, handle in sent.lost_handles.values():
+        delete_if_it_can(sqs, next(u for u in (url, fifo) if u[-5:] == lost_url[-5:]), handle)
+    for each in (url, fifo):
+        found: set[str] = set()
+        while received := receive(sqs, each, MaxNumberOfMessages=10):
+            found |= set(received)
+        assert sorted(found & set(bodies)) == sorted(bodies)
+
+
+def delete_if_it_can(sqs: Any, url: str, handle: str) -> None:
+    """SQS answers success for a handle whose message is gone; a FIFO queue may call it invalid."""
+    try:
+        sqs.delete_message(QueueUrl=url, ReceiptHandle=handle)
+    except sqs.exceptions.ReceiptHandleIsInvalid:
+        assert url.endswith(".fifo")
+
+
+def test_by_dump_into_another_major_version(tmp_path: Path) -> None:
+    """The old cluster is at epoch 3 of its transaction ids, the new one begins at some 700."""
+    with ExitStack() as stack:
+        old = stack.enter_context(cluster("system"))
+        ACCOUNT.run([old.binaries.path("pg_ctl"), "stop", "-w", "-D", old.data])
+        done = ACCOUNT.run([old.binaries.path("pg_resetwal"), "--epoch=3", "-D", old.data])
+        assert done.returncode == 0, done.stdout
+        ACCOUNT.run(
+            [old.binaries.path("pg_ctl"), "start", "-w", "-D", old.data, "-l", old.data / "log"],
+            log=old.data.parent / "log",
+        )
+        migrate(old.service_dsn())
+        with service(old.service_dsn()) as deployment:
+            sent = before(deployment.sqs)
+            new = stack.enter_context(cluster("wheel"))
+            assert new.binaries.major != old.binaries.major
+            path = f"{new.binaries.directory}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+            variables = {
+                "PATH": path,
+                "BACKUP": tmp_path,
+                "DATABASE_DIRECT_URL": old.service_dsn(),
+                "NEW_DATABASE_URL": new.service_dsn(),
+            }
+            run_block("pg_dump --format=custom", variables, lz4=False)
+            after(deployment.sqs, sent)
+        output = run_block("penstock doctor --after-restore", variables)
+        assert "grants applied" in output
+        assert output.endswith("no problem found\n")
+        with service(new.service_dsn(), deployment.key) as restored:  # under the same encryption key
+            check_restored(restored.sqs, sent)
+        with psycopg.connect(new.service_dsn()) as connection:
+            (transaction,) = connection.execute("select pg_current_xact_id()::text").fetchone() or ("",)
+        assert int(transaction) < 2**32
+
+
+def test_to_a_point_in_time() -> None:
+    """A base backup, and the archived log up to a moment before the last messages."""
+    with ephemeral_state(memory_directory()) as state:
+        backup = ACCOUNT.make_private_folder(state / "backup")
+        ACCOUNT.make_private_folder(backup / "wal")
+        lines = dict(re.findall(r"^(\w+) = '?(.*?)'?$", block("archive_command = "), re.MULTILINE))
+        settings = {name: value.replace("$BACKUP", str(backup)) for name, value in lines.items()}
+        with cluster("any", **settings) as old:
+            log = ACCOUNT.write(state / "log", "")
+            variables = {
+                "PATH": f"{old.binaries.directory}:/usr/bin:/bin",
+                "BACKUP": backup,
+                "ADMIN_URL": old.superuser_dsn(),
+                "NEW_DATA": state / "restored",
+                "NEW_DATABASE_URL": old.service_dsn(),
+            }
+            migrate(old.service_dsn())
+            with service(old.service_dsn()) as deployment:
+                run_block_as_server("pg_basebackup", log, variables)
+                sent = before(deployment.sqs)
+                with psycopg.connect(old.superuser_dsn(), autocommit=True) as connection:
+                    (moment,) = connection.execute("select clock_timestamp()::text").fetchone() or ("",)
+                after(deployment.sqs, sent)
+            with psycopg.connect(old.superuser_dsn(), autocommit=True) as connection:
+                connection.execute("select pg_switch_wal()")
+            stop: list[str | Path] = [old.binaries.path("pg_ctl"), "stop", "-w", "-D"]
+            ACCOUNT.run([*stop, old.data])  # which archives the rest of the log
+            ACCOUNT.make_private_folder(state)
+            run_block_as_server("recovery_target_time", log, {**variables, "MOMENT": moment})
+            try:
+                output = run_block("penstock doctor --after-restore", {"NEW_DATABASE_URL": old.service_dsn()})
+                assert output.endswith("no problem found\n")
+                with service(old.service_dsn(), deployment.key) as restored:
+                    check_restored(restored.sqs, sent)
+            finally:
+                ACCOUNT.run([*stop, state / "restored", "-m", "fast"])
 
 
 def test_a_dump_leaves_no_gap_where_new_messages_would_be_lost(
@@ -122,7 +284,14 @@ def test_a_dump_leaves_no_gap_where_new_messages_would_be_lost(
             connection.execute("select queue.send('q', %s::text::jsonb)", (str(number),))
         received = connection.execute("select msg_id from queue.receive('q', 600, 10)").fetchall()
         assert len(received) == 10
-    dump_and_restore(postgres, database, empty_database, tmp_path / "queue.dump")
+    variables = {
+        "PATH": f"{postgres.server.binaries.directory}:{os.environ['PATH']}",
+        "BACKUP": tmp_path,
+        "DATABASE_DIRECT_URL": database.api_dsn,
+        "NEW_DATABASE_URL": empty_database.api_dsn,
+    }
+    run_block("pg_dump --format=custom", variables)
+    migrate(empty_database.api_dsn)
     with psycopg.connect(empty_database.api_dsn, autocommit=True) as connection:
         for number in range(30, 40):
             connection.execute("select queue.send('q', %s::text::jsonb)", (str(number),))

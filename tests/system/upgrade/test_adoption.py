@@ -22,7 +22,7 @@ from penstock_web.local.state import ephemeral_state
 from tests.support.database import Database, TestServer, memory_directory
 from tests.support.programs.penstock_up import COMMAND, Up, running
 from tests.support.sql.calls import create
-from tests.support.upgrade.release import environment_of, some_migrations, unpack
+from tests.support.upgrade.release import FIRST, environment_of, some_migrations, unpack
 
 RECORDS = "select number, name, checksum from queue.migration order by number"
 BASELINE = "0001_baseline.sql"
@@ -33,7 +33,7 @@ NAMES = [*enumerate((f"functions {__version__}", BASELINE, *LATER))]
 @pytest.fixture(scope="module")
 def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files of release 0.0.1."""
-    return unpack(tmp_path_factory.mktemp("release"))
+    return unpack(tmp_path_factory.mktemp("release"), FIRST)
 
 
 def penstock(*arguments: str, dsn: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
@@ -204,24 +204,28 @@ def test_a_part_of_the_history_is_completed_first(
     assert migrate(empty_database.api_dsn).adopted == BASELINE
 
 
-def test_rows_of_another_history_are_loaded_into_a_new_database(postgres: TestServer, old: Database) -> None:
+def test_rows_of_another_history_are_loaded_into_a_new_database(
+    postgres: TestServer, old: Database, tmp_path: Path
+) -> None:
     with psycopg.connect(old.dsn) as connection:
         connection.execute("update queue.migration set checksum = 'another' where number = 7")
     advice = (
-        "load its rows into an empty database that this release has migrated, with pg_dump --data-only "
-        "--schema=queue --exclude-table-data=queue.migration --load-via-partition-root"
+        "load its rows into an empty database that release 0.0.2 (commit c8b90da) has migrated, "
+        "and then migrate that, with pg_dump --data-only --schema=queue "
+        "--exclude-table-data=queue.migration --load-via-partition-root"
     )
     assert refused(old) == (
         f"migration 7 of this database is not the one of release 0.0.1, which 0001_baseline.sql replaces: {advice}"
     )
     with postgres.database(template="template0") as new:
-        migrate(new.api_dsn)
+        migrate_as_old(unpack(tmp_path), new.api_dsn)
         options = advice.split()[-4:]
         binaries = postgres.server.binaries
         command = [str(binaries.path("pg_dump")), *options, old.api_dsn]
         dump = subprocess.run(command, capture_output=True, check=True).stdout
         command = [str(binaries.path("psql")), "--quiet", "--set=ON_ERROR_STOP=1", new.api_dsn]
         subprocess.run(command, input=dump, stdout=subprocess.DEVNULL, check=True)
+        assert migrate(new.api_dsn).migrations == LATER
         assert received(new) == [{"n": 1}]
         send_again = "select queue.send('kept', '{\"n\": 2}'::jsonb)"
         rows(new, send_again)  # ids go on where they were

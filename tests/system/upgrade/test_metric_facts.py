@@ -14,7 +14,7 @@ import pytest
 
 from penstock.postgres.migrations import migrate
 from tests.support.database import Database
-from tests.support.upgrade.release import some_migrations, unpack
+from tests.support.upgrade.release import FIRST, some_migrations, unpack
 from tests.support.wait import wait_until
 
 Connection = psycopg.Connection[Any]
@@ -36,7 +36,7 @@ FILE = "select pg_relation_filenode('queue.history_20260101')"
 @pytest.fixture
 def db(empty_database: Database, tmp_path: Path) -> Iterator[Connection]:
     """The schema before 0014, with a history."""
-    release = unpack(tmp_path / "release")
+    release = unpack(tmp_path / "release", FIRST)
     migrate(empty_database.api_dsn, some_migrations(release, tmp_path / "some", 13))
     with psycopg.connect(empty_database.api_dsn, autocommit=True) as connection:
         connection.execute(BEFORE.encode())

@@ -25,7 +25,7 @@ OUR_CLASS = "QU"
     [
         ("SerializationFailure", Meaning.ROLLED_BACK),
         ("DeadlockDetected", Meaning.ROLLED_BACK),
-        ("LockNotAvailable", Meaning.ROLLED_BACK),
+        ("LockNotAvailable", Meaning.LOCKED),
         ("ReadOnlySqlTransaction", Meaning.READ_ONLY),
         ("ConnectionFailure", Meaning.CONNECTION_LOST),
         ("AdminShutdown", Meaning.CONNECTION_LOST),

@@ -46,7 +46,9 @@ class ExecutionEnvironment:
     @cached_property
     def database(self) -> Database:
         """The one connection, which reconnects after errors."""
-        return Database(self.settings.database_url, self.settings.queue_database_driver)
+        return Database(
+            self.settings.database_url, self.settings.queue_database_driver, self.settings.call_seconds
+        )
 
     @cached_property
     def environment(self) -> Environment:
@@ -101,5 +103,6 @@ class ExecutionEnvironment:
 
     @cached_property
     def _psycopg(self) -> Database:
-        is_psycopg = self.settings.queue_database_driver == "psycopg"
-        return self.database if is_psycopg else Database(self.settings.database_url)
+        if self.settings.queue_database_driver == "psycopg":
+            return self.database
+        return Database(self.settings.database_url, call_seconds=self.settings.call_seconds)

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from penstock.effects import Effect, Row, Rows, Sql, Take
-from penstock.postgres.statements import DELETE_MESSAGES, RECEIVE_ATTEMPT, SEND_MESSAGES
+from penstock.postgres.statements import DELETE_MESSAGES, RECEIVE_MESSAGES, SEND_MESSAGES
 
 _SIZES = 3
 """The column of `queue.send_messages` that has a message's size."""
@@ -44,7 +44,7 @@ class Usage:
         """Counts an effect, given its result."""
         if isinstance(effect, Take):
             self._count_received(effect.queue_arn, answer)
-        elif isinstance(effect, Sql) and effect.statement is RECEIVE_ATTEMPT:
+        elif isinstance(effect, Sql) and effect.statement is RECEIVE_MESSAGES:
             self._count_received(str(effect.arguments[0]), answer)
         elif isinstance(effect, Rows) and effect.statement is SEND_MESSAGES:
             sizes = effect.columns[_SIZES]

@@ -19,8 +19,8 @@ _REPLACED_RELEASE: Final = "0.0.1"
 _REPLACED_COMMIT: Final = "f69b3c5"
 
 _HOW_TO_LOAD: Final = (
-    "load its rows into an empty database that this release has migrated, with pg_dump --data-only --schema=queue "
-    "--exclude-table-data=queue.migration --load-via-partition-root"
+    "load its rows into an empty database that release 0.0.2 (commit c8b90da) has migrated, and then migrate that, "
+    "with pg_dump --data-only --schema=queue --exclude-table-data=queue.migration --load-via-partition-root"
 )
 
 # Releases before 0.0.1 compiled filter policies to another form, which 0.0.1 still reads and this release does not.

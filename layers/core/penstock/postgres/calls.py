@@ -24,4 +24,12 @@ def take_arguments(take: Take, count: int, lease: int, *, own_transaction: bool 
     the fact that messages were received, and they are received again.
     """
     lease = take.count if take.is_fifo else max(SMALLEST_LEASE, lease)
-    return [take.queue_arn, count, lease, take.visibility_seconds, take.in_flight_limit, own_transaction]
+    return [
+        take.queue_arn,
+        count,
+        lease,
+        take.visibility_seconds,
+        take.in_flight_limit,
+        own_transaction,
+        None,
+    ]

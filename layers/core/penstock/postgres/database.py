@@ -21,9 +21,8 @@ from penstock.effects import Row, Statement
 from penstock.errors import InternalFailure, ServiceUnavailable
 from penstock.settings import DRIVERS
 
+from .network import CALL_SECONDS
 from .sqlstates import meaning
-
-CONNECT_SECONDS = 5
 
 
 class DriverError(Exception):
@@ -64,10 +63,13 @@ class DriverConnection(Protocol):
     def close(self) -> None: ...
 
 
-def connection_factory(driver: str) -> Callable[[str], DriverConnection]:
-    """The function that opens connections of `psycopg` or `pg8000`. It raises DriverError."""
+def connection_factory(driver: str) -> Callable[[str, float], DriverConnection]:
+    """The function that opens connections of `psycopg` or `pg8000`: address, deadline of calls in seconds.
+
+    It raises DriverError.
+    """
     return cast(
-        "Callable[[str], DriverConnection]",
+        "Callable[[str, float], DriverConnection]",
         import_module(f".{driver}_connection", __package__).open_connection,
     )
 
@@ -78,10 +80,14 @@ def import_driver(driver: str) -> None:
 
 
 class Database:
-    """Makes calls one after the other on one connection. `driver`: psycopg or pg8000."""
+    """Makes calls one after the other on one connection. `driver`: psycopg or pg8000.
 
-    def __init__(self, url: str, driver: str = "psycopg") -> None:
+    A call that takes longer than `call_seconds` ends its connection: it is unknown whether it took effect.
+    """
+
+    def __init__(self, url: str, driver: str = "psycopg", call_seconds: float = CALL_SECONDS) -> None:
         self._url = url
+        self._call_seconds = call_seconds
         self._driver = driver
         self._connection: DriverConnection | None = None
 
@@ -128,5 +134,5 @@ class Database:
         if self._connection is not None and self._connection.is_lost():
             self.close()
         if self._connection is None:
-            self._connection = connection_factory(self._driver)(self._url)
+            self._connection = connection_factory(self._driver)(self._url, self._call_seconds)
         return self._connection

@@ -63,7 +63,7 @@ comment on table queue.migration is 'Migrations applied, and as number 0 the fun
 # The service's role prefers index scans at any price (see tune_role); a migration wants the planner's own choice.
 _SESSION: Final = """
 set client_min_messages = warning; set plan_cache_mode = auto; set enable_seqscan = on; set enable_bitmapscan = on;
-set enable_hashjoin = on; set enable_mergejoin = on; set statement_timeout = 0
+set enable_hashjoin = on; set enable_mergejoin = on; set statement_timeout = 0; set lock_timeout = 0
 """
 
 # Measured: with the default planner settings a generic plan of the array-shaped statements fell to a tenth of the
@@ -74,7 +74,21 @@ ROLE_SETTINGS: Final = {
     "enable_bitmapscan": "off",
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
+    # No call waits longer for a lock of somebody's open transaction. A pooler drops what is set at connect.
+    "lock_timeout": "1s",
+    # A call whose client has gone ends, and with it its locks.
+    "client_connection_check_interval": "5s",
 }
+
+
+_GRANTS: Final = """
+select md5(coalesce(string_agg(g.acl, ' ' order by g.acl), '')) from (
+    select p.oid || coalesce(p.proacl::text, '') as acl from pg_proc p where p.pronamespace = 'queue'::regnamespace
+    union all
+    select c.oid || coalesce(c.relacl::text, '') from pg_class c where c.relnamespace = 'queue'::regnamespace
+    union all
+    select 'schema' || coalesce(n.nspacl::text, '') from pg_namespace n where n.nspname = 'queue') g
+"""
 
 
 class MigrationError(Exception):
@@ -101,6 +115,9 @@ class Applied:
 
     migrations: list[str] = field(default_factory=list)
     functions: bool = False
+    grants: bool = (
+        False  # the functions were those of this release, but grants were missing, as after a restore
+    )
     adopted: str = (
         ""  # the baseline whose record the database was given instead of those of the migrations before it
     )
@@ -250,6 +267,7 @@ def _apply_changed_functions(
     text = b"".join(s.name.encode() + b"\0" + s.text + b"\0" for s in scripts)
     all_functions = Script(_FUNCTIONS, "functions", text)
     if not scripts or recorded == all_functions.checksum:
+        applied.grants = bool(scripts) and _apply_grants(connection, scripts[-1])
         return
     applied.warning = _newer_functions(connection, has_older_tables)
     if not applied.warning:
@@ -257,6 +275,17 @@ def _apply_changed_functions(
             connection, all_functions, lambda: _apply_functions(connection, scripts, all_functions.checksum)
         )
         applied.functions = True
+
+
+def _apply_grants(connection: Connection, script: Script) -> bool:
+    """Applies the grants, which a dump does not carry to where the roles do not exist. Whether any was missing."""
+    before = connection.execute(_GRANTS).fetchone()
+
+    def grant() -> None:
+        connection.execute(script.text)
+
+    _retry_locked(connection, script, grant)
+    return connection.execute(_GRANTS).fetchone() != before
 
 
 def _apply_functions(connection: Connection, scripts: list[Script], checksum: str) -> None:

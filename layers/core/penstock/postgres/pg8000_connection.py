@@ -18,9 +18,22 @@ from pg8000.exceptions import DatabaseError, InterfaceError
 from penstock.effects import Row, Statement
 
 from . import text_array
-from .database import CONNECT_SECONDS, DriverError
+from .database import DriverError
+from .network import (
+    CONNECT_SECONDS,
+    KEEPALIVE_COUNT,
+    KEEPALIVE_IDLE_SECONDS,
+    KEEPALIVE_INTERVAL_SECONDS,
+    USER_TIMEOUT_SECONDS,
+)
 
 _FAILURES = (DatabaseError, InterfaceError, OSError)
+_TCP_LIMITS = {
+    "TCP_KEEPIDLE": KEEPALIVE_IDLE_SECONDS,
+    "TCP_KEEPINTVL": KEEPALIVE_INTERVAL_SECONDS,
+    "TCP_KEEPCNT": KEEPALIVE_COUNT,
+    "TCP_USER_TIMEOUT": USER_TIMEOUT_SECONDS * 1000,
+}
 
 
 class Pg8000Connection:
@@ -54,6 +67,13 @@ class Pg8000Connection:
         readable, _, _ = select.select([socket_of(self._connection).fileno()], [], [], 0)
         return bool(readable)
 
+    def is_read_only(self) -> bool:
+        """Whether the server accepts no writes, as a standby. Raises DriverError."""
+        try:
+            return bool(self._connection.execute_simple("show transaction_read_only").rows == [["on"]])
+        except _FAILURES as error:
+            raise driver_error(error, took_no_effect=True) from error
+
     def close(self) -> None:
         """Closes the connection."""
         self._closed = True
@@ -75,26 +95,69 @@ def driver_error(error: Exception, *, took_no_effect: bool) -> DriverError:
     return DriverError(str(error) or type(error).__name__, None, took_no_effect=took_no_effect)
 
 
-def open_connection(url: str) -> Pg8000Connection:
-    """A new connection. Raises DriverError."""
-    try:
-        connection = CoreConnection(**parameters(url), timeout=CONNECT_SECONDS)
-    except _FAILURES as error:
-        raise DriverError(str(driver_error(error, took_no_effect=True)), None, took_no_effect=True) from error
-    socket_of(connection).settimeout(None)  # calls have no time limit
-    return Pg8000Connection(connection)
+def open_connection(url: str, call_seconds: float) -> Pg8000Connection:
+    """A new connection, to the first of the address's hosts that can be used. Raises DriverError."""
+    failures = []
+    for host in hosts(url):
+        try:
+            connection = CoreConnection(**parameters(url), **host, timeout=CONNECT_SECONDS)
+        except _FAILURES as error:
+            failures.append(str(driver_error(error, took_no_effect=True)))
+            continue
+        limit_socket(socket_of(connection), call_seconds)
+        opened = Pg8000Connection(connection)
+        if not wants_primary(url) or not opened.is_read_only():
+            return opened
+        opened.close()
+        failures.append("the server is read-only")
+    raise DriverError("; ".join(failures), None, took_no_effect=True)
+
+
+def limit_socket(connected: socket.socket, call_seconds: float) -> None:
+    """Ends each wait for the server after `call_seconds`, and sooner when its host has vanished (`network`)."""
+    connected.settimeout(call_seconds)
+    if connected.family == socket.AF_UNIX:
+        return
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in _TCP_LIMITS.items():
+        if number := getattr(socket, option, None):  # of Linux
+            connected.setsockopt(socket.IPPROTO_TCP, number, value)
+
+
+def hosts(url: str) -> list[dict[str, Any]]:
+    """The hosts of an address as pg8000's parameters: `host:port,host:port`, or the folder of a socket in `?host=`."""
+    address = urlsplit(url)
+    more = dict(parse_qsl(address.query))
+    places = [split_port(each) for each in address.netloc.rpartition("@")[2].split(",")]
+    if "host" in more:
+        places = [(each, places[0][1]) for each in more["host"].split(",")]
+    return [
+        {"unix_sock": f"{name}/.s.PGSQL.{port}"}
+        if name.startswith("/")
+        else {"host": unquote(name).strip("[]") or "localhost", "port": port}
+        for name, port in places
+    ]
+
+
+def split_port(place: str) -> tuple[str, int]:
+    """Host and port; `[::1]:5433` gives `[::1]` and 5433."""
+    name, _, port = place.rpartition(":")
+    return (name, int(port)) if port.isdecimal() and not name.endswith(":") else (place, 5432)
+
+
+def wants_primary(url: str) -> bool:
+    """Whether `target_session_attrs` asks for a server that accepts writes; pg8000 knows no other wish."""
+    return dict(parse_qsl(urlsplit(url).query)).get("target_session_attrs") in ("read-write", "primary")
 
 
 def parameters(url: str) -> dict[str, Any]:
-    """A PostgreSQL address as pg8000's parameters. TLS only with sslmode require, verify-ca or verify-full."""
+    """The rest of an address as pg8000's parameters. TLS only with sslmode require, verify-ca or verify-full."""
     address = urlsplit(url)
     more = dict(parse_qsl(address.query))
-    host, port = more.get("host", address.hostname or "localhost"), address.port or 5432
-    place = {"unix_sock": f"{host}/.s.PGSQL.{port}"} if host.startswith("/") else {"host": host, "port": port}
+    user, _, password = address.netloc.rpartition("@")[0].partition(":")
     return {
-        **place,
-        "user": unquote(address.username or ""),
-        "password": unquote(address.password or ""),
+        "user": unquote(user),
+        "password": unquote(password),
         "database": unquote(address.path.removeprefix("/")) or None,
         "application_name": more.get("application_name"),
         "ssl_context": tls(more.get("sslmode", ""), more.get("sslrootcert")),

@@ -12,13 +12,28 @@ import psycopg
 from penstock.effects import Row, Statement
 
 from . import binary_array
-from .database import CONNECT_SECONDS, DriverError
+from .call_deadline import connection_parameters, limit_call
+from .database import DriverError
+from .network import CALL_SECONDS
 from .sqlstates import INTERNAL_ERROR
 
 
-def connect(url: str) -> "psycopg.Connection[Row]":
+class LimitedConnection(psycopg.Connection[Row]):
+    """A connection whose calls have a deadline of `call_seconds`; it is closed by a call that misses it."""
+
+    call_seconds = CALL_SECONDS
+
+    def wait(self, gen: Any, *arguments: Any, **options: Any) -> Any:
+        """Runs one call. Raises OperationalError after the deadline."""
+        return super().wait(limit_call(gen, self.call_seconds, self.pgconn), *arguments, **options)
+
+
+def connect(url: str, call_seconds: float = CALL_SECONDS) -> "psycopg.Connection[Row]":
     """A connection as the service needs it. Raises psycopg.OperationalError."""
-    return psycopg.connect(url, autocommit=True, prepare_threshold=None, connect_timeout=CONNECT_SECONDS)
+    parameters = connection_parameters(url)
+    connection = LimitedConnection.connect(**parameters, autocommit=True, prepare_threshold=None)
+    connection.call_seconds = call_seconds
+    return connection
 
 
 class TransactionExecutor:
@@ -58,9 +73,9 @@ class PsycopgConnection(TransactionExecutor):
         self.connection.close()
 
 
-def open_connection(url: str) -> PsycopgConnection:
+def open_connection(url: str, call_seconds: float) -> PsycopgConnection:
     """A new connection. Raises DriverError."""
     try:
-        return PsycopgConnection(connect(url))
+        return PsycopgConnection(connect(url, call_seconds))
     except psycopg.OperationalError as error:
         raise DriverError(str(error), None, took_no_effect=True) from error

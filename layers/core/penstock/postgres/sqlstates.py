@@ -2,6 +2,7 @@
 
     meaning           took effect   connection   may succeed later   what the client gets
     ROLLED_BACK       no            is kept      yes, at once        ServiceUnavailable, unless the second call succeeds
+    LOCKED            no            is kept      yes                 as ROLLED_BACK, once merged calls were made apart
     READ_ONLY         no            is closed    yes, on a new one   ServiceUnavailable, as above in a Lambda function
     CONNECTION_LOST   unknown       is closed    yes                 ServiceUnavailable
     UNAVAILABLE       no            is kept      yes                 ServiceUnavailable
@@ -28,6 +29,8 @@ class Meaning(Enum):
 
     ROLLED_BACK = auto()
     """The database rolled the call back for reasons of its own, such as a deadlock."""
+    LOCKED = auto()
+    """Another transaction kept a lock for longer than `lock_timeout`."""
     READ_ONLY = auto()
     """The server has become a standby: a new connection may reach the new primary."""
     CONNECTION_LOST = auto()
@@ -48,7 +51,7 @@ class Meaning(Enum):
     @property
     def took_no_effect(self) -> bool:
         """Whether the database undid the call, which may therefore be made again."""
-        return self in (Meaning.ROLLED_BACK, Meaning.READ_ONLY)
+        return self in (Meaning.ROLLED_BACK, Meaning.LOCKED, Meaning.READ_ONLY)
 
     @property
     def ends_connection(self) -> bool:
@@ -64,6 +67,7 @@ class Meaning(Enum):
 _TEMPORARY = frozenset(
     (
         Meaning.ROLLED_BACK,
+        Meaning.LOCKED,
         Meaning.READ_ONLY,
         Meaning.CONNECTION_LOST,
         Meaning.UNAVAILABLE,
@@ -82,7 +86,7 @@ SQLSTATES: Mapping[str, Meaning] = {
     "40": Meaning.ROLLED_BACK,  # transaction rollback: serialization failure, deadlock
     "42": Meaning.NOT_INSTALLED,  # syntax error or access rule violation: undefined function, insufficient privilege
     "53": Meaning.UNAVAILABLE,  # insufficient resources: too many connections, disk full, out of memory
-    "55P03": Meaning.ROLLED_BACK,  # lock not available
+    "55P03": Meaning.LOCKED,  # lock not available
     "57": Meaning.UNAVAILABLE,  # operator intervention: query canceled
     "57P01": Meaning.CONNECTION_LOST,  # admin shutdown
     "57P02": Meaning.CONNECTION_LOST,  # crash shutdown

@@ -7,12 +7,13 @@ SEND_MESSAGES = Statement(
     "queue.send_messages",
     ("text[]", "uuid[]", "text[]", "int4[]", "jsonb[]", "jsonb[]", "int4[]", "text[]", "text[]", "bool"),
 )
-RECEIVE_MESSAGES = Statement("queue.receive_messages", ("text", "int4", "int4", "int4", "int4", "bool"))
-RECEIVE_ATTEMPT = Statement("queue.receive_attempt", ("text", "text", "int4", "int4", "int4"))
-DELETE_MESSAGES = Statement("queue.delete_messages", ("int4[]", "int2[]", "int8[]", "int8[]", "int4[]"))
-CHANGE_VISIBILITIES = Statement(
-    "queue.change_visibilities", ("int4[]", "int2[]", "int8[]", "int8[]", "int4[]", "int4[]")
+RECEIVE_MESSAGES = Statement(
+    "queue.receive_messages", ("text", "int4", "int4", "int4", "int4", "bool", "text")
 )
+# As the columns of a ReceiptHandle.
+HANDLE_TYPES = ("int4[]", "int2[]", "int8[]", "int8[]", "int4[]", "int4[]", "uuid[]")
+DELETE_MESSAGES = Statement("queue.delete_messages", HANDLE_TYPES)
+CHANGE_VISIBILITIES = Statement("queue.change_visibilities", (*HANDLE_TYPES, "int4[]"))
 
 # --- queues ----------------------------------------------------------------------------------------------------------
 CREATE_QUEUE = Statement(
@@ -48,6 +49,9 @@ NEXT_QUEUES = Statement("queue.next_queues", ("text", "int4", "int4"))
 QUEUES_WITH_LEFTOVER_ROWS = Statement("queue.queues_with_leftover_rows", ("int4[]",))
 REFRESH_STATISTICS = Statement("queue.refresh_statistics", ())
 RECLAIM_SPACE = Statement("queue.reclaim_space", ())
+CHECK_SERVER = Statement("queue.check_server", ("bool",))
+JUMP_IDS = Statement("queue.jump_ids", ("int4",))
+FIND_PROBLEMS = Statement("queue.find_problems", ())
 
 # --- tags, permissions, dead-letter queues ---------------------------------------------------------------------------
 TAG_QUEUE = Statement("queue.tag_queue", ("text", "jsonb", "int4"))
@@ -115,7 +119,7 @@ LIST_BINDINGS = Statement("queue.list_bindings", ("text", "text", "text", "text"
 MATCH_EVENT = Statement("queue.match_event", ("text", "text", "text"))
 TRANSACT = Statement(
     "queue.transact",
-    ("int4[]", "int2[]", "int8[]", "int8[]", "int4[]", *SEND_MESSAGES.types[:9], "text", "text", "text[]", "text[]",
+    (*HANDLE_TYPES, *SEND_MESSAGES.types[:9], "text", "text", "text[]", "text[]",
      "jsonb[]", "jsonb[]", "jsonb[]", "int4[]", "text"),
 )  # fmt: skip
 

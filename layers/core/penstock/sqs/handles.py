@@ -53,6 +53,6 @@ def invalid_handle(handle: str) -> errors.AwsError:
     )
 
 
-def handle_columns(handles: list[ReceiptHandle]) -> tuple[list[int], ...]:
+def handle_columns(handles: list[ReceiptHandle]) -> tuple[list[Any], ...]:
     """Handles as the columns of the hot SQL functions."""
     return tuple(list(column) for column in zip(*handles, strict=True))

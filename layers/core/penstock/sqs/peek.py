@@ -59,7 +59,7 @@ def delivery_of(row: Row) -> DeliveryRow:
     public_id, receive_count, message_id, sent_at_ms, visible_at_ms, body, attributes, system, _ = row
     return DeliveryRow(
         None, None, 0, 0, 0, public_id >> 8, receive_count, message_id, sent_at_ms, 0, body, attributes, system,
-        public_id, visible_at_ms,
+        public_id, visible_at_ms, None,
     )  # fmt: skip
 
 

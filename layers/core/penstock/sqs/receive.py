@@ -9,7 +9,8 @@ import msgspec
 from penstock import errors
 from penstock.context import Context
 from penstock.effects import Effect, Pause, Sql, Take, Wait, Wake, Woken
-from penstock.postgres.statements import RECEIVE_ATTEMPT, RECEIVE_MESSAGES
+from penstock.postgres.statements import RECEIVE_MESSAGES
+from penstock.receipt_handle import ReceiptHandle
 
 from . import attributes, digests, validation
 from .sql_errors import sql_error
@@ -40,6 +41,12 @@ class DeliveryRow(NamedTuple):
     system: str | None
     public_id: int
     visible_at_ms: int
+    nonce: int | None
+
+    @property
+    def handle(self) -> ReceiptHandle:
+        """What its receipt handle says."""
+        return ReceiptHandle(*self[2:7], self.nonce or 0, bytes.fromhex(self.message_id.replace("-", "")))
 
 
 def receive_message(
@@ -73,7 +80,7 @@ def receive_effect(request: ReceiveMessageRequest, arn: str, context: Context) -
     if attempt_id is None or not arn.endswith(".fifo"):
         return take(arn, count, request.visibility_timeout, context, may_wait=bool(request.wait_time_seconds))
     limit = in_flight_limit(context)
-    return Sql(RECEIVE_ATTEMPT, (arn, attempt_id, count, request.visibility_timeout, limit))
+    return Sql(RECEIVE_MESSAGES, (arn, count, count, request.visibility_timeout, limit, False, attempt_id))
 
 
 def take(
@@ -142,7 +149,7 @@ def message(
     user: attributes.AttributeSelection,
 ) -> Message:
     """A delivery as the client sees it, with the attributes that it asked for."""
-    return message_result(row, arn, context.environment.receipts.seal(arn, *row[2:7]), system, user)
+    return message_result(row, arn, context.environment.receipts.seal(arn, row.handle), system, user)
 
 
 def message_result(

@@ -7,13 +7,16 @@ The next round begins QUEUE_MAINTAIN_INTERVAL_MS after the end of the last one, 
 time, and the next run goes on where it stopped.
 """
 
+import logging
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from penstock.effects import Statement
 from penstock.postgres.statements import (
+    CHECK_SERVER,
     CLEAN_METRICS,
     CLEAN_SCHEDULE_RUNS,
+    JUMP_IDS,
     MAINTAIN_INSTALLATION,
     MAINTAIN_QUEUE,
     NEXT_QUEUES,
@@ -35,8 +38,14 @@ INSTALLATION_SECONDS = 10.0
 # nothing to clean get none. So a run ends after some 20 s even if each queue has much to clean; a function has 60 s.
 QUEUES_PER_PAGE = 20
 ROWS_A_TABLE = 10_000
+# How often a process checks whether the database is on another server than before, besides after each new connection.
+CHECK_SERVER_SECONDS = 30.0
+QUEUES_PER_JUMP = 100
 # The id that stands for the tables that belong to no queue; it comes first in a round.
 INSTALLATION = 0
+
+
+_log = logging.getLogger(__name__)
 
 
 class Maintainer:
@@ -47,7 +56,12 @@ class Maintainer:
 
     def __init__(self) -> None:
         self._installation_at = float("-inf")
+        self._checked_at = float("-inf")
         self.found_nothing = False
+
+    def connected(self) -> None:
+        """The connection is a new one: the next run looks whether it leads to another server."""
+        self._checked_at = float("-inf")
 
     def run_once(self, settings: Settings, connection: "StatementExecutor") -> Counts:
         """One bounded run; each call is a transaction. Raises the errors of calls; earlier calls stay committed."""
@@ -55,6 +69,7 @@ class Maintainer:
         options = ("maintain", QUEUES_PER_PAGE, settings.queue_maintain_interval_ms)
         counts = {"queues": 0, "messages": 0, "rows": 0, "analyzed": 0, "emptied": 0}
         self.found_nothing = True
+        self._check_server(connection, deadline)
         while monotonic() < deadline and (due := connection.call(NEXT_QUEUES, options)):
             queue_ids = [queue_id for (queue_id,) in due]
             if INSTALLATION in queue_ids:
@@ -64,6 +79,16 @@ class Maintainer:
             counts["messages"] += self._maintain_queues(connection, queue_ids)
         self.found_nothing = self.found_nothing and not counts["rows"]
         return counts
+
+    def _check_server(self, connection: "StatementExecutor", deadline: float) -> None:
+        """After a failover or a restore, ids jump over what the lost part of the database may have given out."""
+        now = monotonic()
+        if now >= self._checked_at + CHECK_SERVER_SECONDS:
+            if connection.call(CHECK_SERVER, (False,))[0][0]:
+                _log.warning("the database is on another server than before: ids jump")
+            self._checked_at = now
+        while number(connection, JUMP_IDS, QUEUES_PER_JUMP) and monotonic() < deadline:
+            self.found_nothing = False
 
     def _maintain_installation(
         self, settings: Settings, connection: "StatementExecutor", counts: dict[str, int]

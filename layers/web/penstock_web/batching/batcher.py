@@ -8,23 +8,26 @@ a busier one makes larger flushes. A flush runs in a task of its own, so a cance
 batcher removes a pending batch that is empty.
 
 A failure affects only the requests that caused it. When the database refuses the data of a flush, the batcher halves
-the flush until the bad entry is alone; it does the same with transactions of which one is refused. Messages that were
+the flush until the bad entry is alone; it does the same with transactions of which one is refused, and with calls that
+meet a lock of somebody else's open transaction: what needs it waits alone (`locked_keys`). Messages that were
 received for a request whose client has disconnected go to the other requests of the flush or back to the queue.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 from penstock.effects import Row, Rows, Statement, Take, Transact
 from penstock.errors import AwsError, InternalFailure, ServiceUnavailable
 from penstock.postgres.sqlstates import Meaning, meaning
 from penstock.postgres.statements import CHANGE_VISIBILITIES, DELETE_MESSAGES, READ_POLICIES, SEND_MESSAGES
-from penstock_web.database.pool import OutcomeUnknown, RolledBack
+from penstock_web.database.pool import Locked, OutcomeUnknown, RolledBack
 
 from .direct_handoff import DirectHandoff
 from .lengths import Lengths
+from .locked_keys import LockedKeys
 from .merge import (
     Mergeable,
     check_distinct,
@@ -35,6 +38,7 @@ from .merge import (
     rows_by_effect,
 )
 from .pending_batch import Entry, PendingBatch, RowsFuture, batch_key
+from .queue_shares import QueueShares
 from .write_backpressure import WriteBackpressure
 
 # After so long without a flush no other requests are arriving: the batcher flushes a new effect at once.
@@ -44,8 +48,22 @@ IDLE_SECONDS = 0.003
 IDEMPOTENT_STATEMENTS = frozenset((DELETE_MESSAGES, CHANGE_VISIBILITIES, READ_POLICIES))
 
 ExecuteStatement = Callable[[Statement, list[Any]], Awaitable[list[Row]]]
+ExecuteEffects = Callable[[Sequence[Mergeable]], Awaitable[list[Row]]]
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Contention:
+    """How calls are made that meet locks of others, or would take every connection.
+
+    `execute_hurriedly` makes calls that wait only briefly for locks; `execute_waiting`, on few connections, those that
+    are known to wait. `queue_share`: how many receives of one queue may be under way at once.
+    """
+
+    execute_hurriedly: ExecuteStatement
+    execute_waiting: ExecuteStatement
+    queue_share: int = 5
 
 
 class Batcher:
@@ -64,7 +82,11 @@ class Batcher:
         on_stored: Callable[[int], None] = lambda _: None,
         direct_handoff: DirectHandoff | None = None,
         write_backpressure: WriteBackpressure | None = None,
+        contention: Contention | None = None,
     ) -> None:
+        self._contention = contention or Contention(execute, execute)
+        self._shares = QueueShares(self._contention.queue_share)
+        self._locked_keys = LockedKeys()
         self._execute_statement = execute
         self._write_backpressure = write_backpressure or WriteBackpressure()
         self._direct_handoff = direct_handoff
@@ -82,19 +104,25 @@ class Batcher:
         """A future of this effect's rows. Raises ServiceUnavailable when too many entries wait already."""
         if self._pending_entries >= self._limit:
             raise ServiceUnavailable
-        key = batch_key(effect)
-        batch = self._batches.get(key)
-        if batch is None:
-            batch = self._batches[key] = PendingBatch(effect, self._linger_seconds, self._lengths)
-            self._start(self._run_batch(key, batch))
         loop = self._loop = self._loop or asyncio.get_running_loop()
         future: RowsFuture = loop.create_future()
         entry = Entry(effect, future)
-        batch.pending.append(entry)
+        self._enqueue(entry, self._locked_keys.find(effect) if self._locked_keys else None)
         if isinstance(effect, Rows) and effect.statement is SEND_MESSAGES and entry.weight > len(effect):
             self._lengths.sent(effect.queue_arn, int(max(effect.columns[3])))
         self._pending_entries += 1
         return future
+
+    def _enqueue(self, entry: Entry, locked_key: Hashable | None) -> None:
+        key = batch_key(entry.effect)
+        if locked_key is not None:
+            key = (key, locked_key)
+        batch = self._batches.get(key)
+        if batch is None:
+            batch = self._batches[key] = PendingBatch(entry.effect, self._linger_seconds, self._lengths)
+            execute = self._execute if locked_key is None else self._execute_locked
+            self._start(self._run_batch(key, batch, execute))
+        batch.pending.append(entry)
 
     def abandon(self, effect: Mergeable, future: RowsFuture) -> None:
         """The client has disconnected. Messages that had already been received for it go back to the queue."""
@@ -111,7 +139,7 @@ class Batcher:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _run_batch(self, key: Hashable, batch: PendingBatch) -> None:
+    async def _run_batch(self, key: Hashable, batch: PendingBatch, execute: ExecuteEffects) -> None:
         loop = asyncio.get_running_loop()
         idle = loop.time() - self._last_flush_ended_at > IDLE_SECONDS
         try:
@@ -124,44 +152,82 @@ class Batcher:
                 before = len(batch.pending)
                 entries = batch.next_flush()
                 self._pending_entries -= before - len(batch.pending)
-                if entries:
-                    await self._flush(entries)
+                if entries and batch.queue_arn is not None:
+                    await self._shares.start(batch.queue_arn)
+                    try:
+                        await self._flush(entries, execute)
+                    finally:
+                        self._shares.end(batch.queue_arn)
+                elif entries:
+                    await self._flush(entries, execute)
         finally:
             self._last_flush_ended_at = loop.time()
             del self._batches[key]
 
-    async def _flush(self, entries: Sequence[Entry], *, retry: bool = True) -> None:
+    async def _flush(self, entries: Sequence[Entry], execute: ExecuteEffects, *, retry: bool = True) -> None:
         statement = entries[0].effect.statement
         try:
-            rows = await self._execute([entry.effect for entry in entries])
+            rows = await execute([entry.effect for entry in entries])
+        except Locked:
+            self._isolate(entries, execute)
         except ServiceUnavailable as error:
-            if retry and (
-                isinstance(error, RolledBack)
-                or (isinstance(error, OutcomeUnknown) and statement in IDEMPOTENT_STATEMENTS)
-            ):
-                await self._flush(entries, retry=False)
+            if retry and may_be_repeated(error, statement):
+                await self._flush(entries, execute, retry=False)
             else:
                 fail_entries(entries, ServiceUnavailable)
         except Exception as error:  # noqa: BLE001 - psycopg's, a value's without a binary form, NotMergeable
             if len(entries) > 1 and may_be_data_error(error):
                 middle = len(entries) // 2
-                await self._flush(entries[:middle])
-                await self._flush(entries[middle:])
+                await self._flush(entries[:middle], execute)
+                await self._flush(entries[middle:], execute)
             else:
                 _log.error("database call failed", exc_info=error, extra={"function": statement.name})
                 fail_entries(entries, InternalFailure)
         else:
             if statement is SEND_MESSAGES:
                 self._on_stored(len(rows))
+            self._locked_keys.remove(entry.effect for entry in entries)
             self._distribute(entries, rows)
+
+    def _isolate(self, entries: Sequence[Entry], execute: ExecuteEffects) -> None:
+        """Makes a call that met a lock again: in halves, which delay nobody else; in the end, what is locked alone."""
+        if execute == self._execute_locked:  # all of them need what is locked
+            fail_entries(entries, ServiceUnavailable)
+            return
+        if len(entries) > 1:
+            middle = len(entries) // 2
+            for half in (entries[:middle], entries[middle:]):
+                self._start(self._flush(half, self._execute_briefly))
+            return
+        locked_key = self._locked_keys.add(entries[0].effect)
+        if locked_key is not None and execute == self._execute_briefly:
+            self._pending_entries += 1
+            self._enqueue(entries[0], locked_key)
+        else:
+            fail_entries(entries, ServiceUnavailable)
 
     async def _execute(self, effects: Sequence[Mergeable]) -> list[Row]:
         if self._direct_handoff is not None and effects[0].statement is SEND_MESSAGES:
             return await self._direct_handoff.send(cast("Sequence[Rows]", effects), self.return_messages)
+        return await self._call(self._execute_statement, effects)
+
+    async def _execute_briefly(self, effects: Sequence[Mergeable]) -> list[Row]:
+        return await self._call_and_wake(self._contention.execute_hurriedly, effects)
+
+    async def _execute_locked(self, effects: Sequence[Mergeable]) -> list[Row]:
+        return await self._call_and_wake(self._contention.execute_waiting, effects)
+
+    async def _call_and_wake(self, execute: ExecuteStatement, effects: Sequence[Mergeable]) -> list[Row]:
+        rows = await self._call(execute, effects)
+        if self._direct_handoff is not None and effects[0].statement is SEND_MESSAGES:
+            self._direct_handoff.wake(cast("Sequence[Rows]", effects))
+        return rows
+
+    async def _call(self, execute: ExecuteStatement, effects: Sequence[Mergeable]) -> list[Row]:
         if len(effects) == 1 or not isinstance(effects[0], Transact):
-            return await self._execute_statement(*merged_call(effects))
+            return await execute(*merged_call(effects))
         check_distinct(cast("Sequence[Transact]", effects))
-        rows = await self._execute_statement(*merged_call(effects))
+        rows = await execute(*merged_call(effects))
         check_not_refused(rows)
         return rows
 
@@ -188,6 +254,13 @@ class Batcher:
                 self.submit(make_visible_effect(queue_arn, messages)).add_done_callback(_log_failed_return)
             except ServiceUnavailable:
                 _log.warning("messages stay invisible until their timeout", extra={"queue": queue_arn})
+
+
+def may_be_repeated(error: ServiceUnavailable, statement: Statement) -> bool:
+    """Whether a call that failed took no effect, or takes none when it is made again."""
+    if isinstance(error, RolledBack):
+        return True
+    return isinstance(error, OutcomeUnknown) and statement in IDEMPOTENT_STATEMENTS
 
 
 def may_be_data_error(error: Exception) -> bool:

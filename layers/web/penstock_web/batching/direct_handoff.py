@@ -91,6 +91,11 @@ class DirectHandoff:
             self._long_polls.wake(queue_arn, count)
         return rows
 
+    def wake(self, effects: Sequence[Rows]) -> None:
+        """Wakes waiters after messages were stored without this handoff."""
+        for queue_arn, count in count_by_queue(effects).items():
+            self._long_polls.wake(queue_arn, count)
+
     async def _store(self, call: StatementCall, groups: list[WaiterGroup]) -> list[list[Row]]:
         if groups:
             results = await self._database.call_in_transaction([call, *(group.call for group in groups)])

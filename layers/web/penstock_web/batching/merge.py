@@ -8,6 +8,8 @@ from penstock.effects import Row, Rows, Statement, Take, Transact
 from penstock.postgres import binary_array
 from penstock.postgres.calls import take_arguments
 from penstock.postgres.statements import CHANGE_VISIBILITIES
+from penstock.sqs.handles import handle_columns
+from penstock.sqs.receive import DeliveryRow
 
 # Messages of one receive call; fewer of long ones (`lengths`).
 LARGEST_TAKE = 250
@@ -104,6 +106,6 @@ def distribute_messages(
 
 def make_visible_effect(queue_arn: str, messages: Sequence[Row]) -> Rows:
     """The effect that makes received messages visible again. Rows are those of `queue.receive_messages`."""
-    handles = [list(column) for column in zip(*(row[2:7] for row in messages), strict=True)]
+    handles = handle_columns([DeliveryRow(*row).handle for row in messages])
     merge_key = queue_arn if queue_arn.endswith(".fifo") else ""
     return Rows(CHANGE_VISIBILITIES, (*handles, [0] * len(messages)), merge_key=merge_key)

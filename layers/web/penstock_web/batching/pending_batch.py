@@ -45,14 +45,17 @@ class Entry:
 
 
 class PendingBatch:
-    """Effects that may share a call. They wait for the one call under way: with two, each call would carry fewer."""
+    """Effects that may share a call. They wait for the one call under way: with two, each call would carry fewer.
 
-    __slots__ = ("_lengths", "_queue_arn", "linger_seconds", "pending")
+    `queue_arn`: the queue, if these are receives.
+    """
+
+    __slots__ = ("_lengths", "linger_seconds", "pending", "queue_arn")
 
     def __init__(self, effect: Mergeable, linger_seconds: float, lengths: Lengths) -> None:
         self.pending: deque[Entry] = deque()
         self._lengths = lengths
-        self._queue_arn = effect.queue_arn if isinstance(effect, Take) else None
+        self.queue_arn = effect.queue_arn if isinstance(effect, Take) else None
         self.linger_seconds = linger_seconds if effect.statement is SEND_MESSAGES else 0.0
 
     async def collect(self) -> None:
@@ -77,20 +80,20 @@ class PendingBatch:
     @property
     def receives_long_messages(self) -> bool:
         """Whether it receives messages so long that one request must get fewer than it may ask for."""
-        return self._queue_arn is not None and self._lengths.most_for_one(self._queue_arn) < LARGEST_TAKE
+        return self.queue_arn is not None and self._lengths.most_for_one(self.queue_arn) < LARGEST_TAKE
 
     def next_flush(self) -> list[Entry]:
         """The entries of the next flush, without those whose request has ended."""
         entries: list[Entry] = []
         weight = 0
         max_weight = (
-            MAX_FLUSH_WEIGHT if self._queue_arn is None else self._lengths.largest_take(self._queue_arn)
+            MAX_FLUSH_WEIGHT if self.queue_arn is None else self._lengths.largest_take(self.queue_arn)
         )
         while self.pending and weight < max_weight:
             entry = self.pending.popleft()
             if not entry.future.done():
-                if self._queue_arn is not None:
-                    entry.limit(self._lengths.most_for_one(self._queue_arn))
+                if self.queue_arn is not None:
+                    entry.limit(self._lengths.most_for_one(self.queue_arn))
                 entries.append(entry)
                 weight += entry.weight
         return entries

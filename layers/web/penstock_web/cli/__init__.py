@@ -1,4 +1,4 @@
-"""The command line: `penstock up | migrate | keys | metrics | settings | demo`.
+"""The command line: `penstock up | migrate | doctor | keys | metrics | settings | demo`.
 
 Each module that COMMANDS names has an `app`, a typer application with the commands of that module. A new command is a
 new module and its name in COMMANDS.
@@ -24,6 +24,7 @@ from penstock_web.system_account import LocalError
 COMMANDS: Final = (
     "up",
     "migrate",
+    "doctor",
     "keys",
     "metrics",
     "settings",

@@ -13,13 +13,19 @@ from penstock_web.system_account import LocalError
 
 
 @contextmanager
-def service_database(settings: Settings) -> Iterator[Database]:
-    """The database. Raises SettingError without an address, LocalError when a call fails or the address is invalid."""
-    if not settings.database_url:
-        raise SettingError("set DATABASE_URL")
-    without_password(settings.database_url)
+def service_database(
+    settings: Settings, direct: bool = False, call_seconds: float | None = None
+) -> Iterator[Database]:
+    """The database, `direct`: of DATABASE_DIRECT_URL. `call_seconds`: how long a call may take (the setting).
+
+    Raises SettingError without an address, LocalError when a call fails or the address is invalid.
+    """
+    dsn = settings.direct_url if direct else settings.database_url
+    if not dsn:
+        raise SettingError("set DATABASE_DIRECT_URL or DATABASE_URL" if direct else "set DATABASE_URL")
+    without_password(dsn)
     try:
-        with closing(Database(settings.database_url)) as database:
+        with closing(Database(dsn, call_seconds=call_seconds or settings.call_seconds)) as database:
             yield database
     except AwsError as error:
         cause = " ".join(str(error.__cause__ or error).split())

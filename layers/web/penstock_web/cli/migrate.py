@@ -36,7 +36,10 @@ def migrate(
             print(f"recorded {applied.adopted} instead of the migrations that it replaces")
         for name in applied.migrations:
             print(f"applied {name}")
-        print("functions and grants " + ("applied" if applied.functions else "unchanged"))
+        if applied.grants:
+            print("functions unchanged, grants applied")
+        else:
+            print("functions and grants " + ("applied" if applied.functions else "unchanged"))
         if dump:
             dump.write_text(schema_dump(dsn))
 

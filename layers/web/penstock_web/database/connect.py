@@ -4,25 +4,36 @@ import select
 from typing import Any
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
+
+from penstock.effects import Row
+from penstock.postgres.call_deadline import connection_parameters, limit_call
+from penstock.postgres.network import CALL_SECONDS
 
 from .pipeline_connection import Connection
 
-# libpq's own timeouts end a call on a dead network. The database's URL may set other values.
-NETWORK_LIMITS = {
-    "connect_timeout": 5,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 15_000,
-}
+
+class LimitedConnection(psycopg.AsyncConnection[Row]):
+    """A connection whose calls have a deadline of `call_seconds`; it is closed by a call that misses it."""
+
+    call_seconds = CALL_SECONDS
+    opened_at = 0.0  # by time.monotonic
+
+    async def wait(self, gen: Any, *arguments: Any, **options: Any) -> Any:
+        """Runs one call. Raises OperationalError after the deadline."""
+        return await super().wait(limit_call(gen, self.call_seconds, self.pgconn), *arguments, **options)
+
+
+async def connect(url: str, call_seconds: float) -> LimitedConnection:
+    """An asynchronous connection outside of the pool. Raises psycopg's errors."""
+    connection = await LimitedConnection.connect(**connection_options(url))
+    connection.call_seconds = call_seconds
+    return connection
 
 
 def connection_options(url: str) -> dict[str, Any]:
     """The options of every asynchronous connection. No prepared statements: PgBouncer 1.18 mixes them up."""
     return {
-        **NETWORK_LIMITS,
-        **conninfo_to_dict(url),
+        **connection_parameters(url),
         "autocommit": True,
         "prepare_threshold": None,
         "cursor_factory": psycopg.AsyncRawCursor,

@@ -6,13 +6,15 @@ from typing import Protocol
 
 import psycopg
 
-from penstock.effects import Row
+from penstock.postgres.network import CALL_SECONDS
 
-from .connect import connection_options
+from .connect import LimitedConnection, connect
 from .pipeline_pool import is_direct
 
 CHANNEL = "penstock"
 RECONNECT_PAUSE_SECONDS = 1.0
+# After so long without a notification the listener asks whether the server still answers.
+CHECK_SECONDS = 15.0
 
 _log = logging.getLogger(__name__)
 
@@ -30,14 +32,14 @@ class NotificationHandler(Protocol):
     def renew_registrations(self) -> None: ...
 
 
-async def listen(url: str, handler: NotificationHandler) -> None:
+async def listen(url: str, handler: NotificationHandler, call_seconds: float = CALL_SECONDS) -> None:
     """Passes notifications to the handler until it is cancelled, and reconnects a second after a lost connection.
 
     Meanwhile long polls depend on the shared check alone. After each connect the handler registers every queue anew.
     """
     while True:
         try:
-            await _listen_once(url, handler)
+            await _listen_once(url, handler, call_seconds)
         except psycopg.Error as error:
             cause = " ".join(str(error).split())
             _log.warning(
@@ -47,10 +49,8 @@ async def listen(url: str, handler: NotificationHandler) -> None:
         await asyncio.sleep(RECONNECT_PAUSE_SECONDS)
 
 
-async def _listen_once(url: str, handler: NotificationHandler) -> None:
-    connection: psycopg.AsyncConnection[Row] = await psycopg.AsyncConnection.connect(
-        **connection_options(url)
-    )
+async def _listen_once(url: str, handler: NotificationHandler, call_seconds: float) -> None:
+    connection = await connect(url, call_seconds)
     # psycopg itself passes on the notifications that arrive together with the result of a query.
     connection.add_notify_handler(lambda notify: handler.handle_notification(notify.payload))
     async with connection:
@@ -64,11 +64,14 @@ async def _listen_once(url: str, handler: NotificationHandler) -> None:
             handler.receives_notifications = False
 
 
-async def _forward_notifications(
-    connection: psycopg.AsyncConnection[Row], handler: NotificationHandler
-) -> None:
+async def _forward_notifications(connection: LimitedConnection, handler: NotificationHandler) -> None:
     while True:
-        await _wait_until_readable(connection.fileno())
+        try:
+            async with asyncio.timeout(CHECK_SECONDS):
+                await _wait_until_readable(connection.fileno())
+        except TimeoutError:
+            await connection.execute("select 1")
+            continue
         connection.pgconn.consume_input()
         while (notification := connection.pgconn.notifies()) is not None:
             handler.handle_notification(notification.extra.decode())

@@ -45,8 +45,8 @@ class PipelineConnection:
     """
 
     __slots__ = (
-        "_error", "_loop", "_pgconn", "_prepared", "_prepares", "_preparing", "_results_future", "_rows", "_socket",
-        "_transformer", "_writing", "connection", "created_at",
+        "_error", "_last_watched", "_loop", "_pgconn", "_prepared", "_prepares", "_preparing", "_results_future",
+        "_rows", "_socket", "_transformer", "_watched_since", "_writing", "connection", "created_at",
     )  # fmt: skip
 
     def __init__(self, connection: Connection, prepares: bool) -> None:
@@ -64,6 +64,10 @@ class PipelineConnection:
         self._rows: list[list[Row]] = []  # of the current call, as is the error
         self._error: psycopg.Error | None = None
         self._writing = False
+        self._last_watched: ResultsFuture | None = (
+            None  # the call that was under way when it was last looked at
+        )
+        self._watched_since = 0.0
         self._loop.add_reader(self._socket, self._on_readable)
 
     async def call(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
@@ -89,8 +93,19 @@ class PipelineConnection:
         """Whether a call is under way."""
         return self._results_future is not None
 
-    def close(self) -> None:
-        """Closes the connection. The caller of an unfinished call gets OperationalError."""
+    def seconds_under_way(self) -> float:
+        """For how long the current call has been under way, since this was asked for the first time during it; else 0.
+
+        So a call does not have to note when it began.
+        """
+        now = self._loop.time()
+        if self._results_future is not self._last_watched:
+            self._last_watched = self._results_future
+            self._watched_since = now
+        return 0.0 if self._results_future is None else now - self._watched_since
+
+    def close(self, reason: psycopg.OperationalError | None = None) -> None:
+        """Closes the connection. The caller of an unfinished call gets OperationalError, or the reason."""
         if self._socket >= 0:
             self._loop.remove_reader(self._socket)
             self._loop.remove_writer(self._socket)
@@ -98,7 +113,7 @@ class PipelineConnection:
         self._pgconn.finish()
         future, self._results_future = self._results_future, None
         if future is not None and not future.done():
-            future.set_exception(psycopg.OperationalError("the connection was lost"))
+            future.set_exception(reason or psycopg.OperationalError("the connection was lost"))
 
     # --- sending -----------------------------------------------------------------------------------------------------
     def _send(self, statement: Statement, values: list[bytes | None]) -> None:

@@ -7,13 +7,19 @@ through the pool.
 
 import asyncio
 import logging
+from collections.abc import Callable
 from uuid import UUID
 
 import psycopg
 
-from .connect import connection_options, is_stale
+from penstock.postgres.call_deadline import CallOverdue
+from penstock.postgres.network import CALL_SECONDS
+
+from .connect import connect, is_stale
 from .pipeline_connection import Connection, PipelineConnection
 
+# How often the pool looks for calls that are past their deadline.
+WATCH_SECONDS = 0.5
 # The pool replaces an older connection: the server's memory for a connection grows with the functions that it has run.
 MAX_AGE_SECONDS = 1800.0
 RECONNECT_PAUSE_SECONDS = 2.0
@@ -24,11 +30,23 @@ _log = logging.getLogger(__name__)
 class PipelinePool:
     """At most `max_connections` pipeline connections to the database at `url`.
 
+    A call that takes longer than `call_seconds` ends its connection, and `on_overdue` is called.
     `watcher`: under which id this process registers the queues that its long polls wait for (`long_poll`).
     """
 
-    def __init__(self, url: str, max_connections: int, watcher: UUID | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        max_connections: int,
+        watcher: UUID | None = None,
+        call_seconds: float = CALL_SECONDS,
+        on_overdue: Callable[[], None] = lambda: None,
+    ) -> None:
         self._url = url
+        self._call_seconds = call_seconds
+        self._on_overdue = on_overdue
+        self._open: set[PipelineConnection] = set()
+        self._watch_timer: asyncio.TimerHandle | None = None
         self._watcher = watcher
         self._max_connections = max_connections
         self._count = 0  # with those in use and the one that is being opened
@@ -58,14 +76,24 @@ class PipelinePool:
         else:
             self._idle.append(pipeline)
 
+    def discard_idle(self) -> None:
+        """Closes the idle connections: their server may hang, or be no primary any more."""
+        while self._idle:
+            self._discard(self._idle.pop())
+
+    def longest_call(self) -> float:
+        """For how many seconds the longest call under way has been so."""
+        return max((pipeline.seconds_under_way() for pipeline in self._open), default=0.0)
+
     async def close(self) -> None:
         """Closes the idle connections."""
         self._max_connections = 0
+        if self._watch_timer is not None:
+            self._watch_timer.cancel()
         if self._connecting is not None:
             self._connecting.cancel()
             await asyncio.wait([self._connecting])
-        while self._idle:
-            self._discard(self._idle.pop())
+        self.discard_idle()
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -74,11 +102,28 @@ class PipelinePool:
 
     def _discard(self, pipeline: PipelineConnection) -> None:
         pipeline.close()
+        self._open.discard(pipeline)
         self._count -= 1
+
+    def _watch(self) -> None:
+        overdue = [pipeline for pipeline in self._open if pipeline.seconds_under_way() > self._call_seconds]
+        for pipeline in overdue:  # the caller of each gives its connection back
+            pipeline.close(CallOverdue(self._call_seconds))
+        if overdue:
+            self._on_overdue()
+        self._watch_timer = None
+        self._start_watching()
+
+    def _start_watching(self) -> None:
+        if self._open and self._watch_timer is None:
+            self._watch_timer = asyncio.get_running_loop().call_later(WATCH_SECONDS, self._watch)
 
     async def _connect(self) -> None:
         try:
-            self._idle.append(await open_pipeline_connection(self._url, self._watcher))
+            pipeline = await open_pipeline_connection(self._url, self._call_seconds, self._watcher)
+            self._open.add(pipeline)
+            self._idle.append(pipeline)
+            self._start_watching()
         except psycopg.Error as error:
             self._count -= 1
             self._retry_at = asyncio.get_running_loop().time() + RECONNECT_PAUSE_SECONDS
@@ -93,13 +138,15 @@ class PipelinePool:
             self._connecting = None
 
 
-async def open_pipeline_connection(url: str, watcher: UUID | None = None) -> PipelineConnection:
+async def open_pipeline_connection(
+    url: str, call_seconds: float, watcher: UUID | None = None
+) -> PipelineConnection:
     """Opens a pipeline connection to this database. Raises psycopg's errors.
 
     Sends on it notify other processes than `watcher`. A pooler would forget that setting: then every process is
     notified.
     """
-    connection: Connection = await psycopg.AsyncConnection.connect(**connection_options(url))
+    connection = await connect(url, call_seconds)
     try:
         direct = await is_direct(connection)
         if direct and watcher is not None:

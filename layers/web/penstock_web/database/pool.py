@@ -1,7 +1,8 @@
 """The container's database connections: a bounded number, reopened when they break, with classified errors.
 
     ServiceUnavailable    nothing was done: no connection was free or could be opened, or the server has no room
-    ├── RolledBack        the database rolled the call back (deadlock, lock timeout): the caller may repeat it
+    ├── RolledBack        the database rolled the call back (deadlock): the caller may repeat it
+    │   └── Locked        the same, since another transaction kept a lock for longer than `lock_timeout`
     └── OutcomeUnknown    the connection broke during the call, which may or may not have taken effect
     psycopg.Error         everything else: the call itself is wrong, and would fail again
 
@@ -11,6 +12,7 @@ The pool's own timeout bounds the wait for a connection. No call is wrapped in `
 call that was cancelled (we cancelled 200 inserts: 41 raised an error, and all 200 were stored).
 """
 
+import asyncio
 from collections.abc import Sequence
 from time import monotonic
 from typing import Any
@@ -21,13 +23,17 @@ from psycopg_pool import AsyncConnectionPool, PoolClosed, PoolTimeout
 
 from penstock.effects import Row, Statement
 from penstock.errors import ServiceUnavailable
+from penstock.postgres.call_deadline import CallOverdue
+from penstock.postgres.network import CALL_SECONDS, CONNECT_SECONDS
 from penstock.postgres.sqlstates import Meaning, meaning
 
-from .connect import connection_options, is_stale
-from .pipeline_connection import Connection, PipelineConnection, StatementCall
+from .connect import LimitedConnection, connect, connection_options, is_stale
+from .pipeline_connection import PipelineConnection, StatementCall
 from .pipeline_pool import PipelinePool
 
 MIN_CONNECTIONS = 2
+SET_CONFIG = Statement("set_config", ("text", "text", "bool"))
+HURRIED_LOCK_TIMEOUT = "100ms"
 # One for sends, one for deletes, and some for receives. On two cores more would only wait for each other.
 MAX_PIPELINE_CONNECTIONS = 4
 # A pool that backs off for minutes would answer 503 long after the database is back: it gives up early, and connects
@@ -37,6 +43,12 @@ RECONNECT_SECONDS = 2.0  # after a fail-over the next connection may reach the n
 
 class RolledBack(ServiceUnavailable):
     """The database rolled the call back for reasons of its own."""
+
+    json_type = query_code = "ServiceUnavailable"
+
+
+class Locked(RolledBack):
+    """The call waited in vain for a lock."""
 
     json_type = query_code = "ServiceUnavailable"
 
@@ -53,6 +65,9 @@ class Pool:
     `direct_url`: address of the database without a pooler; up to four of the connections, at most half of them, are
     pipeline connections to it. Empty: all are pooled. `watcher`: the id under which this process registers queues;
     sends on pipeline connections do not notify it, since the process wakes its own long polls.
+
+    A call that takes longer than `call_seconds` ends its connection with OutcomeUnknown. The idle connections are then
+    closed too, as after an error that says that the server is read-only: they lead to the same server.
     """
 
     def __init__(
@@ -62,15 +77,25 @@ class Pool:
         timeout_seconds: float,
         direct_url: str = "",
         watcher: UUID | None = None,
+        call_seconds: float = CALL_SECONDS,
     ) -> None:
         max_pipelines = min(MAX_PIPELINE_CONNECTIONS, max_connections // 2) if direct_url else 0
         max_connections -= max_pipelines
-        self._pipelines = PipelinePool(direct_url, max_pipelines, watcher)
+        self._pipelines = PipelinePool(direct_url, max_pipelines, watcher, call_seconds, self._renew)
+        self._url = url
+        self._call_seconds = call_seconds
+        self._calls: dict[
+            LimitedConnection, float
+        ] = {}  # under way on pooled connections, and when they began
+        self._renewed_at = 0.0  # no older connection is used
         self._timeout_seconds = timeout_seconds
+        self._waiting_calls = asyncio.Semaphore(max(1, max_connections // 4))
         self.timeouts = 0
         """Calls that got no connection in time."""
-        self._pool: AsyncConnectionPool[Connection] = AsyncConnectionPool(
+        self._pool: AsyncConnectionPool[LimitedConnection] = AsyncConnectionPool(
+            connection_class=LimitedConnection,
             kwargs=connection_options(url),
+            configure=self._configure,
             min_size=min(MIN_CONNECTIONS, max_connections),
             max_size=max_connections,
             timeout=timeout_seconds,
@@ -78,6 +103,27 @@ class Pool:
             open=False,
             name="penstock",
         )
+
+    async def _configure(self, connection: LimitedConnection) -> None:
+        connection.call_seconds = self._call_seconds
+        connection.opened_at = monotonic()
+
+    def _renew(self) -> None:
+        """From now on, calls use connections that are opened from now on."""
+        self._renewed_at = monotonic()
+        self._pipelines.discard_idle()
+
+    async def is_stuck(self) -> bool:
+        """Whether calls do not end, although they should have been cut off and the database accepts connections."""
+        now = monotonic()
+        longest = max((now - began for began in self._calls.values()), default=0.0)
+        if max(longest, self._pipelines.longest_call()) <= 2 * self._call_seconds:
+            return False
+        try:
+            await (await connect(self._url, CONNECT_SECONDS)).close()
+        except psycopg.Error:
+            return False
+        return True
 
     async def open(self) -> None:
         """Begins to connect. A database that cannot be reached is no error here."""
@@ -108,6 +154,25 @@ class Pool:
         (rows,) = await self._call_on(pipeline, [(statement, arguments)])
         return rows
 
+    async def call_hurriedly(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
+        """As `call_pipelined`, but the call waits for locks only HURRIED_LOCK_TIMEOUT, if a connection is free."""
+        hurry = (SET_CONFIG, ["lock_timeout", HURRIED_LOCK_TIMEOUT, True])
+        results = await self.call_in_transaction([hurry, (statement, arguments)])
+        return await self.call(statement, arguments) if results is None else results[1]
+
+    async def call_waiting(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
+        """As `call`, for calls that are known to wait for locks: only a quarter of the connections is for these."""
+        try:
+            async with asyncio.timeout(self._timeout_seconds):
+                await self._waiting_calls.acquire()
+        except TimeoutError:
+            self.timeouts += 1
+            raise ServiceUnavailable from None
+        try:
+            return await self.call(statement, arguments)
+        finally:
+            self._waiting_calls.release()
+
     async def call_in_transaction(self, calls: Sequence[StatementCall]) -> list[list[Row]] | None:
         """The rows of each call, all in one transaction. None: no pipeline connection is free, nothing was done."""
         pipeline = self._pipelines.acquire()
@@ -117,6 +182,8 @@ class Pool:
         try:
             return await pipeline.call_in_transaction(calls)
         except psycopg.Error as error:
+            if meaning(error.sqlstate) is Meaning.READ_ONLY:
+                self._renew()
             raise classify_pipeline_error(error, pipeline) from error
         finally:
             self._pipelines.release(pipeline)
@@ -124,6 +191,7 @@ class Pool:
     async def fetch(self, text: str, arguments: Sequence[Any] = ()) -> list[Row]:
         """The rows of one query with `$1` marks. Raises the errors that the module's docstring lists."""
         connection = await self._acquire()
+        self._calls[connection] = monotonic()
         try:
             cursor = await connection.execute(text, arguments)
             return await cursor.fetchall()
@@ -131,20 +199,27 @@ class Pool:
             classified = classify_error(error, broken=connection.closed)
             if meaning(error.sqlstate) is Meaning.READ_ONLY:
                 await connection.close()
+                self._renew()
+            elif isinstance(error, CallOverdue):
+                self._renew()
             raise classified from error
         finally:
+            del self._calls[connection]
             await self._pool.putconn(connection)
 
-    async def _acquire(self) -> Connection:
+    async def _acquire(self) -> LimitedConnection:
         deadline = monotonic() + self._timeout_seconds
         try:
-            while is_stale(connection := await self._pool.getconn(deadline - monotonic())):
+            while self._is_useless(connection := await self._pool.getconn(deadline - monotonic())):
                 await connection.close()
                 await self._pool.putconn(connection)
         except (PoolTimeout, PoolClosed) as error:
             self.timeouts += isinstance(error, PoolTimeout)
             raise ServiceUnavailable from error
         return connection
+
+    def _is_useless(self, connection: LimitedConnection) -> bool:
+        return connection.opened_at < self._renewed_at or is_stale(connection)
 
 
 def classify_pipeline_error(error: psycopg.Error, pipeline: PipelineConnection) -> Exception:
@@ -166,6 +241,8 @@ def classify_error(error: psycopg.Error, *, broken: bool) -> Exception:
     match meaning(error.sqlstate):
         case Meaning.ROLLED_BACK:
             return RolledBack()
+        case Meaning.LOCKED:
+            return Locked()
         case Meaning.CONNECTION_LOST:
             return OutcomeUnknown()
         case Meaning.UNAVAILABLE | Meaning.READ_ONLY:

@@ -1,6 +1,7 @@
 """Liveness and readiness, for Kubernetes, load balancers and people. Neither needs credentials.
 
-GET /livez    200 as long as the process answers: a database outage must not restart it
+GET /livez    200, also while the database is away: a restart would not help. 503 when database calls do not end,
+              although they are long past their deadline and the database accepts a new connection
 GET /readyz   200 {"status":"ok"} when the database can be written to, else 503 {"status":"degraded"}
 
 With QUEUE_LOCALSTACK_HEALTH, for scripts that wait for LocalStack (its page "Internal Endpoints"); always 200:
@@ -45,15 +46,20 @@ class Readiness:
         return not read_only
 
 
-def health_router(fetch: Callable[[str], Awaitable[list[Row]]], *, localstack: bool) -> APIRouter:
-    """The routes. `fetch` runs a query on a pooled connection."""
+def health_router(
+    fetch: Callable[[str], Awaitable[list[Row]]], is_stuck: Callable[[], Awaitable[bool]], *, localstack: bool
+) -> APIRouter:
+    """The routes. `fetch` runs a query on a pooled connection; `is_stuck`: whether only a restart helps."""
     router = APIRouter(tags=["health"])
     is_ready = Readiness(fetch)
 
-    @router.get("/livez")
-    async def livez() -> dict[str, str]:
-        """The process answers."""
-        return {"status": "ok", "version": __version__}
+    @router.get("/livez", responses={503: {"description": "Calls of the database do not end."}})
+    async def livez() -> Any:
+        """The process works, with or without the database."""
+        stuck = await is_stuck()
+        return JSONResponse(
+            {"status": "stuck" if stuck else "ok", "version": __version__}, 503 if stuck else 200
+        )
 
     @router.get("/readyz", responses={503: {"description": "The database cannot be written to."}})
     async def readyz() -> Any:

@@ -14,7 +14,6 @@ from penstock.postgres.statements import (
     DELETE_BY_ID,
     DELETE_MESSAGES,
     PUBLISH_EVENTS,
-    RECEIVE_ATTEMPT,
     RECEIVE_MESSAGES,
     SEND_MESSAGES,
     TRANSACT,
@@ -53,7 +52,6 @@ class QueueCounts:
         self._counters: dict[Statement, Callable[..., None]] = {
             SEND_MESSAGES: self._count_send,
             RECEIVE_MESSAGES: self._count_receive,
-            RECEIVE_ATTEMPT: self._count_receive,
             DELETE_MESSAGES: self._count_delete,
             DELETE_BY_ID: self._count_delete_by_id,
             TRANSACT: self._count_transaction,

@@ -171,7 +171,7 @@ def receive(
     return [
         StoredMessage(
             id=row.public_id,
-            receipt=seal(arn, *row[2:7]),
+            receipt=seal(arn, row.handle),
             read_count=row.receive_count,
             enqueued_at=format_timestamp(row.sent_at_ms),
             visible_at=format_timestamp(row.visible_at_ms),

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 
 from penstock import errors
 from penstock.context import Context
-from penstock.effects import Effect, Row, Sql, Transact
+from penstock.effects import HANDLE_COLUMNS, Effect, Row, Sql, Transact
 from penstock.postgres.statements import TRANSACT
 from penstock.receipt_handle import ReceiptHandle
 from penstock.sqs import handles, sql_errors
@@ -46,7 +46,11 @@ def run_transaction(transaction: Transaction, context: Context) -> Generator[Eff
         for arn, message in sends
     ]
     events = [publishing.event_columns(event.routing_key, event) for event in transaction.publish]
-    message_arguments = [*to_columns(acks, 5), [arn for arn, _ in sends], *to_columns(outgoing, 8)]
+    message_arguments = [
+        *to_columns(acks, HANDLE_COLUMNS),
+        [arn for arn, _ in sends],
+        *to_columns(outgoing, 8),
+    ]
     queues = [*(arn_of(ack.queue, context) for ack in transaction.ack), *(arn for arn, _ in sends)]
     event_arguments = (
         context.account_id,

@@ -18,7 +18,7 @@ from penstock.postgres.statements import (
     DELETE_MESSAGES,
     PUBLISH_EVENTS,
     PUBLISH_MESSAGES,
-    RECEIVE_ATTEMPT,
+    RECEIVE_MESSAGES,
     SEND_MESSAGES,
 )
 from penstock.sqs.receive import DeliveryRow
@@ -106,7 +106,7 @@ def end_call_span(call: RecordedSpan, effect: Effect, answer: Any, request: Reco
     call.end()
     if isinstance(effect, Take):
         record_received(request, effect.queue_arn, answer)
-    elif isinstance(effect, Sql) and effect.statement is RECEIVE_ATTEMPT:
+    elif isinstance(effect, Sql) and effect.statement is RECEIVE_MESSAGES:
         record_received(request, str(effect.arguments[0]), answer)
 
 
@@ -122,7 +122,7 @@ def name_request(effect: Sql | Rows | Take, request: RecordedSpan) -> None:
             queue,
             len(effect) if isinstance(effect, Rows) else None,
         )
-    elif isinstance(effect, Take) or statement is RECEIVE_ATTEMPT:
+    elif statement is RECEIVE_MESSAGES:
         set_operation(request, "receive", "receive", resource_name(destination_argument(effect, 0)))
     elif statement in SEND_DESTINATIONS:
         set_operation(

@@ -41,13 +41,16 @@ def test_deleting_after_the_timeout(sqs: Sqs) -> None:
 
 
 def test_an_old_handle_after_a_new_receive(sqs: Sqs) -> None:
-    """DeleteMessage: with an old handle "the request succeeds, but the message might not be deleted"; the new one
-    deletes it."""
+    """It still deletes the message, as recorded at AWS; the API reference promises only that "the request succeeds".
+
+    The new handle succeeds too.
+    """
     url = sqs.create()
     sqs.send(url)
     old = sqs.one(url, VisibilityTimeout=0)
     new = sqs.one(url)
     sqs.delete(url, old)
+    assert sqs.counts(url) == (0, 0, 0)
     sqs.delete(url, new)
     sqs.clock.advance(31)
     assert (sqs.poll(url), sqs.counts(url)) == ([], (0, 0, 0))
@@ -97,7 +100,7 @@ def variants(handle: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("kind", sorted(variants("A" * 60)))
+@pytest.mark.parametrize("kind", sorted(variants("A" * 88)))
 def test_forged_handles(sqs: Sqs, kind: str) -> None:
     """ReceiptHandleIsInvalid: "The specified receipt handle isn't valid". The message stays."""
     url = sqs.create()

@@ -71,6 +71,16 @@ def test_after_the_timeout(sqs: Sqs) -> None:
     assert sqs.poll(url) == []
 
 
+def test_an_old_handle_after_a_new_receive(sqs: Sqs) -> None:
+    """Recorded at AWS: it changes the timeout of the newer receive."""
+    url = sqs.create()
+    sqs.send(url)
+    old = sqs.one(url, VisibilityTimeout=0)
+    new = sqs.one(url)
+    sqs.hide(url, old, 0)
+    assert sqs.one(url)["MessageId"] == new["MessageId"]
+
+
 def test_after_deletion(sqs: Sqs) -> None:
     """InvalidParameterValue, "Message does not exist or is not available for visibility timeout change" (recorded
     answer: mapbox/ecs-watchbot issue 135)."""

@@ -152,13 +152,20 @@ def test_an_open_sender_holds_up_its_group_only(db: Connection, connect: Connect
     assert bodies(receive(db, arn)) == ["open"]
 
 
+def a_minute_passes(db: Connection) -> None:
+    db.execute("update queue.fifo_ready set changed_at = changed_at - interval '1 minute'")
+
+
 def test_empty_groups_are_forgotten_and_come_back(db: Connection) -> None:
     arn = create(db, "q.fifo")
     send(db, arn, "1", group="g")
     send(db, arn, "kept", group="h")
     delete(db, [d for d in receive(db, arn) if d.body == "1"])
     maintain(db, arn)
-    assert rows_of(db, "fifo_group", arn) == 1
+    assert rows_of(db, "fifo_group", arn) == 2
+    a_minute_passes(db)
+    maintain(db, arn)
+    assert rows_of(db, "fifo_group", arn) == rows_of(db, "fifo_ready", arn) == 1
     send(db, arn, "2", group="g")
     assert bodies(receive(db, arn)) == ["2"]
 

@@ -32,7 +32,7 @@ WINDOWS = (
 @pytest.fixture
 def one_look(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that says after one look that the run has lasted long enough."""
-    seconds = count(0.0, maintain.LONGEST_RUN_SECONDS * 0.6)
+    seconds = count(0.0, maintain.LONGEST_RUN_SECONDS * 0.4)
     monkeypatch.setattr(maintain, "monotonic", lambda: next(seconds))
 
 

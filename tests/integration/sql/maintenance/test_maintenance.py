@@ -33,7 +33,7 @@ from tests.support.sql.calls import (
 
 # Messages done behind an open lease for which no sweep begins.
 UNSWEPT = 4_000
-TABLES = ("log", "lease", "side", "hole", "fifo_group", "deduplication", "archive", "watcher")
+TABLES = ("log", "lease", "side", "hole", "fifo_group", "fifo_ready", "deduplication", "archive", "watcher")
 
 
 def send_many(db: Connection, arn: str, number: int) -> list[int]:

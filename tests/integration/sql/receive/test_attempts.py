@@ -12,7 +12,7 @@ from tests.support.sql.calls import Connection, Delivery, bodies, call, create, 
 
 
 def attempt(db: Connection, arn: str, attempt_id: str, count: int = 10) -> list[Delivery]:
-    header, *rows = call(db, statements.RECEIVE_ATTEMPT, arn, attempt_id, count, None, None)
+    header, *rows = call(db, statements.RECEIVE_MESSAGES, arn, count, count, None, None, False, attempt_id)
     assert header[:2] == (None, 0), header
     return [Delivery(*row[2:]) for row in rows]
 
@@ -107,5 +107,5 @@ def test_a_standard_queue_and_an_unknown_one(db: Connection) -> None:
     send(db, arn, "m")
     assert bodies(attempt(db, arn, "x")) == ["m"]
     assert attempt(db, arn, "x") == []
-    (header,) = call(db, statements.RECEIVE_ATTEMPT, arn + "-none", "x", 1, None, None)
+    (header,) = call(db, statements.RECEIVE_MESSAGES, arn + "-none", 1, 1, None, None, False, "x")
     assert header[0] == "QueueDoesNotExist"

@@ -31,7 +31,7 @@ REFUSED: Row = (None, 1, None, None, "StaleReceipt", None)
 def forward(ack: int, *bodies: str) -> Transact:
     """Acknowledges the message of this number and sends these."""
     count = len(bodies)
-    handle: list[list[Any]] = [[ack], [0], [1], [ack], [1]]
+    handle: list[list[Any]] = [[ack], [0], [1], [ack], [1], [1], [bytes(16)]]
     messages: list[list[Any]] = [
         [ORDERS] * count,
         [bytes(16)] * count,

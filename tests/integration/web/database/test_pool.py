@@ -5,7 +5,7 @@ import pytest
 
 from penstock.effects import Statement
 from penstock.errors import ServiceUnavailable
-from penstock_web.database.pool import OutcomeUnknown, Pool, RolledBack, classify_error
+from penstock_web.database.pool import Locked, OutcomeUnknown, Pool, RolledBack, classify_error
 from tests.support.database import Database
 
 
@@ -14,7 +14,7 @@ from tests.support.database import Database
     [
         (psycopg.errors.DeadlockDetected(), RolledBack),
         (psycopg.errors.SerializationFailure(), RolledBack),
-        (psycopg.errors.LockNotAvailable(), RolledBack),
+        (psycopg.errors.LockNotAvailable(), Locked),
         (psycopg.errors.AdminShutdown(), OutcomeUnknown),
         (psycopg.errors.ConnectionFailure(), OutcomeUnknown),
         (psycopg.OperationalError("server closed the connection unexpectedly"), OutcomeUnknown),

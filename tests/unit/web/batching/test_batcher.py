@@ -86,8 +86,8 @@ def test_takes_of_one_queue_merge_and_messages_are_dealt_in_order() -> None:
         assert bodies(answers[2]) == ["body 24"]
         # p_max is the sum, the lease as large as the largest count but at least 10
         assert [arguments for _, arguments in database.calls] == [
-            [ORDERS, 1, 10, None, None, True],
-            [ORDERS, 23, 20, None, None, True],
+            [ORDERS, 1, 10, None, None, True, None],
+            [ORDERS, 23, 20, None, None, True, None],
         ]
 
     run(scenario())
@@ -297,7 +297,7 @@ def send() -> Rows:
 
 
 def delete() -> Rows:
-    return Rows(DELETE_MESSAGES, ([1], [0], [1], [1], [1]))
+    return Rows(DELETE_MESSAGES, ([1], [0], [1], [1], [1], [1], [bytes(16)]))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,41 @@
+"""Deadlines of psycopg's calls, on blocking and on asynchronous connections. Why: `network`."""
+
+from collections.abc import Generator
+from time import monotonic
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq.abc import PGconn
+
+from .network import LIBPQ_LIMITS
+
+
+class CallOverdue(psycopg.OperationalError):
+    """The database did not answer a call before its deadline. The call may have taken effect."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"the database did not answer within {seconds:g} s")
+
+
+def connection_parameters(url: str) -> dict[str, Any]:
+    """The parameters of an address, with the limits that it does not set itself."""
+    return {**LIBPQ_LIMITS, **conninfo_to_dict(url)}
+
+
+def limit_call(steps: Generator[Any, Any, Any], seconds: float, pgconn: PGconn) -> Generator[Any, Any, Any]:
+    """The steps of a call, for a connection's `wait`, which resumes them ten times a second at least.
+
+    After `seconds` they close the connection and raise CallOverdue.
+    """
+    deadline = monotonic() + seconds
+    try:
+        wanted = next(steps)
+        while True:
+            ready = yield wanted
+            if not ready and monotonic() > deadline:
+                pgconn.finish()
+                raise CallOverdue(seconds)
+            wanted = steps.send(ready)
+    except StopIteration as end:
+        return end.value

@@ -1,0 +1,30 @@
+"""Limits of time on connections to the database: no wait for a host or a server is without an end.
+
+    a host that does not answer        connecting takes at most CONNECT_SECONDS for each of its addresses
+    a host that has vanished           TCP gives up on data that nobody acknowledges after 8 s, on silence after 11 s
+    a server that hangs, while its     each call has a deadline: then the connection is closed, and it is unknown
+    kernel still acknowledges          whether the call took effect (`call_deadline`, `pg8000_connection`)
+
+Sources: PostgreSQL documentation, "Parameter Key Words" of libpq; RFC 5482 for the user timeout.
+"""
+
+from typing import Any, Final
+
+CONNECT_SECONDS: Final = 5
+CALL_SECONDS: Final = 10.0
+"""The deadline of a call, where no setting says otherwise."""
+WORKER_CALL_FACTOR: Final = 3
+"""A call of a worker may take so many times longer: it cleans or moves thousands of messages."""
+KEEPALIVE_IDLE_SECONDS: Final = 5
+KEEPALIVE_INTERVAL_SECONDS: Final = 2
+KEEPALIVE_COUNT: Final = 3
+USER_TIMEOUT_SECONDS: Final = 8
+
+LIBPQ_LIMITS: Final[dict[str, Any]] = {
+    "connect_timeout": CONNECT_SECONDS,
+    "keepalives_idle": KEEPALIVE_IDLE_SECONDS,
+    "keepalives_interval": KEEPALIVE_INTERVAL_SECONDS,
+    "keepalives_count": KEEPALIVE_COUNT,
+    "tcp_user_timeout": USER_TIMEOUT_SECONDS * 1000,
+}
+"""Parameters of libpq. The database's address may set other values."""

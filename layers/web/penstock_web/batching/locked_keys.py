@@ -1,0 +1,71 @@
+"""Rows that somebody else's open transaction has locked, as far as calls have found out.
+
+A call waits for a lock as long as the role's `lock_timeout` says. What it waited for in vain is remembered for a while:
+effects that need it get batches of their own, so that they do not delay others.
+"""
+
+import asyncio
+from collections.abc import Hashable, Iterable, Iterator
+
+from penstock.effects import Rows
+from penstock.postgres.statements import CHANGE_VISIBILITIES, DELETE_MESSAGES, SEND_MESSAGES
+
+from .merge import Mergeable
+
+# After so long a lock is assumed to be gone; the next call that meets it waits again.
+REMEMBER_SECONDS = 10.0
+MOST_KEYS = 10_000
+
+_HANDLES = (DELETE_MESSAGES, CHANGE_VISIBILITIES)
+
+
+class LockedKeys:
+    """The keys that are locked: message groups of FIFO queues, leases, messages of FIFO queues."""
+
+    def __init__(self) -> None:
+        self._until: dict[Hashable, float] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._until)
+
+    def find(self, effect: Mergeable) -> Hashable | None:
+        """The first key that an effect needs and somebody has locked."""
+        now = asyncio.get_running_loop().time()
+        for key in keys_of(effect):
+            until = self._until.get(key)
+            if until is not None:
+                if until > now:
+                    return key
+                del self._until[key]
+        return None
+
+    def add(self, effect: Mergeable) -> Hashable | None:
+        """Remembers that an effect waited in vain: each of its keys may be the reason. Returns the first of them."""
+        now = asyncio.get_running_loop().time()
+        if len(self._until) >= MOST_KEYS:
+            self._until = {key: until for key, until in self._until.items() if until > now}
+        keys = list(keys_of(effect))
+        if len(self._until) + len(keys) <= MOST_KEYS:
+            self._until.update(dict.fromkeys(keys, now + REMEMBER_SECONDS))
+        return keys[0] if keys else None
+
+    def remove(self, effects: Iterable[Mergeable]) -> None:
+        """Forgets the keys of effects that were carried out."""
+        if self._until:
+            for effect in effects:
+                for key in keys_of(effect):
+                    self._until.pop(key, None)
+
+
+def keys_of(effect: Mergeable) -> Iterator[Hashable]:
+    """What an effect locks: (queue, group) of a message sent to a FIFO queue; (queue, shard, lease) of a handle, and of
+    one of a FIFO queue, whose group is not known, (queue, shard, message).
+    """
+    if not isinstance(effect, Rows):
+        return
+    if effect.statement is SEND_MESSAGES and effect.merge_key:
+        yield from zip(effect.columns[0], effect.columns[7], strict=True)
+    elif effect.statement in _HANDLES:
+        queue_ids, shards, positions, ids, *_ = effect.columns
+        for queue_id, shard, pos, message_id in zip(queue_ids, shards, positions, ids, strict=True):
+            yield queue_id, shard, pos or message_id

@@ -1,0 +1,35 @@
+"""How many receives of one queue may be under way at once: a share of the connections, so that others get some too.
+
+Receives of a queue share calls, but only those with equal visibility timeouts. All else of a queue shares one call.
+"""
+
+import asyncio
+from collections import deque
+
+
+class QueueShares:
+    """At most `most` calls at a time for each queue; the others wait for their turn."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._running: dict[str, int] = {}
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+
+    async def start(self, queue_arn: str) -> None:
+        """Returns when the queue has fewer calls under way than its share. The caller calls `end` afterwards."""
+        while self._running.get(queue_arn, 0) >= self._most:
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.setdefault(queue_arn, deque()).append(turn)
+            await turn
+        self._running[queue_arn] = self._running.get(queue_arn, 0) + 1
+
+    def end(self, queue_arn: str) -> None:
+        """A call has ended: the next one may start."""
+        self._running[queue_arn] -= 1
+        if not self._running[queue_arn]:
+            del self._running[queue_arn]
+        waiting = self._waiting.get(queue_arn)
+        if waiting is not None:
+            waiting.popleft().set_result(None)
+            if not waiting:
+                del self._waiting[queue_arn]

@@ -1,0 +1,25 @@
+-- queue.update_groups(groups): stores when the first messages of these groups may be received, after a change of their
+-- messages. A group that was ready and still is keeps its turn. Empty groups stay for a minute (maintain_queue): a group
+-- that is made again and again leaves a deleted row each time.
+-- The caller holds the groups' rows in queue.fifo_group. Index: as first_group_message.
+-- Called by: send_fifo_messages, delete_fifo, update_group_visibility.
+drop function if exists queue.settle_groups(bigint[]);
+drop function if exists queue.update_or_remove_groups(bigint[]);
+create or replace function queue.update_groups(p_group_keys bigint[]) returns void
+language plpgsql as $$
+declare
+    v_now timestamptz := clock_timestamp();
+begin
+    with head as materialized (
+        select u.group_key, h.queue_id, h.first_id, greatest(coalesce(h.visible_at, 'infinity'), v_now) as visible_at
+        from unnest(p_group_keys) u(group_key)
+        cross join lateral queue.first_group_message(u.group_key) h
+        where (h.ready_at <= v_now and h.visible_at <= v_now) is not true),
+    replaced as (
+        delete from queue.fifo_ready r where r.ctid = any (array(
+            select (select f.ctid from queue.fifo_ready f
+                    where f.group_key = h.group_key order by f.version desc limit 1)
+            from head h)))
+    insert into queue.fifo_ready (group_key, queue_id, visible_at, first_id)
+    select h.group_key, h.queue_id, h.visible_at, h.first_id from head h;
+end $$;

@@ -1,0 +1,34 @@
+-- queue.check_server(after restore): notices that the database is on another server than before, by the system identifier
+-- of the cluster and the timeline of its log: after a failover, or a restore into another cluster. What was sent last
+-- may be lost then, and its ids would be given out again: sequences jump at once, shards by jump_ids. p_after_restore: a
+-- restore into the same cluster, which shows neither. Returns whether ids jump.
+-- Where the server does not tell its timeline, as on Aurora, whose storage loses nothing, it counts as 0.
+-- Locks: the row in queue.server. Called by: the worker `maintain`, `penstock doctor --after-restore`.
+create or replace function queue.check_server(p_after_restore boolean default false) returns boolean
+language plpgsql as $$
+declare
+    v_identifier bigint := (select c.system_identifier from pg_control_system() c);
+    v_timeline int := queue.timeline();
+    v_server queue.server;
+    v_sequence record;
+begin
+    insert into queue.server (system_identifier, timeline) values (v_identifier, v_timeline) on conflict do nothing;
+    select * into v_server from queue.server s;
+    if v_server.system_identifier = v_identifier and v_server.timeline = v_timeline and not p_after_restore then
+        return false;
+    end if;
+    select * into v_server from queue.server s for update;
+    if v_server.system_identifier = v_identifier and v_server.timeline = v_timeline and not p_after_restore then
+        return false;       -- another process has noticed it meanwhile
+    end if;
+    for v_sequence in
+        select format('%I.%I', s.schemaname, s.sequencename)::regclass as name, s.max_value > 4294967296 as is_long
+        from pg_sequences s where s.schemaname = 'queue'
+    loop
+        perform setval(v_sequence.name,
+            nextval(v_sequence.name) + case when v_sequence.is_long then 4294967296 else 65536 end);
+    end loop;
+    update queue.server s
+    set system_identifier = v_identifier, timeline = v_timeline, noticed_at = clock_timestamp(), jump_after = 0;
+    return true;
+end $$;

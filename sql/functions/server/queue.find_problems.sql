@@ -1,0 +1,113 @@
+-- queue.find_problems(): what is wrong with the stored rows and rights, a row a problem; none when all is well. It reads
+-- all queues, and of each only ends of indexes, except for FIFO queues, whose groups it reads all. It changes nothing.
+--   roles       a role of grants.sql that lacks a right, or is missing though the caller may make roles
+--   sequences   the next number was given out already
+--   fences      messages that no receive would find: a shard without its cursor, an open lease before the cursor's
+--               watermark, a message of the log below its clean end
+--   groups      the same for FIFO queues: messages of a group that does not count as ready, or begins above them
+--   positions   times in the future, since the clock went back
+--   jumps       ids that have yet to jump (check_server)
+--   partitions  days of a history that are not part of it
+-- Called by: `penstock doctor`.
+create or replace function queue.find_problems() returns table (subject text, problem text)
+language plpgsql as $$
+declare
+    v_sequence record;
+    v_highest bigint;
+begin
+    return query
+    select 'roles', format('the role %s does not exist', r.name)
+    from unnest(array['penstock_api', 'penstock_reader', 'penstock_metrics']) r(name)
+    where not exists (select from pg_roles p where p.rolname = r.name)
+        and (select c.rolsuper or c.rolcreaterole from pg_roles c where c.rolname = current_user)
+    union all
+    select 'roles', format('penstock_api may not call %s functions', count(*))
+    from pg_roles r join pg_proc p on not has_function_privilege(r.oid, p.oid, 'execute')
+    where r.rolname = 'penstock_api' and p.pronamespace = 'queue'::regnamespace
+    having count(*) > 0
+    union all
+    select 'roles', format('penstock_reader and penstock_metrics may not read %s tables', count(*))
+    from pg_roles r join pg_class c on not has_table_privilege(r.oid, c.oid, 'select')
+    where r.rolname in ('penstock_reader', 'penstock_metrics') and c.relnamespace = 'queue'::regnamespace
+        and c.relkind in ('r', 'p', 'v') and c.relname not in ('secret', 'access_key', 'bearer_key', 'signing_key')
+    having count(*) > 0;
+
+    for v_sequence in
+        select s.name, coalesce(u.tab, d.refobjid::regclass) as tab, coalesce(u.col, a.attname) as col,
+            coalesce(p.last_value, 0) as last_value
+        from (select c.oid, c.relname as name from pg_class c
+              where c.relnamespace = 'queue'::regnamespace and c.relkind = 'S') s
+        join pg_sequences p on p.schemaname = 'queue' and p.sequencename = s.name
+        left join (values ('fifo_id', 'queue.fifo_message'::regclass, 'id'), ('side_id', 'queue.side', 'id'),
+            ('schedule_id', 'queue.schedule', 'schedule_id'), ('topic_sequence', 'queue.topic_deduplication', 'sequence_number'))
+            u(seq, tab, col) on u.seq = s.name
+        left join pg_depend d on d.classid = 'pg_class'::regclass and d.objid = s.oid and d.deptype in ('a', 'i')
+        left join pg_attribute a on a.attrelid = d.refobjid and a.attnum = d.refobjsubid
+    loop
+        execute format('select max(%I) from %s', v_sequence.col, v_sequence.tab) into v_highest;
+        if v_highest > v_sequence.last_value then
+            subject := 'sequences';
+            problem := format('%s stands at %s, %s.%s at %s', v_sequence.name, v_sequence.last_value, v_sequence.tab,
+                v_sequence.col, v_highest);
+            return next;
+        end if;
+    end loop;
+
+    return query
+    select 'fences', format('%s, shard %s: %s', q.arn, s.shard, p.problem)
+    from queue.queues q cross join lateral generate_series(0, q.shards - 1) s(shard)
+    left join lateral (
+        select x.pos, x.watermark, x.low from queue.lease x
+        where x.queue_id = q.queue_id and x.shard = s.shard order by x.pos desc limit 1) c on true
+    cross join lateral (
+        select 'it has no cursor: its messages cannot be received' as problem where c.pos is null
+        union all
+        select 'an open lease ended before the watermark: its messages do not come again'
+        where exists (select from queue.lease x
+                      where queue.time_key(x.queue_id, x.shard) = queue.time_key(q.queue_id, s.shard)
+                          and x.visible_at <= c.watermark and x.ids <> '{}')
+        union all
+        select 'a message lies below the clean end: it is not received'
+        where exists (select from queue.log l
+                      where l.queue_id = q.queue_id and l.shard = s.shard and l.id <= c.low)) p
+    where not q.fifo
+    union all
+    select 'positions', format('the clock has gone back: %s has receives of %s', q.arn, c.watermark)
+    from queue.queues q
+    cross join lateral (
+        select x.watermark from queue.lease x
+        where x.queue_id = q.queue_id and x.shard = 0 order by x.pos desc limit 1) c
+    where c.watermark > clock_timestamp() + interval '1 minute'
+    union all
+    select 'positions', format('the clock has gone back: the worker %s ran at %s', w.worker, w.ran_at)
+    from queue.worker_position w where w.ran_at > clock_timestamp() + interval '1 minute'
+    union all
+    select 'groups', format('%s: %s of its groups have messages that are not received', q.arn, g.groups)
+    from queue.queues q
+    cross join lateral (
+        select count(*) as groups from queue.fifo_group g
+        left join lateral (
+            select r.first_id, r.visible_at from queue.fifo_ready r
+            where r.group_key = g.group_key order by r.version desc limit 1) r on true
+        cross join lateral (
+            select m.id from queue.fifo_message m where m.group_key = g.group_key order by m.id limit 1) m
+        where g.queue_id = q.queue_id and (r.visible_at < 'infinity' and r.first_id <= m.id) is not true) g
+    where q.fifo and g.groups > 0
+    union all
+    select 'groups', format('%s: %s messages have no group', q.arn, m.messages)
+    from queue.queues q
+    cross join lateral (
+        select count(*) as messages from queue.fifo_message m
+        where m.queue_id = q.queue_id and not exists (
+            select from queue.fifo_group g where g.group_key = m.group_key)) m
+    where q.fifo and m.messages > 0
+    union all
+    select 'jumps', 'ids have yet to jump: the worker `maintain` does it'
+    where exists (select from queue.server s where s.jump_after is not null)
+        or exists (select from queue.late_id_jump)
+    union all
+    select 'partitions', format('queue.%s is not attached to its table', c.relname)
+    from pg_class c
+    where c.relnamespace = 'queue'::regnamespace and c.relkind = 'r' and not c.relispartition
+        and c.relname ~ '^(webhook_)?history_[0-9]{8}$';
+end $$;

@@ -1,0 +1,144 @@
+"""queue.find_problems: what it says of a healthy database, and of each kind of damage."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+from penstock.postgres import statements
+from penstock.postgres.migrations import sql_directory
+from tests.integration.sql.conftest import Connect
+from tests.support.database import Database
+from tests.support.sql.calls import (
+    Connection,
+    call,
+    change,
+    create,
+    delete,
+    maintain,
+    queue_id,
+    receive,
+    redrive,
+    send,
+    value,
+)
+
+
+def problems(db: Connection) -> list[tuple[str, str]]:
+    return [(subject, problem) for subject, problem in call(db, statements.FIND_PROBLEMS)]
+
+
+@pytest.fixture
+def queues(db: Connection) -> tuple[str, str]:
+    """A standard and a FIFO queue with messages in every state, some cleaned away."""
+    dead = create(db, "dead")
+    standard = create(db, "standard", shards=2, RedrivePolicy=redrive(dead, 1))
+    fifo = create(db, "orders.fifo")
+    for _ in range(3):
+        send(db, standard, *"abcd", group="tenant")
+        send(db, standard, "delayed", delay=900)
+    for group in "xyz":
+        send(db, fifo, *"123", group=group)
+    deliveries = receive(db, standard, 6)
+    change(db, deliveries[:2], 0)
+    receive(db, standard, 2)
+    delete(db, deliveries[2:4])
+    delete(db, receive(db, fifo, 3))
+    for arn in (standard, fifo, dead):
+        maintain(db, arn)
+    return standard, fifo
+
+
+def test_a_healthy_database(db: Connection, queues: tuple[str, str]) -> None:
+    assert problems(db) == []
+
+
+def test_an_empty_database(db: Connection) -> None:
+    assert problems(db) == []
+
+
+def test_an_open_transaction_is_no_damage(db: Connection, queues: tuple[str, str], connect: Connect) -> None:
+    with connect() as application:
+        application.execute("begin")
+        for arn, group in zip(queues, (None, "new"), strict=True):
+            send(application, arn, "open", group=group)
+            receive(application, arn, 1)
+        assert problems(db) == []
+        application.execute("rollback")
+    assert problems(db) == []
+
+
+@pytest.mark.parametrize(
+    ("damage", "subject", "words"),
+    [
+        (
+            "delete from queue.lease where queue_id = {standard} and shard = 1",
+            "fences",
+            "shard 1: it has no cursor",
+        ),
+        (
+            "update queue.lease set watermark = 'infinity' where queue_id = {standard}",
+            "fences",
+            "before the watermark",
+        ),
+        ("update queue.lease set low = 1000 where queue_id = {standard}", "fences", "below the clean end"),
+        (
+            "update queue.lease set watermark = now() + '1 hour' where shard = 0",
+            "positions",
+            "has receives of",
+        ),
+        ("delete from queue.fifo_ready where queue_id = {fifo}", "groups", "orders.fifo: 2 of its groups"),
+        ("update queue.fifo_ready set first_id = 1000", "groups", "orders.fifo: 2 of its groups"),
+        ("update queue.fifo_ready set visible_at = 'infinity'", "groups", "orders.fifo: 2 of its groups"),
+        (
+            "delete from queue.fifo_group where queue_id = {fifo}",
+            "groups",
+            "orders.fifo: 6 messages have no group",
+        ),
+        ("select setval('queue.fifo_id', 1)", "sequences", "fifo_id stands at 1, queue.fifo_message.id at"),
+        ("select setval('queue.side_id', 1)", "sequences", "side_id stands at 1"),
+        ("select setval('queue.queues_queue_id_seq', 1)", "sequences", "queue.queues.queue_id at"),
+        (
+            "insert into queue.worker_position values ('maintain', 0, now() + '1 hour')",
+            "positions",
+            "the worker maintain ran at",
+        ),
+        ("update queue.server set jump_after = 0", "jumps", "ids have yet to jump"),
+    ],
+)
+def test_each_kind_of_damage_is_named(
+    db: Connection, queues: tuple[str, str], damage: str, subject: str, words: str
+) -> None:
+    call(db, statements.CHECK_SERVER, False)
+    ids = {name: queue_id(db, arn) for name, arn in zip(("standard", "fifo"), queues, strict=True)}
+    db.execute(damage.format(**ids).encode())
+    found = problems(db)
+    assert any(found_subject == subject and words in problem for found_subject, problem in found), found
+
+
+def test_a_day_of_history_that_is_not_part_of_it(db: Connection) -> None:
+    call(db, statements.MAINTAIN_INSTALLATION, 100, 30)
+    name = value(db, "select min(relname) from pg_class where relname ~ '^history_2' and relkind = 'r'")
+    db.execute(f"alter table queue.history detach partition queue.{name}".encode())
+    assert problems(db) == [("partitions", f"queue.{name} is not attached to its table")]
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        ("select 1", None),
+        ("revoke execute on function queue.send from penstock_api", "penstock_api may not call 1 functions"),
+        (
+            "revoke select on queue.log from penstock_reader",
+            "penstock_reader and penstock_metrics may not read 1 tables",
+        ),
+        ("alter role penstock_reader rename to former_reader", "the role penstock_reader does not exist"),
+    ],
+)
+def test_rights_that_are_missing(database: Database, damage: str, words: str | None) -> None:
+    """In a transaction that is not committed: roles belong to all databases of the tests' server."""
+    with psycopg.connect(database.dsn) as administrator:
+        administrator.execute((sql_directory() / "grants.sql").read_bytes())
+        administrator.execute(damage.encode())
+        assert problems(administrator) == ([("roles", words)] if words else [])
+        administrator.rollback()

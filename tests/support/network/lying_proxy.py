@@ -1,0 +1,151 @@
+"""A TCP proxy that lies as networks, poolers and frozen servers do: it keeps connections open and passes nothing on.
+
+A process that is killed sends a RST, which everybody notices. These faults are those that nobody is told of.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+import threading
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+CHUNK = 65_536
+NO_LINGER = struct.pack("ii", 1, 0)
+
+
+class Link:
+    """A connection of a client, and the one to the target that belongs to it."""
+
+    def __init__(self, client: asyncio.StreamWriter, target: asyncio.StreamWriter) -> None:
+        self.writers = (client, target)
+        self.swallows = False
+        self.halves = False
+
+    def reset(self) -> None:
+        """Ends both connections with a RST."""
+        for writer in self.writers:
+            with suppress(OSError):  # it has ended already
+                writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
+            writer.transport.abort()
+
+
+class LyingProxy:
+    """Passes on what comes to `port`. Its faults concern the connections of that moment, unless they say otherwise."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self.target = (host, port)
+        self.links: set[Link] = set()
+        self.delay_seconds = 0.0
+        self._swallows_new = False
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._thread.start()
+        self._server = self._run(asyncio.start_server(self._accept, "127.0.0.1", 0))
+        self.port: int = self._server.sockets[0].getsockname()[1]
+
+    def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    # --- faults ------------------------------------------------------------------------------------------------------
+    def swallow(self, *, new_too: bool = False) -> None:
+        """Acknowledges whatever comes, and passes nothing on. With `new_too`, also on connections that come later."""
+
+        async def change() -> None:
+            self._swallows_new = new_too
+            for link in self.links:
+                link.swallows = True
+
+        self._run(change())
+
+    def pass_new(self) -> None:
+        """New connections work again; those that were swallowed stay silent for ever."""
+
+        async def change() -> None:
+            self._swallows_new = False
+
+        self._run(change())
+
+    def halve(self) -> None:
+        """Cuts the next answer of each connection in half, then ends the connection."""
+
+        async def change() -> None:
+            for link in self.links:
+                link.halves = True
+
+        self._run(change())
+
+    def reset(self) -> None:
+        """Ends all connections with a RST."""
+
+        async def change() -> None:
+            for link in list(self.links):
+                link.reset()
+
+        self._run(change())
+
+    def close(self) -> None:
+        """Ends everything."""
+
+        async def end() -> None:
+            self._server.close()
+            for link in list(self.links):
+                link.reset()
+            for task in list(self._tasks):
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+        self._run(end())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    # --- passing on --------------------------------------------------------------------------------------------------
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            target_reader, target_writer = await asyncio.open_connection(*self.target)
+        except OSError:
+            writer.transport.abort()
+            return
+        link = Link(writer, target_writer)
+        link.swallows = self._swallows_new
+        self.links.add(link)
+        for source, sink, answers in ((reader, target_writer, False), (target_reader, writer, True)):
+            task = self._loop.create_task(self._pass(link, source, sink, answers=answers))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _pass(
+        self, link: Link, source: asyncio.StreamReader, sink: asyncio.StreamWriter, *, answers: bool
+    ) -> None:
+        with suppress(OSError):
+            while data := await source.read(CHUNK):
+                if self.delay_seconds:
+                    await asyncio.sleep(self.delay_seconds)
+                if link.swallows:
+                    continue
+                if answers and link.halves:
+                    sink.write(data[: len(data) // 2])
+                    await sink.drain()
+                    link.reset()
+                    break
+                sink.write(data)
+                await sink.drain()
+        if not link.swallows:
+            for writer in link.writers:
+                writer.close()
+            self.links.discard(link)
+
+
+@contextmanager
+def lying_proxy(host: str, port: int) -> Iterator[LyingProxy]:
+    """A proxy in front of this address."""
+    proxy = LyingProxy(host, port)
+    try:
+        yield proxy
+    finally:
+        proxy.close()

@@ -1,0 +1,211 @@
+"""Connections that fall silent while TCP still acknowledges, like those of a frozen pooler or of a hung server.
+
+Rule: every wait has an end; the client gets 503 with Retry-After, and whatever works again is used again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from penstock.effects import Statement
+from penstock.errors import ServiceUnavailable
+from penstock.postgres.database import Database as FunctionDatabase
+from penstock_web.database import listener
+from penstock_web.database.pool import OutcomeUnknown, Pool
+from tests.support.database import Database
+from tests.support.network.lying_proxy import LyingProxy, lying_proxy
+from tests.support.programs.penstock_service import Service, running_service
+from tests.support.wait import wait_until
+
+CALL_SECONDS = 0.5
+SERIES = Statement("generate_series", ("int4", "int4"))
+
+
+@pytest.fixture
+def proxy(database: Database) -> Iterator[LyingProxy]:
+    with psycopg.connect(database.api_dsn) as connection:
+        host, port = connection.info.host, connection.info.port
+    with lying_proxy(host, port) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def lied_to(database: Database, proxy: LyingProxy) -> str:
+    """The database's address through the proxy."""
+    return make_conninfo(database.api_dsn, host="127.0.0.1", port=proxy.port)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """As `wait_until`, and the event loop goes on."""
+    await asyncio.to_thread(wait_until, condition)
+
+
+# --- functions -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("driver", ["psycopg", "pg8000"])
+def test_a_functions_call_ends_and_the_next_one_works(
+    database: Database, proxy: LyingProxy, driver: str
+) -> None:
+    with psycopg.connect(database.api_dsn) as connection:
+        info = connection.info
+        url = f"postgresql://{info.user}:{info.password}@127.0.0.1:{proxy.port}/{info.dbname}"
+    function = FunctionDatabase(url, driver, CALL_SECONDS)
+    assert function.call(SERIES, (1, 1)) == [(1,)]
+    proxy.swallow()
+    if driver == "psycopg":
+        with pytest.raises(ServiceUnavailable):
+            function.call(SERIES, (1, 1))
+    assert function.call(SERIES, (2, 2)) == [(2,)]  # pg8000: BEGIN got no answer, so it is made again
+    function.close()
+
+
+# --- the pool --------------------------------------------------------------------------------------------------------
+async def test_pooled_calls_end_and_the_next_ones_work(lied_to: str, proxy: LyingProxy) -> None:
+    """Those that were idle are not tried one after the other: one call finds out for all."""
+    pool = Pool(lied_to, 4, 5, call_seconds=CALL_SECONDS)
+    await pool.open()
+    both = await asyncio.gather(pool.fetch("select pg_sleep(0.01)"), pool.fetch("select pg_sleep(0.01)"))
+    assert list(both) == [[("",)], [("",)]]
+    proxy.swallow()
+    with pytest.raises(OutcomeUnknown):
+        await pool.fetch("select 1")
+    assert await asyncio.gather(*(pool.fetch("select 1") for _ in range(4))) == [[(1,)]] * 4
+    await pool.close()
+
+
+async def test_merged_calls_end_and_the_next_ones_work(lied_to: str, proxy: LyingProxy) -> None:
+    pool = Pool(lied_to, 4, 5, lied_to, call_seconds=CALL_SECONDS)
+    await pool.open()
+    while not pool._pipelines.counts[1]:  # it opens in the background
+        await pool.call_pipelined(SERIES, (1, 1))
+    proxy.swallow()
+    with pytest.raises(OutcomeUnknown):
+        await pool.call_pipelined(SERIES, (1, 1))
+    assert await pool.call_pipelined(SERIES, (2, 2)) == [(2,)]
+    assert not await pool.is_stuck()
+    await pool.close()
+
+
+async def test_a_pool_is_stuck_when_its_calls_do_not_end_though_the_database_answers(
+    lied_to: str, proxy: LyingProxy
+) -> None:
+    """What no deadline has ended: /livez fails. While the database does not answer either, a restart would not help."""
+    pool = Pool(lied_to, 4, 5, call_seconds=60)
+    await pool.open()
+    await pool.fetch("select 1")
+    proxy.swallow()
+    call = asyncio.get_running_loop().create_task(pool.fetch("select 1"))
+    await until(lambda: bool(pool._calls))
+    assert not await pool.is_stuck()
+    pool._call_seconds = 0.0  # as if it had been a minute ago
+    assert await pool.is_stuck()
+    proxy.reset()
+    with pytest.raises(OutcomeUnknown):
+        await call
+    assert not await pool.is_stuck()
+    await pool.close()
+
+
+# --- LISTEN ----------------------------------------------------------------------------------------------------------
+class Ear:
+    receives_notifications = False
+
+    def __init__(self) -> None:
+        self.renewed = 0
+
+    def handle_notification(self, queue_arn: str, /) -> None:
+        """Nothing."""
+
+    def renew_registrations(self) -> None:
+        self.renewed += 1
+
+
+async def test_the_listener_notices_and_listens_again(
+    lied_to: str, proxy: LyingProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listener, "CHECK_SECONDS", 0.1)
+    monkeypatch.setattr(listener, "RECONNECT_PAUSE_SECONDS", 0.0)
+    ear = Ear()
+    listening = asyncio.get_running_loop().create_task(listener.listen(lied_to, ear, CALL_SECONDS))
+    await until(lambda: ear.renewed == 1)
+    proxy.swallow()
+    await until(lambda: ear.renewed == 2)
+    listening.cancel()
+    await asyncio.wait([listening])
+
+
+# --- the whole service -----------------------------------------------------------------------------------------------
+@pytest.fixture
+def service(lied_to: str) -> Iterator[Service]:
+    with running_service(
+        lied_to, QUEUE_DATABASE_CALL_TIMEOUT_MS="500", QUEUE_METRICS_INTERVAL_MS="100"
+    ) as service:
+        yield service
+
+
+def send(http: httpx.Client, body: str) -> httpx.Response:
+    headers = {"x-amz-target": "AmazonSQS.SendMessage", "content-type": "application/x-amz-json-1.0"}
+    queue = "http://127.0.0.1/000000000000/orders"
+    return http.post("/", headers=headers, content=json.dumps({"QueueUrl": queue, "MessageBody": body}))
+
+
+def test_the_service_goes_on(database: Database, service: Service, proxy: LyingProxy) -> None:
+    """Calls of that moment get 503; then sends, receives, schedules and measurements work on new connections."""
+    sqs: Any = service.sqs()
+    url = sqs.create_queue(QueueName="orders")["QueueUrl"]
+    with service.http() as http:
+        assert send(http, "first").status_code == 200
+        proxy.swallow()
+        answers = [send(http, "second")]
+        while answers[-1].status_code != 200:
+            answers.append(send(http, "second"))
+        refused = answers[:-1]
+        assert {answer.status_code for answer in refused} <= {503}
+        assert all(int(answer.headers["retry-after"]) > 0 for answer in refused)
+        assert refused
+        with psycopg.connect(database.dsn, autocommit=True) as connection:
+            connection.execute("delete from queue.measurement")
+            target = {"queue": "orders", "message": "fired"}
+            made = http.post("/v1/schedules", json={"name": "tick", "every": "1s", "target": target})
+            assert made.status_code == 201, made.text
+            wait_until(lambda: fired(sqs, url))
+            wait_until(lambda: bool(connection.execute("select from queue.measurement").fetchall()))
+        assert http.get("/readyz").status_code == http.get("/livez").status_code == 200
+
+
+def fired(sqs: Any, url: str) -> bool:
+    answer = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=1)
+    return any(message["Body"] == '"fired"' for message in answer.get("Messages", []))
+
+
+@pytest.mark.parametrize("fault", ["reset", "halve"])
+def test_connections_that_end_in_the_middle(service: Service, proxy: LyingProxy, fault: str) -> None:
+    sqs: Any = service.sqs()
+    sqs.create_queue(QueueName="orders")
+    with service.http() as http:
+        assert send(http, "first").status_code == 200
+        for _ in range(5):
+            getattr(proxy, fault)()
+            assert send(http, "second").status_code in (200, 503)
+        answers = [send(http, "third") for _ in range(5)]
+        assert answers[-1].status_code == 200
+
+
+def test_a_database_that_accepts_connections_and_says_nothing(service: Service, proxy: LyingProxy) -> None:
+    """/readyz says so, /livez does not: a restart would not help."""
+    sqs: Any = service.sqs()
+    sqs.create_queue(QueueName="orders")
+    with service.http() as http:
+        proxy.swallow(new_too=True)
+        answer = send(http, "first")
+        assert (answer.status_code, int(answer.headers["retry-after"]) > 0) == (503, True)
+        assert (http.get("/readyz").status_code, http.get("/livez").status_code) == (503, 200)
+        proxy.pass_new()
+        wait_until(lambda: send(http, "first").status_code == 200)

@@ -1,0 +1,149 @@
+"""What the batcher does with calls that met somebody else's lock, and with queues that would take every connection."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from penstock.effects import Row, Rows, Statement, Take
+from penstock.errors import ServiceUnavailable
+from penstock.postgres.statements import DELETE_MESSAGES, RECEIVE_MESSAGES, SEND_MESSAGES
+from penstock_web.batching import locked_keys
+from penstock_web.batching.batcher import Batcher, Contention
+from penstock_web.batching.locked_keys import LockedKeys, keys_of
+from penstock_web.batching.queue_shares import QueueShares
+from penstock_web.database.pool import Locked
+from tests.support.web.fake_database import integers
+
+FIFO = "arn:aws:sqs:us-east-1:000000000000:orders.fifo"
+
+
+def send(*groups: str) -> Rows:
+    count = len(groups)
+    columns: list[list[Any]] = [
+        [FIFO] * count,
+        *[[None] * count for _ in range(6)],
+        list(groups),
+        [None] * count,
+    ]
+    columns[3] = [1] * count
+    return Rows(SEND_MESSAGES, tuple(columns), (False,), merge_key=FIFO)
+
+
+def delete(*leases: int) -> Rows:
+    """Of one message of each lease, whose number is also its receive count."""
+    count, numbers = len(leases), list(leases)
+    columns = ([1] * count, [0] * count, numbers, numbers, numbers, [1] * count, [bytes(16)] * count)
+    return Rows(DELETE_MESSAGES, columns)
+
+
+# --- which keys ------------------------------------------------------------------------------------------------------
+def test_the_keys_of_effects() -> None:
+    assert list(keys_of(send("a", "b"))) == [(FIFO, "a"), (FIFO, "b")]
+    assert list(keys_of(delete(7, 9))) == [(1, 0, 7), (1, 0, 9)]
+    fifo = Rows(DELETE_MESSAGES, ([1], [-2], [0], [5], [1], [0], [bytes(16)]), merge_key=FIFO)
+    assert list(keys_of(fifo)) == [(1, -2, 5)]
+    assert list(keys_of(Take(RECEIVE_MESSAGES, FIFO, 1, None))) == []
+
+
+async def test_a_key_is_forgotten_after_a_while_and_after_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = LockedKeys()
+    assert not keys
+    assert keys.add(send("a", "b")) == (FIFO, "a")
+    assert keys.find(send("b")) == (FIFO, "b")
+    assert keys.find(send("c")) is None
+    keys.remove([send("b")])
+    assert keys.find(send("b")) is None
+    monkeypatch.setattr(locked_keys, "REMEMBER_SECONDS", -1.0)
+    keys.add(send("d"))
+    assert keys.find(send("d")) is None
+
+
+async def test_there_are_not_endlessly_many_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locked_keys, "MOST_KEYS", 2)
+    keys = LockedKeys()
+    for group in "abc":
+        keys.add(send(group))
+    assert [keys.find(send(group)) is not None for group in "abc"] == [True, True, False]
+
+
+# --- the batcher -----------------------------------------------------------------------------------------------------
+class LockingDatabase:
+    """Calls that need one of the locked leases fail. What was called in which way."""
+
+    def __init__(self, *locked: int) -> None:
+        self.locked = set(locked)
+        self.calls: list[tuple[str, list[int]]] = []
+
+    async def _call(self, way: str, arguments: list[Any]) -> list[Row]:
+        leases = integers(arguments[4])
+        self.calls.append((way, leases))
+        if self.locked.intersection(leases):
+            raise Locked
+        return [(number, "deleted") for number in range(1, len(leases) + 1)]
+
+    async def normally(self, _: Statement, arguments: list[Any]) -> list[Row]:
+        return await self._call("normally", arguments)
+
+    async def hurriedly(self, _: Statement, arguments: list[Any]) -> list[Row]:
+        return await self._call("hurriedly", arguments)
+
+    async def waiting(self, _: Statement, arguments: list[Any]) -> list[Row]:
+        return await self._call("waiting", arguments)
+
+
+def batcher_on(database: LockingDatabase) -> Batcher:
+    return Batcher(database.normally, 1000, contention=Contention(database.hurriedly, database.waiting))
+
+
+async def outcome(batcher: Batcher, effect: Rows) -> str:
+    try:
+        rows = await batcher.submit(effect)
+    except ServiceUnavailable:
+        return "refused"
+    return str(rows[0][1])
+
+
+async def outcomes(batcher: Batcher, *leases: int) -> list[str]:
+    return list(await asyncio.gather(*(outcome(batcher, delete(lease)) for lease in leases)))
+
+
+async def test_only_what_is_locked_is_refused() -> None:
+    database = LockingDatabase(3)
+    batcher = batcher_on(database)
+    assert await outcomes(batcher, 0, 1, 2, 3, 4, 5) == ["deleted"] * 3 + ["refused"] + ["deleted"] * 2
+    assert ("waiting", [3]) in database.calls
+    assert all(3 in leases for way, leases in database.calls if way == "waiting")
+
+
+async def test_what_is_known_to_be_locked_delays_nobody() -> None:
+    database = LockingDatabase(3)
+    batcher = batcher_on(database)
+    await outcomes(batcher, 3)
+    database.calls.clear()
+    assert await outcomes(batcher, 1, 3, 2) == ["deleted", "refused", "deleted"]
+    assert [way for way, leases in database.calls if 3 in leases] == ["waiting"]
+    database.locked.clear()
+    assert await outcomes(batcher, 3) == ["deleted"]
+    database.calls.clear()
+    assert await outcomes(batcher, 3) == ["deleted"]
+    assert database.calls == [("normally", [3])]
+
+
+# --- shares ----------------------------------------------------------------------------------------------------------
+async def test_a_queue_has_only_its_share() -> None:
+    shares = QueueShares(2)
+    loop = asyncio.get_running_loop()
+    starts = [loop.create_task(shares.start("busy")) for _ in range(4)]
+    await shares.start("other")
+    await asyncio.wait(starts, timeout=0)
+    assert [start.done() for start in starts] == [True, True, False, False]
+    shares.end("busy")
+    await starts[2]
+    shares.end("busy")
+    await starts[3]
+    for name in ("busy", "busy", "other"):
+        shares.end(name)
+    await shares.start("busy")
