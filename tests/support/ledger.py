@@ -8,6 +8,7 @@ seconds of one clock (`time.time`), taken before and after each call, so that no
     delivered: handed out by a receive that began at `begun`, ended at `ended` and hides it for `seconds`
     released:  about to be made visible again, or deleted: from now on anybody may get it
     forgotten: the database crashed, and may not know of receives that had begun by then
+    rewound:   the database is again as it was at some time: what was acknowledged since is excused, either way
 """
 
 from __future__ import annotations
@@ -28,27 +29,33 @@ class Findings:
     deliveries: int
     unknown_sends: int  # the answer never came: stored or not
     unknown_deletes: int  # the answer never came, and it was not seen again
+    rewound: int  # sent after the moment that the database was restored to, and gone
     lost: int  # acknowledged to the sender, never deleted, not there any more
     phantom: int  # delivered although it was rolled back or never sent
     resurrected: int  # delivered by a receive that began after its delete was acknowledged
     overlapping: int  # delivered while another receiver had it for certain
     out_of_order: int  # delivered before an earlier message of its group was deleted
     beyond_maximum: int  # delivered more often than maxReceiveCount, or moved earlier
+    stored_twice: int  # delivered with two message ids, though sent once
 
     @property
     def violations(self) -> dict[str, int]:
         """What must not be, by name; empty when all is well."""
-        harmless = {"sent", "deliveries", "unknown_sends", "unknown_deletes"}
+        harmless = {"sent", "deliveries", "unknown_sends", "unknown_deletes", "rewound"}
         return {name: number for name, number in asdict(self).items() if number and name not in harmless}
 
 
-@dataclass
+@dataclass(slots=True)
 class _Message:
     group: str | None = None
     order: int = 0
     sent: bool = False
+    sent_at: float = 0
+    message_id: str | None = None
+    excused: bool = False
+    miscounted: bool = False
     withdrawn: bool = False
-    moved: bool = False
+    moved_at: float | None = None
     deliveries: int = 0
     begun: float = 0
     ended: float = 0
@@ -58,7 +65,7 @@ class _Message:
 
     @property
     def done(self) -> bool:
-        return self.deleted_at is not None or self.moved
+        return self.deleted_at is not None or self.moved_at is not None
 
 
 @dataclass
@@ -74,7 +81,9 @@ class Ledger:
     _resurrected: int = 0
     _overlapping: int = 0
     _out_of_order: int = 0
+    _stored_twice: int = 0
     _forgotten: float = -math.inf
+    _uncounted: float = -math.inf
 
     def sending(self, bodies: Iterable[str], group: str | None = None) -> None:
         with self._lock:
@@ -83,10 +92,11 @@ class Ledger:
 
     def sent(self, bodies: Iterable[str], orders: Iterable[int | None]) -> None:
         """The commit was acknowledged. Orders: ids that rise within a group."""
+        now = self.clock()
         with self._lock:
             for body, order in zip(bodies, orders, strict=True):
                 message = self._messages[body]
-                message.sent, message.order = True, order or 0
+                message.sent, message.order, message.sent_at = True, order or 0, now
                 if message.group is not None:
                     heapq.heappush(self._open.setdefault(message.group, []), (message.order, body))
 
@@ -95,12 +105,19 @@ class Ledger:
             for body in bodies:
                 self._messages[body].withdrawn = True
 
-    def delivered(self, bodies: Sequence[str], begun: float, seconds: float) -> None:
+    def delivered(
+        self, bodies: Sequence[str], begun: float, seconds: float, message_ids: Sequence[str] = ()
+    ) -> None:
         """The bodies of one committed receive, in their order."""
         ended = self.clock()
         with self._lock:
+            for body, message_id in zip(bodies, message_ids, strict=False):
+                if (known := self._messages.get(body)) is not None:
+                    self._stored_twice += known.message_id not in (None, message_id)
+                    known.message_id = message_id
             for message in self._known(bodies):
                 message.deliveries += 1
+                message.excused = False
                 self._resurrected += message.deleted_at is not None and begun > message.deleted_at
                 # Whichever came first, the other one came before its end.
                 held = message.begun > self._forgotten and ended < message.until
@@ -108,7 +125,7 @@ class Ledger:
                 message.begun, message.ended, message.until = begun, ended, begun + seconds
             self._check_order(bodies)
 
-    def _known(self, bodies: Sequence[str]) -> Iterator[_Message]:
+    def _known(self, bodies: Iterable[str]) -> Iterator[_Message]:
         for body in bodies:
             if body in self._messages:
                 yield self._messages[body]
@@ -117,47 +134,74 @@ class Ledger:
 
     def released(self, bodies: Iterable[str]) -> None:
         with self._lock:
-            for body in bodies:
-                self._messages[body].until = 0
+            for message in self._known(bodies):
+                message.until = 0
 
     def forgotten(self) -> None:
         """What was received until now may be received again at once."""
         with self._lock:
             self._forgotten = self.clock()
 
+    def unanswered_receive(self) -> None:
+        """It may have handed out anything that is there: nobody knows how often that was received."""
+        with self._lock:
+            self._uncounted = self.clock()
+
+    def rewound(self, moment: float) -> None:
+        """The database is as it was at `moment` or later: a failover to a standby behind it, or a restore.
+
+        Sends since then may be gone, deletes and moves undone, and receives are not counted.
+        """
+        with self._lock:
+            self._forgotten = self.clock()
+            for message in self._messages.values():
+                message.miscounted = True
+                if not message.sent or message.sent_at >= moment:
+                    message.excused, message.message_id = message.sent, None
+                for done_at in (message.deleted_at, message.moved_at):
+                    message.deleting += done_at is not None and done_at >= moment
+                if message.deleted_at is not None and message.deleted_at >= moment:
+                    message.deleted_at = None
+                if message.moved_at is not None and message.moved_at >= moment:
+                    message.moved_at = None
+
     def held(self, bodies: Iterable[str], begun: float, seconds: float) -> None:
         """A change of visibility that began at `begun` was acknowledged."""
         with self._lock:
-            for body in bodies:
-                self._messages[body].until = begun + seconds
+            for message in self._known(bodies):
+                message.until = begun + seconds
 
     def deleting(self, bodies: Iterable[str]) -> None:
         with self._lock:
-            for body in bodies:
-                message = self._messages[body]
+            for message in self._known(bodies):
                 message.until = 0
                 message.deleting += 1
 
     def deleted(self, bodies: Iterable[str]) -> None:
         now = self.clock()
         with self._lock:
-            for body in bodies:
-                self._messages[body].deleted_at = now
+            for message in self._known(bodies):
+                message.deleted_at = now
 
     def kept(self, bodies: Iterable[str]) -> None:
         """The call did not delete them: somebody else did or will."""
         with self._lock:
-            for body in bodies:
-                message = self._messages[body]
+            for body, message in ((b, self._messages[b]) for b in bodies if b in self._messages):
                 message.deleting -= 1
                 if message.group is not None and not message.done:
                     heapq.heappush(self._open.setdefault(message.group, []), (message.order, body))
 
     def moved(self, bodies: Iterable[str]) -> None:
         """Found in the dead-letter queue."""
+        now = self.clock()
         with self._lock:
-            for message in self._known(list(bodies)):
-                message.moved = True
+            for message in self._known(bodies):
+                message.moved_at, message.excused = now, False
+
+    def seen(self) -> set[str]:
+        """What was delivered or moved at all."""
+        with self._lock:
+            return {body for body, m in self._messages.items() if m.deliveries or m.moved_at is not None}
 
     def findings(self) -> Findings:
         """What the whole run shows, after everything has been drained."""
@@ -168,18 +212,24 @@ class Ledger:
             deliveries=sum(m.deliveries for m in messages),
             unknown_sends=sum(not m.sent and not m.withdrawn for m in messages),
             unknown_deletes=sum(m.sent and not m.done and m.deleting > 0 for m in messages),
-            lost=sum(m.sent and not m.done and not m.deleting for m in messages),
-            phantom=len(self._phantom) + sum(m.withdrawn and (m.deliveries > 0 or m.moved) for m in messages),
+            rewound=sum(m.excused and not m.done for m in messages),
+            lost=sum(m.sent and not m.done and not m.deleting and not m.excused for m in messages),
+            phantom=len(self._phantom)
+            + sum(m.withdrawn and (m.deliveries > 0 or m.moved_at is not None) for m in messages),
             resurrected=self._resurrected,
             overlapping=self._overlapping,
             out_of_order=self._out_of_order,
             beyond_maximum=sum(self._counts_wrongly(m) for m in messages),
+            stored_twice=self._stored_twice,
         )
 
     def _counts_wrongly(self, message: _Message) -> bool:
+        moved = message.moved_at is not None
         if self.maximum is None:
-            return message.moved
-        return message.deliveries > self.maximum or (message.moved and message.deliveries < self.maximum)
+            return moved
+        too_often = message.deliveries > self.maximum and message.sent_at > self._forgotten
+        too_early = moved and message.deliveries < self.maximum and message.sent_at > self._uncounted
+        return (too_often or too_early) and not message.miscounted
 
     def _check_order(self, bodies: Sequence[str]) -> None:
         """Nothing of a group may come while an earlier message is neither done nor before it in the batch."""
@@ -207,4 +257,4 @@ class Ledger:
     def _is_open(self, body: str) -> bool:
         message = self._messages[body]
         exhausted = self.maximum is not None and message.deliveries >= self.maximum
-        return not (message.done or message.deleting or exhausted)
+        return not (message.done or message.deleting or exhausted or message.excused)

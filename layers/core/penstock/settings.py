@@ -80,9 +80,9 @@ SETTINGS: Final = (
     Setting("QUEUE_DATABASE_DRIVER", "psycopg", "", "The PostgreSQL driver of functions of Lambda. `pg8000` "
             "is imported in less time, but takes longer for a call.", choices=DRIVERS),
     Setting("QUEUE_POOL_TIMEOUT_MS", 2000, "ms", "Longest wait for a free database connection; then 503.", 1),
-    Setting("QUEUE_DATABASE_CALL_TIMEOUT_MS", 10_000, "ms", "Longest time for a call of the database; three times as "
-            "long for one of a worker. Then its connection is closed, and the client gets 503: it is unknown whether "
-            "the call took effect.", 100),
+    Setting("QUEUE_DATABASE_CALL_TIMEOUT_MS", 8000, "ms", "Longest time for a call of the database; three times as "
+            "long for one that cleans, measures or moves. Then its connection is closed, and the client gets 503: it "
+            "is unknown whether the call took effect.", 100),
     Setting("QUEUE_REQUEST_TIMEOUT_SECONDS", 30, "seconds", "Longest time for a request, the wait of a long "
             "poll not counted; then 408.", 1),
     Setting("QUEUE_LINGER_MS", 0, "ms", "How long a send waits for others to share its database call. 0: not "

@@ -34,6 +34,8 @@ LONGEST_FIRING_RUN_SECONDS = 3600.0
 # After a stop the deliverer writes the outcomes that it knows; then its query, if there is one, is cancelled.
 SETTLE_SECONDS = 0.4
 FAILURE_PAUSE_SECONDS = 1.0
+# After the first failure: most often the connection was lost, and a new one works.
+FIRST_FAILURE_PAUSE_SECONDS = 0.1
 # A worker that notifications wake checks for work by itself so many times less often.
 NOTIFIED_PAUSE_FACTOR = 5
 # After a round that found nothing to clean, the pause is so many times longer.
@@ -46,9 +48,11 @@ class Worker:
     """Calls `run_once` again and again, with `pause_seconds` in between. It logs a failure and tries again.
 
     `reports_progress`: `run_once` itself reports its counts meanwhile; otherwise the worker reports them at the end.
+    `call_factor`: so many times longer than a call of a request may one of this worker take.
     """
 
     reports_progress = False
+    call_factor = WORKER_CALL_FACTOR
 
     def __init__(
         self, name: str, run_once: RunOnce, settings: Settings, pause_seconds: float, meter: Meter
@@ -64,8 +68,9 @@ class Worker:
 
     async def run(self) -> None:
         """Returns soon after `stop`."""
+        failed = False
         while not self._stopping.is_set():
-            pause_seconds = FAILURE_PAUSE_SECONDS
+            pause_seconds = FAILURE_PAUSE_SECONDS if failed else FIRST_FAILURE_PAUSE_SECONDS
             started = perf_counter()
             failed = True
             try:
@@ -102,7 +107,7 @@ class Worker:
     def _run(self) -> None:
         if self._connection is None or self._connection.closed:
             self._connection = connect(
-                self._settings.database_url, self._settings.call_seconds * WORKER_CALL_FACTOR
+                self._settings.database_url, self._settings.call_seconds * self.call_factor
             )
         counts = self._run_once(self._settings, self._connection)
         if not self.reports_progress:
@@ -125,6 +130,7 @@ class DeliveryWorker(Worker):
     """Delivers webhooks. A publication, here or in another process, wakes it."""
 
     reports_progress = True
+    call_factor = 1
 
     def __init__(
         self, settings: Settings, long_polls: LongPollDispatcher, meter: Meter, tracer: Tracer | None = None
@@ -163,6 +169,7 @@ class FiringWorker(Worker):
     """Fires schedules: sleeps until the next one is due. A change that makes one due earlier wakes it."""
 
     reports_progress = True
+    call_factor = 1
 
     def __init__(
         self, settings: Settings, long_polls: LongPollDispatcher, meter: Meter, tracer: Tracer | None = None

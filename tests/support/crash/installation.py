@@ -9,11 +9,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-import pytest
-
 from penstock_web.local.postgres import free_port, start
 from penstock_web.system_account import SystemAccount
-from tests.support.crash.sqs_connection import NoAnswerError, SqsConnection
 from tests.support.programs.penstock_up import Up, running
 from tests.support.wait import wait_until
 
@@ -48,15 +45,6 @@ class Installation:
     def restart_database(self) -> None:
         """Start PostgreSQL again below a service that has stayed: as after a failover."""
         start(self.state, SystemAccount.choose())
-
-    def check_it_says_unavailable(self, queue_url: str) -> None:
-        """Without a database: 503, and after how many seconds to try again."""
-        wire = SqsConnection(self.port)
-        with pytest.raises(NoAnswerError) as refusal:
-            wire.call("GetQueueAttributes", QueueUrl=queue_url)
-        wire.close()
-        assert refusal.value.status == 503
-        assert int(refusal.value.retry_after or 0) > 0
 
 
 def _children(parent: int) -> Iterator[int]:

@@ -166,3 +166,45 @@ def test_moving_takes_exactly_the_maximum_of_deliveries(clock: Clock) -> None:
     ledger.delivered(["late"], 0, 0)
     ledger.moved(["early", "right", "late"])
     assert ledger.findings().violations == {"beyond_maximum": 2}
+
+
+def test_a_send_that_was_stored_twice(ledger: Ledger, clock: Clock) -> None:
+    ledger.delivered(["a"], 0, 1, ["id-1"])
+    clock.now = 2
+    ledger.delivered(["a"], 2, 1, ["id-2"])
+    finish(ledger, "a", "b", "c")
+    assert ledger.findings().violations == {"stored_twice": 1}
+
+
+# --- a failover to a standby behind the primary, or a restore ---------------------------------------------------------
+@pytest.fixture
+def rewound(ledger: Ledger, clock: Clock) -> Ledger:
+    """`c` was sent and `a` deleted before the moment; `b` is deleted and `d` sent after it."""
+    finish(ledger, "a")
+    clock.now = 10
+    ledger.sending(["d"], "group")
+    ledger.sent(["d"], [4])
+    finish(ledger, "b")
+    ledger.rewound(5)
+    return ledger
+
+
+def test_what_came_after_the_moment_is_excused(rewound: Ledger) -> None:
+    finish(rewound, "c")
+    found = rewound.findings()
+    assert (found.violations, found.rewound, found.unknown_deletes) == ({}, 1, 1)
+
+
+def test_what_came_before_it_is_not(rewound: Ledger) -> None:
+    rewound.delivered(["a"], 11, 1)
+    assert rewound.findings().violations == {"resurrected": 1, "lost": 1}
+
+
+def test_what_is_seen_again_has_to_be_kept_from_then_on(rewound: Ledger) -> None:
+    finish(rewound, "c")
+    rewound.delivered(["b", "d"], 11, 1)
+    assert rewound.findings().violations == {"lost": 1}
+    finish(rewound, "b", "d")
+    assert rewound.findings().violations == {}
+    rewound.delivered(["d"], 12, 1)
+    assert rewound.findings().violations == {"resurrected": 1}

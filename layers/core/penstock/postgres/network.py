@@ -11,10 +11,10 @@ Sources: PostgreSQL documentation, "Parameter Key Words" of libpq; RFC 5482 for 
 from typing import Any, Final
 
 CONNECT_SECONDS: Final = 5
-CALL_SECONDS: Final = 10.0
+CALL_SECONDS: Final = 8.0
 """The deadline of a call, where no setting says otherwise."""
 WORKER_CALL_FACTOR: Final = 3
-"""A call of a worker may take so many times longer: it cleans or moves thousands of messages."""
+"""A call that cleans, measures or moves may take so many times longer: it concerns thousands of messages."""
 KEEPALIVE_IDLE_SECONDS: Final = 5
 KEEPALIVE_INTERVAL_SECONDS: Final = 2
 KEEPALIVE_COUNT: Final = 3

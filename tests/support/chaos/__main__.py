@@ -1,0 +1,65 @@
+"""`make chaos SECONDS=60`: faults at random on a running installation, then the negative controls of the checker.
+
+It prints what happened; the exit code is 1 for a finding, or a control that was not found. A run of ten minutes or more
+is added to the summary (summary.py), whatever it showed.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from typing import Annotated
+
+import typer
+
+from tests.support.chaos.campaign import Report, endless, play
+from tests.support.chaos.controls import CONTROLS
+from tests.support.chaos.faults import QUICK
+from tests.support.chaos.servers import running_servers
+from tests.support.chaos.summary import RECORDED_SECONDS, add_to_summary
+
+app = typer.Typer(pretty_exceptions_enable=False)
+
+
+@app.command()
+def main(
+    seconds: Annotated[int, typer.Option(min=1, max=3600, help="how long there are faults")] = 60,
+    seed: Annotated[int, typer.Option(help="of an earlier run, to repeat it; 0: any")] = 0,
+    only: Annotated[str, typer.Option(help="names of faults, separated by commas")] = "",
+) -> None:
+    """Faults at random, and what the ledgers say."""
+    seed = seed or random.SystemRandom().randrange(1, 2**31)
+    numbers = random.Random(seed)
+    faults = [fault for fault in QUICK if not only or fault.name in only.split(",")]
+    say(f"seed {seed}")
+    with running_servers() as servers:
+        report = play(servers, endless(faults, numbers), numbers, seconds, say)
+        show(report)
+        if seconds >= RECORDED_SECONDS:
+            add_to_summary(report, seed, seconds, os.geteuid() == 0)
+        controls = play(servers, CONTROLS, numbers, 120, say, patient=False)
+    missed = set(CONTROLS.values()) - set(controls.violations)
+    say(f"negative controls: {len(CONTROLS) - len(missed)} of {len(CONTROLS)} found {sorted(missed) or ''}")
+    sys.exit(0 if report.is_good and not missed else 1)
+
+
+def say(text: str) -> None:
+    """At once: the output of a run that was cut off says what happened last."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def show(report: Report) -> None:
+    """A table of recoveries, and the findings."""
+    say(f"{report.acknowledged} acknowledged, {report.deliveries} delivered, faults {dict(report.faults)}")
+    say(f"{'':22}times   half in  all in (s)   schedules half in  all in")
+    for name, times in sorted(report.recovery.items()):
+        half, worst = sorted(times)[len(times) // 2], max(times)
+        fires = sorted(report.background[name])
+        say(f"{name:22}{len(times):5}{half:10.2f}{worst:8.2f}{fires[len(fires) // 2]:25.2f}{fires[-1]:8.2f}")
+    say(f"{report.tally}")
+    say(f"violations {report.violations}, errors {report.errors}")
+
+
+app()

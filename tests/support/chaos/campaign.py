@@ -1,0 +1,183 @@
+"""One run: traffic, faults at random from a seed, recovery after each, and what the ledgers say at the end."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import httpx
+
+from tests.support.chaos.faults import Fault, Scene
+from tests.support.chaos.servers import Servers, running_servers
+from tests.support.chaos.traffic import Traffic, scheduled_for
+from tests.support.chaos.webhooks import Endpoint, running_endpoint
+from tests.support.ledger import Ledger
+
+# Longest recovery, and longest time until everything is received at the end. Webhooks of a worker that was killed are
+# tried again after their lease, 30 s.
+RECOVERY_SECONDS: Final = 90
+DRAIN_SECONDS: Final = 180
+Say = Callable[[str], object]
+_KINDS: Final = ("send", "receive", "delete", "publish")
+
+
+@dataclass
+class Report:
+    """What a run showed. `violations`: by ledger and name; `recovery`: seconds by fault; `background`: until a schedule
+    fired that was due after the fault."""
+
+    acknowledged: int = 0
+    deliveries: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    violations: dict[str, int] = field(default_factory=dict)
+    excused: int = 0
+    errors: list[str] = field(default_factory=list)
+    recovery: dict[str, list[float]] = field(default_factory=dict)
+    background: dict[str, list[float]] = field(default_factory=dict)
+    tally: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def is_good(self) -> bool:
+        return not self.violations and not self.errors
+
+
+def run(seconds: float, seed: int, faults: Sequence[Fault], say: Say = print) -> Report:
+    """A whole run, which takes as long as its last fault and the drain longer than `seconds`."""
+    with running_servers() as servers:
+        numbers = random.Random(seed)
+        return play(servers, endless(faults, numbers), numbers, seconds, say)
+
+
+def endless(faults: Sequence[Fault], numbers: random.Random) -> Iterator[Fault]:
+    """Faults at random, by their weights."""
+    weights = [fault.weight for fault in faults]
+    while True:
+        yield from numbers.choices(faults, weights)
+
+
+def play(
+    servers: Servers,
+    faults: Iterable[Fault],
+    numbers: random.Random,
+    seconds: float,
+    say: Say = print,
+    patient: bool = True,
+) -> Report:
+    """Traffic on servers that run, and these faults one after the other, until the time is over or there are no more.
+
+    Not `patient`: leases of webhooks whose worker lost them end at once, as if their 30 s had passed.
+    """
+    report, webhooks = Report(), Ledger()
+    with running_endpoint(webhooks, servers.webhook_port) as endpoint:
+        traffic = Traffic(servers.ports, endpoint.url, numbers.randrange(2**31), {"webhooks": webhooks})
+        endpoint.loses = lambda: "lose webhooks" in traffic.lies
+        traffic.prepare()
+        with traffic.actors():
+            scene = Scene(servers, traffic, numbers)
+            end = time.time() + seconds
+            _recover(traffic, servers, report, None, 0)
+            for fault in faults:
+                if time.time() >= end or traffic.errors or report.errors:
+                    break
+                begun = time.time()
+                recovers_from = fault.run(scene)
+                report.faults[fault.group] += 1
+                _recover(traffic, servers, report, fault, recovers_from)
+                say(f"{time.time() - begun:6.1f} s  {fault.name}")
+                time.sleep(numbers.uniform(0, 1))
+            traffic.stopped_sending.set()
+            if not patient:
+                with servers.database() as connection:
+                    connection.execute(
+                        "update queue.webhook set due_at = clock_timestamp() where lease is not null"
+                    )
+            _drain(traffic, report)
+            _stop_ticking(traffic)
+        _conclude(servers, traffic, endpoint, report)
+    return report
+
+
+def _recover(traffic: Traffic, servers: Servers, report: Report, fault: Fault | None, since: float) -> None:
+    """Waits until each kind of call works that began since then, schedules fire, and each service is ready."""
+    deadline = time.time() + RECOVERY_SECONDS
+    ends: dict[str, float | None] = {}
+    ready = False
+    with httpx.Client(verify=False, timeout=5) as http:
+        while time.time() < deadline and not traffic.errors:
+            time.sleep(0.05)
+            ends = {kind: traffic.works_since(kind, since) for kind in (*_KINDS, "tick")}
+            ready = all(ends.values()) and _are_ready(http, servers)
+            if ready:
+                break
+    if not ready:
+        name = fault.name if fault else "the start"
+        report.errors.append(f"no recovery after {name}: ends of the first calls {ends}")
+    elif fault:
+        *works, fires = (round(end - since, 2) for end in ends.values() if end is not None)
+        report.recovery.setdefault(fault.name, []).append(max(works))
+        report.background.setdefault(fault.name, []).append(fires)
+
+
+def _are_ready(http: httpx.Client, servers: Servers) -> bool:
+    try:
+        return all(http.get(f"http://127.0.0.1:{port}/readyz").status_code == 200 for port in servers.ports)
+    except httpx.HTTPError:
+        return False
+
+
+def _drain(traffic: Traffic, report: Report) -> None:
+    deadline = time.time() + DRAIN_SECONDS
+    while not traffic.is_drained() and not traffic.errors:
+        if time.time() > deadline:
+            report.errors.append("the queues did not become empty")
+            return
+        time.sleep(0.2)
+
+
+def _stop_ticking(traffic: Traffic) -> None:
+    """Waits until the queue of the schedule holds nothing that is older than now."""
+    since, deadline = time.time(), time.time() + RECOVERY_SECONDS
+    while not traffic.works_since("tick", since) and time.time() < deadline and not traffic.errors:
+        time.sleep(0.05)
+
+
+def _conclude(servers: Servers, traffic: Traffic, endpoint: Endpoint, report: Report) -> None:
+    for name, ledger in traffic.ledgers.items():
+        findings = ledger.findings()
+        report.acknowledged += findings.sent
+        report.deliveries += findings.deliveries
+        report.excused += findings.rewound
+        for what, number in findings.violations.items():
+            report.violations[f"{name}: {what}"] = number
+    for what, number in (*_halves(traffic).items(), *_wrong_ticks(traffic).items()):
+        if number:
+            report.violations[what] = number
+    report.errors += traffic.errors
+    with servers.database() as connection:
+        found = connection.execute("select subject, problem from queue.find_problems()")
+        report.errors += [f"doctor: {subject}: {problem}" for subject, problem in found if subject != "roles"]
+    report.tally = dict(traffic.tally) | {
+        "webhooks that came again": sum(endpoint.came.values()) - len(endpoint.came)
+    }
+
+
+def _halves(traffic: Traffic) -> dict[str, int]:
+    """Publications that reached some of their targets and not the others."""
+    a, b, webhooks = (traffic.ledgers[name].seen() for name in ("events-a", "events-b", "webhooks"))
+    return {"publications in halves": len((a | b | webhooks) - (a & b & webhooks))}
+
+
+def _wrong_ticks(traffic: Traffic) -> dict[str, int]:
+    """Seconds at which a schedule did not fire, or fired more than once."""
+    with traffic._lock:
+        ticks = {round(scheduled_for(fired)): ids for fired, ids in traffic.ticks.items()}
+    excused = traffic.rewound_ticks
+    missing = max(ticks) - min(ticks) + 1 - len(ticks) if ticks else 0
+    twice = sum(
+        len(ids) > 1 and not any(a <= second <= b for a, b in excused) for second, ids in ticks.items()
+    )
+    return {"ticks: missing": missing, "ticks: fired twice": twice}

@@ -1,0 +1,73 @@
+"""The smallest client of both interfaces: one kept connection, no retries; it tells a refusal from a missing answer.
+
+It calls the services in turn: one that does not answer is left for the other one, as a load balancer does.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from itertools import cycle
+from typing import Any
+
+# Longer than any request of the service may take (QUEUE_REQUEST_TIMEOUT_SECONDS in servers.py, and the wait of a long
+# poll).
+TIMEOUT_SECONDS = 25
+SQS = {
+    "Content-Type": "application/x-amz-json-1.0",
+    "Authorization": "AWS4-HMAC-SHA256 Credential=x/20250101/us-east-1/sqs/aws4_request",
+}
+NATIVE = {"Content-Type": "application/json"}
+
+
+class NoAnswerError(Exception):
+    """The connection broke or the service answered 5xx: the call may have had its effect or not."""
+
+    def __init__(self, status: int | None, retry_after: str | None = None) -> None:
+        super().__init__(status, retry_after)
+        self.status = status
+        self.retry_after = retry_after
+
+
+class RefusedError(Exception):
+    """The service answered 4xx: the call had no effect."""
+
+
+class Connection:
+    """Not for use by several threads at once. `begun`: when the last call that was answered began."""
+
+    def __init__(self, ports: list[int], first: int = 0) -> None:
+        self._ports = cycle(ports[first % len(ports) :] + ports[: first % len(ports)])
+        self._http = self._next()
+        self.begun = 0.0
+
+    def _next(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", next(self._ports), timeout=TIMEOUT_SECONDS)
+
+    def sqs(self, action: str, **request: Any) -> Any:
+        """An action of SQS. Raises NoAnswerError and RefusedError."""
+        return self.request("POST", "/", request, {**SQS, "X-Amz-Target": f"AmazonSQS.{action}"})
+
+    def request(self, method: str, path: str, body: Any, headers: dict[str, str] = NATIVE) -> Any:
+        """One request and its answer. Raises NoAnswerError and RefusedError."""
+        begun = time.time()
+        try:
+            self._http.request(method, path, json.dumps(body), headers)
+            response = self._http.getresponse()
+            answer = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            self._http.close()
+            self._http = self._next()
+            raise NoAnswerError(None) from error
+        if response.status >= 500 or response.status == http.client.REQUEST_TIMEOUT:
+            self._http.close()
+            self._http = self._next()
+            raise NoAnswerError(response.status, response.headers["Retry-After"])
+        if response.status >= 400:
+            raise RefusedError(answer.decode())
+        self.begun = begun
+        return json.loads(answer or b"{}")
+
+    def close(self) -> None:
+        self._http.close()

@@ -1,0 +1,124 @@
+"""Negative controls: what the checker has to find. Each does behind the ledgers' back what a defect would do."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from tests.support.chaos.faults import Fault, Scene
+
+
+def lose_messages(scene: Scene) -> float:
+    """Deletes of messages that nobody has received yet."""
+    return _sql(
+        scene, "select queue.delete('standard', r.msg_id) from queue.receive('standard', 600, 3) r", 3
+    )
+
+
+def invent_messages(scene: Scene) -> float:
+    return _sql(scene, "select queue.send('standard', '\"nobody sent this\"')")
+
+
+def store_twice(scene: Scene) -> float:
+    """A send that was stored once more: the same body with another message id."""
+    return _sql(
+        scene,
+        "insert into queue.side (id, visible_at, sent_at, message_id, queue_id, shard, body)"
+        " select nextval('queue.side_id'), clock_timestamp(), l.sent_at, gen_random_uuid(), l.queue_id, -1, l.body"
+        " from queue.log l join queue.queues q using (queue_id) where q.name = 'standard'"
+        " order by l.sent_at desc limit 3",
+    )
+
+
+def undo_deletes(scene: Scene) -> float:
+    """A delete that is acknowledged and does nothing."""
+    scene.traffic.lies.add("undo deletes")
+    time.sleep(1)
+    scene.traffic.lies.discard("undo deletes")
+    return time.time()
+
+
+def end_leases_early(scene: Scene) -> float:
+    """Messages become visible while somebody has them: those that consumers leave to come again."""
+    return _sql(
+        scene,
+        "select queue.change_visibility('standard', p.public_id, 0) from queue.peek_messages("
+        " (select arn from queue.queues where name = 'standard'), 'in_flight', 0, 1000) p",
+    )
+
+
+def change_order(scene: Scene) -> float:
+    """Messages of a group that wait are handed out in another order: their bodies move on by one."""
+    scene.traffic.lies.add("pause")
+    time.sleep(1)
+    changed = _sql(
+        scene,
+        "update queue.fifo_message m set body = n.body, message_id = n.message_id from ("
+        " select f.id, lag(f.body) over w as body, lag(f.message_id) over w as message_id"
+        " from queue.fifo_message f where f.receive_count = 0 window w as (partition by f.group_key order by f.id)) n"
+        " where n.id = m.id and n.body is not null",
+    )
+    scene.traffic.lies.discard("pause")
+    return changed
+
+
+def move_early(scene: Scene) -> float:
+    """Dead letters after the first receive."""
+    policy = "jsonb_set(attributes, '{RedrivePolicy}', to_jsonb(replace(attributes ->> 'RedrivePolicy', '2}', '1}')))"
+    back = policy.replace("'2}', '1}'", "'1}', '2}'")
+    _sql(scene, f"update queue.queues set attributes = {policy} where name = 'poison'")
+    time.sleep(3)
+    return _sql(scene, f"update queue.queues set attributes = {back} where name = 'poison'")
+
+
+def fire_twice(scene: Scene) -> float:
+    """An occurrence once more, and one that is lost."""
+    return _sql(
+        scene,
+        "update queue.schedule set next_fire_at = next_fire_at - interval '3 seconds',"
+        " due_at = due_at - interval '3 seconds' where name = 'tick'",
+        1,
+        "delete from queue.schedule_run",
+    )
+
+
+def skip_occurrences(scene: Scene) -> float:
+    return _sql(
+        scene,
+        "update queue.schedule set next_fire_at = next_fire_at + interval '2 seconds',"
+        " due_at = due_at + interval '2 seconds' where name = 'tick'",
+    )
+
+
+def lose_webhooks(scene: Scene) -> float:
+    """The endpoint answers, and what it was sent is gone."""
+    scene.traffic.lies.add("lose webhooks")
+    time.sleep(1)
+    scene.traffic.lies.discard("lose webhooks")
+    return time.time()
+
+
+def _sql(scene: Scene, query: str, times: int = 1, then: str = "") -> float:
+    """Runs the statement until it concerned so many rows, for ten seconds at most; and then the other one."""
+    with scene.servers.database() as connection:
+        until, rows = time.time() + 10, 0
+        while rows < times and time.time() < until:
+            rows += connection.execute(query.encode()).rowcount
+        if then:
+            connection.execute(then.encode())
+    return time.time()
+
+
+CONTROLS: Final = {
+    Fault("lose_messages", "other", lose_messages): "standard: lost",
+    Fault("invent_messages", "other", invent_messages): "standard: phantom",
+    Fault("store_twice", "other", store_twice): "standard: stored_twice",
+    Fault("undo_deletes", "other", undo_deletes): "standard: resurrected",
+    Fault("end_leases_early", "other", end_leases_early): "standard: overlapping",
+    Fault("change_order", "other", change_order): "fifo.fifo: out_of_order",
+    Fault("move_early", "other", move_early): "poison: beyond_maximum",
+    Fault("fire_twice", "other", fire_twice): "ticks: fired twice",
+    Fault("skip_occurrences", "other", skip_occurrences): "ticks: missing",
+    Fault("lose_webhooks", "other", lose_webhooks): "webhooks: lost",
+}
+"""By fault, the finding that it must lead to."""

@@ -1,0 +1,253 @@
+"""What happens to the servers. Each fault ends what it begins, and returns the time from which recovery counts.
+
+That is the moment of the fault where something else can take over at once, and the end of the fault where nothing
+can. `group` is what the summary counts.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import psycopg
+
+from tests.support.chaos.servers import Servers, wait_for_database, with_signal
+from tests.support.chaos.traffic import Traffic
+from tests.support.network.lying_proxy import LyingProxy
+
+Group = Literal["kill", "network", "stop", "lock", "failover", "restore", "upgrade", "other"]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a fault may touch, and its random numbers."""
+
+    servers: Servers
+    traffic: Traffic
+    random: random.Random
+
+    def pause(self, low: float, high: float) -> None:
+        """For so many seconds the fault lasts."""
+        time.sleep(self.random.uniform(low, high))
+
+    def proxy(self) -> LyingProxy:
+        return self.random.choice((self.servers.database_proxy, self.servers.pooler_proxy))
+
+    def forgotten(self) -> None:
+        """A crash of the database: receives of standard queues do not wait for the disk (docs/how_it_works.md)."""
+        for ledger in self.traffic.ledgers.values():
+            ledger.forgotten()
+
+
+@dataclass(frozen=True)
+class Fault:
+    """`weight`: how often it is chosen, beside the others."""
+
+    name: str
+    group: Group
+    run: Callable[[Scene], float]
+    weight: int = 4
+
+
+# --- kills -----------------------------------------------------------------------------------------------------------
+def kill_service(scene: Scene) -> float:
+    service = scene.random.choice(scene.servers.services)
+    service.kill()
+    killed = time.time()
+    service.start()
+    return killed
+
+
+def kill_pooler(scene: Scene) -> float:
+    scene.servers.kill_pooler()
+    killed = time.time()
+    scene.servers.start_pooler()
+    return killed
+
+
+def kill_database(scene: Scene) -> float:
+    """Every process of it; started again at once."""
+    scene.servers.kill_database()
+    scene.forgotten()
+    killed = time.time()
+    scene.servers.start_database()
+    return killed
+
+
+def kill_backend(scene: Scene) -> float:
+    """SIGKILL for one: PostgreSQL ends all others and recovers."""
+    _, *processes = scene.servers.database_processes()
+    with suppress(ProcessLookupError):
+        os.kill(scene.random.choice(processes), signal.SIGKILL)
+    killed = time.time()
+    wait_for_database(scene.servers)
+    scene.forgotten()
+    return killed
+
+
+def terminate_sessions(scene: Scene) -> float:
+    """A storm of pg_terminate_backend, for all sessions."""
+    with scene.servers.database() as connection:
+        for _ in range(scene.random.randint(1, 5)):
+            connection.execute(
+                "select pg_terminate_backend(pid) from pg_stat_activity"
+                " where pid <> pg_backend_pid() and datname = current_database()"
+            )
+            scene.pause(0, 0.2)
+    return time.time()
+
+
+# --- stops: processes that hang, while their kernel acknowledges ------------------------------------------------------
+def stop_service(scene: Scene) -> float:
+    service = scene.random.choice(scene.servers.services)
+    return _stop(scene, [service.process.pid], 1, 8)
+
+
+def stop_pooler(scene: Scene) -> float:
+    return _stop(scene, [scene.servers.pooler.process.pid], 1, 12)
+
+
+def stop_database(scene: Scene) -> float:
+    return _stop(scene, scene.servers.database_processes(), 1, 12)
+
+
+def stop_backend(scene: Scene) -> float:
+    """One session hangs, with whatever it has locked; nobody but its client's deadline ends that."""
+    _, *processes = scene.servers.database_processes()
+    return _stop(scene, [scene.random.choice(processes)], 1, 12)
+
+
+def _stop(scene: Scene, pids: list[int], low: float, high: float) -> float:
+    for pid in pids:
+        with_signal(pid, signal.SIGSTOP)
+    scene.pause(low, high)
+    for pid in pids:
+        with_signal(pid, signal.SIGCONT)
+    return time.time()
+
+
+# --- the network -----------------------------------------------------------------------------------------------------
+def reset_connections(scene: Scene) -> float:
+    scene.proxy().reset()
+    return time.time()
+
+
+def halve_answers(scene: Scene) -> float:
+    scene.proxy().halve()
+    return time.time()
+
+
+def delay_network(scene: Scene) -> float:
+    proxy = scene.proxy()
+    proxy.delay_seconds = scene.random.uniform(0.05, 1)
+    scene.pause(1, 5)
+    proxy.delay_seconds = 0
+    return time.time()
+
+
+def swallow_connections(scene: Scene) -> float:
+    """A host that vanishes: whatever comes on connections of now is acknowledged and lost; new ones work."""
+    scene.proxy().swallow()
+    return time.time()
+
+
+def black_hole(scene: Scene) -> float:
+    """New connections are swallowed as well, for a time; those of before stay silent for ever."""
+    proxy = scene.proxy()
+    proxy.swallow(new_too=True)
+    scene.pause(1, 8)
+    proxy.pass_new()
+    return time.time()
+
+
+# --- what other users of the database do ------------------------------------------------------------------------------
+def lock_table(scene: Scene) -> float:
+    table = scene.random.choice(
+        ("log", "lease", "fifo_message", "fifo_group", "queues", "webhook", "schedule")
+    )
+    with (
+        scene.servers.database() as connection,
+        suppress(psycopg.errors.LockNotAvailable),
+        connection.transaction(),
+    ):
+        connection.execute("set local lock_timeout = '2s'")
+        connection.execute(f"lock table queue.{table} in access exclusive mode".encode())
+        scene.pause(1, 4)
+    return time.time()
+
+
+def open_transaction(scene: Scene) -> float:
+    """An application that receives, deletes and sends, and takes its time before it rolls back."""
+    with scene.servers.database() as connection, suppress(psycopg.Error):
+        connection.execute("begin")
+        connection.execute("set local lock_timeout = '2s'")
+        connection.execute(
+            "select queue.delete('standard', r.msg_id) from queue.receive('standard', 60, 3) r limit 1"
+        )
+        connection.execute("select queue.send_fifo('fifo.fifo', '1', group_id) from queue.fifo_group limit 1")
+        scene.pause(1, 6)
+        connection.execute("rollback")
+    return time.time()
+
+
+def vacuum_full(scene: Scene) -> float:
+    with scene.servers.database() as connection, suppress(psycopg.errors.LockNotAvailable):
+        connection.execute("set lock_timeout = '2s'")
+        connection.execute(
+            f"vacuum full queue.{scene.random.choice(('lease', 'log', 'fifo_ready'))}".encode()
+        )
+    return time.time()
+
+
+def reindex(scene: Scene) -> float:
+    with scene.servers.database() as connection, suppress(psycopg.errors.LockNotAvailable):
+        connection.execute("set lock_timeout = '2s'")
+        connection.execute(
+            f"reindex table queue.{scene.random.choice(('lease', 'log', 'fifo_message'))}".encode()
+        )
+    return time.time()
+
+
+def exhaust_connections(scene: Scene) -> float:
+    """Every connection that is free, and those of the service are ended so that others get them, too."""
+    with ExitStack() as stack:
+        for _ in range(3):
+            with suppress(psycopg.OperationalError):
+                while True:
+                    stack.enter_context(scene.servers.database())
+            with suppress(psycopg.OperationalError), scene.servers.database() as connection:
+                connection.execute(
+                    "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'penstock'"
+                )
+        scene.pause(1, 5)
+    return time.time()
+
+
+QUICK: Final = (
+    Fault("kill_service", "kill", kill_service, 12),
+    Fault("kill_pooler", "kill", kill_pooler, 12),
+    Fault("kill_database", "kill", kill_database, 12),
+    Fault("kill_backend", "kill", kill_backend, 16),
+    Fault("terminate_sessions", "kill", terminate_sessions, 16),
+    Fault("stop_service", "stop", stop_service),
+    Fault("stop_pooler", "stop", stop_pooler),
+    Fault("stop_database", "stop", stop_database),
+    Fault("stop_backend", "stop", stop_backend),
+    Fault("reset_connections", "network", reset_connections),
+    Fault("halve_answers", "network", halve_answers),
+    Fault("delay_network", "network", delay_network),
+    Fault("swallow_connections", "network", swallow_connections),
+    Fault("black_hole", "network", black_hole),
+    Fault("lock_table", "lock", lock_table, 2),
+    Fault("open_transaction", "lock", open_transaction, 2),
+    Fault("vacuum_full", "lock", vacuum_full, 1),
+    Fault("reindex", "lock", reindex, 1),
+    Fault("exhaust_connections", "other", exhaust_connections, 2),
+)
+"""Faults of a machine of one's own: no root, no other programs."""

@@ -1,0 +1,197 @@
+"""What a run is made of: PostgreSQL, PgBouncer, two services, and proxies between them that can lie.
+
+services ── proxy ── PgBouncer ── proxy ── PostgreSQL        calls
+services ─────────────────────── proxy ── PostgreSQL         merged calls, LISTEN
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import psycopg
+
+from penstock.postgres.migrations import migrate
+from penstock_web.local.pgbouncer import PgBouncer, running_pgbouncer
+from penstock_web.local.postgres import ROLE, Postgres, running_postgres, start
+from penstock_web.local.state import ephemeral_state
+from penstock_web.system_account import SystemAccount
+from tests.support.database import memory_directory
+from tests.support.network.lying_proxy import LyingProxy
+from tests.support.programs.penstock_service import free_port
+from tests.support.sql.server_crash import children, is_running, kill_server
+from tests.support.wait import wait_until
+
+REQUEST_TIMEOUT_SECONDS = 15
+SERVICE_SETTINGS = {
+    "QUEUE_REQUEST_TIMEOUT_SECONDS": str(REQUEST_TIMEOUT_SECONDS),
+    "WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8",
+    "QUEUE_SHARDS": "2",
+}
+# A standby may follow at any time. Durable, unlike the servers of other tests: fsync is on.
+SERVER_SETTINGS = {
+    "wal_level": "replica",
+    "max_wal_senders": "5",
+    "hot_standby": "on",
+    "max_connections": "100",
+}
+
+
+class Service:
+    """A service process at a port of its own; started again at the same one."""
+
+    def __init__(self, database_url: str, direct_url: str, log: Path, settings: dict[str, str]) -> None:
+        self.port = free_port()
+        addresses = {"DATABASE_URL": database_url, "DATABASE_DIRECT_URL": direct_url}
+        self._settings = {**SERVICE_SETTINGS, **addresses, **settings}
+        self._log = log
+        self.process = self.start()
+
+    def start(self, code: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
+        """Returns when it is ready. `code`: environment variables that lead to the code of another release."""
+        ready, ready_fd = os.pipe()
+        command = [sys.executable, "-m", "penstock_web.cli", "worker", "--host", "127.0.0.1"]
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [*command, "--port", str(self.port), "--ready-fd", str(ready_fd)],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                pass_fds=[ready_fd],
+                env={**os.environ, **self._settings, **(code or {})},
+            )
+        os.close(ready_fd)
+        os.read(ready, 1)  # b"" if it could not start: the next calls show it
+        os.close(ready)
+        return self.process
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        if self.process.stdin:
+            self.process.stdin.close()
+
+    def stop(self) -> None:
+        """SIGTERM: it finishes what is under way."""
+        self.process.terminate()
+        try:
+            self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        if self.process.stdin:
+            self.process.stdin.close()
+
+
+@dataclass
+class Servers:
+    """All of them. `primary` is the PostgreSQL in use; `poolers` and `services` are restarted by faults."""
+
+    state: Path
+    stack: ExitStack
+    account: SystemAccount
+    primary: Postgres
+    database_proxy: LyingProxy
+    pooler: PgBouncer
+    pooler_proxy: LyingProxy
+    services: list[Service]
+    webhook_port: int = field(default_factory=free_port)
+
+    @property
+    def ports(self) -> list[int]:
+        return [service.port for service in self.services]
+
+    def database(self) -> psycopg.Connection[tuple[object, ...]]:
+        """A connection of an administrator, past all proxies."""
+        return psycopg.connect(self.primary.superuser_dsn("penstock"), autocommit=True, connect_timeout=10)
+
+    def kill_database(self) -> None:
+        kill_server(self.primary.data)
+
+    def start_database(self) -> None:
+        start(self.state, self.account, settings=SERVER_SETTINGS)
+
+    def database_processes(self) -> list[int]:
+        """The postmaster and its children."""
+        postmaster = int((self.primary.data / "postmaster.pid").read_text().split("\n")[0])
+        return [postmaster, *children(postmaster)]
+
+    def start_pooler(self) -> None:
+        self.pooler = self.stack.enter_context(_pooler(self.state, self._seen_by_pooler(), self.pooler.port))
+
+    def kill_pooler(self) -> None:
+        self.pooler.process.kill()
+        self.pooler.process.wait()
+
+    def _seen_by_pooler(self) -> Postgres:
+        return seen_through(self.primary, self.database_proxy)
+
+    def use(self, postgres: Postgres) -> None:
+        """Another server is the primary now; new connections through the proxy lead there."""
+        self.primary = postgres
+        self.database_proxy.target = ("127.0.0.1", postgres.port)
+
+
+def seen_through(server: Postgres, proxy: LyingProxy) -> Postgres:
+    """The same server for somebody who reaches it through the proxy."""
+    return replace(server, socket_directory=Path("127.0.0.1"), port=proxy.port)
+
+
+def _pooler(state: Path, server: Postgres, port: int = 0) -> AbstractContextManager[PgBouncer]:
+    return running_pgbouncer(state, server, "*", pool_size=15, port=port)
+
+
+@contextmanager
+def running_servers(**settings: str) -> Iterator[Servers]:
+    """Everything started, the schema migrated; everything ended afterwards, whatever state it is in.
+
+    `settings`: environment variables of the services.
+    """
+    account = SystemAccount.choose()
+    with ExitStack() as stack:
+        state = stack.enter_context(ephemeral_state(memory_directory()))
+        primary = stack.enter_context(running_postgres(state, account, settings=SERVER_SETTINGS))
+        migrate(primary.service_dsn(), role=ROLE)
+        database_proxy = LyingProxy("127.0.0.1", primary.port)
+        stack.callback(database_proxy.close)
+        pooler = stack.enter_context(_pooler(state, seen_through(primary, database_proxy)))
+        pooler_proxy = LyingProxy("127.0.0.1", pooler.port)
+        stack.callback(pooler_proxy.close)
+        pooled = f"postgresql://{ROLE}:{primary.password}@127.0.0.1:{pooler_proxy.port}/penstock"
+        direct = seen_through(primary, database_proxy).service_dsn()
+        logs = [state / f"service-{number}.log" for number in range(2)]
+        services = [Service(pooled, direct, log, settings) for log in logs]
+        servers = Servers(state, stack, account, primary, database_proxy, pooler, pooler_proxy, services)
+        stack.callback(_end_services, services)
+        yield servers
+
+
+def _end_services(services: list[Service]) -> None:
+    for service in services:
+        with_signal(service.process.pid, signal.SIGCONT)
+        service.kill()
+
+
+def with_signal(pid: int, number: signal.Signals) -> None:
+    """Sends it, unless the process is gone."""
+    if is_running(pid):
+        os.kill(pid, number)
+
+
+def wait_for_database(servers: Servers) -> None:
+    """Returns when the primary answers."""
+
+    def answers() -> bool:
+        try:
+            with servers.database() as connection:
+                connection.execute("select 1")
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    wait_until(answers)
