@@ -16,7 +16,7 @@ ARGS ?=
 PYTHON ?= $(shell infra/local/find_python.sh)
 UV := $(shell command -v uv || echo .tools/bin/uv)
 BIN := .venv/bin
-SOURCES := $(wildcard layers/core layers/web functions jobs infra/generate infra/local_lambda tests benchmarks examples)
+SOURCES := $(wildcard layers/core layers/web functions jobs infra/generate infra/local_lambda infra/ha tests benchmarks examples)
 LOCKS := $(TEST_LOCKS:%=requirements/%.lock)
 SAM := .tools/sam/bin/sam
 CLIENTS := $(patsubst %,.tools/clients/%.stamp,old async dramatiq node)
@@ -31,7 +31,7 @@ endif
 export SAM_CLI_TELEMETRY := 0
 export AWS_DEFAULT_REGION := us-east-1
 
-.PHONY: help setup run metrics lambda demo test test-slow chaos check check-code check-generated check-sql check-sam check-terraform check-compose check-project lock bench clients format generate clean
+.PHONY: help setup run metrics lambda demo test test-slow chaos ha check check-code check-generated check-sql check-sam check-terraform check-compose check-project lock bench clients format generate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -56,6 +56,9 @@ test-slow: .venv/test.stamp ## run only the tests that take minutes
 
 chaos: .venv/test.stamp ## faults at random on a running installation: nothing may be lost (SECONDS=60, ARGS="--seed 1")
 	@$(BIN)/python -m tests.support.chaos --seconds $(or $(SECONDS),60) $(ARGS)
+
+ha: .venv/test.stamp .tools/ha/bin/patroni ## failovers and switch-overs of three PostgreSQL servers under Patroni (ARGS="--rounds 5")
+	@$(BIN)/python -m tests.support.chaos.ha $(ARGS)
 
 check: check-code check-generated check-sql check-sam check-terraform check-compose check-project ## lint, formatting, types, generated files, SQL functions, template.yaml, infra, .github
 
@@ -143,6 +146,12 @@ clean: ## remove .venv, .tools, caches (never the data of `make run`)
 $(SAM): requirements/sam.lock | $(UV)
 	@$(UV) venv --quiet --allow-existing --python "$(PYTHON)" .tools/sam
 	@VIRTUAL_ENV=.tools/sam $(UV) pip sync --quiet --require-hashes requirements/sam.lock
+	@touch $@
+
+# Root runs it as another user, who may not enter the home folder that root's own Python may be in.
+.tools/ha/bin/patroni: requirements/ha.lock | $(UV)
+	@$(UV) venv --quiet --allow-existing --python "$(if $(filter 0,$(shell id -u)),/usr/bin/python3,$(PYTHON))" .tools/ha
+	@VIRTUAL_ENV=.tools/ha $(UV) pip sync --quiet --require-hashes requirements/ha.lock
 	@touch $@
 
 # pip, since `sam build` asks for it.

@@ -13,6 +13,7 @@ locks=requirements
 "${compile[@]}" --output-file $locks/build.lock $locks/build.in
 "${compile[@]}" --output-file $locks/sam.lock $locks/sam.in
 "${compile[@]}" --output-file $locks/lambda.lock $locks/lambda.in
+"${compile[@]}" --output-file $locks/ha.lock $locks/ha.in
 for clients in old async dramatiq; do
   "${compile[@]}" --output-file $locks/clients-$clients.lock $locks/clients-$clients.in
 done

@@ -6,16 +6,16 @@ is added to the summary (summary.py), whatever it showed.
 
 from __future__ import annotations
 
-import os
 import random
 import sys
 from typing import Annotated
 
 import typer
 
-from tests.support.chaos.campaign import Report, endless, play
+from tests.support.chaos.campaign import endless, play
 from tests.support.chaos.controls import CONTROLS
 from tests.support.chaos.faults import QUICK
+from tests.support.chaos.report import say, show
 from tests.support.chaos.servers import running_servers
 from tests.support.chaos.summary import RECORDED_SECONDS, add_to_summary
 
@@ -37,29 +37,11 @@ def main(
         report = play(servers, endless(faults, numbers), numbers, seconds, say)
         show(report)
         if seconds >= RECORDED_SECONDS:
-            add_to_summary(report, seed, seconds, os.geteuid() == 0)
+            add_to_summary(report, seed, seconds, "one server")
         controls = play(servers, CONTROLS, numbers, 120, say, patient=False)
     missed = set(CONTROLS.values()) - set(controls.violations)
     say(f"negative controls: {len(CONTROLS) - len(missed)} of {len(CONTROLS)} found {sorted(missed) or ''}")
     sys.exit(0 if report.is_good and not missed else 1)
-
-
-def say(text: str) -> None:
-    """At once: the output of a run that was cut off says what happened last."""
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
-
-
-def show(report: Report) -> None:
-    """A table of recoveries, and the findings."""
-    say(f"{report.acknowledged} acknowledged, {report.deliveries} delivered, faults {dict(report.faults)}")
-    say(f"{'':22}times   half in  all in (s)   schedules half in  all in")
-    for name, times in sorted(report.recovery.items()):
-        half, worst = sorted(times)[len(times) // 2], max(times)
-        fires = sorted(report.background[name])
-        say(f"{name:22}{len(times):5}{half:10.2f}{worst:8.2f}{fires[len(fires) // 2]:25.2f}{fires[-1]:8.2f}")
-    say(f"{report.tally}")
-    say(f"violations {report.violations}, errors {report.errors}")
 
 
 app()

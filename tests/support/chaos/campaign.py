@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -12,7 +11,7 @@ from typing import Final
 import httpx
 
 from tests.support.chaos.faults import Fault, Scene
-from tests.support.chaos.servers import Servers, running_servers
+from tests.support.chaos.servers import Installation
 from tests.support.chaos.traffic import Traffic, scheduled_for
 from tests.support.chaos.webhooks import Endpoint, running_endpoint
 from tests.support.ledger import Ledger
@@ -32,7 +31,7 @@ class Report:
 
     acknowledged: int = 0
     deliveries: int = 0
-    faults: Counter[str] = field(default_factory=Counter)
+    faults: dict[str, int] = field(default_factory=dict)
     violations: dict[str, int] = field(default_factory=dict)
     excused: int = 0
     errors: list[str] = field(default_factory=list)
@@ -45,13 +44,6 @@ class Report:
         return not self.violations and not self.errors
 
 
-def run(seconds: float, seed: int, faults: Sequence[Fault], say: Say = print) -> Report:
-    """A whole run, which takes as long as its last fault and the drain longer than `seconds`."""
-    with running_servers() as servers:
-        numbers = random.Random(seed)
-        return play(servers, endless(faults, numbers), numbers, seconds, say)
-
-
 def endless(faults: Sequence[Fault], numbers: random.Random) -> Iterator[Fault]:
     """Faults at random, by their weights."""
     weights = [fault.weight for fault in faults]
@@ -60,7 +52,7 @@ def endless(faults: Sequence[Fault], numbers: random.Random) -> Iterator[Fault]:
 
 
 def play(
-    servers: Servers,
+    servers: Installation,
     faults: Iterable[Fault],
     numbers: random.Random,
     seconds: float,
@@ -85,7 +77,7 @@ def play(
                     break
                 begun = time.time()
                 recovers_from = fault.run(scene)
-                report.faults[fault.group] += 1
+                report.faults[fault.group] = report.faults.get(fault.group, 0) + 1
                 _recover(traffic, servers, report, fault, recovers_from)
                 say(f"{time.time() - begun:6.1f} s  {fault.name}")
                 time.sleep(numbers.uniform(0, 1))
@@ -101,7 +93,9 @@ def play(
     return report
 
 
-def _recover(traffic: Traffic, servers: Servers, report: Report, fault: Fault | None, since: float) -> None:
+def _recover(
+    traffic: Traffic, servers: Installation, report: Report, fault: Fault | None, since: float
+) -> None:
     """Waits until each kind of call works that began since then, schedules fire, and each service is ready."""
     deadline = time.time() + RECOVERY_SECONDS
     ends: dict[str, float | None] = {}
@@ -122,7 +116,7 @@ def _recover(traffic: Traffic, servers: Servers, report: Report, fault: Fault | 
         report.background.setdefault(fault.name, []).append(fires)
 
 
-def _are_ready(http: httpx.Client, servers: Servers) -> bool:
+def _are_ready(http: httpx.Client, servers: Installation) -> bool:
     try:
         return all(http.get(f"http://127.0.0.1:{port}/readyz").status_code == 200 for port in servers.ports)
     except httpx.HTTPError:
@@ -145,7 +139,7 @@ def _stop_ticking(traffic: Traffic) -> None:
         time.sleep(0.05)
 
 
-def _conclude(servers: Servers, traffic: Traffic, endpoint: Endpoint, report: Report) -> None:
+def _conclude(servers: Installation, traffic: Traffic, endpoint: Endpoint, report: Report) -> None:
     for name, ledger in traffic.ledgers.items():
         findings = ledger.findings()
         report.acknowledged += findings.sent

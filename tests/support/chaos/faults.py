@@ -17,7 +17,7 @@ from typing import Final, Literal
 
 import psycopg
 
-from tests.support.chaos.servers import Servers, wait_for_database, with_signal
+from tests.support.chaos.servers import Installation, Servers, wait_for_database, with_signal
 from tests.support.chaos.traffic import Traffic
 from tests.support.network.lying_proxy import LyingProxy
 
@@ -28,16 +28,22 @@ Group = Literal["kill", "network", "stop", "lock", "failover", "restore", "upgra
 class Scene:
     """What a fault may touch, and its random numbers."""
 
-    servers: Servers
+    servers: Installation
     traffic: Traffic
     random: random.Random
+
+    @property
+    def rig(self) -> Servers:
+        """The servers of `make chaos`, which these faults are made for."""
+        assert isinstance(self.servers, Servers)
+        return self.servers
 
     def pause(self, low: float, high: float) -> None:
         """For so many seconds the fault lasts."""
         time.sleep(self.random.uniform(low, high))
 
     def proxy(self) -> LyingProxy:
-        return self.random.choice((self.servers.database_proxy, self.servers.pooler_proxy))
+        return self.random.choice((self.rig.database_proxy, self.rig.pooler_proxy))
 
     def forgotten(self) -> None:
         """A crash of the database: receives of standard queues do not wait for the disk (docs/how_it_works.md)."""
@@ -57,7 +63,7 @@ class Fault:
 
 # --- kills -----------------------------------------------------------------------------------------------------------
 def kill_service(scene: Scene) -> float:
-    service = scene.random.choice(scene.servers.services)
+    service = scene.random.choice(scene.rig.services)
     service.kill()
     killed = time.time()
     service.start()
@@ -65,28 +71,28 @@ def kill_service(scene: Scene) -> float:
 
 
 def kill_pooler(scene: Scene) -> float:
-    scene.servers.kill_pooler()
+    scene.rig.kill_pooler()
     killed = time.time()
-    scene.servers.start_pooler()
+    scene.rig.start_pooler()
     return killed
 
 
 def kill_database(scene: Scene) -> float:
     """Every process of it; started again at once."""
-    scene.servers.kill_database()
+    scene.rig.kill_database()
     scene.forgotten()
     killed = time.time()
-    scene.servers.start_database()
+    scene.rig.start_database()
     return killed
 
 
 def kill_backend(scene: Scene) -> float:
     """SIGKILL for one: PostgreSQL ends all others and recovers."""
-    _, *processes = scene.servers.database_processes()
+    _, *processes = scene.rig.database_processes()
     with suppress(ProcessLookupError):
         os.kill(scene.random.choice(processes), signal.SIGKILL)
     killed = time.time()
-    wait_for_database(scene.servers)
+    wait_for_database(scene.rig)
     scene.forgotten()
     return killed
 
@@ -105,21 +111,21 @@ def terminate_sessions(scene: Scene) -> float:
 
 # --- stops: processes that hang, while their kernel acknowledges ------------------------------------------------------
 def stop_service(scene: Scene) -> float:
-    service = scene.random.choice(scene.servers.services)
+    service = scene.random.choice(scene.rig.services)
     return _stop(scene, [service.process.pid], 1, 8)
 
 
 def stop_pooler(scene: Scene) -> float:
-    return _stop(scene, [scene.servers.pooler.process.pid], 1, 12)
+    return _stop(scene, [scene.rig.pooler.process.pid], 1, 12)
 
 
 def stop_database(scene: Scene) -> float:
-    return _stop(scene, scene.servers.database_processes(), 1, 12)
+    return _stop(scene, scene.rig.database_processes(), 1, 12)
 
 
 def stop_backend(scene: Scene) -> float:
     """One session hangs, with whatever it has locked; nobody but its client's deadline ends that."""
-    _, *processes = scene.servers.database_processes()
+    _, *processes = scene.rig.database_processes()
     return _stop(scene, [scene.random.choice(processes)], 1, 12)
 
 

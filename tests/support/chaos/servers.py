@@ -89,8 +89,29 @@ class Service:
 
 
 @dataclass
-class Servers:
-    """All of them. `primary` is the PostgreSQL in use; `poolers` and `services` are restarted by faults."""
+class Installation:
+    """What traffic needs: services, a port for the endpoint of webhooks, and a way to the database past all faults."""
+
+    services: list[Service]
+    webhook_port: int = field(default_factory=free_port, init=False)
+
+    @property
+    def ports(self) -> list[int]:
+        return [service.port for service in self.services]
+
+    def database(self) -> psycopg.Connection[tuple[object, ...]]:
+        """A connection of an administrator."""
+        raise NotImplementedError
+
+    def end_services(self) -> None:
+        for service in self.services:
+            with_signal(service.process.pid, signal.SIGCONT)
+            service.kill()
+
+
+@dataclass
+class Servers(Installation):
+    """One PostgreSQL, a pooler and proxies; faults restart them."""
 
     state: Path
     stack: ExitStack
@@ -99,15 +120,8 @@ class Servers:
     database_proxy: LyingProxy
     pooler: PgBouncer
     pooler_proxy: LyingProxy
-    services: list[Service]
-    webhook_port: int = field(default_factory=free_port)
-
-    @property
-    def ports(self) -> list[int]:
-        return [service.port for service in self.services]
 
     def database(self) -> psycopg.Connection[tuple[object, ...]]:
-        """A connection of an administrator, past all proxies."""
         return psycopg.connect(self.primary.superuser_dsn("penstock"), autocommit=True, connect_timeout=10)
 
     def kill_database(self) -> None:
@@ -166,15 +180,9 @@ def running_servers(**settings: str) -> Iterator[Servers]:
         direct = seen_through(primary, database_proxy).service_dsn()
         logs = [state / f"service-{number}.log" for number in range(2)]
         services = [Service(pooled, direct, log, settings) for log in logs]
-        servers = Servers(state, stack, account, primary, database_proxy, pooler, pooler_proxy, services)
-        stack.callback(_end_services, services)
+        servers = Servers(services, state, stack, account, primary, database_proxy, pooler, pooler_proxy)
+        stack.callback(servers.end_services)
         yield servers
-
-
-def _end_services(services: list[Service]) -> None:
-    for service in services:
-        with_signal(service.process.pid, signal.SIGCONT)
-        service.kill()
 
 
 def with_signal(pid: int, number: signal.Signals) -> None:

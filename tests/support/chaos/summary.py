@@ -17,7 +17,7 @@ RUNS: Final = ROOT / "docs/reliability/runs.jsonl"
 RECORDED_SECONDS: Final = 600
 
 
-def add_to_summary(report: Report, seed: int, seconds: int, root: bool) -> None:
+def add_to_summary(report: Report, seed: int, seconds: int, mode: str) -> None:
     """Appends the run: its seed, the commit, what was counted and what was found."""
     changed = "+" if _git("status", "--porcelain", "layers", "sql") else ""
     entry = {
@@ -25,7 +25,7 @@ def add_to_summary(report: Report, seed: int, seconds: int, root: bool) -> None:
         "commit": _git("rev-parse", "--short", "HEAD") + changed,
         "seed": seed,
         "seconds": seconds,
-        "root": root,
+        "mode": mode,
         **asdict(report),
     }
     RUNS.parent.mkdir(exist_ok=True)

@@ -132,6 +132,12 @@ class Traffic:
         finally:
             actor.connection.close()
 
+    def rewound(self, moment: float) -> None:
+        """The database is as it was at `moment`: what came since may be missing, or come again."""
+        for ledger in self.ledgers.values():
+            ledger.rewound(moment)
+        self.rewound_ticks.append((moment - 1, time.time() + 1))
+
     def count(self, what: str, number: int = 1) -> None:
         with self._lock:
             self.tally[what] += number

@@ -1,0 +1,1 @@
+"""A highly available PostgreSQL under Patroni and etcd, for `make ha`."""

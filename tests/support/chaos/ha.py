@@ -1,0 +1,179 @@
+"""`make ha`: the campaign on three PostgreSQL servers under Patroni, which fail over and switch over under load.
+
+First with asynchronous standbys, then with synchronous ones: there nothing may be missing.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Annotated, Final, cast
+
+import psycopg
+import typer
+
+from infra.ha.cluster import Cluster, Member, running_cluster
+from penstock.postgres.migrations import migrate
+from penstock_web.local.postgres import ROLE
+from penstock_web.local.state import ephemeral_state
+from penstock_web.system_account import SystemAccount
+from tests.support.chaos.campaign import play
+from tests.support.chaos.faults import Fault, Scene
+from tests.support.chaos.report import say, show
+from tests.support.chaos.servers import Installation, Service, with_signal
+from tests.support.chaos.summary import add_to_summary
+from tests.support.database import memory_directory
+
+app = typer.Typer(pretty_exceptions_enable=False)
+
+
+class HighlyAvailable(Installation):
+    """Two services that name all members of the cluster in one address."""
+
+    def __init__(self, cluster: Cluster, services: list[Service]) -> None:
+        super().__init__(services)
+        self.cluster = cluster
+
+    def database(self) -> psycopg.Connection[tuple[object, ...]]:
+        return psycopg.connect(self.cluster.dsn(database=ROLE), autocommit=True, connect_timeout=10)
+
+
+@contextmanager
+def running_installation(synchronous: bool) -> Iterator[HighlyAvailable]:
+    """The cluster, the schema in it, and the services."""
+    account = SystemAccount.choose()
+    with ExitStack() as stack:
+        state = stack.enter_context(ephemeral_state(memory_directory()))
+        cluster = stack.enter_context(running_cluster(state, account, synchronous))
+        with psycopg.connect(cluster.dsn(), autocommit=True) as connection:
+            connection.execute(f"create role {ROLE} login password '{cluster.password}'".encode())
+            connection.execute(f"create database {ROLE} owner {ROLE} template template0".encode())
+        dsn = cluster.dsn(user=ROLE, database=ROLE)
+        migrate(dsn, role=ROLE)
+        services = [Service(dsn, dsn, state / f"service-{number}.log", {}) for number in range(2)]
+        installation = HighlyAvailable(cluster, services)
+        stack.callback(installation.end_services)
+        yield installation
+
+
+# --- faults ----------------------------------------------------------------------------------------------------------
+def switch_over(scene: Scene) -> float:
+    """An orderly change of roles: nothing is lost, with asynchronous standbys either."""
+    cluster = _cluster(scene)
+    former = cluster.switch_over()
+    promoted = _wait_for_another(cluster, former)
+    cluster.wait_for(len(cluster.members) - 1)
+    return promoted
+
+
+def kill_database(scene: Scene) -> float:
+    """SIGKILL for the primary's PostgreSQL; its Patroni lives, and gives the role away at once."""
+    cluster = _cluster(scene)
+    former = cluster.wait_for(1)
+    for pid in former.pids()[1:]:
+        with_signal(pid, signal.SIGKILL)
+    promoted = _wait_for_another(cluster, former)
+    _rewind(scene)
+    cluster.wait_for(len(cluster.members) - 1)
+    return promoted
+
+
+def kill_machine(scene: Scene) -> float:
+    """SIGKILL for all of the primary; it comes back as a standby."""
+    cluster = _cluster(scene)
+    former = cluster.wait_for(1)
+    former.signal(signal.SIGKILL)
+    return _replace(scene, cluster, former)
+
+
+def hang_machine(scene: Scene) -> float:
+    """All of the primary hangs, while its kernel acknowledges; it is killed once another one has its role.
+
+    Let go on, an asynchronous primary would acknowledge what nobody else gets, until its Patroni notices: a watchdog is
+    there to prevent that (Patroni's documentation, "Watchdog support").
+    """
+    cluster = _cluster(scene)
+    former = cluster.wait_for(1)
+    former.signal(signal.SIGSTOP)
+    promoted = _wait_for_another(cluster, former)
+    former.signal(signal.SIGKILL)
+    return _replace(scene, cluster, former, promoted)
+
+
+def _replace(scene: Scene, cluster: Cluster, former: Member, promoted: float | None = None) -> float:
+    promoted = promoted or _wait_for_another(cluster, former)
+    _rewind(scene)
+    if former.process:
+        former.process.wait()
+    cluster.start(former)
+    cluster.wait_for(len(cluster.members) - 1)
+    return promoted
+
+
+def _wait_for_another(cluster: Cluster, former: Member) -> float:
+    """When another member said that it is the primary."""
+    deadline = time.time() + 120
+    while (primary := cluster.primary()) is None or primary is former:
+        assert time.time() < deadline, "no other member became the primary"
+        time.sleep(0.05)
+    return time.time()
+
+
+def _rewind(scene: Scene) -> None:
+    """Tells the ledgers from when on something may be missing: what the new primary replayed last.
+
+    With a synchronous standby nothing may, except receives of standard queues, which do not wait for a standby.
+    """
+    scene.forgotten()
+    if _cluster(scene).synchronous:
+        return
+    with scene.servers.database() as connection:
+        row = connection.execute(
+            "select extract(epoch from pg_last_xact_replay_timestamp())::float8"
+        ).fetchone()
+    assert row is not None
+    scene.traffic.rewound(cast("float", row[0]))
+
+
+def _cluster(scene: Scene) -> Cluster:
+    assert isinstance(scene.servers, HighlyAvailable)
+    return scene.servers.cluster
+
+
+FAULTS: Final = (
+    Fault("switch_over", "failover", switch_over),
+    Fault("kill_primary", "failover", kill_database),
+    Fault("kill_primary_machine", "failover", kill_machine),
+    Fault("hang_primary_machine", "failover", hang_machine),
+)
+
+
+@app.command()
+def main(
+    rounds: Annotated[int, typer.Option(min=1, help="how often each fault, in each mode")] = 1,
+    seed: Annotated[int, typer.Option(help="of an earlier run, to repeat it; 0: any")] = 0,
+) -> None:
+    """Failovers and switch-overs, asynchronous and synchronous, and what the ledgers say."""
+    seed = seed or random.SystemRandom().randrange(1, 2**31)
+    good = True
+    for synchronous in (False, True):
+        say(f"seed {seed}, {'synchronous' if synchronous else 'asynchronous'} standbys")
+        numbers = random.Random(seed)
+        faults = list(FAULTS) * rounds
+        numbers.shuffle(faults)
+        with running_installation(synchronous) as installation:
+            begun = time.time()
+            report = play(installation, faults, numbers, 3600, say)
+        show(report)
+        mode = "Patroni, synchronous" if synchronous else "Patroni, asynchronous"
+        add_to_summary(report, seed, round(time.time() - begun), mode)
+        good = good and report.is_good
+    sys.exit(0 if good else 1)
+
+
+if __name__ == "__main__":
+    app()
