@@ -17,8 +17,12 @@ import heapq
 import math
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+
+# An answer is noted so much later than it came, at most.
+NOTED_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,7 @@ class _Message:
     sent_at: float = 0
     message_id: str | None = None
     excused: bool = False
+    uncertain: bool = False
     miscounted: bool = False
     withdrawn: bool = False
     moved_at: float | None = None
@@ -78,10 +83,7 @@ class Ledger:
     _messages: dict[str, _Message] = field(default_factory=dict)
     _open: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
     _phantom: set[str] = field(default_factory=set)
-    _resurrected: int = 0
-    _overlapping: int = 0
-    _out_of_order: int = 0
-    _stored_twice: int = 0
+    _findings: list[tuple[float, str]] = field(default_factory=list)
     _forgotten: float = -math.inf
     _uncounted: float = -math.inf
 
@@ -113,15 +115,18 @@ class Ledger:
         with self._lock:
             for body, message_id in zip(bodies, message_ids, strict=False):
                 if (known := self._messages.get(body)) is not None:
-                    self._stored_twice += known.message_id not in (None, message_id)
+                    if known.message_id not in (None, message_id):
+                        self._findings.append((ended, "stored_twice"))
                     known.message_id = message_id
             for message in self._known(bodies):
                 message.deliveries += 1
                 message.excused = False
-                self._resurrected += message.deleted_at is not None and begun > message.deleted_at
+                if message.deleted_at is not None and begun > message.deleted_at:
+                    self._findings.append((ended, "resurrected"))
                 # Whichever came first, the other one came before its end.
                 held = message.begun > self._forgotten and ended < message.until
-                self._overlapping += held and message.ended < begun + seconds
+                if held and message.ended < begun + seconds:
+                    self._findings.append((ended, "overlapping"))
                 message.begun, message.ended, message.until = begun, ended, begun + seconds
             self._check_order(bodies)
 
@@ -147,23 +152,27 @@ class Ledger:
         with self._lock:
             self._uncounted = self.clock()
 
-    def rewound(self, moment: float) -> None:
-        """The database is as it was at `moment` or later: a failover to a standby behind it, or a restore.
+    def rewound(self, moment: float, cut: float) -> None:
+        """The database is as it was at `moment` or later, since `cut`: a failover to a standby behind, or a restore.
 
-        Sends since then may be gone, deletes and moves undone, and receives are not counted.
+        Sends between the two may be gone, deletes and moves undone, receives not counted. Findings since `cut` do not
+        count: nobody had said yet what the database knows.
         """
+        until = cut + NOTED_SECONDS
         with self._lock:
             self._forgotten = self.clock()
+            self._findings = [(at, what) for at, what in self._findings if at < cut]
             for message in self._messages.values():
                 message.miscounted = True
-                if not message.sent or message.sent_at >= moment:
+                if not message.sent or moment <= message.sent_at <= until:
                     message.excused, message.message_id = message.sent, None
-                for done_at in (message.deleted_at, message.moved_at):
-                    message.deleting += done_at is not None and done_at >= moment
-                if message.deleted_at is not None and message.deleted_at >= moment:
+                    message.uncertain = True
+                if message.deleted_at is not None and moment <= message.deleted_at <= until:
                     message.deleted_at = None
-                if message.moved_at is not None and message.moved_at >= moment:
+                    message.deleting += 1
+                if message.moved_at is not None and moment <= message.moved_at <= until:
                     message.moved_at = None
+                    message.deleting += 1
 
     def held(self, bodies: Iterable[str], begun: float, seconds: float) -> None:
         """A change of visibility that began at `begun` was acknowledged."""
@@ -203,10 +212,16 @@ class Ledger:
         with self._lock:
             return {body for body, m in self._messages.items() if m.deliveries or m.moved_at is not None}
 
+    def uncertain(self) -> set[str]:
+        """What was on its way when the database was rewound."""
+        with self._lock:
+            return {body for body, m in self._messages.items() if m.uncertain}
+
     def findings(self) -> Findings:
         """What the whole run shows, after everything has been drained."""
         with self._lock:
             messages = list(self._messages.values())
+            found = Counter(what for _, what in self._findings)
         return Findings(
             sent=sum(m.sent for m in messages),
             deliveries=sum(m.deliveries for m in messages),
@@ -216,11 +231,11 @@ class Ledger:
             lost=sum(m.sent and not m.done and not m.deleting and not m.excused for m in messages),
             phantom=len(self._phantom)
             + sum(m.withdrawn and (m.deliveries > 0 or m.moved_at is not None) for m in messages),
-            resurrected=self._resurrected,
-            overlapping=self._overlapping,
-            out_of_order=self._out_of_order,
+            resurrected=found["resurrected"],
+            overlapping=found["overlapping"],
+            out_of_order=found["out_of_order"],
             beyond_maximum=sum(self._counts_wrongly(m) for m in messages),
-            stored_twice=self._stored_twice,
+            stored_twice=found["stored_twice"],
         )
 
     def _counts_wrongly(self, message: _Message) -> bool:
@@ -240,7 +255,8 @@ class Ledger:
             orders = [self._messages[body].order for body in batch if self._messages[body].sent]
             first = self._first_open(group, set(batch))
             late = first is not None and bool(orders) and first < max(orders)
-            self._out_of_order += late or orders != sorted(orders)
+            if late or orders != sorted(orders):
+                self._findings.append((self.clock(), "out_of_order"))
 
     def _first_open(self, group: str, batch: set[str]) -> int | None:
         heap = self._open.get(group, [])

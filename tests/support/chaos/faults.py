@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Literal
 
 import psycopg
@@ -20,6 +22,7 @@ import psycopg
 from tests.support.chaos.servers import Installation, Servers, wait_for_database, with_signal
 from tests.support.chaos.traffic import Traffic
 from tests.support.network.lying_proxy import LyingProxy
+from tests.support.upgrade.release import environment_of, unpack
 
 Group = Literal["kill", "network", "stop", "lock", "failover", "restore", "upgrade", "other"]
 
@@ -235,6 +238,33 @@ def exhaust_connections(scene: Scene) -> float:
     return time.time()
 
 
+# --- what operators do -----------------------------------------------------------------------------------------------
+def restore(scene: Scene) -> float:
+    """A dump, and some seconds later a new cluster that is made of it; clients still hold what came in between."""
+    rig = scene.rig
+    moment, dump = time.time(), rig.state / "queue.dump"
+    command: list[str | Path] = [rig.primary.binaries.path("pg_dump"), "--format=custom", "--schema=queue"]
+    command += ["--no-owner", f"--dbname={rig.primary.service_dsn()}", f"--file={dump}"]
+    subprocess.run(command, check=True)
+    scene.pause(0.5, 3)
+    stopped = rig.replace_database(dump)
+    scene.traffic.rewound(moment, stopped)
+    return time.time()
+
+
+def previous_release(scene: Scene) -> float:
+    """One of the services is the release before, for a while, on the schema of this one: a rolling upgrade."""
+    service, folder = scene.random.choice(scene.rig.services), scene.rig.state / "previous"
+    if not folder.exists():
+        unpack(folder)
+    service.stop()
+    service.start(environment_of(folder))
+    scene.pause(2, 6)
+    service.stop()
+    service.start()
+    return time.time()
+
+
 QUICK: Final = (
     Fault("kill_service", "kill", kill_service, 12),
     Fault("kill_pooler", "kill", kill_pooler, 12),
@@ -255,5 +285,7 @@ QUICK: Final = (
     Fault("vacuum_full", "lock", vacuum_full, 1),
     Fault("reindex", "lock", reindex, 1),
     Fault("exhaust_connections", "other", exhaust_connections, 2),
+    Fault("restore", "restore", restore, 2),
+    Fault("previous_release", "upgrade", previous_release, 2),
 )
 """Faults of a machine of one's own: no root, no other programs."""

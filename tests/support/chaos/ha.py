@@ -76,8 +76,9 @@ def kill_database(scene: Scene) -> float:
     former = cluster.wait_for(1)
     for pid in former.pids()[1:]:
         with_signal(pid, signal.SIGKILL)
+    killed = time.time()
     promoted = _wait_for_another(cluster, former)
-    _rewind(scene)
+    _rewind(scene, killed)
     cluster.wait_for(len(cluster.members) - 1)
     return promoted
 
@@ -87,7 +88,7 @@ def kill_machine(scene: Scene) -> float:
     cluster = _cluster(scene)
     former = cluster.wait_for(1)
     former.signal(signal.SIGKILL)
-    return _replace(scene, cluster, former)
+    return _replace(scene, cluster, former, time.time())
 
 
 def hang_machine(scene: Scene) -> float:
@@ -99,14 +100,14 @@ def hang_machine(scene: Scene) -> float:
     cluster = _cluster(scene)
     former = cluster.wait_for(1)
     former.signal(signal.SIGSTOP)
+    return _replace(scene, cluster, former, time.time())
+
+
+def _replace(scene: Scene, cluster: Cluster, former: Member, cut: float) -> float:
+    """Waits for another primary and tells the ledgers; kills the former one and starts it anew."""
     promoted = _wait_for_another(cluster, former)
     former.signal(signal.SIGKILL)
-    return _replace(scene, cluster, former, promoted)
-
-
-def _replace(scene: Scene, cluster: Cluster, former: Member, promoted: float | None = None) -> float:
-    promoted = promoted or _wait_for_another(cluster, former)
-    _rewind(scene)
+    _rewind(scene, cut)
     if former.process:
         former.process.wait()
     cluster.start(former)
@@ -123,7 +124,7 @@ def _wait_for_another(cluster: Cluster, former: Member) -> float:
     return time.time()
 
 
-def _rewind(scene: Scene) -> None:
+def _rewind(scene: Scene, cut: float) -> None:
     """Tells the ledgers from when on something may be missing: what the new primary replayed last.
 
     With a synchronous standby nothing may, except receives of standard queues, which do not wait for a standby.
@@ -136,7 +137,7 @@ def _rewind(scene: Scene) -> None:
             "select extract(epoch from pg_last_xact_replay_timestamp())::float8"
         ).fetchone()
     assert row is not None
-    scene.traffic.rewound(cast("float", row[0]))
+    scene.traffic.rewound(cast("float", row[0]), cut)
 
 
 def _cluster(scene: Scene) -> Cluster:

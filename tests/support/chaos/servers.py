@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -111,9 +112,10 @@ class Installation:
 
 @dataclass
 class Servers(Installation):
-    """One PostgreSQL, a pooler and proxies; faults restart them."""
+    """One PostgreSQL, a pooler and proxies; faults restart them. `home`: of the PostgreSQL in use."""
 
     state: Path
+    home: Path
     stack: ExitStack
     account: SystemAccount
     primary: Postgres
@@ -128,7 +130,7 @@ class Servers(Installation):
         kill_server(self.primary.data)
 
     def start_database(self) -> None:
-        start(self.state, self.account, settings=SERVER_SETTINGS)
+        start(self.home, self.account, settings=SERVER_SETTINGS)
 
     def database_processes(self) -> list[int]:
         """The postmaster and its children."""
@@ -145,10 +147,33 @@ class Servers(Installation):
     def _seen_by_pooler(self) -> Postgres:
         return seen_through(self.primary, self.database_proxy)
 
-    def use(self, postgres: Postgres) -> None:
-        """Another server is the primary now; new connections through the proxy lead there."""
-        self.primary = postgres
-        self.database_proxy.target = ("127.0.0.1", postgres.port)
+    def replace_database(self, dump: Path) -> float:
+        """A new cluster gets what was dumped; the old one ends. Returns since when the services were down meanwhile."""
+        for service in self.services:
+            service.stop()
+        stopped = time.time()
+        self.home = self.account.make_private_folder(self.state / f"restored-{time.time():.0f}", 0o711)
+        new = self.stack.enter_context(running_postgres(self.home, self.account, settings=SERVER_SETTINGS))
+        with psycopg.connect(new.superuser_dsn(), autocommit=True) as connection:
+            connection.execute(f"alter role {ROLE} password '{self.primary.password}'".encode())
+        new = replace(new, password=self.primary.password)
+        programs, dsn = new.binaries, new.service_dsn()
+        restore = [programs.path("pg_restore"), "--exit-on-error", "--no-owner", "--no-acl", dump]
+        subprocess.run([*map(str, restore), f"--dbname={dsn}"], check=True)
+        migrate(dsn, role=ROLE)
+        subprocess.run(
+            [sys.executable, "-m", "penstock_web.cli", "doctor", "--after-restore"],
+            env={**os.environ, "DATABASE_DIRECT_URL": dsn},
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+        self.kill_database()
+        self.primary = new
+        self.database_proxy.target = ("127.0.0.1", new.port)
+        self.database_proxy.reset()
+        for service in self.services:
+            service.start()
+        return stopped
 
 
 def seen_through(server: Postgres, proxy: LyingProxy) -> Postgres:
@@ -180,7 +205,9 @@ def running_servers(**settings: str) -> Iterator[Servers]:
         direct = seen_through(primary, database_proxy).service_dsn()
         logs = [state / f"service-{number}.log" for number in range(2)]
         services = [Service(pooled, direct, log, settings) for log in logs]
-        servers = Servers(services, state, stack, account, primary, database_proxy, pooler, pooler_proxy)
+        servers = Servers(
+            services, state, state, stack, account, primary, database_proxy, pooler, pooler_proxy
+        )
         stack.callback(servers.end_services)
         yield servers
 

@@ -132,10 +132,10 @@ class Traffic:
         finally:
             actor.connection.close()
 
-    def rewound(self, moment: float) -> None:
-        """The database is as it was at `moment`: what came since may be missing, or come again."""
+    def rewound(self, moment: float, cut: float) -> None:
+        """The database is as it was at `moment`, since `cut`: what came in between may be missing, or come again."""
         for ledger in self.ledgers.values():
-            ledger.rewound(moment)
+            ledger.rewound(moment, cut)
         self.rewound_ticks.append((moment - 1, time.time() + 1))
 
     def count(self, what: str, number: int = 1) -> None:

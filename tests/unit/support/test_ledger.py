@@ -185,7 +185,8 @@ def rewound(ledger: Ledger, clock: Clock) -> Ledger:
     ledger.sending(["d"], "group")
     ledger.sent(["d"], [4])
     finish(ledger, "b")
-    ledger.rewound(5)
+    ledger.rewound(5, 10)
+    clock.now = 11
     return ledger
 
 
@@ -198,6 +199,16 @@ def test_what_came_after_the_moment_is_excused(rewound: Ledger) -> None:
 def test_what_came_before_it_is_not(rewound: Ledger) -> None:
     rewound.delivered(["a"], 11, 1)
     assert rewound.findings().violations == {"resurrected": 1, "lost": 1}
+
+
+def test_findings_before_it_was_said_do_not_count(ledger: Ledger, clock: Clock) -> None:
+    clock.now = 10
+    finish(ledger, "a", "b", "c")
+    clock.now = 12
+    ledger.delivered(["a"], 11, 1)
+    assert ledger.findings().violations == {"resurrected": 1}
+    ledger.rewound(5, 10)
+    assert ledger.findings().violations == {}
 
 
 def test_what_is_seen_again_has_to_be_kept_from_then_on(rewound: Ledger) -> None:
