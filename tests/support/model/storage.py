@@ -1,0 +1,363 @@
+"""The storage as a machine of few parts, every order of whose steps can be tried.
+
+A world is a database, the copy of it that a standby or a dump has, and what clients know: handles, and what was
+acknowledged to them. `steps` are all that can happen next: a send, a receive, a delete with any handle that somebody
+holds, a changed visibility, the end of a timeout, cleaning, a crash of the server (which forgets receives that no
+commit after them has brought to the disk), a failover or restore to the copy, and the jump of ids that follows it.
+
+What is modelled of the real thing:
+
+    log     messages with ids without gaps; the cursor tells up to where they were handed out; it is the highest lease
+    lease   messages handed out together: which are left, whether their timeout runs, a nonce that is never used twice
+    side    the slow path: messages whose visibility was changed, with the id that they had
+    group   a FIFO queue of one message group: ids, receive counts, whether the timeout runs
+    fence   after a failover ids go on above all that were given out, as soon as somebody has noticed it
+
+`Rules` takes parts away: without `identity` a handle is only its position, id and receive count, as in release 0.0.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Final, NamedTuple
+
+JUMP: Final = 100
+
+
+class Handle(NamedTuple):
+    """What a receipt handle says. `uid` stands for the id of the message, `pos` for its lease; FIFO: 0."""
+
+    pos: int
+    id: int
+    receives: int
+    nonce: int
+    uid: int
+
+
+class Row(NamedTuple):
+    """A message of the slow path, or of a FIFO queue."""
+
+    id: int
+    uid: int
+    receives: int
+    hidden: bool
+
+
+class Lease(NamedTuple):
+    pos: int
+    ids: tuple[int, ...]
+    receives: int
+    nonce: int
+    hidden: bool
+
+
+class Database(NamedTuple):
+    """One queue. `sent` and `deleted`: what had been acknowledged when the database was like this."""
+
+    log: tuple[tuple[int, int], ...] = ()  # id, uid
+    leases: tuple[Lease, ...] = ()
+    side: tuple[Row, ...] = ()
+    group: tuple[Row, ...] = ()
+    last_id: int = 0
+    sent: frozenset[int] = frozenset()
+    deleted: frozenset[int] = frozenset()
+
+    @property
+    def pos(self) -> int:
+        """The cursor: up to here messages were handed out."""
+        return max((lease.pos for lease in self.leases), default=0)
+
+    def uid(self, id_: int) -> int | None:
+        return dict(self.log).get(id_)
+
+    def uids(self) -> frozenset[int]:
+        """All messages that are there and will be delivered."""
+        left = {id_ for lease in self.leases for id_ in lease.ids}
+        log = {uid for id_, uid in self.log if id_ > self.pos or id_ in left}
+        return frozenset(log | {row.uid for row in (*self.side, *self.group)})
+
+
+class World(NamedTuple):
+    database: Database
+    flushed: Database | None = None  # what a crash leaves, where receives were not flushed
+    copy: Database | None = None  # of the standby, or the dump
+    noticed: bool = True  # nobody has yet to let ids jump
+    handles: frozenset[tuple[int, Handle]] = frozenset()  # with the consumer who holds it
+    holds: frozenset[tuple[int, int]] = frozenset()  # uid and consumer: hidden from all others
+    budget: tuple[int, ...] = ()  # steps of each kind that are left
+    next_uid: int = 1
+    next_nonce: int = 1
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How the storage is built, and how much happens. `budget`: of sends, receives, time-outs, changes, failures."""
+
+    fifo: bool
+    identity: bool = True
+    fence: bool = True
+    consumers: int = 2
+    budget: tuple[int, int, int, int, int] = (4, 3, 2, 1, 1)
+
+
+class ViolationError(Exception):
+    """Something happened that must not. `path`: the steps that lead there."""
+
+    def __init__(self, what: str, path: tuple[str, ...] = ()) -> None:
+        super().__init__(what, path)
+        self.what = what
+        self.path = path
+
+
+SEND, RECEIVE, TIME_OUT, CHANGE, FAIL = range(5)
+
+
+def explore(rules: Rules) -> int:
+    """Tries every order of steps; returns how many worlds there are. Raises ViolationError with a way to a bad one."""
+    start = World(Database(), budget=rules.budget)
+    seen = {start}
+    stack: list[tuple[World, tuple[str, ...]]] = [(start, ())]
+    while stack:
+        world, path = stack.pop()
+        try:
+            following = list(steps(world, rules))
+            for _, after in following:
+                _check_nothing_lost(after)
+        except ViolationError as error:
+            raise ViolationError(error.what, path) from None
+        for name, after in following:
+            if after not in seen:
+                seen.add(after)
+                stack.append((after, (*path, name)))
+    return len(seen)
+
+
+def steps(world: World, rules: Rules) -> Iterator[tuple[str, World]]:
+    """What can happen next."""
+    yield from _calls(world, rules)
+    if _left(world, TIME_OUT):
+        yield from _time_outs(world)
+    if _left(world, FAIL):
+        yield from _failures(world, rules)
+    if not world.noticed:
+        last = world.database.last_id + JUMP
+        yield "ids jump", world._replace(database=world.database._replace(last_id=last), noticed=True)
+
+
+def _calls(world: World, rules: Rules) -> Iterator[tuple[str, World]]:
+    """What clients can do."""
+    if _left(world, SEND):
+        yield "send", _send(world, rules)
+    if _left(world, RECEIVE):
+        for consumer, count in product(range(rules.consumers), (1, 2)):
+            yield f"{consumer} receives {count}", _receive(world, rules, consumer, count)
+    for consumer, handle in world.handles:
+        yield f"{consumer} deletes with {handle}", _delete(world, rules, consumer, handle)
+        if _left(world, CHANGE):
+            yield f"{consumer} makes visible {handle}", _make_visible(world, rules, handle)
+
+
+def _failures(world: World, rules: Rules) -> Iterator[tuple[str, World]]:
+    """The standby or dump is made, a crash, a failover or restore to what was copied."""
+    if world.copy is None:
+        yield "the copy is made", world._replace(copy=world.database)
+    else:
+        after = world._replace(database=world.copy, flushed=None, copy=None, holds=frozenset())
+        yield "failover", _spend(after._replace(noticed=not rules.fence), FAIL)
+    if world.flushed is not None:
+        yield "crash", _spend(world._replace(database=world.flushed, flushed=None, holds=frozenset()), FAIL)
+
+
+# --- what clients do -------------------------------------------------------------------------------------------------
+def _send(world: World, rules: Rules) -> World:
+    """Acknowledged when it is on the disk; and so is whatever was committed before it."""
+    uid, old = world.next_uid, world.database
+    id_ = max(old.last_id, old.pos, *(id_ for id_, _ in old.log), 0) + 1
+    new = old._replace(last_id=id_, sent=old.sent | {uid})
+    if rules.fifo:
+        new = new._replace(group=(*old.group, Row(id_, uid, 0, hidden=False)))
+    else:
+        new = new._replace(log=(*old.log, (id_, uid)))
+    return _spend(world._replace(database=new, flushed=None, next_uid=uid + 1), SEND)
+
+
+def _receive(world: World, rules: Rules, consumer: int, count: int) -> World:
+    """Hands out messages; of standard queues not yet on the disk."""
+    hand_out = _receive_group if rules.fifo else _receive_log
+    new, handles = hand_out(world, count)
+    for handle in handles:
+        if any(uid == handle.uid and holder != consumer for uid, holder in world.holds):
+            raise ViolationError(f"{handle.uid} is delivered while another consumer has it")
+        if handle.uid in world.database.deleted:
+            raise ViolationError(f"{handle.uid} is delivered after its delete was acknowledged")
+    return _spend(
+        world._replace(
+            database=new,
+            flushed=None if rules.fifo else world.flushed or world.database,
+            handles=world.handles | {(consumer, handle) for handle in handles},
+            holds=world.holds | {(handle.uid, consumer) for handle in handles},
+            next_nonce=world.next_nonce + 1,
+        ),
+        RECEIVE,
+    )
+
+
+def _receive_log(world: World, count: int) -> tuple[Database, list[Handle]]:
+    """Expired leases first, then the slow path, then what was never handed out. One lease a receive."""
+    old, nonce = world.database, world.next_nonce
+    for lease in old.leases:
+        if lease.ids and not lease.hidden:
+            again = Lease(lease.pos, lease.ids, lease.receives + 1, nonce, hidden=True)
+            new = old._replace(leases=tuple(again if each == lease else each for each in old.leases))
+            return new, [_of_lease(new, again, id_) for id_ in again.ids]
+    for row in old.side:
+        if not row.hidden:
+            taken = row._replace(receives=row.receives + 1, hidden=True)
+            new = old._replace(side=tuple(taken if each == row else each for each in old.side))
+            return new, [Handle(0, row.id, taken.receives, 0, row.uid)]
+    fresh = [id_ for id_, _ in old.log if id_ > old.pos][:count]
+    if not fresh:
+        return old, []
+    lease = Lease(fresh[-1], tuple(fresh), 1, nonce, hidden=True)
+    new = old._replace(leases=(*old.leases, lease))
+    return new, [_of_lease(new, lease, id_) for id_ in fresh]
+
+
+def _of_lease(database: Database, lease: Lease, id_: int) -> Handle:
+    uid = database.uid(id_)
+    assert uid is not None
+    return Handle(lease.pos, id_, lease.receives, lease.nonce, uid)
+
+
+def _receive_group(world: World, count: int) -> tuple[Database, list[Handle]]:
+    """The first messages of the group, up to the first that is hidden."""
+    old, taken = world.database, []
+    for row in old.group[:count]:
+        if row.hidden:
+            break
+        taken.append(row)
+    earlier = {row.uid for row in old.group} - {row.uid for row in taken}
+    if taken and any(uid < taken[0].uid for uid in earlier):
+        raise ViolationError(f"{taken[0].uid} is delivered before {min(earlier)}")
+    again = {row: row._replace(receives=row.receives + 1, hidden=True) for row in taken}
+    new = old._replace(group=tuple(again.get(row, row) for row in old.group))
+    return new, [Handle(0, row.id, row.receives + 1, 0, row.uid) for row in taken]
+
+
+def _delete(world: World, rules: Rules, consumer: int, handle: Handle) -> World:
+    """With any handle that a consumer holds, also an old one. It is gone from the database, or the handle is good for
+    nothing; what it says of the message decides which."""
+    old = world.database
+    new = _delete_from_group(old, rules, handle) if rules.fifo else _delete_from_log(old, rules, handle)
+    gone = old.uids() - new.uids()
+    if gone - {handle.uid}:
+        raise ViolationError(f"a handle of {handle.uid} deletes {min(gone)}")
+    acknowledged = gone or (
+        frozenset({handle.uid}) if not rules.fifo and handle.uid in old.sent else frozenset()
+    )
+    return world._replace(
+        database=new._replace(deleted=old.deleted | acknowledged),
+        flushed=None,
+        handles=world.handles - {(consumer, handle)},
+        holds=frozenset(hold for hold in world.holds if hold[0] != handle.uid),
+    )
+
+
+def _delete_from_log(old: Database, rules: Rules, handle: Handle) -> Database:
+    """The lease that the handle names, if it still is that lease; else wherever its message is."""
+    for lease in old.leases:
+        same = lease.nonce == handle.nonce if rules.identity else lease.receives == handle.receives
+        if lease.pos == handle.pos and same and handle.id in lease.ids:
+            return _without(old, handle.id)
+    return _without(old, handle.id) if _finds(old, rules, handle) else old
+
+
+def _finds(old: Database, rules: Rules, handle: Handle) -> bool:
+    """Whether the handle's id stands for its message, wherever that is."""
+    found = [row for row in old.side if row.id == handle.id]
+    uid = found[0].uid if found else old.uid(handle.id)
+    if rules.identity:
+        return uid == handle.uid
+    lease = next((lease for lease in old.leases if handle.id in lease.ids), None)
+    count = found[0].receives if found else lease.receives if lease else 0
+    return uid is not None and count <= handle.receives
+
+
+def _without(old: Database, id_: int) -> Database:
+    """Deletes a message, wherever it is."""
+    if any(row.id == id_ for row in old.side):
+        return old._replace(side=tuple(row for row in old.side if row.id != id_))
+    if id_ > old.pos:
+        return old._replace(log=tuple(entry for entry in old.log if entry[0] != id_))
+    leases = (lease._replace(ids=tuple(each for each in lease.ids if each != id_)) for lease in old.leases)
+    return old._replace(leases=tuple(leases))
+
+
+def _delete_from_group(old: Database, rules: Rules, handle: Handle) -> Database:
+    """Only with the handle of the last receive, while its timeout runs."""
+    return old._replace(group=tuple(row for row in old.group if not _is_current(row, rules, handle)))
+
+
+def _is_current(row: Row, rules: Rules, handle: Handle) -> bool:
+    same = row.id == handle.id and row.receives == handle.receives and row.hidden
+    return same and (row.uid == handle.uid or not rules.identity)
+
+
+def _make_visible(world: World, rules: Rules, handle: Handle) -> World:
+    """ChangeMessageVisibility to 0: a message of a standard queue goes to the slow path."""
+    old = world.database
+    if rules.fifo:
+        rows = (row._replace(hidden=False) if _is_current(row, rules, handle) else row for row in old.group)
+        new = old._replace(group=tuple(rows))
+        changed = {row.uid for row, now in zip(old.group, new.group, strict=True) if row != now}
+    elif _finds(old, rules, handle) and handle.uid in old.uids():
+        uid = next((row.uid for row in old.side if row.id == handle.id), None) or old.uid(handle.id)
+        assert uid is not None
+        new = _without(old, handle.id)
+        new = new._replace(side=(*new.side, Row(handle.id, uid, handle.receives, hidden=False)))
+        changed = {uid}
+    else:
+        new, changed = old, set()
+    holds = frozenset(hold for hold in world.holds if hold[0] not in changed)
+    return _spend(world._replace(database=new, flushed=None, holds=holds), CHANGE)
+
+
+# --- what happens to them --------------------------------------------------------------------------------------------
+def _time_outs(world: World) -> Iterator[tuple[str, World]]:
+    """The timeout of one lease or message is over: anybody may get it."""
+    old = world.database
+    for lease in old.leases:
+        if lease.hidden and lease.ids:
+            ended = lease._replace(hidden=False)
+            new = old._replace(leases=tuple(ended if each == lease else each for each in old.leases))
+            yield f"{lease} ends", _release(world, new, {old.uid(id_) for id_ in lease.ids})
+    for row in (*old.side, *old.group):
+        if row.hidden:
+            side, group = (_visible(rows, row) for rows in (old.side, old.group))
+            yield f"{row} ends", _release(world, old._replace(side=side, group=group), {row.uid})
+
+
+def _visible(rows: tuple[Row, ...], row: Row) -> tuple[Row, ...]:
+    return tuple(each._replace(hidden=False) if each == row else each for each in rows)
+
+
+def _release(world: World, database: Database, uids: set[int | None]) -> World:
+    holds = frozenset(hold for hold in world.holds if hold[0] not in uids)
+    return _spend(world._replace(database=database, holds=holds), TIME_OUT)
+
+
+def _check_nothing_lost(world: World) -> None:
+    lost = world.database.sent - world.database.deleted - world.database.uids()
+    if lost:
+        raise ViolationError(f"{min(lost)} is lost")
+
+
+def _left(world: World, kind: int) -> bool:
+    return world.budget[kind] > 0
+
+
+def _spend(world: World, kind: int) -> World:
+    budget = tuple(left - (number == kind) for number, left in enumerate(world.budget))
+    return world._replace(budget=budget)
