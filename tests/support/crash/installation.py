@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from penstock_web.local.postgres import free_port, start
-from penstock_web.system_account import SystemAccount
+import psycopg
+
+from penstock_web.local.postgres import free_port
 from tests.support.programs.penstock_up import Up, running
 from tests.support.wait import wait_until
 
@@ -42,9 +43,16 @@ class Installation:
             _kill(pid)
         wait_until(lambda: not any(map(_runs, everybody)))
 
-    def restart_database(self) -> None:
-        """Start PostgreSQL again below a service that has stayed: as after a failover."""
-        start(self.state, SystemAccount.choose())
+    def wait_for_database(self) -> None:
+        """`penstock up` starts it again."""
+        wait_until(self._has_database)
+
+    def _has_database(self) -> bool:
+        try:
+            psycopg.connect(self.up.dsn).close()
+        except psycopg.OperationalError:
+            return False
+        return True
 
 
 def _children(parent: int) -> Iterator[int]:

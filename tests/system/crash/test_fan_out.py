@@ -80,7 +80,7 @@ class Newspaper:
             self.installation.restart_service()
         elif victim == "database":
             self.installation.kill_database()
-            self.installation.restart_database()
+            self.installation.wait_for_database()
         else:
             with self.database() as db:
                 pids = [pid for (pid,) in db.execute(PUBLISHING)]

@@ -16,8 +16,10 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from penstock.postgres.migrations import read_migrations, sql_directory
 from penstock_web.local.postgres import free_port
 from penstock_web.local.state import ephemeral_state
+from tests.support import plain_http
 from tests.support.database import Database, memory_directory
 from tests.support.programs.penstock_up import COMMAND, running
+from tests.support.sql.server_crash import kill_server
 from tests.support.wait import wait_until
 
 
@@ -56,6 +58,16 @@ def test_after_kill_9_the_database_is_taken_over(state: Path) -> None:
             assert up.is_alive()
             assert (up.dsn, pid_file.read_text().split("\n")[0]) == (killed.dsn, pid)
             assert (up.end(signal.SIGTERM), pid_file.exists()) == (0, False)
+
+
+def test_a_database_and_a_pooler_that_die_are_started_again(state: Path) -> None:
+    with running("--data-dir", str(state)) as up:
+        kill_server(state / "postgres/data")
+        os.kill(int((state / "pgbouncer/pid").read_text()), signal.SIGKILL)
+        wait_until(lambda: "PgBouncer has ended; starting it again" in up.log())
+        wait_until(lambda: plain_http.get(f"{up.address}/readyz").status_code == 200)
+        assert answers(up.dsn)
+        assert (up.end(signal.SIGTERM), answers(up.dsn)) == (0, False)
 
 
 def test_with_a_database_url_only_the_service_is_started(empty_database: Database, state: Path) -> None:

@@ -1,4 +1,7 @@
-"""`penstock up`: starts database and pooler, migrates, runs the service, and stops all in the opposite order."""
+"""`penstock up`: starts database and pooler, migrates, runs the service, and stops all in the opposite order.
+
+What it started itself, it starts again when it dies.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,10 @@ from penstock.telemetry import configure_logging
 from penstock_web.system_account import LocalError, SystemAccount
 
 from .migrating import migrate_or_explain, without_password
-from .pgbouncer import running_pgbouncer
+from .pgbouncer import PgBouncer, running_pgbouncer
 from .postgres import ROLE, Postgres, running_postgres
 from .state import default_state_directory, ephemeral_state, locked_state
+from .watchdog import restarted_when_dead
 from .workers import run_workers
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
@@ -72,9 +76,12 @@ def with_database(settings: Settings, options: UpOptions, stack: ExitStack) -> t
     server = stack.enter_context(running_postgres(state, account))
     displayed_dsn = server.service_dsn()
     migrate_or_explain(displayed_dsn, ROLE)
-    pooled = _pooled(state, server, stack) if options.pooler else None
+    pooler = _pooler(state, server, stack) if options.pooler else None
+    stack.enter_context(restarted_when_dead(state, server, pooler))
     settings = dataclasses.replace(
-        settings, database_url=pooled or displayed_dsn, database_direct_url=server.socket_dsn()
+        settings,
+        database_url=pooler.dsn() if pooler else displayed_dsn,
+        database_direct_url=server.socket_dsn(),
     )
     return settings, displayed_dsn
 
@@ -93,9 +100,9 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _pooled(state: Path, server: Postgres, stack: ExitStack) -> str | None:
+def _pooler(state: Path, server: Postgres, stack: ExitStack) -> PgBouncer | None:
     try:
-        return stack.enter_context(running_pgbouncer(state, server)).dsn()
+        return stack.enter_context(running_pgbouncer(state, server))
     except LocalError as error:
         print(f"without PgBouncer, directly to PostgreSQL: {error}", flush=True)
         return None

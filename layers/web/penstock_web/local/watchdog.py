@@ -1,0 +1,65 @@
+"""Starts the database and the pooler of `penstock up` again when they have died."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+from penstock_web.system_account import LocalError
+
+from .pgbouncer import PgBouncer, running_pgbouncer
+from .postgres import Postgres, start
+
+_log = logging.getLogger(__name__)
+
+_PAUSE_SECONDS: Final = 0.5
+
+
+@contextmanager
+def restarted_when_dead(state: Path, server: Postgres, pooler: PgBouncer | None) -> Iterator[None]:
+    """Looks twice a second until the end of the block, which must come before the two are stopped.
+
+    A server that cannot be started again is tried again and again; the service answers 503 meanwhile.
+    """
+    ending = threading.Event()
+    with ExitStack() as stack:
+        watcher = threading.Thread(target=_watch, args=(ending, stack, state, server, pooler), daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            ending.set()
+            watcher.join()
+
+
+def _watch(
+    ending: threading.Event, stack: ExitStack, state: Path, server: Postgres, pooler: PgBouncer | None
+) -> None:
+    while not ending.wait(_PAUSE_SECONDS):
+        try:
+            if not _is_running(server):
+                _log.error("PostgreSQL has ended; starting it again")
+                start(state, server.account)
+            if pooler is not None and pooler.process.poll() is not None:
+                _log.error("PgBouncer has ended; starting it again")
+                pooler = stack.enter_context(running_pgbouncer(state, server, port=pooler.port))
+        except (LocalError, OSError) as error:
+            _log.error("not started again", extra={"cause": str(error)})
+
+
+def _is_running(server: Postgres) -> bool:
+    """Whether the postmaster lives. Where the first process of a container waits for nobody, a dead one stays listed."""
+    try:
+        postmaster = int((server.data / "postmaster.pid").read_text().split("\n")[0])
+        os.kill(postmaster, 0)
+        status = Path(f"/proc/{postmaster}/stat")
+        return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
+    except PermissionError:  # another user's process, so it lives
+        return True
+    except (OSError, ValueError):
+        return False
