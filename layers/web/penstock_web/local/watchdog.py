@@ -53,7 +53,7 @@ def _watch(
 
 
 def _is_running(server: Postgres) -> bool:
-    """Whether the postmaster lives. Where the first process of a container waits for nobody, a dead one stays listed."""
+    """Whether the postmaster lives. Where a container's first process waits for nobody, a dead one stays listed."""
     try:
         postmaster = int((server.data / "postmaster.pid").read_text().split("\n")[0])
         os.kill(postmaster, 0)
