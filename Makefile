@@ -99,6 +99,7 @@ format: .venv/test.stamp ## format the Python code and mend what ruff can mend
 
 generate: .venv/test.stamp ## write what repeats the table of actions (functions/, templates), docs/settings.md, sql/schema.sql
 	@$(BIN)/python -m infra.generate
+	@$(BIN)/python -m tests.support.chaos.page
 	@$(BIN)/penstock migrate --ephemeral --dump sql/schema.sql
 
 bench: .venv/test.stamp ## run the benchmarks (SCENARIO=warski PEERS=pgmq,bullmq; ARGS="--help" lists them; all by default)

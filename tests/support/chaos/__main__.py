@@ -15,6 +15,7 @@ import typer
 from tests.support.chaos.campaign import endless, play
 from tests.support.chaos.controls import CONTROLS
 from tests.support.chaos.faults import QUICK
+from tests.support.chaos.page import write_page
 from tests.support.chaos.report import say, show
 from tests.support.chaos.servers import running_servers
 from tests.support.chaos.summary import RECORDED_SECONDS, add_to_summary
@@ -38,6 +39,7 @@ def main(
         show(report)
         if seconds >= RECORDED_SECONDS:
             add_to_summary(report, seed, seconds, "one server")
+            write_page()
         controls = play(servers, CONTROLS, numbers, 120, say, patient=False)
     missed = set(CONTROLS.values()) - set(controls.violations)
     say(f"negative controls: {len(CONTROLS) - len(missed)} of {len(CONTROLS)} found {sorted(missed) or ''}")

@@ -11,9 +11,9 @@ import time
 from itertools import cycle
 from typing import Any
 
-# Longer than any request of the service may take (QUEUE_REQUEST_TIMEOUT_SECONDS in servers.py, and the wait of a long
-# poll).
-TIMEOUT_SECONDS = 25
+# Much longer than any request of the service may take (QUEUE_REQUEST_TIMEOUT_SECONDS in servers.py, the wait of a long
+# poll, and a process that is stopped meanwhile), also on a busy machine.
+TIMEOUT_SECONDS = 60
 SQS = {
     "Content-Type": "application/x-amz-json-1.0",
     "Authorization": "AWS4-HMAC-SHA256 Credential=x/20250101/us-east-1/sqs/aws4_request",
@@ -34,6 +34,10 @@ class RefusedError(Exception):
     """The service answered 4xx: the call had no effect."""
 
 
+class HungError(Exception):
+    """Nobody said anything for a minute: that must not be."""
+
+
 class Connection:
     """Not for use by several threads at once. `begun`: when the last call that was answered began."""
 
@@ -50,12 +54,14 @@ class Connection:
         return self.request("POST", "/", request, {**SQS, "X-Amz-Target": f"AmazonSQS.{action}"})
 
     def request(self, method: str, path: str, body: Any, headers: dict[str, str] = NATIVE) -> Any:
-        """One request and its answer. Raises NoAnswerError and RefusedError."""
+        """One request and its answer. Raises NoAnswerError, RefusedError and HungError."""
         begun = time.time()
         try:
             self._http.request(method, path, json.dumps(body), headers)
             response = self._http.getresponse()
             answer = response.read()
+        except TimeoutError:
+            raise HungError(path, body) from None
         except (OSError, http.client.HTTPException) as error:
             self._http.close()
             self._http = self._next()

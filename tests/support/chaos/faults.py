@@ -10,6 +10,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -238,6 +239,18 @@ def exhaust_connections(scene: Scene) -> float:
     return time.time()
 
 
+def overload(scene: Scene) -> float:
+    """Eight endless loops for each pair of cores: calls are answered or refused in time, and all is well afterwards."""
+    hogs = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(4 * (os.cpu_count() or 2))
+    ]
+    scene.pause(5, 10)
+    for hog in hogs:
+        hog.kill()
+        hog.wait()
+    return time.time()
+
+
 # --- what operators do -----------------------------------------------------------------------------------------------
 def restore(scene: Scene) -> float:
     """A dump, and some seconds later a new cluster that is made of it; clients still hold what came in between."""
@@ -285,6 +298,7 @@ QUICK: Final = (
     Fault("vacuum_full", "lock", vacuum_full, 1),
     Fault("reindex", "lock", reindex, 1),
     Fault("exhaust_connections", "other", exhaust_connections, 2),
+    Fault("overload", "other", overload, 1),
     Fault("restore", "restore", restore, 2),
     Fault("previous_release", "upgrade", previous_release, 2),
 )

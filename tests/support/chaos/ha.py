@@ -23,6 +23,7 @@ from penstock_web.local.state import ephemeral_state
 from penstock_web.system_account import SystemAccount
 from tests.support.chaos.campaign import play
 from tests.support.chaos.faults import Fault, Scene
+from tests.support.chaos.page import write_page
 from tests.support.chaos.report import say, show
 from tests.support.chaos.servers import Installation, Service, with_signal
 from tests.support.chaos.summary import add_to_summary
@@ -172,6 +173,7 @@ def main(
         show(report)
         mode = "Patroni, synchronous" if synchronous else "Patroni, asynchronous"
         add_to_summary(report, seed, round(time.time() - begun), mode)
+        write_page()
         good = good and report.is_good
     sys.exit(0 if good else 1)
 
