@@ -27,6 +27,7 @@ def test_there_are_locks() -> None:
         "clients-dramatiq.lock",
         "clients-old.lock",
         "dev.lock",
+        "ha.lock",
         "lambda.lock",
         "metrics.lock",
         "sam.lock",
