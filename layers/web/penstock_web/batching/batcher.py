@@ -23,7 +23,7 @@ from penstock.effects import Row, Rows, Statement, Take, Transact
 from penstock.errors import AwsError, InternalFailure, ServiceUnavailable
 from penstock.postgres.sqlstates import Meaning, meaning
 from penstock.postgres.statements import CHANGE_VISIBILITIES, DELETE_MESSAGES, READ_POLICIES, SEND_MESSAGES
-from penstock_web.database.pool import Locked, OutcomeUnknown, RolledBack
+from penstock_web.database.pool import WAITING_SINCE, Locked, OutcomeUnknown, RolledBack
 
 from .direct_handoff import DirectHandoff
 from .lengths import Lengths
@@ -166,6 +166,7 @@ class Batcher:
 
     async def _flush(self, entries: Sequence[Entry], execute: ExecuteEffects, *, retry: bool = True) -> None:
         statement = entries[0].effect.statement
+        WAITING_SINCE.set(entries[0].since)
         try:
             rows = await execute([entry.effect for entry in entries])
         except Locked:

@@ -6,6 +6,7 @@ Entries, messages and bytes bound a call: sharing it pays for many short message
 import asyncio
 from collections import deque
 from collections.abc import Hashable
+from time import monotonic
 
 from msgspec.structs import replace
 
@@ -28,13 +29,14 @@ RowsFuture = asyncio.Future[list[Row]]
 
 
 class Entry:
-    """One request's effect and the future of its rows."""
+    """One request's effect and the future of its rows. `since`: when it began to wait, by the monotonic clock."""
 
-    __slots__ = ("effect", "future", "weight")
+    __slots__ = ("effect", "future", "since", "weight")
 
     def __init__(self, effect: Mergeable, future: RowsFuture) -> None:
         self.effect = effect
         self.future = future
+        self.since = monotonic()
         self.weight = weight_of(effect)
 
     def limit(self, messages: int) -> None:

@@ -14,6 +14,7 @@ call that was cancelled (we cancelled 200 inserts: 41 raised an error, and all 2
 
 import asyncio
 from collections.abc import Sequence
+from contextvars import ContextVar
 from time import monotonic
 from typing import Any
 from uuid import UUID
@@ -36,9 +37,14 @@ SET_CONFIG = Statement("set_config", ("text", "text", "bool"))
 HURRIED_LOCK_TIMEOUT = "100ms"
 # One for sends, one for deletes, and some for receives. On two cores more would only wait for each other.
 MAX_PIPELINE_CONNECTIONS = 4
+# However long a request has waited for other calls, its own looks for a free connection.
+SHORTEST_WAIT_SECONDS = 0.1
 # A pool that backs off for minutes would answer 503 long after the database is back: it gives up early, and connects
 # again when a request needs a connection.
 RECONNECT_SECONDS = 2.0  # after a fail-over the next connection may reach the new primary
+
+WAITING_SINCE: ContextVar[float | None] = ContextVar("waiting_since", default=None)
+"""When the first request of a merged call began to wait: the longest wait for a connection counts from then."""
 
 
 class RolledBack(ServiceUnavailable):
@@ -208,7 +214,8 @@ class Pool:
             await self._pool.putconn(connection)
 
     async def _acquire(self) -> LimitedConnection:
-        deadline = monotonic() + self._timeout_seconds
+        now = monotonic()
+        deadline = max((WAITING_SINCE.get() or now) + self._timeout_seconds, now + SHORTEST_WAIT_SECONDS)
         try:
             while self._is_useless(connection := await self._pool.getconn(deadline - monotonic())):
                 await connection.close()

@@ -1,12 +1,27 @@
 """What the pool makes of database errors. SQLSTATE: PostgreSQL documentation, appendix A."""
 
+import asyncio
+from time import monotonic
+from typing import Any
+
 import psycopg
 import pytest
 
-from penstock.effects import Statement
+from penstock.effects import Row, Statement
 from penstock.errors import ServiceUnavailable
-from penstock_web.database.pool import Locked, OutcomeUnknown, Pool, RolledBack, classify_error
+from penstock_web.batching.batcher import Batcher
+from penstock_web.database.pool import (
+    WAITING_SINCE,
+    Locked,
+    OutcomeUnknown,
+    Pool,
+    RolledBack,
+    classify_error,
+)
 from tests.support.database import Database
+from tests.support.web.fake_database import FakeDatabase
+from tests.support.web.fake_queue import entries
+from tests.support.web.virtual_clock import settle
 
 
 @pytest.mark.parametrize(
@@ -63,3 +78,40 @@ async def test_a_poisoned_call_leaves_a_connection_that_works(database: Database
         await pool.fetch("select 1 / 0")
     assert await pool.fetch("select 1") == [(1,)]
     await pool.close()
+
+
+async def test_the_wait_for_a_connection_counts_from_when_the_first_request_began_to_wait(
+    database: Database,
+) -> None:
+    """Who waited for an earlier call does not wait as long again. With a wait of its own this would take an hour."""
+    pool = Pool(database.api_dsn, 1, 3600)
+    await pool.open()
+    async with pool._pool.connection():
+        WAITING_SINCE.set(monotonic() - 3600)
+        with pytest.raises(ServiceUnavailable):
+            await pool.fetch("select 1")
+    assert await pool.fetch("select 1") == [(1,)]
+    await pool.close()
+
+
+async def test_a_flush_says_since_when_its_first_request_waits() -> None:
+    database = FakeDatabase()
+    database.hold()
+    since: list[float | None] = []
+
+    async def call(statement: Statement, arguments: list[Any]) -> list[Row]:
+        since.append(WAITING_SINCE.get())
+        return await database.call(statement, arguments)
+
+    batcher = Batcher(call, limit=10)
+    before = monotonic()
+    first = batcher.submit(entries(1))
+    await settle()
+    second = batcher.submit(entries(2))
+    after = monotonic()
+    await settle()
+    database.release()
+    await asyncio.gather(first, second)
+    began, then = since
+    assert before <= (began or 0) <= (then or 0) <= after
+    assert began != then
