@@ -142,10 +142,10 @@ class Ledger:
             for message in self._known(bodies):
                 message.until = 0
 
-    def forgotten(self) -> None:
-        """What was received until now may be received again at once."""
+    def forgotten(self, until: float | None = None) -> None:
+        """What was received until now, or will be until then, may be received again at once."""
         with self._lock:
-            self._forgotten = self.clock()
+            self._forgotten = until or self.clock()
 
     def unanswered_receive(self) -> None:
         """It may have handed out anything that is there: nobody knows how often that was received."""

@@ -1,7 +1,7 @@
 """`make chaos SECONDS=60`: faults at random on a running installation, then the negative controls of the checker.
 
-It prints what happened; the exit code is 1 for a finding, or a control that was not found. A run of ten minutes or more
-is added to the summary (summary.py), whatever it showed.
+It prints what happened; the exit code is 1 for a finding, or a control that was not found. As root it has a sandbox
+(sandbox.py) for further faults. A run of ten minutes or more is added to the summary (summary.py), whatever it showed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from tests.support.chaos.controls import CONTROLS
 from tests.support.chaos.faults import QUICK
 from tests.support.chaos.page import write_page
 from tests.support.chaos.report import say, show
+from tests.support.chaos.root_faults import ROOT
+from tests.support.chaos.sandbox import enter_sandbox
 from tests.support.chaos.servers import running_servers
 from tests.support.chaos.summary import RECORDED_SECONDS, add_to_summary
 
@@ -30,11 +32,13 @@ def main(
     only: Annotated[str, typer.Option(help="names of faults, separated by commas")] = "",
 ) -> None:
     """Faults at random, and what the ledgers say."""
+    sandbox = enter_sandbox()
+    known = QUICK + (ROOT if sandbox else ())
     seed = seed or random.SystemRandom().randrange(1, 2**31)
     numbers = random.Random(seed)
-    faults = [fault for fault in QUICK if not only or fault.name in only.split(",")]
+    faults = [fault for fault in known if not only or fault.name in only.split(",")]
     say(f"seed {seed}")
-    with running_servers() as servers:
+    with running_servers(sandbox) as servers:
         report = play(servers, endless(faults, numbers), numbers, seconds, say)
         show(report)
         if seconds >= RECORDED_SECONDS:

@@ -14,18 +14,19 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
 import psycopg
 
+from tests.support.chaos.sandbox import Sandbox
 from tests.support.chaos.servers import Installation, Servers, wait_for_database, with_signal
 from tests.support.chaos.traffic import Traffic
 from tests.support.network.lying_proxy import LyingProxy
 from tests.support.upgrade.release import environment_of, unpack
 
-Group = Literal["kill", "network", "stop", "lock", "failover", "restore", "upgrade", "other"]
+Group = Literal["kill", "network", "stop", "lock", "failover", "restore", "upgrade", "clock", "disk", "other"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Scene:
     servers: Installation
     traffic: Traffic
     random: random.Random
+    database_back_at: list[float] = field(default_factory=list)
 
     @property
     def rig(self) -> Servers:
@@ -49,10 +51,23 @@ class Scene:
     def proxy(self) -> LyingProxy:
         return self.random.choice((self.rig.database_proxy, self.rig.pooler_proxy))
 
-    def forgotten(self) -> None:
-        """A crash of the database: receives of standard queues do not wait for the disk (docs/how_it_works.md)."""
+    @property
+    def sandbox(self) -> Sandbox:
+        """What faults of root touch."""
+        assert self.rig.sandbox is not None
+        return self.rig.sandbox
+
+    def database_is_back(self) -> None:
+        """It was killed, and takes connections again: what comes after that is not PostgreSQL's own start."""
+        self.database_back_at.append(time.time())
+
+    def forgotten(self, until: float | None = None) -> None:
+        """A crash of the database: receives of standard queues do not wait for the disk (docs/how_it_works.md).
+
+        With `until`: those that begin before that time do not count, either.
+        """
         for ledger in self.traffic.ledgers.values():
-            ledger.forgotten()
+            ledger.forgotten(until)
 
 
 @dataclass(frozen=True)
@@ -87,16 +102,21 @@ def kill_database(scene: Scene) -> float:
     scene.forgotten()
     killed = time.time()
     scene.rig.start_database()
+    scene.database_is_back()
     return killed
 
 
 def kill_backend(scene: Scene) -> float:
     """SIGKILL for one: PostgreSQL ends all others and recovers."""
-    _, *processes = scene.rig.database_processes()
-    with suppress(ProcessLookupError):
-        os.kill(scene.random.choice(processes), signal.SIGKILL)
-    killed = time.time()
+    with scene.servers.database() as witness, suppress(psycopg.OperationalError):
+        _, *processes = scene.rig.database_processes()
+        with suppress(ProcessLookupError):
+            os.kill(scene.random.choice(processes), signal.SIGKILL)
+        killed = time.time()
+        while True:
+            witness.execute("select pg_sleep(0.01)")
     wait_for_database(scene.rig)
+    scene.database_is_back()
     scene.forgotten()
     return killed
 

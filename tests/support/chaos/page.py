@@ -19,8 +19,9 @@ def page(path: Path = PAGE) -> str:
 
 
 def _tables(every: list[dict[str, Any]]) -> Iterator[str]:
-    yield "| runs | time | acknowledged | delivered | kills | network | stops | failovers | restores | findings |"
-    yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+    columns = ("runs", "time", "acknowledged", "delivered", *_GROUPS, "findings")
+    yield f"| {' | '.join(columns)} |"
+    yield "| --- " * len(columns) + "|"
     for mode in sorted({run["mode"] for run in every}):
         yield _totals(mode, [run for run in every if run["mode"] == mode])
     yield _totals("all", every)
@@ -31,7 +32,7 @@ def _tables(every: list[dict[str, Any]]) -> Iterator[str]:
     yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
     calls, schedules = _times(every, "recovery"), _times(every, "background")
     for name in sorted(calls):
-        yield f"| `{name}` | {len(calls[name])} | {_shares(calls[name])} | {_shares(schedules[name])} |"
+        yield f"| {name} | {len(calls[name])} | {_shares(calls[name])} | {_shares(schedules[name])} |"
     yield ""
     yield "| run | commit | seed | kind | seconds | acknowledged | findings |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
@@ -56,7 +57,7 @@ def _totals(name: str, some: list[dict[str, Any]]) -> str:
     )
 
 
-_GROUPS: Final = ("kill", "network", "stop", "failover", "restore")
+_GROUPS: Final = ("kill", "network", "stop", "lock", "clock", "disk", "failover", "restore")
 
 
 def _times(every: list[dict[str, Any]], what: str) -> dict[str, list[float]]:

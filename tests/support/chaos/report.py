@@ -16,10 +16,10 @@ def say(text: str) -> None:
 def show(report: Report) -> None:
     """A table of recoveries, and the findings."""
     say(f"{report.acknowledged} acknowledged, {report.deliveries} delivered, faults {report.faults}")
-    say(f"{'':22}times   half in  all in (s)   schedules half in  all in")
+    say(f"{'':36}times   half in  all in (s)   schedules half in  all in")
     for name, times in sorted(report.recovery.items()):
         half, worst = sorted(times)[len(times) // 2], max(times)
         fires = sorted(report.background[name])
-        say(f"{name:22}{len(times):5}{half:10.2f}{worst:8.2f}{fires[len(fires) // 2]:25.2f}{fires[-1]:8.2f}")
+        say(f"{name:36}{len(times):5}{half:10.2f}{worst:8.2f}{fires[len(fires) // 2]:25.2f}{fires[-1]:8.2f}")
     say(f"{report.tally}")
     say(f"excused {report.excused}, violations {report.violations}, errors {report.errors}")

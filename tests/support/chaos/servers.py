@@ -7,6 +7,7 @@ services ─────────────────────── p
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from penstock_web.local.pgbouncer import PgBouncer, running_pgbouncer
 from penstock_web.local.postgres import ROLE, Postgres, running_postgres, start
 from penstock_web.local.state import ephemeral_state
 from penstock_web.system_account import SystemAccount
+from tests.support.chaos.sandbox import Sandbox
 from tests.support.database import memory_directory
 from tests.support.network.lying_proxy import LyingProxy
 from tests.support.programs.penstock_service import free_port
@@ -41,6 +43,7 @@ SERVER_SETTINGS = {
     "max_wal_senders": "5",
     "hot_standby": "on",
     "max_connections": "100",
+    "max_wal_size": "512MB",
 }
 
 
@@ -122,6 +125,7 @@ class Servers(Installation):
     database_proxy: LyingProxy
     pooler: PgBouncer
     pooler_proxy: LyingProxy
+    sandbox: Sandbox | None
 
     def database(self) -> psycopg.Connection[tuple[object, ...]]:
         return psycopg.connect(self.primary.superuser_dsn("penstock"), autocommit=True, connect_timeout=10)
@@ -168,6 +172,7 @@ class Servers(Installation):
             check=True,
         )
         self.kill_database()
+        shutil.rmtree(self.primary.data)
         self.primary = new
         self.database_proxy.target = ("127.0.0.1", new.port)
         self.database_proxy.reset()
@@ -186,14 +191,14 @@ def _pooler(state: Path, server: Postgres, port: int = 0) -> AbstractContextMana
 
 
 @contextmanager
-def running_servers(**settings: str) -> Iterator[Servers]:
+def running_servers(sandbox: Sandbox | None = None, **settings: str) -> Iterator[Servers]:
     """Everything started, the schema migrated; everything ended afterwards, whatever state it is in.
 
     `settings`: environment variables of the services.
     """
-    account = SystemAccount.choose()
+    account = sandbox.account() if sandbox else SystemAccount.choose()
     with ExitStack() as stack:
-        state = stack.enter_context(ephemeral_state(memory_directory()))
+        state = stack.enter_context(ephemeral_state(sandbox.disk if sandbox else memory_directory()))
         primary = stack.enter_context(running_postgres(state, account, settings=SERVER_SETTINGS))
         migrate(primary.service_dsn(), role=ROLE)
         database_proxy = LyingProxy("127.0.0.1", primary.port)
@@ -206,7 +211,7 @@ def running_servers(**settings: str) -> Iterator[Servers]:
         logs = [state / f"service-{number}.log" for number in range(2)]
         services = [Service(pooled, direct, log, settings) for log in logs]
         servers = Servers(
-            services, state, state, stack, account, primary, database_proxy, pooler, pooler_proxy
+            services, state, state, stack, account, primary, database_proxy, pooler, pooler_proxy, sandbox
         )
         stack.callback(servers.end_services)
         yield servers

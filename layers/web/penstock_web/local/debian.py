@@ -31,9 +31,11 @@ def _unpack(name: str, target: Path) -> None:
     unfinished = target.with_name(target.name + ".new")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True)
-    package = _download(name, unfinished)
-    for library in _missing_libraries(package):
-        _download(library, unfinished)
+    wanted, seen = [name], {name}
+    while wanted:
+        libraries = _missing_libraries(_download(wanted.pop(), unfinished))
+        wanted += [library for library in libraries if library not in seen]
+        seen.update(libraries)
     for archive in unfinished.glob("*.deb"):
         _run(["dpkg-deb", "-x", archive, unfinished], unfinished)
     unfinished.rename(target)

@@ -1,0 +1,69 @@
+"""Faults in a sandbox: packets that are dropped, clocks that jump, a disk that is full."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from typing import Final
+
+from tests.support.chaos.faults import Fault, Scene
+
+
+def drop_packets(scene: Scene) -> float:
+    """Nobody reaches the pooler, or the database, for a while; nobody is told either."""
+    port = scene.proxy().port
+    scene.sandbox.drop(f"tcp dport {port}", f"tcp sport {port}")
+    scene.pause(1, 20)
+    scene.sandbox.drop()
+    return time.time()
+
+
+def vanish(scene: Scene) -> float:
+    """A host is gone and its name leads to another: connections of now are silent for ever, new ones work."""
+    proxy = scene.proxy()
+    peers = [link.writers[0].get_extra_info("peername")[1] for link in list(proxy.links)]
+    vanished = time.time()
+    if peers:
+        clients = f"{{ {', '.join(map(str, peers))} }}"
+        scene.sandbox.drop(
+            f"tcp dport {proxy.port} tcp sport {clients}", f"tcp sport {proxy.port} tcp dport {clients}"
+        )
+    return vanished
+
+
+def turn_clock(scene: Scene) -> float:
+    """The clock of the database jumps, forwards or back, and some seconds later to the right time again."""
+    jump = scene.random.choice((-1, 1)) * scene.random.uniform(1, 20)
+    # Leases may end early while it is wrong, and when it is right again.
+    scene.forgotten(time.time() + 60)
+    scene.sandbox.turn_clock(jump)
+    scene.pause(2, 6)
+    scene.sandbox.turn_clock(0)
+    scene.forgotten()
+    return time.time()
+
+
+def fill_disk(scene: Scene) -> float:
+    """No byte is left. PostgreSQL may end itself; an operator makes room and starts it."""
+    ballast = scene.sandbox.disk / "ballast"
+    with ballast.open("wb") as file, suppress(OSError):
+        while True:
+            free = os.statvfs(file.fileno())
+            os.posix_fallocate(file.fileno(), file.tell(), max(4096, free.f_bavail * free.f_frsize))
+            file.seek(0, os.SEEK_END)
+    scene.pause(1, 6)
+    ballast.unlink()
+    freed = time.time()
+    scene.rig.start_database()
+    scene.forgotten()
+    return freed
+
+
+ROOT: Final = (
+    Fault("drop_packets", "network", drop_packets, 6),
+    Fault("vanish", "network", vanish, 6),
+    Fault("turn_clock", "clock", turn_clock, 3),
+    Fault("fill_disk", "disk", fill_disk, 2),
+)
+"""Faults that need root."""

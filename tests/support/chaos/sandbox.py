@@ -1,0 +1,109 @@
+"""As root: a network, a disk and a clock of our own, so that faults may drop packets, fill the disk and turn the clock.
+
+`enter_sandbox` runs the program again in new namespaces of the kernel, whose network is loopback alone; nobody else
+notices anything, and nothing is left at the end. nft and libfaketime come from Debian's or Ubuntu's packages.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final
+
+from penstock_web.local.debian import library_path, unpack_package
+from penstock_web.local.state import cache_directory
+from penstock_web.system_account import LocalError, SystemAccount
+
+_MARK: Final = "PENSTOCK_CHAOS_SANDBOX"
+_TOOLS: Final = ("unshare", "ip", "mount")
+_DISK_SIZE: Final = "3g"
+# The file is read at every look at the clock. Waits count by the monotonic clock, which stays the kernel's.
+_FAKETIME: Final = {"FAKETIME_NO_CACHE": "1", "DONT_FAKE_MONOTONIC": "1", "FAKETIME_DISABLE_SHM": "1"}
+_TABLE: Final = "inet penstock_chaos"
+
+
+@dataclass(frozen=True)
+class _ClockedAccount(SystemAccount):
+    """Servers that it starts take the time from a file."""
+
+    library: Path
+    clock: Path
+
+    def start(
+        self,
+        command: Sequence[str | Path],
+        *,
+        output: IO[bytes] | int,
+        environment: Mapping[str, str] | None = None,
+    ) -> subprocess.Popen[bytes]:
+        faketime = {"LD_PRELOAD": str(self.library), "FAKETIME_TIMESTAMP_FILE": str(self.clock), **_FAKETIME}
+        return super().start(command, output=output, environment={**faketime, **(environment or {})})
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """`disk`: a folder whose file system is small and nobody else's."""
+
+    disk: Path
+    nft: Path
+    faketime: Path
+
+    def account(self) -> SystemAccount:
+        """The user of servers whose clock is ours."""
+        self.turn_clock(0)
+        (library,) = self.faketime.glob("usr/lib/*/faketime/libfaketime.so.1")
+        user = SystemAccount.choose()
+        return _ClockedAccount(user.uid, user.gid, user.is_other_user, library, self._clock)
+
+    @property
+    def _clock(self) -> Path:
+        return self.disk / "clock"
+
+    def turn_clock(self, seconds: float) -> None:
+        """The servers' time is the real one and so much."""
+        new = self._clock.with_suffix(".new")
+        new.write_text(f"{seconds:+.3f}\n")
+        new.rename(self._clock)
+
+    def drop(self, *packets: str) -> None:
+        """Drops the packets that one of these expressions of nft describes, and no others, from now on."""
+        lines = [f"add table {_TABLE}", f"delete table {_TABLE}", f"add table {_TABLE}"]
+        lines.append(f"add chain {_TABLE} input {{ type filter hook input priority 0; }}")
+        lines += [f"add rule {_TABLE} input {which} drop" for which in packets]
+        environment = {**os.environ, "LD_LIBRARY_PATH": library_path(self.nft)}
+        command = [str(self.nft / "usr/sbin/nft"), "-f", "-"]
+        subprocess.run(command, input="\n".join(lines), text=True, env=environment, check=True)
+
+
+def enter_sandbox() -> Sandbox | None:
+    """Goes on in a sandbox. None: this user or machine has none; the reason is said where root could mend it."""
+    if os.geteuid() != 0 or not all(map(shutil.which, _TOOLS)):
+        return None
+    try:
+        packages = [unpack_package(name, cache_directory() / name) for name in ("nftables", "libfaketime")]
+    except LocalError as error:
+        sys.stderr.write(f"no faults that need root: {error}\n")
+        return None
+    if disk := os.environ.get(_MARK):
+        _run("ip", "link", "set", "lo", "up")
+        _run("mount", "-t", "tmpfs", "-o", f"size={_DISK_SIZE},mode=711", "penstock-chaos", disk)
+        return Sandbox(Path(disk), *packages)
+    if subprocess.run(["unshare", "--net", "--mount", "true"], check=False).returncode != 0:
+        sys.stderr.write("no faults that need root: this root may make no namespaces\n")
+        return None
+    command = [sys.executable, "-m", "tests.support.chaos", *sys.argv[1:]]
+    with tempfile.TemporaryDirectory(prefix="penstock-chaos-") as mount_point:
+        environment: dict[str, Any] = {**os.environ, _MARK: mount_point}
+        sys.exit(
+            subprocess.run(["unshare", "--net", "--mount", *command], env=environment, check=False).returncode
+        )
+
+
+def _run(*command: str) -> None:
+    subprocess.run(command, check=True)
