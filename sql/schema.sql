@@ -1186,14 +1186,14 @@ function queue.fire_schedules(p_schedule_ids bigint[], p_next_fire_at timestamp 
     language plpgsql;
 
 function queue.first_group_message(p_group_key bigint)
-    returns TABLE(queue_id integer, ready_at timestamp with time zone, first_id bigint, id bigint, visible_at timestamp with time zone, sent_at timestamp with time zone)
+    returns TABLE(place tid, queue_id integer, ready_at timestamp with time zone, first_id bigint, id bigint, visible_at timestamp with time zone, sent_at timestamp with time zone)
     language sql stable;
 
 function queue.first_instant(p_local timestamp without time zone, p_zone text)
     returns timestamp with time zone
     language sql stable;
 
-function queue.first_ready_messages(p_group_key bigint, p_limit integer, p_now timestamp with time zone)
+function queue.first_ready_messages(p_group_key bigint, p_first_id bigint, p_limit integer, p_now timestamp with time zone)
     returns TABLE(ids bigint[], places tid[], receive_count integer)
     language sql stable;
 
@@ -1784,10 +1784,6 @@ function queue.send_scheduled(p_arn text, p_body text, p_attributes jsonb, p_gro
 function queue.send_topic(routing_key text, message jsonb, headers jsonb DEFAULT NULL::jsonb, delay integer DEFAULT NULL::integer)
     returns integer
     language sql;
-
-function queue.set_group_ready(p_group_key bigint, p_queue_id integer, p_visible_at timestamp with time zone, p_first_id bigint)
-    returns void
-    language plpgsql;
 
 function queue.set_queue_attributes(p_arn text, p_attributes jsonb)
     returns TABLE(error text)

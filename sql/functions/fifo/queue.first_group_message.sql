@@ -1,13 +1,15 @@
--- queue.first_group_message(group): what is stored of a message group and its first message: the queue; since or from when
--- the group counts as ready; the id from which its messages begin, as far as is known; of the first message the id, when
+-- queue.first_group_message(group): what is stored of a message group and its first message: the ctid of the newest row in
+-- queue.fifo_ready; the queue; since or from when the group counts as ready; the id from which its messages begin, as far as is known; of the first message the id, when
 -- it is visible and when it was sent; null when the group is empty.
 -- Index: fifo_ready_pkey, fifo_message_group. Called by: what changes or reads the heads of groups.
+drop function if exists queue.first_group_message(bigint);
 create or replace function queue.first_group_message(p_group_key bigint)
 returns table (
-    queue_id int, ready_at timestamptz, first_id bigint, id bigint, visible_at timestamptz, sent_at timestamptz)
+    place tid, queue_id int, ready_at timestamptz, first_id bigint, id bigint, visible_at timestamptz,
+    sent_at timestamptz)
 language sql stable as $$
-select r.queue_id, r.visible_at, coalesce(m.id, r.first_id), m.id, m.visible_at, m.sent_at
-from (select f.queue_id, f.visible_at, f.first_id from queue.fifo_ready f
+select r.place, r.queue_id, r.visible_at, coalesce(m.id, r.first_id), m.id, m.visible_at, m.sent_at
+from (select f.ctid as place, f.queue_id, f.visible_at, f.first_id from queue.fifo_ready f
       where f.group_key = p_group_key order by f.version desc limit 1) r
 left join lateral (
     select f.id, f.visible_at, f.sent_at from queue.fifo_message f

@@ -3,8 +3,9 @@
 -- groups become ready when their messages do.
 -- It locks existing groups in the order of their keys, then new ones in the order of their names: no two senders
 -- deadlock.
--- Index: fifo_group_queue_id_group_id_key, fifo_group_pkey. Called by: send_fifo_messages.
+-- Index: fifo_group_queue_id_group_id_key, fifo_group_pkey, fifo_ready_pkey (the newest row of the group). Called by: send_fifo_messages.
 drop function if exists queue.lock_groups(int, text[]);
+drop function if exists queue.set_group_ready(bigint, int, timestamptz, bigint);
 create or replace function queue.lock_groups(p_queue_id int, p_groups text[], p_delay interval) returns void
 language plpgsql as $$
 declare
@@ -33,10 +34,15 @@ begin
     if current_setting('transaction_isolation') <> 'read committed' then       -- an old snapshot may not know the newest
         perform from queue.fifo_ready r where r.group_key = any (v_keys) order by r.group_key for update;
     end if;
-    perform queue.set_group_ready(u.group_key, p_queue_id, clock_timestamp() + p_delay, r.first_id)
-    from unnest(v_keys || v_new) u(group_key)
-    left join lateral (
-        select f.visible_at, f.first_id from queue.fifo_ready f
-        where f.group_key = u.group_key order by f.version desc limit 1) r on true
-    where coalesce(r.visible_at, 'infinity') = 'infinity';
+    with empty as materialized (
+        select u.group_key, r.place, r.first_id
+        from unnest(v_keys || v_new) u(group_key)
+        left join lateral (
+            select f.ctid as place, f.visible_at, f.first_id from queue.fifo_ready f
+            where f.group_key = u.group_key order by f.version desc limit 1) r on true
+        where coalesce(r.visible_at, 'infinity') = 'infinity'),
+    replaced as (
+        delete from queue.fifo_ready r where r.ctid = any (array(select e.place from empty e)))
+    insert into queue.fifo_ready (group_key, queue_id, visible_at, first_id)
+    select e.group_key, p_queue_id, clock_timestamp() + p_delay, coalesce(e.first_id, 0) from empty e;
 end $$;

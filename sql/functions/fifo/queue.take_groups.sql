@@ -17,6 +17,7 @@ declare
     v_now timestamptz := clock_timestamp();
     v_limit int := p_max / p_share + 1;
     v_groups bigint[];
+    v_firsts bigint[];
     v_seen bigint[] := '{}';
     v_ids bigint[] := '{}';
     v_places tid[] := '{}';     -- ctids: a plan by id, if made for a small table, scans a whole index for each
@@ -42,15 +43,17 @@ begin
             order by r.visible_at limit 1), v_now);
     end if;
     loop        -- few groups first, since other receivers cannot take groups that this call locks and does not use
-        v_groups := array(
-            select g.group_key from queue.fifo_ready r join queue.fifo_group g on g.group_key = r.group_key
+        select coalesce(array_agg(l.group_key), '{}'), array_agg(l.first_id) into v_groups, v_firsts
+        from (
+            select g.group_key, r.first_id from queue.fifo_ready r join queue.fifo_group g on g.group_key = r.group_key
             where queue.time_key(r.queue_id, -2) = queue.time_key(p_queue_id, -2)
                 and r.visible_at between v_start and v_now and r.group_key <> all (v_seen)
-            order by r.visible_at, r.group_key limit v_limit for update of g skip locked);
+            order by r.visible_at, r.group_key limit v_limit for update of g skip locked) l;
         for v_ready in
-            select u.group_key, h.ids, h.places, h.receive_count
-            from unnest(v_groups) with ordinality u(group_key, n)
-            cross join lateral queue.first_ready_messages(u.group_key, least(p_share, p_max), v_now) h order by u.n
+            select u.group_key, u.first_id, h.ids, h.places, h.receive_count
+            from unnest(v_groups, v_firsts) with ordinality u(group_key, first_id, n)
+            cross join lateral queue.first_ready_messages(u.group_key, u.first_id, least(p_share, p_max), v_now) h
+            order by u.n
         loop
             v_capacity := least(p_share - cardinality(v_ids) % p_share, p_max - cardinality(v_ids));
             exit when v_capacity <= 0;
@@ -58,7 +61,7 @@ begin
                 if queue.dead_letter_group(p_queue_id, v_ready.group_key, v_now, p_max_receive_count, p_dead_letter_arn)
                 then
                     select h.ids, h.places into v_ready.ids, v_ready.places
-                    from queue.first_ready_messages(v_ready.group_key, v_capacity, v_now) h;
+                    from queue.first_ready_messages(v_ready.group_key, v_ready.first_id, v_capacity, v_now) h;
                 else
                     v_ready.ids := null;
                 end if;
@@ -91,9 +94,11 @@ begin
         (t.system || jsonb_build_object('MessageDeduplicationId', t.deduplication_id))::text,
         queue.public_id(-2, t.id), queue.epoch_ms(t.visible_at), null::int
     from taken t order by array_position(v_ids, t.id);
-    delete from queue.fifo_ready r where r.ctid = any (array(
-        select (select f.ctid from queue.fifo_ready f where f.group_key = u.group_key order by f.version desc limit 1)
-        from unnest(v_taken) u(group_key)));
+    with replaced as (
+        delete from queue.fifo_ready r where r.ctid = any (array(
+            select (select f.ctid from queue.fifo_ready f
+                    where f.group_key = u.group_key order by f.version desc limit 1)
+            from unnest(v_taken) u(group_key))))
     insert into queue.fifo_ready (group_key, queue_id, visible_at, first_id)
     select u.group_key, p_queue_id, v_now + p_visibility, u.first_id from unnest(v_taken, v_first_ids) u(group_key, first_id);
     if v_again then

@@ -15,7 +15,8 @@ begin
         insert into queue.fifo_group (queue_id, group_id) values (p_queue_id, p_group_id)
         on conflict do nothing returning group_key into v_key;
         if v_key is not null then
-            perform queue.set_group_ready(v_key, p_queue_id, 'infinity', 0);
+            insert into queue.fifo_ready (group_key, queue_id, visible_at, first_id)
+            values (v_key, p_queue_id, 'infinity', 0);
         end if;
     end if;
     return v_key;

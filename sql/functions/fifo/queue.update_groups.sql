@@ -11,15 +11,12 @@ declare
     v_now timestamptz := clock_timestamp();
 begin
     with head as materialized (
-        select u.group_key, h.queue_id, h.first_id, greatest(coalesce(h.visible_at, 'infinity'), v_now) as visible_at
+        select u.group_key, h.place, h.queue_id, h.first_id, greatest(coalesce(h.visible_at, 'infinity'), v_now) as visible_at
         from unnest(p_group_keys) u(group_key)
         cross join lateral queue.first_group_message(u.group_key) h
         where (h.ready_at <= v_now and h.visible_at <= v_now) is not true),
     replaced as (
-        delete from queue.fifo_ready r where r.ctid = any (array(
-            select (select f.ctid from queue.fifo_ready f
-                    where f.group_key = h.group_key order by f.version desc limit 1)
-            from head h)))
+        delete from queue.fifo_ready r where r.ctid = any (array(select h.place from head h)))
     insert into queue.fifo_ready (group_key, queue_id, visible_at, first_id)
     select h.group_key, h.queue_id, h.visible_at, h.first_id from head h;
 end $$;
