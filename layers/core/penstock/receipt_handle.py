@@ -16,7 +16,7 @@ from binascii import Error as Base64Error
 from binascii import a2b_base64, b2a_base64
 from hashlib import sha256
 from struct import Struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from penstock.postgres.statements import SHARED_SECRET
 
@@ -53,6 +53,10 @@ class ReceiptHandle(NamedTuple):
     message_id: bytes | None
 
 
+# A ReceiptHandle with a message id, or its fields: a plain tuple takes a third of the time to make.
+HandleFields: TypeAlias = tuple[int, int, int, int, int, int, bytes] | ReceiptHandle
+
+
 class ReceiptHandles:
     """Makes and verifies receipt handles with one key of at most 64 bytes."""
 
@@ -70,7 +74,7 @@ class ReceiptHandles:
         ((key,),) = database.call(SHARED_SECRET, ["receipt", os.urandom(32)])
         return cls(bytes(key))
 
-    def seal(self, queue_arn: str, handle: ReceiptHandle) -> str:
+    def seal(self, queue_arn: str, handle: HandleFields) -> str:
         """The text of a handle, 88 characters. It has a message id."""
         payload = _PAYLOAD.pack(_VERSION, *handle)
         sealed = b2a_base64(payload + self._mac(queue_arn, payload)[:_MAC_BYTES], newline=False)
@@ -91,10 +95,12 @@ class ReceiptHandles:
         payload, mac = data[: layout.size], data[layout.size :]
         if len(mac) != mac_bytes or not hmac.compare_digest(mac, self._mac(queue_arn, payload)[:mac_bytes]):
             return None
-        found, *parts = layout.unpack(payload)
-        if found != version:
+        fields = layout.unpack(payload)
+        if fields[0] != version:
             return None
-        return ReceiptHandle._make(parts if version == _VERSION else (*parts, 0, None))
+        if version == _VERSION_1:
+            return ReceiptHandle._make((*fields[1:], 0, None))
+        return tuple.__new__(ReceiptHandle, fields[1:])  # a third of the time of ReceiptHandle(*…)
 
     def _mac(self, queue_arn: str, payload: bytes) -> bytes:
         inner = self._inner.copy()

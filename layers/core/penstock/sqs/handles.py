@@ -1,13 +1,13 @@
 """Reads the receipt handles of requests, and raises AWS's errors for invalid ones."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any
 
 from penstock import errors
 from penstock.context import Context
 from penstock.effects import Effect, Sql
 from penstock.postgres.statements import DESCRIBE_QUEUE
-from penstock.receipt_handle import ReceiptHandle
+from penstock.receipt_handle import HandleFields, ReceiptHandle
 
 
 def open_handle(arn: str, handle: str, context: Context) -> Generator[Effect, Any, ReceiptHandle]:
@@ -53,6 +53,6 @@ def invalid_handle(handle: str) -> errors.AwsError:
     )
 
 
-def handle_columns(handles: list[ReceiptHandle]) -> tuple[list[Any], ...]:
+def handle_columns(handles: Sequence[HandleFields]) -> tuple[list[Any], ...]:
     """Handles as the columns of the hot SQL functions."""
     return tuple(list(column) for column in zip(*handles, strict=True))

@@ -1,5 +1,6 @@
 """ReceiveMessage, with long polling."""
 
+from binascii import a2b_hex
 from collections.abc import Generator
 from time import monotonic
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ from penstock import errors
 from penstock.context import Context
 from penstock.effects import Effect, Pause, Sql, Take, Wait, Wake, Woken
 from penstock.postgres.statements import RECEIVE_MESSAGES
-from penstock.receipt_handle import ReceiptHandle
+from penstock.receipt_handle import HandleFields
 
 from . import attributes, digests, validation
 from .sql_errors import sql_error
@@ -44,9 +45,9 @@ class DeliveryRow(NamedTuple):
     nonce: int | None
 
     @property
-    def handle(self) -> ReceiptHandle:
+    def handle(self) -> HandleFields:
         """What its receipt handle says."""
-        return ReceiptHandle(*self[2:7], self.nonce or 0, bytes.fromhex(self.message_id.replace("-", "")))
+        return (*self[2:7], self.nonce or 0, a2b_hex(self.message_id.replace("-", "")))
 
 
 def receive_message(
