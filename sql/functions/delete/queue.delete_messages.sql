@@ -19,6 +19,8 @@ declare
     v_handles record;
     v_queue record;
     v_deleted bigint[];
+    v_given bigint[];
+    v_message_ids uuid[];
 begin
     if -2 = any (p_shards) then
         perform queue.lock_groups_of_messages(array(
@@ -26,10 +28,9 @@ begin
     end if;
     for v_handles in
         select h.queue_id, h.shard, h.pos, h.receive_count, h.nonce, array_agg(distinct h.id) as ids,
-            array_agg(h.id order by h.n) as given, array_agg(h.message_id order by h.n) as message_ids,
             array_agg(h.n::int order by h.n) as numbers
-        from unnest(p_queue_ids, p_shards, p_positions, p_ids, p_receive_counts, p_nonces, p_message_ids)
-            with ordinality h(queue_id, shard, pos, id, receive_count, nonce, message_id, n)
+        from unnest(p_queue_ids, p_shards, p_positions, p_ids, p_receive_counts, p_nonces)
+            with ordinality h(queue_id, shard, pos, id, receive_count, nonce, n)
         group by h.queue_id, h.shard, h.pos, h.receive_count, h.nonce
         order by h.queue_id, h.shard desc, h.pos, h.receive_count
     loop
@@ -37,23 +38,29 @@ begin
         from queue.queues q where q.queue_id = v_handles.queue_id;
         if v_queue.queue_id is null then
             return query select u, 'no_queue'::text from unnest(v_handles.numbers) u;
-        elsif v_handles.shard = -2 then
-            return query select * from queue.delete_fifo(v_queue.queue_id, v_handles.receive_count, v_handles.given,
-                v_handles.message_ids, v_handles.numbers, v_queue.archives, v_queue.keeps_history);
+            continue;
+        end if;
+        v_deleted := '{}';
+        if v_handles.pos > 0 and v_handles.shard <> -2 then
+            v_deleted := queue.delete_leased(v_queue.queue_id, v_handles.shard, v_handles.pos,
+                v_handles.receive_count, v_handles.nonce, v_handles.ids, v_queue.archives);
+        end if;
+        if v_deleted = v_handles.ids then                       -- the usual case
+            return query select u, 'deleted'::text from unnest(v_handles.numbers) u;
+            continue;
+        end if;
+        v_given := array(select p_ids[u] from unnest(v_handles.numbers) u);
+        v_message_ids := array(select p_message_ids[u] from unnest(v_handles.numbers) u);
+        if v_handles.shard = -2 then
+            return query select * from queue.delete_fifo(v_queue.queue_id, v_handles.receive_count, v_given,
+                v_message_ids, v_handles.numbers, v_queue.archives, v_queue.keeps_history);
         else
-            v_deleted := '{}';
-            if v_handles.pos > 0 then
-                v_deleted := queue.delete_leased(v_queue.queue_id, v_handles.shard, v_handles.pos,
-                    v_handles.receive_count, v_handles.nonce, v_handles.ids, v_queue.archives);
-            end if;
-            if v_deleted <> v_handles.ids then
-                v_deleted := v_deleted || queue.delete_received(v_queue.queue_id, v_handles.shard,
-                    v_handles.receive_count, v_handles.given, v_handles.message_ids, v_deleted, v_queue.archives,
-                    v_queue.keeps_history);
-            end if;
+            v_deleted := v_deleted || queue.delete_received(v_queue.queue_id, v_handles.shard,
+                v_handles.receive_count, v_given, v_message_ids, v_deleted, v_queue.archives,
+                v_queue.keeps_history);
             return query
             select u.n, case when u.id = any (v_deleted) then 'deleted' else 'gone' end
-            from unnest(v_handles.numbers, v_handles.given) u(n, id);
+            from unnest(v_handles.numbers, v_given) u(n, id);
         end if;
     end loop;
 end $$;

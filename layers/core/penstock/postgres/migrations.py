@@ -111,17 +111,18 @@ class Script:
 
 @dataclass(slots=True)
 class Applied:
-    """What a run did: names of the migrations applied, and whether functions and grants were."""
+    """What a run did: names of the migrations applied, and whether functions and grants were.
+
+    `grants`: the functions were those of this release, but grants were missing, as after a restore. `adopted`: the
+    baseline whose record the database was given instead of those of the migrations before it. `warning`: why the
+    functions of this release were not applied, though they differ.
+    """
 
     migrations: list[str] = field(default_factory=list)
     functions: bool = False
-    grants: bool = (
-        False  # the functions were those of this release, but grants were missing, as after a restore
-    )
-    adopted: str = (
-        ""  # the baseline whose record the database was given instead of those of the migrations before it
-    )
-    warning: str = ""  # why the functions of this release were not applied, though they differ
+    grants: bool = False
+    adopted: str = ""
+    warning: str = ""
 
 
 def sql_directory() -> Path:

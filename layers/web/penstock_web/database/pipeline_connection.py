@@ -64,9 +64,8 @@ class PipelineConnection:
         self._rows: list[list[Row]] = []  # of the current call, as is the error
         self._error: psycopg.Error | None = None
         self._writing = False
-        self._last_watched: ResultsFuture | None = (
-            None  # the call that was under way when it was last looked at
-        )
+        # The call that was under way when this was last asked.
+        self._last_watched: ResultsFuture | None = None
         self._watched_since = 0.0
         self._loop.add_reader(self._socket, self._on_readable)
 

@@ -90,9 +90,8 @@ class Pool:
         self._pipelines = PipelinePool(direct_url, max_pipelines, watcher, call_seconds, self._renew)
         self._url = url
         self._call_seconds = call_seconds
-        self._calls: dict[
-            LimitedConnection, float
-        ] = {}  # under way on pooled connections, and when they began
+        # Under way on pooled connections, and when they began.
+        self._calls: dict[LimitedConnection, float] = {}
         self._renewed_at = 0.0  # no older connection is used
         self._timeout_seconds = timeout_seconds
         self._waiting_calls = asyncio.Semaphore(max(1, max_connections // 4))
