@@ -54,8 +54,7 @@ def delete_message_batch(
         return result
     outcomes = yield from delete(arn, [handle for _, _, handle in good])
     for (entry_id, text, _), outcome in zip(good, outcomes, strict=True):
-        refused = handles.outcome_error(outcome, text)
-        if refused is not None:
+        if outcome != "deleted" and (refused := handles.outcome_error(outcome, text)) is not None:
             failure = failed_entry(refused)
             result.failed.append(BatchResultErrorEntry(id=entry_id, **failure))  # type: ignore[arg-type]
         else:

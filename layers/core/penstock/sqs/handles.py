@@ -55,4 +55,4 @@ def invalid_handle(handle: str) -> errors.AwsError:
 
 def handle_columns(handles: Sequence[HandleFields]) -> tuple[list[Any], ...]:
     """Handles as the columns of the hot SQL functions."""
-    return tuple(list(column) for column in zip(*handles, strict=True))
+    return tuple(map(list, zip(*handles, strict=True)))

@@ -138,7 +138,7 @@ class QueueCounts:
                 numbers[start + AGE_SUM + 1 + bisect_left(AGE_SECONDS, age)] += 1
 
     def _count_delete(self, effect: Rows, rows: Sequence[Row], seconds: float) -> None:
-        count = sum(row[1] == "deleted" for row in rows)
+        count = [outcome for _, outcome in rows].count("deleted")
         if count or not any(row[1] == "no_queue" for row in rows):
             self._add_deletions(effect.queue_arn, count, seconds)
 
