@@ -134,7 +134,7 @@ create table queue.fifo_message (
     system jsonb,
     constraint fifo_message_pkey PRIMARY KEY (id)
 ) with (fillfactor=75, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_cost_delay=0, autovacuum_vacuum_threshold=0, vacuum_index_cleanup=on);
-CREATE INDEX fifo_message_group ON queue.fifo_message USING btree (group_key, id);
+CREATE INDEX fifo_message_of_group ON queue.fifo_message USING btree (group_key, id) WHERE (group_key > 0);
 
 create table queue.fifo_ready (
     version bigint not null generated always as identity,
@@ -151,8 +151,10 @@ create unlogged table queue.fifo_search (
     queue_id integer not null,
     searched_at timestamp with time zone not null,
     visible_at timestamp with time zone not null,
-    full_at timestamp with time zone not null,
-    drained boolean not null,
+    late_at timestamp with time zone not null,
+    late_visible_at timestamp with time zone not null,
+    full_due_at timestamp with time zone not null,
+    full_took interval not null,
     constraint fifo_search_pkey PRIMARY KEY (queue_id, searched_at)
 );
 
@@ -1433,6 +1435,10 @@ function queue.next_rate_fires(p_canonical text, p_after timestamp with time zon
     returns SETOF timestamp with time zone
     language sql stable;
 
+function queue.next_ready_at(p_queue_id integer, p_now timestamp with time zone)
+    returns timestamp with time zone
+    language sql stable;
+
 function queue.next_schedule()
     returns TABLE(schedule_ms integer, retry_ms integer)
     language sql;
@@ -1616,10 +1622,6 @@ function queue.read_topic_policies(p_arns text[])
 function queue.ready_queues(p_arns text[])
     returns TABLE(arn text)
     language sql;
-
-function queue.ready_search_start(p_queue_id integer, p_now timestamp with time zone)
-    returns timestamp with time zone
-    language sql stable;
 
 function queue.ready_shards(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
     returns TABLE(shard integer, since timestamp with time zone)

@@ -20,9 +20,15 @@ comment on table queue.fifo_ready is 'When the first message of each FIFO group 
 create unlogged table queue.fifo_search (
     queue_id int not null,
     searched_at timestamptz not null,
-    visible_at timestamptz not null,    -- no group was ready before
-    full_at timestamptz not null,       -- when a search began at the beginning of the index
-    drained boolean not null,           -- it found fewer messages than it wanted
+    visible_at timestamptz not null,        -- no group was ready before
+    late_at timestamptz not null,           -- when a search began two seconds back
+    late_visible_at timestamptz not null,   -- no group was ready before, not even by a transaction of that time
+    full_due_at timestamptz not null,       -- when a search should begin at the beginning of the index
+    full_took interval not null,            -- how long the last one of these took
     primary key (queue_id, searched_at)
 );
 comment on table queue.fifo_search is 'Where searches for ready FIFO groups may begin.';
+
+-- The index serves only queries that say "group_key > 0", as every group's is: one for a message by its id, planned while
+-- the table is small, would else read the whole index. It replaces fifo_message_group with the functions that use it.
+create index fifo_message_of_group on queue.fifo_message (group_key, id) where group_key > 0;

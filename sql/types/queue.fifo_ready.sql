@@ -13,3 +13,5 @@ do $$ begin
         alter table queue.fifo_group drop column visible_at;
     end if;
 end $$;
+
+drop index if exists queue.fifo_message_group;

@@ -21,7 +21,7 @@ begin
             select m.id,
                 bool_and(m.visible_at <= p_now and m.receive_count >= p_max_receive_count) over (order by m.id) as due
             from (select f.id, f.visible_at, f.receive_count from queue.fifo_message f
-                  where f.group_key = p_group_key
+                  where f.group_key = p_group_key and f.group_key > 0
                     and f.id >= (select h.first_id from queue.first_group_message(p_group_key) h)
                   order by f.id limit 100) m) head
         where head.due);

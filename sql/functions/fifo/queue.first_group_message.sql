@@ -1,7 +1,7 @@
 -- queue.first_group_message(group): what is stored of a message group and its first message: the ctid of the newest row in
 -- queue.fifo_ready; the queue; since or from when the group counts as ready; the id from which its messages begin, as far as is known; of the first message the id, when
 -- it is visible and when it was sent; null when the group is empty.
--- Index: fifo_ready_pkey, fifo_message_group. Called by: what changes or reads the heads of groups.
+-- Index: fifo_ready_pkey, fifo_message_of_group. Called by: what changes or reads the heads of groups.
 drop function if exists queue.first_group_message(bigint);
 create or replace function queue.first_group_message(p_group_key bigint)
 returns table (
@@ -13,5 +13,5 @@ from (select f.ctid as place, f.queue_id, f.visible_at, f.first_id from queue.fi
       where f.group_key = p_group_key order by f.version desc limit 1) r
 left join lateral (
     select f.id, f.visible_at, f.sent_at from queue.fifo_message f
-    where f.group_key = p_group_key and f.id >= r.first_id order by f.id limit 1) m on true
+    where f.group_key = p_group_key and f.group_key > 0 and f.id >= r.first_id order by f.id limit 1) m on true
 $$;

@@ -1,6 +1,6 @@
 -- queue.first_ready_messages(group, first id, limit, now): the visible messages at the head of a FIFO group, of whose
 -- messages none has an id below p_first_id, at most p_limit, up to the first one that is invisible, with the ctids of their rows, which stay valid while the group is locked; ids is
--- null when there is none. receive_count: of the very first message. Index: fifo_message_group.
+-- null when there is none. receive_count: of the very first message. Index: fifo_message_of_group.
 -- Called by: take_groups.
 drop function if exists queue.ready_head(bigint, int, timestamptz);
 drop function if exists queue.first_ready_messages(bigint, int, timestamptz);
@@ -12,5 +12,5 @@ select array_agg(h.id order by h.id) filter (where h.ready), array_agg(h.place o
     (array_agg(h.receive_count order by h.id))[1]
 from (select m.id, m.place, m.receive_count, bool_and(m.visible_at <= p_now) over (order by m.id) as ready
       from (select f.id, f.ctid as place, f.visible_at, f.receive_count from queue.fifo_message f
-            where f.group_key = p_group_key and f.id >= p_first_id order by f.id limit p_limit) m) h
+            where f.group_key = p_group_key and f.group_key > 0 and f.id >= p_first_id order by f.id limit p_limit) m) h
 $$;

@@ -7,10 +7,8 @@ create or replace function queue.lock_groups_of_messages(p_ids bigint[]) returns
 language plpgsql as $$
 begin
     perform from queue.fifo_group g
-    where g.group_key = any (array(     -- one lookup an id: with an array the planner may read all messages. The
-        -- condition on queue_id avoids a scan of the whole index fifo_message_group for each id, which a plan from the
-        -- time when the table was small would do
-        select (select m.group_key from queue.fifo_message m where m.id = u.id and m.queue_id is not null)
+    where g.group_key = any (array(     -- one lookup an id: with an array the planner may read all messages
+        select (select m.group_key from queue.fifo_message m where m.id = u.id)
         from unnest(p_ids) u(id)))
     order by g.group_key for update;
 end $$;

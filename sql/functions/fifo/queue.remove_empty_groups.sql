@@ -1,13 +1,18 @@
--- queue.remove_empty_groups(queue, limit): removes up to p_limit groups that have been empty for a minute.
--- Locks: the groups' rows, skipped when locked. Index: fifo_ready_visible_at. Called by: maintain_queue.
+-- queue.remove_empty_groups(queue, limit): removes up to p_limit groups that have been empty for a minute. It looks at every
+-- group: the index by time has an entry for each time that a group became empty, which an old snapshot keeps.
+-- Locks: the groups' rows, skipped when locked. Index: fifo_ready_pkey (the newest row of a group). Called by:
+-- maintain_queue.
 create or replace function queue.remove_empty_groups(p_queue_id int, p_limit int) returns void
 language plpgsql as $$
 declare
     v_groups bigint[];
 begin
     v_groups := array(
-        select g.group_key from queue.fifo_ready r join queue.fifo_group g on g.group_key = r.group_key
-        where queue.time_key(r.queue_id, -2) = queue.time_key(p_queue_id, -2) and r.visible_at = 'infinity'
+        select g.group_key from queue.fifo_group g
+        cross join lateral (
+            select f.visible_at, f.changed_at from queue.fifo_ready f
+            where f.group_key = g.group_key order by f.version desc limit 1) r
+        where g.queue_id = p_queue_id and r.visible_at = 'infinity'
             and r.changed_at not between clock_timestamp() - interval '1 minute' and clock_timestamp()
         limit p_limit for update of g skip locked);
     v_groups := array(          -- a new statement: it sees what changed before the rows were locked

@@ -2,11 +2,12 @@
 -- takes only the messages before the first invisible one: no message overtakes one in flight.
 -- The first p_share rows are for one receiver, the next p_share rows for the next one. No two receivers get messages of
 -- one group, since a call takes messages of a group once, for one receiver.
--- The search for ready groups begins above the entries of the past in the index by time, as the last search of the queue
--- stored it: once a second the next one stores it anew, two seconds back, for transactions that are open now. Those that
--- stay open longer may leave groups below, which the next full search finds: a second later if the queue was drained,
--- else within a minute.
--- Locks: the groups' rows, skipped when locked. Index: fifo_ready_visible_at, fifo_ready_pkey, fifo_message_group.
+-- The search for ready groups begins above the entries of the past in the index by time, which an old snapshot keeps. The
+-- last searches of the queue stored where (queue.fifo_search): a tenth of a second back, anew ten times a second; once a
+-- second the search begins two seconds back, for transactions that had not been committed. What was open for longer is found
+-- by a full search: a second later if the queue was drained, else within a minute, and later where full searches take long,
+-- so that they take a fiftieth of the time at most.
+-- Locks: the groups' rows, skipped when locked. Index: fifo_ready_visible_at, fifo_ready_pkey, fifo_message_of_group.
 -- Called by: receive_messages.
 drop function if exists queue.take_groups(int, int, interval, int, text);
 create or replace function queue.take_groups(
@@ -27,20 +28,23 @@ declare
     v_capacity int;
     v_search queue.fifo_search;
     v_full boolean;
+    v_late boolean;
     v_again boolean;
     v_start timestamptz;
+    v_took interval;
 begin
     select * into v_search from queue.fifo_search s
     where s.queue_id = p_queue_id order by s.searched_at desc limit 1;
-    v_full := coalesce(v_search.searched_at > v_now or v_search.full_at < v_now
-        - case when v_search.drained then interval '1 second' else interval '1 minute' end, true);
-    v_again := v_full or v_search.searched_at < v_now - interval '1 second';
-    v_start := case when v_full then '-infinity' else v_search.visible_at end;
+    v_full := (v_search.searched_at <= v_now and v_search.full_due_at > v_now) is not true;
+    v_late := v_full or v_search.late_at < v_now - interval '1 second';
+    v_again := v_late or v_search.searched_at < v_now - interval '0.1 seconds';
+    v_start := case when v_full then '-infinity' when v_late then v_search.late_visible_at else v_search.visible_at end;
     if v_again then
         v_start := coalesce((
             select r.visible_at from queue.fifo_ready r
             where queue.time_key(r.queue_id, -2) = queue.time_key(p_queue_id, -2) and r.visible_at >= v_start
             order by r.visible_at limit 1), v_now);
+        v_took := clock_timestamp() - v_now;
     end if;
     loop        -- few groups first, since other receivers cannot take groups that this call locks and does not use
         select coalesce(array_agg(l.group_key), '{}'), array_agg(l.first_id) into v_groups, v_firsts
@@ -79,6 +83,20 @@ begin
         v_seen := v_seen || v_groups;
         v_limit := least(4 * v_limit, p_max - cardinality(v_ids) + 100);
     end loop;
+    -- an empty receive writes only what spares the next one a long search
+    if v_again and (v_ids <> '{}' or v_took > interval '5 milliseconds') then
+        delete from queue.fifo_search s where s.ctid = any (array(
+            select o.ctid from queue.fifo_search o where o.queue_id = p_queue_id for update skip locked));
+        insert into queue.fifo_search (queue_id, searched_at, visible_at, late_at, late_visible_at, full_due_at, full_took)
+        values (p_queue_id, v_now, least(v_start, v_now - interval '0.1 seconds'),
+            case when v_late then v_now else v_search.late_at end,
+            case when v_late then least(v_start, v_now - interval '2 seconds') else v_search.late_visible_at end,
+            case when not v_full then v_search.full_due_at
+                else v_now + greatest(50 * v_took, case when cardinality(v_ids) < p_max then interval '1 second'
+                    else interval '1 minute' end) end,
+            case when v_full then v_took else v_search.full_took end)
+        on conflict do nothing;
+    end if;
     if v_ids = '{}' then
         return;
     end if;
@@ -101,12 +119,4 @@ begin
             from unnest(v_taken) u(group_key))))
     insert into queue.fifo_ready (group_key, queue_id, visible_at, first_id)
     select u.group_key, p_queue_id, v_now + p_visibility, u.first_id from unnest(v_taken, v_first_ids) u(group_key, first_id);
-    if v_again then
-        delete from queue.fifo_search s where s.ctid = any (array(
-            select o.ctid from queue.fifo_search o where o.queue_id = p_queue_id for update skip locked));
-        insert into queue.fifo_search (queue_id, searched_at, visible_at, full_at, drained)
-        values (p_queue_id, v_now, least(v_start, v_now - interval '2 seconds'),
-            case when v_full then v_now else v_search.full_at end, cardinality(v_ids) < p_max)
-        on conflict do nothing;
-    end if;
 end $$;

@@ -24,11 +24,7 @@ begin
     timed as materialized (
         select a.arn, a.queue_id, a.shards,
             case when a.queue_id is null then v_now
-                when a.fifo then (
-                    select r.visible_at from queue.fifo_ready r
-                    where queue.time_key(r.queue_id, -2) = queue.time_key(a.queue_id, -2)
-                        and r.visible_at >= queue.ready_search_start(a.queue_id, v_now)
-                    order by r.visible_at limit 1)
+                when a.fifo then queue.next_ready_at(a.queue_id, v_now)
                 when exists (select from queue.deferred d where d.queue_id = a.queue_id)
                     or exists (select from queue.ready_shards(a.queue_id, a.shards, v_now)) then v_now
                 else least((

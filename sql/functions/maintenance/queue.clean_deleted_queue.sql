@@ -10,7 +10,7 @@ declare
     v_removed bigint := 0;
 begin
     delete from queue.fifo_message m where m.ctid = any (array(
-        select f.ctid from queue.fifo_group g join queue.fifo_message f on f.group_key = g.group_key
+        select f.ctid from queue.fifo_group g join queue.fifo_message f on f.group_key = g.group_key and f.group_key > 0
         where g.queue_id = p_queue_id limit p_limit for update of f skip locked));
     get diagnostics v_removed = row_count;
     if v_removed = p_limit then

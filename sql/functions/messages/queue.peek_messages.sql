@@ -1,6 +1,6 @@
 -- queue.peek_messages(arn, state, after, limit): messages of a queue that are visible, in_flight or delayed, in the
 -- order of their public ids after p_after, without receiving them. Takes no lock.
--- Index: log_pkey, lease_pkey, side_pkey, fifo_message_group. Called by: GET /v1/queues/{name}/messages/peek.
+-- Index: log_pkey, lease_pkey, side_pkey, fifo_message_of_group. Called by: GET /v1/queues/{name}/messages/peek.
 create or replace function queue.peek_messages(p_arn text, p_state text, p_after bigint, p_limit int)
 returns table (public_id bigint, receive_count int, message_id text, sent_at_ms bigint, visible_at_ms bigint,
     body text, attributes text, system text, group_id text)
@@ -40,6 +40,7 @@ found as (
     (select queue.public_id(-2, m.id), m.receive_count, m.message_id, m.sent_at, m.visible_at, m.body, m.attributes,
         m.system || jsonb_build_object('MessageDeduplicationId', m.deduplication_id)
     from q join queue.fifo_group g on g.queue_id = q.queue_id join queue.fifo_message m on m.group_key = g.group_key
+        and m.group_key > 0
     where queue.message_state(m.visible_at, m.receive_count) = p_state))
 select f.public_id, f.receive_count, f.message_id::text, queue.epoch_ms(f.sent_at), queue.epoch_ms(f.visible_at),
     f.body, f.attributes::text, f.system::text, f.system ->> 'MessageGroupId'

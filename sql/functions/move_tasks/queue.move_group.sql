@@ -24,7 +24,7 @@ begin
             select m.id, bool_and(m.visible_at <= v_now and coalesce(p_destination,
                 m.system ->> 'DeadLetterQueueSourceArn', '') = p_target_arn) over (order by m.id) as due
             from (select f.id, f.visible_at, f.system from queue.fifo_message f
-                  where f.group_key = p_group_key
+                  where f.group_key = p_group_key and f.group_key > 0
                     and f.id >= (select h.first_id from queue.first_group_message(p_group_key) h)
                   order by f.id limit p_limit) m) head
         where head.due);

@@ -15,7 +15,13 @@ begin
             count(*) filter (where m.visible_at > v_now and m.receive_count = 0),
             count(*), min(m.sent_at), max(m.sent_at)
         into visible, in_flight, delayed, total, oldest, newest
-        from queue.fifo_group g join queue.fifo_message m on m.group_key = g.group_key
+        from queue.fifo_group g
+        cross join lateral (
+            select r.first_id from queue.fifo_ready r
+            where r.group_key = g.group_key order by r.version desc limit 1) r
+        cross join lateral (    -- not those below, which an old snapshot keeps
+            select f.visible_at, f.receive_count, f.sent_at from queue.fifo_message f
+            where f.group_key = g.group_key and f.group_key > 0 and f.id >= r.first_id offset 0) m
         where g.queue_id = p_queue_id;
         return;
     end if;

@@ -1,6 +1,6 @@
 -- queue.count_in_flight(queue, fifo, shards): messages that were received, and neither deleted nor visible again since.
 -- Reads only rows that are invisible now; of a FIFO group at most ten messages, as many as one ReceiveMessage
--- hands out. Index: lease_visible_at, side_visible_at, fifo_ready_visible_at, fifo_message_group.
+-- hands out. Index: lease_visible_at, side_visible_at, fifo_ready_visible_at, fifo_message_of_group.
 -- Called by: in_flight_capacity.
 create or replace function queue.count_in_flight(p_queue_id int, p_fifo boolean, p_shards int) returns bigint
 language plpgsql stable as $$
@@ -12,7 +12,7 @@ begin
             select count(*) from queue.fifo_ready g
             cross join lateral (
                 select m.visible_at, m.receive_count from queue.fifo_message m
-                where m.group_key = g.group_key and m.id >= g.first_id order by m.id limit 10) m
+                where m.group_key = g.group_key and m.group_key > 0 and m.id >= g.first_id order by m.id limit 10) m
             where queue.time_key(g.queue_id, -2) = queue.time_key(p_queue_id, -2)
                 and g.visible_at > v_now and g.visible_at < 'infinity'
                 and m.visible_at > v_now and m.receive_count > 0);

@@ -32,7 +32,7 @@ begin
     select v_queue.queue_id, p_attempt_id, max(m.visible_at), array_agg(m.id order by u.n),
         array_agg(m.receive_count order by u.n)
     from (select r.id, row_number() over () as n from unnest(v_rows) r) u
-    cross join lateral (select * from queue.fifo_message m where m.id = u.id) m
+    cross join lateral (select * from queue.fifo_message m where m.id = u.id limit 1) m     -- else it may read all
     where v_queue.queue_id is not null
     having count(*) > 0
     on conflict (queue_id, attempt_id) do update

@@ -52,7 +52,7 @@ begin
     from again a order by array_position(v_attempt.ids, a.id);
     for v_group in
         select distinct (
-            select m.group_key from queue.fifo_message m where m.id = u.id and m.queue_id is not null)
+            select m.group_key from queue.fifo_message m where m.id = u.id)
         from unnest(v_attempt.ids) u(id)
     loop
         perform queue.update_group_visibility(v_group);

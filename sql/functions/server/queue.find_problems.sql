@@ -90,7 +90,8 @@ begin
             select r.first_id, r.visible_at from queue.fifo_ready r
             where r.group_key = g.group_key order by r.version desc limit 1) r on true
         cross join lateral (
-            select m.id from queue.fifo_message m where m.group_key = g.group_key order by m.id limit 1) m
+            select m.id from queue.fifo_message m
+            where m.group_key = g.group_key and m.group_key > 0 order by m.id limit 1) m
         where g.queue_id = q.queue_id and (r.visible_at < 'infinity' and r.first_id <= m.id) is not true) g
     where q.fifo and g.groups > 0
     union all

@@ -20,7 +20,7 @@ _TIMES: dict[LiteralString, tuple[LiteralString, ...]] = {
     "side": ("visible_at", "sent_at", "first_received_at"),
     "fifo_message": ("visible_at", "sent_at", "first_received_at"),
     "fifo_ready": ("visible_at", "changed_at"),
-    "fifo_search": ("searched_at", "visible_at", "full_at"),
+    "fifo_search": ("searched_at", "visible_at", "late_at", "late_visible_at", "full_due_at"),
     "deduplication": ("expires_at",),
     "move_task": ("started_at", "paced_at"),
     "receive_attempt": ("received_at", "visible_at"),
