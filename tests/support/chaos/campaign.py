@@ -117,7 +117,8 @@ def _recover(
                 break
     if not ready:
         name = fault.name if fault else "the start"
-        report.errors.append(f"no recovery after {name}: ends of the first calls {ends}")
+        logs = [service.last_lines() for service in servers.services]
+        report.errors.append(f"no recovery after {name}: ends of the first calls {ends}, logs {logs}")
     elif fault:
         _note(report, fault.name, since, ends)
         for back in back_at:

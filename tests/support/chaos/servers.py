@@ -47,6 +47,10 @@ SERVER_SETTINGS = {
 }
 
 
+# How often a service is started that ends at once.
+STARTS = 10
+
+
 class Service:
     """A service process at a port of its own; started again at the same one."""
 
@@ -58,22 +62,33 @@ class Service:
         self.process = self.start()
 
     def start(self, code: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
-        """Returns when it is ready. `code`: environment variables that lead to the code of another release."""
-        ready, ready_fd = os.pipe()
-        command = [sys.executable, "-m", "penstock_web.cli", "worker", "--host", "127.0.0.1"]
-        with self._log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [*command, "--port", str(self.port), "--ready-fd", str(ready_fd)],
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                pass_fds=[ready_fd],
-                env={**os.environ, **self._settings, **(code or {})},
-            )
-        os.close(ready_fd)
-        os.read(ready, 1)  # b"" if it could not start: the next calls show it
-        os.close(ready)
-        return self.process
+        """Returns when it is ready. `code`: environment variables that lead to the code of another release.
+
+        One that ends, since it cannot reach the database, is started again, as whoever runs it would do.
+        """
+        for _ in range(STARTS):
+            ready, ready_fd = os.pipe()
+            command = [sys.executable, "-m", "penstock_web.cli", "worker", "--host", "127.0.0.1"]
+            with self._log.open("ab") as log:
+                self.process = subprocess.Popen(
+                    [*command, "--port", str(self.port), "--ready-fd", str(ready_fd)],
+                    stdin=subprocess.PIPE,
+                    stdout=log,
+                    stderr=log,
+                    pass_fds=[ready_fd],
+                    env={**os.environ, **self._settings, **(code or {})},
+                )
+            os.close(ready_fd)
+            said = os.read(ready, 1)  # b"": it has ended
+            os.close(ready)
+            if said:
+                return self.process
+            self.kill()
+        raise RuntimeError(f"a service does not start: {self.last_lines()}")
+
+    def last_lines(self) -> str:
+        """The end of its log."""
+        return self._log.read_text()[-2000:]
 
     def kill(self) -> None:
         self.process.kill()
