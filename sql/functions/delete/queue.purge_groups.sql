@@ -24,7 +24,8 @@ begin
         continue when not found;
         with gone as (
             delete from queue.fifo_message m
-            where m.group_key = v_group.group_key and m.group_key > 0 and m.sent_at < coalesce(p_before, 'infinity') returning m.*),
+            where m.group_key = v_group.group_key and m.group_key > 0 and m.sent_at < coalesce(p_before, 'infinity')
+            returning m.*),
         recorded as (
             insert into queue.history (queue_id, outcome, receive_count, first_received_at, group_id, sent_at,
                 finished_at)

@@ -1,6 +1,7 @@
 -- queue.first_ready_messages(group, first id, limit, now): the visible messages at the head of a FIFO group, of whose
--- messages none has an id below p_first_id, at most p_limit, up to the first one that is invisible, with the ctids of their rows, which stay valid while the group is locked; ids is
--- null when there is none. receive_count: of the very first message. Index: fifo_message_of_group.
+-- messages none has an id below p_first_id, at most p_limit, up to the first one that is invisible, with the ctids of
+-- their rows, which stay valid while the group is locked; ids is null when there is none. receive_count: of the very
+-- first message. Index: fifo_message_of_group.
 -- Called by: take_groups.
 drop function if exists queue.ready_head(bigint, int, timestamptz);
 drop function if exists queue.first_ready_messages(bigint, int, timestamptz);
