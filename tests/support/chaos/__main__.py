@@ -42,7 +42,7 @@ def main(
         report = play(servers, endless(faults, numbers), numbers, seconds, say)
         show(report)
         if seconds >= RECORDED_SECONDS:
-            add_to_summary(report, seed, seconds, "one server")
+            add_to_summary(report, seed, "one server")
             write_page()
         controls = play(servers, CONTROLS, numbers, 120, say, patient=False)
     missed = set(CONTROLS.values()) - set(controls.violations)

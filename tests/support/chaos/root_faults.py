@@ -22,10 +22,9 @@ def drop_packets(scene: Scene) -> float:
 def vanish(scene: Scene) -> float:
     """A host is gone and its name leads to another: connections of now are silent for ever, new ones work."""
     proxy = scene.proxy()
-    peers = [link.writers[0].get_extra_info("peername")[1] for link in list(proxy.links)]
     vanished = time.time()
-    if peers:
-        clients = f"{{ {', '.join(map(str, peers))} }}"
+    if ports := proxy.vanish():
+        clients = f"{{ {', '.join(map(str, ports))} }}"
         scene.sandbox.drop(
             f"tcp dport {proxy.port} tcp sport {clients}", f"tcp sport {proxy.port} tcp dport {clients}"
         )

@@ -17,14 +17,13 @@ RUNS: Final = ROOT / "docs/reliability/runs.jsonl"
 RECORDED_SECONDS: Final = 600
 
 
-def add_to_summary(report: Report, seed: int, seconds: int, mode: str) -> None:
+def add_to_summary(report: Report, seed: int, mode: str) -> None:
     """Appends the run: its seed, the commit, what was counted and what was found."""
     changed = "+" if _git("status", "--porcelain", "layers", "sql") else ""
     entry = {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": _git("rev-parse", "--short", "HEAD") + changed,
         "seed": seed,
-        "seconds": seconds,
         "mode": mode,
         **asdict(report),
     }

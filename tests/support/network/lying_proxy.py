@@ -14,6 +14,8 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 CHUNK = 65_536
+# So long the target keeps a connection that is swallowed; then it finds out as well, as by keepalives.
+TARGET_NOTICES_SECONDS = 20.0
 NO_LINGER = struct.pack("ii", 1, 0)
 
 
@@ -24,6 +26,11 @@ class Link:
         self.writers = (client, target)
         self.swallows = False
         self.halves = False
+
+    def leave_target(self) -> None:
+        """Ends the connection to the target, which the client is not told."""
+        self.swallows = True
+        self.writers[1].transport.abort()
 
     def reset(self) -> None:
         """Ends both connections with a RST."""
@@ -39,6 +46,7 @@ class LyingProxy:
     def __init__(self, host: str, port: int) -> None:
         self.target = (host, port)
         self.links: set[Link] = set()
+        self._lost_links: set[Link] = set()  # of no use any more, except to be closed at the end
         self.delay_seconds = 0.0
         self._swallows_new = False
         self._loop = asyncio.new_event_loop()
@@ -53,14 +61,21 @@ class LyingProxy:
 
     # --- faults ------------------------------------------------------------------------------------------------------
     def swallow(self, *, new_too: bool = False) -> None:
-        """Acknowledges whatever comes, and passes nothing on. With `new_too`, also on connections that come later."""
+        """Acknowledges whatever comes, and passes nothing on. With `new_too`, also on connections that come later.
+
+        The target keeps what it was doing for the client, with its locks, until TARGET_NOTICES_SECONDS have passed.
+        """
 
         async def change() -> None:
             self._swallows_new = new_too
             for link in self.links:
-                link.swallows = True
+                self._swallow(link)
 
         self._run(change())
+
+    def _swallow(self, link: Link) -> None:
+        link.swallows = True
+        self._loop.call_later(TARGET_NOTICES_SECONDS, link.leave_target)
 
     def pass_new(self) -> None:
         """New connections work again; those that were swallowed stay silent for ever."""
@@ -69,6 +84,24 @@ class LyingProxy:
             self._swallows_new = False
 
         self._run(change())
+
+    def vanish(self) -> list[int]:
+        """The ports of the clients of now, whose packets the caller drops; their connections are no more looked after.
+
+        As in `swallow`, the target notices later.
+        """
+
+        async def change() -> list[int]:
+            ports = []
+            for link in self.links:
+                ports.append(link.writers[0].get_extra_info("peername")[1])
+                self._loop.call_later(TARGET_NOTICES_SECONDS, link.leave_target)
+            self._lost_links |= self.links
+            self.links.clear()
+            return ports
+
+        ports: list[int] = self._run(change())
+        return ports
 
     def halve(self) -> None:
         """Cuts the next answer of each connection in half, then ends the connection."""
@@ -93,7 +126,7 @@ class LyingProxy:
 
         async def end() -> None:
             self._server.close()
-            for link in list(self.links):
+            for link in self.links | self._lost_links:
                 link.reset()
             for task in list(self._tasks):
                 task.cancel()
@@ -112,8 +145,9 @@ class LyingProxy:
             writer.transport.abort()
             return
         link = Link(writer, target_writer)
-        link.swallows = self._swallows_new
         self.links.add(link)
+        if self._swallows_new:
+            self._swallow(link)
         for source, sink, answers in ((reader, target_writer, False), (target_reader, writer, True)):
             task = self._loop.create_task(self._pass(link, source, sink, answers=answers))
             self._tasks.add(task)
@@ -139,6 +173,10 @@ class LyingProxy:
             for writer in link.writers:
                 writer.close()
             self.links.discard(link)
+        elif not answers:  # the client has given up
+            link.writers[0].transport.abort()
+            self.links.discard(link)
+            self._lost_links.add(link)
 
 
 @contextmanager

@@ -78,6 +78,10 @@ ROLE_SETTINGS: Final = {
     "lock_timeout": "1s",
     # A call whose client has gone ends, and with it its locks.
     "client_connection_check_interval": "5s",
+    # Sessions of a host that vanished end after a minute; the kernel would keep them for two hours.
+    "tcp_keepalives_idle": "30s",
+    "tcp_keepalives_interval": "10s",
+    "tcp_keepalives_count": "3",
 }
 
 

@@ -1,7 +1,7 @@
 """Limits of time on connections to the database: no wait for a host or a server is without an end.
 
     a host that does not answer        connecting takes at most CONNECT_SECONDS for each of its addresses
-    a host that has vanished           TCP gives up on data that nobody acknowledges after 8 s, on silence after 11 s
+    a host that has vanished           TCP gives up on data that nobody acknowledges after 4 s, on silence after 7 s
     a server that hangs, while its     each call has a deadline: then the connection is closed, and it is unknown
     kernel still acknowledges          whether the call took effect (`call_deadline`, `pg8000_connection`)
 
@@ -18,7 +18,7 @@ WORKER_CALL_FACTOR: Final = 3
 KEEPALIVE_IDLE_SECONDS: Final = 5
 KEEPALIVE_INTERVAL_SECONDS: Final = 2
 KEEPALIVE_COUNT: Final = 3
-USER_TIMEOUT_SECONDS: Final = 8
+USER_TIMEOUT_SECONDS: Final = 4
 
 LIBPQ_LIMITS: Final[dict[str, Any]] = {
     "connect_timeout": CONNECT_SECONDS,

@@ -17,6 +17,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any, cast
 
 from penstock.effects import Row, Rows, Statement, Take, Transact
@@ -46,6 +47,9 @@ IDLE_SECONDS = 0.003
 # The batcher repeats these once when their outcome is unknown: a repetition changes nothing. A repeated send would be
 # stored twice.
 IDEMPOTENT_STATEMENTS = frozenset((DELETE_MESSAGES, CHANGE_VISIBILITIES, READ_POLICIES))
+
+# It repeats no call for a request that has waited longer: two calls that hang would take all of its time (408).
+LATEST_REPETITION_SECONDS = 5.0
 
 ExecuteStatement = Callable[[Statement, list[Any]], Awaitable[list[Row]]]
 ExecuteEffects = Callable[[Sequence[Mergeable]], Awaitable[list[Row]]]
@@ -172,7 +176,7 @@ class Batcher:
         except Locked:
             self._isolate(entries, execute)
         except ServiceUnavailable as error:
-            if retry and may_be_repeated(error, statement):
+            if retry and may_be_repeated(error, statement, entries[0].since):
                 await self._flush(entries, execute, retry=False)
             else:
                 fail_entries(entries, ServiceUnavailable)
@@ -257,8 +261,13 @@ class Batcher:
                 _log.warning("messages stay invisible until their timeout", extra={"queue": queue_arn})
 
 
-def may_be_repeated(error: ServiceUnavailable, statement: Statement) -> bool:
-    """Whether a call that failed took no effect, or takes none when it is made again."""
+def may_be_repeated(error: ServiceUnavailable, statement: Statement, since: float) -> bool:
+    """Whether a call that failed took no effect, or takes none when it is made again.
+
+    `since`: when its first request began to wait; there has to be time left for it.
+    """
+    if monotonic() - since > LATEST_REPETITION_SECONDS:
+        return False
     if isinstance(error, RolledBack):
         return True
     return isinstance(error, OutcomeUnknown) and statement in IDEMPOTENT_STATEMENTS

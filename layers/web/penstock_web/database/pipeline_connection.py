@@ -41,12 +41,13 @@ BINARY_ENCODERS: Final[dict[str, Callable[[Any], bytes]]] = {
 class PipelineConnection:
     """Runs one call, or one transaction of calls, at a time. It owns `connection`, which is idle.
 
-    `prepares`: whether the connection keeps prepared statements.
+    `prepares`: whether the connection keeps prepared statements. `silent_seconds`: for how long the call had been under
+    way that the connection's end interrupted.
     """
 
     __slots__ = (
         "_error", "_last_watched", "_loop", "_pgconn", "_prepared", "_prepares", "_preparing", "_results_future",
-        "_rows", "_socket", "_transformer", "_watched_since", "_writing", "connection", "created_at",
+        "_rows", "_socket", "_transformer", "_watched_since", "_writing", "connection", "created_at", "silent_seconds",
     )  # fmt: skip
 
     def __init__(self, connection: Connection, prepares: bool) -> None:
@@ -67,6 +68,7 @@ class PipelineConnection:
         # The call that was under way when this was last asked.
         self._last_watched: ResultsFuture | None = None
         self._watched_since = 0.0
+        self.silent_seconds = 0.0
         self._loop.add_reader(self._socket, self._on_readable)
 
     async def call(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
@@ -110,6 +112,7 @@ class PipelineConnection:
             self._loop.remove_writer(self._socket)
             self._socket = -1
         self._pgconn.finish()
+        self.silent_seconds = self.seconds_under_way()
         future, self._results_future = self._results_future, None
         if future is not None and not future.done():
             future.set_exception(reason or psycopg.OperationalError("the connection was lost"))

@@ -43,6 +43,9 @@ SHORTEST_WAIT_SECONDS = 0.1
 # again when a request needs a connection.
 RECONNECT_SECONDS = 2.0  # after a fail-over the next connection may reach the new primary
 
+# A connection that ends after so long without an answer has met a host that vanished; the others lead there, too.
+SILENCE_SECONDS = 2.0
+
 WAITING_SINCE: ContextVar[float | None] = ContextVar("waiting_since", default=None)
 """When the first request of a merged call began to wait: the longest wait for a connection counts from then."""
 
@@ -73,7 +76,8 @@ class Pool:
     sends on pipeline connections do not notify it, since the process wakes its own long polls.
 
     A call that takes longer than `call_seconds` ends its connection with OutcomeUnknown. The idle connections are then
-    closed too, as after an error that says that the server is read-only: they lead to the same server.
+    closed too, as after an error that says that the server is read-only, and after a connection that was lost during a
+    call of SILENCE_SECONDS: they lead to the same server.
     """
 
     def __init__(
@@ -187,7 +191,7 @@ class Pool:
         try:
             return await pipeline.call_in_transaction(calls)
         except psycopg.Error as error:
-            if meaning(error.sqlstate) is Meaning.READ_ONLY:
+            if meaning(error.sqlstate) is Meaning.READ_ONLY or pipeline.silent_seconds > SILENCE_SECONDS:
                 self._renew()
             raise classify_pipeline_error(error, pipeline) from error
         finally:
@@ -205,7 +209,7 @@ class Pool:
             if meaning(error.sqlstate) is Meaning.READ_ONLY:
                 await connection.close()
                 self._renew()
-            elif isinstance(error, CallOverdue):
+            elif isinstance(error, CallOverdue) or self._was_silent(connection):
                 self._renew()
             raise classified from error
         finally:
@@ -223,6 +227,9 @@ class Pool:
             self.timeouts += isinstance(error, PoolTimeout)
             raise ServiceUnavailable from error
         return connection
+
+    def _was_silent(self, connection: LimitedConnection) -> bool:
+        return connection.closed and monotonic() - self._calls[connection] > SILENCE_SECONDS
 
     def _is_useless(self, connection: LimitedConnection) -> bool:
         return connection.opened_at < self._renewed_at or is_stale(connection)

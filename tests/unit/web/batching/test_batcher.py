@@ -12,6 +12,8 @@ import pytest
 from penstock.effects import Row, Rows, Statement, Take
 from penstock.errors import InternalFailure, ServiceUnavailable
 from penstock.postgres.statements import DELETE_MESSAGES, PUBLISH_MESSAGES, RECEIVE_MESSAGES, SEND_MESSAGES
+from penstock_web.batching import batcher as batcher_module
+from penstock_web.batching import pending_batch
 from penstock_web.batching.batcher import Batcher
 from penstock_web.batching.merge import distribute_messages
 from penstock_web.database.pool import OutcomeUnknown, RolledBack
@@ -323,6 +325,26 @@ def test_what_is_known_of_a_failed_call_decides_whether_it_is_made_again(
         outcomes = await asyncio.gather(*answers, return_exceptions=True)
         assert {type(outcome) for outcome in outcomes} == {ServiceUnavailable}
         assert len(database.calls) == calls
+
+    run(scenario())
+
+
+def test_no_call_is_repeated_for_a_request_that_has_waited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second call that hangs would use up the request's time: 408 instead of 503."""
+    clock = 1000.0
+    monkeypatch.setattr(batcher_module, "monotonic", lambda: clock)
+    monkeypatch.setattr(pending_batch, "monotonic", lambda: clock)
+
+    def reply(statement: Statement, arguments: list[Any]) -> list[Row]:
+        nonlocal clock
+        clock += batcher_module.LATEST_REPETITION_SECONDS + 0.1
+        raise OutcomeUnknown
+
+    async def scenario() -> None:
+        database = FakeDatabase(reply)
+        with pytest.raises(ServiceUnavailable):
+            await Batcher(database.call, limit=10).submit(delete())
+        assert len(database.calls) == 1
 
     run(scenario())
 
