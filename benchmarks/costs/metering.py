@@ -7,8 +7,8 @@ from functools import partial
 from time import perf_counter, process_time
 from timeit import repeat
 
-from penstock.effects import Row, Rows, Take
-from penstock.postgres.statements import DELETE_MESSAGES, RECEIVE_MESSAGES, SEND_MESSAGES
+from penstock.effects import BatchCall, Receive, Row
+from penstock.postgres.statements.messages import DELETE_MESSAGES, RECEIVE_MESSAGES, SEND_MESSAGES
 from penstock.settings import Settings
 from penstock_web.metrics.meter import Meter
 from penstock_web.metrics.page import metric_texts
@@ -45,9 +45,9 @@ def delete(meter: Meter, number: int) -> None:
     meter.queues.observe(DELETES[number], DELETED, 0.002)
 
 
-SENDS = [Rows(SEND_MESSAGES, ([arn(n)],), queue_arn=arn(n)) for n in range(QUEUES)]
-TAKES = [Take(RECEIVE_MESSAGES, arn(n), 10, None) for n in range(QUEUES)]
-DELETES = [Rows(DELETE_MESSAGES, ([1],), queue_arn=arn(n)) for n in range(QUEUES)]
+SENDS = [BatchCall(SEND_MESSAGES, ([arn(n)],), queue_arn=arn(n)) for n in range(QUEUES)]
+TAKES = [Receive(RECEIVE_MESSAGES, arn(n), 10, None) for n in range(QUEUES)]
+DELETES = [BatchCall(DELETE_MESSAGES, ([1],), queue_arn=arn(n)) for n in range(QUEUES)]
 
 
 def main() -> None:

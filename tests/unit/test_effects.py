@@ -1,7 +1,7 @@
 """What effects and statements must agree on."""
 
 from penstock.effects import HANDLE_COLUMNS
-from penstock.postgres.statements import DELETE_MESSAGES, SEND_MESSAGES, TRANSACT
+from penstock.postgres.statements.messages import DELETE_MESSAGES, SEND_MESSAGES, TRANSACT
 
 
 def test_a_transaction_begins_with_the_columns_of_its_handles() -> None:

@@ -5,15 +5,32 @@ The container's driver does the same with `await`, merging the effects of concur
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from penstock.postgres.calls import statement_call
-from penstock.postgres.statements import READY_QUEUES
+from penstock.postgres.statements.long_polls import READY_QUEUES
 
-from .effects import Effect, Operation, Pause, Row, Sql, Statement, Wait, Wake
+from .effects import (
+    BatchCall,
+    Call,
+    Effect,
+    Operation,
+    Pause,
+    Receive,
+    Row,
+    Statement,
+    Transact,
+    Wait,
+    Wake,
+    Woken,
+)
 
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0
+
+
+T = TypeVar("T")
+RowT = TypeVar("RowT", bound=Row)
 
 
 class StatementExecutor(Protocol):
@@ -22,15 +39,17 @@ class StatementExecutor(Protocol):
     Arrays are lists.
     """
 
-    def call(self, statement: Statement, arguments: Sequence[Any], /) -> list[Row]: ...
+    def call(self, statement: Statement[RowT], arguments: Sequence[Any], /) -> list[RowT]: ...
 
 
 def run(
-    operation: Operation, database: StatementExecutor, observe: Callable[[Effect, Any], None] | None = None
-) -> Any:
+    operation: Operation[T],
+    database: StatementExecutor,
+    observe: Callable[[Effect[Any], Any], None] | None = None,
+) -> T:
     """The operation's result. Raises what the operation raises, and the errors of `call`.
 
-    `observe` is called with each effect and its answer.
+    `observe` is called with each effect and its result.
     """
     try:
         effect = next(operation)
@@ -40,11 +59,14 @@ def run(
                 observe(effect, result)
             effect = operation.send(result)
     except StopIteration as end:
-        return end.value
+        value: T = end.value
+        return value
 
 
-def perform(effect: Effect, database: StatementExecutor) -> list[Row] | bool | None:
-    """Performs one effect and returns its answer."""
+def perform(effect: Effect[Any], database: StatementExecutor) -> list[Row] | Woken | bool | None:
+    """Performs one effect and returns its result. Raises TypeError for an effect that it does not know."""
+    if isinstance(effect, (Call, BatchCall, Transact, Receive)):
+        return database.call(*statement_call(effect))
     if isinstance(effect, Wait):
         return wait_for_message(effect, database)
     if isinstance(effect, Pause):
@@ -52,11 +74,11 @@ def perform(effect: Effect, database: StatementExecutor) -> list[Row] | bool | N
         return True
     if isinstance(effect, Wake):
         return None  # no other receive waits in a function's process; the database notifies other processes
-    return database.call(*statement_call(effect))
+    raise TypeError(effect)
 
 
-def wait_for_message(effect: Wait, database: StatementExecutor) -> bool:
-    """Polls the database until the queue may have a message or the wait time is over (then False).
+def wait_for_message(effect: Wait, database: StatementExecutor) -> Woken:
+    """Polls the database until the queue may have a message or the wait time is over (then NOT).
 
     The pauses grow, and no transaction is open during a pause.
     """
@@ -64,7 +86,7 @@ def wait_for_message(effect: Wait, database: StatementExecutor) -> bool:
     pause = FIRST_PAUSE_SECONDS
     while (left := deadline - time.monotonic()) > 0:
         time.sleep(min(pause, left))
-        if database.call(*statement_call(Sql(READY_QUEUES, ([effect.queue_arn],)))):
-            return True
+        if database.call(READY_QUEUES, [[effect.queue_arn]]):
+            return Woken.FOR_ONE
         pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
-    return False
+    return Woken.NOT

@@ -67,7 +67,7 @@ class CredentialScope(NamedTuple):
 class DecodedRequest(NamedTuple):
     """The action of a request, its typed members, and its credential scope."""
 
-    action: Action
+    action: Action[Any, Any]
     request: Any
     scope: CredentialScope
 
@@ -77,13 +77,13 @@ class ActionCall:
 
     __slots__ = ("action", "context", "protocol", "request")
 
-    def __init__(self, action: Action, request: Any, context: Context, protocol: Protocol) -> None:
+    def __init__(self, action: Action[Any, Any], request: Any, context: Context, protocol: Protocol) -> None:
         self.action = action
         self.request = request
         self.context = context
         self.protocol = protocol
 
-    def operation(self) -> Operation:
+    def operation(self) -> Operation[Any]:
         """The action's operation for this request; a driver runs it."""
         return self.action.operation(self.request, self.context)
 
@@ -95,7 +95,7 @@ class GuardedActionCall(ActionCall):
 
     def __init__(
         self,
-        guard: Callable[["GuardedActionCall"], Operation],
+        guard: Callable[["GuardedActionCall"], Operation[Any]],
         read: Callable[[], DecodedRequest],
         context: Context,
         protocol: Protocol,
@@ -112,7 +112,7 @@ class GuardedActionCall(ActionCall):
         del self._read
         return decoded
 
-    def operation(self) -> Operation:
+    def operation(self) -> Operation[Any]:
         """An operation that checks QUEUE_ACCESS, then runs the operation of the action."""
         return self._guard(self)
 
@@ -192,7 +192,7 @@ def _decode_query(http: HttpRequest, environment: Environment) -> DecodedRequest
     return DecodedRequest(action, _decode_members(action, query.decoder(action.request), tree), scope)
 
 
-def _decode_members(action: Action, decoder: Callable[[Any], Any], members: Any) -> Any:
+def _decode_members(action: Action[Any, Any], decoder: Callable[[Any], Any], members: Any) -> Any:
     """The typed request. For a missing member SNS answers ValidationError, and SQS MissingParameter."""
     try:
         return decoder(members)
@@ -213,7 +213,7 @@ def service_of(http: HttpRequest) -> str:
     return "sns" if is_sns or b"Version=" + version in http.query + http.body[:65_536] else "sqs"
 
 
-def _query_action(tree: query.Tree, signed_service: str) -> Action:
+def _query_action(tree: query.Tree, signed_service: str) -> Action[Any, Any]:
     """The action by name, in the service that was signed for, else in the one whose `Version` is given, else any."""
     name = tree.get("Action")
     if not isinstance(name, str) or not name:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from penstock.effects import Effect, Operation, Pause, Row, Rows, Sql, Take, Wait, Wake, Woken
+from penstock.effects import BatchCall, Call, Effect, Operation, Pause, Receive, Row, Wait, Wake, Woken
 from penstock.postgres import binary_array
 from penstock.postgres.calls import statement_call
-from penstock.postgres.statements import RECEIVE_MESSAGES, TRANSACT
+from penstock.postgres.statements.messages import RECEIVE_MESSAGES, TRANSACT
 from penstock_web.batching.batcher import Batcher
 from penstock_web.database.pool import Pool
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
@@ -56,7 +56,7 @@ class OperationRun:
         self.request = request
         self.ticket: int | None = None
         self.missed_wakeups = 0
-        self.last_receive: Take | None = None
+        self.last_receive: Receive | None = None
         self.received_while_waiting: list[Row] | None = None
         self.empty_queue: str | None = None
         """The queue of the last receive, if that was empty."""
@@ -67,7 +67,9 @@ class OperationRun:
             if effect is None:
                 effect = next(operation)
             while True:
-                if isinstance(effect, (Rows, Take)):  # the most frequent effects, with one coroutine less
+                if isinstance(
+                    effect, (BatchCall, Receive)
+                ):  # the most frequent effects, with one coroutine less
                     effect = operation.send(await self.execute_merged(effect))
                 elif isinstance(effect, Wake):
                     self.wake(effect)
@@ -87,7 +89,7 @@ class OperationRun:
         """Wakes requests that wait in this process."""
         self.resources.long_polls.wake(effect.queue_arn, effect.count, effect.woken)
 
-    async def execute(self, effect: Sql | Wait | Pause) -> list[Row] | Woken | bool:
+    async def execute(self, effect: Call | Wait | Pause) -> list[Row] | Woken | bool:
         """The result of an effect that is not merged."""
         if isinstance(effect, Wait):
             return await self.wait_until_woken(effect)
@@ -105,7 +107,7 @@ class OperationRun:
             self.remember_if_empty(str(arguments[0]), rows)
         return rows
 
-    async def execute_merged(self, effect: Rows | Take) -> list[Row]:
+    async def execute_merged(self, effect: BatchCall | Receive) -> list[Row]:
         """The rows of an effect that may share a call, or that needs none."""
         rows_without_call = self.rows_without_call(effect)
         if rows_without_call is not None:
@@ -120,9 +122,9 @@ class OperationRun:
         self.rows_arrived(effect, rows, perf_counter() - started)
         return rows
 
-    def skips_receive(self, effect: Rows | Take) -> bool:
+    def skips_receive(self, effect: BatchCall | Receive) -> bool:
         """Whether the request waits without a receive, since others wait for the queue already."""
-        if not isinstance(effect, Take):
+        if not isinstance(effect, Receive):
             return False
         self.missed_wakeups = self.resources.long_polls.missed_wakeups
         self.last_receive = effect
@@ -133,10 +135,10 @@ class OperationRun:
         self.empty_queue = effect.queue_arn
         return True
 
-    def rows_arrived(self, effect: Rows | Take, rows: list[Row], seconds: float) -> None:
+    def rows_arrived(self, effect: BatchCall | Receive, rows: list[Row], seconds: float) -> None:
         """Records the rows of an effect, which took so long."""
         self.resources.meter.queues.observe(effect, rows, seconds)
-        if isinstance(effect, Take):
+        if isinstance(effect, Receive):
             self.remember_if_empty(effect.queue_arn, rows)
 
     def remember_if_empty(self, queue_arn: str, rows: list[Row]) -> None:
@@ -166,7 +168,7 @@ class OperationRun:
             return Woken.FOR_ONE
         return woken
 
-    def rows_without_call(self, effect: Rows | Take) -> list[Row] | None:
+    def rows_without_call(self, effect: BatchCall | Receive) -> list[Row] | None:
         """Rows without a call: those received during its wait, or an empty receive that it skips. None: call."""
         rows, self.received_while_waiting = self.received_while_waiting, None
         if rows is not None:

@@ -20,7 +20,6 @@ import psycopg
 import pytest
 
 from penstock.context import Context
-from penstock.effects import Sql
 from penstock.errors import InternalFailure
 from penstock.postgres import statements
 from penstock.sns import signing_keys

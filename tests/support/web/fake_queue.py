@@ -3,8 +3,8 @@
 from typing import Any
 from uuid import UUID
 
-from penstock.effects import Row, Rows, Statement, Take
-from penstock.postgres.statements import CHANGE_VISIBILITIES, RECEIVE_MESSAGES
+from penstock.effects import BatchCall, Receive, Row, Statement
+from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, RECEIVE_MESSAGES
 from penstock_web.batching.batcher import Batcher
 from tests.support.web.fake_database import ECHO, integers
 
@@ -12,12 +12,12 @@ ECHO_WITH_OPTION = Statement(ECHO.name, (*ECHO.types, "bool"))
 ORDERS = "arn:aws:sqs:us-east-1:000000000000:orders"
 
 
-def entries(*values: int, options: tuple[object, ...] = (), merge_key: str = "") -> Rows:
-    return Rows(ECHO_WITH_OPTION if options else ECHO, (list(values), [0] * len(values)), options, merge_key)
+def entries(*values: int, options: tuple[object, ...] = (), merge_key: str = "") -> BatchCall:
+    return BatchCall(ECHO_WITH_OPTION if options else ECHO, (list(values), [0] * len(values)), options, merge_key)
 
 
-def take(count: int, arn: str = ORDERS, visibility_seconds: int | None = None) -> Take:
-    return Take(RECEIVE_MESSAGES, arn, count, visibility_seconds)
+def take(count: int, arn: str = ORDERS, visibility_seconds: int | None = None) -> Receive:
+    return Receive(RECEIVE_MESSAGES, arn, count, visibility_seconds)
 
 
 def message(number: int, body: str | None = None) -> Row:

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from penstock.effects import Effect, Pause, Row, Rows, Statement, Take, Wait, Wake, Woken
-from penstock.postgres.statements import RECEIVE_MESSAGES
+from penstock.effects import BatchCall, Operation, Pause, Receive, Row, Statement, Wait, Wake, Woken
+from penstock.postgres.statements.messages import RECEIVE_MESSAGES
 from penstock.settings import Settings
 from penstock_web.batching.batcher import Batcher
 from penstock_web.database.pool import Pool
@@ -18,7 +18,7 @@ from tests.support.web.fake_database import ECHO, FakeDatabase
 from tests.support.web.fake_queue import HEADER, ORDERS, Queue, message
 from tests.support.web.virtual_clock import run, settle
 
-Steps = Generator[Effect, Any, Any]
+Steps = Operation[Any]
 
 
 class Quiet:
@@ -36,14 +36,14 @@ def resources_on(database: FakeDatabase) -> Resources:
 
 
 def waiting(seconds: float) -> Steps:
-    return (yield Wait(ORDERS, seconds))
+    return (yield from Wait(ORDERS, seconds))
 
 
 def test_answers_go_back_into_the_operation() -> None:
     def operation() -> Steps:
-        rows = yield Rows(ECHO, ([7], [0]))
+        rows = yield from BatchCall(ECHO, ([7], [0]))
         nothing = yield Wake(ORDERS, 1)
-        woken = yield Wait(ORDERS, 5)
+        woken = yield from Wait(ORDERS, 5)
         return rows, nothing, woken
 
     assert run(drive_on(FakeDatabase, operation())) == ([(1, 7)], None, False)
@@ -55,7 +55,7 @@ async def drive_on(database: type[FakeDatabase], operation: Steps) -> Any:
 
 def test_a_pause_takes_its_time_and_ends_with_the_process() -> None:
     def operation() -> Steps:
-        return (yield Pause(3))
+        return (yield from Pause(3))
 
     async def scenario() -> None:
         resources = resources_on(FakeDatabase())
@@ -95,9 +95,9 @@ def test_who_comes_while_others_wait_lines_up_unseen(arn: str, later_seconds: fl
     """
 
     def polling(may_wait: bool) -> Steps:
-        receive = Take(RECEIVE_MESSAGES, arn, 1, None, may_wait=may_wait)
+        receive = Receive(RECEIVE_MESSAGES, arn, 1, None, may_wait=may_wait)
         header, *_ = yield receive
-        woken = yield Wait(arn, 20)
+        woken = yield from Wait(arn, 20)
         rows = yield receive
         return header[0], woken, rows
 
@@ -124,8 +124,8 @@ def test_who_comes_while_others_wait_lines_up_unseen(arn: str, later_seconds: fl
 
 def test_who_looked_in_vain_while_a_message_came_looks_again() -> None:
     def polling() -> Steps:
-        yield Take(RECEIVE_MESSAGES, ORDERS, 1, None)
-        return (yield Wait(ORDERS, 20))
+        yield Receive(RECEIVE_MESSAGES, ORDERS, 1, None)
+        return (yield from Wait(ORDERS, 20))
 
     async def scenario() -> None:
         database = FakeDatabase(Queue(stored=0))
@@ -157,7 +157,7 @@ def test_messages_that_came_for_a_request_that_has_just_ended_go_back() -> None:
             return queue(statement, arguments)
 
         def operation() -> Steps:
-            return (yield Take(RECEIVE_MESSAGES, ORDERS, 3, None))
+            return (yield Receive(RECEIVE_MESSAGES, ORDERS, 3, None))
 
         resources = resources_on(FakeDatabase(reply))
         request = loop.create_task(run_operation(operation(), resources))
@@ -170,9 +170,9 @@ def test_messages_that_came_for_a_request_that_has_just_ended_go_back() -> None:
 
 
 def polling_twice() -> Steps:
-    receive = Take(RECEIVE_MESSAGES, ORDERS, 3, None)
+    receive = Receive(RECEIVE_MESSAGES, ORDERS, 3, None)
     yield receive
-    woken = yield Wait(ORDERS, 20)
+    woken = yield from Wait(ORDERS, 20)
     return woken, (yield receive)
 
 
@@ -183,7 +183,7 @@ def test_what_is_handed_to_who_waits_answers_its_next_look() -> None:
         request = asyncio.get_running_loop().create_task(run_operation(polling_twice(), resources))
         await settle()
         (waiter,) = resources.long_polls.claim(ORDERS, 3)
-        assert waiter.receive == Take(RECEIVE_MESSAGES, ORDERS, 3, None)
+        assert waiter.receive == Receive(RECEIVE_MESSAGES, ORDERS, 3, None)
         waiter.serve([HEADER, message(1), message(2)])
         assert await request == (Woken.FOR_ONE, [HEADER, message(1), message(2)])
         assert len(database.calls) == 1

@@ -12,13 +12,13 @@ for a signature becomes part of the operation, so that its look-ups are effects,
 import hmac
 import logging
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from functools import partial
 from hashlib import sha256
 from time import monotonic, time
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from penstock.effects import Effect, Operation, Row, Sql, Statement
+from penstock.effects import Call, Operation, Row, Statement
 from penstock.errors import (
     AccessDenied,
     InternalFailure,
@@ -27,7 +27,7 @@ from penstock.errors import (
     SignatureDoesNotMatch,
 )
 from penstock.http import HttpRequest
-from penstock.postgres.statements import FIND_ACCESS_KEY, FIND_BEARER_KEY
+from penstock.postgres.statements.access import FIND_ACCESS_KEY, FIND_BEARER_KEY
 from penstock.settings import Settings
 
 from . import sigv4
@@ -56,7 +56,7 @@ class GuardedAction(Protocol):
     def name(self) -> str: ...
 
     @property
-    def operation(self) -> Callable[[Any, Any], Generator[Effect, Any, Any]]: ...
+    def operation(self) -> Callable[[Any, Any], Operation[Any]]: ...
 
 
 class CredentialScope(Protocol):
@@ -97,7 +97,7 @@ class AccessRule(Protocol):
         Returns a function that makes the guarded operation of a call; None: there is no more to check.
         """
 
-    def check_native_request(self, context: RequestContext) -> Generator[Effect, Any, None]:
+    def check_native_request(self, context: RequestContext) -> Operation[None]:
         """Checks a request of the REST API. Raises MissingAuthenticationToken or InvalidClientTokenId."""
 
 
@@ -140,7 +140,7 @@ class RequireCredentials:
             raise MissingAuthenticationToken
         return run_public_link
 
-    def check_native_request(self, context: RequestContext) -> Generator[Effect, Any, None]:
+    def check_native_request(self, context: RequestContext) -> Operation[None]:
         """Accepts any Authorization header. Raises AccessDenied, which is 403: the specification's rule."""
         if not context.http.headers.get(b"authorization"):
             raise AccessDenied(MissingAuthenticationToken.default_message)
@@ -172,7 +172,7 @@ class KeyCache(Generic[K]):
         self._known: dict[str, tuple[float, K]] = {}
         self._unknown: dict[str, float] = {}
 
-    def find(self, key_id: str) -> Generator[Effect, Any, K | None]:
+    def find(self, key_id: str) -> Operation[K | None]:
         """The key; None when it is unknown or revoked. A text that cannot be a key id is not looked up."""
         now = monotonic()
         known = self._known.get(key_id)
@@ -180,7 +180,7 @@ class KeyCache(Generic[K]):
             return known[1]
         if not _KEY_ID(key_id) or now < self._unknown.get(key_id, now):
             return None
-        rows = yield Sql(self._statement, (key_id,))
+        rows = yield from Call(self._statement, (key_id,))
         if not rows:
             self._known.pop(key_id, None)
             _remember(self._unknown, key_id, now + min(self._seconds, UNKNOWN_KEY_SECONDS))
@@ -235,7 +235,7 @@ class RequireSignature:
         yield from authorize(decoded.action.service, decoded.action.name, decoded.request, context)
         return (yield from decoded.action.operation(decoded.request, context))
 
-    def check_native_request(self, context: RequestContext) -> Generator[Effect, Any, None]:
+    def check_native_request(self, context: RequestContext) -> Operation[None]:
         """Requires `Authorization: Bearer <id>.<secret>` with a bearer key of ours."""
         header = context.http.headers.get(b"authorization")
         if not header:

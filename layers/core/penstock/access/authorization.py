@@ -7,7 +7,7 @@ the schedule fires.
 """
 
 from base64 import b64decode
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,10 +15,10 @@ import msgspec
 
 from penstock.aws.arn import is_account_id, parse_queue_arn, queue_arn
 from penstock.aws.topic_arn import parse_topic_arn, topic_of_subscription
-from penstock.effects import Effect, Rows, Statement
+from penstock.effects import BatchCall, Operation, Statement
 from penstock.errors import AccessDenied
 from penstock.http import HttpRequest
-from penstock.postgres.statements import READ_POLICIES, READ_TOPIC_POLICIES
+from penstock.postgres.statements.access import READ_POLICIES, READ_TOPIC_POLICIES
 
 from .policy import OWNER_ACTIONS, Verdict, evaluate
 
@@ -59,9 +59,7 @@ class ServiceRules:
     policy_statement: Statement
 
 
-def authorize(
-    service: str, action: str, request: Any, context: RequestContext
-) -> Generator[Effect, Any, None]:
+def authorize(service: str, action: str, request: Any, context: RequestContext) -> Operation[None]:
     """Raises AccessDenied (which SNS calls AuthorizationError) unless the caller's account may do this.
 
     Policies are read for each request, those of concurrent requests in one call.
@@ -80,12 +78,10 @@ def authorize(
             yield from authorize_one(service, action, arn, context)
 
 
-def authorize_one(
-    service: str, action: str, arn: str, context: RequestContext
-) -> Generator[Effect, Any, None]:
+def authorize_one(service: str, action: str, arn: str, context: RequestContext) -> Operation[None]:
     """Raises AccessDenied unless the caller's account may do this with the queue or topic."""
     rules = RULES[service]
-    rows = yield Rows(rules.policy_statement, ([arn],))
+    rows = yield from BatchCall(rules.policy_statement, ([arn],))
     policy, owner = (rows[0][1], rows[0][2]) if rows else (None, arn.split(":")[4])
     foreign = context.account_id not in (owner, arn.split(":")[4])
     if not foreign and action in rules.owner_always_allowed:

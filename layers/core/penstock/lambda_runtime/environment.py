@@ -68,7 +68,7 @@ class ExecutionEnvironment:
         """Writes counts and gauges."""
         return Metrics(self.settings.queue_account_id, self.settings.queue_region)
 
-    def run(self, operation: "Operation") -> Any:
+    def run(self, operation: "Operation[T]") -> T:
         """The operation's result. With QUEUE_USAGE_METRICS, writes metrics of the queues that the operation used."""
         if not self.settings.queue_usage_metrics:
             return run(operation, self.database)

@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from penstock.effects import Effect, Row, Rows, Sql, Take
-from penstock.postgres.statements import DELETE_MESSAGES, RECEIVE_MESSAGES, SEND_MESSAGES
+from penstock.effects import BatchCall, Call, Effect, Receive, Row
+from penstock.postgres.statements.messages import DELETE_MESSAGES, RECEIVE_MESSAGES, SEND_MESSAGES
 
 _SIZES = 3
 """The column of `queue.send_messages` that has a message's size."""
@@ -42,16 +42,16 @@ class Usage:
 
     def observe(self, effect: Effect, answer: Any) -> None:
         """Counts an effect, given its result."""
-        if isinstance(effect, Take):
+        if isinstance(effect, Receive):
             self._count_received(effect.queue_arn, answer)
-        elif isinstance(effect, Sql) and effect.statement is RECEIVE_MESSAGES:
+        elif isinstance(effect, Call) and effect.statement is RECEIVE_MESSAGES:
             self._count_received(str(effect.arguments[0]), answer)
-        elif isinstance(effect, Rows) and effect.statement is SEND_MESSAGES:
+        elif isinstance(effect, BatchCall) and effect.statement is SEND_MESSAGES:
             sizes = effect.columns[_SIZES]
             new = [sizes[row[0] - 1] for row in answer if is_added(row)]
             if new:
                 self._of(effect.queue_arn).sizes += new
-        elif isinstance(effect, Rows) and effect.statement is DELETE_MESSAGES:
+        elif isinstance(effect, BatchCall) and effect.statement is DELETE_MESSAGES:
             deleted = sum(row[1] == "deleted" for row in answer)
             if deleted:
                 self._of(effect.queue_arn).deleted += deleted

@@ -9,7 +9,7 @@ import select
 import socket
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pg8000.core import CoreConnection
@@ -36,6 +36,9 @@ _TCP_LIMITS = {
 }
 
 
+RowT = TypeVar("RowT", bound=Row)
+
+
 class Pg8000Connection:
     """A `database.DriverConnection`."""
 
@@ -43,7 +46,7 @@ class Pg8000Connection:
         self._connection = connection
         self._closed = False
 
-    def call(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
+    def call(self, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
         """The rows of one call, in a transaction of its own. Raises DriverError."""
         try:
             self._connection.execute_simple("begin")
@@ -58,7 +61,7 @@ class Pg8000Connection:
             self._connection.execute_simple("commit")
         except _FAILURES as error:
             raise driver_error(error, took_no_effect=False) from error
-        return [tuple(row) for row in result.rows or ()]
+        return statement.make_rows(result.rows or ())
 
     def is_lost(self) -> bool:
         """Whether this process closed it, or the server since the last call."""

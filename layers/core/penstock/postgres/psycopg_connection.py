@@ -5,7 +5,7 @@ Autocommit, and no prepared statements: PgBouncer before 1.21 cannot keep them a
 
 import select
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 
@@ -16,6 +16,8 @@ from .call_deadline import connection_parameters, limit_call
 from .database import DriverError
 from .network import CALL_SECONDS
 from .sqlstates import INTERNAL_ERROR
+
+RowT = TypeVar("RowT", bound=Row)
 
 
 class LimitedConnection(psycopg.Connection[Row]):
@@ -42,17 +44,17 @@ class TransactionExecutor:
     def __init__(self, connection: "psycopg.Connection[Any]") -> None:
         self.connection = connection
 
-    def call(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
+    def call(self, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
         """The rows of one call; arrays are lists."""
         with psycopg.RawCursor(self.connection) as cursor:
             encoded = binary_array.encode_arguments(statement.types, arguments)
-            return cursor.execute(statement.text, encoded).fetchall()
+            return statement.make_rows(cursor.execute(statement.text, encoded))
 
 
 class PsycopgConnection(TransactionExecutor):
     """A `database.DriverConnection`."""
 
-    def call(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
+    def call(self, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
         """The rows of one call, which is a transaction of its own. Raises DriverError."""
         try:
             return super().call(statement, arguments)

@@ -1,6 +1,6 @@
 """Schedule groups of EventBridge Scheduler and their tags. The group `default` always exists."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
@@ -10,15 +10,15 @@ from msgspec import Struct
 
 from penstock.aws.schedule_arn import DEFAULT_GROUP, GroupArn, parse_group_arn
 from penstock.context import Context
-from penstock.effects import Effect, Sql
-from penstock.postgres.statements import (
-    DROP_SCHEDULE_ONCE,
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.schedule_groups import (
     LIST_SCHEDULE_GROUPS,
     PUT_SCHEDULE_GROUP,
     READ_SCHEDULE_GROUP,
     TAG_SCHEDULE_GROUP,
     UNTAG_SCHEDULE_GROUP,
 )
+from penstock.postgres.statements.schedules import DROP_SCHEDULE_ONCE
 from penstock.sns.topics import as_json
 
 from . import paging
@@ -54,12 +54,12 @@ class GroupRow(Struct):
 
 def create_schedule_group(
     request: scheduler.CreateScheduleGroupRequest, context: Context
-) -> Generator[Effect, Any, scheduler.CreateScheduleGroupResult]:
+) -> Operation[scheduler.CreateScheduleGroupResult]:
     """Makes a group. The same request with the same ClientToken finds the group that it made."""
     tags = checked_tags(request.tags or ())
     token = token_of(request.client_token, request)
     key = (context.account_id, context.region, request.name)
-    ((_, _, error),) = yield Sql(PUT_SCHEDULE_GROUP, (*key, as_json(tags), token))
+    ((_, _, error),) = yield from Call(PUT_SCHEDULE_GROUP, (*key, as_json(tags), token))
     if error is not None:
         raise ConflictException.exists(f"Schedule group {request.name}")
     arn = GroupArn(context.region, context.account_id, request.name)
@@ -75,32 +75,30 @@ def token_of(client_token: str | None, request: Struct) -> str | None:
 
 def get_schedule_group(
     request: scheduler.GetScheduleGroupRequest, context: Context
-) -> Generator[Effect, Any, scheduler.GetScheduleGroupResult]:
+) -> Operation[scheduler.GetScheduleGroupResult]:
     """A group."""
     row = yield from read(request.name, context)
     return scheduler.GetScheduleGroupResult(**shown(row))
 
 
-def delete_schedule_group(
-    request: scheduler.DeleteScheduleGroupRequest, context: Context
-) -> Generator[Effect, Any, None]:
+def delete_schedule_group(request: scheduler.DeleteScheduleGroupRequest, context: Context) -> Operation[None]:
     """Deletes a group with its schedules, at once: no request sees it DELETING. Tokens as for schedules."""
     if request.name == DEFAULT_GROUP:
         raise ValidationException("The default schedule group cannot be deleted.")
     key = (context.account_id, context.region, request.name, "")
-    ((dropped,),) = yield Sql(DROP_SCHEDULE_ONCE, (*key, request.client_token))
+    ((dropped,),) = yield from Call(DROP_SCHEDULE_ONCE, (*key, request.client_token))
     if not dropped:
         raise missing(request.name)
 
 
 def list_schedule_groups(
     request: scheduler.ListScheduleGroupsRequest, context: Context
-) -> Generator[Effect, Any, scheduler.ListScheduleGroupsResult]:
+) -> Operation[scheduler.ListScheduleGroupsResult]:
     """Groups in the order of their names, at most 100 a page."""
     limit = request.max_results or PAGE
     after = paging.read_group(request.next_token)
     key = (context.account_id, context.region)
-    rows = yield Sql(LIST_SCHEDULE_GROUPS, (*key, request.name_prefix, after, limit + 1))
+    rows = yield from Call(LIST_SCHEDULE_GROUPS, (*key, request.name_prefix, after, limit + 1))
     found = [msgspec.convert(columns, GroupRow) for (columns,) in rows[:limit]]
     return scheduler.ListScheduleGroupsResult(
         schedule_groups=[scheduler.ScheduleGroupSummary(**shown(row)) for row in found],
@@ -109,24 +107,24 @@ def list_schedule_groups(
 
 
 # --- tags ------------------------------------------------------------------------------------------------------------
-def tag_resource(request: scheduler.TagResourceRequest, context: Context) -> Generator[Effect, Any, None]:
+def tag_resource(request: scheduler.TagResourceRequest, context: Context) -> Operation[None]:
     """Adds tags to a group; an existing tag gets the new value."""
     arn = own_group(request.resource_arn, context)
     tags = checked_tags(request.tags)
-    rows = yield Sql(TAG_SCHEDULE_GROUP, (*key_of(arn), as_json(tags), MAXIMUM_TAGS))
+    rows = yield from Call(TAG_SCHEDULE_GROUP, (*key_of(arn), as_json(tags), MAXIMUM_TAGS))
     raise_tag_error(rows[0][0], arn)
 
 
-def untag_resource(request: scheduler.UntagResourceRequest, context: Context) -> Generator[Effect, Any, None]:
+def untag_resource(request: scheduler.UntagResourceRequest, context: Context) -> Operation[None]:
     """Removes tags; a missing tag is no error."""
     arn = own_group(request.resource_arn, context)
-    rows = yield Sql(UNTAG_SCHEDULE_GROUP, (*key_of(arn), request.tag_keys))
+    rows = yield from Call(UNTAG_SCHEDULE_GROUP, (*key_of(arn), request.tag_keys))
     raise_tag_error(rows[0][0], arn)
 
 
 def list_tags_for_resource(
     request: scheduler.ListTagsForResourceRequest, context: Context
-) -> Generator[Effect, Any, scheduler.ListTagsForResourceResult]:
+) -> Operation[scheduler.ListTagsForResourceResult]:
     """All tags of a group."""
     row = yield from read(own_group(request.resource_arn, context).name, context)
     return scheduler.ListTagsForResourceResult(
@@ -169,15 +167,15 @@ def key_of(arn: GroupArn) -> tuple[str, str, str]:
     return arn.account_id, arn.region, arn.name
 
 
-def read(name: str, context: Context) -> Generator[Effect, Any, GroupRow]:
+def read(name: str, context: Context) -> Operation[GroupRow]:
     """The group's row. Raises ResourceNotFoundException."""
-    rows = yield Sql(READ_SCHEDULE_GROUP, (context.account_id, context.region, name))
+    rows = yield from Call(READ_SCHEDULE_GROUP, (context.account_id, context.region, name))
     if not rows:
         raise missing(name)
     return msgspec.convert(rows[0][0], GroupRow)
 
 
-def check_group(name: str, context: Context) -> Generator[Effect, Any, None]:
+def check_group(name: str, context: Context) -> Operation[None]:
     """Raises ResourceNotFoundException when the group does not exist."""
     yield from read(name, context)
 

@@ -4,7 +4,7 @@ Python computes occurrences from the database's time and stores the next one wit
 writes a schedule first reads that time (`read`), which makes two round trips.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from penstock.context import Context
-from penstock.effects import Effect, Sql
-from penstock.postgres.statements import READ_SCHEDULE
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.schedules import READ_SCHEDULE
 from penstock.scheduler.expressions.expression import Expression, stored
 
 _JUST_BEFORE = timedelta(microseconds=1)
@@ -65,11 +65,9 @@ def row_of(columns: Mapping[str, Any]) -> ScheduleRow:
     return msgspec.convert(columns, ScheduleRow)
 
 
-def read(
-    group: str, name: str, context: Context
-) -> Generator[Effect, Any, tuple[datetime, ScheduleRow | None]]:
+def read(group: str, name: str, context: Context) -> Operation[tuple[datetime, ScheduleRow | None]]:
     """The database's time, and the schedule, if it exists."""
-    rows = yield Sql(READ_SCHEDULE, (context.account_id, context.region, group, name))
+    rows = yield from Call(READ_SCHEDULE, (context.account_id, context.region, group, name))
     now, columns = rows[0]
     return now, None if columns is None else row_of(columns)
 

@@ -3,7 +3,7 @@
 The container merges the calls of concurrent requests for one topic into one.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -13,8 +13,8 @@ from penstock import errors as sqs_errors
 from penstock.aws.message_id import new_message_id
 from penstock.aws.topic_arn import TopicArn
 from penstock.context import Context
-from penstock.effects import Effect, Rows
-from penstock.postgres.statements import PUBLISH_MESSAGES
+from penstock.effects import BatchCall, Operation
+from penstock.postgres.statements.topics import PUBLISH_MESSAGES
 from penstock.sqs import digests, validation
 from penstock.sqs.types import MessageAttributeValue
 
@@ -46,7 +46,7 @@ class PublishedRow(NamedTuple):
     detail: str | None
 
 
-def publish(request: sns.PublishRequest, context: Context) -> Generator[Effect, Any, sns.PublishResult]:
+def publish(request: sns.PublishRequest, context: Context) -> Operation[sns.PublishResult]:
     """Publishes one message. The answer comes after the commit."""
     topic = target_topic(request, context)
     message = outgoing_message(request, topic)
@@ -60,9 +60,7 @@ def publish(request: sns.PublishRequest, context: Context) -> Generator[Effect, 
     )
 
 
-def publish_batch(
-    request: sns.PublishBatchRequest, context: Context
-) -> Generator[Effect, Any, sns.PublishBatchResult]:
+def publish_batch(request: sns.PublishBatchRequest, context: Context) -> Operation[sns.PublishBatchResult]:
     """Publishes up to ten messages in one transaction; those that cannot be accepted fail one by one."""
     topic = topic_arn(request.topic_arn, context)
     entries = request.publish_batch_request_entries
@@ -91,7 +89,7 @@ def publish_batch(
 
 def store(
     topic: TopicArn, messages: Sequence[OutgoingMessage], size: int, context: Context
-) -> Generator[Effect, Any, list[PublishedRow]]:
+) -> Operation[list[PublishedRow]]:
     """Signs and stores the messages; again when the database answers that the topic's signature version differs.
 
     Raises NotFound.
@@ -101,7 +99,9 @@ def store(
     while True:
         columns = yield from as_columns(topic, messages, version, context)
         sizes = [size] * len(messages)
-        rows = yield Rows(PUBLISH_MESSAGES, (*columns, sizes), (str(topic), version), merge_key=str(topic))
+        rows = yield from BatchCall(
+            PUBLISH_MESSAGES, (*columns, sizes), (str(topic), version), merge_key=str(topic)
+        )
         published = sorted(PublishedRow(*row) for row in rows)
         if published[0].error == "NotFound":
             raise errors.NotFound
@@ -114,7 +114,7 @@ def store(
 
 def as_columns(
     topic: TopicArn, messages: Sequence[OutgoingMessage], version: str, context: Context
-) -> Generator[Effect, Any, list[list[Any]]]:
+) -> Operation[list[list[Any]]]:
     """The first arrays of `queue.publish_messages`."""
     rows = []
     for message in messages:

@@ -4,15 +4,13 @@ After a rotation a process may sign with the old key for up to a minute; its cer
 """
 
 import logging
-from collections.abc import Generator
 from time import monotonic
-from typing import Any
 
 from penstock.access.secret_encryption import DecryptionError, SecretCipher
 from penstock.context import Context
-from penstock.effects import Effect, Row, Sql
+from penstock.effects import Call, Operation, Row
 from penstock.errors import InternalFailure
-from penstock.postgres.statements import ADD_SIGNING_KEY, CURRENT_SIGNING_KEY
+from penstock.postgres.statements.signing_keys import ADD_SIGNING_KEY, CURRENT_SIGNING_KEY
 from penstock.settings import SettingError
 
 from .signatures import NewKey, Signer, SigningKeyCache
@@ -24,12 +22,12 @@ ENCRYPTION_CONTEXT = "sns"
 _log = logging.getLogger(__name__)
 
 
-def current_signer(context: Context) -> Generator[Effect, Any, Signer]:
+def current_signer(context: Context) -> Operation[Signer]:
     """The key that signs now, at most a minute old. Makes the installation's first one. Raises InternalFailure."""
     cache, settings = context.environment.cache(SigningKeyCache), context.environment.settings
     if (kept := cache.fresh(monotonic())) is not None:
         return kept
-    rows = yield Sql(CURRENT_SIGNING_KEY, ())
+    rows = yield from Call(CURRENT_SIGNING_KEY, ())
     if not rows:
         if (kept := cache.fresh(monotonic())) is not None:
             return kept  # another request of this process has made it since
@@ -42,13 +40,13 @@ def current_signer(context: Context) -> Generator[Effect, Any, Signer]:
     return found
 
 
-def add_key(made: NewKey, encryption_key: str, *, rotate: bool) -> Generator[Effect, Any, list[Row]]:
+def add_key(made: NewKey, encryption_key: str, *, rotate: bool) -> Operation[list[Row]]:
     """Stores the new key if there is none, or, with `rotate`, in any case. Returns the row of the key that signs."""
     private = made.private_key
     if encryption_key:
         private = SecretCipher(encryption_key).encrypt(private.decode(), made.key_id, ENCRYPTION_CONTEXT)
     stored = (made.key_id, bool(encryption_key), private, made.certificate, rotate)
-    rows: list[Row] = yield Sql(ADD_SIGNING_KEY, stored)
+    rows: list[Row] = yield from Call(ADD_SIGNING_KEY, stored)
     return rows
 
 

@@ -2,8 +2,7 @@
 
 import re
 import secrets
-from collections.abc import Generator, Mapping
-from typing import Any
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -12,8 +11,8 @@ import msgspec
 from penstock.aws.arn import parse_queue_arn
 from penstock.aws.topic_arn import TopicArn, is_subscription_id, topic_of_subscription
 from penstock.context import Context
-from penstock.effects import Effect, Row, Sql
-from penstock.postgres.statements import (
+from penstock.effects import Call, Operation, Row
+from penstock.postgres.statements.subscriptions import (
     ADD_SUBSCRIPTION,
     CONFIRM_SUBSCRIPTION,
     DESCRIBE_SUBSCRIPTION,
@@ -37,7 +36,7 @@ _text = msgspec.json.Decoder(dict[str, str])
 _TOKEN = re.compile(r"[0-9a-f]{160}").fullmatch
 
 
-def subscribe(request: sns.SubscribeRequest, context: Context) -> Generator[Effect, Any, sns.SubscribeResult]:
+def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.SubscribeResult]:
     """Subscribes a queue, by its ARN, at once; or a URL, whose endpoint has to confirm first."""
     topic = topic_arn(request.topic_arn, context)
     endpoint = check_endpoint(request.protocol, request.endpoint or "", topic)
@@ -47,7 +46,7 @@ def subscribe(request: sns.SubscribeRequest, context: Context) -> Generator[Effe
     if request.protocol != "sqs":
         token = secrets.token_hex(80)  # AWS's have 300 to 400 characters of hex
         confirmation = yield from envelopes.confirmation(topic, token, context)
-    ((arn, confirmed, error),) = yield Sql(
+    ((arn, confirmed, error),) = yield from Call(
         ADD_SUBSCRIPTION,
         (str(topic), uuid4(), context.account_id, request.protocol, endpoint, as_json(attributes), policy, token,
          confirmation, *limits(context)),
@@ -75,7 +74,7 @@ def error_of(code: str) -> errors.SnsError:
 
 def confirm_subscription(
     request: sns.ConfirmSubscriptionRequest, context: Context
-) -> Generator[Effect, Any, sns.ConfirmSubscriptionResult]:
+) -> Operation[sns.ConfirmSubscriptionResult]:
     """Confirms the subscription whose endpoint got this token. AuthenticateOnUnsubscribe needs a signed request."""
     topic = topic_arn(request.topic_arn, context)
     authenticates = (request.authenticate_on_unsubscribe or "").lower() == "true"
@@ -84,17 +83,17 @@ def confirm_subscription(
     token = (
         request.token if _TOKEN(request.token) else ""
     )  # Penstock made no token of another form; SQL finds no subscription for an empty one
-    ((arn, error),) = yield Sql(CONFIRM_SUBSCRIPTION, (str(topic), token, authenticates))
+    ((arn, error),) = yield from Call(CONFIRM_SUBSCRIPTION, (str(topic), token, authenticates))
     if error is not None:
         raise error_of(error)
     return sns.ConfirmSubscriptionResult(subscription_arn=arn)
 
 
-def unsubscribe(request: sns.UnsubscribeRequest, context: Context) -> Generator[Effect, Any, None]:
+def unsubscribe(request: sns.UnsubscribeRequest, context: Context) -> Operation[None]:
     """Ends a subscription; a missing one is no error. A URL gets a message with which it can confirm again."""
     arn = request.subscription_arn
     topic = subscription_topic(arn, context)
-    rows = yield Sql(DESCRIBE_SUBSCRIPTION, (arn,))
+    rows = yield from Call(DESCRIBE_SUBSCRIPTION, (arn,))
     if not rows:
         return
     text = None
@@ -103,7 +102,7 @@ def unsubscribe(request: sns.UnsubscribeRequest, context: Context) -> Generator[
             text = yield from envelopes.unsubscribe_confirmation(topic, arn, secrets.token_hex(80), context)
         except errors.NotFound:  # another request has just deleted the topic with its subscriptions
             return
-    ((error,),) = yield Sql(DROP_SUBSCRIPTION, (arn, is_anonymous(context), text))
+    ((error,),) = yield from Call(DROP_SUBSCRIPTION, (arn, is_anonymous(context), text))
     if error == "AuthorizationError":
         raise errors.AuthorizationError("This subscription can be ended by signed requests only.")
 
@@ -117,7 +116,7 @@ def is_anonymous(context: Context) -> bool:
 # --- lists -----------------------------------------------------------------------------------------------------------
 def list_subscriptions(
     request: sns.ListSubscriptionsRequest, context: Context
-) -> Generator[Effect, Any, sns.ListSubscriptionsResult]:
+) -> Operation[sns.ListSubscriptionsResult]:
     """The account's subscriptions, 100 a page."""
     found, token = yield from page(None, request.next_token, context)
     return sns.ListSubscriptionsResult(subscriptions=found, next_token=token)
@@ -125,7 +124,7 @@ def list_subscriptions(
 
 def list_subscriptions_by_topic(
     request: sns.ListSubscriptionsByTopicRequest, context: Context
-) -> Generator[Effect, Any, sns.ListSubscriptionsByTopicResult]:
+) -> Operation[sns.ListSubscriptionsByTopicResult]:
     """A topic's subscriptions, 100 a page."""
     topic = topic_arn(request.topic_arn, context)
     found, token = yield from page(str(topic), request.next_token, context)
@@ -136,10 +135,10 @@ def list_subscriptions_by_topic(
 
 def page(
     topic: str | None, token: str | None, context: Context
-) -> Generator[Effect, Any, tuple[list[sns.Subscription], str | None]]:
+) -> Operation[tuple[list[sns.Subscription], str | None]]:
     """One page, and the token of the next one."""
     after = paging.read_token(token, is_subscription_id)
-    rows = yield Sql(LIST_SUBSCRIPTIONS, (context.account_id, context.region, topic, after, PAGE + 1))
+    rows = yield from Call(LIST_SUBSCRIPTIONS, (context.account_id, context.region, topic, after, PAGE + 1))
     more = paging.make_token(rows[PAGE - 1][0]) if len(rows) > PAGE else None
     return [listed_subscription(row) for row in rows[:PAGE]], more
 
@@ -159,7 +158,7 @@ def listed_subscription(row: Row) -> sns.Subscription:
 # --- attributes ------------------------------------------------------------------------------------------------------
 def get_subscription_attributes(
     request: sns.GetSubscriptionAttributesRequest, context: Context
-) -> Generator[Effect, Any, sns.GetSubscriptionAttributesResult]:
+) -> Operation[sns.GetSubscriptionAttributesResult]:
     """All attributes of a subscription."""
     row = yield from described_subscription(request.subscription_arn, context)
     return sns.GetSubscriptionAttributesResult(
@@ -169,7 +168,7 @@ def get_subscription_attributes(
 
 def set_subscription_attributes(
     request: sns.SetSubscriptionAttributesRequest, context: Context
-) -> Generator[Effect, Any, None]:
+) -> Operation[None]:
     """Changes one attribute; a missing or empty value removes it."""
     arn, name, value = request.subscription_arn, request.attribute_name, request.attribute_value or ""
     error: str | None = "Changed"
@@ -180,7 +179,7 @@ def set_subscription_attributes(
         topic_attributes.check_subscription_attributes({name: given}, protocol)
         changed = {key: given for key, given in {**stored, name: value}.items() if given}
         new = as_json({name: value or None})
-        ((error,),) = yield Sql(
+        ((error,),) = yield from Call(
             SET_SUBSCRIPTION_ATTRIBUTES, (arn, row[0], new, compiled_filter(changed), *limits(context))
         )
     if error == "FilterPolicyLimitExceeded":
@@ -221,10 +220,10 @@ def readable_subscription(arn: str, row: Row) -> dict[str, str]:
     return values | stored
 
 
-def described_subscription(arn: str, context: Context) -> Generator[Effect, Any, Row]:
+def described_subscription(arn: str, context: Context) -> Operation[Row]:
     """A row of `queue.describe_subscription`. Raises InvalidParameter, NotFound."""
     subscription_topic(arn, context)
-    rows = yield Sql(DESCRIBE_SUBSCRIPTION, (arn,))
+    rows = yield from Call(DESCRIBE_SUBSCRIPTION, (arn,))
     if not rows:
         raise errors.NotFound("Subscription does not exist")
     row: Row = rows[0]

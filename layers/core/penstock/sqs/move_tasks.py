@@ -4,7 +4,6 @@ These operations start, list and cancel tasks; the worker `move` moves the messa
 """
 
 from base64 import b64decode, b64encode
-from collections.abc import Generator
 from typing import Any
 from uuid import UUID
 
@@ -13,8 +12,8 @@ import msgspec
 from penstock import errors
 from penstock.aws.arn import parse_queue_arn
 from penstock.context import Context
-from penstock.effects import Effect, Sql
-from penstock.postgres.statements import CANCEL_MOVE_TASK, LIST_MOVE_TASKS, START_MOVE_TASK
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.move_tasks import CANCEL_MOVE_TASK, LIST_MOVE_TASKS, START_MOVE_TASK
 
 from . import validation
 from .sql_errors import sql_error
@@ -44,7 +43,7 @@ class TaskHandle(msgspec.Struct, rename="camel"):
 
 def start_message_move_task(
     request: StartMessageMoveTaskRequest, context: Context
-) -> Generator[Effect, Any, StartMessageMoveTaskResult]:
+) -> Operation[StartMessageMoveTaskResult]:
     """Starts the move of a dead-letter queue's messages, one task a queue at a time."""
     validation.check_range("MaxNumberOfMessagesPerSecond", request.max_number_of_messages_per_second)
     source = checked_arn("SourceArn", request.source_arn, context)
@@ -52,7 +51,7 @@ def start_message_move_task(
     if destination is not None:
         destination = checked_arn("DestinationArn", destination, context)
     arguments = (source, destination, request.max_number_of_messages_per_second)
-    ((task_id, error, detail),) = yield Sql(START_MOVE_TASK, arguments)
+    ((task_id, error, detail),) = yield from Call(START_MOVE_TASK, arguments)
     if error is not None:
         raise sql_error(error, detail)
     return StartMessageMoveTaskResult(task_handle=str(TaskHandle(UUID(task_id), source)))
@@ -60,7 +59,7 @@ def start_message_move_task(
 
 def list_message_move_tasks(
     request: ListMessageMoveTasksRequest, context: Context
-) -> Generator[Effect, Any, ListMessageMoveTasksResult]:
+) -> Operation[ListMessageMoveTasksResult]:
     """The last tasks of a queue, newest first; only one when the request names no number."""
     limit = 1 if request.max_results is None else request.max_results
     if not 1 <= limit <= MOST_RESULTS:
@@ -68,7 +67,7 @@ def list_message_move_tasks(
             f"Value {limit} for parameter MaxResults is invalid. Reason: Must be between 1 and {MOST_RESULTS}."
         )
     source = checked_arn("SourceArn", request.source_arn, context)
-    (error, *_), *rows = yield Sql(LIST_MOVE_TASKS, (source, limit))
+    (error, *_), *rows = yield from Call(LIST_MOVE_TASKS, (source, limit))
     if error is not None:
         raise sql_error(error, "SourceArn")
     return ListMessageMoveTasksResult(results=[entry(source, row) for row in rows])
@@ -76,11 +75,11 @@ def list_message_move_tasks(
 
 def cancel_message_move_task(
     request: CancelMessageMoveTaskRequest, context: Context
-) -> Generator[Effect, Any, CancelMessageMoveTaskResult]:
+) -> Operation[CancelMessageMoveTaskResult]:
     """Cancels a running task; messages that it has moved stay in their destination."""
     handle = read_handle(request.task_handle)
     source = checked_arn("SourceArn", handle.source_arn, context)
-    ((moved, error, detail),) = yield Sql(CANCEL_MOVE_TASK, (str(handle.task_id), source))
+    ((moved, error, detail),) = yield from Call(CANCEL_MOVE_TASK, (str(handle.task_id), source))
     if error is not None:
         raise sql_error(error, detail)
     return CancelMessageMoveTaskResult(approximate_number_of_messages_moved=moved)

@@ -4,12 +4,9 @@ Its form is the one that LocalStack documents ("Developer endpoints" of its page
 ReceiveMessage with all attributes, which changes nothing.
 """
 
-from collections.abc import Generator
-from typing import Any
-
 from penstock.context import Context
-from penstock.effects import Effect, Row, Sql
-from penstock.postgres.statements import PEEK_MESSAGES
+from penstock.effects import Call, Operation, Row
+from penstock.postgres.statements.native_messages import PEEK_MESSAGES
 
 from . import handles
 from .attributes import ALL_ATTRIBUTES
@@ -24,7 +21,7 @@ PAGE = 100
 NOT_RECEIVED = "NOT-RECEIVED"
 
 
-def peek_messages(request: PeekRequest, context: Context) -> Generator[Effect, Any, ReceiveMessageResult]:
+def peek_messages(request: PeekRequest, context: Context) -> Operation[ReceiveMessageResult]:
     """The visible messages, then those in flight, then the delayed ones, each in the order of their arrival.
 
     At most 1,000, and none after 8 MiB of bodies (our choice: the answer is not streamed). Raises QueueDoesNotExist.
@@ -42,13 +39,13 @@ def peek_messages(request: PeekRequest, context: Context) -> Generator[Effect, A
     return ReceiveMessageResult(messages=messages)
 
 
-def _rows(arn: str, state: str, most: int) -> Generator[Effect, Any, list[Row]]:
+def _rows(arn: str, state: str, most: int) -> Operation[list[Row]]:
     """Up to `most` rows of `queue.peek_messages`, read in pages."""
     rows: list[Row] = []
     size_bytes, page = 0, None
     while page is None or (len(page) == PAGE and len(rows) < most and size_bytes < MOST_BYTES):
         after = rows[-1][0] if rows else None
-        page = yield Sql(PEEK_MESSAGES, (arn, state, after, PAGE))
+        page = yield from Call(PEEK_MESSAGES, (arn, state, after, PAGE))
         rows += page
         size_bytes += sum(len(row[5]) for row in page)
     return rows[:most]

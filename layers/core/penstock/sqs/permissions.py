@@ -4,15 +4,15 @@ An operation reads the policy, changes it, and writes it back unless another req
 it begins again.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from penstock import errors
 from penstock.context import Context
-from penstock.effects import Effect, Sql
-from penstock.postgres.statements import DESCRIBE_QUEUE, REPLACE_POLICY
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.queues import DESCRIBE_QUEUE, REPLACE_POLICY
 
 from . import validation
 from .types import AddPermissionRequest, RemovePermissionRequest
@@ -34,7 +34,7 @@ MOST_ACTIONS = 7
 _attributes = msgspec.json.Decoder(dict[str, str])
 
 
-def add_permission(request: AddPermissionRequest, context: Context) -> Generator[Effect, Any, None]:
+def add_permission(request: AddPermissionRequest, context: Context) -> Operation[None]:
     """Allows other accounts some actions on the queue, under a label."""
     arn = context.queue_arn(request.queue_url)
     validation.check_label(request.label)
@@ -51,7 +51,7 @@ def add_permission(request: AddPermissionRequest, context: Context) -> Generator
     yield from change_policy(arn, added)
 
 
-def remove_permission(request: RemovePermissionRequest, context: Context) -> Generator[Effect, Any, None]:
+def remove_permission(request: RemovePermissionRequest, context: Context) -> Operation[None]:
     """Removes the statement of that label."""
 
     def removed(statements: Statements) -> Statements:
@@ -63,15 +63,15 @@ def remove_permission(request: RemovePermissionRequest, context: Context) -> Gen
     yield from change_policy(context.queue_arn(request.queue_url), removed)
 
 
-def change_policy(arn: str, change: Callable[[Statements], Statements]) -> Generator[Effect, Any, None]:
+def change_policy(arn: str, change: Callable[[Statements], Statements]) -> Operation[None]:
     """Applies a change to the statements of the queue's policy. Raises QueueDoesNotExist, and what `change` raises."""
     replaced = False
     while not replaced:
-        rows = yield Sql(DESCRIBE_QUEUE, (arn, False))
+        rows = yield from Call(DESCRIBE_QUEUE, (arn, False))
         if not rows:
             raise errors.QueueDoesNotExist
         old = _attributes.decode(rows[0][2]).get("Policy")
-        ((replaced, error),) = yield Sql(REPLACE_POLICY, (arn, old, changed_policy(arn, old, change)))
+        ((replaced, error),) = yield from Call(REPLACE_POLICY, (arn, old, changed_policy(arn, old, change)))
         if error is not None:
             raise errors.QueueDoesNotExist
 

@@ -1,17 +1,13 @@
 """ReceiveMessage, with long polling."""
 
-from binascii import a2b_hex
-from collections.abc import Generator
 from time import monotonic
-from typing import Any, NamedTuple
 
 import msgspec
 
 from penstock import errors
 from penstock.context import Context
-from penstock.effects import Effect, Pause, Sql, Take, Wait, Wake, Woken
-from penstock.postgres.statements import RECEIVE_MESSAGES
-from penstock.receipt_handle import HandleFields
+from penstock.effects import Call, Operation, Pause, Receive, Wait, Wake, Woken
+from penstock.postgres.statements.messages import RECEIVE_MESSAGES, ReceivedRow
 
 from . import attributes, digests, validation
 from .sql_errors import sql_error
@@ -24,35 +20,7 @@ _attributes = msgspec.json.Decoder(dict[str, MessageAttributeValue])
 _system = msgspec.json.Decoder(dict[str, str])
 
 
-class DeliveryRow(NamedTuple):
-    """A row of `queue.receive_messages`; the first row of an answer is its header."""
-
-    error: str | None
-    wait_seconds: int | None
-    queue_id: int
-    shard: int
-    pos: int
-    id: int
-    receive_count: int
-    message_id: str
-    sent_at_ms: int
-    first_received_at_ms: int
-    body: str
-    attributes: str | None
-    system: str | None
-    public_id: int
-    visible_at_ms: int
-    nonce: int | None
-
-    @property
-    def handle(self) -> HandleFields:
-        """What its receipt handle says."""
-        return (*self[2:7], self.nonce or 0, a2b_hex(self.message_id.replace("-", "")))
-
-
-def receive_message(
-    request: ReceiveMessageRequest, context: Context
-) -> Generator[Effect, Any, ReceiveMessageResult]:
+def receive_message(request: ReceiveMessageRequest, context: Context) -> Operation[ReceiveMessageResult]:
     """Receives up to ten messages; waits for the first one when the request or the queue says so."""
     arn = context.queue_arn(request.queue_url)
     validation.check_range("MaxNumberOfMessages", request.max_number_of_messages)
@@ -71,7 +39,9 @@ def receive_message(
     return ReceiveMessageResult(messages=[message(row, arn, context, system, user) for row in deliveries])
 
 
-def receive_effect(request: ReceiveMessageRequest, arn: str, context: Context) -> Take | Sql:
+def receive_effect(
+    request: ReceiveMessageRequest, arn: str, context: Context
+) -> Receive[ReceivedRow] | Call[ReceivedRow]:
     """The effect that receives messages. With a ReceiveRequestAttemptId it is not merged with others.
 
     A standard queue ignores the id, which "applies only to FIFO queues" (API reference).
@@ -79,16 +49,18 @@ def receive_effect(request: ReceiveMessageRequest, arn: str, context: Context) -
     count = 1 if request.max_number_of_messages is None else request.max_number_of_messages
     attempt_id = request.receive_request_attempt_id
     if attempt_id is None or not arn.endswith(".fifo"):
-        return take(arn, count, request.visibility_timeout, context, may_wait=bool(request.wait_time_seconds))
+        return receive_of(
+            arn, count, request.visibility_timeout, context, may_wait=bool(request.wait_time_seconds)
+        )
     limit = in_flight_limit(context)
-    return Sql(RECEIVE_MESSAGES, (arn, count, count, request.visibility_timeout, limit, False, attempt_id))
+    return Call(RECEIVE_MESSAGES, (arn, count, count, request.visibility_timeout, limit, False, attempt_id))
 
 
-def take(
+def receive_of(
     arn: str, count: int, visibility_seconds: int | None, context: Context, *, may_wait: bool = False
-) -> Take:
+) -> Receive[ReceivedRow]:
     """Up to `count` messages, invisible for `visibility_seconds` (None: the queue's own), within the queue's limit."""
-    return Take(RECEIVE_MESSAGES, arn, count, visibility_seconds, in_flight_limit(context), may_wait)
+    return Receive(RECEIVE_MESSAGES, arn, count, visibility_seconds, in_flight_limit(context), may_wait)
 
 
 def in_flight_limit(context: Context) -> int | None:
@@ -97,8 +69,11 @@ def in_flight_limit(context: Context) -> int | None:
 
 
 def receive_rows(
-    receive: Take | Sql, arn: str, wait_seconds: int | None, attempt_id: str | None = None
-) -> Generator[Effect, Any, list[DeliveryRow]]:
+    receive: Receive[ReceivedRow] | Call[ReceivedRow],
+    arn: str,
+    wait_seconds: int | None,
+    attempt_id: str | None = None,
+) -> Operation[list[ReceivedRow]]:
     """Messages of a queue. Waits for the first one, at most `wait_seconds` (None: the queue's own).
 
     Raises QueueDoesNotExist, also when the queue is deleted meanwhile; InvalidParameterValue for an attempt that cannot
@@ -110,40 +85,48 @@ def receive_rows(
     deadline = None
     woken = Woken.NOT
     while True:
-        header, *rows = yield receive
-        full = header[0] == "OverLimit"
-        if header[0] is not None and not full:
+        header, *rows = yield from receive
+        full = header.error == "OverLimit"
+        if header.error is not None and not full:
             yield Wake(arn, ALL_WAITERS)
-            raise sql_error(header[0], attempt_id)
+            raise sql_error(header.error, attempt_id)
         if rows:
             if may_have_more(receive, len(rows), woken):
                 yield Wake(arn, 2, Woken.FOR_MORE)
-            return [DeliveryRow(*row) for row in rows]
-        seconds = header[1] if wait_seconds is None else wait_seconds
+            return rows
+        seconds = header.wait_seconds or 0 if wait_seconds is None else wait_seconds
         if full and seconds == 0 and not arn.endswith(".fifo"):
             raise errors.OverLimit
         deadline = deadline or monotonic() + seconds
         left = deadline - monotonic()
         if left <= 0:
             return []
-        woken = yield (Pause(min(left, FULL_PAUSE_SECONDS)) if full else Wait(arn, left))
+        woken = yield from wait_or_pause(arn, left, full)
         if not woken:
             return []
 
 
-def may_have_more(receive: Take | Sql, messages: int, woken: Woken) -> bool:
+def wait_or_pause(arn: str, seconds: float, full: bool) -> Operation[Woken]:
+    """Why the wait for a message ended; of a queue with too many messages in flight, the end of a pause."""
+    if not full:
+        return (yield from Wait(arn, seconds))
+    goes_on = yield from Pause(min(seconds, FULL_PAUSE_SECONDS))
+    return Woken.FOR_ONE if goes_on else Woken.NOT
+
+
+def may_have_more(receive: Receive[ReceivedRow] | Call[ReceivedRow], messages: int, woken: Woken) -> bool:
     """Whether there may be messages for other waiting receives that have not been woken.
 
     On a FIFO queue: when the receive got as many as it asked for. With fewer it got all that could be received; with
     as many, the messages that it left were locked for a moment, and other receives may have skipped them.
     """
-    if isinstance(receive, Take) and receive.is_fifo:
+    if isinstance(receive, Receive) and receive.is_fifo:
         return messages == receive.count
     return woken == Woken.FOR_MORE
 
 
 def message(
-    row: DeliveryRow,
+    row: ReceivedRow,
     arn: str,
     context: Context,
     system: attributes.AttributeSelection,
@@ -154,7 +137,7 @@ def message(
 
 
 def message_result(
-    row: DeliveryRow,
+    row: ReceivedRow,
     arn: str,
     receipt_handle: str,
     system: attributes.AttributeSelection,
@@ -177,7 +160,7 @@ def message_result(
     return answer
 
 
-def system_attributes(row: DeliveryRow, arn: str) -> dict[str, str]:
+def system_attributes(row: ReceivedRow, arn: str) -> dict[str, str]:
     """The message's system attributes, all of them. Times are milliseconds since 1970, as text.
 
     SenderId is the queue's account, since the sender is not stored (our choice). In a dead-letter queue

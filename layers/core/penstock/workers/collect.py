@@ -8,7 +8,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
-from penstock.postgres.statements import MEASURE_QUEUES
+from penstock.postgres.statements.installation import MEASURE_QUEUES
 from penstock.settings import Settings
 
 from . import Counts

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from penstock.effects import Statement
-from penstock.postgres.statements import (
+from penstock.postgres.statements.installation import (
     CHECK_SERVER,
     CLEAN_METRICS,
     CLEAN_SCHEDULE_RUNS,

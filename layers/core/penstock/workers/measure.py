@@ -8,7 +8,7 @@ round of its own.
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from penstock.postgres.statements import STORE_MEASUREMENTS
+from penstock.postgres.statements.installation import STORE_MEASUREMENTS
 from penstock.settings import Settings
 
 from . import Counts

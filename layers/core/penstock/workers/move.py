@@ -10,7 +10,7 @@ from uuid import UUID
 
 import psycopg
 
-from penstock.postgres.statements import RUN_MOVE_TASK, RUNNING_MOVE_TASKS
+from penstock.postgres.statements.move_tasks import RUN_MOVE_TASK, RUNNING_MOVE_TASKS
 from penstock.settings import Settings
 
 from . import Counts

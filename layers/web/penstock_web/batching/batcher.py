@@ -20,10 +20,11 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any, cast
 
-from penstock.effects import Row, Rows, Statement, Take, Transact
+from penstock.effects import BatchCall, Receive, Row, Statement, Transact
 from penstock.errors import AwsError, InternalFailure, ServiceUnavailable
 from penstock.postgres.sqlstates import Meaning, meaning
-from penstock.postgres.statements import CHANGE_VISIBILITIES, DELETE_MESSAGES, READ_POLICIES, SEND_MESSAGES
+from penstock.postgres.statements.access import READ_POLICIES
+from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, DELETE_MESSAGES, SEND_MESSAGES
 from penstock_web.database.pool import WAITING_SINCE, Locked, OutcomeUnknown, RolledBack
 
 from .direct_handoff import DirectHandoff
@@ -112,7 +113,7 @@ class Batcher:
         future: RowsFuture = loop.create_future()
         entry = Entry(effect, future)
         self._enqueue(entry, self._locked_keys.find(effect) if self._locked_keys else None)
-        if isinstance(effect, Rows) and effect.statement is SEND_MESSAGES and entry.weight > len(effect):
+        if isinstance(effect, BatchCall) and effect.statement is SEND_MESSAGES and entry.weight > len(effect):
             self._lengths.sent(effect.queue_arn, int(max(effect.columns[3])))
         self._pending_entries += 1
         return future
@@ -130,7 +131,12 @@ class Batcher:
 
     def abandon(self, effect: Mergeable, future: RowsFuture) -> None:
         """The client has disconnected. Messages that had already been received for it go back to the queue."""
-        if isinstance(effect, Take) and future.done() and not future.cancelled() and not future.exception():
+        if (
+            isinstance(effect, Receive)
+            and future.done()
+            and not future.cancelled()
+            and not future.exception()
+        ):
             self.return_messages(effect.queue_arn, future.result()[1:])
 
     async def drain(self) -> None:
@@ -213,7 +219,7 @@ class Batcher:
 
     async def _execute(self, effects: Sequence[Mergeable]) -> list[Row]:
         if self._direct_handoff is not None and effects[0].statement is SEND_MESSAGES:
-            return await self._direct_handoff.send(cast("Sequence[Rows]", effects), self.return_messages)
+            return await self._direct_handoff.send(cast("Sequence[BatchCall]", effects), self.return_messages)
         return await self._call(self._execute_statement, effects)
 
     async def _execute_briefly(self, effects: Sequence[Mergeable]) -> list[Row]:
@@ -225,7 +231,7 @@ class Batcher:
     async def _call_and_wake(self, execute: ExecuteStatement, effects: Sequence[Mergeable]) -> list[Row]:
         rows = await self._call(execute, effects)
         if self._direct_handoff is not None and effects[0].statement is SEND_MESSAGES:
-            self._direct_handoff.wake(cast("Sequence[Rows]", effects))
+            self._direct_handoff.wake(cast("Sequence[BatchCall]", effects))
         return rows
 
     async def _call(self, execute: ExecuteStatement, effects: Sequence[Mergeable]) -> list[Row]:
@@ -240,16 +246,16 @@ class Batcher:
         first = entries[0].effect
         effects = [entry.effect for entry in entries]
         left_over: list[Row] = []
-        if isinstance(first, Take):
+        if isinstance(first, Receive):
             self._lengths.received(first.queue_arn, rows)
             connected = [not entry.future.done() for entry in entries]
-            results, left_over = distribute_messages(cast("list[Take]", effects), connected, rows)
+            results, left_over = distribute_messages(cast("list[Receive]", effects), connected, rows)
         else:
-            results = rows_by_effect(cast("list[Rows]", effects), rows)
+            results = rows_by_effect(cast("list[BatchCall]", effects), rows)
         for entry, result in zip(entries, results, strict=True):
             if not entry.future.done():
                 entry.future.set_result(result)
-        if isinstance(first, Take):
+        if isinstance(first, Receive):
             self.return_messages(first.queue_arn, left_over)
 
     def return_messages(self, queue_arn: str, messages: Sequence[Row]) -> None:

@@ -9,7 +9,7 @@ that gets none is woken and receives by itself.
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
-from penstock.effects import Row, Rows, Statement
+from penstock.effects import BatchCall, Row, Statement
 from penstock_web.database.pipeline_connection import StatementCall
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.long_poll.waiters import Waiter
@@ -72,7 +72,7 @@ class DirectHandoff:
         self._long_polls = long_polls
         self._write_backpressure = write_backpressure
 
-    async def send(self, effects: Sequence[Rows], return_messages: ReturnMessages) -> list[Row]:
+    async def send(self, effects: Sequence[BatchCall], return_messages: ReturnMessages) -> list[Row]:
         """The rows of one call that stores the messages of all these effects.
 
         Raises the pool's errors: then no waiter got any message.
@@ -91,7 +91,7 @@ class DirectHandoff:
             self._long_polls.wake(queue_arn, count)
         return rows
 
-    def wake(self, effects: Sequence[Rows]) -> None:
+    def wake(self, effects: Sequence[BatchCall]) -> None:
         """Wakes waiters after messages were stored without this handoff."""
         for queue_arn, count in count_by_queue(effects).items():
             self._long_polls.wake(queue_arn, count)
@@ -115,7 +115,7 @@ class DirectHandoff:
         return groups
 
 
-def count_by_queue(effects: Sequence[Rows]) -> dict[str, int]:
+def count_by_queue(effects: Sequence[BatchCall]) -> dict[str, int]:
     """How many messages the effects send to each queue."""
     counts: dict[str, int] = {}
     for effect in effects:

@@ -7,8 +7,8 @@ effects that need it get batches of their own, so that they do not delay others.
 import asyncio
 from collections.abc import Hashable, Iterable, Iterator
 
-from penstock.effects import Rows
-from penstock.postgres.statements import CHANGE_VISIBILITIES, DELETE_MESSAGES, SEND_MESSAGES
+from penstock.effects import BatchCall
+from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, DELETE_MESSAGES, SEND_MESSAGES
 
 from .merge import Mergeable
 
@@ -61,7 +61,7 @@ def keys_of(effect: Mergeable) -> Iterator[Hashable]:
     """What an effect locks: (queue, group) of a message sent to a FIFO queue; (queue, shard, lease) of a handle, and of
     one of a FIFO queue, whose group is not known, (queue, shard, message).
     """
-    if not isinstance(effect, Rows):
+    if not isinstance(effect, BatchCall):
         return
     if effect.statement is SEND_MESSAGES and effect.merge_key:
         yield from zip(effect.columns[0], effect.columns[7], strict=True)

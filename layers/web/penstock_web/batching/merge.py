@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-from penstock.effects import Row, Rows, Statement, Take, Transact
+from penstock.effects import BatchCall, Receive, Row, Statement, Transact
 from penstock.postgres import binary_array
 from penstock.postgres.calls import take_arguments
-from penstock.postgres.statements import CHANGE_VISIBILITIES
+from penstock.postgres.statements.messages import CHANGE_VISIBILITIES
 from penstock.sqs.handles import handle_columns
 from penstock.sqs.receive import DeliveryRow
 
 # Messages of one receive call; fewer of long ones (`lengths`).
 LARGEST_TAKE = 250
 
-Mergeable = Rows | Take
+Mergeable = BatchCall | Receive
 
 
 def merged_call(effects: Sequence[Mergeable], *, own_transaction: bool = True) -> tuple[Statement, list[Any]]:
@@ -23,8 +23,8 @@ def merged_call(effects: Sequence[Mergeable], *, own_transaction: bool = True) -
     `own_transaction`: the call is a transaction of its own.
     """
     first = effects[0]
-    if isinstance(first, Take):
-        counts = [effect.count for effect in effects if isinstance(effect, Take)]
+    if isinstance(first, Receive):
+        counts = [effect.count for effect in effects if isinstance(effect, Receive)]
         return first.statement, take_arguments(
             first, sum(counts), max(counts), own_transaction=own_transaction
         )
@@ -34,7 +34,7 @@ def merged_call(effects: Sequence[Mergeable], *, own_transaction: bool = True) -
 
 
 def _columns(effects: Sequence[Mergeable]) -> list[list[Any]]:
-    tables = [effect.columns for effect in effects if isinstance(effect, Rows)]
+    tables = [effect.columns for effect in effects if isinstance(effect, BatchCall)]
     if len(tables) == 1:
         return list(tables[0])
     return [list(chain.from_iterable(parts)) for parts in zip(*tables, strict=True)]
@@ -60,7 +60,7 @@ def check_not_refused(rows: Sequence[Row]) -> None:
         raise NotMergeable
 
 
-def rows_by_effect(effects: Sequence[Rows], rows: Sequence[Row]) -> list[list[Row]]:
+def rows_by_effect(effects: Sequence[BatchCall], rows: Sequence[Row]) -> list[list[Row]]:
     """The rows of each effect, with `n` counted from 1 within the effect's own entries.
 
     `n` is the first column; in rows of transactions, which are about their messages, it is the second.
@@ -83,7 +83,7 @@ def rows_by_effect(effects: Sequence[Rows], rows: Sequence[Row]) -> list[list[Ro
 
 
 def distribute_messages(
-    takes: Sequence[Take], connected: Sequence[bool], rows: Sequence[Row]
+    takes: Sequence[Receive], connected: Sequence[bool], rows: Sequence[Row]
 ) -> tuple[list[list[Row]], list[Row]]:
     """Each request's rows (the header, then messages in order) and the messages that no request is left to take.
 
@@ -104,8 +104,8 @@ def distribute_messages(
     return results, left_over + messages[start:]
 
 
-def make_visible_effect(queue_arn: str, messages: Sequence[Row]) -> Rows:
+def make_visible_effect(queue_arn: str, messages: Sequence[Row]) -> BatchCall:
     """The effect that makes received messages visible again. Rows are those of `queue.receive_messages`."""
     handles = handle_columns([DeliveryRow(*row).handle for row in messages])
     merge_key = queue_arn if queue_arn.endswith(".fifo") else ""
-    return Rows(CHANGE_VISIBILITIES, (*handles, [0] * len(messages)), merge_key=merge_key)
+    return BatchCall(CHANGE_VISIBILITIES, (*handles, [0] * len(messages)), merge_key=merge_key)

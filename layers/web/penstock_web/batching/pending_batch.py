@@ -10,8 +10,9 @@ from time import monotonic
 
 from msgspec.structs import replace
 
-from penstock.effects import Row, Take, Transact
-from penstock.postgres.statements import PUBLISH_MESSAGES, SEND_MESSAGES
+from penstock.effects import Receive, Row, Transact
+from penstock.postgres.statements.messages import SEND_MESSAGES
+from penstock.postgres.statements.topics import PUBLISH_MESSAGES
 
 from .lengths import Lengths
 from .merge import LARGEST_TAKE, Mergeable
@@ -57,7 +58,7 @@ class PendingBatch:
     def __init__(self, effect: Mergeable, linger_seconds: float, lengths: Lengths) -> None:
         self.pending: deque[Entry] = deque()
         self._lengths = lengths
-        self.queue_arn = effect.queue_arn if isinstance(effect, Take) else None
+        self.queue_arn = effect.queue_arn if isinstance(effect, Receive) else None
         self.linger_seconds = linger_seconds if effect.statement is SEND_MESSAGES else 0.0
 
     async def collect(self) -> None:
@@ -103,7 +104,7 @@ class PendingBatch:
 
 def weight_of(effect: Mergeable) -> int:
     """How much of a flush an effect fills."""
-    if isinstance(effect, Take):
+    if isinstance(effect, Receive):
         return effect.count
     if isinstance(effect, Transact):
         return len(effect) + int(sum(effect.messages[3])) // BYTES_PER_ENTRY
@@ -117,7 +118,7 @@ def weight_of(effect: Mergeable) -> int:
 
 def batch_key(effect: Mergeable) -> Hashable:
     """Effects with equal keys may share a call."""
-    if isinstance(effect, Take):
+    if isinstance(effect, Receive):
         # On a FIFO queue SQL keeps the shares of requests apart, and the shares must have equal counts.
         share = effect.count if effect.is_fifo else None
         return effect.statement, effect.queue_arn, effect.visibility_seconds, share

@@ -27,7 +27,7 @@ def doctor(
     ] = False,
 ) -> int:
     """Prints a line a problem; 0 when there is none, else 1. Raises SettingError, LocalError."""
-    from penstock.postgres.statements import FIND_PROBLEMS
+    from penstock.postgres.statements.installation import FIND_PROBLEMS
 
     from .database import service_database
 
@@ -46,7 +46,7 @@ def doctor(
 
 def _jump(database: Database) -> None:
     """Ids jump as after a change of the server, which a restore into the same cluster does not show."""
-    from penstock.postgres.statements import CHECK_SERVER, JUMP_IDS
+    from penstock.postgres.statements.installation import CHECK_SERVER, JUMP_IDS
 
     database.call(CHECK_SERVER, (True,))
     while database.call(JUMP_IDS, (_QUEUES_PER_JUMP,))[0][0]:

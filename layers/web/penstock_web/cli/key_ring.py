@@ -18,7 +18,7 @@ from penstock.aws.arn import is_account_id
 from penstock.drivers import run
 from penstock.effects import Row, Statement
 from penstock.postgres.database import Database
-from penstock.postgres.statements import CREATE_KEY, LIST_KEYS, REVOKE_KEY
+from penstock.postgres.statements.access import CREATE_KEY, LIST_KEYS, REVOKE_KEY
 from penstock.settings import Settings
 from penstock.sns.signatures import certificate_path, new_key
 from penstock.sns.signing_keys import KEEP_SECONDS, add_key

@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from penstock.actions import UNDECODED
-from penstock.effects import Operation, Row, Rows, Take, Wait, Wake, Woken
+from penstock.effects import BatchCall, Operation, Receive, Row, Wait, Wake, Woken
 from penstock.errors import RequestTimeout, ServiceUnavailable
 from penstock.gateway import ActionCall, encode
 from penstock.http import HttpResponse
@@ -47,7 +47,7 @@ class FastPathRequest:
         self._application = application
         self._started_at = perf_counter()
         self._future: RowsFuture | WaitFuture | None = None
-        self._effect: Rows | Take | Wait
+        self._effect: BatchCall | Receive | Wait
         self._task: asyncio.Task[Any] | None = None
         self._call: ActionCall | None = None
         self._end_reason: EndReason | None = None
@@ -85,7 +85,7 @@ class FastPathRequest:
                 elif isinstance(effect, Wait):
                     self._wait(effect)
                     return
-                elif not isinstance(effect, (Rows, Take)):
+                elif not isinstance(effect, (BatchCall, Receive)):
                     operation_run.request = self  # only here: a cycle that the collector has to free
                     self._task = asyncio.get_running_loop().create_task(operation_run.run(operation, effect))
                     self._task.add_done_callback(self._on_task_done)
@@ -101,7 +101,7 @@ class FastPathRequest:
         except Exception as error:  # noqa: BLE001 - every error gets a response
             self._fail(error)
 
-    def _submit(self, effect: Rows | Take) -> None:
+    def _submit(self, effect: BatchCall | Receive) -> None:
         self._effect = effect
         self._submitted_at = perf_counter()
         future = self._future = self._operation_run.resources.batcher.submit(effect)
@@ -213,7 +213,7 @@ class FastPathRequest:
     def _abandon(self, future: RowsFuture | WaitFuture, reason: EndReason) -> None:
         effect = self._effect
         if not future.done():
-            if reason is not EndReason.DISCONNECTED or not isinstance(effect, Rows):
+            if reason is not EndReason.DISCONNECTED or not isinstance(effect, BatchCall):
                 future.cancel()
         elif reason is EndReason.DISCONNECTED:  # others get the rows, or the wake-up
             if isinstance(effect, Wait):

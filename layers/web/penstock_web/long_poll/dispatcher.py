@@ -28,9 +28,9 @@ from itertools import count
 from typing import Any, Protocol
 from uuid import UUID, uuid4
 
-from penstock.effects import Row, Statement, Take, Woken
+from penstock.effects import Receive, Row, Statement, Woken
 from penstock.errors import AwsError
-from penstock.postgres.statements import POLL_QUEUES, WATCH_QUEUES
+from penstock.postgres.statements.long_polls import POLL_QUEUES, WATCH_QUEUES
 
 from .timers import WaitTimers
 from .waiters import LastCheck, QueueState, Waiter, WaitFuture
@@ -108,7 +108,7 @@ class LongPollDispatcher:
         seconds: float,
         ticket: int,
         missed_wakeups: int | None = None,
-        receive: Take | None = None,
+        receive: Receive | None = None,
     ) -> WaitFuture:
         """A future of why the wait ended, or of the rows that a receive returned for the waiter.
 

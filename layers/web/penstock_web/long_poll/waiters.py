@@ -2,7 +2,7 @@
 
 import asyncio
 
-from penstock.effects import Row, Take, Woken
+from penstock.effects import Receive, Row, Woken
 
 from .timers import SharedTimer
 
@@ -18,7 +18,7 @@ class Waiter:
 
     __slots__ = ("future", "receive", "ticket", "timer")
 
-    def __init__(self, ticket: int, future: WaitFuture, receive: Take | None) -> None:
+    def __init__(self, ticket: int, future: WaitFuture, receive: Receive | None) -> None:
         self.ticket = ticket
         self.future = future
         self.receive = receive

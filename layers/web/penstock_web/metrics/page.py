@@ -12,7 +12,7 @@ from fastapi import APIRouter
 from fastapi.responses import PlainTextResponse
 
 from penstock.errors import AwsError
-from penstock.postgres.statements import DELETED_QUEUES
+from penstock.postgres.statements.installation import DELETED_QUEUES
 from penstock_web.database.pool import Pool
 
 from .exposition import CONTENT_TYPE, format_blocks

@@ -8,16 +8,11 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from penstock.effects import Row, Rows, Sql, Statement, Take
+from penstock.effects import BatchCall, Call, Receive, Row, Statement
 from penstock.lambda_runtime.usage import added_messages
-from penstock.postgres.statements import (
-    DELETE_BY_ID,
-    DELETE_MESSAGES,
-    PUBLISH_EVENTS,
-    RECEIVE_MESSAGES,
-    SEND_MESSAGES,
-    TRANSACT,
-)
+from penstock.postgres.statements.events import PUBLISH_EVENTS
+from penstock.postgres.statements.messages import DELETE_MESSAGES, RECEIVE_MESSAGES, SEND_MESSAGES, TRANSACT
+from penstock.postgres.statements.native_messages import DELETE_BY_ID
 
 from .families import AGE_SECONDS, DATABASE_SECONDS
 from .memory import CounterMemory
@@ -29,7 +24,7 @@ REDELIVERED, EMPTY, RECEIVE_SUM = 1, 2, 3
 AGE_SUM: Final = RECEIVE_SUM + len(DATABASE_SECONDS) + 2
 DELETE_SUM: Final = 1
 
-Effect = Rows | Take | Sql
+Effect = BatchCall | Receive | Call
 
 
 class QueueCounts:
@@ -97,7 +92,7 @@ class QueueCounts:
                     self._memory.release(start, self._other[kind])
 
     # --- counting: the frequent counters look up their block without a further call ----------------------------------
-    def _count_send(self, effect: Rows, rows: Sequence[Row], seconds: float) -> None:
+    def _count_send(self, effect: BatchCall, rows: Sequence[Row], seconds: float) -> None:
         if len(rows) == 1:
             row = rows[0]
             count = 1 if row[4] is None and row[2] is None else 0
@@ -113,10 +108,10 @@ class QueueCounts:
         numbers[start + SEND_SUM] += seconds
         numbers[start + SEND_SUM + 1 + bisect_left(DATABASE_SECONDS, seconds)] += 1
 
-    def _count_receive(self, effect: Take | Sql, rows: Sequence[Row], seconds: float) -> None:
+    def _count_receive(self, effect: Receive | Call, rows: Sequence[Row], seconds: float) -> None:
         if rows[0][0] is not None:  # no such queue, or too many in flight
             return
-        arn = effect.queue_arn if isinstance(effect, Take) else str(effect.arguments[0])
+        arn = effect.queue_arn if isinstance(effect, Receive) else str(effect.arguments[0])
         start = self._receives.get(arn)
         if start is None:
             start = self._allocate("receives", arn)
@@ -137,7 +132,7 @@ class QueueCounts:
                 numbers[start + AGE_SUM] += age
                 numbers[start + AGE_SUM + 1 + bisect_left(AGE_SECONDS, age)] += 1
 
-    def _count_delete(self, effect: Rows, rows: Sequence[Row], seconds: float) -> None:
+    def _count_delete(self, effect: BatchCall, rows: Sequence[Row], seconds: float) -> None:
         count = [outcome for _, outcome in rows].count("deleted")
         if count or not any(row[1] == "no_queue" for row in rows):
             self._add_deletions(effect.queue_arn, count, seconds)
@@ -151,11 +146,11 @@ class QueueCounts:
         numbers[start + DELETE_SUM] += seconds
         numbers[start + DELETE_SUM + 1 + bisect_left(DATABASE_SECONDS, seconds)] += 1
 
-    def _count_delete_by_id(self, effect: Sql, rows: Sequence[Row], seconds: float) -> None:
+    def _count_delete_by_id(self, effect: Call, rows: Sequence[Row], seconds: float) -> None:
         if rows:
             self._add_deletions(str(effect.arguments[0]), len(rows), seconds)
 
-    def _count_transaction(self, effect: Sql, rows: Sequence[Row], _seconds: float) -> None:
+    def _count_transaction(self, effect: Call, rows: Sequence[Row], _seconds: float) -> None:
         if rows and rows[0][4] is not None:
             return  # the transaction was refused
         for arn in effect.handle_queues:
@@ -164,7 +159,7 @@ class QueueCounts:
             if row[2] is not None:
                 self._numbers[self._start("sends", row[2])] += 1
 
-    def _count_publish(self, _effect: Sql, rows: Sequence[Row], _seconds: float) -> None:
+    def _count_publish(self, _effect: Call, rows: Sequence[Row], _seconds: float) -> None:
         for arn, _, error in rows:
             if arn is not None and error is None:
                 self._numbers[self._start("sends", arn)] += 1

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from penstock.effects import Row, Statement
-from penstock.postgres.statements import READ_INSTALLATION, READ_MEASUREMENTS
+from penstock.postgres.statements.installation import READ_INSTALLATION, READ_MEASUREMENTS
 
 from .exposition import format_family, format_labels
 from .families import DATABASE_UP, MEASUREMENT_AGE, QUEUE_GAUGES, QUEUES_MEASURED, READINGS

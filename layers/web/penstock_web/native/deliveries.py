@@ -1,14 +1,13 @@
 """/v1/deliveries: lists webhooks that are pending or exhausted, and retries one."""
 
-from collections.abc import Generator
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 
 from penstock.context import Context
 from penstock.delivery.webhooks import WEBHOOKS
-from penstock.effects import Effect, Sql, Wake
-from penstock.postgres.statements import LIST_WEBHOOKS, RETRY_WEBHOOK
+from penstock.effects import Call, Operation, Wake
+from penstock.postgres.statements.webhooks import LIST_WEBHOOKS, RETRY_WEBHOOK
 
 from .documents import format_timestamp
 from .errors import DeliveryNotFound
@@ -37,15 +36,15 @@ async def retry(id: MessageId, runner: Runner) -> Retried:  # noqa: A002
 
 def list_webhooks(
     state: str, after: int | None, limit: int, context: Context
-) -> Generator[Effect, Any, list[DeliveryDescription]]:
+) -> Operation[list[DeliveryDescription]]:
     """A page of the account's webhooks in this state."""
-    rows = yield Sql(LIST_WEBHOOKS, (context.account_id, state, after, limit))
+    rows = yield from Call(LIST_WEBHOOKS, (context.account_id, state, after, limit))
     return [delivery_description(row) for row in rows]
 
 
-def retry_webhook(delivery_id: int, context: Context) -> Generator[Effect, Any, int]:
+def retry_webhook(delivery_id: int, context: Context) -> Operation[int]:
     """The delivery's id. Raises DeliveryNotFound."""
-    rows = yield Sql(RETRY_WEBHOOK, (context.account_id, delivery_id))
+    rows = yield from Call(RETRY_WEBHOOK, (context.account_id, delivery_id))
     if not rows:
         raise DeliveryNotFound
     yield Wake(WEBHOOKS, 1)

@@ -1,6 +1,6 @@
 """Routes of the native API: they check the caller's access, run operations, and encode JSON."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar, cast
 
@@ -9,7 +9,7 @@ from fastapi import Depends, Request, Response
 from fastapi.routing import APIRoute
 
 from penstock.context import Context
-from penstock.effects import Effect, Operation
+from penstock.effects import Operation
 from penstock.environment import Environment
 from penstock.errors import RequestEntityTooLarge
 from penstock.http import HttpRequest
@@ -53,7 +53,7 @@ class OperationRunner:
         if access is not None:
             await self.run(access.check_native_request(self.context))
 
-    async def run(self, operation: Generator[Effect, Any, T]) -> T:
+    async def run(self, operation: Operation[T]) -> T:
         """Returns the operation's result. Handlers in `errors` turn its typed errors into responses."""
         result: T = await self._native.run_operation(operation, self._scope)
         return result

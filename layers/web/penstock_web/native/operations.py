@@ -3,7 +3,7 @@
 A client addresses a queue by its name; account and region are those of the context.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from time import time
 from typing import Any
 
@@ -12,15 +12,14 @@ import msgspec
 from penstock import errors
 from penstock.aws.arn import queue_arn
 from penstock.context import Context
-from penstock.effects import Effect, Sql, Wake
-from penstock.postgres.statements import (
+from penstock.effects import Call, Operation, Wake
+from penstock.postgres.statements.native_messages import (
     CHANGE_VISIBILITY_BY_ID,
     DELETE_BY_ID,
-    DESCRIBE_QUEUE,
-    LIST_QUEUES,
     PEEK_MESSAGES,
     READ_ARCHIVE,
 )
+from penstock.postgres.statements.queues import DESCRIBE_QUEUE, LIST_QUEUES
 from penstock.sqs import attributes, handles, queues, sql_errors, validation
 from penstock.sqs import delete as deleting
 from penstock.sqs import receive as receiving
@@ -38,13 +37,13 @@ from .documents import (
 from .errors import MessageNotFound
 from .shapes import Attributes, NewQueue, QueueDescription, QueueName, QueuePage
 
-Steps = Generator[Effect, Any, Any]
+Steps = Operation[Any]
 
 _texts = msgspec.json.Decoder(dict[str, str])
 
 
 # --- queues ----------------------------------------------------------------------------------------------------------
-def create_queue(new: NewQueue, context: Context) -> Generator[Effect, Any, str]:
+def create_queue(new: NewQueue, context: Context) -> Operation[str]:
     """Returns the name of the new queue. Raises QueueNameExists, also if the existing queue has the same attributes."""
     fifo = new.fifo or new.name.endswith(".fifo")
     name = f"{new.name}.fifo" if fifo and not new.name.endswith(".fifo") else new.name
@@ -67,10 +66,10 @@ def attributes_as_text(values: Attributes) -> dict[str, str]:
     }
 
 
-def list_queues(limit: int, after: str | None, context: Context) -> Generator[Effect, Any, QueuePage]:
+def list_queues(limit: int, after: str | None, context: Context) -> Operation[QueuePage]:
     """A page of queues in the order of their names."""
     last = queues.read_token(after)
-    rows = yield Sql(LIST_QUEUES, (context.account_id, context.region, "", last, limit + 1))
+    rows = yield from Call(LIST_QUEUES, (context.account_id, context.region, "", last, limit + 1))
     page = [
         QueueName(name=name, fifo=fifo, created_at=format_timestamp(created))
         for name, fifo, created in rows[:limit]
@@ -78,9 +77,9 @@ def list_queues(limit: int, after: str | None, context: Context) -> Generator[Ef
     return QueuePage(queues=page, next=queues.make_token(page[-1].name) if len(rows) > limit else None)
 
 
-def describe_queue(name: str, context: Context) -> Generator[Effect, Any, QueueDescription]:
+def describe_queue(name: str, context: Context) -> Operation[QueueDescription]:
     """A queue with its current counts."""
-    rows = yield Sql(DESCRIBE_QUEUE, (arn_of(name, context), True))
+    rows = yield from Call(DESCRIBE_QUEUE, (arn_of(name, context), True))
     if not rows:
         raise errors.QueueDoesNotExist
     _, fifo, stored, tags, created_at, _, visible, in_flight, delayed, oldest, newest, total = rows[0]
@@ -101,9 +100,7 @@ def describe_queue(name: str, context: Context) -> Generator[Effect, Any, QueueD
     )
 
 
-def change_queue(
-    name: str, changes: Attributes, context: Context
-) -> Generator[Effect, Any, QueueDescription]:
+def change_queue(name: str, changes: Attributes, context: Context) -> Operation[QueueDescription]:
     """Changes attributes and returns the queue: one database call writes, a second one counts."""
     arn = arn_of(name, context)
     checked = attributes.check_queue_attributes(
@@ -124,7 +121,7 @@ def arn_of(name: str, context: Context) -> str:
 # --- messages --------------------------------------------------------------------------------------------------------
 def send(
     name: str, messages: Sequence[NewMessage], async_commit: bool, context: Context
-) -> Generator[Effect, Any, list[int]]:
+) -> Operation[list[int]]:
     """Returns the ids, in order. Stores all messages or none; `async_commit`: without waiting for the disk.
 
     The SQL function that stores messages refuses single ones, so a call before it checks several messages: a second
@@ -149,7 +146,7 @@ def check_messages(arn: str, outgoing: Sequence[sending.OutgoingMessage]) -> Ste
 
     These are: the message is too long for the queue, it has no deduplication id, the queue does not exist.
     """
-    rows = yield Sql(DESCRIBE_QUEUE, (arn, False))
+    rows = yield from Call(DESCRIBE_QUEUE, (arn, False))
     if not rows:
         raise errors.QueueDoesNotExist
     stored = _texts.decode(rows[0][2])
@@ -162,7 +159,7 @@ def check_messages(arn: str, outgoing: Sequence[sending.OutgoingMessage]) -> Ste
 
 def receive(
     name: str, count: int, visibility_seconds: int | None, wait_seconds: int, context: Context
-) -> Generator[Effect, Any, list[StoredMessage]]:
+) -> Operation[list[StoredMessage]]:
     """Receives up to `count` messages, each with a receipt; waits for the first one."""
     arn = arn_of(name, context)
     take = receiving.take(arn, count, visibility_seconds, context)
@@ -183,19 +180,17 @@ def receive(
     ]
 
 
-def delete_ids(name: str, ids: Sequence[int], context: Context) -> Generator[Effect, Any, list[int]]:
+def delete_ids(name: str, ids: Sequence[int], context: Context) -> Operation[list[int]]:
     """Deletes messages and returns the ids of those that existed, in the client's order."""
     arn = arn_of(name, context)
-    rows = (yield Sql(DELETE_BY_ID, (arn, list(ids)))) if ids else []
+    rows = (yield from Call(DELETE_BY_ID, (arn, list(ids)))) if ids else []
     if not rows:
         yield from handles.check_queue(arn)
     deleted = {row[0] for row in rows}
     return [message_id for message_id in ids if message_id in deleted]
 
 
-def delete_receipts(
-    name: str, receipts: Sequence[str], context: Context
-) -> Generator[Effect, Any, list[str]]:
+def delete_receipts(name: str, receipts: Sequence[str], context: Context) -> Operation[list[str]]:
     """Deletes messages and returns their receipts. A receipt of another queue fails the whole request."""
     arn = arn_of(name, context)
     opened = []
@@ -208,7 +203,7 @@ def delete_receipts(
     return [receipt for receipt, outcome in zip(receipts, outcomes, strict=True) if outcome == "deleted"]
 
 
-def delete_one(name: str, message_id: int, context: Context) -> Generator[Effect, Any, None]:
+def delete_one(name: str, message_id: int, context: Context) -> Operation[None]:
     """Raises MessageNotFound."""
     if not (yield from delete_ids(name, [message_id], context)):
         raise MessageNotFound
@@ -216,10 +211,10 @@ def delete_one(name: str, message_id: int, context: Context) -> Generator[Effect
 
 def change_visibility(
     name: str, message_id: int, seconds: int, context: Context
-) -> Generator[Effect, Any, Mapping[str, Any]]:
+) -> Operation[Mapping[str, Any]]:
     """Returns the id and the time at which the message becomes visible. Raises MessageNotFound."""
     arn = arn_of(name, context)
-    rows = yield Sql(CHANGE_VISIBILITY_BY_ID, (arn, message_id, seconds))
+    rows = yield from Call(CHANGE_VISIBILITY_BY_ID, (arn, message_id, seconds))
     if not rows:
         yield from handles.check_queue(arn)
         raise MessageNotFound
@@ -230,10 +225,10 @@ def change_visibility(
 
 def peek(
     name: str, state: str, after: int | None, limit: int, context: Context
-) -> Generator[Effect, Any, list[StoredMessage]]:
+) -> Operation[list[StoredMessage]]:
     """Messages in this state, in the order of their ids, without receiving them."""
     arn = arn_of(name, context)
-    rows = yield Sql(PEEK_MESSAGES, (arn, state, after, limit))
+    rows = yield from Call(PEEK_MESSAGES, (arn, state, after, limit))
     if not rows:
         yield from handles.check_queue(arn)
     return [
@@ -252,10 +247,10 @@ def peek(
 
 def read_archive(
     name: str, after: int | None, limit: int, context: Context
-) -> Generator[Effect, Any, list[StoredMessage]]:
+) -> Operation[list[StoredMessage]]:
     """Deleted messages in the queue's archive, in the order of their deletion; `after` is an `archive_id`."""
     arn = arn_of(name, context)
-    rows = yield Sql(READ_ARCHIVE, (arn, after, limit))
+    rows = yield from Call(READ_ARCHIVE, (arn, after, limit))
     if not rows:
         yield from handles.check_queue(arn)
     return [

@@ -1,15 +1,14 @@
 """/v1/transactions: acknowledges, sends and publishes in one transaction."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
 from penstock import errors
 from penstock.context import Context
-from penstock.effects import HANDLE_COLUMNS, Effect, Row, Sql, Transact
-from penstock.postgres.statements import TRANSACT
-from penstock.receipt_handle import ReceiptHandle
+from penstock.effects import HANDLE_COLUMNS, Call, Operation, Row, Transact
+from penstock.postgres.statements.messages import TRANSACT, ReceiptHandle
 from penstock.sqs import handles, sql_errors
 from penstock.sqs import send as sending
 
@@ -31,7 +30,7 @@ async def transact(request: Request, runner: Runner) -> Response:
     return json_response(await runner.run(run_transaction(transaction, runner.context)))
 
 
-def run_transaction(transaction: Transaction, context: Context) -> Generator[Effect, Any, dict[str, Any]]:
+def run_transaction(transaction: Transaction, context: Context) -> Operation[dict[str, Any]]:
     """Runs the transaction and returns its result.
 
     Raises the error of the first part that the database refuses; then nothing was changed.
@@ -61,9 +60,11 @@ def run_transaction(transaction: Transaction, context: Context) -> Generator[Eff
     acked_queues = tuple(queues[: len(acks)])
     if events or any(arn.endswith(".fifo") for arn in queues):
         # Not merged with other requests: the call may wait for a lock.
-        rows = yield Sql(TRANSACT, (*message_arguments, *event_arguments), acked_queues)
+        rows = yield from Call(TRANSACT, (*message_arguments, *event_arguments), acked_queues)
     else:
-        rows = yield Transact(TRANSACT, tuple(message_arguments), event_arguments, handle_queues=acked_queues)
+        rows = yield from Transact(
+            TRANSACT, tuple(message_arguments), event_arguments, handle_queues=acked_queues
+        )
     raise_refusal(rows, transaction)
     yield from publishing.wake_receives(dict.fromkeys(row[2] for row in rows))
     return to_result(rows, transaction)

@@ -10,17 +10,16 @@ from typing import Any, Final
 
 import msgspec
 
-from penstock.effects import Effect, Operation, Pause, Row, Rows, Sql, Take, Wait, Wake
-from penstock.postgres.statements import (
+from penstock.effects import BatchCall, Call, Effect, Operation, Pause, Receive, Row, Wait, Wake
+from penstock.postgres.statements.events import PUBLISH_EVENTS
+from penstock.postgres.statements.messages import (
     CHANGE_VISIBILITIES,
-    CHANGE_VISIBILITY_BY_ID,
-    DELETE_BY_ID,
     DELETE_MESSAGES,
-    PUBLISH_EVENTS,
-    PUBLISH_MESSAGES,
     RECEIVE_MESSAGES,
     SEND_MESSAGES,
 )
+from penstock.postgres.statements.native_messages import CHANGE_VISIBILITY_BY_ID, DELETE_BY_ID
+from penstock.postgres.statements.topics import PUBLISH_MESSAGES
 from penstock.sqs.receive import DeliveryRow
 from penstock.trace_context import parse_trace_header
 from penstock_web.driver import EMPTY_RECEIVE
@@ -81,7 +80,7 @@ class OperationRecorder:
         return self._tracing.start_call_span(request, effect.statement.name, call_attributes(effect))
 
 
-def call_attributes(effect: Sql | Rows | Take) -> dict[str, str | int]:
+def call_attributes(effect: Call | BatchCall | Receive) -> dict[str, str | int]:
     """Attributes of OpenTelemetry's semantic conventions for PostgreSQL. A batch has more than one entry."""
     name = effect.statement.name
     attributes: dict[str, str | int] = {
@@ -90,7 +89,7 @@ def call_attributes(effect: Sql | Rows | Take) -> dict[str, str | int]:
         "db.query.summary": f"SELECT {name}",
         "db.stored_procedure.name": name,
     }
-    if isinstance(effect, Rows) and len(effect) > 1:
+    if isinstance(effect, BatchCall) and len(effect) > 1:
         attributes["db.operation.batch.size"] = len(effect)
     return attributes
 
@@ -104,23 +103,23 @@ def end_call_span(call: RecordedSpan, effect: Effect, answer: Any, request: Reco
     if answer and answer[0] is EMPTY_RECEIVE:
         return
     call.end()
-    if isinstance(effect, Take):
+    if isinstance(effect, Receive):
         record_received(request, effect.queue_arn, answer)
-    elif isinstance(effect, Sql) and effect.statement is RECEIVE_MESSAGES:
+    elif isinstance(effect, Call) and effect.statement is RECEIVE_MESSAGES:
         record_received(request, str(effect.arguments[0]), answer)
 
 
-def name_request(effect: Sql | Rows | Take, request: RecordedSpan) -> None:
+def name_request(effect: Call | BatchCall | Receive, request: RecordedSpan) -> None:
     """Names the request's span after its messaging operation, if this effect sends, receives or settles messages."""
     statement = effect.statement
     if statement in SETTLE_OPERATIONS:
-        queue = None if isinstance(effect, Rows) else resource_name(destination_argument(effect, 0))
+        queue = None if isinstance(effect, BatchCall) else resource_name(destination_argument(effect, 0))
         set_operation(
             request,
             SETTLE_OPERATIONS[statement],
             "settle",
             queue,
-            len(effect) if isinstance(effect, Rows) else None,
+            len(effect) if isinstance(effect, BatchCall) else None,
         )
     elif statement is RECEIVE_MESSAGES:
         set_operation(request, "receive", "receive", resource_name(destination_argument(effect, 0)))
@@ -132,21 +131,21 @@ def name_request(effect: Sql | Rows | Take, request: RecordedSpan) -> None:
             resource_name(destination_argument(effect, SEND_DESTINATIONS[statement])),
             message_count(effect),
         )
-    elif statement is PUBLISH_MESSAGES and isinstance(effect, Rows):
+    elif statement is PUBLISH_MESSAGES and isinstance(effect, BatchCall):
         set_operation(request, "send", "send", resource_name(effect.merge_key), len(effect))
         request.set("messaging.system", "aws.sns")
 
 
-def destination_argument(effect: Sql | Rows | Take, number: int) -> str:
+def destination_argument(effect: Call | BatchCall | Receive, number: int) -> str:
     """The queue, topic or routing key in argument `number` of an effect."""
-    if isinstance(effect, Take):
+    if isinstance(effect, Receive):
         return effect.queue_arn
-    return str(effect.columns[number][0] if isinstance(effect, Rows) else effect.arguments[number])
+    return str(effect.columns[number][0] if isinstance(effect, BatchCall) else effect.arguments[number])
 
 
-def message_count(effect: Sql | Rows | Take) -> int | None:
+def message_count(effect: Call | BatchCall | Receive) -> int | None:
     """How many messages an effect sends, if it says so."""
-    return len(effect) if isinstance(effect, Rows) else None
+    return len(effect) if isinstance(effect, BatchCall) else None
 
 
 def set_operation(

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from penstock.postgres.psycopg_connection import TransactionExecutor
-from penstock.postgres.statements import DELETED_QUEUES, READ_INSTALLATION, READ_MEASUREMENTS
+from penstock.postgres.statements.installation import DELETED_QUEUES, READ_INSTALLATION, READ_MEASUREMENTS
 from penstock.settings import Settings
 from penstock.workers import measure
 from tests.integration.sql.conftest import Connect

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from penstock.effects import Row, Statement, Transact
-from penstock.postgres.statements import TRANSACT
+from penstock.postgres.statements.messages import TRANSACT
 from penstock_web.batching.batcher import Batcher
 from tests.integration.web.native.test_native import receive
 from tests.support import plain_http

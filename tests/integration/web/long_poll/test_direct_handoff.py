@@ -8,9 +8,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock.effects import Row, Rows, Statement, Take, Woken
+from penstock.effects import BatchCall, Receive, Row, Statement, Woken
 from penstock.errors import ServiceUnavailable
-from penstock.postgres.statements import RECEIVE_MESSAGES, SEND_MESSAGES
+from penstock.postgres.statements.messages import RECEIVE_MESSAGES, SEND_MESSAGES
 from penstock_web.batching.direct_handoff import MAX_WAITER_GROUPS, DirectHandoff
 from penstock_web.batching.merge import LARGEST_TAKE
 from penstock_web.batching.write_backpressure import WriteBackpressure
@@ -70,7 +70,7 @@ class Waiters:
     async def _nothing(self, statement: Statement, arguments: list[Any], /) -> list[Row]:
         return []
 
-    def wait(self, receive: Take | None) -> WaitFuture:
+    def wait(self, receive: Receive | None) -> WaitFuture:
         arn = ORDERS if receive is None else receive.queue_arn
         return self.long_polls.wait(arn, 20, self.long_polls.next_ticket(), receive=receive)
 
@@ -84,9 +84,9 @@ class Waiters:
             self.given_back.append((queue_arn, len(rows)))
 
 
-def sent(arn: str, number: int) -> Rows:
+def sent(arn: str, number: int) -> BatchCall:
     columns: list[list[Any]] = [[arn] * number, [bytes(16)] * number, [b"x"] * number, [1] * number]
-    return Rows(SEND_MESSAGES, (*columns, *([None] * number for _ in range(5))), (False,), queue_arn=arn)
+    return BatchCall(SEND_MESSAGES, (*columns, *([None] * number for _ in range(5))), (False,), queue_arn=arn)
 
 
 def messages_of(answer: WaitFuture) -> int:
@@ -223,7 +223,7 @@ def test_what_was_taken_for_somebody_who_left_goes_to_others_and_back() -> None:
 
 
 @pytest.mark.parametrize("receive", [None, take(1, f"{ORDERS}.fifo")])
-def test_looks_of_their_own_are_not_made_by_a_send(receive: Take | None) -> None:
+def test_looks_of_their_own_are_not_made_by_a_send(receive: Receive | None) -> None:
     """Those of a FIFO queue keep messages of a group apart; one with an attempt id is remembered."""
 
     async def scenario() -> None:

@@ -9,9 +9,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock.effects import Row, Rows, Statement, Take
+from penstock.effects import BatchCall, Receive, Row, Statement
 from penstock.errors import InternalFailure, ServiceUnavailable
-from penstock.postgres.statements import DELETE_MESSAGES, PUBLISH_MESSAGES, RECEIVE_MESSAGES, SEND_MESSAGES
+from penstock.postgres.statements.messages import DELETE_MESSAGES, RECEIVE_MESSAGES, SEND_MESSAGES
+from penstock.postgres.statements.topics import PUBLISH_MESSAGES
 from penstock_web.batching import batcher as batcher_module
 from penstock_web.batching import pending_batch
 from penstock_web.batching.batcher import Batcher
@@ -139,10 +140,10 @@ def test_takes_of_a_fifo_queue_merge_when_they_are_equally_large() -> None:
     run(scenario())
 
 
-def publication(topic: str, version: str, count: int = 2, size: int = 100) -> Rows:
+def publication(topic: str, version: str, count: int = 2, size: int = 100) -> BatchCall:
     texts, nothing = ["{}"] * count, [None] * count
     columns = ([bytes(16)] * count, texts, texts, [0] * count, texts, texts, nothing, nothing, nothing)
-    return Rows(PUBLISH_MESSAGES, (*columns, [size * count] * count), (topic, version), merge_key=topic)
+    return BatchCall(PUBLISH_MESSAGES, (*columns, [size * count] * count), (topic, version), merge_key=topic)
 
 
 def test_publications_for_one_topic_go_together() -> None:
@@ -172,7 +173,7 @@ def test_publications_for_one_topic_go_together() -> None:
 def test_the_share_of_who_left_a_fifo_queue_goes_to_nobody_else() -> None:
     """Its groups are not those of the neighbours' shares, which may hold a part of them."""
     arn = ORDERS + ".fifo"
-    takes = [Take(RECEIVE_MESSAGES, arn, 2, None)] * 3
+    takes = [Receive(RECEIVE_MESSAGES, arn, 2, None)] * 3
     rows = [message(number) for number in range(5)]
     answers, left_over = distribute_messages(takes, [True, False, True], [(None, 0), *rows])
     assert [answer[1:] for answer in answers] == [rows[:2], rows[2:4], rows[4:]]
@@ -293,13 +294,13 @@ def test_a_missing_function_is_nobodys_data() -> None:
     run(scenario())
 
 
-def send() -> Rows:
+def send() -> BatchCall:
     columns: list[list[Any]] = [[ORDERS], [bytes(16)], ["body"], [4], *[[None]] * 5]
-    return Rows(SEND_MESSAGES, tuple(columns), (False,))
+    return BatchCall(SEND_MESSAGES, tuple(columns), (False,))
 
 
-def delete() -> Rows:
-    return Rows(DELETE_MESSAGES, ([1], [0], [1], [1], [1], [1], [bytes(16)]))
+def delete() -> BatchCall:
+    return BatchCall(DELETE_MESSAGES, ([1], [0], [1], [1], [1], [1], [bytes(16)]))
 
 
 @pytest.mark.parametrize(
@@ -313,7 +314,7 @@ def delete() -> Rows:
     ],
 )
 def test_what_is_known_of_a_failed_call_decides_whether_it_is_made_again(
-    effect: Rows | Take, error: type[ServiceUnavailable], calls: int
+    effect: BatchCall | Receive, error: type[ServiceUnavailable], calls: int
 ) -> None:
     def reply(statement: Statement, arguments: list[Any]) -> list[Row]:
         raise error

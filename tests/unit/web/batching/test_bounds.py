@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from penstock.effects import Row, Rows, Statement
-from penstock.postgres.statements import SEND_MESSAGES
+from penstock.effects import BatchCall, Row, Statement
+from penstock.postgres.statements.messages import SEND_MESSAGES
 from penstock_web.batching.batcher import Batcher
 from penstock_web.batching.merge import LARGEST_TAKE
 from penstock_web.batching.pending_batch import MAX_FLUSH_WEIGHT
@@ -105,9 +105,9 @@ def test_a_receive_of_long_messages_waits_while_much_is_unread() -> None:
     run(scenario())
 
 
-def long_message() -> Rows:
+def long_message() -> BatchCall:
     columns: list[list[Any]] = [[ORDERS], [bytes(16)], ["body"], [1_048_576], *[[None]] * 5]
-    return Rows(SEND_MESSAGES, tuple(columns), (False,), queue_arn=ORDERS)
+    return BatchCall(SEND_MESSAGES, tuple(columns), (False,), queue_arn=ORDERS)
 
 
 def test_what_is_sent_says_how_long_the_messages_are() -> None:

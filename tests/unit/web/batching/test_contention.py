@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from penstock.effects import Row, Rows, Statement, Take
+from penstock.effects import BatchCall, Receive, Row, Statement
 from penstock.errors import ServiceUnavailable
-from penstock.postgres.statements import DELETE_MESSAGES, RECEIVE_MESSAGES, SEND_MESSAGES
+from penstock.postgres.statements.messages import DELETE_MESSAGES, RECEIVE_MESSAGES, SEND_MESSAGES
 from penstock_web.batching import locked_keys
 from penstock_web.batching.batcher import Batcher, Contention
 from penstock_web.batching.locked_keys import LockedKeys, keys_of
@@ -20,7 +20,7 @@ from tests.support.web.fake_database import integers
 FIFO = "arn:aws:sqs:us-east-1:000000000000:orders.fifo"
 
 
-def send(*groups: str) -> Rows:
+def send(*groups: str) -> BatchCall:
     count = len(groups)
     columns: list[list[Any]] = [
         [FIFO] * count,
@@ -29,23 +29,23 @@ def send(*groups: str) -> Rows:
         [None] * count,
     ]
     columns[3] = [1] * count
-    return Rows(SEND_MESSAGES, tuple(columns), (False,), merge_key=FIFO)
+    return BatchCall(SEND_MESSAGES, tuple(columns), (False,), merge_key=FIFO)
 
 
-def delete(*leases: int) -> Rows:
+def delete(*leases: int) -> BatchCall:
     """Of one message of each lease, whose number is also its receive count."""
     count, numbers = len(leases), list(leases)
     columns = ([1] * count, [0] * count, numbers, numbers, numbers, [1] * count, [bytes(16)] * count)
-    return Rows(DELETE_MESSAGES, columns)
+    return BatchCall(DELETE_MESSAGES, columns)
 
 
 # --- which keys ------------------------------------------------------------------------------------------------------
 def test_the_keys_of_effects() -> None:
     assert list(keys_of(send("a", "b"))) == [(FIFO, "a"), (FIFO, "b")]
     assert list(keys_of(delete(7, 9))) == [(1, 0, 7), (1, 0, 9)]
-    fifo = Rows(DELETE_MESSAGES, ([1], [-2], [0], [5], [1], [0], [bytes(16)]), merge_key=FIFO)
+    fifo = BatchCall(DELETE_MESSAGES, ([1], [-2], [0], [5], [1], [0], [bytes(16)]), merge_key=FIFO)
     assert list(keys_of(fifo)) == [(1, -2, 5)]
-    assert list(keys_of(Take(RECEIVE_MESSAGES, FIFO, 1, None))) == []
+    assert list(keys_of(Receive(RECEIVE_MESSAGES, FIFO, 1, None))) == []
 
 
 async def test_a_key_is_forgotten_after_a_while_and_after_success(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +98,7 @@ def batcher_on(database: LockingDatabase) -> Batcher:
     return Batcher(database.normally, 1000, contention=Contention(database.hurriedly, database.waiting))
 
 
-async def outcome(batcher: Batcher, effect: Rows) -> str:
+async def outcome(batcher: Batcher, effect: BatchCall) -> str:
     try:
         rows = await batcher.submit(effect)
     except ServiceUnavailable:

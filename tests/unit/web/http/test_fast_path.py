@@ -11,7 +11,7 @@ from uvicorn.server import ServerState
 
 from penstock.effects import Row, Statement, Woken
 from penstock.environment import Environment
-from penstock.postgres.statements import CHANGE_VISIBILITIES, RECEIVE_MESSAGES
+from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, RECEIVE_MESSAGES
 from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
 from penstock_web.batching.write_backpressure import HIGH_WATER_BYTES, STALLED_SECONDS, WriteBackpressure

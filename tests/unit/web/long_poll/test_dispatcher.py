@@ -8,7 +8,7 @@ import pytest
 
 from penstock.effects import Row, Statement, Woken
 from penstock.errors import ServiceUnavailable
-from penstock.postgres.statements import POLL_QUEUES, WATCH_QUEUES
+from penstock.postgres.statements.long_polls import POLL_QUEUES, WATCH_QUEUES
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from tests.support.web.virtual_clock import run, settle
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.effects import Rows
-from penstock.postgres.statements import SEND_MESSAGES
+from penstock.effects import BatchCall
+from penstock.postgres.statements.messages import SEND_MESSAGES
 from penstock_web.metrics.exposition import format_family, format_labels, format_number
 from penstock_web.metrics.families import BLOCKS, Family
 from penstock_web.metrics.memory import CounterMemory, CounterMemoryFull
@@ -24,7 +24,7 @@ def arn(name: str, account: str = OWN[0]) -> str:
 
 
 def send(counts: QueueCounts, queue: str) -> None:
-    counts.observe(Rows(SEND_MESSAGES, ([queue],), queue_arn=queue), [SENT], 0.002)
+    counts.observe(BatchCall(SEND_MESSAGES, ([queue],), queue_arn=queue), [SENT], 0.002)
 
 
 def messages_sent(memory: CounterMemory) -> dict[str, float]:
@@ -66,7 +66,7 @@ def test_what_does_not_exist_gets_no_label() -> None:
     memory = CounterMemory(1000)
     counts = QueueCounts(memory, 5, OWN)
     missing = (1, None, None, None, "QueueDoesNotExist", None)
-    counts.observe(Rows(SEND_MESSAGES, ([""],), queue_arn=arn("a")), [missing], 0.1)
+    counts.observe(BatchCall(SEND_MESSAGES, ([""],), queue_arn=arn("a")), [missing], 0.1)
     assert messages_sent(memory) == {OTHER: 0}
     assert not counts.arns
 

@@ -8,7 +8,7 @@ import psycopg
 
 from penstock.effects import Statement
 from penstock.postgres import binary_array
-from penstock.postgres.statements import (
+from penstock.postgres.statements.webhooks import (
     CLAIM_WEBHOOKS,
     EXPIRE_WEBHOOKS,
     NEXT_WEBHOOK,

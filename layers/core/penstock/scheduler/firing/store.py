@@ -15,7 +15,7 @@ from penstock.effects import Statement
 from penstock.environment import Environment
 from penstock.observer import NO_OBSERVER, Observer
 from penstock.postgres.psycopg_connection import TransactionExecutor
-from penstock.postgres.statements import (
+from penstock.postgres.statements.firing import (
     CLAIM_SCHEDULE_RETRIES,
     CLAIM_SCHEDULES,
     FIRE_SCHEDULE_RETRIES,

@@ -1,6 +1,6 @@
 """Operations of routed events: publish an event, manage bindings, list the bindings that an event would reach."""
 
-from collections.abc import Generator, Iterable
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
@@ -9,8 +9,8 @@ import msgspec
 from penstock import errors
 from penstock.aws.arn import parse_queue_arn
 from penstock.context import Context
-from penstock.effects import Effect, Row, Sql, Wake
-from penstock.postgres.statements import BIND, LIST_BINDINGS, MATCH_EVENT, PUBLISH_EVENTS, UNBIND
+from penstock.effects import Call, Operation, Row, Wake
+from penstock.postgres.statements.events import BIND, LIST_BINDINGS, MATCH_EVENT, PUBLISH_EVENTS, UNBIND
 from penstock.sns.filter_policy import compile as filter_policy
 from penstock.sns.filter_policy import facts as filter_facts
 from penstock.sns.subscriptions import is_url
@@ -25,10 +25,12 @@ _encode = msgspec.json.encode
 
 
 # --- publishing ------------------------------------------------------------------------------------------------------
-def publish(routing_key: str, event: NewEvent, context: Context) -> Generator[Effect, Any, dict[str, Any]]:
+def publish(routing_key: str, event: NewEvent, context: Context) -> Operation[dict[str, Any]]:
     """Publishes an event and returns the queues it reached. Raises InvalidParameterValue, RequestEntityTooLarge."""
     columns = event_columns(routing_key, event)
-    rows = yield Sql(PUBLISH_EVENTS, (context.account_id, context.region, *columns, context.trace_header))
+    rows = yield from Call(
+        PUBLISH_EVENTS, (context.account_id, context.region, *columns, context.trace_header)
+    )
     yield from wake_receives(row[0] for row in rows)
     return publish_result(rows)
 
@@ -64,7 +66,7 @@ def publish_result(rows: Iterable[Row]) -> dict[str, Any]:
     }
 
 
-def wake_receives(arns: Iterable[str | None]) -> Generator[Effect, Any, None]:
+def wake_receives(arns: Iterable[str | None]) -> Operation[None]:
     """Wakes receives of this process that wait for one of these queues."""
     for arn in arns:
         if arn is not None:
@@ -72,7 +74,7 @@ def wake_receives(arns: Iterable[str | None]) -> Generator[Effect, Any, None]:
 
 
 # --- bindings --------------------------------------------------------------------------------------------------------
-def subscribe(pattern: str, new: NewSubscription, context: Context) -> Generator[Effect, Any, Subscription]:
+def subscribe(pattern: str, new: NewSubscription, context: Context) -> Operation[Subscription]:
     """Makes the binding, or returns the existing one.
 
     Raises QueueDoesNotExist, InvalidParameterValue and the errors of filter policies.
@@ -89,36 +91,38 @@ def subscribe(pattern: str, new: NewSubscription, context: Context) -> Generator
             raise errors.InvalidParameterValue("body: endpoint must be a URL of its protocol, http or https")
     policy = None if new.filter_policy is None else _encode(new.filter_policy).decode()
     compiled = filter_policy.compile_policy(policy, "MessageBody") if policy else None
-    rows = yield Sql(
+    rows = yield from Call(
         BIND,
         (context.account_id, context.region, pattern, protocol, endpoint, new.envelope, policy, compiled),
     )
     return to_binding(rows[0])
 
 
-def unsubscribe(pattern: str, binding_id: int, context: Context) -> Generator[Effect, Any, None]:
+def unsubscribe(pattern: str, binding_id: int, context: Context) -> Operation[None]:
     """Removes a binding. Raises SubscriptionNotFound."""
-    ((removed,),) = yield Sql(UNBIND, (context.account_id, context.region, pattern, binding_id))
+    ((removed,),) = yield from Call(UNBIND, (context.account_id, context.region, pattern, binding_id))
     if not removed:
         raise SubscriptionNotFound
 
 
 def list_bindings(
     pattern: str | None, queue: str | None, after: int | None, limit: int, context: Context
-) -> Generator[Effect, Any, BindingPage]:
+) -> Operation[BindingPage]:
     """Bindings of a pattern or of a queue. Raises QueueDoesNotExist."""
     endpoint = None if queue is None else arn_of(queue, context)
-    rows = yield Sql(LIST_BINDINGS, (context.account_id, context.region, pattern, endpoint, after, limit + 1))
+    rows = yield from Call(
+        LIST_BINDINGS, (context.account_id, context.region, pattern, endpoint, after, limit + 1)
+    )
     if endpoint is not None and not rows:
         yield from handles.check_queue(endpoint)
     found = [to_binding(row) for row in rows[:limit]]
     return BindingPage(subscriptions=found, next=found[-1].id if len(rows) > limit else None)
 
 
-def matching_bindings(routing_key: str, context: Context) -> Generator[Effect, Any, list[Subscription]]:
+def matching_bindings(routing_key: str, context: Context) -> Operation[list[Subscription]]:
     """The bindings that an event with this key would reach."""
     check_routing_key(routing_key)
-    rows = yield Sql(MATCH_EVENT, (context.account_id, context.region, routing_key))
+    rows = yield from Call(MATCH_EVENT, (context.account_id, context.region, routing_key))
     return [to_binding(row) for row in rows]
 
 

@@ -1,13 +1,12 @@
 """Operations of the metrics routes: they check the time span and read what the metrics job stored."""
 
-from collections.abc import Generator
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from penstock import errors
 from penstock.context import Context
-from penstock.effects import Effect, Sql
-from penstock.postgres.statements import READ_LAG, READ_METRICS
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.metrics import READ_LAG, READ_METRICS
 from penstock.sqs import queues, validation
 from penstock_web.native.documents import parse_timestamp
 from penstock_web.native.operations import arn_of
@@ -58,18 +57,16 @@ def _parse_time(name: str, text: str) -> datetime:
     return moment
 
 
-def queue_metrics(
-    name: str, span: Span, group: str | None, context: Context
-) -> Generator[Effect, Any, QueueMetrics]:
+def queue_metrics(name: str, span: Span, group: str | None, context: Context) -> Operation[QueueMetrics]:
     """The metrics of a queue or group. Raises QueueDoesNotExist, InvalidParameterValue if no group has such an id."""
     if group is not None:
         validation.check_group_id(group, "group")
     return (yield from queue_windows(arn_of(name, context), name, span, group))
 
 
-def queue_windows(arn: str, name: str, span: Span, group: str | None) -> Generator[Effect, Any, QueueMetrics]:
+def queue_windows(arn: str, name: str, span: Span, group: str | None) -> Operation[QueueMetrics]:
     """The metrics of the queue with this ARN. Raises QueueDoesNotExist."""
-    rows = yield Sql(READ_METRICS, (arn, span.seconds, group or "", span.start, span.end))
+    rows = yield from Call(READ_METRICS, (arn, span.seconds, group or "", span.start, span.end))
     if not rows:
         raise errors.QueueDoesNotExist
     return QueueMetrics(
@@ -86,10 +83,10 @@ def queue_windows(arn: str, name: str, span: Span, group: str | None) -> Generat
     )
 
 
-def lag_page(limit: int, after: str | None, context: Context) -> Generator[Effect, Any, LagPage]:
+def lag_page(limit: int, after: str | None, context: Context) -> Operation[LagPage]:
     """A page of queues in the order of their names."""
     last = queues.read_token(after)
-    rows = yield Sql(READ_LAG, (context.account_id, context.region, None, last, limit + 1))
+    rows = yield from Call(READ_LAG, (context.account_id, context.region, None, last, limit + 1))
     page = lag_page_of(rows[: limit + 1])
     if len(rows) > limit + 1:
         page.next = queues.make_token(page.queues[-1].name)

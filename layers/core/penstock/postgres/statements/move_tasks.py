@@ -1,0 +1,64 @@
+"""Message move tasks."""
+
+from typing import NamedTuple
+from uuid import UUID
+
+from penstock.effects import Statement
+
+
+class StartedTaskRow(NamedTuple):
+    """The task, or the error for which none was started."""
+
+    task_id: str | None
+    error: str | None
+    detail: str | None
+
+
+START_MOVE_TASK = Statement("queue.start_move_task", ("text", "text", "int4"), StartedTaskRow)
+
+
+class MoveTaskRow(NamedTuple):
+    """A move task. The first row is about the request: its error, or None."""
+
+    error: str | None
+    task_id: str | None
+    status: str
+    destination_arn: str | None
+    maximum_per_second: int | None
+    moved: int | None
+    to_move: int | None
+    failure_reason: str | None
+    started_at_ms: int | None
+
+
+LIST_MOVE_TASKS = Statement("queue.list_move_tasks", ("text", "int4"), MoveTaskRow)
+
+
+class CancelledTaskRow(NamedTuple):
+    """How many messages the task had moved, or an error."""
+
+    moved: int | None
+    error: str | None
+    detail: str | None
+
+
+CANCEL_MOVE_TASK = Statement("queue.cancel_move_task", ("uuid", "text"), CancelledTaskRow)
+
+
+class RunningTaskRow(NamedTuple):
+    """A task that runs."""
+
+    task_id: UUID
+
+
+RUNNING_MOVE_TASKS = Statement("queue.running_move_tasks", (), RunningTaskRow)
+
+
+class MovedRow(NamedTuple):
+    """How many messages this step moved, and the task's status after it."""
+
+    moved: int
+    status: str
+
+
+RUN_MOVE_TASK = Statement("queue.run_move_task", ("uuid", "int4"), MovedRow)

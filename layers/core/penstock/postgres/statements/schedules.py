@@ -1,0 +1,93 @@
+"""Schedules: for the APIs."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from penstock.effects import JsonObject, Statement
+
+
+class PutScheduleRow(NamedTuple):
+    """The schedule as it is stored, and whether it is new; or an error."""
+
+    schedule: JsonObject | None
+    created: bool | None
+    error: str | None
+
+
+PUT_SCHEDULE = Statement(
+    "queue.put_schedule", ("text", "text", "text", "text", "text", "jsonb", "timestamptz"), PutScheduleRow
+)
+
+
+class ScheduleRow(NamedTuple):
+    """A schedule, and the database's time."""
+
+    now: datetime
+    schedule: JsonObject
+
+
+READ_SCHEDULE = Statement("queue.read_schedule", ("text", "text", "text", "text"), ScheduleRow)
+
+
+class DroppedScheduleRow(NamedTuple):
+    """Whether there was one."""
+
+    dropped: bool
+
+
+DROP_SCHEDULE = Statement("queue.drop_schedule", ("text", "text", "text", "text"), DroppedScheduleRow)
+
+
+LIST_SCHEDULES = Statement(
+    "queue.list_schedule_page",
+    ("text", "text", "text", "text", "text", "text", "text", "text", "text", "int4"),
+    ScheduleRow,
+)
+
+
+class SyncedScheduleRow(NamedTuple):
+    """Schedule `n` of the given ones as it is stored; None: one that was removed, since it was not given."""
+
+    n: int | None
+    schedule: JsonObject
+    created: bool
+
+
+SYNC_SCHEDULES = Statement(
+    "queue.sync_schedules", ("text", "text", "text[]", "jsonb[]", "timestamptz[]", "bool"), SyncedScheduleRow
+)
+
+
+class FiredScheduleRow(NamedTuple):
+    """An occurrence that was fired out of turn, or an error."""
+
+    scheduled_for: datetime
+    fired_at: datetime
+    message_ids: JsonObject | None
+    error: str | None
+    detail: str | None
+
+
+RUN_SCHEDULE = Statement("queue.run_schedule", ("text", "text", "text", "text"), FiredScheduleRow)
+
+
+class ScheduleRunRow(NamedTuple):
+    """An occurrence that has fired."""
+
+    run_id: int
+    scheduled_for: datetime
+    out_of_band: bool
+    attempts: int
+    fired_at: datetime
+    message_ids: JsonObject | None
+    error: str | None
+
+
+LIST_SCHEDULE_RUNS = Statement(
+    "queue.list_schedule_runs", ("text", "text", "text", "text", "int8", "int4"), ScheduleRunRow
+)
+
+
+DROP_SCHEDULE_ONCE = Statement(
+    "queue.drop_schedule_once", ("text", "text", "text", "text", "text"), DroppedScheduleRow
+)
