@@ -71,7 +71,8 @@ class Effect(Struct, Generic[Result_co], frozen=True):
     """Something that a driver does for an operation."""
 
     def __iter__(self) -> "Generator[Effect[Any], Any, Result_co]":
-        return (yield self)
+        result: Result_co = yield self
+        return result
 
 
 class Call(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):

@@ -8,7 +8,7 @@ from penstock.effects import Statement
 class CountRow(NamedTuple):
     """How many rows a function that returns one number has changed."""
 
-    count: int
+    changed: int
 
 
 class FlagRow(NamedTuple):

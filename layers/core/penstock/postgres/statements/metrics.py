@@ -69,7 +69,7 @@ class LagHeatRow(NamedTuple):
 
     name: str
     slot: datetime
-    count: int
+    count: int  # type: ignore[assignment]  # the column's name, and that of a method of tuples
     p95_us: int | None
 
 
