@@ -1,16 +1,28 @@
 """Runs operations in the container: awaits their effects, and merges them with those of concurrent requests."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar, cast
 
-from penstock.effects import BatchCall, Call, Effect, Operation, Pause, Receive, Row, Wait, Wake, Woken
+from penstock.effects import (
+    BatchCall,
+    Call,
+    Effect,
+    Operation,
+    Pause,
+    Receive,
+    Row,
+    Wait,
+    Wake,
+    Woken,
+)
 from penstock.postgres import binary_array
 from penstock.postgres.calls import statement_call
-from penstock.postgres.statements.messages import RECEIVE_MESSAGES, TRANSACT
+from penstock.postgres.statements.messages import RECEIVE_MESSAGES, TRANSACT, ReceivedRow
 from penstock_web.batching.batcher import Batcher
+from penstock_web.batching.merge import Mergeable
 from penstock_web.database.pool import Pool
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.long_poll.waiters import WaitFuture
@@ -18,8 +30,9 @@ from penstock_web.metrics.meter import Meter
 
 from .deadlines import PendingRequest
 
-# The rows of `queue.receive_messages` when the queue is empty, for a request that says how long to wait.
-EMPTY_RECEIVE: Row = (None, 0)
+# The header of `queue.receive_messages` when the queue is empty, for a request that says how long to wait.
+EMPTY_RECEIVE = ReceivedRow(None, 0, *[cast("Any", None)] * 14)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +43,7 @@ class Resources:
     batcher: Batcher
     long_polls: LongPollDispatcher
     meter: Meter
-    observe: Callable[[Operation], Operation] | None = None
+    observe: Callable[[Operation[Any]], Operation[Any]] | None = None
 
 
 class OperationRun:
@@ -56,12 +69,12 @@ class OperationRun:
         self.request = request
         self.ticket: int | None = None
         self.missed_wakeups = 0
-        self.last_receive: Receive | None = None
-        self.received_while_waiting: list[Row] | None = None
+        self.last_receive: Receive[ReceivedRow] | None = None
+        self.received_while_waiting: list[ReceivedRow] | None = None
         self.empty_queue: str | None = None
         """The queue of the last receive, if that was empty."""
 
-    async def run(self, operation: Operation, effect: Effect | None = None) -> Any:
+    async def run(self, operation: Operation[T], effect: Effect[Any] | None = None) -> T:
         """The operation's result. `effect`: its first effect, if it has yielded it. Raises as `run_operation` does."""
         try:
             if effect is None:
@@ -78,7 +91,8 @@ class OperationRun:
                     effect = operation.send(await self.execute(effect))
         except StopIteration as end:
             self.finish()
-            return end.value
+            result: T = end.value
+            return result
 
     def finish(self) -> None:
         """Counts an empty receive when the operation has its result."""
@@ -89,12 +103,14 @@ class OperationRun:
         """Wakes requests that wait in this process."""
         self.resources.long_polls.wake(effect.queue_arn, effect.count, effect.woken)
 
-    async def execute(self, effect: Call | Wait | Pause) -> list[Row] | Woken | bool:
-        """The result of an effect that is not merged."""
+    async def execute(self, effect: Effect[Any]) -> list[Row] | Woken | bool:
+        """The result of an effect that is not merged. Raises TypeError for an unknown one."""
         if isinstance(effect, Wait):
             return await self.wait_until_woken(effect)
         if isinstance(effect, Pause):
             return await self.pause(effect)
+        if not isinstance(effect, Call):
+            raise TypeError(effect)
         statement, arguments = statement_call(effect)
         self.missed_wakeups = self.resources.long_polls.missed_wakeups
         started = perf_counter()
@@ -107,7 +123,7 @@ class OperationRun:
             self.remember_if_empty(str(arguments[0]), rows)
         return rows
 
-    async def execute_merged(self, effect: BatchCall | Receive) -> list[Row]:
+    async def execute_merged(self, effect: Mergeable) -> Sequence[Row]:
         """The rows of an effect that may share a call, or that needs none."""
         rows_without_call = self.rows_without_call(effect)
         if rows_without_call is not None:
@@ -122,7 +138,7 @@ class OperationRun:
         self.rows_arrived(effect, rows, perf_counter() - started)
         return rows
 
-    def skips_receive(self, effect: BatchCall | Receive) -> bool:
+    def skips_receive(self, effect: Mergeable) -> bool:
         """Whether the request waits without a receive, since others wait for the queue already."""
         if not isinstance(effect, Receive):
             return False
@@ -135,15 +151,16 @@ class OperationRun:
         self.empty_queue = effect.queue_arn
         return True
 
-    def rows_arrived(self, effect: BatchCall | Receive, rows: list[Row], seconds: float) -> None:
+    def rows_arrived(self, effect: Mergeable, rows: Sequence[Row], seconds: float) -> None:
         """Records the rows of an effect, which took so long."""
         self.resources.meter.queues.observe(effect, rows, seconds)
         if isinstance(effect, Receive):
             self.remember_if_empty(effect.queue_arn, rows)
 
-    def remember_if_empty(self, queue_arn: str, rows: list[Row]) -> None:
+    def remember_if_empty(self, queue_arn: str, rows: Sequence[Row]) -> None:
         """Remembers whether a receive was empty. Only the last one of a request counts as its outcome."""
-        self.empty_queue = queue_arn if len(rows) == 1 and rows[0][0] is None else None
+        header = cast("ReceivedRow", rows[0])
+        self.empty_queue = queue_arn if len(rows) == 1 and header.error is None else None
 
     async def wait_until_woken(self, effect: Wait) -> Woken:
         """Why a wait ended. It does not count as time of the request, and ends when the client disconnects."""
@@ -161,14 +178,14 @@ class OperationRun:
                 self.request.resume()
         return self.accept_wake(woken)
 
-    def accept_wake(self, woken: Woken | list[Row]) -> Woken:
+    def accept_wake(self, woken: Woken | list[ReceivedRow]) -> Woken:
         """The reason that the operation gets for the end of its wait. Its next receive gets rows that were received."""
         if isinstance(woken, list):
             self.received_while_waiting = woken
             return Woken.FOR_ONE
         return woken
 
-    def rows_without_call(self, effect: BatchCall | Receive) -> list[Row] | None:
+    def rows_without_call(self, effect: Mergeable) -> list[ReceivedRow] | None:
         """Rows without a call: those received during its wait, or an empty receive that it skips. None: call."""
         rows, self.received_while_waiting = self.received_while_waiting, None
         if rows is not None:
@@ -176,10 +193,11 @@ class OperationRun:
             return rows
         return [EMPTY_RECEIVE] if self.skips_receive(effect) else None
 
-    def pass_wake_on(self, queue_arn: str, woken: Woken | list[Row]) -> None:
+    def pass_wake_on(self, queue_arn: str, woken: Woken | list[ReceivedRow]) -> None:
         """Passes a wake-up, or messages, to another request, since the client has disconnected."""
         if isinstance(woken, list):
-            self.resources.batcher.return_messages(queue_arn, woken[1:])
+            _, *messages = woken
+            self.resources.batcher.return_messages(queue_arn, messages)
         else:
             self.resources.long_polls.wake(queue_arn, 1, woken)
 
@@ -205,8 +223,8 @@ class OperationRun:
 
 
 async def run_operation(
-    operation: Operation, resources: Resources, request: PendingRequest | None = None
-) -> Any:
+    operation: Operation[T], resources: Resources, request: PendingRequest | None = None
+) -> T:
     """The operation's result. Raises the operation's errors, ServiceUnavailable and InternalFailure.
 
     With a `request`, a wait does not count as time of the request, and ends when the client disconnects.

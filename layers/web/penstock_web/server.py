@@ -285,7 +285,7 @@ async def open_resources(
         meter.memory.close()
 
 
-def operation_observer(tracing: "Tracing | None") -> "Callable[[Operation], Operation] | None":
+def operation_observer(tracing: "Tracing | None") -> "Callable[[Operation[Any]], Operation[Any]] | None":
     """The function that records operations, if traces are written."""
     if tracing is None:
         return None

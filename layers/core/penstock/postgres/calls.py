@@ -17,7 +17,7 @@ def statement_call(effect: DatabaseEffect[RowT]) -> tuple[Statement[RowT], list[
     """The statement and its arguments for one effect that is not merged; arrays are lists."""
     if isinstance(effect, BatchCall):
         return effect.statement, [
-            *columns_of(effect.entries, len(effect.statement.entry._fields)),
+            *columns_of(effect.entries, effect.statement.width),
             *effect.options,
         ]
     if isinstance(effect, Transact):

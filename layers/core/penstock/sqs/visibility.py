@@ -73,8 +73,7 @@ def checked_handle(
 def change(arn: str, receipt_handles: list[ReceiptHandle], seconds: list[int]) -> Operation[list[str]]:
     """The outcome of each handle: changed, gone, expired, too_long or no_queue. Raises QueueDoesNotExist."""
     entries = [
-        VisibilityEntry(*handle, visibility_seconds=timeout)
-        for handle, timeout in zip(receipt_handles, seconds, strict=True)
+        VisibilityEntry(*handle, timeout) for handle, timeout in zip(receipt_handles, seconds, strict=True)
     ]
     merge_key = arn if arn.endswith(".fifo") else ""
     rows = sorted((yield from BatchCall(CHANGE_VISIBILITIES, entries, merge_key=merge_key)))

@@ -14,18 +14,18 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from penstock.actions import UNDECODED
-from penstock.effects import BatchCall, Operation, Receive, Row, Wait, Wake, Woken
+from penstock.effects import BatchCall, Operation, Receive, Row, Transact, Wait, Wake, Woken
 from penstock.errors import RequestTimeout, ServiceUnavailable
 from penstock.gateway import ActionCall, encode
 from penstock.http import HttpResponse
+from penstock_web.batching.merge import Mergeable
+from penstock_web.batching.pending_batch import RowsFuture
 from penstock_web.deadlines import UNKNOWN_ACTION, EndReason
 from penstock_web.driver import OperationRun
 from penstock_web.long_poll.waiters import WaitFuture
 
 if TYPE_CHECKING:
     from .aws_protocols import AwsApplication
-
-RowsFuture = asyncio.Future[list[Row]]
 
 
 class ResponseWriter(Protocol):
@@ -47,7 +47,7 @@ class FastPathRequest:
         self._application = application
         self._started_at = perf_counter()
         self._future: RowsFuture | WaitFuture | None = None
-        self._effect: BatchCall | Receive | Wait
+        self._effect: Mergeable | Wait
         self._task: asyncio.Task[Any] | None = None
         self._call: ActionCall | None = None
         self._end_reason: EndReason | None = None
@@ -69,11 +69,11 @@ class FastPathRequest:
             return
         self._call = call
         self._operation_run = OperationRun(application.resources, None)
-        self._operation: Operation = call.operation()
+        self._operation: Operation[Any] = call.operation()
         application.deadlines.add(self)
         self._continue(None)
 
-    def _continue(self, rows: list[Row] | Woken | None) -> None:
+    def _continue(self, rows: Sequence[Row] | Woken | None) -> None:
         """Continues the operation with the result of its effect, as far as it goes without waiting."""
         operation_run, operation = self._operation_run, self._operation
         try:
@@ -85,7 +85,7 @@ class FastPathRequest:
                 elif isinstance(effect, Wait):
                     self._wait(effect)
                     return
-                elif not isinstance(effect, (BatchCall, Receive)):
+                elif not isinstance(effect, (BatchCall, Transact, Receive)):
                     operation_run.request = self  # only here: a cycle that the collector has to free
                     self._task = asyncio.get_running_loop().create_task(operation_run.run(operation, effect))
                     self._task.add_done_callback(self._on_task_done)
@@ -101,7 +101,7 @@ class FastPathRequest:
         except Exception as error:  # noqa: BLE001 - every error gets a response
             self._fail(error)
 
-    def _submit(self, effect: BatchCall | Receive) -> None:
+    def _submit(self, effect: Mergeable) -> None:
         self._effect = effect
         self._submitted_at = perf_counter()
         future = self._future = self._operation_run.resources.batcher.submit(effect)
@@ -130,7 +130,7 @@ class FastPathRequest:
         else:
             rows = future.result()
             self._operation_run.rows_arrived(
-                cast("Rows | Take", self._effect), rows, perf_counter() - self._submitted_at
+                cast("Mergeable", self._effect), rows, perf_counter() - self._submitted_at
             )
             self._continue(rows)
 
@@ -213,7 +213,7 @@ class FastPathRequest:
     def _abandon(self, future: RowsFuture | WaitFuture, reason: EndReason) -> None:
         effect = self._effect
         if not future.done():
-            if reason is not EndReason.DISCONNECTED or not isinstance(effect, BatchCall):
+            if reason is not EndReason.DISCONNECTED or not isinstance(effect, (BatchCall, Transact)):
                 future.cancel()
         elif reason is EndReason.DISCONNECTED:  # others get the rows, or the wake-up
             if isinstance(effect, Wait):

@@ -22,15 +22,16 @@ others.
 import asyncio
 import logging
 from bisect import insort
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from itertools import count
-from typing import Any, Protocol
 from uuid import UUID, uuid4
 
-from penstock.effects import Receive, Row, Statement, Woken
+from penstock.effects import Receive, Woken
 from penstock.errors import AwsError
-from penstock.postgres.statements.long_polls import POLL_QUEUES, WATCH_QUEUES
+from penstock.postgres.statements.long_polls import POLL_QUEUES, WATCH_QUEUES, PolledQueueRow
+from penstock.postgres.statements.messages import ReceivedRow
+from penstock_web.database.calls import ExecuteStatement
 
 from .timers import WaitTimers
 from .waiters import LastCheck, QueueState, Waiter, WaitFuture
@@ -44,12 +45,6 @@ ASSUMED_EMPTY_SECONDS = 1.0  # the shared check finds messages that become visib
 EMPTY_RECEIVE_VALID_SECONDS = 0.02  # so long a new request relies on another's empty receive of a FIFO queue
 
 _log = logging.getLogger(__name__)
-
-
-class ExecuteStatement(Protocol):
-    """Calls one SQL function."""
-
-    def __call__(self, statement: Statement, arguments: list[Any], /) -> Awaitable[list[Row]]: ...
 
 
 class LongPollDispatcher:
@@ -108,7 +103,7 @@ class LongPollDispatcher:
         seconds: float,
         ticket: int,
         missed_wakeups: int | None = None,
-        receive: Receive | None = None,
+        receive: Receive[ReceivedRow] | None = None,
     ) -> WaitFuture:
         """A future of why the wait ended, or of the rows that a receive returned for the waiter.
 
@@ -287,13 +282,14 @@ class LongPollDispatcher:
         known_snapshot = last_check.snapshot if last_check.covers(arns, now) else None
         rows = await self._execute(POLL_QUEUES, [arns, known_snapshot])
         if rows:
-            _, snapshot, wait_ms = rows[-1]
-            last_check.update(arns, snapshot, now + wait_ms / 1000)
+            *_, summary = rows
+            last_check.update(arns, summary.snapshot, now + (summary.wait_ms or 0) / 1000)
             self._wake_found(rows)
 
-    def _wake_found(self, rows: list[Row]) -> None:
-        for arn, *_ in rows[:-1]:
-            self.wake(arn, 1, Woken.FOR_MORE)
+    def _wake_found(self, rows: list[PolledQueueRow]) -> None:
+        for row in rows:
+            if row.arn is not None:  # the last row is about all of them
+                self.wake(row.arn, 1, Woken.FOR_MORE)
 
     async def poll(self) -> None:
         """Runs the shared check once, without queues that register now, which are checked after their registration.
