@@ -1,7 +1,7 @@
 """What becomes of an operation's effects when its request ends early."""
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
@@ -14,7 +14,7 @@ from penstock_web.database.pool import Pool
 from penstock_web.driver import Resources, run_operation
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter
-from tests.support.web.fake_database import ECHO, FakeDatabase
+from tests.support.web.fake_database import ECHO, EchoEntry, FakeDatabase, RowT
 from tests.support.web.fake_queue import HEADER, ORDERS, Queue, message
 from tests.support.web.virtual_clock import run, settle
 
@@ -24,7 +24,7 @@ Steps = Operation[Any]
 class Quiet:
     """A database of long polls without any messages."""
 
-    async def call(self, statement: object, arguments: list[Any]) -> list[Any]:
+    async def call(self, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
         return []
 
 
@@ -41,7 +41,7 @@ def waiting(seconds: float) -> Steps:
 
 def test_answers_go_back_into_the_operation() -> None:
     def operation() -> Steps:
-        rows = yield from BatchCall(ECHO, ([7], [0]))
+        rows = yield from BatchCall(ECHO, [EchoEntry(7, 0)])
         nothing = yield Wake(ORDERS, 1)
         woken = yield from Wait(ORDERS, 5)
         return rows, nothing, woken
@@ -152,12 +152,12 @@ def test_messages_that_came_for_a_request_that_has_just_ended_go_back() -> None:
         queue = Queue(stored=100)
         loop = asyncio.get_running_loop()
 
-        def reply(statement: Statement, arguments: list[Any]) -> list[Row]:
+        def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
             loop.call_soon(request.cancel)
             return queue(statement, arguments)
 
         def operation() -> Steps:
-            return (yield Receive(RECEIVE_MESSAGES, ORDERS, 3, None))
+            return (yield from Receive(RECEIVE_MESSAGES, ORDERS, 3, None))
 
         resources = resources_on(FakeDatabase(reply))
         request = loop.create_task(run_operation(operation(), resources))

@@ -4,6 +4,7 @@ Rules: docs/how_it_works.md, "The path of a request".
 """
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import psycopg
@@ -11,12 +12,18 @@ import pytest
 
 from penstock.effects import BatchCall, Receive, Row, Statement
 from penstock.errors import InternalFailure, ServiceUnavailable
-from penstock.postgres.statements.messages import DELETE_MESSAGES, RECEIVE_MESSAGES, SEND_MESSAGES
-from penstock.postgres.statements.topics import PUBLISH_MESSAGES
+from penstock.postgres.statements.messages import (
+    DELETE_MESSAGES,
+    RECEIVE_MESSAGES,
+    SEND_MESSAGES,
+    ReceiptHandle,
+    SendEntry,
+)
+from penstock.postgres.statements.topics import PUBLISH_MESSAGES, PublishEntry
 from penstock_web.batching import batcher as batcher_module
 from penstock_web.batching import pending_batch
 from penstock_web.batching.batcher import Batcher
-from penstock_web.batching.merge import distribute_messages
+from penstock_web.batching.merge import Batch, Mergeable, distribute_messages
 from penstock_web.database.pool import OutcomeUnknown, RolledBack
 from tests.support.web.fake_database import FakeDatabase, integers
 from tests.support.web.fake_queue import HEADER, ORDERS, Queue, bodies, empty, entries, message, stored, take
@@ -140,10 +147,9 @@ def test_takes_of_a_fifo_queue_merge_when_they_are_equally_large() -> None:
     run(scenario())
 
 
-def publication(topic: str, version: str, count: int = 2, size: int = 100) -> BatchCall:
-    texts, nothing = ["{}"] * count, [None] * count
-    columns = ([bytes(16)] * count, texts, texts, [0] * count, texts, texts, nothing, nothing, nothing)
-    return BatchCall(PUBLISH_MESSAGES, (*columns, [size * count] * count), (topic, version), merge_key=topic)
+def publication(topic: str, version: str, count: int = 2, size: int = 100) -> Batch:
+    entry = PublishEntry(bytes(16), b"{}", b"{}", 0, b"{}", b"{}", None, None, None, size * count)
+    return BatchCall(PUBLISH_MESSAGES, [entry] * count, (topic, version), merge_key=topic)
 
 
 def test_publications_for_one_topic_go_together() -> None:
@@ -175,7 +181,7 @@ def test_the_share_of_who_left_a_fifo_queue_goes_to_nobody_else() -> None:
     arn = ORDERS + ".fifo"
     takes = [Receive(RECEIVE_MESSAGES, arn, 2, None)] * 3
     rows = [message(number) for number in range(5)]
-    answers, left_over = distribute_messages(takes, [True, False, True], [(None, 0), *rows])
+    answers, left_over = distribute_messages(takes, [True, False, True], [HEADER, *rows])
     assert [answer[1:] for answer in answers] == [rows[:2], rows[2:4], rows[4:]]
     assert left_over == rows[2:4]
 
@@ -248,7 +254,7 @@ def test_messages_of_a_caller_who_left_with_the_answer_in_hand_go_back() -> None
 
 
 def test_a_poisoned_entry_is_isolated_by_halving() -> None:
-    def reply(statement: Statement, arguments: list[Any]) -> list[Row]:
+    def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         values = integers(arguments[0])
         if 13 in values:
             raise psycopg.errors.CharacterNotInRepertoire("invalid byte sequence")
@@ -280,7 +286,7 @@ def test_a_value_without_a_binary_form_is_isolated_too() -> None:
 
 
 def test_a_missing_function_is_nobodys_data() -> None:
-    def reply(statement: Statement, arguments: list[Any]) -> list[Row]:
+    def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         raise psycopg.errors.UndefinedFunction("function test.echo does not exist")
 
     async def scenario() -> None:
@@ -294,13 +300,13 @@ def test_a_missing_function_is_nobodys_data() -> None:
     run(scenario())
 
 
-def send() -> BatchCall:
-    columns: list[list[Any]] = [[ORDERS], [bytes(16)], ["body"], [4], *[[None]] * 5]
-    return BatchCall(SEND_MESSAGES, tuple(columns), (False,))
+def send() -> Batch:
+    entry = SendEntry(ORDERS, bytes(16), b"body", 4, None, None, None, None, None)
+    return BatchCall(SEND_MESSAGES, [entry], (False,))
 
 
-def delete() -> BatchCall:
-    return BatchCall(DELETE_MESSAGES, ([1], [0], [1], [1], [1], [1], [bytes(16)]))
+def delete() -> Batch:
+    return BatchCall(DELETE_MESSAGES, [ReceiptHandle(1, 0, 1, 1, 1, 1, bytes(16))])
 
 
 @pytest.mark.parametrize(
@@ -314,9 +320,9 @@ def delete() -> BatchCall:
     ],
 )
 def test_what_is_known_of_a_failed_call_decides_whether_it_is_made_again(
-    effect: BatchCall | Receive, error: type[ServiceUnavailable], calls: int
+    effect: Mergeable, error: type[ServiceUnavailable], calls: int
 ) -> None:
-    def reply(statement: Statement, arguments: list[Any]) -> list[Row]:
+    def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         raise error
 
     async def scenario() -> None:
@@ -336,7 +342,7 @@ def test_no_call_is_repeated_for_a_request_that_has_waited(monkeypatch: pytest.M
     monkeypatch.setattr(batcher_module, "monotonic", lambda: clock)
     monkeypatch.setattr(pending_batch, "monotonic", lambda: clock)
 
-    def reply(statement: Statement, arguments: list[Any]) -> list[Row]:
+    def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         nonlocal clock
         clock += batcher_module.LATEST_REPETITION_SECONDS + 0.1
         raise OutcomeUnknown
@@ -351,7 +357,7 @@ def test_no_call_is_repeated_for_a_request_that_has_waited(monkeypatch: pytest.M
 
 
 def test_a_delete_that_works_the_second_time_is_a_success() -> None:
-    def reply(statement: Statement, arguments: list[Any]) -> list[Row]:
+    def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         if len(database.calls) == 1:
             raise OutcomeUnknown
         return [(1, "deleted")]

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping, Sequence
 from typing import Any
 
 import pytest
@@ -18,7 +18,7 @@ from penstock_web.batching.write_backpressure import HIGH_WATER_BYTES, STALLED_S
 from penstock_web.deadlines import Deadlines
 from penstock_web.http.aws_protocols import AwsApplication
 from penstock_web.http.fast_path_protocol import FastPathProtocol
-from tests.support.web.fake_database import FakeDatabase
+from tests.support.web.fake_database import FakeDatabase, Reply
 from tests.support.web.fake_queue import HEADER, ORDERS, message
 from tests.support.web.virtual_clock import run, settle
 from tests.unit.web.test_driver import resources_on
@@ -90,7 +90,7 @@ class Application:
 class Connection:
     """A connection to the service, without sockets."""
 
-    def __init__(self, reply: Callable[[Statement, list[Any]], list[Row]] | None = None) -> None:
+    def __init__(self, reply: Reply | None = None) -> None:
         self.database = FakeDatabase(reply or stored)
         self.application = Application(self.database)
         config = uvicorn.Config(
@@ -117,12 +117,12 @@ class Connection:
         return self.transport.written
 
     @property
-    def calls(self) -> list[Statement]:
+    def calls(self) -> list[Statement[Row]]:
         """What the database was asked."""
         return [statement for statement, _ in self.database.calls]
 
 
-def stored(statement: Statement, arguments: list[Any]) -> list[Row]:
+def stored(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
     """Messages are stored; a receive finds one."""
     if statement is RECEIVE_MESSAGES:
         return [HEADER, message(1)]
@@ -205,7 +205,7 @@ def test_a_long_answer_is_written_whole() -> None:
     """Head and body apart, so that megabytes are not copied."""
     body = "x" * 100_000
 
-    def reply(statement: Statement, arguments: list[Any]) -> list[Row]:
+    def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         return [HEADER, message(1, body)]
 
     async def scenario(connection: Connection) -> None:

@@ -1,19 +1,22 @@
 """Long polls in one process, in virtual time. Rules: docs/how_it_works.md, "Long polls"."""
 
 import asyncio
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from penstock.effects import Row, Statement, Woken
 from penstock.errors import ServiceUnavailable
-from penstock.postgres.statements.long_polls import POLL_QUEUES, WATCH_QUEUES
+from penstock.postgres.statements.long_polls import POLL_QUEUES, WATCH_QUEUES, PolledQueueRow
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from tests.support.web.virtual_clock import run, settle
 
 ORDERS = "arn:aws:sqs:us-east-1:000000000000:orders"
 BILLS = "arn:aws:sqs:us-east-1:000000000000:bills"
+
+RowT = TypeVar("RowT", bound=Row)
 
 
 class Database:
@@ -32,7 +35,7 @@ class Database:
         self.wait_ms = 3_600_000
         self.away = False
 
-    async def call(self, statement: Statement, arguments: list[Any]) -> list[Row]:
+    async def call(self, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
         if self.away:
             raise ServiceUnavailable
         now = asyncio.get_running_loop().time()
@@ -47,7 +50,8 @@ class Database:
         self.looked.append((now, arguments[0]))
         ready = [arn for arn in arguments[0] if arn in self.ready]
         wait_ms = 0 if ready else self.wait_ms
-        return [*((arn, None, None) for arn in ready), (None, str(self.commits), wait_ms)]
+        found = [PolledQueueRow(arn, None, None) for arn in ready]
+        return statement.make_rows([*found, PolledQueueRow(None, str(self.commits), wait_ms)])
 
 
 def test_wake_answers_those_first_who_have_waited_longest() -> None:
