@@ -9,21 +9,9 @@ from typing import Any, Protocol, TypeVar
 
 from penstock.postgres.calls import statement_call
 from penstock.postgres.statements.long_polls import READY_QUEUES
+from penstock.postgres.statements.messages import ReceivedRow
 
-from .effects import (
-    BatchCall,
-    Call,
-    Effect,
-    Operation,
-    Pause,
-    Receive,
-    Row,
-    Statement,
-    Transact,
-    Wait,
-    Wake,
-    Woken,
-)
+from .effects import BatchCall, Call, Effect, Operation, Pause, Receive, Row, Statement, Transact, Wake
 
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0
@@ -63,12 +51,12 @@ def run(
         return value
 
 
-def perform(effect: Effect[Any], database: StatementExecutor) -> list[Row] | Woken | bool | None:
+def perform(effect: Effect[Any], database: StatementExecutor) -> Sequence[Row] | bool | None:
     """Performs one effect and returns its result. Raises TypeError for an effect that it does not know."""
-    if isinstance(effect, (Call, BatchCall, Transact, Receive)):
+    if isinstance(effect, (Call, BatchCall, Transact)):
         return database.call(*statement_call(effect))
-    if isinstance(effect, Wait):
-        return wait_for_message(effect, database)
+    if isinstance(effect, Receive):
+        return receive(effect, database)
     if isinstance(effect, Pause):
         time.sleep(effect.seconds)
         return True
@@ -77,16 +65,33 @@ def perform(effect: Effect[Any], database: StatementExecutor) -> list[Row] | Wok
     raise TypeError(effect)
 
 
-def wait_for_message(effect: Wait, database: StatementExecutor) -> Woken:
-    """Polls the database until the queue may have a message or the wait time is over (then NOT).
+def receive(effect: Receive[ReceivedRow], database: StatementExecutor) -> list[ReceivedRow]:
+    """The rows of a receive: waits as it says, and looks again and again whether the queue may have a message.
 
     The pauses grow, and no transaction is open during a pause.
     """
-    deadline = time.monotonic() + effect.seconds
+    rows = database.call(*statement_call(effect))
+    deadline = time.monotonic() + seconds_to_wait(effect, rows)
     pause = FIRST_PAUSE_SECONDS
     while (left := deadline - time.monotonic()) > 0:
         time.sleep(min(pause, left))
-        if database.call(READY_QUEUES, [[effect.queue_arn]]):
-            return Woken.FOR_ONE
         pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
-    return Woken.NOT
+        if database.call(READY_QUEUES, [[effect.queue_arn]]):
+            rows = database.call(*statement_call(effect))
+            if not is_empty(rows):
+                return rows
+            pause = FIRST_PAUSE_SECONDS
+    return rows
+
+
+def seconds_to_wait(effect: Receive[ReceivedRow], rows: Sequence[ReceivedRow]) -> float:
+    """How long a receive that was answered with these rows waits: not at all, if they are messages or an error."""
+    if not is_empty(rows):
+        return 0
+    (header,) = rows
+    return header.wait_seconds or 0 if effect.wait_seconds is None else effect.wait_seconds
+
+
+def is_empty(rows: Sequence[ReceivedRow]) -> bool:
+    """Whether a receive found neither messages nor an error."""
+    return len(rows) == 1 and rows[0].error is None

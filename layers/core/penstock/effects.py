@@ -9,9 +9,9 @@ and in the container (`penstock_web.driver`), where effects of concurrent reques
                 concurrent requests may be merged into one       call's entries, so only its order means something
     Transact    acknowledges and sends, all or nothing; those    result: this effect's rows of `queue.transact`
                 of concurrent requests may be merged into one
-    Receive     up to `count` messages of one queue; equal calls result: the header row, then at most `count` rows
-                of concurrent requests may be merged into one
-    Wait        waits until a queue may have a message           result: why the wait ended
+    Receive     up to `count` messages of one queue, for which   result: the header row, then at most `count` rows
+                it waits; equal calls of concurrent requests
+                may be merged into one
     Pause       waits for a while                                result: True, or False when the process ends
     Wake        wakes receives that wait in this process         result: None
 
@@ -129,9 +129,9 @@ class Transact(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
 class Receive(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
     """Up to `count` messages of the queue `queue_arn`, invisible for `visibility_seconds` (None: the queue's own).
 
-    `in_flight_limit`: about so many messages of the queue may be in flight (None: any number). `may_wait`: the
-    receive is a long poll. Where other receives wait for the queue already it has no message, so the driver may answer
-    with an empty header instead of a query.
+    While there are none it waits for the first, at most `wait_seconds` (None: the queue's own); it holds no
+    connection meanwhile, and does not wait where the header names an error. `in_flight_limit`: about so many messages of
+    the queue may be in flight (None: any number). A receive with an `attempt_id` is not merged with others.
     """
 
     statement: Statement[RowT_co]
@@ -139,7 +139,8 @@ class Receive(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
     count: int
     visibility_seconds: int | None
     in_flight_limit: int | None = None
-    may_wait: bool = False
+    wait_seconds: float | None = 0
+    attempt_id: str | None = None
 
     @property
     def is_fifo(self) -> bool:
@@ -147,25 +148,18 @@ class Receive(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
         return self.queue_arn.endswith(".fifo")
 
 
-class Woken(IntEnum):
-    """Why a wait ended. Its truth value: whether the receive should query again."""
-
-    NOT = 0
-    FOR_ONE = 1  # a message came, and no other receive was woken for it
-    FOR_MORE = 2  # the number of messages is not known: a receive that finds one wakes others
-
-
-class Wait(Effect[Woken], frozen=True):
-    """Waits until the queue may have a message, at most `seconds` (long polling). No connection is held meanwhile."""
-
-    queue_arn: str
-    seconds: float
-
-
 class Pause(Effect[bool], frozen=True):
     """Waits `seconds`. No connection is held meanwhile."""
 
     seconds: float
+
+
+class Woken(IntEnum):
+    """Why a receive's wait ended. Its truth value: whether the receive should query again."""
+
+    NOT = 0
+    FOR_ONE = 1  # a message came, and no other receive was woken for it
+    FOR_MORE = 2  # the number of messages is not known: a receive that finds one wakes others
 
 
 class Wake(Effect[None], frozen=True):

@@ -53,6 +53,6 @@ def receive_arguments(
         lease,
         receive.visibility_seconds,
         receive.in_flight_limit,
-        own_transaction,
-        None,
+        own_transaction and receive.attempt_id is None,  # the attempt must be known after a crash
+        receive.attempt_id,
     ]

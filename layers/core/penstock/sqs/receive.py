@@ -3,10 +3,11 @@
 from time import monotonic
 
 import msgspec
+from msgspec.structs import replace
 
 from penstock import errors
 from penstock.context import Context
-from penstock.effects import Call, Operation, Pause, Receive, Wait, Wake, Woken
+from penstock.effects import Operation, Pause, Receive, Wake
 from penstock.postgres.statements.messages import RECEIVE_MESSAGES, ReceivedRow
 
 from . import attributes, digests, validation
@@ -32,97 +33,57 @@ def receive_message(request: ReceiveMessageRequest, context: Context) -> Operati
         request.attribute_names, request.message_system_attribute_names
     )
     user = attributes.select_message_attributes(request.message_attribute_names)
-    receive = receive_effect(request, arn, context)
-    deliveries = yield from receive_rows(
-        receive, arn, request.wait_time_seconds, request.receive_request_attempt_id
+    receive = receive_of(
+        arn,
+        1 if request.max_number_of_messages is None else request.max_number_of_messages,
+        request.visibility_timeout,
+        request.wait_time_seconds,
+        context,
+        # "applies only to FIFO queues" (API reference)
+        request.receive_request_attempt_id if arn.endswith(".fifo") else None,
     )
-    return ReceiveMessageResult(messages=[message(row, arn, context, system, user) for row in deliveries])
-
-
-def receive_effect(
-    request: ReceiveMessageRequest, arn: str, context: Context
-) -> Receive[ReceivedRow] | Call[ReceivedRow]:
-    """The effect that receives messages. With a ReceiveRequestAttemptId it is not merged with others.
-
-    A standard queue ignores the id, which "applies only to FIFO queues" (API reference).
-    """
-    count = 1 if request.max_number_of_messages is None else request.max_number_of_messages
-    attempt_id = request.receive_request_attempt_id
-    if attempt_id is None or not arn.endswith(".fifo"):
-        return receive_of(
-            arn, count, request.visibility_timeout, context, may_wait=bool(request.wait_time_seconds)
-        )
-    limit = in_flight_limit(context)
-    return Call(RECEIVE_MESSAGES, (arn, count, count, request.visibility_timeout, limit, False, attempt_id))
+    rows = yield from receive_messages(receive)
+    return ReceiveMessageResult(messages=[message(row, arn, context, system, user) for row in rows])
 
 
 def receive_of(
-    arn: str, count: int, visibility_seconds: int | None, context: Context, *, may_wait: bool = False
-) -> Receive[ReceivedRow]:
-    """Up to `count` messages, invisible for `visibility_seconds` (None: the queue's own), within the queue's limit."""
-    return Receive(RECEIVE_MESSAGES, arn, count, visibility_seconds, in_flight_limit(context), may_wait)
-
-
-def in_flight_limit(context: Context) -> int | None:
-    """About how many messages of a queue may be in flight; None: any number."""
-    return context.environment.settings.queue_in_flight_limit or None
-
-
-def receive_rows(
-    receive: Receive[ReceivedRow] | Call[ReceivedRow],
     arn: str,
-    wait_seconds: int | None,
+    count: int,
+    visibility_seconds: int | None,
+    wait_seconds: float | None,
+    context: Context,
     attempt_id: str | None = None,
-) -> Operation[list[ReceivedRow]]:
-    """Messages of a queue. Waits for the first one, at most `wait_seconds` (None: the queue's own).
+) -> Receive[ReceivedRow]:
+    """The effect that receives messages, within the limit of messages in flight. None: the queue's own."""
+    limit = context.environment.settings.queue_in_flight_limit or None  # 0: any number
+    return Receive(RECEIVE_MESSAGES, arn, count, visibility_seconds, limit, wait_seconds, attempt_id)
+
+
+def receive_messages(receive: Receive[ReceivedRow]) -> Operation[list[ReceivedRow]]:
+    """The messages of a receive.
 
     Raises QueueDoesNotExist, also when the queue is deleted meanwhile; InvalidParameterValue for an attempt that cannot
     be repeated. At the limit of messages in flight, a receive that does not wait raises OverLimit on a standard queue,
-    and any other gets no messages (Developer Guide, "standard queue quotas" and "FIFO queue quotas").
-    A receive that was woken FOR_MORE and got messages wakes two others: a burst soon reaches all waiting receives,
-    and a single message wakes only one. A receive that finds its queue deleted wakes all.
+    and any other tries again each second (Developer Guide, "standard queue quotas" and "FIFO queue quotas").
     """
     deadline = None
-    woken = Woken.NOT
     while True:
-        header, *rows = yield from receive
-        full = header.error == "OverLimit"
-        if header.error is not None and not full:
-            yield Wake(arn, ALL_WAITERS)
-            raise sql_error(header.error, attempt_id)
-        if rows:
-            if may_have_more(receive, len(rows), woken):
-                yield Wake(arn, 2, Woken.FOR_MORE)
-            return rows
-        seconds = header.wait_seconds or 0 if wait_seconds is None else wait_seconds
-        if full and seconds == 0 and not arn.endswith(".fifo"):
-            raise errors.OverLimit
+        header, *messages = yield from receive
+        if header.error is None:
+            return messages
+        if header.error != "OverLimit":
+            yield Wake(receive.queue_arn, ALL_WAITERS)  # they find it deleted, too
+            raise sql_error(header.error, receive.attempt_id)
+        seconds = header.wait_seconds or 0 if receive.wait_seconds is None else receive.wait_seconds
         deadline = deadline or monotonic() + seconds
         left = deadline - monotonic()
         if left <= 0:
+            if receive.is_fifo or seconds:
+                return []
+            raise errors.OverLimit
+        if not (yield from Pause(min(left, FULL_PAUSE_SECONDS))):
             return []
-        woken = yield from wait_or_pause(arn, left, full)
-        if not woken:
-            return []
-
-
-def wait_or_pause(arn: str, seconds: float, full: bool) -> Operation[Woken]:
-    """Why the wait for a message ended; of a queue with too many messages in flight, the end of a pause."""
-    if not full:
-        return (yield from Wait(arn, seconds))
-    goes_on = yield from Pause(min(seconds, FULL_PAUSE_SECONDS))
-    return Woken.FOR_ONE if goes_on else Woken.NOT
-
-
-def may_have_more(receive: Receive[ReceivedRow] | Call[ReceivedRow], messages: int, woken: Woken) -> bool:
-    """Whether there may be messages for other waiting receives that have not been woken.
-
-    On a FIFO queue: when the receive got as many as it asked for. With fewer it got all that could be received; with
-    as many, the messages that it left were locked for a moment, and other receives may have skipped them.
-    """
-    if isinstance(receive, Receive) and receive.is_fifo:
-        return messages == receive.count
-    return woken == Woken.FOR_MORE
+        receive = replace(receive, wait_seconds=max(0, deadline - monotonic()))
 
 
 def message(
