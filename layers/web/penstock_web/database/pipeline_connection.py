@@ -47,8 +47,9 @@ class PipelineConnection:
     """
 
     __slots__ = (
-        "_calls", "_error", "_last_watched", "_loop", "_pgconn", "_prepared", "_prepares", "_preparing", "_results_future",
-        "_rows", "_socket", "_transformer", "_watched_since", "_writing", "connection", "created_at", "silent_seconds",
+        "_calls", "_error", "_last_watched", "_loop", "_pgconn", "_prepared", "_prepares", "_preparing",
+        "_results_future", "_rows", "_socket", "_transformer", "_watched_since", "_writing", "connection", "created_at",
+        "silent_seconds",
     )  # fmt: skip
 
     def __init__(self, connection: Connection, prepares: bool) -> None:

@@ -5,8 +5,8 @@ A request waits until one of these serves or wakes it:
     claim   a send in this process receives for the waiters that it claims (`direct_handoff`)
     wake    another event in this process wakes waiters at once
     NOTIFY  another process notifies this one (one LISTEN connection a process)
-    check   the shared check of all queues with waiters, each second: delayed messages, ended visibility timeouts and
-            lost notifications
+    check   the shared check of all queues with waiters, each second and at the moment for which a check has found that
+            a delay or a visibility timeout ends: also what nobody notifies of, and lost notifications
 
 A sender notifies only queues that are registered, because NOTIFY takes a database-wide lock at commit. So the
 dispatcher registers the queue of a waiter, and checks the queue once after that registration has committed: this check
@@ -23,6 +23,7 @@ import asyncio
 import logging
 from bisect import insort
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from uuid import UUID, uuid4
@@ -65,6 +66,8 @@ class LongPollDispatcher:
         self._draining = False
         self._wake_callbacks: dict[str, Callable[[], None]] = {}
         self._last_check = LastCheck()
+        self._check_now = asyncio.Event()
+        self._due_timer: asyncio.TimerHandle | None = None
         self._timers = WaitTimers()
         self.next_ticket: Callable[[], int] = count().__next__
 
@@ -264,7 +267,9 @@ class LongPollDispatcher:
         ]
         try:
             await self._execute(WATCH_QUEUES, [arns, self._watcher, seconds])
-            self._wake_found(await self._execute(POLL_QUEUES, [arns, None]))
+            rows = await self._execute(POLL_QUEUES, [arns, None])
+            self._wake_found(rows)
+            self._check_when_due(rows)
         except Exception as error:  # noqa: BLE001 - long polls depend on the shared check until it works again
             if not isinstance(error, AwsError):
                 _log.exception("long polls could not register")
@@ -285,11 +290,28 @@ class LongPollDispatcher:
             *_, summary = rows
             last_check.update(arns, summary.snapshot, now + (summary.wait_ms or 0) / 1000)
             self._wake_found(rows)
+            self._check_when_due(rows)
 
     def _wake_found(self, rows: list[PolledQueueRow]) -> None:
         for row in rows:
             if row.arn is not None:  # the last row is about all of them
                 self.wake(row.arn, 1, Woken.FOR_MORE)
+
+    def _check_when_due(self, rows: list[PolledQueueRow]) -> None:
+        """Checks at the moment at which something becomes visible.
+
+        Not where something is visible already: who was woken for it may have to leave it to somebody else.
+        """
+        wait_ms = rows[-1].wait_ms if rows else None
+        if not wait_ms:
+            return
+        loop = asyncio.get_running_loop()
+        due_at = loop.time() + (wait_ms + 1) / 1000  # not before the end of what the last check knows
+        if self._due_timer is not None and loop.time() < self._due_timer.when() <= due_at:
+            return
+        if self._due_timer is not None:
+            self._due_timer.cancel()
+        self._due_timer = loop.call_at(due_at, self._check_now.set)
 
     async def poll(self) -> None:
         """Runs the shared check once, without queues that register now, which are checked after their registration.
@@ -311,9 +333,12 @@ class LongPollDispatcher:
             await self._check_queues(arns_with_waiters, now)
 
     async def run(self) -> None:
-        """Runs the shared check each second, until it is cancelled."""
+        """Runs the shared check each second, and when something becomes visible by time, until it is cancelled."""
         while True:
-            await asyncio.sleep(POLL_SECONDS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(POLL_SECONDS):
+                    await self._check_now.wait()
+            self._check_now.clear()
             try:
                 await self.poll()
             except AwsError:
