@@ -129,8 +129,8 @@ class Transact(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
 class Receive(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
     """Up to `count` messages of the queue `queue_arn`, invisible for `visibility_seconds` (None: the queue's own).
 
-    While there are none it waits for the first, at most `wait_seconds` (None: the queue's own); it holds no
-    connection meanwhile, and does not wait where the header names an error. `in_flight_limit`: about so many messages of
+    While there are none it waits for the first one, at most `wait_seconds` (None: the queue's own), and holds no
+    connection meanwhile. It does not wait where the header names an error. `in_flight_limit`: about so many messages of
     the queue may be in flight (None: any number). A receive with an `attempt_id` is not merged with others.
     """
 
