@@ -1,16 +1,16 @@
 """Reads for a scrape what the worker `measure` stored: at most once a second, however often /metrics is requested."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from typing import Final, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
 
-from penstock.effects import Row, Statement
 from penstock.postgres.statements.installation import (
     READ_INSTALLATION,
     READ_MEASUREMENTS,
     InstallationRow,
     MeasurementRow,
 )
+from penstock_web.database.calls import ExecuteStatement
 
 from .exposition import format_family, format_labels
 from .families import DATABASE_UP, MEASUREMENT_AGE, QUEUE_GAUGES, QUEUES_MEASURED, READINGS
@@ -18,14 +18,6 @@ from .queue_counts import OTHER
 
 MAX_WAIT_SECONDS: Final = 2.0
 FRESH_SECONDS: Final = 1.0
-
-RowT = TypeVar("RowT", bound=Row)
-
-
-class DatabaseCall(Protocol):
-    """Calls a statement with these arguments; arrays are lists."""
-
-    def __call__(self, statement: Statement[RowT], arguments: list[object], /) -> Awaitable[list[RowT]]: ...
 
 
 class Reading(NamedTuple):
@@ -38,7 +30,7 @@ class Reading(NamedTuple):
 class Readings:
     """Reads measurements. `most_queues`: so many queues have rows of their own, the others are added up."""
 
-    def __init__(self, call: DatabaseCall, most_queues: int) -> None:
+    def __init__(self, call: ExecuteStatement, most_queues: int) -> None:
         self._call = call
         self._most_queues = most_queues
         self._read_task: asyncio.Task[Reading | None] | None = None
