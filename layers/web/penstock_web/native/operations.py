@@ -163,8 +163,9 @@ def receive(
 ) -> Operation[list[StoredMessage]]:
     """Receives up to `count` messages, each with a receipt; waits for the first one."""
     arn = arn_of(name, context)
-    receive_messages = receiving.receive_of(arn, count, visibility_seconds, context)
-    rows = yield from receiving.receive_rows(receive_messages, arn, wait_seconds)
+    rows = yield from receiving.receive_messages(
+        receiving.receive_of(arn, count, visibility_seconds, wait_seconds, context)
+    )
     seal = context.environment.receipts.seal
     return [
         StoredMessage(

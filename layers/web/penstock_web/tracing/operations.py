@@ -2,7 +2,8 @@
 
 The name and the attributes are those of OpenTelemetry's semantic conventions for messaging (AWS SQS) and for database
 calls. No argument of a database call is recorded. A call that several requests share is a span of each of them. Such a
-span begins when the request yields the effect, so it includes the wait for the calls before.
+span begins when the request yields the effect, so it includes the wait for the calls before; that of a receive includes
+its wait for messages.
 """
 
 from collections.abc import Sequence
@@ -20,21 +21,18 @@ from penstock.effects import (
     Row,
     Statement,
     Transact,
-    Wait,
 )
 from penstock.postgres.calls import DatabaseEffect
 from penstock.postgres.statements.events import PUBLISH_EVENTS
 from penstock.postgres.statements.messages import (
     CHANGE_VISIBILITIES,
     DELETE_MESSAGES,
-    RECEIVE_MESSAGES,
     SEND_MESSAGES,
     ReceivedRow,
 )
 from penstock.postgres.statements.native_messages import CHANGE_VISIBILITY_BY_ID, DELETE_BY_ID
 from penstock.postgres.statements.topics import PUBLISH_MESSAGES
 from penstock.trace_context import parse_trace_header
-from penstock_web.driver import EMPTY_RECEIVE
 
 from .requests import REQUEST_SPAN
 from .tracing import RecordedSpan, Tracing, span_context
@@ -84,7 +82,7 @@ class OperationRecorder:
             return result
 
     def _begin(self, effect: Effect[object], request: RecordedSpan) -> RecordedSpan | None:
-        if isinstance(effect, (Wait, Pause)):
+        if isinstance(effect, Pause):
             request.span.add_event("wait", {"seconds": effect.seconds})
         if not isinstance(effect, (Call, BatchCall, Transact, Receive)):
             return None
@@ -109,18 +107,10 @@ def call_attributes(effect: DatabaseEffect[Row]) -> dict[str, str | int]:
 def end_call_span(
     call: RecordedSpan, effect: Effect[object], answer: Sequence[Any], request: RecordedSpan
 ) -> None:
-    """Ends the span of a call. `answer`: rows of the type that the effect's statement has.
-
-    The driver answers the first effect of some long polls itself, without a call (EMPTY_RECEIVE): that span is not
-    recorded.
-    """
-    if answer and answer[0] is EMPTY_RECEIVE:
-        return
+    """Ends the span of a call. `answer`: rows of the type that the effect's statement has."""
     call.end()
     if isinstance(effect, Receive):
         record_received(request, resource_name(effect.queue_arn), answer)
-    elif isinstance(effect, Call) and effect.statement is RECEIVE_MESSAGES:
-        record_received(request, queue_argument(effect), answer)
 
 
 def name_request(effect: DatabaseEffect[Row], request: RecordedSpan) -> None:
@@ -149,8 +139,6 @@ def name_call(effect: Call[Row], request: RecordedSpan) -> None:
     if effect.statement is PUBLISH_EVENTS:
         _, _, routing_key, *_ = effect.arguments
         set_operation(request, "send", "send", str(routing_key))
-    elif effect.statement is RECEIVE_MESSAGES:
-        set_operation(request, "receive", "receive", queue_argument(effect))
     elif (name := SETTLE_OPERATIONS.get(effect.statement)) is not None:
         set_operation(request, name, "settle", queue_argument(effect))
 
