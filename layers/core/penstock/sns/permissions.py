@@ -16,7 +16,7 @@ from penstock.sqs.permissions import Statements, single_or_list
 from . import errors
 from . import types as sns
 from .attributes import default_policy
-from .topics import describe_topic, topic_arn
+from .topics import describe_topic, stored_attributes, topic_arn
 
 
 def add_permission(request: sns.AddPermissionRequest, context: Context) -> Operation[None]:
@@ -44,8 +44,7 @@ def remove_permission(request: sns.RemovePermissionRequest, context: Context) ->
 
 def policy_of(arn: TopicArn) -> Operation[tuple[str | None, dict[str, Any], Statements]]:
     """The policy's text as stored (None: the default), the policy and its statements. Raises NotFound."""
-    stored, *_ = yield from describe_topic(arn)
-    old = stored.get("Policy")
+    old = stored_attributes((yield from describe_topic(arn))).get("Policy")
     policy: dict[str, Any] = msgspec.json.decode(old or default_policy(arn))
     statements = policy.get("Statement", [])
     return old, policy, [statements] if isinstance(statements, dict) else statements
@@ -54,8 +53,8 @@ def policy_of(arn: TopicArn) -> Operation[tuple[str | None, dict[str, Any], Stat
 def policy_replaced(arn: TopicArn, old: str | None, policy: dict[str, Any]) -> Operation[bool]:
     """False when another request has changed the policy since it was read."""
     text = msgspec.json.encode(policy).decode()
-    ((done,),) = yield from Call(REPLACE_TOPIC_POLICY, (str(arn), old, text))
-    return bool(done)
+    (row,) = yield from Call(REPLACE_TOPIC_POLICY, (str(arn), old, text))
+    return row.replaced
 
 
 def grant(arn: TopicArn, request: sns.AddPermissionRequest) -> dict[str, Any]:

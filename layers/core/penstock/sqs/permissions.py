@@ -12,9 +12,10 @@ import msgspec
 from penstock import errors
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.postgres.statements.queues import DESCRIBE_QUEUE, REPLACE_POLICY
+from penstock.postgres.statements.queues import REPLACE_POLICY
 
 from . import validation
+from .queues import describe
 from .types import AddPermissionRequest, RemovePermissionRequest
 
 Statements = list[dict[str, Any]]
@@ -67,13 +68,12 @@ def change_policy(arn: str, change: Callable[[Statements], Statements]) -> Opera
     """Applies a change to the statements of the queue's policy. Raises QueueDoesNotExist, and what `change` raises."""
     replaced = False
     while not replaced:
-        rows = yield from Call(DESCRIBE_QUEUE, (arn, False))
-        if not rows:
+        queue = yield from describe(arn)
+        old = _attributes.decode(queue.attributes).get("Policy")
+        (row,) = yield from Call(REPLACE_POLICY, (arn, old, changed_policy(arn, old, change)))
+        if row.error is not None:
             raise errors.QueueDoesNotExist
-        old = _attributes.decode(rows[0][2]).get("Policy")
-        ((replaced, error),) = yield from Call(REPLACE_POLICY, (arn, old, changed_policy(arn, old, change)))
-        if error is not None:
-            raise errors.QueueDoesNotExist
+        replaced = row.replaced
 
 
 def changed_policy(arn: str, old: str | None, change: Callable[[Statements], Statements]) -> str | None:

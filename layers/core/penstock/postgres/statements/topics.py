@@ -6,10 +6,10 @@ from penstock.effects import BatchStatement, Statement
 
 
 class CreatedTopicRow(NamedTuple):
-    """The topic, new or as it was, or an error."""
+    """The topic, new or as it was (`created` False). `detail`: what differs, if there is an error: Attributes or Tags."""
 
-    arn: str | None
-    created: bool | None
+    arn: str
+    created: bool
     error: str | None
     detail: str | None
 
@@ -58,9 +58,9 @@ CHANGE_TOPIC = Statement("queue.change_topic", ("text", "jsonb"), TopicErrorRow)
 
 
 class ReplacedTopicPolicyRow(NamedTuple):
-    """Whether the policy was still the old one, so that it was replaced; None: there is no such topic."""
+    """Whether the policy was still the old one, so that it was replaced."""
 
-    replaced: bool | None
+    replaced: bool
 
 
 REPLACE_TOPIC_POLICY = Statement(
@@ -94,7 +94,11 @@ class PublishEntry(NamedTuple):
 
 
 class PublishedRow(NamedTuple):
-    """Entry `n` (from 1) was published, or refused with an error."""
+    """Entry `n` (from 1) was published, or refused with an error.
+
+    `message_id`, `sequence_number`: those of the original for a duplicate; None with an error. `detail`: the value that
+    is wanted instead; without an error, `none` if no subscription needs an envelope.
+    """
 
     n: int
     message_id: str | None
