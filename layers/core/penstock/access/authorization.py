@@ -15,10 +15,15 @@ import msgspec
 
 from penstock.aws.arn import is_account_id, parse_queue_arn, queue_arn
 from penstock.aws.topic_arn import parse_topic_arn, topic_of_subscription
-from penstock.effects import BatchCall, Operation, Statement
+from penstock.effects import BatchCall, BatchStatement, Operation
 from penstock.errors import AccessDenied
 from penstock.http import HttpRequest
-from penstock.postgres.statements.access import READ_POLICIES, READ_TOPIC_POLICIES
+from penstock.postgres.statements.access import (
+    READ_POLICIES,
+    READ_TOPIC_POLICIES,
+    PolicyRow,
+    ResourceEntry,
+)
 
 from .policy import OWNER_ACTIONS, Verdict, evaluate
 
@@ -56,7 +61,7 @@ class ServiceRules:
     grantable_actions: frozenset[str]
     owner_always_allowed: frozenset[str]
     resource_arns: ResourceArns
-    policy_statement: Statement
+    policy_statement: BatchStatement[ResourceEntry, PolicyRow]
 
 
 def authorize(service: str, action: str, request: Any, context: RequestContext) -> Operation[None]:
@@ -81,12 +86,13 @@ def authorize(service: str, action: str, request: Any, context: RequestContext) 
 def authorize_one(service: str, action: str, arn: str, context: RequestContext) -> Operation[None]:
     """Raises AccessDenied unless the caller's account may do this with the queue or topic."""
     rules = RULES[service]
-    rows = yield from BatchCall(rules.policy_statement, ([arn],))
-    policy, owner = (rows[0][1], rows[0][2]) if rows else (None, arn.split(":")[4])
-    foreign = context.account_id not in (owner, arn.split(":")[4])
+    rows = yield from BatchCall(rules.policy_statement, [ResourceEntry(arn)])
+    account_id = arn.split(":")[4]
+    (row,) = rows or [PolicyRow(1, None, account_id)]
+    foreign = context.account_id not in (row.owner, account_id)
     if not foreign and action in rules.owner_always_allowed:
         return
-    verdict = evaluate(policy, context.account_id, f"{service}:{action.removesuffix('Batch')}", arn)
+    verdict = evaluate(row.policy, context.account_id, f"{service}:{action.removesuffix('Batch')}", arn)
     allowed = action in rules.grantable_actions and verdict is Verdict.ALLOWED
     if verdict is Verdict.DENIED or (foreign and not allowed):
         raise AccessDenied(f"Access to the resource {arn} is denied.")

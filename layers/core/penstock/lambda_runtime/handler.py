@@ -7,7 +7,7 @@ event -> `events.read` -> `gateway.decode` -> the operation -> `gateway.encode` 
 """
 
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
 from penstock import gateway
 from penstock.actions import BY_NAME, load_operation, load_operations
@@ -41,7 +41,7 @@ class Handler:
         call = None
         try:
             if self.action is None and is_certificate(http.method, http.path):
-                return cast("HttpResponse", self.environment.run(find_certificate(http.path)))
+                return self.environment.run(find_certificate(http.path))
             call = gateway.decode(http, self.environment.environment, self.service, self.action)
             return gateway.encode(call, self.environment.run(call.operation()))
         except gateway.RejectedRequest as refusal:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from penstock.settings import Settings
 from penstock.workers import Counts
-from penstock.workers.collect import Depth
 
 from .environment import ExecutionEnvironment
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
     from penstock.drivers import StatementExecutor
+    from penstock.postgres.statements.installation import QueueCountsRow
 
 LONGEST_INVOCATION_SECONDS = 45
 """A schedule invokes the function every minute; the function's own timeout is 60 seconds."""
@@ -48,7 +48,7 @@ class ReportingWorker(Protocol):
     LONGEST_RUN_SECONDS: float
 
     def run_once(
-        self, settings: Settings, connection: "StatementExecutor", report: Callable[[Depth], None]
+        self, settings: Settings, connection: "StatementExecutor", report: "Callable[[QueueCountsRow], None]"
     ) -> Counts: ...
 
 

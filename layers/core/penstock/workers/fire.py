@@ -14,7 +14,8 @@ import psycopg
 
 from penstock.environment import Environment
 from penstock.observer import NO_OBSERVER, Observer
-from penstock.scheduler.firing.store import Store, Waits
+from penstock.postgres.statements.firing import NextScheduleRow
+from penstock.scheduler.firing.store import Store
 from penstock.scheduler.firing.topic_messages import environment_of
 from penstock.settings import Settings
 from penstock.trace_context import Tracer
@@ -74,7 +75,7 @@ class Firer:
         """Ends the pause of a run under way, since a schedule may be due earlier than it knew."""
         self._awake.set()
 
-    def _next(self, store: Store, deadline: float) -> Waits | None:
+    def _next(self, store: Store, deadline: float) -> NextScheduleRow | None:
         """Waits until a schedule is due, if that is within the run's time; None: the run is over."""
         while (left := deadline - monotonic()) > 0 and not self._stopping:
             self._awake.clear()
@@ -93,7 +94,7 @@ class Firer:
         return self._environment
 
 
-def fire_batch(store: Store, waits: Waits, settings: Settings) -> int:
+def fire_batch(store: Store, waits: NextScheduleRow, settings: Settings) -> int:
     """Fires a batch of due schedules and a batch of due retries. Returns how many there were."""
     limit = settings.queue_schedule_batch_size
     fired = store.fire(limit, settings.queue_schedule_misfire_grace_seconds) if waits.schedule_ms == 0 else 0

@@ -6,7 +6,7 @@ from penstock.effects import BatchStatement, Statement
 
 
 class CreatedTopicRow(NamedTuple):
-    """The topic, new or as it was (`created` False). `detail`: what differs, if there is an error: Attributes or Tags."""
+    """The topic, new or as it was (`created` False). `detail`, with an error: what differs, Attributes or Tags."""
 
     arn: str
     created: bool
@@ -96,12 +96,12 @@ class PublishEntry(NamedTuple):
 class PublishedRow(NamedTuple):
     """Entry `n` (from 1) was published, or refused with an error.
 
-    `message_id`, `sequence_number`: those of the original for a duplicate; None with an error. `detail`: the value that
-    is wanted instead; without an error, `none` if no subscription needs an envelope.
+    `message_id` (there is none with an error), `sequence_number`: for a duplicate those of the original. `detail`: the
+    value that is wanted instead; without an error, `none` if no subscription needs an envelope.
     """
 
     n: int
-    message_id: str | None
+    message_id: str
     sequence_number: int | None
     error: str | None
     detail: str | None
