@@ -114,12 +114,12 @@ def put(mode: str, request: scheduler.CreateScheduleRequest, context: Context) -
     following = schedule_rows.first_fire(mode, expression, now, period, context)
     key = (context.account_id, context.region, group, request.name)
     (row,) = yield from Call(PUT_SCHEDULE, (*key, mode, as_json(fields), following))
-    if row.error is not None or row.schedule is None:
+    if row.error is not None:
         raise error_of(row.error, group, request.name)
     return row_of(row.schedule)
 
 
-def error_of(error: str | None, group: str, name: str) -> Exception:
+def error_of(error: str, group: str, name: str) -> Exception:
     """The typed error for a code that queue.put_schedule returned."""
     if error == "ScheduleExists":
         return ConflictException.exists(f"Schedule {name}")

@@ -211,7 +211,7 @@ def purge(arn: str, context: Context) -> Operation[int]:
     (row,) = yield from Call(PURGE_MESSAGES, (arn, interval))
     if row.error is not None:
         raise sql_error(row.error, row.detail)
-    return row.purged or 0
+    return row.purged
 
 
 def as_json(value: Mapping[str, str | None]) -> str:

@@ -68,9 +68,9 @@ DROP_QUEUE = Statement("queue.drop_queue", ("text",), QueueErrorRow)
 
 
 class PurgedRow(NamedTuple):
-    """How many messages are gone, or the error for which none is. `detail`: the queue's name."""
+    """How many messages are gone; or the error for which none is, with the queue's name in `detail`."""
 
-    purged: int | None
+    purged: int
     error: str | None
     detail: str | None
 

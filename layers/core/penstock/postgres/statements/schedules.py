@@ -9,7 +9,7 @@ from penstock.effects import JsonObject, Statement
 class PutScheduleRow(NamedTuple):
     """The schedule as it is stored, and whether it is new; or an error."""
 
-    schedule: JsonObject | None
+    schedule: JsonObject
     created: bool
     error: str | None
 
