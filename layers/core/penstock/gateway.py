@@ -15,7 +15,7 @@ signature first and decodes the request afterwards. A client that cannot sign le
 import re
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from msgspec import Struct
@@ -36,6 +36,7 @@ from .http import HttpRequest, HttpResponse
 
 MAXIMUM_BODY_BYTES = 6 * 1_048_576  # a batch of 1 MiB with every character escaped as \uXXXX
 
+T = TypeVar("T")
 AnyAction: TypeAlias = Action[Struct, Struct | None]
 """An action whose request and result only its row of the table knows."""
 
@@ -73,7 +74,7 @@ class DecodedRequest(NamedTuple):
     """The action of a request, its typed members, and its credential scope."""
 
     action: AnyAction
-    request: Any
+    request: Struct
     scope: CredentialScope
 
 
@@ -88,7 +89,7 @@ class ActionCall:
         self.context = context
         self.protocol = protocol
 
-    def operation(self) -> Operation[Any]:
+    def operation(self) -> Operation[Struct | None]:
         """The action's operation for this request; a driver runs it."""
         return self.action.operation(self.request, self.context)
 
@@ -100,7 +101,7 @@ class GuardedActionCall(ActionCall):
 
     def __init__(
         self,
-        guard: Callable[["GuardedActionCall"], Operation[Any]],
+        guard: Callable[["GuardedActionCall"], Operation[Struct | None]],
         read: Callable[[], DecodedRequest],
         context: Context,
         protocol: Protocol,
@@ -117,7 +118,7 @@ class GuardedActionCall(ActionCall):
         del self._read
         return decoded
 
-    def operation(self) -> Operation[Any]:
+    def operation(self) -> Operation[Struct | None]:
         """An operation that checks QUEUE_ACCESS, then runs the operation of the action."""
         return self._guard(self)
 
@@ -197,7 +198,7 @@ def _decode_query(http: HttpRequest, environment: Environment) -> DecodedRequest
     return DecodedRequest(action, _decode_members(action, query.decoder(action.request), tree), scope)
 
 
-def _decode_members(action: AnyAction, decoder: Callable[[Any], Any], members: Any) -> Any:
+def _decode_members(action: AnyAction, decoder: Callable[[T], Struct], members: T) -> Struct:
     """The typed request. For a missing member SNS answers ValidationError, and SQS MissingParameter."""
     try:
         return decoder(members)

@@ -18,6 +18,8 @@ from hashlib import sha256
 from time import monotonic, time
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+from msgspec import Struct
+
 from penstock.effects import Call, Operation, Row, Statement
 from penstock.errors import (
     AccessDenied,
@@ -42,7 +44,8 @@ from .sigv4 import SignatureClaim
 K = TypeVar("K")
 V = TypeVar("V")
 RowT = TypeVar("RowT", bound=Row)
-GuardedOperation = Callable[["GuardedActionCall"], Operation[Any]]
+AnyOperation = Operation[Struct | None]
+GuardedOperation = Callable[["GuardedActionCall"], AnyOperation]
 
 MOST_KEYS = 4096
 # For how long a key counts as unknown, since it may be created at any moment.
@@ -62,7 +65,7 @@ class GuardedAction(Protocol):
     def name(self) -> str: ...
 
     @property
-    def operation(self) -> Callable[[Any, Any], Operation[Any]]: ...
+    def operation(self) -> Callable[[Struct, Any], AnyOperation]: ...
 
 
 class CredentialScope(Protocol):
@@ -79,7 +82,7 @@ class GuardedRequest(Protocol):
     def action(self) -> GuardedAction: ...
 
     @property
-    def request(self) -> Any: ...
+    def request(self) -> Struct: ...
 
     @property
     def scope(self) -> CredentialScope: ...
@@ -127,7 +130,7 @@ def is_public_link(http: HttpRequest) -> bool:
     return unsigned and b"x-amz-target" not in http.headers and _PUBLIC_LINK(http.query) is not None
 
 
-def run_public_link(call: "GuardedActionCall") -> Operation[Any]:
+def run_public_link(call: "GuardedActionCall") -> AnyOperation:
     """The operation of a public link. Raises MissingAuthenticationToken when the request is for another action."""
     decoded = call.read()
     if decoded.action.service != "sns" or decoded.action.name not in PUBLIC_ACTIONS:
@@ -214,7 +217,7 @@ class RequireSignature:
             return run_public_link
         return partial(self._verify_and_run, sigv4.parse(http))
 
-    def _verify_and_run(self, claim: SignatureClaim, call: "GuardedActionCall") -> Operation[Any]:
+    def _verify_and_run(self, claim: SignatureClaim, call: "GuardedActionCall") -> AnyOperation:
         """Verifies the signature, decodes the request, evaluates the policies, then runs the operation.
 
         The account is the key's. Nothing of the request but its signature is read before that is verified.

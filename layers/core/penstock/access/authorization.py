@@ -9,7 +9,7 @@ the schedule fires.
 from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -44,7 +44,7 @@ class RequestContext(Protocol):
         """The ARN of the queue at an address. Raises InvalidAddress or QueueDoesNotExist."""
 
 
-ResourceArns = Callable[[Any, RequestContext], list[str]]
+ResourceArns = Callable[[object, RequestContext], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class ServiceRules:
     policy_statement: BatchStatement[ResourceEntry, PolicyRow]
 
 
-def authorize(service: str, action: str, request: Any, context: RequestContext) -> Operation[None]:
+def authorize(service: str, action: str, request: object, context: RequestContext) -> Operation[None]:
     """Raises AccessDenied (which SNS calls AuthorizationError) unless the caller's account may do this.
 
     Policies are read for each request, those of concurrent requests in one call.
@@ -98,7 +98,7 @@ def authorize_one(service: str, action: str, arn: str, context: RequestContext) 
         raise AccessDenied(f"Access to the resource {arn} is denied.")
 
 
-def queues_of(request: Any, context: RequestContext) -> list[str]:
+def queues_of(request: object, context: RequestContext) -> list[str]:
     """ARNs of the queues that a request is about. Raises AccessDenied for a request that names none."""
     queue_url = getattr(request, "queue_url", None)
     if queue_url is not None:
@@ -110,7 +110,7 @@ def queues_of(request: Any, context: RequestContext) -> list[str]:
     if arns:
         # The operation refuses a text that is no ARN of a queue.
         return [str(parsed) for arn in arns if (parsed := parse_queue_arn(arn)) is not None]
-    if not hasattr(request, "queue_owner_aws_account_id"):
+    if not (hasattr(request, "queue_owner_aws_account_id") and hasattr(request, "queue_name")):
         raise AccessDenied
     owner = request.queue_owner_aws_account_id or context.account_id
     arn = queue_arn(context.region, owner, request.queue_name) if is_account_id(owner) else None
@@ -126,7 +126,7 @@ def source_of_task(task_handle: str) -> str:
     return str(document.get("sourceArn", "")) if isinstance(document, dict) else ""
 
 
-def topics_of(request: Any, context: RequestContext) -> list[str]:  # noqa: ARG001 - the signature of queues_of
+def topics_of(request: object, context: RequestContext) -> list[str]:  # noqa: ARG001 - the signature of queues_of
     """ARNs of the topic, or the subscription, that a request is about. The operation refuses other texts."""
     for member in TOPIC_MEMBERS:
         arn = getattr(request, member, None)
@@ -141,7 +141,7 @@ def topics_of(request: Any, context: RequestContext) -> list[str]:  # noqa: ARG0
 INVOKES = {"sqs": ("sqs", "SendMessage"), "sns": ("sns", "Publish")}
 
 
-def invoked_arns(request: Any) -> list[str]:
+def invoked_arns(request: object) -> list[str]:
     """ARNs of the target and the dead-letter queue of a schedule. The operation refuses texts that are no ARNs."""
     target = getattr(request, "target", None)
     if target is None:

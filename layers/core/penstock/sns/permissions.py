@@ -1,7 +1,5 @@
 """SNS AddPermission and RemovePermission: statements of a topic's access policy under a label."""
 
-from typing import Any
-
 import msgspec
 
 from penstock.access.policy import OWNER_ACTIONS
@@ -11,7 +9,7 @@ from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.topics import REPLACE_TOPIC_POLICY
 from penstock.sqs import validation
-from penstock.sqs.permissions import Statements, single_or_list
+from penstock.sqs.permissions import Policy, Statements, single_or_list
 
 from . import errors
 from . import types as sns
@@ -42,22 +40,22 @@ def remove_permission(request: sns.RemovePermissionRequest, context: Context) ->
             return
 
 
-def policy_of(arn: TopicArn) -> Operation[tuple[str | None, dict[str, Any], Statements]]:
+def policy_of(arn: TopicArn) -> Operation[tuple[str | None, Policy, Statements]]:
     """The policy's text as stored (None: the default), the policy and its statements. Raises NotFound."""
     old = stored_attributes((yield from describe_topic(arn))).get("Policy")
-    policy: dict[str, Any] = msgspec.json.decode(old or default_policy(arn))
+    policy: Policy = msgspec.json.decode(old or default_policy(arn))
     statements = policy.get("Statement", [])
     return old, policy, [statements] if isinstance(statements, dict) else statements
 
 
-def policy_replaced(arn: TopicArn, old: str | None, policy: dict[str, Any]) -> Operation[bool]:
+def policy_replaced(arn: TopicArn, old: str | None, policy: Policy) -> Operation[bool]:
     """False when another request has changed the policy since it was read."""
     text = msgspec.json.encode(policy).decode()
     (row,) = yield from Call(REPLACE_TOPIC_POLICY, (str(arn), old, text))
     return row.replaced
 
 
-def grant(arn: TopicArn, request: sns.AddPermissionRequest) -> dict[str, Any]:
+def grant(arn: TopicArn, request: sns.AddPermissionRequest) -> Policy:
     """The statement as SNS writes it."""
     return {
         "Sid": request.label,

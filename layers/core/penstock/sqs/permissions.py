@@ -18,7 +18,8 @@ from . import validation
 from .queues import describe
 from .types import AddPermissionRequest, RemovePermissionRequest
 
-Statements = list[dict[str, Any]]
+Policy = dict[str, Any]  # JSON that users write: its members are not known
+Statements = list[Policy]
 
 # The actions that a queue's owner may permit to others (AddPermission, API reference); `*` means all of them.
 GRANTABLE = (
@@ -79,13 +80,13 @@ def change_policy(arn: str, change: Callable[[Statements], Statements]) -> Opera
 def changed_policy(arn: str, old: str | None, change: Callable[[Statements], Statements]) -> str | None:
     """The text of the changed policy; None when no statement is left."""
     empty = {"Version": "2012-10-17", "Id": f"{arn}/SQSDefaultPolicy"}
-    policy: dict[str, Any] = msgspec.json.decode(old) if old else empty
+    policy: Policy = msgspec.json.decode(old) if old else empty
     statements = policy.get("Statement", [])
     policy["Statement"] = change([statements] if isinstance(statements, dict) else statements)
     return msgspec.json.encode(policy).decode() if policy["Statement"] else None
 
 
-def grant(arn: str, request: AddPermissionRequest) -> dict[str, Any]:
+def grant(arn: str, request: AddPermissionRequest) -> Policy:
     """The statement as SQS writes it: a single value is a string, several are a list."""
     principals = [f"arn:aws:iam::{account}:root" for account in request.aws_account_ids]
     actions = [f"SQS:{action}" for action in request.actions]

@@ -8,10 +8,11 @@ a worker that died, left.
 from collections import Counter
 from threading import Event
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 
 import psycopg
 
+from penstock.effects import Row
 from penstock.environment import Environment
 from penstock.observer import NO_OBSERVER, Observer
 from penstock.postgres.statements.firing import NextScheduleRow
@@ -53,7 +54,7 @@ class Firer:
         self.wait_ms: int | None = None
         """After a run: milliseconds until a schedule is due; None: no schedule will be due."""
 
-    def run_once(self, settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
+    def run_once(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
         """One bounded run on an autocommit connection. Raises psycopg.Error; earlier batches stay committed."""
         counts = Counter(dict.fromkeys(OUTCOMES, 0))
         self.wait_ms = None

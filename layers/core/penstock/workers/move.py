@@ -5,11 +5,11 @@ share the tasks; a task's rate limits all of them together, since the database c
 """
 
 from time import monotonic, sleep
-from typing import Any
 from uuid import UUID
 
 import psycopg
 
+from penstock.effects import Row
 from penstock.postgres.psycopg_connection import TransactionExecutor
 from penstock.postgres.statements.move_tasks import RUN_MOVE_TASK, RUNNING_MOVE_TASKS
 from penstock.settings import Settings
@@ -24,7 +24,7 @@ PAUSE_SECONDS = 0.1
 """Pause when nothing can move now: every task has used up its rate, or other transactions have locked the messages."""
 
 
-def run_once(settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:  # noqa: ARG001 - as every worker
+def run_once(settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:  # noqa: ARG001 - as every worker
     """One bounded run on an autocommit connection. Raises psycopg.Error; earlier steps stay committed."""
     deadline = monotonic() + LONGEST_RUN_SECONDS
     steps = messages = 0

@@ -9,14 +9,14 @@ import base64
 import binascii
 import hashlib
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from penstock import __version__
 from penstock.postgres.statements.webhooks import ClaimedWebhookRow
-from penstock.sns.delivery_policy import CONTENT_TYPE, effective_policy
+from penstock.sns.delivery_policy import CONTENT_TYPE, Policy, effective_policy
 from penstock.trace_context import CURRENT_TRACE, as_traceparent
 
 from .endpoint import Endpoint
@@ -40,7 +40,7 @@ class Delivery(NamedTuple):
     topic_arn: str | None
     subscription_arn: str | None
     raw: bool
-    policy: Mapping[str, Any] | None
+    policy: Policy | None
     attempts: int
     body: str
 

@@ -1,11 +1,12 @@
 """Webhooks in the database, for one worker: it claims them under a lease and settles those that it holds."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID, uuid4
 
 import psycopg
 
+from penstock.effects import Row
 from penstock.postgres.calls import columns_of
 from penstock.postgres.psycopg_connection import TransactionExecutor
 from penstock.postgres.statements.webhooks import (
@@ -50,7 +51,7 @@ class Store:
 
     def __init__(
         self,
-        connection: "psycopg.Connection[Any]",
+        connection: "psycopg.Connection[Row]",
         watcher: UUID | None,
         per_endpoint: int,
         *,

@@ -7,9 +7,10 @@ A worker that dies takes nothing with it: the server rolls its transaction back,
 
 from collections import Counter
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from penstock import drivers
+from penstock.effects import Row
 from penstock.environment import Environment
 from penstock.observer import NO_OBSERVER, Observer
 from penstock.postgres.psycopg_connection import TransactionExecutor
@@ -50,7 +51,7 @@ class Store:
 
     def __init__(
         self,
-        connection: "psycopg.Connection[Any]",
+        connection: "psycopg.Connection[Row]",
         environment: Environment,
         counts: "Counter[str]",
         observer: Observer = NO_OBSERVER,
