@@ -18,6 +18,8 @@ from hashlib import sha256
 from time import monotonic, time
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+from msgspec import Struct
+
 from penstock.effects import Call, Operation, Row, Statement
 from penstock.errors import (
     AccessDenied,
@@ -27,7 +29,11 @@ from penstock.errors import (
     SignatureDoesNotMatch,
 )
 from penstock.http import HttpRequest
-from penstock.postgres.statements.access import FIND_ACCESS_KEY, FIND_BEARER_KEY
+from penstock.postgres.statements.access import (
+    FIND_ACCESS_KEY,
+    FIND_BEARER_KEY,
+    AccessKeyRow,
+)
 from penstock.settings import Settings
 
 from . import sigv4
@@ -36,7 +42,10 @@ from .secret_encryption import DecryptionError, SecretCipher
 from .sigv4 import SignatureClaim
 
 K = TypeVar("K")
-GuardedOperation = Callable[["GuardedActionCall"], Operation]
+V = TypeVar("V")
+RowT = TypeVar("RowT", bound=Row)
+AnyOperation = Operation[Struct | None]
+GuardedOperation = Callable[["GuardedActionCall"], AnyOperation]
 
 MOST_KEYS = 4096
 # For how long a key counts as unknown, since it may be created at any moment.
@@ -56,7 +65,7 @@ class GuardedAction(Protocol):
     def name(self) -> str: ...
 
     @property
-    def operation(self) -> Callable[[Any, Any], Operation[Any]]: ...
+    def operation(self) -> Callable[[Struct, Any], AnyOperation]: ...
 
 
 class CredentialScope(Protocol):
@@ -73,7 +82,7 @@ class GuardedRequest(Protocol):
     def action(self) -> GuardedAction: ...
 
     @property
-    def request(self) -> Any: ...
+    def request(self) -> Struct: ...
 
     @property
     def scope(self) -> CredentialScope: ...
@@ -121,7 +130,7 @@ def is_public_link(http: HttpRequest) -> bool:
     return unsigned and b"x-amz-target" not in http.headers and _PUBLIC_LINK(http.query) is not None
 
 
-def run_public_link(call: "GuardedActionCall") -> Operation:
+def run_public_link(call: "GuardedActionCall") -> AnyOperation:
     """The operation of a public link. Raises MissingAuthenticationToken when the request is for another action."""
     decoded = call.read()
     if decoded.action.service != "sns" or decoded.action.name not in PUBLIC_ACTIONS:
@@ -155,17 +164,10 @@ class AccessKey(NamedTuple):
     secret: str
 
 
-class BearerKey(NamedTuple):
-    """A key that clients send in requests. `secret_hash`: SHA-256 of its secret."""
-
-    account_id: str
-    secret_hash: bytes
-
-
-class KeyCache(Generic[K]):
+class KeyCache(Generic[RowT, K]):
     """A cache of keys of one kind, each for `seconds`: for that long a revoked key may still be accepted."""
 
-    def __init__(self, statement: Statement, read: Callable[[str, Row], K], seconds: float) -> None:
+    def __init__(self, statement: Statement[RowT], read: Callable[[str, RowT], K], seconds: float) -> None:
         self._statement = statement
         self._read = read
         self._seconds = seconds
@@ -185,12 +187,13 @@ class KeyCache(Generic[K]):
             self._known.pop(key_id, None)
             _remember(self._unknown, key_id, now + min(self._seconds, UNKNOWN_KEY_SECONDS))
             return None
-        key = self._read(key_id, rows[0])
+        (row,) = rows
+        key = self._read(key_id, row)
         _remember(self._known, key_id, (now + self._seconds, key))
         return key
 
 
-def _remember(cache: dict[str, Any], key_id: str, value: Any) -> None:
+def _remember(cache: dict[str, V], key_id: str, value: V) -> None:
     """Adds an entry; a full cache drops the entry that was looked up longest ago."""
     cache.pop(key_id, None)
     if len(cache) >= MOST_KEYS:
@@ -206,7 +209,7 @@ class RequireSignature:
         self._cipher = SecretCipher(settings.queue_encryption_key)
         seconds = settings.queue_access_cache_seconds
         self._access_keys = KeyCache(FIND_ACCESS_KEY, self._access_key, seconds)
-        self._bearer_keys = KeyCache(FIND_BEARER_KEY, _bearer_key, seconds)
+        self._bearer_keys = KeyCache(FIND_BEARER_KEY, lambda _, row: row, seconds)
 
     def check(self, http: HttpRequest) -> GuardedOperation:
         """Parses the signature; the guard that it returns verifies it."""
@@ -214,7 +217,7 @@ class RequireSignature:
             return run_public_link
         return partial(self._verify_and_run, sigv4.parse(http))
 
-    def _verify_and_run(self, claim: SignatureClaim, call: "GuardedActionCall") -> Operation:
+    def _verify_and_run(self, claim: SignatureClaim, call: "GuardedActionCall") -> AnyOperation:
         """Verifies the signature, decodes the request, evaluates the policies, then runs the operation.
 
         The account is the key's. Nothing of the request but its signature is read before that is verified.
@@ -247,17 +250,13 @@ class RequireSignature:
             raise InvalidClientTokenId
         context.account_id = key.account_id
 
-    def _access_key(self, key_id: str, row: Row) -> AccessKey:
-        account_id, encrypted = row
+    def _access_key(self, key_id: str, row: AccessKeyRow) -> AccessKey:
         try:
-            return AccessKey(account_id, self._cipher.decrypt(bytes(encrypted), key_id, account_id))
+            secret = self._cipher.decrypt(bytes(row.sealed_secret), key_id, row.account_id)
+            return AccessKey(row.account_id, secret)
         except DecryptionError as error:
             _log.error("access key was not made with this QUEUE_ENCRYPTION_KEY", extra={"key": key_id})
             raise InternalFailure from error
-
-
-def _bearer_key(_key_id: str, row: Row) -> BearerKey:
-    return BearerKey(row[0], bytes(row[1]))
 
 
 def hash_of_secret(secret: str) -> bytes:

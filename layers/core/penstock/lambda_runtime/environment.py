@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from penstock.drivers import run
 from penstock.environment import Environment, RequestIds
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import psycopg
     from aws_lambda_powertools import Logger
 
-    from penstock.effects import Operation
+    from penstock.effects import Operation, Row
     from penstock.postgres.psycopg_connection import PsycopgConnection
 
 T = TypeVar("T")
@@ -80,7 +80,7 @@ class ExecutionEnvironment:
         finally:
             self.metrics.count_usage(usage.queues)
 
-    def psycopg_connection(self) -> "psycopg.Connection[Any]":
+    def psycopg_connection(self) -> "psycopg.Connection[Row]":
         """A psycopg connection for workers that need transactions, also with pg8000. Raises ServiceUnavailable."""
         return cast("PsycopgConnection", self._psycopg.connection()).connection
 

@@ -35,8 +35,8 @@ PAGE = 100
 MAXIMUM_TAGS = 50  # "Tagging your AWS resources"; the model's 200 are those of one request
 
 
-class GroupRow(Struct):
-    """A row of queue.schedule_group."""
+class ScheduleGroup(Struct):
+    """A row of the table queue.schedule_group."""
 
     account_id: str
     region: str
@@ -59,8 +59,8 @@ def create_schedule_group(
     tags = checked_tags(request.tags or ())
     token = token_of(request.client_token, request)
     key = (context.account_id, context.region, request.name)
-    ((_, _, error),) = yield from Call(PUT_SCHEDULE_GROUP, (*key, as_json(tags), token))
-    if error is not None:
+    (row,) = yield from Call(PUT_SCHEDULE_GROUP, (*key, as_json(tags), token))
+    if row.error is not None:
         raise ConflictException.exists(f"Schedule group {request.name}")
     arn = GroupArn(context.region, context.account_id, request.name)
     return scheduler.CreateScheduleGroupResult(schedule_group_arn=str(arn))
@@ -77,8 +77,8 @@ def get_schedule_group(
     request: scheduler.GetScheduleGroupRequest, context: Context
 ) -> Operation[scheduler.GetScheduleGroupResult]:
     """A group."""
-    row = yield from read(request.name, context)
-    return scheduler.GetScheduleGroupResult(**shown(row))
+    group = yield from read(request.name, context)
+    return scheduler.GetScheduleGroupResult(**shown(group))
 
 
 def delete_schedule_group(request: scheduler.DeleteScheduleGroupRequest, context: Context) -> Operation[None]:
@@ -86,8 +86,8 @@ def delete_schedule_group(request: scheduler.DeleteScheduleGroupRequest, context
     if request.name == DEFAULT_GROUP:
         raise ValidationException("The default schedule group cannot be deleted.")
     key = (context.account_id, context.region, request.name, "")
-    ((dropped,),) = yield from Call(DROP_SCHEDULE_ONCE, (*key, request.client_token))
-    if not dropped:
+    (row,) = yield from Call(DROP_SCHEDULE_ONCE, (*key, request.client_token))
+    if not row.dropped:
         raise missing(request.name)
 
 
@@ -99,9 +99,9 @@ def list_schedule_groups(
     after = paging.read_group(request.next_token)
     key = (context.account_id, context.region)
     rows = yield from Call(LIST_SCHEDULE_GROUPS, (*key, request.name_prefix, after, limit + 1))
-    found = [msgspec.convert(columns, GroupRow) for (columns,) in rows[:limit]]
+    found = [msgspec.convert(row.schedule_group, ScheduleGroup) for row in rows[:limit]]
     return scheduler.ListScheduleGroupsResult(
-        schedule_groups=[scheduler.ScheduleGroupSummary(**shown(row)) for row in found],
+        schedule_groups=[scheduler.ScheduleGroupSummary(**shown(group)) for group in found],
         next_token=paging.make_token(found[-1].name) if len(rows) > limit else None,
     )
 
@@ -111,24 +111,24 @@ def tag_resource(request: scheduler.TagResourceRequest, context: Context) -> Ope
     """Adds tags to a group; an existing tag gets the new value."""
     arn = own_group(request.resource_arn, context)
     tags = checked_tags(request.tags)
-    rows = yield from Call(TAG_SCHEDULE_GROUP, (*key_of(arn), as_json(tags), MAXIMUM_TAGS))
-    raise_tag_error(rows[0][0], arn)
+    (row,) = yield from Call(TAG_SCHEDULE_GROUP, (*key_of(arn), as_json(tags), MAXIMUM_TAGS))
+    raise_tag_error(row.error, arn)
 
 
 def untag_resource(request: scheduler.UntagResourceRequest, context: Context) -> Operation[None]:
     """Removes tags; a missing tag is no error."""
     arn = own_group(request.resource_arn, context)
-    rows = yield from Call(UNTAG_SCHEDULE_GROUP, (*key_of(arn), request.tag_keys))
-    raise_tag_error(rows[0][0], arn)
+    (row,) = yield from Call(UNTAG_SCHEDULE_GROUP, (*key_of(arn), request.tag_keys))
+    raise_tag_error(row.error, arn)
 
 
 def list_tags_for_resource(
     request: scheduler.ListTagsForResourceRequest, context: Context
 ) -> Operation[scheduler.ListTagsForResourceResult]:
     """All tags of a group."""
-    row = yield from read(own_group(request.resource_arn, context).name, context)
+    group = yield from read(own_group(request.resource_arn, context).name, context)
     return scheduler.ListTagsForResourceResult(
-        tags=[scheduler.Tag(key=key, value=value) for key, value in row.tags.items()]
+        tags=[scheduler.Tag(key=key, value=value) for key, value in group.tags.items()]
     )
 
 
@@ -167,12 +167,13 @@ def key_of(arn: GroupArn) -> tuple[str, str, str]:
     return arn.account_id, arn.region, arn.name
 
 
-def read(name: str, context: Context) -> Operation[GroupRow]:
-    """The group's row. Raises ResourceNotFoundException."""
+def read(name: str, context: Context) -> Operation[ScheduleGroup]:
+    """The group. Raises ResourceNotFoundException."""
     rows = yield from Call(READ_SCHEDULE_GROUP, (context.account_id, context.region, name))
     if not rows:
         raise missing(name)
-    return msgspec.convert(rows[0][0], GroupRow)
+    (row,) = rows
+    return msgspec.convert(row.schedule_group, ScheduleGroup)
 
 
 def check_group(name: str, context: Context) -> Operation[None]:
@@ -184,12 +185,12 @@ def missing(name: str) -> SchedulerError:
     return ResourceNotFoundException.missing(f"Schedule group {name}")
 
 
-def shown(row: GroupRow) -> dict[str, Any]:
+def shown(group: ScheduleGroup) -> dict[str, Any]:
     """A group as EventBridge Scheduler shows it."""
     return {
-        "arn": row.arn,
-        "name": row.name,
-        "state": row.state,
-        "creation_date": round(row.created_at.timestamp(), 3),
-        "last_modification_date": round(row.updated_at.timestamp(), 3),
+        "arn": group.arn,
+        "name": group.name,
+        "state": group.state,
+        "creation_date": round(group.created_at.timestamp(), 3),
+        "last_modification_date": round(group.updated_at.timestamp(), 3),
     }

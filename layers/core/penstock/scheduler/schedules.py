@@ -57,8 +57,8 @@ def get_schedule(
 def delete_schedule(request: scheduler.DeleteScheduleRequest, context: Context) -> Operation[None]:
     """Deletes a schedule with its pending retries. A second request with the same ClientToken changes nothing."""
     key = (context.account_id, context.region, request.group_name or DEFAULT_GROUP, request.name)
-    ((dropped,),) = yield from Call(DROP_SCHEDULE_ONCE, (*key, request.client_token))
-    if not dropped:
+    (row,) = yield from Call(DROP_SCHEDULE_ONCE, (*key, request.client_token))
+    if not row.dropped:
         raise ResourceNotFoundException.missing(f"Schedule {request.name}")
 
 
@@ -76,7 +76,7 @@ def list_schedules(
     )  # fmt: skip
     if not rows and request.group_name is not None:
         yield from check_group(request.group_name, context)
-    found = [row_of(columns) for _, columns in rows[:limit]]
+    found = [row_of(row.schedule) for row in rows[:limit]]
     token = paging.make_token(f"{found[-1].group_name}/{found[-1].name}") if len(rows) > limit else None
     return scheduler.ListSchedulesResult(schedules=[summary(row) for row in found], next_token=token)
 
@@ -113,10 +113,10 @@ def put(mode: str, request: scheduler.CreateScheduleRequest, context: Context) -
     }
     following = schedule_rows.first_fire(mode, expression, now, period, context)
     key = (context.account_id, context.region, group, request.name)
-    ((columns, _, error),) = yield from Call(PUT_SCHEDULE, (*key, mode, as_json(fields), following))
-    if error is not None:
-        raise error_of(error, group, request.name)
-    return row_of(columns)
+    (row,) = yield from Call(PUT_SCHEDULE, (*key, mode, as_json(fields), following))
+    if row.error is not None:
+        raise error_of(row.error, group, request.name)
+    return row_of(row.schedule)
 
 
 def error_of(error: str, group: str, name: str) -> Exception:

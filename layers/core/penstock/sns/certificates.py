@@ -28,4 +28,5 @@ def find_certificate(path: str) -> Operation[HttpResponse]:
     rows = yield from Call(FIND_CERTIFICATE, (None if named is None else named[1],))
     if not rows:
         return NOT_FOUND
-    return HttpResponse(200, [(b"content-type", b"application/x-pem-file")], rows[0][0].encode())
+    (row,) = rows
+    return HttpResponse(200, [(b"content-type", b"application/x-pem-file")], row.certificate.encode())

@@ -7,7 +7,6 @@ publishes checks both against the database, so a stale entry costs a second call
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
 from uuid import uuid4
 
 from penstock.aws.message_id import as_text
@@ -20,7 +19,7 @@ from . import notification
 from .outgoing_message import OutgoingMessage
 from .signatures import Signer
 from .signing_keys import current_signer
-from .topics import describe_topic
+from .topics import describe_topic, stored_attributes
 
 MOST_TOPICS = 4096
 TRACE = "trace"
@@ -86,9 +85,9 @@ def signing_context(version: str, context: Context) -> Operation[notification.Si
 
 def envelope_contents(
     topic: TopicArn, message: OutgoingMessage, version: str, context: Context
-) -> Operation[dict[str, Any]]:
+) -> Operation[dict[str, object]]:
     """By protocol: the text itself, and the parts of its envelope, if it has one. Under `trace`: the trace header."""
-    found: dict[str, Any] = {} if context.trace_header is None else {TRACE: context.trace_header}
+    found: dict[str, object] = {} if context.trace_header is None else {TRACE: context.trace_header}
     if version == NO_ENVELOPE:
         return found | {protocol: {"raw": text} for protocol, text in message.texts.items()}
     envelope: Callable[[str, str, str, str | None, str, Attributes], notification.EnvelopeParts]
@@ -123,5 +122,5 @@ def current_signing_context(topic: TopicArn, context: Context) -> Operation[noti
 
     No later call checks the version of such a message, and these messages are rare.
     """
-    attributes, *_ = yield from describe_topic(topic)
+    attributes = stored_attributes((yield from describe_topic(topic)))
     return (yield from signing_context(attributes.get("SignatureVersion", "1"), context))

@@ -1,7 +1,5 @@
 """SNS AddPermission and RemovePermission: statements of a topic's access policy under a label."""
 
-from typing import Any
-
 import msgspec
 
 from penstock.access.policy import OWNER_ACTIONS
@@ -11,12 +9,12 @@ from penstock.context import Context
 from penstock.effects import Call, Operation
 from penstock.postgres.statements.topics import REPLACE_TOPIC_POLICY
 from penstock.sqs import validation
-from penstock.sqs.permissions import Statements, single_or_list
+from penstock.sqs.permissions import Policy, Statements, single_or_list
 
 from . import errors
 from . import types as sns
 from .attributes import default_policy
-from .topics import describe_topic, topic_arn
+from .topics import describe_topic, stored_attributes, topic_arn
 
 
 def add_permission(request: sns.AddPermissionRequest, context: Context) -> Operation[None]:
@@ -42,23 +40,22 @@ def remove_permission(request: sns.RemovePermissionRequest, context: Context) ->
             return
 
 
-def policy_of(arn: TopicArn) -> Operation[tuple[str | None, dict[str, Any], Statements]]:
+def policy_of(arn: TopicArn) -> Operation[tuple[str | None, Policy, Statements]]:
     """The policy's text as stored (None: the default), the policy and its statements. Raises NotFound."""
-    stored, *_ = yield from describe_topic(arn)
-    old = stored.get("Policy")
-    policy: dict[str, Any] = msgspec.json.decode(old or default_policy(arn))
+    old = stored_attributes((yield from describe_topic(arn))).get("Policy")
+    policy: Policy = msgspec.json.decode(old or default_policy(arn))
     statements = policy.get("Statement", [])
     return old, policy, [statements] if isinstance(statements, dict) else statements
 
 
-def policy_replaced(arn: TopicArn, old: str | None, policy: dict[str, Any]) -> Operation[bool]:
+def policy_replaced(arn: TopicArn, old: str | None, policy: Policy) -> Operation[bool]:
     """False when another request has changed the policy since it was read."""
     text = msgspec.json.encode(policy).decode()
-    ((done,),) = yield from Call(REPLACE_TOPIC_POLICY, (str(arn), old, text))
-    return bool(done)
+    (row,) = yield from Call(REPLACE_TOPIC_POLICY, (str(arn), old, text))
+    return row.replaced
 
 
-def grant(arn: TopicArn, request: sns.AddPermissionRequest) -> dict[str, Any]:
+def grant(arn: TopicArn, request: sns.AddPermissionRequest) -> Policy:
     """The statement as SNS writes it."""
     return {
         "Sid": request.label,

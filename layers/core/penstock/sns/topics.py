@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgspec
 
@@ -17,6 +16,7 @@ from penstock.postgres.statements.topics import (
     LIST_TOPICS,
     TAG_TOPIC,
     UNTAG_TOPIC,
+    TopicRow,
 )
 
 from . import attributes as topic_attributes
@@ -42,12 +42,13 @@ def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation
     tags = check_tags(request.tags or ())
     if request.data_protection_policy:
         raise data_protection_unavailable()
-    ((arn, _, error, detail),) = yield from Call(
+    (row,) = yield from Call(
         CREATE_TOPIC, (context.account_id, context.region, request.name, as_json(attributes), as_json(tags))
     )
-    if error is not None:
-        raise errors.InvalidParameter.named(detail, f"Topic already exists with different {detail.lower()}")
-    return sns.CreateTopicResult(topic_arn=arn)
+    if row.detail is not None:
+        reason = f"Topic already exists with different {row.detail.lower()}"
+        raise errors.InvalidParameter.named(row.detail, reason)
+    return sns.CreateTopicResult(topic_arn=row.arn)
 
 
 def delete_topic(request: sns.DeleteTopicRequest, context: Context) -> Operation[None]:
@@ -60,8 +61,8 @@ def list_topics(request: sns.ListTopicsRequest, context: Context) -> Operation[s
     after = paging.read_token(request.next_token, is_topic_name)
     rows = yield from Call(LIST_TOPICS, (context.account_id, context.region, after, PAGE + 1))
     return sns.ListTopicsResult(
-        topics=[sns.Topic(topic_arn=arn) for arn, _ in rows[:PAGE]],
-        next_token=paging.make_token(rows[PAGE - 1][1]) if len(rows) > PAGE else None,
+        topics=[sns.Topic(topic_arn=row.arn) for row in rows[:PAGE]],
+        next_token=paging.make_token(rows[PAGE - 1].name) if len(rows) > PAGE else None,
     )
 
 
@@ -70,8 +71,8 @@ def get_topic_attributes(
 ) -> Operation[sns.GetTopicAttributesResult]:
     """All attributes of a topic."""
     arn = topic_arn(request.topic_arn, context)
-    stored, _, confirmed, pending = yield from describe_topic(arn)
-    values = topic_attributes.readable_topic(arn, stored, confirmed, pending)
+    topic = yield from describe_topic(arn)
+    values = topic_attributes.readable_topic(arn, stored_attributes(topic), topic.confirmed, topic.pending)
     return sns.GetTopicAttributesResult(attributes=values)
 
 
@@ -84,10 +85,10 @@ def set_topic_attributes(request: sns.SetTopicAttributesRequest, context: Contex
     topic_attributes.check_topic_attributes(
         {name: value} if value else {name: DEFAULTS.get(name, "")}, arn.fifo
     )
-    ((error,),) = yield from Call(CHANGE_TOPIC, (str(arn), as_json({name: value or None})))
-    if error == "LargeMessages":
+    (row,) = yield from Call(CHANGE_TOPIC, (str(arn), as_json({name: value or None})))
+    if row.error == "LargeMessages":
         raise errors.InvalidParameter.named(name, LARGE_MESSAGES)
-    if error is not None:
+    if row.error is not None:
         raise errors.NotFound
 
 
@@ -114,17 +115,16 @@ def tag_resource(request: sns.TagResourceRequest, context: Context) -> Operation
     """Adds tags; an existing tag gets the new value."""
     arn = topic_arn(request.resource_arn, context)
     tags = check_tags(request.tags)
-    ((error,),) = yield from Call(TAG_TOPIC, (str(arn), as_json(tags), topic_attributes.MAXIMUM_TAGS))
-    raise_tag_error(error)
+    (row,) = yield from Call(TAG_TOPIC, (str(arn), as_json(tags), topic_attributes.MAXIMUM_TAGS))
+    raise_tag_error(row.error)
     return sns.TagResourceResult()
 
 
 def untag_resource(request: sns.UntagResourceRequest, context: Context) -> Operation[sns.UntagResourceResult]:
     """Removes tags; a missing tag is no error."""
-    ((error,),) = yield from Call(
-        UNTAG_TOPIC, (str(topic_arn(request.resource_arn, context)), request.tag_keys)
-    )
-    raise_tag_error(error)
+    arn = topic_arn(request.resource_arn, context)
+    (row,) = yield from Call(UNTAG_TOPIC, (str(arn), request.tag_keys))
+    raise_tag_error(row.error)
     return sns.UntagResourceResult()
 
 
@@ -135,7 +135,8 @@ def list_tags_for_resource(
     rows = yield from Call(DESCRIBE_TOPIC, (str(topic_arn(request.resource_arn, context)),))
     if not rows:
         raise errors.TopicResourceNotFound
-    tags = _text.decode(rows[0][1])
+    (topic,) = rows
+    tags = _text.decode(topic.tags)
     return sns.ListTagsForResourceResult(tags=[sns.Tag(key=key, value=value) for key, value in tags.items()])
 
 
@@ -200,15 +201,20 @@ def topic_arn(text: str, context: Context) -> TopicArn:
     return arn
 
 
-def describe_topic(arn: TopicArn) -> Operation[tuple[dict[str, str], dict[str, str], int, int]]:
-    """Attributes, tags, confirmed and pending subscriptions. Raises NotFound."""
+def describe_topic(arn: TopicArn) -> Operation[TopicRow]:
+    """The topic. Raises NotFound."""
     rows = yield from Call(DESCRIBE_TOPIC, (str(arn),))
     if not rows:
         raise errors.NotFound
-    attributes, tags, confirmed, pending = rows[0]
-    return _text.decode(attributes), _text.decode(tags), confirmed, pending
+    (topic,) = rows
+    return topic
 
 
-def as_json(value: Mapping[str, Any]) -> str:
+def stored_attributes(topic: TopicRow) -> dict[str, str]:
+    """The attributes that were set, as the client wrote them."""
+    return _text.decode(topic.attributes)
+
+
+def as_json(value: Mapping[str, object]) -> str:
     """JSON text, which PostgreSQL casts to jsonb."""
     return msgspec.json.encode(value).decode()

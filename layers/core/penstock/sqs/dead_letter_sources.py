@@ -19,7 +19,7 @@ def list_dead_letter_source_queues(
     yield from check_queue(arn)
     limit = request.max_results or LONGEST_PAGE
     rows = yield from Call(LIST_DEAD_LETTER_SOURCES, (arn, read_token(request.next_token), limit + 1))
-    names = [row[0] for row in rows[:limit]]
+    names = [row.name for row in rows[:limit]]
     more = len(rows) > limit and request.max_results is not None
     account_id = arn.split(":")[4]
     return ListDeadLetterSourceQueuesResult(

@@ -12,12 +12,14 @@ import msgspec
 from penstock import errors
 from penstock.context import Context
 from penstock.effects import Call, Operation
-from penstock.postgres.statements.queues import DESCRIBE_QUEUE, REPLACE_POLICY
+from penstock.postgres.statements.queues import REPLACE_POLICY
 
 from . import validation
+from .queues import describe
 from .types import AddPermissionRequest, RemovePermissionRequest
 
-Statements = list[dict[str, Any]]
+Policy = dict[str, Any]  # JSON that users write: its members are not known
+Statements = list[Policy]
 
 # The actions that a queue's owner may permit to others (AddPermission, API reference); `*` means all of them.
 GRANTABLE = (
@@ -67,25 +69,24 @@ def change_policy(arn: str, change: Callable[[Statements], Statements]) -> Opera
     """Applies a change to the statements of the queue's policy. Raises QueueDoesNotExist, and what `change` raises."""
     replaced = False
     while not replaced:
-        rows = yield from Call(DESCRIBE_QUEUE, (arn, False))
-        if not rows:
+        queue = yield from describe(arn)
+        old = _attributes.decode(queue.attributes).get("Policy")
+        (row,) = yield from Call(REPLACE_POLICY, (arn, old, changed_policy(arn, old, change)))
+        if row.error is not None:
             raise errors.QueueDoesNotExist
-        old = _attributes.decode(rows[0][2]).get("Policy")
-        ((replaced, error),) = yield from Call(REPLACE_POLICY, (arn, old, changed_policy(arn, old, change)))
-        if error is not None:
-            raise errors.QueueDoesNotExist
+        replaced = row.replaced
 
 
 def changed_policy(arn: str, old: str | None, change: Callable[[Statements], Statements]) -> str | None:
     """The text of the changed policy; None when no statement is left."""
     empty = {"Version": "2012-10-17", "Id": f"{arn}/SQSDefaultPolicy"}
-    policy: dict[str, Any] = msgspec.json.decode(old) if old else empty
+    policy: Policy = msgspec.json.decode(old) if old else empty
     statements = policy.get("Statement", [])
     policy["Statement"] = change([statements] if isinstance(statements, dict) else statements)
     return msgspec.json.encode(policy).decode() if policy["Statement"] else None
 
 
-def grant(arn: str, request: AddPermissionRequest) -> dict[str, Any]:
+def grant(arn: str, request: AddPermissionRequest) -> Policy:
     """The statement as SQS writes it: a single value is a string, several are a list."""
     principals = [f"arn:aws:iam::{account}:root" for account in request.aws_account_ids]
     actions = [f"SQS:{action}" for action in request.actions]

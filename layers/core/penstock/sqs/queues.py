@@ -3,7 +3,6 @@
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
@@ -18,6 +17,7 @@ from penstock.postgres.statements.queues import (
     LIST_QUEUES,
     PURGE_MESSAGES,
     SET_QUEUE_ATTRIBUTES,
+    QueueRow,
 )
 
 from . import attributes, validation
@@ -62,7 +62,7 @@ def make_queue(
     settings = context.environment.settings
     yield from check_dead_letter_queue(str(QueueArn(context.region, context.account_id, name)), supplied)
     non_empty = {key: value for key, value in supplied.items() if value != ""}
-    ((_, created, error, detail),) = yield from Call(
+    (row,) = yield from Call(
         CREATE_QUEUE,
         (
             context.account_id,
@@ -75,16 +75,16 @@ def make_queue(
             settings.queue_recreate_interval_seconds,
         ),
     )
-    if error is not None:
-        raise sql_error(error, detail)
-    return bool(created)
+    if row.error is not None:
+        raise sql_error(row.error, row.detail)
+    return row.created
 
 
 def delete_queue(request: DeleteQueueRequest, context: Context) -> Operation[None]:
     """Deletes a queue and its messages."""
-    ((error,),) = yield from Call(DROP_QUEUE, (context.queue_arn(request.queue_url),))
-    if error is not None:
-        raise sql_error(error, None)
+    (row,) = yield from Call(DROP_QUEUE, (context.queue_arn(request.queue_url),))
+    if row.error is not None:
+        raise sql_error(row.error, None)
 
 
 def get_queue_url(request: GetQueueUrlRequest, context: Context) -> Operation[GetQueueUrlResult]:
@@ -106,7 +106,7 @@ def list_queues(request: ListQueuesRequest, context: Context) -> Operation[ListQ
     if not is_queue_name_prefix(prefix):
         return ListQueuesResult()
     rows = yield from Call(LIST_QUEUES, (context.account_id, context.region, prefix, after, limit + 1))
-    names = [row[0] for row in rows[:limit]]
+    names = [row.name for row in rows[:limit]]
     more = len(rows) > limit and request.max_results is not None
     return ListQueuesResult(
         queue_urls=[context.queue_url(name) for name in names],
@@ -138,23 +138,29 @@ def get_queue_attributes(
     """The attributes that the request names; none when it names none."""
     arn = context.queue_arn(request.queue_url)
     selection = attributes.check_attribute_names(request.attribute_names)
-    rows = yield from Call(DESCRIBE_QUEUE, (arn, selection.counts))
+    queue = yield from describe(arn, counts=selection.counts)
+    return GetQueueAttributesResult(attributes=selection.pick(readable_attributes(arn, queue)) or None)
+
+
+def describe(arn: str, *, counts: bool = False) -> Operation[QueueRow]:
+    """The queue, with or without its counts. Raises QueueDoesNotExist."""
+    rows = yield from Call(DESCRIBE_QUEUE, (arn, counts))
     if not rows:
         raise errors.QueueDoesNotExist
-    return GetQueueAttributesResult(attributes=selection.pick(readable_attributes(arn, rows[0])) or None)
+    (queue,) = rows
+    return queue
 
 
-def readable_attributes(arn: str, row: tuple[Any, ...]) -> dict[str, str]:
-    """A row of `queue.describe_queue` as attributes. Times are seconds since 1970; counts may be missing."""
-    _, _, stored, _, created_at_ms, modified_at_ms, visible, in_flight, delayed, *_ = row
-    values = attributes.readable(_string_map.decode(stored))
+def readable_attributes(arn: str, queue: QueueRow) -> dict[str, str]:
+    """A queue's attributes as the client sees them. Times are seconds since 1970; counts may be missing."""
+    values = attributes.readable(_string_map.decode(queue.attributes))
     values["QueueArn"] = arn
-    values["CreatedTimestamp"] = str(created_at_ms // 1000)
-    values["LastModifiedTimestamp"] = str(modified_at_ms // 1000)
-    if visible is not None:
-        values["ApproximateNumberOfMessages"] = str(visible)
-        values["ApproximateNumberOfMessagesNotVisible"] = str(in_flight)
-        values["ApproximateNumberOfMessagesDelayed"] = str(delayed)
+    values["CreatedTimestamp"] = str(queue.created_at_ms // 1000)
+    values["LastModifiedTimestamp"] = str(queue.modified_at_ms // 1000)
+    if queue.visible is not None:
+        values["ApproximateNumberOfMessages"] = str(queue.visible)
+        values["ApproximateNumberOfMessagesNotVisible"] = str(queue.in_flight)
+        values["ApproximateNumberOfMessagesDelayed"] = str(queue.delayed)
     return values
 
 
@@ -170,9 +176,9 @@ def change_attributes(arn: str, values: Mapping[str, str]) -> Operation[None]:
     yield from check_dead_letter_queue(arn, values)
     implied = attributes.with_implied(values)
     changed = {name: value if value != "" else None for name, value in implied.items()}
-    ((error,),) = yield from Call(SET_QUEUE_ATTRIBUTES, (arn, as_json(changed)))
-    if error is not None:
-        raise sql_error(error, None)
+    (row,) = yield from Call(SET_QUEUE_ATTRIBUTES, (arn, as_json(changed)))
+    if row.error is not None:
+        raise sql_error(row.error, None)
 
 
 def check_dead_letter_queue(arn: str, values: Mapping[str, str]) -> Operation[None]:
@@ -187,9 +193,9 @@ def check_dead_letter_queue(arn: str, values: Mapping[str, str]) -> Operation[No
     rows = yield from Call(DESCRIBE_QUEUE, (policy.dead_letter_target_arn, False))
     if not rows:
         raise attributes.bad_policy("RedrivePolicy", text, "Dead letter target does not exist.")
-    allowed = attributes.parse_redrive_allow_policy(
-        _string_map.decode(rows[0][2]).get("RedriveAllowPolicy", "")
-    )
+    (target,) = rows
+    stored = _string_map.decode(target.attributes)
+    allowed = attributes.parse_redrive_allow_policy(stored.get("RedriveAllowPolicy", ""))
     if not policy.shares_account_and_region(arn) or not (allowed is None or allowed.permits(arn)):
         raise attributes.bad_policy("RedrivePolicy", text, "The dead-letter queue is not for this queue.")
 
@@ -202,12 +208,12 @@ def purge_queue(request: PurgeQueueRequest, context: Context) -> Operation[None]
 def purge(arn: str, context: Context) -> Operation[int]:
     """Deletes every message and returns how many. Raises QueueDoesNotExist and PurgeQueueInProgress."""
     interval = context.environment.settings.queue_purge_interval_seconds
-    ((purged, error, detail),) = yield from Call(PURGE_MESSAGES, (arn, interval))
-    if error is not None:
-        raise sql_error(error, detail)
-    return int(purged)
+    (row,) = yield from Call(PURGE_MESSAGES, (arn, interval))
+    if row.error is not None:
+        raise sql_error(row.error, row.detail)
+    return row.purged
 
 
-def as_json(value: Mapping[str, Any]) -> str:
+def as_json(value: Mapping[str, str | None]) -> str:
     """JSON text, which PostgreSQL casts to jsonb."""
     return _json.encode(value).decode()

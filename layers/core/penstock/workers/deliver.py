@@ -12,7 +12,7 @@ import ssl
 from collections import Counter
 from contextlib import suppress
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 import psycopg
@@ -22,6 +22,7 @@ from penstock.delivery.webhooks.resolver import resolve
 from penstock.delivery.webhooks.run import WAIT_FOR_MORE_MS, DeliveryRun
 from penstock.delivery.webhooks.sender import Resolver, Sender
 from penstock.delivery.webhooks.store import SETTLED, Finished, Store
+from penstock.effects import Row
 from penstock.observer import NO_OBSERVER, Observer
 from penstock.settings import Settings
 from penstock.trace_context import Tracer
@@ -60,7 +61,7 @@ class Deliverer:
         self._run: DeliveryRun | None = None
         self.unwritten: list[Finished] = []
 
-    def run_once(self, settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
+    def run_once(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
         """Delivers until nothing is due for a while, or the run's time is over; then waits for requests under way.
 
         Raises psycopg.Error; webhooks that were settled before stay settled.

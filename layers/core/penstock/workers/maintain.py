@@ -23,6 +23,7 @@ from penstock.postgres.statements.installation import (
     QUEUES_WITH_LEFTOVER_ROWS,
     RECLAIM_SPACE,
     REFRESH_STATISTICS,
+    CountRow,
 )
 from penstock.settings import Settings
 
@@ -71,7 +72,7 @@ class Maintainer:
         self.found_nothing = True
         self._check_server(connection, deadline)
         while monotonic() < deadline and (due := connection.call(NEXT_QUEUES, options)):
-            queue_ids = [queue_id for (queue_id,) in due]
+            queue_ids = [row.queue_id for row in due]
             if INSTALLATION in queue_ids:
                 self._maintain_installation(settings, connection, counts)
                 queue_ids.remove(INSTALLATION)
@@ -84,7 +85,8 @@ class Maintainer:
         """After a failover or a restore, ids jump over what the lost part of the database may have given out."""
         now = monotonic()
         if now >= self._checked_at + CHECK_SERVER_SECONDS:
-            if connection.call(CHECK_SERVER, (False,))[0][0]:
+            (row,) = connection.call(CHECK_SERVER, (False,))
+            if row.flag:
                 _log.warning("the database is on another server than before: ids jump")
             self._checked_at = now
         while number(connection, JUMP_IDS, QUEUES_PER_JUMP) and monotonic() < deadline:
@@ -104,7 +106,7 @@ class Maintainer:
     def _maintain_queues(self, connection: "StatementExecutor", queue_ids: list[int]) -> int:
         leftover = connection.call(QUEUES_WITH_LEFTOVER_ROWS, (queue_ids,)) if queue_ids else []
         self.found_nothing = self.found_nothing and not leftover
-        return sum(number(connection, MAINTAIN_QUEUE, queue_id) for (queue_id,) in leftover)
+        return sum(number(connection, MAINTAIN_QUEUE, row.queue_id) for row in leftover)
 
 
 def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
@@ -118,7 +120,7 @@ def _clean_installation(settings: Settings, connection: "StatementExecutor") -> 
     return rows + number(connection, CLEAN_METRICS, ROWS_A_TABLE, settings.queue_metrics_days)
 
 
-def number(connection: "StatementExecutor", statement: Statement, *arguments: object) -> int:
+def number(connection: "StatementExecutor", statement: Statement[CountRow], *arguments: object) -> int:
     """The one number that a maintenance function returns."""
-    rows = connection.call(statement, arguments)
-    return int(rows[0][0] or 0) if rows else 0
+    (row,) = connection.call(statement, arguments)
+    return row.changed

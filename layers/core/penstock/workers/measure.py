@@ -26,5 +26,5 @@ def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
     options = (QUEUES_PER_PAGE, settings.queue_metrics_interval_ms)
     queues = 0
     while monotonic() < deadline and (page := connection.call(STORE_MEASUREMENTS, options)):
-        queues += int(page[0][0])
+        queues += sum(row.queues for row in page)
     return {"queues": queues}

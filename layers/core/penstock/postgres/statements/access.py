@@ -7,7 +7,7 @@ from penstock.effects import BatchStatement, Statement
 
 
 class AccessKeyRow(NamedTuple):
-    """An access key that is not revoked."""
+    """An access key that is not revoked. `sealed_secret`: encrypted with QUEUE_ENCRYPTION_KEY."""
 
     account_id: str
     sealed_secret: bytes
@@ -17,7 +17,7 @@ FIND_ACCESS_KEY = Statement("queue.find_access_key", ("text",), AccessKeyRow)
 
 
 class BearerKeyRow(NamedTuple):
-    """A bearer key that is not revoked."""
+    """A bearer key that is not revoked. `secret_hash`: SHA-256 of its secret."""
 
     account_id: str
     secret_hash: bytes
@@ -33,11 +33,11 @@ class ResourceEntry(NamedTuple):
 
 
 class PolicyRow(NamedTuple):
-    """The policy of entry `n` (from 1), JSON, and the account that owns it; None: there is none."""
+    """The policy of entry `n` (from 1), JSON, and the account that owns the resource. An unknown one has no row."""
 
     n: int
     policy: str | None
-    owner: str | None
+    owner: str
 
 
 READ_POLICIES = BatchStatement("queue.read_policies", ("text[]",), PolicyRow, entry=ResourceEntry)

@@ -7,17 +7,25 @@ from penstock.effects import Statement
 
 
 class NextScheduleRow(NamedTuple):
-    """In how many milliseconds the next schedule, and the next retry, is due; None: there is none."""
+    """Milliseconds until a schedule and until a retry is due; 0: now, None: never."""
 
     schedule_ms: int | None
     retry_ms: int | None
+
+    @property
+    def ms(self) -> int | None:
+        """The shorter one."""
+        return min((ms for ms in self if ms is not None), default=None)
 
 
 NEXT_SCHEDULE = Statement("queue.next_schedule", (), NextScheduleRow)
 
 
 class ClaimedScheduleRow(NamedTuple):
-    """A schedule that is due, locked until the end of the transaction."""
+    """A schedule whose occurrence `next_fire_at` is due, locked until the end of the transaction.
+
+    `now`: the database's time. `topic`: the ARN, when the target is a topic.
+    """
 
     now: datetime
     schedule_id: int
@@ -27,11 +35,11 @@ class ClaimedScheduleRow(NamedTuple):
     timezone: str
     anchor_at: datetime | None
     end_at: datetime | None
-    window_seconds: int | None
+    window_seconds: int
     catchup: bool
-    catchup_limit: int | None
-    max_age_seconds: int | None
-    next_fire_at: datetime | None
+    catchup_limit: int
+    max_age_seconds: int
+    next_fire_at: datetime
     topic: str | None
 
 
@@ -42,14 +50,17 @@ class ScheduleInputRow(NamedTuple):
     """The text that occurrence `n` sends to a topic."""
 
     n: int
-    input: str | None
+    input: str
 
 
 SCHEDULE_INPUTS = Statement("queue.schedule_inputs", ("int8[]", "timestamptz[]"), ScheduleInputRow)
 
 
 class FiredRow(NamedTuple):
-    """What became of a schedule's occurrences."""
+    """What became of a schedule's occurrences. `outcome`: done, failed, busy or unsigned.
+
+    `detail`: the reason of a failure, or the signature version that the topic messages need.
+    """
 
     schedule_id: int
     outcome: str
@@ -67,10 +78,13 @@ FIRE_SCHEDULES = Statement(
 
 
 class ClaimedRetryRow(NamedTuple):
-    """A message to a topic that is tried again, locked until the end of the transaction."""
+    """A failed invocation whose retry is due, locked until the end of the transaction.
+
+    `topic`: the ARN, when the target is a topic. `input`: the text that is sent.
+    """
 
     retry_id: int
-    topic: str
+    topic: str | None
     input: str
 
 
@@ -78,7 +92,7 @@ CLAIM_SCHEDULE_RETRIES = Statement("queue.claim_schedule_retries", ("int4",), Cl
 
 
 class FiredRetryRow(NamedTuple):
-    """What became of it."""
+    """What became of a retry. `outcome`: fired, failed, exhausted, busy or unsigned; `detail` as of FiredRow."""
 
     retry_id: int
     outcome: str

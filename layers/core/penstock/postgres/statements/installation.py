@@ -51,7 +51,7 @@ CLEAN_SCHEDULE_RUNS = Statement("queue.clean_schedule_runs", ("int4", "int4"), C
 
 
 class QueueCountsRow(NamedTuple):
-    """A queue's messages by state, and the age of the oldest one that waits; None without one."""
+    """A queue's messages by state, and the age of the oldest one that waits; 0 when the queue is empty."""
 
     account_id: str
     region: str
@@ -59,7 +59,7 @@ class QueueCountsRow(NamedTuple):
     visible: int
     in_flight: int
     delayed: int
-    oldest_age_seconds: int | None
+    oldest_age_seconds: int
 
 
 MEASURE_QUEUES = Statement("queue.measure_queues", ("int4",), QueueCountsRow)
@@ -111,7 +111,7 @@ DELETED_QUEUES = Statement("queue.deleted_queues", ("text[]",), DeletedQueueRow)
 
 
 class DueQueueRow(NamedTuple):
-    """A queue whose turn it is."""
+    """A queue whose turn it is; 0 stands for the work that belongs to no queue."""
 
     queue_id: int
 

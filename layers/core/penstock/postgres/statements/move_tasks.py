@@ -7,7 +7,7 @@ from penstock.effects import Statement
 
 
 class StartedTaskRow(NamedTuple):
-    """The task, or the error for which none was started."""
+    """The task, or the error for which none was started, with the parameter that it is about in `detail`."""
 
     task_id: str | None
     error: str | None
@@ -18,24 +18,27 @@ START_MOVE_TASK = Statement("queue.start_move_task", ("text", "text", "int4"), S
 
 
 class MoveTaskRow(NamedTuple):
-    """A move task. The first row is about the request: its error, or None."""
+    """A move task. The first row of an answer is its header, in which only `error` may be set.
+
+    `destination_arn`: None when each message returns to its source queue. `maximum_per_second`: None for no limit.
+    """
 
     error: str | None
-    task_id: str | None
+    task_id: str
     status: str
     destination_arn: str | None
     maximum_per_second: int | None
-    moved: int | None
-    to_move: int | None
+    moved: int
+    to_move: int
     failure_reason: str | None
-    started_at_ms: int | None
+    started_at_ms: int
 
 
 LIST_MOVE_TASKS = Statement("queue.list_move_tasks", ("text", "int4"), MoveTaskRow)
 
 
 class CancelledTaskRow(NamedTuple):
-    """How many messages the task had moved, or an error."""
+    """How many messages the task had moved; or an error, with the parameter that it is about in `detail`."""
 
     moved: int | None
     error: str | None

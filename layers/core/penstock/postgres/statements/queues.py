@@ -6,10 +6,12 @@ from penstock.effects import Statement
 
 
 class CreatedQueueRow(NamedTuple):
-    """The queue, new or as it was; or the error, with the attribute or the seconds that it is about in `detail`."""
+    """The queue, new or as it was (`created` False); or an error, and in `detail` the attribute that differs, or the
+    seconds for which the name of a deleted queue is refused.
+    """
 
-    arn: str | None
-    created: bool | None
+    arn: str
+    created: bool
     error: str | None
     detail: str | None
 
@@ -66,9 +68,9 @@ DROP_QUEUE = Statement("queue.drop_queue", ("text",), QueueErrorRow)
 
 
 class PurgedRow(NamedTuple):
-    """How many messages are gone, or the error for which none is."""
+    """How many messages are gone; or the error for which none is, with the queue's name in `detail`."""
 
-    purged: int | None
+    purged: int
     error: str | None
     detail: str | None
 
@@ -77,7 +79,7 @@ PURGE_MESSAGES = Statement("queue.purge_messages", ("text", "int4"), PurgedRow)
 
 
 class TaggedQueueRow(NamedTuple):
-    """None, or the error for which no tag was set."""
+    """None, or the error for which no tag was set. `detail`: the queue's name."""
 
     error: str | None
     detail: str | None

@@ -9,7 +9,7 @@ class PutGroupRow(NamedTuple):
     """The group as it is stored, and whether it is new; or an error."""
 
     schedule_group: JsonObject | None
-    created: bool | None
+    created: bool
     error: str | None
 
 

@@ -19,18 +19,25 @@ PUT_SCHEDULE = Statement(
 )
 
 
+class FoundScheduleRow(NamedTuple):
+    """The database's time, and the schedule; None: there is none."""
+
+    now: datetime
+    schedule: JsonObject | None
+
+
+READ_SCHEDULE = Statement("queue.read_schedule", ("text", "text", "text", "text"), FoundScheduleRow)
+
+
 class ScheduleRow(NamedTuple):
-    """A schedule, and the database's time."""
+    """A schedule of a list, and the database's time."""
 
     now: datetime
     schedule: JsonObject
 
 
-READ_SCHEDULE = Statement("queue.read_schedule", ("text", "text", "text", "text"), ScheduleRow)
-
-
 class DroppedScheduleRow(NamedTuple):
-    """Whether there was one."""
+    """Whether there was one; for `drop_schedule_once` also whether this request has deleted it before."""
 
     dropped: bool
 

@@ -9,7 +9,7 @@ class AddedSubscriptionRow(NamedTuple):
     """The subscription, new or as it was, or an error."""
 
     arn: str | None
-    confirmed: bool | None
+    confirmed: bool
     error: str | None
 
 

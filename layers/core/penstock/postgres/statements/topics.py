@@ -6,10 +6,10 @@ from penstock.effects import BatchStatement, Statement
 
 
 class CreatedTopicRow(NamedTuple):
-    """The topic, new or as it was, or an error."""
+    """The topic, new or as it was (`created` False). `detail`, with an error: what differs, Attributes or Tags."""
 
-    arn: str | None
-    created: bool | None
+    arn: str
+    created: bool
     error: str | None
     detail: str | None
 
@@ -58,9 +58,9 @@ CHANGE_TOPIC = Statement("queue.change_topic", ("text", "jsonb"), TopicErrorRow)
 
 
 class ReplacedTopicPolicyRow(NamedTuple):
-    """Whether the policy was still the old one, so that it was replaced; None: there is no such topic."""
+    """Whether the policy was still the old one, so that it was replaced."""
 
-    replaced: bool | None
+    replaced: bool
 
 
 REPLACE_TOPIC_POLICY = Statement(
@@ -94,10 +94,14 @@ class PublishEntry(NamedTuple):
 
 
 class PublishedRow(NamedTuple):
-    """Entry `n` (from 1) was published, or refused with an error."""
+    """Entry `n` (from 1) was published, or refused with an error.
+
+    `message_id` (there is none with an error), `sequence_number`: for a duplicate those of the original. `detail`: the
+    value that is wanted instead; without an error, `none` if no subscription needs an envelope.
+    """
 
     n: int
-    message_id: str | None
+    message_id: str
     sequence_number: int | None
     error: str | None
     detail: str | None

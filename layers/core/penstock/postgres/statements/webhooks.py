@@ -7,16 +7,19 @@ from penstock.effects import Statement
 
 
 class NextWebhookRow(NamedTuple):
-    """In how many milliseconds the next webhook is due; None: there is none."""
+    """In how many milliseconds the next webhook may be due; 0: now. There is no row when none is pending."""
 
-    wait_ms: int | None
+    wait_ms: int
 
 
 NEXT_WEBHOOK = Statement("queue.next_webhook", ("uuid",), NextWebhookRow)
 
 
 class ClaimedWebhookRow(NamedTuple):
-    """A webhook that is due, leased to the caller."""
+    """A webhook that is due, leased to the caller. `lane`: the key of its endpoint. The policies are JSON.
+
+    `attempts`: those whose outcome is known.
+    """
 
     webhook_id: int
     lane: str
