@@ -114,6 +114,9 @@ class Action(Struct, Generic[RequestT, ResultT], frozen=True, eq=False):
         force_setattr(self, "label", f"{self.service}:{self.name}")
 
 
+AnyAction: TypeAlias = Action[Struct, Struct | None]
+"""An action whose request and result only its row of the table knows."""
+
 SERVICES = {
     "sqs": Service("sqs", "AmazonSQS", "http://queue.amazonaws.com/doc/2012-11-05/", "2012-11-05"),
     "sns": Service("sns", "AmazonSNS", "http://sns.amazonaws.com/doc/2010-03-31/", "2010-03-31"),
@@ -216,12 +219,12 @@ ACTIONS: tuple[Action[Any, Any], ...] = (
 PEEK = Action("sqs", "ReceiveMessage", sqs.PeekRequest, sqs.ReceiveMessageResult, peeking.peek_messages)
 
 # Placeholder for the action of a request that is decoded only after its signature has been verified.
-UNDECODED: Action[Any, Any] = Action("sqs", "(unread)", Struct, None, LazyOperation("", ""))
+UNDECODED: AnyAction = Action("sqs", "(unread)", Struct, None, LazyOperation("", ""))
 
-BY_NAME: dict[tuple[str, str], Action[Any, Any]] = {
+BY_NAME: dict[tuple[str, str], AnyAction] = {
     (action.service, action.name): action for action in ACTIONS
 }
-BY_TARGET: dict[bytes, Action[Any, Any]] = {
+BY_TARGET: dict[bytes, AnyAction] = {
     f"{SERVICES[action.service].target_prefix}.{action.name}".encode(): action
     for action in ACTIONS
     if not action.route
@@ -235,7 +238,7 @@ def _route(text: str) -> tuple[str, str, bool]:
     return method, kind, label != ""
 
 
-BY_ROUTE: dict[tuple[str, str, bool], Action[Any, Any]] = {
+BY_ROUTE: dict[tuple[str, str, bool], AnyAction] = {
     _route(action.route): action for action in ACTIONS if action.route
 }
 
@@ -246,7 +249,7 @@ def load_operations() -> None:
         load_operation(action)
 
 
-def load_operation(action: Action[Any, Any]) -> None:
+def load_operation(action: AnyAction) -> None:
     """Imports the operation of an action."""
     if isinstance(action.operation, LazyOperation):
         action.operation.load()

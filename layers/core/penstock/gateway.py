@@ -15,7 +15,7 @@ signature first and decodes the request afterwards. A client that cannot sign le
 import re
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 from urllib.parse import unquote_to_bytes
 
 from msgspec import Struct
@@ -27,7 +27,7 @@ from penstock.aws.codec.protocol import Protocol, protocol_of, rest_resource
 from penstock.scheduler.errors import UnknownOperationException, ValidationException, rest_type
 from penstock.sns.errors import ValidationError, as_sns_error
 
-from .actions import BY_NAME, BY_ROUTE, BY_TARGET, PEEK, SERVICES, UNDECODED, Action
+from .actions import BY_NAME, BY_ROUTE, BY_TARGET, PEEK, SERVICES, UNDECODED, AnyAction
 from .context import Context
 from .effects import Operation
 from .environment import Environment
@@ -37,8 +37,6 @@ from .http import HttpRequest, HttpResponse
 MAXIMUM_BODY_BYTES = 6 * 1_048_576  # a batch of 1 MiB with every character escaped as \uXXXX
 
 T = TypeVar("T")
-AnyAction: TypeAlias = Action[Struct, Struct | None]
-"""An action whose request and result only its row of the table knows."""
 
 LONGEST_SCOPE_BYTES = 512  # no client sends a longer one, and scopes are cached
 
@@ -167,7 +165,7 @@ def _decode_request(
 
 def _decode_json(http: HttpRequest, environment: Environment) -> DecodedRequest:
     target = http.headers[b"x-amz-target"]
-    action: AnyAction | None = BY_TARGET.get(target)
+    action = BY_TARGET.get(target)
     if action is None:
         raise InvalidAction.named(target.decode("latin-1").rpartition(".")[2])
     request = _decode_members(action, json.decoder(action.request), http.body)
@@ -176,7 +174,7 @@ def _decode_json(http: HttpRequest, environment: Environment) -> DecodedRequest:
 
 def _decode_rest(http: HttpRequest, environment: Environment) -> DecodedRequest:
     kind, label = rest_resource(http.path) or ("", None)
-    action: AnyAction | None = BY_ROUTE.get((http.method, kind, label is not None))
+    action = BY_ROUTE.get((http.method, kind, label is not None))
     if action is None:
         raise UnknownOperationException
     try:
@@ -255,7 +253,7 @@ def _decode_peek(http: HttpRequest, environment: Environment, protocol: Protocol
     for name in ("ShowInvisible", "ShowDelayed"):
         if isinstance(tree.get(name), str):
             tree[name] = tree[name].lower()  # Python clients write True
-    action: Action[Any, Any] = PEEK  # as the tables declare theirs
+    action: AnyAction = cast("AnyAction", PEEK)
     return DecodedRequest(action, query.decoder(PEEK.request)(tree), scope)
 
 

@@ -295,7 +295,9 @@ def test_nothing_is_looked_for_while_nothing_was_committed_and_nothing_is_due() 
         assert database.spared == pytest.approx([2.0, 4.0, 5.0, 6.0, 7.0, 8.0])
         database.ready = {ORDERS}  # a delay is over: nobody commits anything
         assert await answer == Woken.FOR_MORE
-        assert asyncio.get_running_loop().time() == pytest.approx(8.301)  # not at the check of the next second
+        assert asyncio.get_running_loop().time() == pytest.approx(
+            8.301
+        )  # not at the check of the next second
         polling.cancel()
 
     run(scenario())
