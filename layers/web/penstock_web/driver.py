@@ -12,10 +12,10 @@ from penstock.postgres.statements.messages import TRANSACT
 from penstock_web.batching.batcher import Batcher
 from penstock_web.database.pool import Pool
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
-from penstock_web.long_poll.receive_run import Receiver
 from penstock_web.metrics.meter import Meter
 
 from .deadlines import PendingRequest
+from .receive_run import Receiver
 
 T = TypeVar("T")
 RowT = TypeVar("RowT", bound=Row)

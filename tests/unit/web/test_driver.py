@@ -13,8 +13,8 @@ from penstock_web.batching.batcher import Batcher
 from penstock_web.database.pool import Pool
 from penstock_web.driver import Resources, run_operation
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
-from penstock_web.long_poll.receive_run import EMPTY_RECEIVE
 from penstock_web.metrics.meter import Meter
+from penstock_web.receive_run import EMPTY_RECEIVE
 from tests.support.web.fake_database import ECHO, EchoEntry, FakeDatabase, RowT
 from tests.support.web.fake_queue import HEADER, ORDERS, Queue, bodies, message
 from tests.support.web.virtual_clock import run, settle

@@ -10,11 +10,11 @@ from penstock.drivers import is_empty, seconds_to_wait
 from penstock.effects import Receive, Woken
 from penstock.postgres.statements.messages import ReceivedRow
 from penstock_web.batching.batcher import Batcher
-from penstock_web.deadlines import PendingRequest
+from penstock_web.long_poll.dispatcher import LongPollDispatcher
+from penstock_web.long_poll.waiters import WaitFuture
 from penstock_web.metrics.queue_counts import QueueCounts
 
-from .dispatcher import LongPollDispatcher
-from .waiters import WaitFuture
+from .deadlines import PendingRequest
 
 ReceivedFuture: TypeAlias = asyncio.Future[Sequence[ReceivedRow]]
 
