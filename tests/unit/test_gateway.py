@@ -122,7 +122,7 @@ def test_a_call_runs_the_operation_of_its_action() -> None:
         yield Wake("arn", 1)
 
     found = call(http(SEND, target="AmazonSQS.SendMessage"))
-    row: Any = Action("sqs", "SendMessage", sqs.SendMessageRequest, None, operation)
+    row: Action[Any, Any] = Action("sqs", "SendMessage", sqs.SendMessageRequest, None, operation)
     assert list(ActionCall(row, found.request, found.context, found.protocol).operation()) == [Wake("arn", 1)]
     assert seen == [(found.request, found.context)]
 
