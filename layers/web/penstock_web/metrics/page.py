@@ -6,7 +6,7 @@ with the metrics of all of them.
 
 import asyncio
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from fastapi import APIRouter
 from fastapi.responses import PlainTextResponse
@@ -42,7 +42,7 @@ def metrics_router(meter: Meter, pool: Pool, most_queues: int) -> APIRouter:
     readings = Readings(pool.call, most_queues)
 
     @router.get("/metrics", response_class=PlainTextResponse)
-    async def metrics() -> Any:
+    async def metrics() -> PlainTextResponse:
         """Metrics for Prometheus: see docs/metrics.md."""
         reading = await readings()
         publish_pool(meter, pool)
@@ -72,4 +72,4 @@ async def remove_deleted_queues(meter: Meter, pool: Pool) -> None:
         deleted = await pool.call(DELETED_QUEUES, [list(meter.queues.arns)])
     except AwsError:
         return  # the database does not answer; the next attempt is in a minute
-    meter.queues.remove_queues(arn for (arn,) in deleted)
+    meter.queues.remove_queues(row.arn for row in deleted)

@@ -75,14 +75,14 @@ STORE_MEASUREMENTS = Statement("queue.store_measurements", ("int4", "int4"), Mea
 
 
 class MeasurementRow(NamedTuple):
-    """What was last measured of a queue, and how many seconds ago."""
+    """What was last measured of a queue, and how many seconds ago. Without ARN: of all other queues together."""
 
-    arn: str
+    arn: str | None
     visible: int
     in_flight: int
     delayed: int
-    oldest_age_seconds: float | None
-    noisy_groups: int | None
+    oldest_age_seconds: float
+    noisy_groups: int
     dead_lettered: int
     measured_seconds: float
 
@@ -91,11 +91,11 @@ READ_MEASUREMENTS = Statement("queue.read_measurements", ("int4",), MeasurementR
 
 
 class InstallationRow(NamedTuple):
-    """A gauge of the installation. `label`: of several of one name."""
+    """A gauge of the installation. `label`: tells several of one name apart; empty where there is only one."""
 
     name: str
-    label: str | None
-    value: float | None
+    label: str
+    value: float
 
 
 READ_INSTALLATION = Statement("queue.read_installation", (), InstallationRow)
