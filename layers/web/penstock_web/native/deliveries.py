@@ -1,13 +1,13 @@
 """/v1/deliveries: lists webhooks that are pending or exhausted, and retries one."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 
 from penstock.context import Context
 from penstock.delivery.webhooks import WEBHOOKS
 from penstock.effects import Call, Operation, Wake
-from penstock.postgres.statements.webhooks import LIST_WEBHOOKS, RETRY_WEBHOOK
+from penstock.postgres.statements.webhooks import LIST_WEBHOOKS, RETRY_WEBHOOK, WebhookRow
 
 from .documents import format_timestamp
 from .errors import DeliveryNotFound
@@ -51,24 +51,23 @@ def retry_webhook(delivery_id: int, context: Context) -> Operation[int]:
     return delivery_id
 
 
-def delivery_description(row: tuple[Any, ...]) -> DeliveryDescription:
-    """One row of queue.list_webhooks as a document. A webhook under way or exhausted has no `next_attempt_at`."""
-    (id_, state, kind, message_id, topic, subscription, binding, endpoint, attempts, due, under_way, status, error,
-     dead_letters, created) = row  # fmt: skip
+def delivery_description(row: WebhookRow) -> DeliveryDescription:
+    """A webhook as a document. One that is under way or exhausted has no `next_attempt_at`."""
+    waits = row.state == "pending" and not row.under_way
     return DeliveryDescription(
-        id=id_,
-        state=state,
-        kind=kind,
-        message_id=str(message_id),
-        topic_arn=topic,
-        subscription_arn=subscription,
-        subscription_id=binding,
-        endpoint=endpoint,
-        attempts=attempts,
-        under_way=under_way,
-        next_attempt_at=format_timestamp(due) if state == "pending" and not under_way else None,
-        last_status=status,
-        last_error=error,
-        dead_letter_arn=dead_letters,
-        created_at=format_timestamp(created),
+        id=row.webhook_id,
+        state=row.state,
+        kind=row.kind,
+        message_id=str(row.message_id),
+        topic_arn=row.topic_arn,
+        subscription_arn=row.subscription_arn,
+        subscription_id=row.binding_id,
+        endpoint=row.endpoint,
+        attempts=row.attempts,
+        under_way=row.under_way,
+        next_attempt_at=format_timestamp(row.due_at_ms) if waits else None,
+        last_status=row.last_status,
+        last_error=row.last_error,
+        dead_letter_arn=row.dead_letter_arn,
+        created_at=format_timestamp(row.created_at_ms),
     )

@@ -3,9 +3,8 @@
 A client addresses a queue by its name; account and region are those of the context.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from time import time
-from typing import Any
 
 import msgspec
 
@@ -35,9 +34,7 @@ from .documents import (
     to_send_request,
 )
 from .errors import MessageNotFound
-from .shapes import Attributes, NewQueue, QueueDescription, QueueName, QueuePage
-
-Steps = Operation[Any]
+from .shapes import Attributes, Hidden, NewQueue, QueueDescription, QueueName, QueuePage
 
 _texts = msgspec.json.Decoder(dict[str, str])
 
@@ -71,8 +68,8 @@ def list_queues(limit: int, after: str | None, context: Context) -> Operation[Qu
     last = queues.read_token(after)
     rows = yield from Call(LIST_QUEUES, (context.account_id, context.region, "", last, limit + 1))
     page = [
-        QueueName(name=name, fifo=fifo, created_at=format_timestamp(created))
-        for name, fifo, created in rows[:limit]
+        QueueName(name=row.name, fifo=row.fifo, created_at=format_timestamp(row.created_at_ms))
+        for row in rows[:limit]
     ]
     return QueuePage(queues=page, next=queues.make_token(page[-1].name) if len(rows) > limit else None)
 
@@ -82,21 +79,22 @@ def describe_queue(name: str, context: Context) -> Operation[QueueDescription]:
     rows = yield from Call(DESCRIBE_QUEUE, (arn_of(name, context), True))
     if not rows:
         raise errors.QueueDoesNotExist
-    _, fifo, stored, tags, created_at, _, visible, in_flight, delayed, oldest, newest, total = rows[0]
+    (queue,) = rows
+    visible, in_flight, delayed = queue.visible or 0, queue.in_flight or 0, queue.delayed or 0
     return QueueDescription(
         name=name,
-        fifo=fifo,
-        created_at=format_timestamp(created_at),
+        fifo=queue.fifo,
+        created_at=format_timestamp(queue.created_at_ms),
         queue_length=visible + in_flight + delayed,
         visible=visible,
         in_flight=in_flight,
         delayed=delayed,
-        newest_msg_age_sec=newest,
-        oldest_msg_age_sec=oldest,
-        total_messages=total,
+        newest_msg_age_sec=queue.newest_age_seconds,
+        oldest_msg_age_sec=queue.oldest_age_seconds,
+        total_messages=queue.total_messages or 0,
         scrape_time=format_timestamp(int(time() * 1000)),
-        attributes=_texts.decode(stored),
-        tags=_texts.decode(tags),
+        attributes=_texts.decode(queue.attributes),
+        tags=_texts.decode(queue.tags),
     )
 
 
@@ -128,8 +126,8 @@ def send(
     round trip.
     """
     arn = arn_of(name, context)
-    fifo, trace = arn.endswith(".fifo"), context.trace_header
-    outgoing = [sending.outgoing_message(to_send_request(message), fifo, trace) for message in messages]
+    trace = context.trace_header
+    outgoing = [sending.outgoing_message(to_send_request(message), arn, trace) for message in messages]
     if len(outgoing) > 1:
         yield from check_messages(arn, outgoing)
     stored = yield from sending.store(arn, outgoing, async_commit)
@@ -141,7 +139,7 @@ def send(
     return [row.id for row in stored if row.id is not None]
 
 
-def check_messages(arn: str, outgoing: Sequence[sending.OutgoingMessage]) -> Steps:
+def check_messages(arn: str, outgoing: Sequence[sending.OutgoingMessage]) -> Operation[None]:
     """Raises the error that storing any of the messages would cause.
 
     These are: the message is too long for the queue, it has no deduplication id, the queue does not exist.
@@ -149,11 +147,14 @@ def check_messages(arn: str, outgoing: Sequence[sending.OutgoingMessage]) -> Ste
     rows = yield from Call(DESCRIBE_QUEUE, (arn, False))
     if not rows:
         raise errors.QueueDoesNotExist
-    stored = _texts.decode(rows[0][2])
+    (queue,) = rows
+    stored = _texts.decode(queue.attributes)
     limit = stored["MaximumMessageSize"]
-    if max(message.size_bytes for message in outgoing) > int(limit):
+    if max(message.stored.size_bytes for message in outgoing) > int(limit):
         raise errors.RequestEntityTooLarge(f"A message is longer than the queue's {limit} bytes")
-    if stored.get("ContentBasedDeduplication") == "false" and None in {m.deduplication_id for m in outgoing}:
+    if stored.get("ContentBasedDeduplication") == "false" and any(
+        message.stored.deduplication_id is None for message in outgoing
+    ):
         raise sql_errors.sql_error("DeduplicationIdRequired", None)
 
 
@@ -162,8 +163,8 @@ def receive(
 ) -> Operation[list[StoredMessage]]:
     """Receives up to `count` messages, each with a receipt; waits for the first one."""
     arn = arn_of(name, context)
-    take = receiving.take(arn, count, visibility_seconds, context)
-    rows = yield from receiving.receive_rows(take, arn, wait_seconds)
+    receive_messages = receiving.receive_of(arn, count, visibility_seconds, context)
+    rows = yield from receiving.receive_rows(receive_messages, arn, wait_seconds)
     seal = context.environment.receipts.seal
     return [
         StoredMessage(
@@ -186,7 +187,7 @@ def delete_ids(name: str, ids: Sequence[int], context: Context) -> Operation[lis
     rows = (yield from Call(DELETE_BY_ID, (arn, list(ids)))) if ids else []
     if not rows:
         yield from handles.check_queue(arn)
-    deleted = {row[0] for row in rows}
+    deleted = {row.id for row in rows}
     return [message_id for message_id in ids if message_id in deleted]
 
 
@@ -209,9 +210,7 @@ def delete_one(name: str, message_id: int, context: Context) -> Operation[None]:
         raise MessageNotFound
 
 
-def change_visibility(
-    name: str, message_id: int, seconds: int, context: Context
-) -> Operation[Mapping[str, Any]]:
+def change_visibility(name: str, message_id: int, seconds: int, context: Context) -> Operation[Hidden]:
     """Returns the id and the time at which the message becomes visible. Raises MessageNotFound."""
     arn = arn_of(name, context)
     rows = yield from Call(CHANGE_VISIBILITY_BY_ID, (arn, message_id, seconds))
@@ -220,7 +219,8 @@ def change_visibility(
         raise MessageNotFound
     if seconds == 0:
         yield Wake(arn, 1)
-    return {"id": message_id, "visible_at": format_timestamp(rows[0][0])}
+    (row,) = rows
+    return Hidden(id=message_id, visible_at=format_timestamp(row.visible_at_ms))
 
 
 def peek(
@@ -233,15 +233,15 @@ def peek(
         yield from handles.check_queue(arn)
     return [
         StoredMessage(
-            id=message_id,
-            read_count=read_count,
-            enqueued_at=format_timestamp(sent_at),
-            visible_at=format_timestamp(visible_at),
-            message=json_or_string(body),
-            headers=to_headers(stored),
-            group_id=group,
+            id=row.public_id,
+            read_count=row.receive_count,
+            enqueued_at=format_timestamp(row.sent_at_ms),
+            visible_at=format_timestamp(row.visible_at_ms),
+            message=json_or_string(row.body),
+            headers=to_headers(row.attributes),
+            group_id=row.group_id,
         )
-        for message_id, read_count, _, sent_at, visible_at, body, stored, _, group in rows
+        for row in rows
     ]
 
 
@@ -255,14 +255,14 @@ def read_archive(
         yield from handles.check_queue(arn)
     return [
         StoredMessage(
-            archive_id=archive_id,
-            id=message_id,
-            read_count=read_count,
-            enqueued_at=format_timestamp(sent_at),
-            archived_at=format_timestamp(archived_at),
-            message=json_or_string(body),
-            headers=to_headers(stored),
-            group_id=message_group(system),
+            archive_id=row.archive_id,
+            id=row.public_id,
+            read_count=row.receive_count,
+            enqueued_at=format_timestamp(row.sent_at_ms),
+            archived_at=format_timestamp(row.archived_at_ms),
+            message=json_or_string(row.body),
+            headers=to_headers(row.attributes),
+            group_id=message_group(row.system),
         )
-        for archive_id, message_id, _, sent_at, archived_at, read_count, body, stored, system in rows
+        for row in rows
     ]

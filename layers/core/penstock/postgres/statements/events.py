@@ -1,15 +1,18 @@
 """Events of the native API, and the bindings that they are routed by."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from penstock.effects import Statement
 
 
 class PublishedEventRow(NamedTuple):
-    """A queue that an event reached; with `arn` None, how many webhooks it reached (`id`)."""
+    """A message that an event put into the queue `arn`, or the error for which that queue got none.
+
+    The last row has no ARN: its `id` is the number of webhooks that the event reached.
+    """
 
     arn: str | None
-    id: int | None
+    id: int
     error: str | None
 
 
@@ -20,12 +23,15 @@ PUBLISH_EVENTS = Statement(
 )
 
 
+BindingProtocol: TypeAlias = Literal["queue", "http", "https"]
+
+
 class BoundRow(NamedTuple):
-    """A binding, new or as it was."""
+    """A binding, new or as it was. `filter_policy`: JSON."""
 
     binding_id: int
     pattern: str
-    protocol: str
+    protocol: BindingProtocol
     endpoint: str
     envelope: bool
     filter_policy: str | None
@@ -50,7 +56,7 @@ class BindingRow(NamedTuple):
 
     binding_id: int
     pattern: str
-    protocol: str
+    protocol: BindingProtocol
     endpoint: str
     envelope: bool
     filter_policy: str | None

@@ -116,9 +116,11 @@ class ChangedRow(NamedTuple):
 
 
 class TransactedRow(NamedTuple):
-    """A message that part `n` (from 1) of a transaction stored, or the error for which nothing was done.
+    """A message that part `n` (from 1) of its kind stored in the queue `arn`.
 
-    `kind`: ack, send or publish. `arn`: the queue, or None for webhooks, of which `id` then is the number.
+    `kind`: send, or publish, which has a row for each queue that the event reached, and one without ARN whose `id` is
+    the number of webhooks. The only row of a transaction for which nothing was done has `error`, `detail`, and in `n`
+    the number of the receipt handle (StaleReceipt) or message that was refused.
     """
 
     kind: str

@@ -12,7 +12,7 @@ class PeekedRow(NamedTuple):
     receive_count: int
     message_id: str
     sent_at_ms: int
-    visible_at_ms: int | None
+    visible_at_ms: int
     body: str
     attributes: str | None
     system: str | None

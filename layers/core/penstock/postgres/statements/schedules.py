@@ -1,7 +1,7 @@
 """Schedules: for the APIs."""
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from penstock.effects import JsonObject, Statement
 
@@ -9,8 +9,8 @@ from penstock.effects import JsonObject, Statement
 class PutScheduleRow(NamedTuple):
     """The schedule as it is stored, and whether it is new; or an error."""
 
-    schedule: JsonObject | None
-    created: bool | None
+    schedule: JsonObject
+    created: bool
     error: str | None
 
 
@@ -58,12 +58,19 @@ SYNC_SCHEDULES = Statement(
 )
 
 
+class FiredMessage(TypedDict):
+    """A message that an occurrence sent to a queue. One to a topic of SNS has neither queue nor id."""
+
+    queue_name: str | None
+    msg_id: int | None
+
+
 class FiredScheduleRow(NamedTuple):
-    """An occurrence that was fired out of turn, or an error."""
+    """An occurrence that was fired out of turn; or an error, and then nothing was sent."""
 
     scheduled_for: datetime
     fired_at: datetime
-    message_ids: JsonObject | None
+    message_ids: list[FiredMessage]
     error: str | None
     detail: str | None
 
@@ -72,14 +79,17 @@ RUN_SCHEDULE = Statement("queue.run_schedule", ("text", "text", "text", "text"),
 
 
 class ScheduleRunRow(NamedTuple):
-    """An occurrence that has fired."""
+    """An occurrence. `fired_at` None: it failed or was skipped, and `error` says why.
 
-    run_id: int
+    A schedule that has no such occurrence has one row without `run_id`, and with nothing else.
+    """
+
+    run_id: int | None
     scheduled_for: datetime
     out_of_band: bool
     attempts: int
-    fired_at: datetime
-    message_ids: JsonObject | None
+    fired_at: datetime | None
+    message_ids: list[FiredMessage]
     error: str | None
 
 

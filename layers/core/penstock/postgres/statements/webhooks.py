@@ -1,6 +1,6 @@
 """Webhooks that are due, and what became of them."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from uuid import UUID
 
 from penstock.effects import Statement
@@ -75,10 +75,14 @@ EXPIRE_WEBHOOKS = Statement("queue.expire_webhooks", ("int4",), ExpiredWebhooksR
 
 
 class WebhookRow(NamedTuple):
-    """A webhook that is pending or exhausted."""
+    """A webhook that is pending or exhausted.
+
+    `under_way`: a process tries it now, and `due_at_ms` is when another one may. `last_status`, `last_error`: of the
+    last attempt; one without an answer has no status.
+    """
 
     webhook_id: int
-    state: str
+    state: Literal["pending", "exhausted"]
     kind: str
     message_id: UUID
     topic_arn: str | None
@@ -86,7 +90,7 @@ class WebhookRow(NamedTuple):
     binding_id: int | None
     endpoint: str
     attempts: int
-    due_at_ms: int | None
+    due_at_ms: int
     under_way: bool
     last_status: int | None
     last_error: str | None

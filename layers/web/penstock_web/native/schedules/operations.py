@@ -61,6 +61,13 @@ class WrittenSchedule(NamedTuple):
     created: bool
 
 
+class PreparedSchedule(NamedTuple):
+    """What a sync stores of a schedule: its fields as JSON, and its next occurrence."""
+
+    fields: str
+    next_fire_at: datetime | None
+
+
 # --- writing ---------------------------------------------------------------------------------------------------------
 def create(new: NewSchedule, context: Context) -> Operation[ShownSchedule]:
     """Creates a schedule. Raises ScheduleConflict when the name is taken, ScheduleUnusable, InvalidParameterValue."""
@@ -79,12 +86,13 @@ def put(name: str, mode: str, new: NewSchedule, context: Context) -> Operation[W
     expression, fields = new_schedule_fields(new)
     now, _ = yield from schedule_rows.read(DEFAULT_GROUP, name, context)
     next_fire_at = schedule_rows.first_fire(mode, expression, now, period_of(fields), context)
-    ((columns, created, error),) = yield from Call(
+    (written,) = yield from Call(
         PUT_SCHEDULE, (*group_key(context), name, mode, as_json(fields), next_fire_at)
     )
-    if error is not None:
+    if written.error is not None:
         raise ScheduleConflict(f"Schedule '{name}' exists already")
-    return WrittenSchedule(to_shown_schedule(row_of(columns), preview_count(context)), created)
+    shown = to_shown_schedule(row_of(written.schedule), preview_count(context))
+    return WrittenSchedule(shown, written.created)
 
 
 def patch(name: str, changes: SchedulePatch, context: Context) -> Operation[ShownSchedule]:
@@ -93,12 +101,12 @@ def patch(name: str, changes: SchedulePatch, context: Context) -> Operation[Show
     fields = changed_fields(row, changes)
     period = period_of(period_columns(row) | fields)
     next_fire_at = schedule_rows.next_fire(expression_after(row, fields), now, period)
-    ((columns, _, error),) = yield from Call(
+    (written,) = yield from Call(
         PUT_SCHEDULE, (*group_key(context), name, "patch", as_json(fields), next_fire_at)
     )
-    if error is not None:
+    if written.error is not None:
         raise ScheduleNotFound.named(name)
-    return to_shown_schedule(row_of(columns), preview_count(context))
+    return to_shown_schedule(row_of(written.schedule), preview_count(context))
 
 
 def delete(name: str, context: Context) -> Operation[None]:
@@ -113,29 +121,31 @@ def sync(new_schedules: Sequence[NewSchedule], prune: bool, context: Context) ->
     if len(set(names)) < len(names):
         raise errors.InvalidParameterValue("body: a name is there twice")
     now, _ = yield from schedule_rows.read(DEFAULT_GROUP, "", context)
-    columns: list[tuple[str, datetime | None]] = []
+    fields: list[str] = []
+    next_fire_at: list[datetime | None] = []
     for number, new in enumerate(new_schedules):
-        columns.append(_prepared(number, new, now))
+        prepared = _prepared(number, new, now)
+        fields.append(prepared.fields)
+        next_fire_at.append(prepared.next_fire_at)
         yield from yield_to_others(number)
-    fields, next_fire_at = [one[0] for one in columns], [one[1] for one in columns]
     rows = yield from Call(
         SYNC_SCHEDULES, (context.account_id, context.region, names, fields, next_fire_at, prune)
     )
     return Synced(
-        created=[row["name"] for number, row, made in rows if number is not None and made],
-        updated=[row["name"] for number, row, made in rows if number is not None and not made],
-        deleted=sorted(row["name"] for number, row, _ in rows if number is None),
+        created=[row.schedule["name"] for row in rows if row.n is not None and row.created],
+        updated=[row.schedule["name"] for row in rows if row.n is not None and not row.created],
+        deleted=sorted(row.schedule["name"] for row in rows if row.n is None),
     )
 
 
-def _prepared(number: int, new: NewSchedule, now: datetime) -> tuple[str, datetime | None]:
-    """Fields and next occurrence of one schedule of a sync. Errors say which schedule they are about."""
+def _prepared(number: int, new: NewSchedule, now: datetime) -> PreparedSchedule:
+    """One schedule of a sync. Errors say which schedule they are about."""
     try:
         expression, fields = new_schedule_fields(new)
     except errors.AwsError as error:
         error.message = f"schedule {number} ('{new.name}'): {error.message}"
         raise
-    return as_json(fields), schedule_rows.next_fire(expression, now, period_of(fields))
+    return PreparedSchedule(as_json(fields), schedule_rows.next_fire(expression, now, period_of(fields)))
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -167,8 +177,8 @@ def list_schedules(
         (*group_key(context), name_prefix or None, status, target_kind, None, None, None, limit),
     )
     schedules = []
-    for number, (_, columns) in enumerate(rows):
-        schedules.append(to_shown_schedule(row_of(columns), preview_count(context)))
+    for number, row in enumerate(rows):
+        schedules.append(to_shown_schedule(row_of(row.schedule), preview_count(context)))
         yield from yield_to_others(number)
     return SchedulePage(schedules)
 
@@ -191,16 +201,19 @@ def run(name: str, context: Context) -> Operation[ShownRun]:
     """Fires a schedule now, in one transaction. Raises ScheduleNotFound, ScheduleConflict when its target refuses."""
     if not may_be_schedule_name(name):
         raise ScheduleNotFound.named(name)
-    rows = yield from Call(RUN_SCHEDULE, (*group_key(context), name))
-    scheduled_for, fired_at, ids, error, detail = rows[0]
-    if error == "NotFound":
+    (fired,) = yield from Call(RUN_SCHEDULE, (*group_key(context), name))
+    if fired.error == "NotFound":
         raise ScheduleNotFound.named(name)
-    if error is not None:
-        raise ScheduleConflict(f"Schedule '{name}' cannot be run: {detail}")
-    queues = [one["queue_name"] for one in ids if one["queue_name"] is not None]
+    if fired.error is not None:
+        raise ScheduleConflict(f"Schedule '{name}' cannot be run: {fired.detail}")
+    queues = [one["queue_name"] for one in fired.message_ids if one["queue_name"] is not None]
     yield from publishing.wake_receives(arn_of(queue, context) for queue in queues)
     return ShownRun(
-        name, rfc_3339(fired_at, "milliseconds"), rfc_3339(scheduled_for), True, queue_message_ids(ids)
+        schedule_name=name,
+        fired_at=rfc_3339(fired.fired_at, "milliseconds"),
+        scheduled_for=rfc_3339(fired.scheduled_for),
+        out_of_band=True,
+        msg_ids=queue_message_ids(fired.message_ids),
     )
 
 
@@ -210,7 +223,7 @@ def runs(name: str, before: int | None, limit: int, context: Context) -> Operati
     rows = (yield from Call(LIST_SCHEDULE_RUNS, given)) if may_be_schedule_name(name) else []
     if not rows:
         raise ScheduleNotFound.named(name)
-    past = [to_past_run(name, row) for row in rows[:limit] if row[0] is not None]
+    past = [to_past_run(name, row.run_id, row) for row in rows[:limit] if row.run_id is not None]
     return RunPage(past, past[-1].id if len(rows) > limit else UNSET)
 
 
