@@ -7,7 +7,12 @@ from penstock.effects import Statement
 
 
 class MetricsRow(NamedTuple):
-    """A window of a queue, or of a message group. `latencies`, `hot_groups`: JSON."""
+    """A window of a queue, or of a message group. `latencies`: JSON, by measure.
+
+    The first row of an answer is about all windows: it has sums, latencies and, as JSON, `hot_groups` (None for a
+    group), the end and `computed_at` of the newest stored window (None: none is stored), and nothing else. The job
+    measures `visible`, `in_flight` and `delayed` when it runs, so only the window of a run has them.
+    """
 
     starts_at: datetime
     ends_at: datetime
@@ -20,9 +25,9 @@ class MetricsRow(NamedTuple):
     purged: int
     expired: int
     moved: int
-    depth: int | None
-    waiting: int | None
-    received: int | None
+    depth: int
+    waiting: int
+    received: int
     oldest_age_us: int | None
     visible: int | None
     in_flight: int | None
@@ -40,11 +45,16 @@ READ_METRICS = Statement(
 
 
 class LagRow(NamedTuple):
-    """A queue's lag and its forecast. `latencies`: JSON."""
+    """A queue's lag and its forecast. `latencies`: JSON, by measure.
+
+    The first row of an answer is about the installation: it has `from_at` and `to_at`, the time of the latencies of all
+    rows, when the last run of the job ended (`computed_at`), and latencies, and nothing else. Other rows have all but
+    the first two. What the job computes is None for a queue that was idle; `drain_seconds` is None for never.
+    """
 
     name: str
-    from_at: datetime | None
-    to_at: datetime | None
+    from_at: datetime
+    to_at: datetime
     computed_at: datetime | None
     visible: int
     in_flight: int
@@ -65,12 +75,12 @@ READ_LAG = Statement("queue.read_lag", ("text", "text", "text", "text", "int4"),
 
 
 class LagHeatRow(NamedTuple):
-    """Latency of a queue in one slot of time."""
+    """How long the messages that a queue deleted in one slot of time had taken, from sending to deletion."""
 
     name: str
     slot: datetime
     count: int  # type: ignore[assignment]  # the column's name, and that of a method of tuples
-    p95_us: int | None
+    p95_us: int
 
 
 READ_LAG_HEAT = Statement(
@@ -81,12 +91,15 @@ READ_LAG_HEAT = Statement(
 
 
 class HotGroupRow(NamedTuple):
-    """One of the busiest message groups of a queue."""
+    """One of the busiest message groups, and its queue.
+
+    `arrivals_of_all`: of all queues that were asked about; None when no window of a queue is stored.
+    """
 
     name: str
     group_id: str
     arrivals: int
-    arrivals_of_all: int
+    arrivals_of_all: int | None
 
 
 READ_HOT_GROUPS = Statement(
@@ -101,7 +114,7 @@ class BusiestQueueRow(NamedTuple):
 
     name: str
     arrivals: int
-    greatest_depth: int | None
+    greatest_depth: int
 
 
 READ_BUSIEST_QUEUES = Statement(

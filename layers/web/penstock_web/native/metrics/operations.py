@@ -69,17 +69,18 @@ def queue_windows(arn: str, name: str, span: Span, group: str | None) -> Operati
     rows = yield from Call(READ_METRICS, (arn, span.seconds, group or "", span.start, span.end))
     if not rows:
         raise errors.QueueDoesNotExist
+    total, *windows = rows
     return QueueMetrics(
         queue=name,
         window=span.window,
         group=group,
         from_=span.start,
         to=span.end,
-        computed_at=utc(rows[0][2]),
-        computed_until=utc(rows[0][1]),
-        total=total_of(rows[0], span.start, span.end),
-        hot_groups=hot_groups_of(rows[0]),
-        windows=[window_of(row) for row in rows[1:]],
+        computed_at=utc(total.computed_at),
+        computed_until=utc(total.ends_at),
+        total=total_of(total, span.start, span.end),
+        hot_groups=hot_groups_of(total),
+        windows=[window_of(row) for row in windows],
     )
 
 
