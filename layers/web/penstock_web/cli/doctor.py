@@ -38,8 +38,8 @@ def doctor(
                 "new messages, topics and schedules get ids above all that were given out before the restore"
             )
         problems = database.call(FIND_PROBLEMS, ())
-    for subject, problem in problems:
-        print(f"{subject}: {problem}")
+    for row in problems:
+        print(f"{row.subject}: {row.problem}")
     print("no problem found" if not problems else f"{len(problems)} problems")
     return 1 if problems else 0
 
@@ -49,5 +49,5 @@ def _jump(database: Database) -> None:
     from penstock.postgres.statements.installation import CHECK_SERVER, JUMP_IDS
 
     database.call(CHECK_SERVER, (True,))
-    while database.call(JUMP_IDS, (_QUEUES_PER_JUMP,))[0][0]:
+    while any(row.changed for row in database.call(JUMP_IDS, (_QUEUES_PER_JUMP,))):
         pass

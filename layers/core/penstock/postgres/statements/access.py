@@ -56,14 +56,14 @@ CREATE_KEY = Statement("queue.create_key", ("text", "text", "text", "bytea", "te
 
 
 class KeyRow(NamedTuple):
-    """A key of a list."""
+    """A key of a list. `kind`: access or bearer. `revoked_at`: None for a key that is valid."""
 
     kind: str
     key_id: str
     account_id: str
     created_at: datetime
     revoked_at: datetime | None
-    description: str | None
+    description: str
 
 
 LIST_KEYS = Statement("queue.list_keys", (), KeyRow)
