@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from typing import Any
+from typing import Any, TypeVar
 
 from penstock.effects import Row, Statement
 from penstock.settings import Settings
@@ -10,6 +10,8 @@ from penstock_web.background import FiringWorker
 from penstock_web.database.listener import listen
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter
+
+RowT = TypeVar("RowT", bound=Row)
 
 
 async def main(dsn: str) -> None:
@@ -20,7 +22,7 @@ async def main(dsn: str) -> None:
     await asyncio.gather(worker.run(), listen(dsn, long_polls))
 
 
-async def no_statement(statement: Statement, arguments: list[Any]) -> list[Row]:
+async def no_statement(statement: Statement[RowT], arguments: list[Any]) -> list[RowT]:
     """The dispatcher's database call, which a process without long polls never uses."""
     raise NotImplementedError(statement.name, arguments)
 

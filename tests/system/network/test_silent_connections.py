@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 import psycopg
@@ -26,7 +26,13 @@ from tests.support.programs.penstock_service import Service, running_service
 from tests.support.wait import wait_until
 
 CALL_SECONDS = 0.5
-SERIES = Statement("generate_series", ("int4", "int4"))
+
+
+class Number(NamedTuple):
+    generate_series: int
+
+
+SERIES = Statement("generate_series", ("int4", "int4"), Number)
 
 
 @pytest.fixture

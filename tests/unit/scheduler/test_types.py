@@ -76,7 +76,7 @@ def test_every_action_is_there() -> None:
 
 
 @pytest.mark.parametrize("action", ROWS)
-def test_routes(action: Action) -> None:
+def test_routes(action: Action[Any, Any]) -> None:
     stated = model().operation_model(action.name).http
     assert action.route == f"{stated['method']} {stated['requestUri']}"
     assert stated["responseCode"] == 200
@@ -84,7 +84,7 @@ def test_routes(action: Action) -> None:
 
 
 @pytest.mark.parametrize("action", ROWS)
-def test_requests(action: Action) -> None:
+def test_requests(action: Action[Any, Any]) -> None:
     theirs = model().operation_model(action.name).input_shape
     ours = structure(action.request)
     members(ours, theirs, judges_limits=True)
@@ -93,7 +93,7 @@ def test_requests(action: Action) -> None:
 
 
 @pytest.mark.parametrize("action", ROWS)
-def test_results(action: Action) -> None:
+def test_results(action: Action[Any, Any]) -> None:
     """A result without members is none: the API reference has an empty body."""
     theirs = model().operation_model(action.name).output_shape
     assert (action.result is None) == (not theirs.members)

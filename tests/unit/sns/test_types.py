@@ -61,7 +61,7 @@ def test_the_service_is_called_as_in_the_model() -> None:
 
 
 @pytest.mark.parametrize("action", ROWS)
-def test_requests(action: Action) -> None:
+def test_requests(action: Action[Any, Any]) -> None:
     theirs = model().operation_model(action.name).input_shape
     ours = structure(action.request)
     members(ours, theirs)
@@ -69,7 +69,7 @@ def test_requests(action: Action) -> None:
 
 
 @pytest.mark.parametrize("action", ROWS)
-def test_results(action: Action) -> None:
+def test_results(action: Action[Any, Any]) -> None:
     theirs = model().operation_model(action.name).output_shape
     assert (action.result is None) == (theirs is None)
     if action.result is not None:

@@ -101,12 +101,12 @@ def test_the_service_is_called_as_in_the_model() -> None:
 
 
 @pytest.mark.parametrize("action", rows())
-def test_request_has_the_members_of_the_model(action: Action) -> None:
+def test_request_has_the_members_of_the_model(action: Action[Any, Any]) -> None:
     assert_same_structure(structure(action.request), model().operation_model(action.name).input_shape)
 
 
 @pytest.mark.parametrize("action", rows())
-def test_result_has_the_members_of_the_model(action: Action) -> None:
+def test_result_has_the_members_of_the_model(action: Action[Any, Any]) -> None:
     theirs = model().operation_model(action.name).output_shape
     assert (action.result is None) == (theirs is None)
     if action.result is not None:

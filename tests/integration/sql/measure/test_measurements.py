@@ -27,13 +27,16 @@ def measured(db: Connection) -> int:
     return measure.run_once(SETTINGS, TransactionExecutor(db))["queues"]
 
 
-def reading(db: Connection, name: str) -> dict[str, float]:
-    return {label: number for known, label, number in call(db, READ_INSTALLATION) if known == name}
+def reading(db: Connection, name: str) -> dict[str | None, float | None]:
+    return {row.label: row.value for row in call(db, READ_INSTALLATION) if row.name == name}
 
 
 def rows(db: Connection, limit: int = 100) -> dict[str | None, tuple[Any, ...]]:
     """Visible, in flight, delayed; and moved to the dead-letter queue."""
-    return {row[0]: (*row[1:4], row[6]) for row in call(db, READ_MEASUREMENTS, limit)}
+    return {
+        row.arn: (row.visible, row.in_flight, row.delayed, row.dead_lettered)
+        for row in call(db, READ_MEASUREMENTS, limit)
+    }
 
 
 def test_a_round_measures_each_queue_and_pauses_for_all(db: Connection, connect: Connect) -> None:

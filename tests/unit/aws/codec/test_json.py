@@ -52,7 +52,7 @@ def wire_form(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("action", [pytest.param(a, id=a.name) for a in ACTIONS if a.service == "sqs"])
-def test_what_botocore_writes_is_read_back(action: Action) -> None:
+def test_what_botocore_writes_is_read_back(action: Action[Any, Any]) -> None:
     operation = MODEL.operation_model(action.name)
     values = sample(operation.input_shape)
     body = SERIALIZER.serialize_to_request(values, operation)["body"]

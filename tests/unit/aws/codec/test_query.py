@@ -355,7 +355,7 @@ FORMS = st.lists(st.tuples(NAMES, st.text(max_size=5)), max_size=12).map(
 
 
 @given(FORMS | st.binary(max_size=100), st.sampled_from(ACTIONS))
-def test_any_form_gives_a_request_or_an_aws_error(text: bytes, action: Action) -> None:
+def test_any_form_gives_a_request_or_an_aws_error(text: bytes, action: Action[Any, Any]) -> None:
     request_type = action.request
     try:
         request = query.decoder(request_type)(query.parse(text))
