@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from penstock.effects import Row, Statement
@@ -22,7 +23,7 @@ async def main(dsn: str) -> None:
     await asyncio.gather(worker.run(), listen(dsn, long_polls))
 
 
-async def no_statement(statement: Statement[RowT], arguments: list[Any]) -> list[RowT]:
+async def no_statement(statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
     """The dispatcher's database call, which a process without long polls never uses."""
     raise NotImplementedError(statement.name, arguments)
 

@@ -1,5 +1,7 @@
 """What effects and statements must agree on."""
 
+import pytest
+
 from penstock.effects import Call
 from penstock.postgres.statements.messages import (
     DELETE_MESSAGES,
@@ -37,9 +39,6 @@ def test_an_effect_yields_itself_and_returns_what_it_is_sent() -> None:
     steps = iter(call)
     assert next(steps) is call
     rows = [QueueErrorRow(None)]
-    try:
+    with pytest.raises(StopIteration) as stop:
         steps.send(rows)
-    except StopIteration as stop:
-        assert stop.value is rows
-    else:
-        raise AssertionError
+    assert stop.value.value is rows

@@ -117,7 +117,7 @@ def test_an_action_may_be_expected() -> None:
 def test_a_call_runs_the_operation_of_its_action() -> None:
     seen = []
 
-    def operation(request: Any, context: Any) -> Operation:
+    def operation(request: Any, context: Any) -> Operation[None]:
         seen.append((request, context))
         yield Wake("arn", 1)
 
