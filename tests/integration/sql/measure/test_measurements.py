@@ -27,8 +27,8 @@ def measured(db: Connection) -> int:
     return measure.run_once(SETTINGS, TransactionExecutor(db))["queues"]
 
 
-def reading(db: Connection, name: str) -> dict[str | None, float | None]:
-    return {row.label: row.value for row in call(db, READ_INSTALLATION) if row.name == name}
+def reading(db: Connection, name: str) -> dict[str, float]:
+    return {str(row.label): row.value or 0 for row in call(db, READ_INSTALLATION) if row.name == name}
 
 
 def rows(db: Connection, limit: int = 100) -> dict[str | None, tuple[Any, ...]]:

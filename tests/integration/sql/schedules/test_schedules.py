@@ -207,6 +207,7 @@ def test_synchronising_prunes_native_ones_only(db: Connection, hour: Hour) -> No
 # --- groups ----------------------------------------------------------------------------------------------------------
 def test_a_group_is_made_once_and_tells_its_tags(db: Connection) -> None:
     ((group, created, error),) = call(db, PUT_SCHEDULE_GROUP, ACCOUNT, REGION, "g", {"a": "b"}, "token")
+    assert group is not None
     assert (group["tags"], group["state"], created, error) == ({"a": "b"}, "ACTIVE", True, None)
     ((_, created, error),) = call(db, PUT_SCHEDULE_GROUP, ACCOUNT, REGION, "g", {}, "token")
     assert (created, error) == (False, None)
