@@ -221,9 +221,7 @@ PEEK = Action("sqs", "ReceiveMessage", sqs.PeekRequest, sqs.ReceiveMessageResult
 # Placeholder for the action of a request that is decoded only after its signature has been verified.
 UNDECODED: AnyAction = Action("sqs", "(unread)", Struct, None, LazyOperation("", ""))
 
-BY_NAME: dict[tuple[str, str], AnyAction] = {
-    (action.service, action.name): action for action in ACTIONS
-}
+BY_NAME: dict[tuple[str, str], AnyAction] = {(action.service, action.name): action for action in ACTIONS}
 BY_TARGET: dict[bytes, AnyAction] = {
     f"{SERVICES[action.service].target_prefix}.{action.name}".encode(): action
     for action in ACTIONS

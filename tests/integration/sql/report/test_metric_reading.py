@@ -126,7 +126,8 @@ def test_windows_in_their_order_after_their_sums(db: Connection) -> None:
     add_window(db, queue, START, seconds=3600, arrivals=1000)
     add_latency(db, queue, START + MINUTE, [5, 6, 7])
     total, *windows = read(db, "orders")
-    assert (total.starts_at, total.ends_at, total.arrivals) == (None, START + HOUR + MINUTE, 6)
+    values: list[object] = [total.starts_at, total.ends_at, total.arrivals]
+    assert values == [None, START + HOUR + MINUTE, 6]
     assert [(row.starts_at, row.arrivals, row.depth) for row in windows] == [
         (START, 1, 0), (START + MINUTE, 2, 1), (START + 2 * MINUTE, 3, 2),
     ]  # fmt: skip
@@ -153,7 +154,8 @@ def test_a_group_has_its_own(db: Connection) -> None:
 def test_without_windows_there_is_a_row_and_without_a_queue_none(db: Connection) -> None:
     new_queue(db, "orders")
     (row,) = read(db, "orders")
-    assert (row.starts_at, row.ends_at, row.computed_at, row.arrivals) == (None, None, None, 0)
+    values: list[object] = [row.starts_at, row.ends_at, row.computed_at, row.arrivals]
+    assert values == [None, None, None, 0]
     assert read(db, "bills") == []
 
 
