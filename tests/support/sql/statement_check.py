@@ -7,7 +7,7 @@ import pkgutil
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from types import NoneType, UnionType
-from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 from msgspec import Struct
@@ -125,6 +125,8 @@ def fits(hint: Any, kind: str) -> bool:
     (given,) = types
     if kind.endswith("[]"):
         return get_origin(given) is list and fits(get_args(given)[0], kind.removesuffix("[]"))
+    if get_origin(given) is Literal:  # the texts that a column may have
+        return kind == "text" and all(isinstance(text, str) for text in get_args(given))
     given = get_origin(given) or given
     return given is PYTHON_TYPES.get(kind) or (kind == "jsonb" and issubclass(given, (Struct, list)))
 
