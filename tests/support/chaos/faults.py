@@ -299,11 +299,11 @@ def previous_release(scene: Scene) -> float:
 
 
 QUICK: Final = (
-    Fault("kill_service", "kill", kill_service, 12),
-    Fault("kill_pooler", "kill", kill_pooler, 12),
-    Fault("kill_database", "kill", kill_database, 12),
-    Fault("kill_backend", "kill", kill_backend, 16),
-    Fault("terminate_sessions", "kill", terminate_sessions, 16),
+    Fault("kill_service", "kill", kill_service, 24),
+    Fault("kill_pooler", "kill", kill_pooler, 24),
+    Fault("kill_database", "kill", kill_database, 24),
+    Fault("kill_backend", "kill", kill_backend, 32),
+    Fault("terminate_sessions", "kill", terminate_sessions, 32),
     Fault("stop_service", "stop", stop_service),
     Fault("stop_pooler", "stop", stop_pooler),
     Fault("stop_database", "stop", stop_database),
