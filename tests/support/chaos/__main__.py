@@ -42,11 +42,11 @@ def main(
         try:
             report = play(servers, endless(faults, numbers), numbers, seconds, say)
         except Exception:  # of the harness itself: what the database did is half of the reason
-            say(servers.database_log())
+            say(servers.database_log()[-4000:])
             raise
         if servers.unexpected_restarts:
             say(
-                f"PostgreSQL was recovering by itself {servers.unexpected_restarts} times: {servers.database_log()}"
+                f"PostgreSQL was recovering by itself {servers.unexpected_restarts} times: {servers.database_log()[-4000:]}"
             )
         show(report)
         if seconds >= RECORDED_SECONDS:

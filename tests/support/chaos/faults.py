@@ -278,7 +278,12 @@ def restore(scene: Scene) -> float:
     moment, dump = time.time(), rig.state / "queue.dump"
     command: list[str | Path] = [rig.primary.binaries.path("pg_dump"), "--format=custom", "--schema=queue"]
     command += ["--no-owner", f"--dbname={rig.primary.service_dsn()}", f"--file={dump}"]
-    subprocess.run(command, check=True)
+    if (
+        subprocess.run(command, check=False).returncode != 0
+    ):  # PostgreSQL has crashed by itself: `play` says so
+        wait_for_database(rig)
+        moment = time.time()
+        subprocess.run(command, check=True)
     scene.pause(0.5, 3)
     stopped = rig.replace_database(dump)
     scene.traffic.rewound(moment, stopped)

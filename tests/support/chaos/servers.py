@@ -122,6 +122,10 @@ class Installation:
         """A connection of an administrator."""
         raise NotImplementedError
 
+    def crashes(self) -> list[str]:
+        """What PostgreSQL's log says of processes that ended by a signal."""
+        return []
+
     def end_services(self) -> None:
         for service in self.services:
             with_signal(service.process.pid, signal.SIGCONT)
@@ -158,8 +162,11 @@ class Servers(Installation):
         return psycopg.connect(self.primary.superuser_dsn("penstock"), autocommit=True, connect_timeout=10)
 
     def database_log(self) -> str:
-        """The end of PostgreSQL's log."""
-        return (self.primary.data.parent / "log").read_text(errors="replace")[-4000:]
+        """PostgreSQL's log since its last start."""
+        return (self.primary.data.parent / "log").read_text(errors="replace")
+
+    def crashes(self) -> list[str]:
+        return [line for line in self.database_log().splitlines() if "was terminated by signal" in line]
 
     def kill_database(self) -> None:
         kill_server(self.primary.data)

@@ -113,7 +113,9 @@ async def test_a_connection_that_ends_after_a_silence_speaks_for_the_others(
     )
     await until(lambda: bool(pool._calls) or pool._pipelines.longest_call() > 0)
     with psycopg.connect(database.dsn, autocommit=True) as connection:
-        query = "select pg_terminate_backend(pid) from pg_stat_activity where query ~ 'pg_sleep' and pid <> %s"
+        query = (
+            "select pg_terminate_backend(pid) from pg_stat_activity where query ~ 'pg_sleep' and pid <> %s"
+        )
         connection.execute(query, [connection.info.backend_pid])
     with pytest.raises(OutcomeUnknown):
         await call
