@@ -39,7 +39,14 @@ def main(
     faults = [fault for fault in known if not only or fault.name in only.split(",")]
     say(f"seed {seed}")
     with running_servers(sandbox) as servers:
-        report = play(servers, endless(faults, numbers), numbers, seconds, say)
+        try:
+            report = play(servers, endless(faults, numbers), numbers, seconds, say)
+        except Exception:  # of the harness itself: what the database did is half of the reason
+            say(servers.database_log()[-4000:])
+            raise
+        if servers.unexpected_restarts:
+            say(f"PostgreSQL was recovering by itself {servers.unexpected_restarts} times")
+            say(servers.database_log()[-4000:])
         show(report)
         if seconds >= RECORDED_SECONDS:
             add_to_summary(report, seed, "one server")

@@ -76,11 +76,14 @@ def play(
             for fault in faults:
                 if time.time() >= end or traffic.errors or report.errors:
                     break
-                begun = time.time()
+                begun, crashes = time.time(), servers.crashes()
                 recovers_from = fault.run(scene)
                 report.faults[fault.group] = report.faults.get(fault.group, 0) + 1
                 _recover(traffic, servers, report, fault, recovers_from, scene.database_back_at)
                 say(f"{time.time() - begun:6.1f} s  {fault.name}")
+                if fault.group != "kill" and servers.crashes() not in ([], crashes):  # by itself
+                    scene.forgotten()
+                    say(f"PostgreSQL crashed: {servers.crashes()}")
                 time.sleep(numbers.uniform(0, 1))
             report.seconds = round(time.time() - started)
             traffic.stopped_sending.set()

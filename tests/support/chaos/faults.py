@@ -278,7 +278,12 @@ def restore(scene: Scene) -> float:
     moment, dump = time.time(), rig.state / "queue.dump"
     command: list[str | Path] = [rig.primary.binaries.path("pg_dump"), "--format=custom", "--schema=queue"]
     command += ["--no-owner", f"--dbname={rig.primary.service_dsn()}", f"--file={dump}"]
-    subprocess.run(command, check=True)
+    if (
+        subprocess.run(command, check=False).returncode != 0
+    ):  # PostgreSQL has crashed by itself: `play` says so
+        wait_for_database(rig)
+        moment = time.time()
+        subprocess.run(command, check=True)
     scene.pause(0.5, 3)
     stopped = rig.replace_database(dump)
     scene.traffic.rewound(moment, stopped)
@@ -299,11 +304,11 @@ def previous_release(scene: Scene) -> float:
 
 
 QUICK: Final = (
-    Fault("kill_service", "kill", kill_service, 12),
-    Fault("kill_pooler", "kill", kill_pooler, 12),
-    Fault("kill_database", "kill", kill_database, 12),
-    Fault("kill_backend", "kill", kill_backend, 16),
-    Fault("terminate_sessions", "kill", terminate_sessions, 16),
+    Fault("kill_service", "kill", kill_service, 24),
+    Fault("kill_pooler", "kill", kill_pooler, 24),
+    Fault("kill_database", "kill", kill_database, 24),
+    Fault("kill_backend", "kill", kill_backend, 32),
+    Fault("terminate_sessions", "kill", terminate_sessions, 32),
     Fault("stop_service", "stop", stop_service),
     Fault("stop_pooler", "stop", stop_pooler),
     Fault("stop_database", "stop", stop_database),

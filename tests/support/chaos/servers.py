@@ -122,6 +122,10 @@ class Installation:
         """A connection of an administrator."""
         raise NotImplementedError
 
+    def crashes(self) -> list[str]:
+        """What PostgreSQL's log says of processes that ended by a signal."""
+        return []
+
     def end_services(self) -> None:
         for service in self.services:
             with_signal(service.process.pid, signal.SIGCONT)
@@ -141,9 +145,28 @@ class Servers(Installation):
     pooler: PgBouncer
     pooler_proxy: LyingProxy
     sandbox: Sandbox | None
+    unexpected_restarts: int = 0
+    """How often PostgreSQL was recovering when no fault had stopped it."""
 
     def database(self) -> psycopg.Connection[tuple[object, ...]]:
+        try:
+            return self._connect()
+        except psycopg.OperationalError as error:
+            if not _is_recovering(error):
+                raise
+        self.unexpected_restarts += 1
+        wait_for_database(self)
+        return self._connect()
+
+    def _connect(self) -> psycopg.Connection[tuple[object, ...]]:
         return psycopg.connect(self.primary.superuser_dsn("penstock"), autocommit=True, connect_timeout=10)
+
+    def database_log(self) -> str:
+        """PostgreSQL's log since its last start."""
+        return (self.primary.data.parent / "log").read_text(errors="replace")
+
+    def crashes(self) -> list[str]:
+        return [line for line in self.database_log().splitlines() if "was terminated by signal" in line]
 
     def kill_database(self) -> None:
         kill_server(self.primary.data)
@@ -232,6 +255,12 @@ def running_servers(sandbox: Sandbox | None = None, **settings: str) -> Iterator
         yield servers
 
 
+def _is_recovering(error: psycopg.OperationalError) -> bool:
+    """Whether the server is there, and takes no connections yet."""
+    words = ("not yet accepting connections", "starting up", "in recovery mode", "shutting down")
+    return any(each in str(error) for each in words)
+
+
 def with_signal(pid: int, number: signal.Signals) -> None:
     """Sends it, unless the process is gone."""
     if is_running(pid):
@@ -243,7 +272,7 @@ def wait_for_database(servers: Servers) -> None:
 
     def answers() -> bool:
         try:
-            with servers.database() as connection:
+            with servers._connect() as connection:
                 connection.execute("select 1")
         except psycopg.OperationalError:
             return False

@@ -18,7 +18,8 @@ from psycopg.conninfo import make_conninfo
 from penstock.effects import Statement
 from penstock.errors import ServiceUnavailable
 from penstock.postgres.database import Database as FunctionDatabase
-from penstock_web.database import listener
+from penstock_web.database import listener, pipeline_pool
+from penstock_web.database import pool as pool_module
 from penstock_web.database.pool import OutcomeUnknown, Pool
 from tests.support.database import Database
 from tests.support.network.lying_proxy import LyingProxy, lying_proxy
@@ -32,7 +33,12 @@ class Number(NamedTuple):
     generate_series: int
 
 
+class Nothing(NamedTuple):
+    pg_sleep: str
+
+
 SERIES = Statement("generate_series", ("int4", "int4"), Number)
+NAP = Statement("pg_sleep", ("int4",), Nothing)
 
 
 @pytest.fixture
@@ -96,6 +102,35 @@ async def test_merged_calls_end_and_the_next_ones_work(lied_to: str, proxy: Lyin
         await pool.call_pipelined(SERIES, (1, 1))
     assert await pool.call_pipelined(SERIES, (2, 2)) == [(2,)]
     assert not await pool.is_stuck()
+    await pool.close()
+
+
+@pytest.mark.parametrize("way", ["pooled", "merged"])
+async def test_a_connection_that_ends_after_a_silence_speaks_for_the_others(
+    database: Database, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """As when the host vanishes and TCP gives up: those that were idle are not tried one after the other."""
+    monkeypatch.setattr(pool_module, "SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr(pipeline_pool, "WATCH_SECONDS", 0.01)
+    pool = Pool(database.api_dsn, 4, 5, database.api_dsn)
+    await pool.open()
+    while not pool._pipelines.counts[1]:  # it opens in the background
+        await pool.call_pipelined(SERIES, (1, 1))
+    both = await asyncio.gather(*(pool.fetch("select pg_backend_pid(), pg_sleep(0.01)") for _ in range(2)))
+    before = {row[0] for rows in both for row in rows}
+    call = asyncio.get_running_loop().create_task(
+        pool.fetch("select pg_sleep(60)") if way == "pooled" else pool.call_pipelined(NAP, (60,))
+    )
+    await until(lambda: bool(pool._calls) or pool._pipelines.longest_call() > 0)
+    with psycopg.connect(database.dsn, autocommit=True) as connection:
+        query = (
+            "select pg_terminate_backend(pid) from pg_stat_activity where query ~ 'pg_sleep' and pid <> %s"
+        )
+        connection.execute(query, [connection.info.backend_pid])
+    with pytest.raises(OutcomeUnknown):
+        await call
+    ((after,),) = await pool.fetch("select pg_backend_pid()")
+    assert after not in before
     await pool.close()
 
 

@@ -205,6 +205,8 @@ def _launch(binaries: Binaries, account: SystemAccount, home: Path, settings: Ma
             port = next(ports)
         elif any(words in log_text for words in _STILL_ENDING_MESSAGES):
             time.sleep(0.1)
+            if server := _adopt(binaries, account, home):  # it did not end: it was recovering from a crash
+                return server
         else:
             break
     raise LocalError(f"PostgreSQL did not start; see {log}")

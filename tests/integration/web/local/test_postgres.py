@@ -9,13 +9,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
 from penstock_web.local import postgres
 from penstock_web.local.binaries import Binaries, Source, accessible_binaries, find_binaries
-from penstock_web.local.postgres import running_postgres
+from penstock_web.local.postgres import Postgres, running_postgres
 from penstock_web.local.state import ephemeral_state, locked_state
 from penstock_web.system_account import LocalError, SystemAccount
 from tests.support.database import memory_directory
@@ -84,6 +85,23 @@ def test_a_running_server_is_adopted(state: Path) -> None:
         assert (server.adopted, server.port, postmaster_pid(state)) == (True, left_behind.port, pid)
         assert ask(server.service_dsn(), "select 1") == 1
     assert not (state / "postgres/data/postmaster.pid").exists()
+
+
+def test_a_server_that_was_recovering_is_adopted_when_it_is_ready(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It refuses connections at first, as after a session was killed or the disk was full, and does not end."""
+    left_behind = postgres.start(state, SystemAccount.choose())
+    adopt, looks = postgres._adopt, 0
+
+    def busy_at_first(*arguments: Any) -> Postgres | None:
+        nonlocal looks
+        looks += 1
+        return adopt(*arguments) if looks > 1 else None
+
+    monkeypatch.setattr(postgres, "_adopt", busy_at_first)
+    with running_postgres(state, SystemAccount.choose()) as server:
+        assert (server.adopted, server.port, looks) == (True, left_behind.port, 2)
 
 
 def test_another_port_when_the_old_one_is_taken(state: Path) -> None:
@@ -168,7 +186,7 @@ import os, pwd, sys
 from pathlib import Path
 import psycopg
 from penstock_web.system_account import SystemAccount
-from penstock_web.local.postgres import running_postgres
+from penstock_web.local.postgres import Postgres, running_postgres
 
 def round(state):
     with running_postgres(Path(state), SystemAccount.choose(), "system") as server:
