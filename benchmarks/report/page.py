@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from benchmarks.catalogue import STUDIES
+from benchmarks.measure.host import interpreter_text
 
 from .pictures import draw
 from .reference import CPU, REFERENCE
@@ -28,7 +29,8 @@ Written by `python -m benchmarks.report.page` from the summary of each scenario 
 How it is measured: [benchmarks.md](benchmarks.md). CPU is user and system time of the whole server side (service,
 PostgreSQL, PgBouncer; of libraries: the library too) for 1,000 messages; the load generator is apart. A row that says
 "busy host" was measured while other programs used the machine: its rates and latencies are worse than they would be.
-The goals were set on another machine: what carries over is in the second table.
+The goals were set on another machine: what carries over is in the second table. An interpreter that is "optimised" was
+built with profile-guided optimisation, a "plain" one was not; it runs Penstock and the libraries in Python.
 """
 BESIDE_PEERS = """## The goals beside each peer
 
@@ -50,7 +52,8 @@ def page(results: dict[str, Results]) -> str:
     table = [row for document in known for row in table_rows(document)]
     parts = [HEAD]
     if table:
-        parts.append(f"## The table of goals\n\n{markdown(table)}\n")
+        goals = [document for document in known if document["scenario"] in GOALS]
+        parts.append(f"## The table of goals\n\n{markdown(table)}\n\n{interpreters(goals)}\n")
     if beside := [row for document in known for row in rows_beside_peers(document)]:
         parts.append(f"{BESIDE_PEERS}\n{markdown(beside)}\n")
     parts += [section(document) for document in known if document["scenario"] not in GOALS]
@@ -117,6 +120,22 @@ def goal_text(scenario: str) -> str:
     return ", ".join(part for part in parts if part)
 
 
+def interpreters(documents: Iterable[Results]) -> str:
+    """Which interpreter ran which scenario, a sentence."""
+    scenarios: dict[str, list[str]] = {}
+    for document in documents:
+        scenarios.setdefault(interpreter_of(document), []).append(document["scenario"])
+    parts = (f"{name} ({', '.join(found)})" for name, found in scenarios.items())
+    return f"Interpreter: {'; '.join(parts)}."
+
+
+def interpreter_of(document: Results) -> str:
+    """The interpreter of the service and of the libraries in Python, as far as the summary says it."""
+    running = document["settings"].get("service_was_running")
+    beside = ", of the runner beside a service that ran already" if running else ""
+    return interpreter_text(document["machine"]) + beside
+
+
 def systems_of(document: Results) -> list[Results]:
     return cast("list[Results]", document["systems"])
 
@@ -142,7 +161,7 @@ def rows_of(document: Results, kind: str) -> list[Row]:
 
 def circumstances(document: Results) -> str:
     machine, load = document["machine"], document["load_before"]
-    host = f"{machine['cores']} cores ({machine['cpu']}), {machine['kernel']}"
+    host = f"{machine['cores']} cores ({machine['cpu']}), {machine['kernel']}, {interpreter_of(document)}"
     marks = sorted(
         {mark.split(":")[0] for system in systems_of(document) for mark in system.get("marks") or []}
     )
