@@ -16,6 +16,7 @@ from typing import Any, cast
 from benchmarks.catalogue import STUDIES
 from benchmarks.measure.host import interpreter_text
 
+from .inserts import COLUMN, CPU_COLUMN, CPU_FIGURE, FIGURE, with_multiples
 from .pictures import draw
 from .reference import CPU, REFERENCE
 from .rows import Row, markdown
@@ -31,6 +32,9 @@ PostgreSQL, PgBouncer; of libraries: the library too) for 1,000 messages; the lo
 "busy host" was measured while other programs used the machine: its rates and latencies are worse than they would be.
 The goals were set on another machine: what carries over is in the second table. An interpreter that is "optimised" was
 built with profile-guided optimisation, a "plain" one was not; it runs Penstock and the libraries in Python.
+"CPU in INSERTs" says how many bare INSERTs of one row cost PostgreSQL as much CPU as a message costs the server side.
+They are measured with pgbench (16 clients, prepared statements) on Penstock's server in the same run, so that figures
+of different machines can be compared. The cell is empty where that was not measured.
 """
 BESIDE_PEERS = """## The goals beside each peer
 
@@ -73,7 +77,8 @@ def table_rows(document: Results) -> Iterable[Row]:
             "system": system["system"],
             "msg/s": figures["messages_per_second"],
             "sent/s": figures["sent_per_second"] or None,
-            "CPU s/1000": figures["server_cpu_seconds_per_1000"],
+            CPU_COLUMN: figures[CPU_FIGURE],
+            COLUMN: figures.get(FIGURE, ""),
             "load CPU s/1000": figures["generator_cpu_seconds_per_1000"],
             "p50 ms": figures["p50_ms"],
             "p99 ms": figures["p99_ms"],
@@ -153,7 +158,7 @@ def section(document: Results) -> str:
 def rows_of(document: Results, kind: str) -> list[Row]:
     """The rows of a kind, with the name of the system as first column."""
     return [
-        {"system": system.get("system", "penstock")} | row
+        {"system": system.get("system", "penstock")} | with_multiples(row, None)
         for system in systems_of(document)
         for row in system.get(kind) or []
     ]
