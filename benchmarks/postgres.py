@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import psycopg
+from psycopg.conninfo import make_conninfo
 
 from .measure.cpu import parent_of
 from .system import UnavailableError, wait_until
@@ -79,6 +80,20 @@ def shown_settings(dsn: str) -> dict[str, str]:
 def data_folder(dsn: str) -> Path:
     """The server's data folder, with the write-ahead log. It is its working folder, so no special role is needed."""
     return Path(f"/proc/{postmaster_of(dsn)}/cwd").resolve()
+
+
+def administrator_dsn(dsn: str) -> str:
+    """The DSN if its role may make databases, else that of the superuser `postgres` through the server's socket.
+
+    `penstock up` gives its own role no such right. Only root and the server's user can enter that socket's folder.
+    """
+    query = "select rolsuper or rolcreatedb from pg_roles where rolname = current_user"
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        if connection.execute(query).fetchone() == (True,):
+            return dsn
+    # Lines 4 and 5 of the server's lock file: the port, and the folder of the first socket.
+    lines = (data_folder(dsn) / "postmaster.pid").read_text().splitlines()
+    return make_conninfo(host=lines[4], port=lines[3], user="postgres", dbname="postgres")
 
 
 def checkpoint(dsn: str) -> None:
