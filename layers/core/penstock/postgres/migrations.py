@@ -36,6 +36,7 @@ from psycopg import sql
 from penstock import __version__
 
 from . import adoption
+from .session_settings import SESSION_SETTINGS
 
 Connection = psycopg.Connection[Any]
 
@@ -65,25 +66,6 @@ _SESSION: Final = """
 set client_min_messages = warning; set plan_cache_mode = auto; set enable_seqscan = on; set enable_bitmapscan = on;
 set enable_hashjoin = on; set enable_mergejoin = on; set statement_timeout = 0; set lock_timeout = 0
 """
-
-# Measured: with the default planner settings a generic plan of the array-shaped statements fell to a tenth of the
-# speed once statistics were stale. docs/how_it_works.md.
-ROLE_SETTINGS: Final = {
-    "plan_cache_mode": "force_generic_plan",
-    "enable_seqscan": "off",
-    "enable_bitmapscan": "off",
-    "enable_hashjoin": "off",
-    "enable_mergejoin": "off",
-    # No call waits longer for a lock of somebody's open transaction. A pooler drops what is set at connect.
-    "lock_timeout": "1s",
-    # A call whose client has gone ends, and with it its locks.
-    "client_connection_check_interval": "5s",
-    # Sessions of a host that vanished end after a minute; the kernel would keep them for two hours.
-    "tcp_keepalives_idle": "30s",
-    "tcp_keepalives_interval": "10s",
-    "tcp_keepalives_count": "3",
-}
-
 
 _GRANTS: Final = """
 select md5(coalesce(string_agg(g.acl, ' ' order by g.acl), '')) from (
@@ -136,7 +118,7 @@ def sql_directory() -> Path:
 
 
 def migrate(dsn: str, directory: Path | None = None, role: str | None = None) -> Applied:
-    """Applies what is missing and, with `role`, gives that role its planner settings. Raises MigrationError."""
+    """Applies what is missing and, with `role`, gives that role its settings. Raises MigrationError."""
     directory = directory or sql_directory()
     with psycopg.connect(dsn, autocommit=True) as connection:
         _check_encoding(connection)
@@ -160,12 +142,12 @@ def _check_encoding(connection: Connection) -> None:
 
 
 def tune_role(connection: Connection, role: str) -> None:
-    """Gives a login role the planner settings that the service needs; they hold through a pooler, too.
+    """Gives a login role the settings that the service's sessions need; they hold through a pooler, too.
 
     A role may do this for itself; for another role it takes CREATEROLE. Not meant for a role that other
     applications use.
     """
-    for name, value in ROLE_SETTINGS.items():
+    for name, value in SESSION_SETTINGS.items():
         statement = "alter role {} set {} = {}"
         connection.execute(
             sql.SQL(statement).format(sql.Identifier(role), sql.Identifier(name), sql.Literal(value))
