@@ -16,12 +16,16 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from penstock.effects import Statement
 from penstock.postgres import database as function_database
 from penstock.postgres import psycopg_connection
-from penstock.postgres.session_settings import SESSION_SETTINGS
+from penstock.postgres.function_settings import called_functions
+from penstock.postgres.migrations import sql_directory
+from penstock.postgres.session_settings import PLANNER_SETTINGS, SESSION_SETTINGS
+from penstock.postgres.statements import SEND_MESSAGES
 from penstock.settings import DRIVERS
 from penstock_web.database.pipeline_pool import open_pipeline_connection
 from penstock_web.database.pool import Pool
 from penstock_web.local.postgres import ROLE
 from tests.support.database import Database
+from tests.support.sql.calls import create, delete, receive, send
 
 # A session through TCP: the server shows keepalives as 0 on a Unix socket.
 SHOW = Statement("show_setting", ("text",))
@@ -117,6 +121,33 @@ def test_a_role_without_them_is_named_and_the_sessions_of_others_stay(
     assert connection.session.warning.endswith(
         f"`penstock migrate --tune-role {ROLE}` gives them to the role"
     )
+
+
+# --- in the functions ------------------------------------------------------------------------------------------------
+def test_functions_have_the_planners_whoever_calls(database: Database) -> None:
+    """Those in SQL have none: PostgreSQL makes their query a part of the caller's."""
+    with psycopg.connect(database.dsn) as connection:
+        rows = connection.execute(
+            "select p.oid::regprocedure::text, proconfig from pg_proc p join pg_language l on l.oid = p.prolang"
+            " where pronamespace = 'queue'::regnamespace and proname = any (%s) and lanname = 'plpgsql'",
+            (called_functions(sql_directory()),),
+        ).fetchall()
+    wanted = {f"{name}={value}" for name, value in PLANNER_SETTINGS.items()}
+    assert [signature for signature, settings in rows if not wanted <= set(settings or [])] == []
+    assert {
+        name for name in ("send", "receive", "delete") if not any(f"queue.{name}(" in s for s, _ in rows)
+    } == set()
+    assert any(signature.startswith(f"{SEND_MESSAGES.name}(") for signature, _ in rows)
+
+
+def test_the_callers_session_keeps_its_own(plain: str) -> None:
+    with psycopg.connect(plain, autocommit=True) as connection:
+        query = "select name, setting, source from pg_settings where name = any (%s)"
+        before = connection.execute(query, (list(SESSION_SETTINGS),)).fetchall()
+        arn = create(connection)
+        send(connection, arn, "1")
+        assert delete(connection, receive(connection, arn)) == ["deleted"]
+        assert connection.execute(query, (list(SESSION_SETTINGS),)).fetchall() == before
 
 
 def test_the_address_may_choose_too(plain: str) -> None:

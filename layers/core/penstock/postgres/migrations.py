@@ -35,7 +35,7 @@ from psycopg import sql
 
 from penstock import __version__
 
-from . import adoption
+from . import adoption, function_settings
 from .session_settings import SESSION_SETTINGS
 
 Connection = psycopg.Connection[Any]
@@ -252,6 +252,7 @@ def _apply_changed_functions(
 ) -> None:
     scripts = read_functions(directory)
     text = b"".join(s.name.encode() + b"\0" + s.text + b"\0" for s in scripts)
+    text += function_settings.fingerprint(directory)
     all_functions = Script(_FUNCTIONS, "functions", text)
     if not scripts or recorded == all_functions.checksum:
         applied.grants = bool(scripts) and _apply_grants(connection, scripts[-1])
@@ -259,7 +260,9 @@ def _apply_changed_functions(
     applied.warning = _newer_functions(connection, has_older_tables)
     if not applied.warning:
         _retry_locked(
-            connection, all_functions, lambda: _apply_functions(connection, scripts, all_functions.checksum)
+            connection,
+            all_functions,
+            lambda: _apply_functions(connection, directory, scripts, all_functions.checksum),
         )
         applied.functions = True
 
@@ -275,7 +278,7 @@ def _apply_grants(connection: Connection, script: Script) -> bool:
     return connection.execute(_GRANTS).fetchone() != before
 
 
-def _apply_functions(connection: Connection, scripts: list[Script], checksum: str) -> None:
+def _apply_functions(connection: Connection, directory: Path, scripts: list[Script], checksum: str) -> None:
     connection.execute(
         "insert into queue.migration (number, name, checksum) values (%s, %s, %s) on conflict (number) do update "
         "set name = excluded.name, checksum = excluded.checksum, applied_at = clock_timestamp()",
@@ -292,6 +295,7 @@ def _apply_functions(connection: Connection, scripts: list[Script], checksum: st
                 raise
             except psycopg.Error as error:
                 raise MigrationError(f"{script.name}: {error}") from error
+    function_settings.set_on_functions(connection, directory)
 
 
 def _retry_locked(connection: Connection, script: Script, work: Callable[[], None]) -> None:
