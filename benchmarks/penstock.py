@@ -1,5 +1,6 @@
 """Penstock as a system under test: started for the run with a database of its own, or a running service."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -46,10 +47,14 @@ class Penstock:
         port, log = free_port(), self._folder / "log"
         command = [str(Path(sys.executable).parent / "penstock"), "up", "--ephemeral", "--port", str(port)]
         with log.open("wb") as output:
-            self._process = subprocess.Popen(command, stdout=output, stderr=output)
+            self._process = subprocess.Popen(command, env=self.environment(), stdout=output, stderr=output)
         wait_until(lambda: announced(log) != "", self._process, log)
         self.dsn = self.dsn or announced(log)
         self.endpoint, self._pids = f"http://127.0.0.1:{port}", (self._process.pid,)
+
+    def environment(self) -> dict[str, str]:
+        """The environment variables of the service."""
+        return dict(os.environ)
 
     def _roots(self) -> dict[str, list[int]]:
         """The process trees of the server side. A PgBouncer that is a child of the service is a part of its own."""

@@ -122,16 +122,17 @@ class EphemeralPostgres:
     def __init__(self, binaries: Path, settings: Mapping[str, str]) -> None:
         self._binaries = binaries
         self._settings = {"max_connections": "450", **settings}
-        self._folder = Path(tempfile.mkdtemp(prefix="pb", dir="/tmp"))
+        self.folder = Path(tempfile.mkdtemp(prefix="pb", dir="/tmp"))
+        """Holds the data, and the server's Unix socket."""
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def dsn(self) -> str:
-        return f"host={self._folder} port=5432 user=postgres dbname=postgres"
+        return f"host={self.folder} port=5432 user=postgres dbname=postgres"
 
     @property
     def data(self) -> Path:
-        return self._folder / "data"
+        return self.folder / "data"
 
     @property
     def pid(self) -> int:
@@ -140,13 +141,13 @@ class EphemeralPostgres:
 
     def start(self) -> None:
         """Runs initdb and starts the server. Raises UnavailableError with the server's log."""
-        user, log = server_user(), self._folder / "log"
+        user, log = server_user(), self.folder / "log"
         if user is not None:
-            os.chown(self._folder, user.pw_uid, user.pw_gid)
+            os.chown(self.folder, user.pw_uid, user.pw_gid)
         initdb = [
             self._binaries / "initdb",
             "-D",
-            self._folder / "data",
+            self.folder / "data",
             "-U",
             "postgres",
             "-A",
@@ -157,7 +158,7 @@ class EphemeralPostgres:
         with log.open("wb") as output:
             self._popen([str(part) for part in initdb], user, output.fileno()).wait()
             options = [part for name, value in self._settings.items() for part in ("-c", f"{name}={value}")]
-            place = ["-D", str(self._folder / "data"), "-k", str(self._folder), "-c", "listen_addresses="]
+            place = ["-D", str(self.folder / "data"), "-k", str(self.folder), "-c", "listen_addresses="]
             self._process = self._popen(
                 [str(self._binaries / "postgres"), *place, *options], user, output.fileno()
             )
@@ -167,7 +168,7 @@ class EphemeralPostgres:
         if self._process is not None:
             self._process.send_signal(signal.SIGINT)
             self._process.wait(timeout=30)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def _popen(
         self, command: list[str], user: pwd.struct_passwd | None, output: int

@@ -52,8 +52,14 @@ class ExecutionEnvironment:
 
     @cached_property
     def environment(self) -> Environment:
-        """Settings and the key of receipt handles. Raises ServiceUnavailable, InternalFailure; the next use retries."""
-        return Environment(self.settings, ReceiptHandles.load(self.database), self.request_ids)
+        """Settings and the key of receipt handles. Raises ServiceUnavailable, InternalFailure; the next use retries.
+
+        Logs a line when sessions of the database's role lack settings.
+        """
+        environment = Environment(self.settings, ReceiptHandles.load(self.database), self.request_ids)
+        if warning := self.database.connection().session.warning:
+            self.logger.warning(warning)
+        return environment
 
     @cached_property
     def logger(self) -> "Logger":

@@ -22,6 +22,7 @@ from penstock.errors import InternalFailure, ServiceUnavailable
 from penstock.settings import DRIVERS
 
 from .network import CALL_SECONDS
+from .session_settings import SessionState
 from .sqlstates import meaning
 
 RowT = TypeVar("RowT", bound=Row)
@@ -57,6 +58,9 @@ class DriverError(Exception):
 
 class DriverConnection(Protocol):
     """A connection of a driver. Its calls raise DriverError."""
+
+    @property
+    def session(self) -> SessionState: ...
 
     def call(self, statement: Statement[RowT], arguments: Sequence[Any], /) -> list[RowT]: ...
 

@@ -15,6 +15,7 @@ from . import binary_array
 from .call_deadline import connection_parameters, limit_call
 from .database import DriverError
 from .network import CALL_SECONDS
+from .session_settings import SessionState, apply_settings_query
 from .sqlstates import INTERNAL_ERROR
 
 RowT = TypeVar("RowT", bound=Row)
@@ -24,17 +25,25 @@ class LimitedConnection(psycopg.Connection[Row]):
     """A connection whose calls have a deadline of `call_seconds`; it is closed by a call that misses it."""
 
     call_seconds = CALL_SECONDS
+    session: SessionState
 
     def wait(self, gen: Any, *arguments: Any, **options: Any) -> Any:
         """Runs one call. Raises OperationalError after the deadline."""
         return super().wait(limit_call(gen, self.call_seconds, self.pgconn), *arguments, **options)
 
 
-def connect(url: str, call_seconds: float = CALL_SECONDS) -> "psycopg.Connection[Row]":
+def connect(url: str, call_seconds: float = CALL_SECONDS) -> LimitedConnection:
     """A connection as the service needs it. Raises psycopg.OperationalError."""
     parameters = connection_parameters(url)
     connection = LimitedConnection.connect(**parameters, autocommit=True, prepare_threshold=None)
     connection.call_seconds = call_seconds
+    try:
+        query = apply_settings_query(connection.info.backend_pid)
+        ((*state,),) = connection.execute(query.encode()).fetchall()
+    except BaseException:
+        connection.close()
+        raise
+    connection.session = SessionState(*state)
     return connection
 
 
@@ -53,6 +62,13 @@ class TransactionExecutor:
 
 class PsycopgConnection(TransactionExecutor):
     """A `database.DriverConnection`."""
+
+    connection: LimitedConnection
+
+    @property
+    def session(self) -> SessionState:
+        """What the session's settings were found to be when it was opened."""
+        return self.connection.session
 
     def call(self, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
         """The rows of one call, which is a transaction of its own. Raises DriverError."""

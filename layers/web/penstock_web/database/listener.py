@@ -9,7 +9,6 @@ import psycopg
 from penstock.postgres.network import CALL_SECONDS
 
 from .connect import LimitedConnection, connect
-from .pipeline_pool import is_direct
 
 CHANNEL = "penstock"
 RECONNECT_PAUSE_SECONDS = 1.0
@@ -54,9 +53,8 @@ async def _listen_once(url: str, handler: NotificationHandler, call_seconds: flo
     # psycopg itself passes on the notifications that arrive together with the result of a query.
     connection.add_notify_handler(lambda notify: handler.handle_notification(notify.payload))
     async with connection:
-        direct = await is_direct(connection)
         await connection.execute(f"listen {CHANNEL}")
-        handler.receives_notifications = direct
+        handler.receives_notifications = connection.session.is_direct
         handler.renew_registrations()
         try:
             await _forward_notifications(connection, handler)

@@ -125,6 +125,7 @@ class Pool:
     async def _configure(self, connection: LimitedConnection) -> None:
         connection.call_seconds = self._call_seconds
         connection.opened_at = monotonic()
+        await connection.apply_settings()
 
     def _renew(self) -> None:
         """From now on, calls use connections that are opened from now on."""
