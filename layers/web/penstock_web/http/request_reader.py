@@ -81,7 +81,7 @@ class RequestReader:
         self._timer = timer
         self._parser: HttpRequestParser | None = HttpRequestParser(self)
         self._in_head = self._upgrades = False
-        self._body: bytes | None = None  # of a request that may be whole
+        self._body: bytes | bytearray | None = None  # of a request that may be whole
         self._read_bytes = 0  # of this read, which may belong to the present head or trailers
         self._stalled_bytes = 0  # before this read, since a head began or a part of a body arrived
         self.accepts = True
@@ -98,10 +98,10 @@ class RequestReader:
             return
         self._read_bytes = len(data)
         try:
-            self._parser.feed_data(data)
-        except HttpParserUpgrade as upgrade:
-            self._ignore_upgrade(data[upgrade.args[0] :])
-            return
+            try:
+                self._parser.feed_data(data)
+            except HttpParserUpgrade as upgrade:
+                self._ignore_upgrade(memoryview(data)[upgrade.args[0] :])
         except HttpParserError as error:
             if self.accepts or self.exchange is not None:  # what follows the last request does not matter
                 self._refuse(status_of(error))
@@ -165,19 +165,23 @@ class RequestReader:
         if self._upgrades:
             return
         self._keep_alive = self._version == "1.1" and parser.should_keep_alive()
-        self._path, self._query = split_target(self._url)
+        self._path, self._query = ("/", b"") if self._url == b"/" else split_target(self._url)
         self._body = b""
         if not self._can_use_fast_path():
             self._use_asgi()
 
     def on_body(self, body: bytes) -> None:
         self._stalled_bytes = self._read_bytes = 0
-        if self._body is not None:
+        if self._body is None:
+            if self.exchange is not None:
+                self.exchange.add_body(body)
+                if self.exchange.unread_bytes > self._limits.max_unread_body_bytes:
+                    self._connection.update_reading()
+        elif self._body:  # another chunk
+            self._body = bytearray(self._body) if isinstance(self._body, bytes) else self._body
             self._body += body
-        elif self.exchange is not None:
-            self.exchange.add_body(body)
-            if self.exchange.unread_bytes > self._limits.max_unread_body_bytes:
-                self._connection.update_reading()
+        else:
+            self._body = body
 
     def on_message_complete(self) -> None:
         self._stalled_bytes = self._read_bytes = 0
@@ -189,7 +193,7 @@ class RequestReader:
         if body is not None and len(body) <= LONG_BODY_BYTES:
             self._body = None
             self._connection.start_fast_path(
-                self._method, self._path, self._query, self._request_headers, body
+                self._method, self._path, self._query, self._request_headers, bytes(body)
             )
             return
         if body is not None:
@@ -240,17 +244,21 @@ class RequestReader:
         expects_continue = self._expects_continue and self._version == "1.1"
         self.exchange = self._connection.add_exchange(scope, self._keep_alive, expects_continue)
         if body:
-            self.on_body(body)
+            self.on_body(bytes(body))
 
-    def _ignore_upgrade(self, rest: bytes) -> None:
-        """Reads the request once more, as one that asks for no other protocol (RFC 9110, 7.8), with its body."""
-        if self._method == "CONNECT":
+    def _ignore_upgrade(self, rest: memoryview) -> None:
+        """Reads a request once more, as one that asks for no other protocol (RFC 9110, 7.8), and what follows it."""
+        while self._upgrades and self._method != "CONNECT":
+            lines = [f"{self._method} {self._url.decode('ascii')} HTTP/{self._version}".encode("ascii")]
+            lines += [b"%b: %b" % pair for pair in self._request_headers if pair[0] != b"upgrade"]
+            parser = self._parser = HttpRequestParser(self)
+            parser.feed_data(b"\r\n".join((*lines, b"", b"")))
+            try:
+                parser.feed_data(rest)
+            except HttpParserUpgrade as upgrade:
+                rest = rest[upgrade.args[0] :]
+        if self._upgrades:
             self._refuse(400)
-            return
-        lines = [f"{self._method} {self._url.decode('ascii')} HTTP/{self._version}".encode("ascii")]
-        lines += [b"%b: %b" % pair for pair in self._request_headers if pair[0] != b"upgrade"]
-        self._parser = HttpRequestParser(self)
-        self.feed(b"\r\n".join((*lines, b"", rest)))
 
     # --- what is missing ---------------------------------------------------------------------------------------------
     def _expect_rest(self) -> None:
@@ -269,8 +277,6 @@ class RequestReader:
 
 def split_target(url: bytes) -> tuple[str, bytes]:
     """Path and query of a request target (RFC 9112, 3.2), also of a whole URL. Raises HttpParserInvalidURLError."""
-    if url == b"/":
-        return "/", b""
     parsed = parse_url(url)
     return (parsed.path or b"/").decode("ascii"), parsed.query or b""
 

@@ -23,6 +23,8 @@ def answered(*parts: bytes, limits: Limits | None = None) -> tuple[Recorder, Cli
     async def scenario(client: Client) -> None:
         clients.append(client)
         await client.say(*parts)
+        while client.state.tasks:
+            await settle()
 
     connected(scenario, application, limits=limits)
     return application, clients[0]
@@ -197,6 +199,15 @@ def test_a_request_that_asks_for_another_protocol_is_answered_in_this_one(cut: i
     assert application.bodies == [b"abc", b""]
     assert client.statuses == [200, 200]
     assert b"switching" not in client.transport.written.lower()
+
+
+def test_many_of_them_in_one_read_are_answered_one_after_the_other() -> None:
+    upgrade = GET + b"Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
+    application, client = answered(upgrade * 90 + NEXT)
+    assert client.statuses == [200] * 91
+    assert len(application.bodies) == 91
+    _, client = answered(upgrade * 2_000)
+    assert client.statuses == [200] * 101 + [503]
 
 
 @pytest.mark.parametrize("keep_alive", [b"", b"Connection: keep-alive\r\n"])
