@@ -98,10 +98,13 @@ class RequestReader:
             return
         self._read_bytes = len(data)
         try:
+            rest = None
             try:
                 self._parser.feed_data(data)
             except HttpParserUpgrade as upgrade:
-                self._ignore_upgrade(memoryview(data)[upgrade.args[0] :])
+                rest = memoryview(data)[upgrade.args[0] :]
+            if rest is not None:
+                self._ignore_upgrade(rest)
         except HttpParserError as error:
             if self.accepts or self.exchange is not None:  # what follows the last request does not matter
                 self._refuse(status_of(error))
