@@ -33,9 +33,7 @@ class HttpConnection(asyncio.Protocol):
         self._reader = RequestReader(self, state, self._timer)
         self._request: FastPathRequest | AsgiExchange | None = None  # the last one that was begun
         self._waiting: deque[AsgiExchange] = deque()
-        self._refusal = (
-            0  # status of the last response, which the server itself gives after those of requests
-        )
+        self._refusal = 0  # the status with which the server itself ends the connection, after all responses
         self._held = False  # until the client has read the last response
 
     # --- called by asyncio -------------------------------------------------------------------------------------------
