@@ -82,7 +82,7 @@ class Application(RestApplication):
         self._deadlines.stop()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """One request (or uvicorn's lifespan)."""
+        """One request (or a lifespan, which the server does not have)."""
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
         elif size := bytes_to_reserve(scope["headers"]):

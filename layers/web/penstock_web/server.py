@@ -10,14 +10,12 @@ import logging
 import signal
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
-from functools import partial
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
 import psycopg
-import uvicorn
 import uvloop
 
 from penstock.actions import load_operations
@@ -31,7 +29,7 @@ from penstock_web.batching.direct_handoff import DirectHandoff
 from penstock_web.batching.write_backpressure import WriteBackpressure
 from penstock_web.database.listener import listen
 from penstock_web.database.pool import Pool
-from penstock_web.http.fast_path_protocol import FastPathProtocol
+from penstock_web.http.http_server import HttpServer
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter
 from penstock_web.metrics.page import maintain_metrics
@@ -44,15 +42,10 @@ from .system_account import LocalError
 if TYPE_CHECKING:
     from penstock_web.tracing.tracing import Tracing
 
-BACKLOG = 2048
-# Longer than the idle time of load balancers (60 s on an ALB), which must be the ones that close connections.
-KEEP_ALIVE_SECONDS = 75
 # Requests make no reference cycles: a collection after every 700 allocations finds nothing.
 GARBAGE_THRESHOLD = 20_000
 # After the requests have ended, only calls of disconnected clients are under way; a hanging database ends no call.
 SHUTDOWN_SECONDS = 0.5
-# uvicorn's own is 0.1 s, which costs a twelfth of what an idle process uses.
-TICK_SECONDS = 1.0
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -120,90 +113,44 @@ async def run(
         open_resources(settings, write_backpressure, metrics_folder, tracing) as resources,
     ):
         application = Application(environment, resources)
-        config = uvicorn.Config(
+        http_server = HttpServer(
             with_tracing(application, tracing),
-            interface="asgi3",
-            lifespan="off",
-            loop="none",
-            http=cast(
-                "type[asyncio.Protocol]", partial(FastPathProtocol, write_backpressure=write_backpressure)
-            ),
-            ws="none",
-            log_config=None,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            backlog=BACKLOG,
-            timeout_keep_alive=KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=environment.settings.queue_drain_seconds,
+            application.aws_application if tracing is None else None,
+            write_backpressure,
         )
-        server = Server(config, resources.long_polls, application, on_ready)
-        with server.stopped_by_signals():
-            await server.serve(sockets=[listener])
+        with StopSignals() as signals:
+            await http_server.start(listener)
+            gc.freeze()  # the objects made so far live until the end: the collector need not scan them
+            gc.set_threshold(GARBAGE_THRESHOLD, 20, 50)
+            on_ready()
+            await signals.stop.wait()
+            resources.long_polls.drain()
+            await http_server.stop(settings.queue_drain_seconds, signals.stop_at_once)
+            application.stop()
 
 
-class Server(uvicorn.Server):
-    """uvicorn's server. It reports when it is ready, ends long polls before requests, and leaves signals alone."""
+class StopSignals:
+    """SIGTERM and SIGINT end the service; the second one does not wait. Only a main thread receives signals."""
 
-    def __init__(
-        self,
-        config: uvicorn.Config,
-        long_polls: LongPollDispatcher,
-        application: Application,
-        on_ready: Callable[[], None],
-    ) -> None:
-        super().__init__(config)
-        self._long_polls = long_polls
-        self._application = application
-        self._on_ready = on_ready
-        self._stopping = asyncio.Event()
+    def __init__(self) -> None:
+        self.stop = asyncio.Event()
+        self.stop_at_once = asyncio.Event()
+        self._previous: dict[signal.Signals, Any] = {}
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        gc.freeze()  # the objects made so far live until the end: the collector need not scan them
-        gc.set_threshold(GARBAGE_THRESHOLD, 20, 50)
-        self._on_ready()
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            self._previous = {number: signal.getsignal(number) for number in SIGNALS}
+            for number in SIGNALS:
+                asyncio.get_running_loop().add_signal_handler(number, self._on_signal)
+        return self
 
-    async def main_loop(self) -> None:
-        """Ticks until `stop`; uvicorn renews the date of responses at each tick."""
-        while not await self.on_tick(0):
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(TICK_SECONDS):
-                    await self._stopping.wait()
+    def __exit__(self, *error: object) -> None:
+        for number, handler in self._previous.items():
+            asyncio.get_running_loop().remove_signal_handler(number)
+            signal.signal(number, handler)
 
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._long_polls.drain()
-        await super().shutdown(sockets)
-        self._application.stop()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Does nothing: uvicorn would raise the signals again at the end, in the caller of `serve`."""
-        yield
-
-    @contextlib.contextmanager
-    def stopped_by_signals(self) -> Iterator[None]:
-        """SIGTERM and SIGINT end the service; the second one does not wait. Only a main thread receives signals."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        loop = asyncio.get_running_loop()
-        previous = {number: signal.getsignal(number) for number in SIGNALS}
-        for number in SIGNALS:
-            loop.add_signal_handler(number, self.stop)
-        try:
-            yield
-        finally:
-            for number, handler in previous.items():
-                loop.remove_signal_handler(number)
-                signal.signal(number, handler)
-
-    def stop(self) -> None:
-        """Ends the service. The second call ends it at once."""
-        self.force_exit = self.should_exit
-        self.should_exit = True
-        self._stopping.set()
+    def _on_signal(self) -> None:
+        (self.stop_at_once if self.stop.is_set() else self.stop).set()
 
 
 @contextlib.asynccontextmanager

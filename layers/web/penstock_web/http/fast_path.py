@@ -1,10 +1,10 @@
 """A request that arrived whole, answered without ASGI and, mostly, without a task.
 
-    FastPathProtocol ─► FastPathRequest.start ─► AwsApplication.decode_request ─► operation ─► Batcher
+    HttpConnection ─► FastPathRequest.start ─► AwsApplication.decode_request ─► operation ─► Batcher
         ─► AwsApplication's response ─► transport
 
-uvicorn treats the object as the connection's current `RequestResponseCycle`, which it tells about a
-lost connection and about the end of the process; `Deadlines` treats it as a `PendingRequest`.
+The operation goes on in the callbacks of its effects' futures (`driver`). The connection tells the request about a
+disconnect and about the end of the process; `Deadlines` treats it as a `PendingRequest`.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ class ResponseWriter(Protocol):
 
 
 class FastPathRequest:
-    """One request of a connection. uvicorn reads and sets `disconnected`, `keep_alive` and `response_complete`."""
+    """One request of a connection, which reads `response_complete` and sets `keep_alive`."""
 
     __slots__ = (
         "_application", "_call", "_end_reason", "_method", "_protocol", "_run", "_started_at", "disconnected",
@@ -107,15 +107,11 @@ class FastPathRequest:
         label = UNKNOWN_ACTION if action is UNDECODED else action.label
         self._application.resources.meter.count_response(self._method, label, response.status, seconds)
 
-    # --- called by uvicorn -------------------------------------------------------------------------------------------
-    @property
-    def message_event(self) -> "FastPathRequest":
-        """Itself: uvicorn sets this event when the connection is lost."""
-        return self
-
-    def set(self) -> None:
-        """Ends the request if the connection was lost."""
-        if self.disconnected and not self.response_complete:
+    # --- called by the connection ------------------------------------------------------------------------------------
+    def disconnect(self) -> None:
+        """Ends the request, whose client has disconnected; it gets no response."""
+        if not self.response_complete:
+            self.disconnected = True
             self.end(EndReason.DISCONNECTED)
 
     # --- a pending request -------------------------------------------------------------------------------------------
@@ -135,5 +131,5 @@ class FastPathRequest:
                 self._run.cancel(disconnected=reason is EndReason.DISCONNECTED)
 
     def stop(self) -> None:
-        """Answers 503: there is no task that uvicorn could cancel."""
+        """Answers 503: there is no task that the server could cancel."""
         self.end(EndReason.SHUTDOWN)
