@@ -792,7 +792,7 @@ function queue.add_history_day(p_name text, p_day date)
     language plpgsql security definer set search_path=pg_catalog, pg_temp set lock_timeout=200ms;
 
 function queue.add_schedule_retry(p_schedule queue.schedule, p_at timestamp with time zone, p_code text, p_error text)
-    returns void
+    returns queue.schedule_retry
     language plpgsql;
 
 function queue.add_signing_key(p_key_id text, p_sealed boolean, p_private_key bytea, p_certificate text, p_rotate boolean)
@@ -987,10 +987,6 @@ function queue.dead_letter_group(p_queue_id integer, p_group_key bigint, p_now t
     returns boolean
     language plpgsql;
 
-function queue.dead_letter_schedule_retry(p_retry queue.schedule_retry, p_condition text)
-    returns void
-    language plpgsql;
-
 function queue.dead_letter_side(p_queue_id integer, p_max integer, p_now timestamp with time zone, p_max_receive_count integer, p_target integer, p_target_arn text)
     returns void
     language plpgsql;
@@ -1072,7 +1068,7 @@ function queue.describe_topic(p_arn text)
     language sql stable;
 
 function queue.dispatch_schedule(p_schedule queue.schedule, p_at timestamp with time zone, p_out_of_band boolean, p_attempt integer, p_topic_message jsonb)
-    returns jsonb
+    returns queue.schedule_run
     language plpgsql;
 
 function queue.drop_history_days(p_days integer)
@@ -1167,20 +1163,12 @@ function queue.find_received(p_queue_id integer, p_shard integer, p_pos bigint, 
     returns SETOF record
     language plpgsql stable;
 
-function queue.fire_occurrence(p_schedule queue.schedule, p_at timestamp with time zone, p_topic_message jsonb)
-    returns text
-    language plpgsql;
-
 function queue.fire_schedule_batch(p_schedule_ids bigint[], p_next_fire_at timestamp with time zone[], p_at timestamp with time zone[], p_topic_messages jsonb[])
     returns bigint[]
     language plpgsql;
 
 function queue.fire_schedule_retries(p_retry_ids bigint[], p_topic_messages jsonb[])
     returns TABLE(retry_id bigint, outcome text, detail text)
-    language plpgsql;
-
-function queue.fire_schedule_retry(p_retry queue.schedule_retry, p_topic_message jsonb)
-    returns void
     language plpgsql;
 
 function queue.fire_schedules(p_schedule_ids bigint[], p_next_fire_at timestamp with time zone[], p_notes text[], p_counts integer[], p_at timestamp with time zone[], p_topic_messages jsonb[])
@@ -1773,14 +1761,6 @@ function queue.send_messages(p_queues text[], p_message_ids uuid[], p_bodies tex
 
 function queue.send_moved(p_targets text[], p_bodies text[], p_attributes jsonb[], p_system jsonb[])
     returns void
-    language plpgsql;
-
-function queue.send_schedule_to_queue(p_schedule queue.schedule, p_at timestamp with time zone, p_attempt integer, p_trace text DEFAULT NULL::text)
-    returns jsonb
-    language sql;
-
-function queue.send_scheduled(p_arn text, p_body text, p_attributes jsonb, p_group text, p_deduplication_id text, p_trace text DEFAULT NULL::text)
-    returns jsonb
     language plpgsql;
 
 function queue.send_topic(routing_key text, message jsonb, headers jsonb DEFAULT NULL::jsonb, delay integer DEFAULT NULL::integer)
