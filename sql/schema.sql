@@ -1055,6 +1055,10 @@ function queue.deleted_queues(p_arns text[])
     returns TABLE(arn text)
     language sql stable;
 
+function queue.delivery_row(p_log queue.log DEFAULT NULL::queue.log, p_pos bigint DEFAULT 0, p_receive_count integer DEFAULT NULL::integer, p_first_received_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_visible_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_nonce integer DEFAULT NULL::integer, p_side queue.side DEFAULT NULL::queue.side, p_fifo queue.fifo_message DEFAULT NULL::queue.fifo_message)
+    returns SETOF queue.delivery
+    language sql stable;
+
 function queue.describe_queue(p_arn text, p_with_counts boolean)
     returns TABLE(name text, fifo boolean, attributes text, tags text, created_at_ms bigint, modified_at_ms bigint, visible bigint, in_flight bigint, delayed bigint, oldest_age_seconds bigint, newest_age_seconds bigint, total_messages bigint)
     language plpgsql stable;
@@ -1131,8 +1135,8 @@ function queue.fan_out(p_topic queue.topic, p_entries queue.publication[], p_env
     returns void
     language plpgsql;
 
-function queue.fifo_entries(p_queue queue.queues, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_groups text[], p_deduplication_ids text[])
-    returns TABLE(n integer, message_id uuid, body text, attributes jsonb, system jsonb, group_id text, group_key bigint, scope text, deduplication_id text)
+function queue.fifo_entries(p_queue queue.queues, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_groups text[], p_deduplication_ids text[])
+    returns TABLE(n integer, message_id uuid, group_key bigint, scope text, deduplication_id text)
     language sql stable;
 
 function queue.filter_limit_reached(p_topic_id integer, p_owner text, p_topic_filters integer, p_account_filters integer)
@@ -1451,6 +1455,10 @@ function queue.notify_watchers(p_queue_id integer, p_arn text, p_wakes_its_own b
     returns void
     language plpgsql;
 
+function queue.number_fifo_messages(p_arn text, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_groups text[], p_deduplication_ids text[])
+    returns TABLE(n integer, id bigint, message_id text, group_key bigint, sent_at timestamp with time zone, deduplication_id text, error text, detail text)
+    language plpgsql;
+
 function queue.number_publications(p_topic queue.topic, p_entries queue.publication[])
     returns queue.publication[]
     language plpgsql;
@@ -1751,15 +1759,11 @@ function queue.send_fifo(name text, message jsonb, group_id text, deduplication_
     returns bigint
     language plpgsql;
 
-function queue.send_fifo_messages(p_arn text, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_groups text[], p_deduplication_ids text[])
-    returns TABLE(n integer, id bigint, message_id text, sequence_number bigint, error text, detail text)
-    language plpgsql;
-
 function queue.send_messages(p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_delays integer[], p_groups text[], p_deduplication_ids text[], p_async_commit boolean DEFAULT false)
     returns TABLE(n integer, id bigint, message_id text, sequence_number bigint, error text, detail text)
     language plpgsql;
 
-function queue.send_moved(p_targets text[], p_bodies text[], p_attributes jsonb[], p_system jsonb[])
+function queue.send_moved(p_targets text[], p_messages queue.delivery[])
     returns void
     language plpgsql;
 

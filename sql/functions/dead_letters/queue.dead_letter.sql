@@ -14,13 +14,15 @@ begin
     if v_target is null then
         return false;
     end if;
-    insert into queue.side (id, visible_at, sent_at, message_id, queue_id, shard, body, attributes, system)
-    select nextval('queue.side_id'), v_now, l.sent_at, l.message_id, v_target, -1, l.body, l.attributes,
-        queue.dead_letter_system(p_queue_id, l.system, p_lease.receive_count, p_lease.first_received_at)
-    from queue.log l
-    where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (p_lease.ids)
-        and l.id between p_lease.first_id and p_lease.pos     -- bounds the index scan; an array alone may not
-    order by l.id;
+    insert into queue.side
+    select r.* from (
+        select * from queue.log l
+        where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (p_lease.ids)
+            and l.id between p_lease.first_id and p_lease.pos     -- bounds the index scan; an array alone may not
+        order by l.id) l
+    cross join lateral jsonb_populate_record(null::queue.side, to_jsonb(l) || jsonb_build_object(
+        'id', nextval('queue.side_id'), 'visible_at', v_now, 'queue_id', v_target, 'shard', -1, 'receive_count', 0,
+        'system', queue.dead_letter_system(p_queue_id, l.system, p_lease.receive_count, p_lease.first_received_at))) r;
     get diagnostics v_rows = row_count;
     insert into queue.dead_letter_count (queue_id, messages) values (p_queue_id, v_rows);
     update queue.lease x

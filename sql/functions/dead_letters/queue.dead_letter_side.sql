@@ -23,10 +23,12 @@ begin
         select p_queue_id, 'dead_lettered', m.receive_count, m.first_received_at, m.system ->> 'MessageGroupId',
             array[m.sent_at], array[p_now]
         from moved m where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
-    insert into queue.side (id, visible_at, sent_at, message_id, queue_id, shard, body, attributes, system)
-    select nextval('queue.side_id'), p_now, m.sent_at, m.message_id, p_target, -1, m.body, m.attributes,
-        queue.dead_letter_system(p_queue_id, m.system, m.receive_count, m.first_received_at)
-    from moved m;
+    insert into queue.side
+    select r.* from moved m
+    cross join lateral jsonb_populate_record(m::queue.side, jsonb_build_object(
+        'id', nextval('queue.side_id'), 'visible_at', p_now, 'queue_id', p_target, 'shard', -1, 'receive_count', 0,
+        'first_received_at', null,
+        'system', queue.dead_letter_system(p_queue_id, m.system, m.receive_count, m.first_received_at))) r;
     get diagnostics v_rows = row_count;
     if v_rows > 0 then
         insert into queue.dead_letter_count (queue_id, messages) values (p_queue_id, v_rows);

@@ -18,15 +18,15 @@ begin
         end if;
     end if;
     return query
-    update queue.side s
-    set visible_at = p_now + p_visibility, receive_count = s.receive_count + 1,
-        first_received_at = coalesce(s.first_received_at, p_now)
-    where s.ctid = any (array(
-        select r.ctid from queue.side r
-        where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.visible_at <= p_now
-            and (v_target is null or r.receive_count < p_max_receive_count)      -- the next receive moves those
-        order by r.visible_at, r.id limit p_max for update skip locked))
-    returning null::text, null::int, p_queue_id, s.shard, 0::bigint, s.id, s.receive_count, s.message_id::text,
-        queue.epoch_ms(s.sent_at), queue.epoch_ms(s.first_received_at), s.body, s.attributes::text, s.system::text,
-        queue.public_id(s.shard, s.id), queue.epoch_ms(s.visible_at), null::int;
+    with taken as (
+        update queue.side s
+        set visible_at = p_now + p_visibility, receive_count = s.receive_count + 1,
+            first_received_at = coalesce(s.first_received_at, p_now)
+        where s.ctid = any (array(
+            select r.ctid from queue.side r
+            where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.visible_at <= p_now
+                and (v_target is null or r.receive_count < p_max_receive_count)      -- the next receive moves those
+            order by r.visible_at, r.id limit p_max for update skip locked))
+        returning s.*)
+    select d.* from taken t cross join lateral queue.delivery_row(p_side => t::queue.side) d;
 end $$;
