@@ -979,16 +979,8 @@ function queue.current_signing_key()
     returns TABLE(key_id text, sealed boolean, private_key bytea)
     language sql stable;
 
-function queue.dead_letter(p_queue_id integer, p_shard integer, p_lease queue.lease, p_dead_letter_arn text)
-    returns boolean
-    language plpgsql;
-
 function queue.dead_letter_group(p_queue_id integer, p_group_key bigint, p_now timestamp with time zone, p_max_receive_count integer, p_dead_letter_arn text)
     returns boolean
-    language plpgsql;
-
-function queue.dead_letter_side(p_queue_id integer, p_max integer, p_now timestamp with time zone, p_max_receive_count integer, p_target integer, p_target_arn text)
-    returns void
     language plpgsql;
 
 function queue.dead_letter_system(p_queue_id integer, p_system jsonb, p_receive_count integer, p_first_received_at timestamp with time zone)
@@ -1905,10 +1897,6 @@ function queue.untag_schedule_group(p_account_id text, p_region text, p_name tex
 
 function queue.untag_topic(p_arn text, p_keys text[])
     returns TABLE(error text)
-    language plpgsql;
-
-function queue.update_group_visibility(p_group_key bigint)
-    returns void
     language plpgsql;
 
 function queue.update_groups(p_group_keys bigint[])

@@ -71,7 +71,7 @@ begin
                 end if;
             end if;
             if v_ready.ids is null then
-                perform queue.update_group_visibility(v_ready.group_key);
+                perform queue.update_groups(array[v_ready.group_key]);
             else
                 v_ids := v_ids || v_ready.ids[:v_capacity];
                 v_places := v_places || v_ready.places[:v_capacity];

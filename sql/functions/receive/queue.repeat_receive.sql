@@ -52,6 +52,6 @@ begin
             select m.group_key from queue.fifo_message m where m.id = u.id)
         from unnest(v_attempt.ids) u(id)
     loop
-        perform queue.update_group_visibility(v_group);
+        perform queue.update_groups(array[v_group]);
     end loop;
 end $$;
