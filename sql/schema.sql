@@ -1191,10 +1191,6 @@ function queue.give_up_webhooks(p_ids bigint[])
     returns integer
     language plpgsql;
 
-function queue.groups_in_flight(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
-    returns TABLE(group_id text, messages bigint, seconds double precision)
-    language sql stable;
-
 function queue.hide_message(p_queue_id integer, p_shard integer, p_pos bigint, p_id bigint, p_receive_count integer, p_visible_at timestamp with time zone)
     returns boolean
     language plpgsql;
