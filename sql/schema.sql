@@ -792,7 +792,7 @@ function queue.add_history_day(p_name text, p_day date)
     language plpgsql security definer set search_path=pg_catalog, pg_temp set lock_timeout=200ms;
 
 function queue.add_schedule_retry(p_schedule queue.schedule, p_at timestamp with time zone, p_code text, p_error text)
-    returns void
+    returns queue.schedule_retry
     language plpgsql;
 
 function queue.add_signing_key(p_key_id text, p_sealed boolean, p_private_key bytea, p_certificate text, p_rotate boolean)
@@ -979,20 +979,8 @@ function queue.current_signing_key()
     returns TABLE(key_id text, sealed boolean, private_key bytea)
     language sql stable;
 
-function queue.dead_letter(p_queue_id integer, p_shard integer, p_lease queue.lease, p_dead_letter_arn text)
-    returns boolean
-    language plpgsql;
-
 function queue.dead_letter_group(p_queue_id integer, p_group_key bigint, p_now timestamp with time zone, p_max_receive_count integer, p_dead_letter_arn text)
     returns boolean
-    language plpgsql;
-
-function queue.dead_letter_schedule_retry(p_retry queue.schedule_retry, p_condition text)
-    returns void
-    language plpgsql;
-
-function queue.dead_letter_side(p_queue_id integer, p_max integer, p_now timestamp with time zone, p_max_receive_count integer, p_target integer, p_target_arn text)
-    returns void
     language plpgsql;
 
 function queue.dead_letter_system(p_queue_id integer, p_system jsonb, p_receive_count integer, p_first_received_at timestamp with time zone)
@@ -1059,6 +1047,10 @@ function queue.deleted_queues(p_arns text[])
     returns TABLE(arn text)
     language sql stable;
 
+function queue.delivery_row(p_log queue.log DEFAULT NULL::queue.log, p_pos bigint DEFAULT 0, p_receive_count integer DEFAULT NULL::integer, p_first_received_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_visible_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_nonce integer DEFAULT NULL::integer, p_side queue.side DEFAULT NULL::queue.side, p_fifo queue.fifo_message DEFAULT NULL::queue.fifo_message)
+    returns SETOF queue.delivery
+    language sql stable;
+
 function queue.describe_queue(p_arn text, p_with_counts boolean)
     returns TABLE(name text, fifo boolean, attributes text, tags text, created_at_ms bigint, modified_at_ms bigint, visible bigint, in_flight bigint, delayed bigint, oldest_age_seconds bigint, newest_age_seconds bigint, total_messages bigint)
     language plpgsql stable set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
@@ -1072,7 +1064,7 @@ function queue.describe_topic(p_arn text)
     language sql stable;
 
 function queue.dispatch_schedule(p_schedule queue.schedule, p_at timestamp with time zone, p_out_of_band boolean, p_attempt integer, p_topic_message jsonb)
-    returns jsonb
+    returns queue.schedule_run
     language plpgsql;
 
 function queue.drop_history_days(p_days integer)
@@ -1135,8 +1127,8 @@ function queue.fan_out(p_topic queue.topic, p_entries queue.publication[], p_env
     returns void
     language plpgsql;
 
-function queue.fifo_entries(p_queue queue.queues, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_groups text[], p_deduplication_ids text[])
-    returns TABLE(n integer, message_id uuid, body text, attributes jsonb, system jsonb, group_id text, group_key bigint, scope text, deduplication_id text)
+function queue.fifo_entries(p_queue queue.queues, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_groups text[], p_deduplication_ids text[])
+    returns TABLE(n integer, message_id uuid, group_key bigint, scope text, deduplication_id text)
     language sql stable;
 
 function queue.filter_limit_reached(p_topic_id integer, p_owner text, p_topic_filters integer, p_account_filters integer)
@@ -1167,10 +1159,6 @@ function queue.find_received(p_queue_id integer, p_shard integer, p_pos bigint, 
     returns SETOF record
     language plpgsql stable;
 
-function queue.fire_occurrence(p_schedule queue.schedule, p_at timestamp with time zone, p_topic_message jsonb)
-    returns text
-    language plpgsql;
-
 function queue.fire_schedule_batch(p_schedule_ids bigint[], p_next_fire_at timestamp with time zone[], p_at timestamp with time zone[], p_topic_messages jsonb[])
     returns bigint[]
     language plpgsql;
@@ -1178,10 +1166,6 @@ function queue.fire_schedule_batch(p_schedule_ids bigint[], p_next_fire_at times
 function queue.fire_schedule_retries(p_retry_ids bigint[], p_topic_messages jsonb[])
     returns TABLE(retry_id bigint, outcome text, detail text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
-
-function queue.fire_schedule_retry(p_retry queue.schedule_retry, p_topic_message jsonb)
-    returns void
-    language plpgsql;
 
 function queue.fire_schedules(p_schedule_ids bigint[], p_next_fire_at timestamp with time zone[], p_notes text[], p_counts integer[], p_at timestamp with time zone[], p_topic_messages jsonb[])
     returns TABLE(schedule_id bigint, outcome text, fired integer, skipped integer, failed integer, detail text)
@@ -1206,10 +1190,6 @@ function queue.give_up_schedule_retry(p_retry queue.schedule_retry)
 function queue.give_up_webhooks(p_ids bigint[])
     returns integer
     language plpgsql;
-
-function queue.groups_in_flight(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
-    returns TABLE(group_id text, messages bigint, seconds double precision)
-    language sql stable;
 
 function queue.hide_message(p_queue_id integer, p_shard integer, p_pos bigint, p_id bigint, p_receive_count integer, p_visible_at timestamp with time zone)
     returns boolean
@@ -1461,6 +1441,10 @@ function queue.notify_endpoint(p_subscription queue.subscription, p_kind text, p
 
 function queue.notify_watchers(p_queue_id integer, p_arn text, p_wakes_its_own boolean DEFAULT false)
     returns void
+    language plpgsql;
+
+function queue.number_fifo_messages(p_arn text, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_groups text[], p_deduplication_ids text[])
+    returns TABLE(n integer, id bigint, message_id text, group_key bigint, sent_at timestamp with time zone, deduplication_id text, error text, detail text)
     language plpgsql;
 
 function queue.number_publications(p_topic queue.topic, p_entries queue.publication[])
@@ -1763,24 +1747,12 @@ function queue.send_fifo(name text, message jsonb, group_id text, deduplication_
     returns bigint
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.send_fifo_messages(p_arn text, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_groups text[], p_deduplication_ids text[])
-    returns TABLE(n integer, id bigint, message_id text, sequence_number bigint, error text, detail text)
-    language plpgsql;
-
 function queue.send_messages(p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_delays integer[], p_groups text[], p_deduplication_ids text[], p_async_commit boolean DEFAULT false)
     returns TABLE(n integer, id bigint, message_id text, sequence_number bigint, error text, detail text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.send_moved(p_targets text[], p_bodies text[], p_attributes jsonb[], p_system jsonb[])
+function queue.send_moved(p_targets text[], p_messages queue.delivery[])
     returns void
-    language plpgsql;
-
-function queue.send_schedule_to_queue(p_schedule queue.schedule, p_at timestamp with time zone, p_attempt integer, p_trace text DEFAULT NULL::text)
-    returns jsonb
-    language sql;
-
-function queue.send_scheduled(p_arn text, p_body text, p_attributes jsonb, p_group text, p_deduplication_id text, p_trace text DEFAULT NULL::text)
-    returns jsonb
     language plpgsql;
 
 function queue.send_topic(routing_key text, message jsonb, headers jsonb DEFAULT NULL::jsonb, delay integer DEFAULT NULL::integer)
@@ -1922,10 +1894,6 @@ function queue.untag_schedule_group(p_account_id text, p_region text, p_name tex
 function queue.untag_topic(p_arn text, p_keys text[])
     returns TABLE(error text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
-
-function queue.update_group_visibility(p_group_key bigint)
-    returns void
-    language plpgsql;
 
 function queue.update_groups(p_group_keys bigint[])
     returns void
