@@ -923,6 +923,10 @@ function queue.confirm_subscription(p_topic text, p_token text, p_authenticates 
     returns TABLE(arn text, error text)
     language plpgsql;
 
+function queue.count_changes()
+    returns bigint
+    language sql stable;
+
 function queue.count_in_flight(p_queue_id integer, p_fifo boolean, p_shards integer)
     returns bigint
     language plpgsql stable;
@@ -1102,6 +1106,10 @@ function queue.drop_subscription(p_arn text, p_anonymous boolean, p_confirmation
 function queue.drop_topic(p_arn text)
     returns TABLE(dropped boolean)
     language plpgsql;
+
+function queue.due_work(OUT changes bigint, OUT due text[])
+    returns record
+    language plpgsql stable;
 
 function queue.end_of_clock_change(p_local timestamp without time zone, p_zone text)
     returns timestamp without time zone

@@ -52,6 +52,8 @@ RECLAIM_SPACE = Statement("queue.reclaim_space", ())
 CHECK_SERVER = Statement("queue.check_server", ("bool",))
 JUMP_IDS = Statement("queue.jump_ids", ("int4",))
 FIND_PROBLEMS = Statement("queue.find_problems", ())
+COUNT_CHANGES = Statement("queue.count_changes", ())
+DUE_WORK = Statement("queue.due_work", ())
 
 # --- tags, permissions, dead-letter queues ---------------------------------------------------------------------------
 TAG_QUEUE = Statement("queue.tag_queue", ("text", "jsonb", "int4"))
