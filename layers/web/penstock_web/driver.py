@@ -1,7 +1,7 @@
 """Runs operations in the container: awaits their effects, and merges them with those of concurrent requests."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -24,13 +24,17 @@ EMPTY_RECEIVE: Row = (None, 0)
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """The resources that all requests of a process share. `observe` wraps each operation, to record its effects."""
+    """The resources that all requests of a process share. `observe` wraps each operation, to record its effects.
+
+    `refresh_gauges`: returns when the queues are measured, before a scrape.
+    """
 
     pool: Pool
     batcher: Batcher
     long_polls: LongPollDispatcher
     meter: Meter
     observe: Callable[[Operation], Operation] | None = None
+    refresh_gauges: Callable[[], Awaitable[None]] | None = None
 
 
 class OperationRun:

@@ -25,9 +25,15 @@ class Reading(NamedTuple):
 
 
 class Readings:
-    """Reads measurements. `most_queues`: so many queues have rows of their own, the others are added up."""
+    """Reads measurements. `most_queues`: so many queues have rows of their own, the others are added up.
 
-    def __init__(self, call: DatabaseCall, most_queues: int) -> None:
+    `refresh`: returns when the queues are measured, in a process whose worker `measure` sleeps.
+    """
+
+    def __init__(
+        self, call: DatabaseCall, most_queues: int, refresh: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        self._refresh = refresh
         self._call = call
         self._most_queues = most_queues
         self._read_task: asyncio.Task[Reading | None] | None = None
@@ -48,6 +54,8 @@ class Readings:
         return self._read_task.result() if self._read_task.done() else None
 
     async def _read(self) -> Reading | None:
+        if self._refresh is not None:
+            await self._refresh()
         try:
             queues = await self._call(READ_MEASUREMENTS, [self._most_queues])
             return Reading(queues, await self._call(READ_INSTALLATION, []))
