@@ -923,6 +923,10 @@ function queue.confirm_subscription(p_topic text, p_token text, p_authenticates 
     returns TABLE(arn text, error text)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
+function queue.count_changes()
+    returns bigint
+    language sql stable;
+
 function queue.count_in_flight(p_queue_id integer, p_fifo boolean, p_shards integer)
     returns bigint
     language plpgsql stable;
@@ -1094,6 +1098,10 @@ function queue.drop_subscription(p_arn text, p_anonymous boolean, p_confirmation
 function queue.drop_topic(p_arn text)
     returns TABLE(dropped boolean)
     language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.due_work(OUT changes bigint, OUT due text[])
+    returns record
+    language plpgsql stable;
 
 function queue.end_of_clock_change(p_local timestamp without time zone, p_zone text)
     returns timestamp without time zone

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from penstock.effects import Row, Statement
 from penstock.settings import Settings
+from penstock_web.activity import Activity
 from penstock_web.background import FiringWorker
 from penstock_web.database.listener import listen
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
@@ -19,8 +20,9 @@ async def main(dsn: str) -> None:
     """Runs the worker as the container does: it sleeps until a schedule is due or a notification wakes it."""
     long_polls = LongPollDispatcher(no_statement)
     settings = Settings.read({"DATABASE_URL": dsn})
+    activity = Activity()
     worker = FiringWorker(settings, long_polls, Meter(settings))
-    await asyncio.gather(worker.run(), listen(dsn, long_polls))
+    await asyncio.gather(worker.run(), listen(dsn, long_polls, activity))
 
 
 async def no_statement(statement: Statement[RowT], arguments: Sequence[Any], /) -> list[RowT]:

@@ -74,7 +74,9 @@ class Application(RestApplication):
             )
         )
         self.include_router(
-            metrics_router(resources.meter, resources.pool, settings.queue_metrics_max_queues)
+            metrics_router(
+                resources.meter, resources.pool, settings.queue_metrics_max_queues, resources.refresh_gauges
+            )
         )
 
     def stop(self) -> None:

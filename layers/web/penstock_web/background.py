@@ -1,8 +1,20 @@
-"""Background workers of the container: the same `run_once` that scheduled functions call, in a loop, in a thread."""
+"""Background workers of the container: the same `run_once` that scheduled functions call, in a loop, in a thread.
+
+`_next_pause` of each says how long it sleeps after a run. Where LISTEN works, nobody asks the database in vain:
+
+    deliver, fire, move   until a notification, or the time at which the next delivery or schedule is due
+    maintain, measure     while something changes, at the intervals of the settings; then until the next change
+    measure               also until somebody reads /metrics
+
+A lost notification and a change that did not come from this process are found by the check of the LISTEN connection
+(`database.listener`), which wakes the workers that have something to do. Without LISTEN they sleep as long as the
+settings say.
+"""
 
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from time import perf_counter
 from typing import Any
 from uuid import uuid4
@@ -20,7 +32,9 @@ from penstock.trace_context import Tracer
 from penstock.workers import Counts, measure, move
 from penstock.workers.deliver import Deliverer
 from penstock.workers.fire import Firer
-from penstock.workers.maintain import Maintainer
+from penstock.workers.maintain import MAINTENANCE, Maintainer
+from penstock_web.activity import Activity
+from penstock_web.database.connect import is_stale
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter, WorkerObserver
 
@@ -36,10 +50,17 @@ SETTLE_SECONDS = 0.4
 FAILURE_PAUSE_SECONDS = 1.0
 # After the first failure: most often the connection was lost, and a new one works.
 FIRST_FAILURE_PAUSE_SECONDS = 0.1
-# A worker that notifications wake checks for work by itself so many times less often.
-NOTIFIED_PAUSE_FACTOR = 5
+# A worker that something else wakes runs by itself as seldom as this. For `maintain` it is the time after which rows go
+# that are only too old: of deduplication, of runs, of deleted queues.
+LONGEST_PAUSE_SECONDS = 3600.0
 # After a round that found nothing to clean, the pause is so many times longer.
 IDLE_PAUSE_FACTOR = 5
+# So long `deliver` runs each second, to be registered for a notification before it sleeps.
+REGISTERING_SECONDS = 2.0
+# Then it sleeps so long, to be registered again shortly before the minute is over: see queue.next_webhook.
+REGISTERED_SECONDS = 45.0
+# A scrape waits so long for the gauges of a process at rest.
+REFRESH_SECONDS = 1.0
 
 _log = logging.getLogger(__name__)
 
@@ -105,6 +126,8 @@ class Worker:
             self._connection.cancel_safe(timeout=CANCEL_SECONDS)
 
     def _run(self) -> None:
+        if self._connection is not None and is_stale(self._connection):
+            self._connection.close()  # the server or the pooler has ended it during the pause
         if self._connection is None or self._connection.closed:
             self._connection = connect(
                 self._settings.database_url, self._settings.call_seconds * self.call_factor
@@ -140,7 +163,7 @@ class DeliveryWorker(Worker):
         pause_seconds = settings.queue_http_delivery_poll_ms / 1000
         super().__init__("deliver", self._deliverer.run_once, settings, pause_seconds, meter)
         self._long_polls = long_polls
-        self._empty_runs = 0
+        self._empty_since: float | None = None
         long_polls.on_wake(WEBHOOKS, self.wake)
 
     def stop(self) -> None:
@@ -152,17 +175,22 @@ class DeliveryWorker(Worker):
 
     def wake(self) -> None:
         super().wake()
-        self._empty_runs = 0
+        self._empty_since = None
         self._deliverer.wake()
 
     def _next_pause(self) -> float:
         """Long once a run was empty while the worker was registered: its first empty run registers it."""
-        self._empty_runs += 1
-        return (
-            notified_pause(self._pause_seconds, self._long_polls)
-            if self._empty_runs > 2
-            else self._pause_seconds
-        )
+        wait_ms = self._deliverer.wait_ms
+        now = asyncio.get_running_loop().time()
+        if self._empty_since is None or wait_ms == 0:
+            self._empty_since = now
+        longest = notified_pause(self._pause_seconds, self._long_polls)
+        empty_seconds = now - self._empty_since
+        if empty_seconds < REGISTERING_SECONDS:
+            longest = min(self._pause_seconds, REGISTERING_SECONDS / 2)
+        elif empty_seconds < REGISTERED_SECONDS:
+            longest = min(longest, REGISTERED_SECONDS)
+        return min(longest, wait_ms / 1000) if wait_ms else longest
 
 
 class FiringWorker(Worker):
@@ -223,14 +251,27 @@ class MoveTaskWorker(Worker):
 
 
 class MaintenanceWorker(Worker):
-    """Cleans up. A longer pause follows a round that found nothing to clean."""
+    """Cleans up. A longer pause follows a round that found nothing to clean.
 
-    def __init__(self, settings: Settings, meter: Meter) -> None:
+    After a round that cleaned nothing it sleeps until something changes. After each new LISTEN connection it looks
+    whether the database is on another server.
+    """
+
+    def __init__(
+        self, settings: Settings, long_polls: LongPollDispatcher, activity: Activity, meter: Meter
+    ) -> None:
         self._maintainer = Maintainer()
         self._last_connection: psycopg.Connection[Any] | None = None
+        self._long_polls = long_polls
+        self._activity = activity
         super().__init__(
             "maintain", self._maintain, settings, settings.queue_maintain_interval_ms / 1000, meter
         )
+        long_polls.on_wake(MAINTENANCE, self._wake_connected)
+
+    def _wake_connected(self) -> None:
+        self._maintainer.connected()
+        self.wake()
 
     def _maintain(self, settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
         if connection is not self._last_connection:
@@ -239,12 +280,54 @@ class MaintenanceWorker(Worker):
         return self._maintainer.run_once(settings, TransactionExecutor(connection))
 
     def _next_pause(self) -> float:
+        if self._maintainer.idle and self._long_polls.receives_notifications:
+            self._activity.wait(self.wake, self._maintainer.changes)
+            return LONGEST_PAUSE_SECONDS
         return self._pause_seconds * (IDLE_PAUSE_FACTOR if self._maintainer.found_nothing else 1)
+
+
+class MeasurementWorker(Worker):
+    """Measures for /metrics. It stops after a round since whose beginning nothing has changed."""
+
+    def __init__(
+        self, settings: Settings, long_polls: LongPollDispatcher, activity: Activity, meter: Meter
+    ) -> None:
+        # The database stores when a round is due. Checking twice as often starts one near that time in some
+        # process.
+        super().__init__("measure", self._measure, settings, settings.queue_metrics_interval_ms / 2000, meter)
+        self._long_polls = long_polls
+        self._activity = activity
+        self._changes: int | None = None
+        self._measured = False
+        self._run_ended = asyncio.Event()
+        long_polls.on_wake(measure.MEASUREMENTS, self.wake)
+
+    async def refresh(self) -> None:
+        """Returns when the queues have been measured anew, if the worker sleeps, after a second at most."""
+        if self._activity.end_wait(self.wake):
+            self._run_ended.clear()
+            self.wake()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(REFRESH_SECONDS):
+                    await self._run_ended.wait()
+
+    def _measure(self, settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
+        self._changes = self._activity.changes
+        counts = measure.run_once(settings, TransactionExecutor(connection))
+        self._measured = counts["pages"] > 0
+        return counts
+
+    def _next_pause(self) -> float:
+        self._run_ended.set()
+        if self._measured and self._long_polls.receives_notifications:
+            self._activity.wait(self.wake, self._changes)
+            return LONGEST_PAUSE_SECONDS
+        return self._pause_seconds
 
 
 def notified_pause(seconds: float, long_polls: LongPollDispatcher) -> float:
     """The pause of a worker that notifications wake; `seconds` if none may arrive."""
-    return seconds * NOTIFIED_PAUSE_FACTOR if long_polls.receives_notifications else seconds
+    return LONGEST_PAUSE_SECONDS if long_polls.receives_notifications else seconds
 
 
 def check_webhook_settings(settings: Settings) -> None:
@@ -259,24 +342,23 @@ def check_webhook_settings(settings: Settings) -> None:
         raise SettingError(f"WEBHOOK_SIGNING_SECRET: {error}") from error
 
 
-def _measure(settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
-    return measure.run_once(settings, TransactionExecutor(connection))
-
-
 def workers(
-    settings: Settings, long_polls: LongPollDispatcher, meter: Meter, tracer: Tracer | None = None
-) -> list[Worker]:
-    """Every worker of the container."""
+    settings: Settings,
+    long_polls: LongPollDispatcher,
+    activity: Activity,
+    meter: Meter,
+    tracer: Tracer | None = None,
+) -> tuple[list[Worker], MeasurementWorker]:
+    """Every worker of the container, and the one of them that measures."""
     delivery = (
         [DeliveryWorker(settings, long_polls, meter, tracer)] if settings.queue_http_delivery_enabled else []
     )
     firing = [FiringWorker(settings, long_polls, meter, tracer)] if settings.queue_schedule_enabled else []
-    # The database stores when a round is due. Checking twice as often starts a round near that time in some process.
-    measure_seconds = settings.queue_metrics_interval_ms / 2000
+    measurement = MeasurementWorker(settings, long_polls, activity, meter)
     return [
         *delivery,
         *firing,
-        MaintenanceWorker(settings, meter),
+        MaintenanceWorker(settings, long_polls, activity, meter),
         MoveTaskWorker(settings, long_polls, meter),
-        Worker("measure", _measure, settings, measure_seconds, meter),
-    ]
+        measurement,
+    ], measurement

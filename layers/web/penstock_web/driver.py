@@ -1,7 +1,7 @@
 """Runs operations in the container: performs their effects, and merges them with those of concurrent requests."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from time import perf_counter
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
@@ -24,7 +24,10 @@ ResultFuture: TypeAlias = asyncio.Future[Any]
 
 
 class Resources:
-    """The resources that all requests of a process share. `observe` wraps each operation, to record its effects."""
+    """The resources that all requests of a process share. `observe` wraps each operation, to record its effects.
+
+    `refresh_gauges`: returns when the queues are measured, before a scrape.
+    """
 
     def __init__(
         self,
@@ -33,12 +36,14 @@ class Resources:
         long_polls: LongPollDispatcher,
         meter: Meter,
         observe: Callable[[Operation[Any]], Operation[Any]] | None = None,
+        refresh_gauges: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.pool = pool
         self.batcher = batcher
         self.long_polls = long_polls
         self.meter = meter
         self.observe = observe
+        self.refresh_gauges = refresh_gauges
         self.receiver = Receiver(batcher, long_polls, meter.queues, self.call)
 
     async def call(self, effect: Call[RowT] | Receive[RowT]) -> list[RowT]:

@@ -11,6 +11,7 @@ import signal
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
@@ -19,9 +20,10 @@ import psycopg
 import uvloop
 
 from penstock.actions import load_operations
-from penstock.effects import Operation
+from penstock.effects import Operation, Row, Statement
 from penstock.environment import Environment
 from penstock.postgres.psycopg_connection import TransactionExecutor, connect
+from penstock.postgres.statements.messages import RECEIVE_MESSAGES, SEND_MESSAGES
 from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import SettingError, Settings
 from penstock_web.batching.batcher import Batcher, Contention
@@ -34,6 +36,7 @@ from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter
 from penstock_web.metrics.page import maintain_metrics
 
+from .activity import Activity
 from .application import Application
 from .background import Worker, check_webhook_settings, workers
 from .driver import Resources
@@ -204,32 +207,44 @@ async def open_resources(
     meter = Meter(settings, metrics_folder)
     linger_seconds = settings.queue_linger_ms / 1000
     long_polls = LongPollDispatcher(pool.call, watcher)
+    activity = Activity()
     direct_handoff = DirectHandoff(pool, long_polls, write_backpressure)
     batcher = Batcher(
         pool.call_pipelined,
         settings.queue_batch_limit,
         linger_seconds,
-        meter.count_flush,
+        partial(_notice_call, meter, activity),
         direct_handoff,
         write_backpressure,
         Contention(pool.call_hurriedly, pool.call_waiting, max(1, settings.queue_max_connections // 2)),
     )
     await pool.open()
-    background = workers(settings, long_polls, meter, tracing)
+    background, measurement = workers(settings, long_polls, activity, meter, tracing)
     loop = asyncio.get_running_loop()
+    check_seconds = settings.queue_idle_check_ms / 1000
     endless_tasks = [
         loop.create_task(long_polls.run()),
-        loop.create_task(listen(settings.direct_url, long_polls, settings.call_seconds)),
+        loop.create_task(
+            listen(settings.direct_url, long_polls, activity, settings.call_seconds, check_seconds)
+        ),
         loop.create_task(maintain_metrics(meter, pool)),
     ]
     worker_tasks = [loop.create_task(worker.run()) for worker in background]
     try:
-        yield Resources(pool, batcher, long_polls, meter, operation_observer(tracing))
+        yield Resources(pool, batcher, long_polls, meter, operation_observer(tracing), measurement.refresh)
     finally:
         long_polls.drain()
         await _stop_background(endless_tasks, worker_tasks, background, batcher)
         await pool.close()
         meter.memory.close()
+
+
+def _notice_call(meter: Meter, activity: Activity, statement: Statement[Row], rows: int) -> None:
+    """Counts the messages that a merged call has stored, and notices that it has changed something."""
+    if statement is SEND_MESSAGES:
+        meter.count_flush(rows)
+    if statement is not RECEIVE_MESSAGES or rows > 1:  # an empty receive is a header alone
+        activity.notice()
 
 
 def operation_observer(tracing: "Tracing | None") -> "Callable[[Operation[Any]], Operation[Any]] | None":

@@ -85,8 +85,8 @@ class Contention:
 class Batcher:
     """All pending batches of a process.
 
-    `limit`: most entries that may wait; `linger_seconds`: how long a send waits for others. `on_stored` is called with
-    the number of messages that a call has stored. `direct_handoff` stores messages and serves waiting receives.
+    `limit`: most entries that may wait; `linger_seconds`: how long a send waits for others. `on_answer` is called with
+    the statement and the number of rows of each call. `direct_handoff` stores messages and serves waiting receives.
     `write_backpressure`: receives of long messages wait for it.
     """
 
@@ -95,7 +95,7 @@ class Batcher:
         execute: ExecuteStatement,
         limit: int,
         linger_seconds: float = 0.0,
-        on_stored: Callable[[int], None] = lambda _: None,
+        on_answer: Callable[[Statement[Row], int], None] = lambda *_: None,
         direct_handoff: DirectHandoff | None = None,
         write_backpressure: WriteBackpressure | None = None,
         contention: Contention | None = None,
@@ -106,7 +106,7 @@ class Batcher:
         self._execute_statement = execute
         self._write_backpressure = write_backpressure or WriteBackpressure()
         self._direct_handoff = direct_handoff
-        self._on_stored = on_stored
+        self._on_answer = on_answer
         self._limit = limit
         self._linger_seconds = linger_seconds
         self._batches: dict[Hashable, PendingBatch] = {}
@@ -208,8 +208,7 @@ class Batcher:
                 _log.error("database call failed", exc_info=error, extra={"function": statement.name})
                 fail_entries(entries, InternalFailure)
         else:
-            if statement is SEND_MESSAGES:
-                self._on_stored(len(rows))
+            self._on_answer(statement, len(rows))
             self._locked_keys.remove(entry.effect for entry in entries)
             self._distribute(entries, rows)
 

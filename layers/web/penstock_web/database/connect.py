@@ -10,8 +10,6 @@ from penstock.postgres.call_deadline import connection_parameters, limit_call
 from penstock.postgres.network import CALL_SECONDS
 from penstock.postgres.session_settings import SessionState, apply_settings_query
 
-from .pipeline_connection import Connection
-
 
 class LimitedConnection(psycopg.AsyncConnection[Row]):
     """A connection whose calls have a deadline of `call_seconds`; it is closed by a call that misses it."""
@@ -53,7 +51,7 @@ def connection_options(url: str) -> dict[str, Any]:
     }
 
 
-def is_stale(connection: Connection) -> bool:
+def is_stale(connection: "psycopg.BaseConnection[Any]") -> bool:
     """Whether the connection is closed, or the server closed it while it was idle.
 
     The server sends nothing on an idle connection except its end, so a readable socket means that it is over. `poll`,

@@ -221,14 +221,18 @@ class LongPollDispatcher:
 
     def renew_registrations(self) -> None:
         """Registers every queue anew and checks it, since notifications may have been lost. Wakes the workers, too."""
-        for callback in self._wake_callbacks.values():
-            callback()
+        self.wake_workers()
         self._last_check = LastCheck()
         for queue in self._queues.values():
             queue.registered = queue.previous_unused = False
             queue.assumed_empty_until = float("-inf")
             if queue.waiters:
                 self._request_registration(queue)
+
+    def wake_workers(self) -> None:
+        """Wakes every worker that waits for a notification: some may have been lost, or none arrive from now on."""
+        for callback in self._wake_callbacks.values():
+            callback()
 
     def _request_registration(self, queue: QueueState) -> None:
         if not queue.registered:

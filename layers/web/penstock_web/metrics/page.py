@@ -5,7 +5,7 @@ with the metrics of all of them.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
 from fastapi import APIRouter
@@ -36,10 +36,12 @@ def publish_pool(meter: Meter, pool: Pool) -> None:
     meter.set_pool_gauges(pool.stats(), pool.timeouts)
 
 
-def metrics_router(meter: Meter, pool: Pool, most_queues: int) -> APIRouter:
-    """A router with the route /metrics. `most_queues`: more queues are added up as `_other`."""
+def metrics_router(
+    meter: Meter, pool: Pool, most_queues: int, refresh: Callable[[], Awaitable[None]] | None = None
+) -> APIRouter:
+    """A router with the route /metrics. `most_queues`: more queues are added up as `_other`; `refresh`: as Readings."""
     router = APIRouter(tags=["health"])
-    readings = Readings(pool.call, most_queues)
+    readings = Readings(pool.call, most_queues, refresh)
 
     @router.get("/metrics", response_class=PlainTextResponse)
     async def metrics() -> PlainTextResponse:

@@ -1,7 +1,7 @@
 """Reads for a scrape what the worker `measure` stored: at most once a second, however often /metrics is requested."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Final, NamedTuple
 
 from penstock.postgres.statements.installation import (
@@ -28,9 +28,15 @@ class Reading(NamedTuple):
 
 
 class Readings:
-    """Reads measurements. `most_queues`: so many queues have rows of their own, the others are added up."""
+    """Reads measurements. `most_queues`: so many queues have rows of their own, the others are added up.
 
-    def __init__(self, call: ExecuteStatement, most_queues: int) -> None:
+    `refresh`: returns when the queues are measured, in a process whose worker `measure` sleeps.
+    """
+
+    def __init__(
+        self, call: ExecuteStatement, most_queues: int, refresh: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        self._refresh = refresh
         self._call = call
         self._most_queues = most_queues
         self._read_task: asyncio.Task[Reading | None] | None = None
@@ -51,6 +57,8 @@ class Readings:
         return self._read_task.result() if self._read_task.done() else None
 
     async def _read(self) -> Reading | None:
+        if self._refresh is not None:
+            await self._refresh()
         try:
             queues = await self._call(READ_MEASUREMENTS, [self._most_queues])
             return Reading(queues, await self._call(READ_INSTALLATION, []))

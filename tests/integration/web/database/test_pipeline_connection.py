@@ -15,6 +15,7 @@ from penstock.postgres import binary_array
 from penstock.postgres.statements import messages
 from penstock.postgres.statements.access import READ_POLICIES
 from penstock.postgres.statements.installation import SHARED_SECRET
+from penstock_web.activity import Activity
 from penstock_web.background import notified_pause
 from penstock_web.database.listener import listen
 from penstock_web.database.pipeline_connection import BINARY_ENCODERS, PipelineConnection
@@ -107,6 +108,9 @@ class Ear:
     def renew_registrations(self) -> None:
         self.renewed.set()
 
+    def wake_workers(self) -> None:
+        """There are none."""
+
 
 @pytest.mark.parametrize(("dsn", "receives_notifications"), [("api_dsn", True), ("pooled_dsn", False)])
 async def test_whether_notifications_arrive(
@@ -114,11 +118,11 @@ async def test_whether_notifications_arrive(
 ) -> None:
     """Of LISTEN through a pooler one hears nothing."""
     ear, long_polls = Ear(), LongPollDispatcher(AsyncMock())
-    listening = asyncio.create_task(listen(getattr(database, dsn), ear))
+    listening = asyncio.create_task(listen(getattr(database, dsn), ear, Activity()))
     await ear.renewed.wait()
     assert ear.receives_notifications is receives_notifications
     long_polls.receives_notifications = ear.receives_notifications
-    assert notified_pause(2.0, long_polls) == (10.0 if receives_notifications else 2.0)
+    assert notified_pause(2.0, long_polls) == (3600.0 if receives_notifications else 2.0)
     listening.cancel()
     await asyncio.wait([listening])
     assert not ear.receives_notifications

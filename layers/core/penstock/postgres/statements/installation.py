@@ -136,3 +136,16 @@ class ProblemRow(NamedTuple):
 
 
 FIND_PROBLEMS = Statement("queue.find_problems", (), ProblemRow)
+
+
+COUNT_CHANGES = Statement("queue.count_changes", (), CountRow)
+
+
+class DueWorkRow(NamedTuple):
+    """What `count_changes` says, and the workers that have something to do, by the names of their notifications."""
+
+    changes: int
+    due: list[str]
+
+
+DUE_WORK = Statement("queue.due_work", (), DueWorkRow)
