@@ -1101,7 +1101,7 @@ function queue.drop_topic(p_arn text)
 
 function queue.due_work(OUT changes bigint, OUT due text[])
     returns record
-    language plpgsql stable;
+    language plpgsql stable set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.end_of_clock_change(p_local timestamp without time zone, p_zone text)
     returns timestamp without time zone
