@@ -16,6 +16,11 @@ class Activity:
         self.changes: int | None = None
         """What `queue.count_changes` said in the last check."""
         self._waiting: dict[Wake, int | None] = {}
+        self._after_check: list[Callable[[], None]] = []
+
+    def after_check(self, callback: Callable[[], None]) -> None:
+        """Calls `callback` after each check."""
+        self._after_check.append(callback)
 
     def wait(self, wake: Wake, changes: int | None) -> None:
         """Calls `wake` once, after the next change. `changes`: the number from before the worker's last run."""
@@ -36,6 +41,8 @@ class Activity:
         """Something has changed if the number is not the one that a worker knows."""
         self.changes = changes
         self._wake([wake for wake, known in self._waiting.items() if known != changes])
+        for callback in self._after_check:
+            callback()
 
     def _wake(self, wakes: list[Wake]) -> None:
         for wake in wakes:

@@ -38,9 +38,10 @@ from penstock_web.metrics.page import maintain_metrics
 
 from .activity import Activity
 from .application import Application
-from .background import Worker, check_webhook_settings, workers
+from .background import check_webhook_settings, workers
 from .driver import Resources
 from .system_account import LocalError
+from .worker import Worker
 
 if TYPE_CHECKING:
     from penstock_web.tracing.tracing import Tracing

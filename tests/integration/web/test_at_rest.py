@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 
 import psycopg
@@ -26,7 +26,6 @@ from tests.support.webhooks.receiver import running_receiver
 from tests.support.webhooks.rows import publish
 
 HOUR_MS = "3600000"
-Session = Callable[[], AbstractContextManager[Connection]]
 
 
 @pytest.fixture(autouse=True)
@@ -49,12 +48,12 @@ def process(database: Database, idle_check_ms: str) -> Iterator[None]:
         "QUEUE_MOVE_INTERVAL_MS": "100",
         "WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8",
     })  # fmt: skip
-    stops: list[Callable[[], object]] = []
+    ends: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
     started = threading.Event()
 
     async def serve() -> None:
-        stop, loop = asyncio.Event(), asyncio.get_running_loop()
-        stops.append(lambda: loop.call_soon_threadsafe(stop.set))
+        stop = asyncio.Event()
+        ends.append((asyncio.get_running_loop(), stop))
         async with open_resources(settings, WriteBackpressure()):
             started.set()
             await stop.wait()
@@ -66,7 +65,8 @@ def process(database: Database, idle_check_ms: str) -> Iterator[None]:
         until_rest(database)
         yield
     finally:
-        stops[0]()
+        loop, stop = ends[0]
+        loop.call_soon_threadsafe(stop.set)
         thread.join()
 
 

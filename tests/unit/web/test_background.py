@@ -15,7 +15,7 @@ from penstock.settings import Settings
 from penstock.workers import measure as workers_measure
 from penstock.workers.maintain import MAINTENANCE
 from penstock.workers.move import MOVE_TASKS
-from penstock_web import background
+from penstock_web import background, worker
 from penstock_web.activity import Activity
 from penstock_web.background import (
     DeliveryWorker,
@@ -23,10 +23,10 @@ from penstock_web.background import (
     MaintenanceWorker,
     MeasurementWorker,
     MoveTaskWorker,
-    Worker,
 )
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter
+from penstock_web.worker import Worker
 from tests.support.web.virtual_clock import run
 
 SETTINGS = Settings.read({})
@@ -42,8 +42,8 @@ def _no_database(monkeypatch: pytest.MonkeyPatch) -> None:
 
     connection = Mock(closed=False)
     monkeypatch.setattr(asyncio, "to_thread", call)
-    monkeypatch.setattr(background, "connect", lambda *_: connection)
-    monkeypatch.setattr(background, "is_stale", lambda _: False)
+    monkeypatch.setattr(worker, "connect", lambda *_: connection)
+    monkeypatch.setattr(worker, "is_stale", lambda _: False)
 
 
 class Rest:
@@ -168,6 +168,25 @@ def test_when_listen_is_lost_workers_wake_and_run_as_often() -> None:
         return await rest.times(mover(rest), 103.5, (100.0, lose))
 
     assert run(scenario()) == [0, 101, 102, 103]
+
+
+def test_a_check_says_that_all_is_done_unless_the_last_run_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of the last success, by which an alert tells that nobody cleans."""
+
+    async def scenario(error: Exception | None) -> list[float]:
+        rest = Rest()
+        worker, loop = mover(rest), asyncio.get_running_loop()
+        worker._run_once = Mock(return_value={"steps": 0}, side_effect=error)
+        rest.activity.after_check(worker.confirm_rest)
+        succeeded: list[float] = []
+        monkeypatch.setattr(rest.meter, "count_success", lambda _: succeeded.append(loop.time()))
+        await rest.times(
+            worker, 61, (30.5, lambda: rest.activity.compare(1)), (60.5, lambda: rest.activity.compare(1))
+        )
+        return succeeded
+
+    assert run(scenario(None)) == [0, 30.5, 60.5]
+    assert run(scenario(ValueError())) == []
 
 
 def maintenance(rest: Rest, *cleaned: str) -> MaintenanceWorker:

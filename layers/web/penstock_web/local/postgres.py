@@ -51,7 +51,8 @@ SERVER_SETTINGS: Final = {
     "checkpoint_timeout": "15min",
     "checkpoint_completion_target": "0.9",
     "random_page_cost": "1.1",
-    "autovacuum_naptime": "10s",
+    # Each visit of a database is two transactions, also of one at rest. PostgreSQL's default is a minute.
+    "autovacuum_naptime": "30s",
     "jit": "off",
     "log_line_prefix": "%m [%p] ",
     "timezone": "UTC",

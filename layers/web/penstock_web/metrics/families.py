@@ -171,7 +171,11 @@ BLOCKS: Final[dict[str, Block]] = {
         ("worker",),
         (
             Family(
-                "worker_last_success_timestamp_seconds", "gauge", "When a run last ended without an error.", (), True
+                "worker_last_success_timestamp_seconds",
+                "gauge",
+                "When a run last ended without an error, or a check found nothing to do.",
+                (),
+                True,
             ),
         ),
     ),
