@@ -290,7 +290,7 @@ def status_of(error: HttpParserError) -> int:
     if isinstance(cause, RefusedRequestError):
         return cause.status
     if isinstance(cause, HttpParserError):
-        _log.warning("a client sent what is not HTTP", extra={"reason": str(cause)})
+        _log.warning("a client sent what is not HTTP", extra={"cause": str(cause)})
         return 400
     _log.error("a request could not be read", exc_info=cause)
     return 500
