@@ -23,12 +23,23 @@ DATABASE = re.compile(r"^database (.+?)\s*$", re.MULTILINE)
 
 
 class Penstock:
-    """Penstock. `endpoint` and `pids`: those of a running service to measure; `dsn`: that of its database, if known."""
+    """Penstock. `endpoint` and `pids`: those of a running service to measure; `dsn`: that of its database, if known.
+
+    `programs`: the folder with `penstock`, of this environment or of another one.
+    """
 
     name = "penstock"
 
-    def __init__(self, fleet: Fleet, endpoint: str = "", pids: tuple[int, ...] = (), dsn: str = "") -> None:
+    def __init__(
+        self,
+        fleet: Fleet,
+        endpoint: str = "",
+        pids: tuple[int, ...] = (),
+        dsn: str = "",
+        programs: Path | None = None,
+    ) -> None:
         self._fleet = fleet
+        self._programs = programs or Path(sys.executable).parent
         self.endpoint = endpoint
         self._pids = pids
         self.dsn = dsn
@@ -45,7 +56,7 @@ class Penstock:
     def _launch(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="penstock-bench"))
         port, log = free_port(), self._folder / "log"
-        command = [str(Path(sys.executable).parent / "penstock"), "up", "--ephemeral", "--port", str(port)]
+        command = [str(self._programs / "penstock"), "up", "--ephemeral", "--port", str(port)]
         with log.open("wb") as output:
             self._process = subprocess.Popen(command, env=self.environment(), stdout=output, stderr=output)
         wait_until(lambda: announced(log) != "", self._process, log)
