@@ -27,7 +27,7 @@ class StatementExecutor(Protocol):
     Arrays are lists.
     """
 
-    def call(self, statement: Statement[RowT], arguments: Sequence[Any], /) -> list[RowT]: ...
+    def call(self, statement: Statement[RowT], arguments: Sequence[object], /) -> list[RowT]: ...
 
 
 def run(

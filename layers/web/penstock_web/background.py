@@ -13,7 +13,6 @@ settings say.
 
 import asyncio
 from contextlib import suppress
-from typing import Any
 from uuid import uuid4
 
 import psycopg
@@ -21,6 +20,7 @@ import psycopg
 from penstock.delivery.webhooks import WEBHOOKS
 from penstock.delivery.webhooks.guard import read_networks
 from penstock.delivery.webhooks.request import read_secrets
+from penstock.effects import Row
 from penstock.postgres.psycopg_connection import TransactionExecutor
 from penstock.scheduler.expressions import SCHEDULES
 from penstock.settings import SettingError, Settings
@@ -144,7 +144,7 @@ class MoveTaskWorker(Worker):
     def _wake_soon(self) -> None:
         asyncio.get_running_loop().call_later(self._pause_seconds, self.wake)
 
-    def _move(self, settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
+    def _move(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
         counts = move.run_once(settings, connection)
         self._moved_any = counts["steps"] > 0
         return counts
@@ -166,7 +166,7 @@ class MaintenanceWorker(Worker):
         self, settings: Settings, long_polls: LongPollDispatcher, activity: Activity, meter: Meter
     ) -> None:
         self._maintainer = Maintainer()
-        self._last_connection: psycopg.Connection[Any] | None = None
+        self._last_connection: psycopg.Connection[Row] | None = None
         self._long_polls = long_polls
         self._activity = activity
         super().__init__(
@@ -178,7 +178,7 @@ class MaintenanceWorker(Worker):
         self._maintainer.connected()
         self.wake()
 
-    def _maintain(self, settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
+    def _maintain(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
         if connection is not self._last_connection:
             self._maintainer.connected()
             self._last_connection = connection
@@ -216,7 +216,7 @@ class MeasurementWorker(Worker):
                 async with asyncio.timeout(REFRESH_SECONDS):
                     await self._run_ended.wait()
 
-    def _measure(self, settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
+    def _measure(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
         self._changes = self._activity.changes
         counts = measure.run_once(settings, TransactionExecutor(connection))
         self._measured = counts["pages"] > 0

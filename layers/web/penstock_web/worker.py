@@ -4,10 +4,10 @@ import asyncio
 import logging
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any
 
 import psycopg
 
+from penstock.effects import Row
 from penstock.postgres.network import WORKER_CALL_FACTOR
 from penstock.postgres.psycopg_connection import connect
 from penstock.settings import Settings
@@ -15,7 +15,7 @@ from penstock.workers import Counts
 from penstock_web.database.connect import is_stale
 from penstock_web.metrics.meter import Meter
 
-RunOnce = Callable[[Settings, "psycopg.Connection[Any]"], Counts]
+RunOnce = Callable[[Settings, "psycopg.Connection[Row]"], Counts]
 
 CANCEL_SECONDS = 0.5
 FAILURE_PAUSE_SECONDS = 1.0
@@ -43,7 +43,7 @@ class Worker:
         self._run_once = run_once
         self._settings = settings
         self._pause_seconds = pause_seconds
-        self._connection: psycopg.Connection[Any] | None = None
+        self._connection: psycopg.Connection[Row] | None = None
         self._stopping = asyncio.Event()
         self._wake_event = asyncio.Event()
         self._resting = False

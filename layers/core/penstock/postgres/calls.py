@@ -1,7 +1,7 @@
 """The database call of an effect: its statement and arguments, before a driver encodes them."""
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from penstock.effects import BatchCall, Call, Receive, Row, Statement, Transact
 
@@ -10,10 +10,10 @@ from .statements.messages import HANDLE_TYPES, MESSAGE_TYPES
 SMALLEST_LEASE = 10
 
 RowT = TypeVar("RowT", bound=Row)
-DatabaseEffect = Call[RowT] | BatchCall[Any, RowT] | Transact[RowT] | Receive[RowT]
+DatabaseEffect = Call[RowT] | BatchCall[Row, RowT] | Transact[RowT] | Receive[RowT]
 
 
-def statement_call(effect: DatabaseEffect[RowT]) -> tuple[Statement[RowT], list[Any]]:
+def statement_call(effect: DatabaseEffect[RowT]) -> tuple[Statement[RowT], list[object]]:
     """The statement and its arguments for one effect that is not merged; arrays are lists."""
     if isinstance(effect, BatchCall):
         return effect.statement, [
@@ -27,19 +27,19 @@ def statement_call(effect: DatabaseEffect[RowT]) -> tuple[Statement[RowT], list[
     return effect.statement, list(effect.arguments)
 
 
-def columns_of(entries: Sequence[Row], count: int) -> list[list[Any]]:
+def columns_of(entries: Sequence[Row], count: int) -> list[list[object]]:
     """The `count` columns of entries, as arrays; without entries these are empty."""
     return [list(column) for column in zip(*entries, strict=True)] or [[] for _ in range(count)]
 
 
-def transaction_columns(handles: Sequence[Row], messages: Sequence[Row]) -> list[list[Any]]:
+def transaction_columns(handles: Sequence[Row], messages: Sequence[Row]) -> list[list[object]]:
     """The arrays of `queue.transact`: receipt handles, then messages."""
     return [*columns_of(handles, len(HANDLE_TYPES)), *columns_of(messages, len(MESSAGE_TYPES))]
 
 
 def receive_arguments(
-    receive: Receive[Any], count: int, lease: int, *, own_transaction: bool = True
-) -> list[Any]:
+    receive: Receive[Row], count: int, lease: int, *, own_transaction: bool = True
+) -> list[object]:
     """The arguments of a receive of `count` messages, of which at most `lease` expire together.
 
     On a FIFO queue each merged receive gets a lease: no two get messages of one group, and all ask for equally many.

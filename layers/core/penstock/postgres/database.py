@@ -15,7 +15,7 @@ docs/decisions/0008-two-drivers.md; only the one that is used is imported.
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any, Protocol, TypeVar, cast
+from typing import Protocol, TypeVar, cast
 
 from penstock.effects import Row, Statement
 from penstock.errors import InternalFailure, ServiceUnavailable
@@ -62,7 +62,7 @@ class DriverConnection(Protocol):
     @property
     def session(self) -> SessionState: ...
 
-    def call(self, statement: Statement[RowT], arguments: Sequence[Any], /) -> list[RowT]: ...
+    def call(self, statement: Statement[RowT], arguments: Sequence[object], /) -> list[RowT]: ...
 
     def is_lost(self) -> bool: ...
 
@@ -104,7 +104,7 @@ class Database:
         except DriverError as error:
             raise ServiceUnavailable from error
 
-    def call(self, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
+    def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """The rows of one call; arrays are lists.
 
         Raises ServiceUnavailable when the database cannot be reached, breaks the connection or reports a transient
@@ -127,7 +127,7 @@ class Database:
             self._connection.close()
             self._connection = None
 
-    def _attempt(self, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
+    def _attempt(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         connection = self.connection()
         try:
             return connection.call(statement, arguments)

@@ -8,11 +8,11 @@ their query a part of the caller's.
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any, Final
+from typing import Final
 
 import psycopg
 
-from penstock.effects import Statement
+from penstock.effects import Row, Statement
 
 from . import statements
 from .session_settings import PLANNER_SETTINGS
@@ -41,7 +41,7 @@ def fingerprint(directory: Path) -> bytes:
     return " ".join([_SET, *called_functions(directory)]).encode()
 
 
-def set_on_functions(connection: psycopg.Connection[Any], directory: Path) -> None:
+def set_on_functions(connection: psycopg.Connection[Row], directory: Path) -> None:
     """Sets them on the functions that exist. The role owns them."""
     for (signature,) in connection.execute(_FIND, (called_functions(directory),)).fetchall():
         connection.execute(f"alter function {signature} {_SET}".encode())

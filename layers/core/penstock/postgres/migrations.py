@@ -27,18 +27,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import psycopg
 from packaging.version import Version
 from psycopg import sql
 
 from penstock import __version__
+from penstock.effects import Row
 
 from . import adoption, function_settings
 from .session_settings import SESSION_SETTINGS
 
-Connection = psycopg.Connection[Any]
+Connection = psycopg.Connection[Row]
 
 # Any fixed number will do; it only has to be the same in every release. Bytes of "penstock".
 _LOCK_KEY: Final = 0x70656E73746F636B

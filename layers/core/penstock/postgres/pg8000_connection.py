@@ -60,7 +60,7 @@ class Pg8000Connection:
             raise driver_error(error, took_no_effect=True) from error
         self.session = SessionState(*state)
 
-    def call(self, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
+    def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """The rows of one call, in a transaction of its own. Raises DriverError."""
         try:
             self._connection.execute_simple("begin")

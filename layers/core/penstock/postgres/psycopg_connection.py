@@ -50,10 +50,10 @@ def connect(url: str, call_seconds: float = CALL_SECONDS) -> LimitedConnection:
 class TransactionExecutor:
     """Executes statements on a connection that the caller opened and closes. Raises psycopg.Error."""
 
-    def __init__(self, connection: "psycopg.Connection[Any]") -> None:
+    def __init__(self, connection: "psycopg.Connection[Row]") -> None:
         self.connection = connection
 
-    def call(self, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
+    def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """The rows of one call; arrays are lists."""
         with psycopg.RawCursor(self.connection) as cursor:
             encoded = binary_array.encode_arguments(statement.types, arguments)
@@ -70,7 +70,7 @@ class PsycopgConnection(TransactionExecutor):
         """What the session's settings were found to be when it was opened."""
         return self.connection.session
 
-    def call(self, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
+    def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """The rows of one call, which is a transaction of its own. Raises DriverError."""
         try:
             return super().call(statement, arguments)

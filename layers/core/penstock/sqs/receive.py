@@ -74,14 +74,13 @@ def receive_messages(receive: Receive[ReceivedRow]) -> Operation[list[ReceivedRo
         if header.error != "OverLimit":
             yield Wake(receive.queue_arn, ALL_WAITERS)  # they find it deleted, too
             raise sql_error(header.error, receive.attempt_id)
-        seconds = header.wait_seconds or 0 if receive.wait_seconds is None else receive.wait_seconds
-        deadline = deadline or monotonic() + seconds
+        if deadline is None:
+            seconds = header.wait_seconds or 0 if receive.wait_seconds is None else receive.wait_seconds
+            if seconds == 0 and not receive.is_fifo:
+                raise errors.OverLimit
+            deadline = monotonic() + seconds
         left = deadline - monotonic()
-        if left <= 0:
-            if receive.is_fifo or seconds:
-                return []
-            raise errors.OverLimit
-        if not (yield from Pause(min(left, FULL_PAUSE_SECONDS))):
+        if left <= 0 or not (yield from Pause(min(left, FULL_PAUSE_SECONDS))):
             return []
         receive = replace(receive, wait_seconds=max(0, deadline - monotonic()))
 

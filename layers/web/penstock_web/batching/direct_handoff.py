@@ -7,7 +7,7 @@ that gets none is woken and receives by itself.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 from penstock.effects import Row, Statement
 from penstock.postgres.statements.messages import ReceivedRow
@@ -28,7 +28,7 @@ class Database(Protocol):
     """The methods of the pool that the handoff uses."""
 
     def call_pipelined(
-        self, statement: Statement[RowT], arguments: Sequence[Any], /
+        self, statement: Statement[RowT], arguments: Sequence[object], /
     ) -> Awaitable[list[RowT]]: ...
 
     def call_in_transaction(self, calls: Sequence[StatementCall]) -> Awaitable[list[list[Row]] | None]: ...

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Protocol, TypeAlias, cast
 
 from penstock.effects import BatchCall, Receive, Row, Statement, Transact
 from penstock.postgres import binary_array
@@ -31,7 +31,7 @@ class NumberedRow(Protocol):
 
 def merged_call(
     effects: Sequence[Mergeable], *, own_transaction: bool = True
-) -> tuple[Statement[Row], list[Any]]:
+) -> tuple[Statement[Row], list[object]]:
     """The statement and arguments that serve all these effects, which have the same batch key.
 
     `own_transaction`: the call is a transaction of its own.

@@ -51,7 +51,7 @@ def connection_options(url: str) -> dict[str, Any]:
     }
 
 
-def is_stale(connection: "psycopg.BaseConnection[Any]") -> bool:
+def is_stale(connection: "psycopg.BaseConnection[Row]") -> bool:
     """Whether the connection is closed, or the server closed it while it was idle.
 
     The server sends nothing on an idle connection except its end, so a readable socket means that it is over. `poll`,

@@ -74,7 +74,7 @@ class PipelineConnection:
         self.silent_seconds = 0.0
         self._loop.add_reader(self._socket, self._on_readable)
 
-    async def call(self, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
+    async def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """The rows of one call. Raises as `call_in_transaction` does."""
         (rows,) = await self.call_in_transaction([(statement, arguments)])
         return cast("list[RowT]", rows)
@@ -197,7 +197,7 @@ class PipelineConnection:
             future.set_exception(error)
 
 
-def binary_values(statement: Statement[Row], arguments: Sequence[Any]) -> list[bytes | None]:
+def binary_values(statement: Statement[Row], arguments: Sequence[object]) -> list[bytes | None]:
     """The arguments of a call in the binary form that the server reads."""
     return [
         value if value is None or isinstance(value, bytes) else BINARY_ENCODERS[kind](value)

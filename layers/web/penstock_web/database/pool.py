@@ -16,7 +16,7 @@ import asyncio
 from collections.abc import Sequence
 from contextvars import ContextVar
 from time import monotonic
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 from uuid import UUID
 
 import psycopg
@@ -161,11 +161,11 @@ class Pool:
         stats["pool_available"] = stats.get("pool_available", 0) + idle
         return stats
 
-    async def call(self, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
+    async def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """The rows of one call of a SQL function, which is a transaction of its own."""
         return statement.make_rows(await self.fetch(statement.text, arguments))
 
-    async def call_pipelined(self, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
+    async def call_pipelined(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """The same for merged effects, on a pipeline connection if one is free. Cancelling the call closes it."""
         pipeline = self._pipelines.acquire()
         if pipeline is None:
@@ -173,7 +173,7 @@ class Pool:
         (rows,) = await self._call_on(pipeline, [(statement, arguments)])
         return cast("list[RowT]", rows)
 
-    async def call_hurriedly(self, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
+    async def call_hurriedly(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """As `call_pipelined`, but the call waits for locks only HURRIED_LOCK_TIMEOUT, if a connection is free."""
         hurry = (SET_CONFIG, ["lock_timeout", HURRIED_LOCK_TIMEOUT, True])
         results = await self.call_in_transaction([hurry, (statement, arguments)])
@@ -182,7 +182,7 @@ class Pool:
         _, rows = results
         return cast("list[RowT]", rows)
 
-    async def call_waiting(self, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
+    async def call_waiting(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """As `call`, for calls that are known to wait for locks: only a quarter of the connections is for these."""
         try:
             async with asyncio.timeout(self._timeout_seconds):
@@ -210,7 +210,7 @@ class Pool:
         finally:
             self._pipelines.release(pipeline)
 
-    async def fetch(self, text: str, arguments: Sequence[Any] = ()) -> list[Row]:
+    async def fetch(self, text: str, arguments: Sequence[object] = ()) -> list[Row]:
         """The rows of one query with `$1` marks. Raises the errors that the module's docstring lists."""
         connection = await self._acquire()
         self._calls[connection] = monotonic()

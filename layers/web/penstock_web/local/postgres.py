@@ -23,6 +23,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
+from penstock.effects import Row
 from penstock_web.system_account import LocalError, SystemAccount
 
 from .binaries import Binaries, Source, accessible_binaries, find_binaries
@@ -284,5 +285,5 @@ def _make_role_and_database(server: Postgres) -> None:
             connection.execute(create.format(sql.Identifier(DATABASE), sql.Identifier(ROLE)))
 
 
-def _exists(connection: psycopg.Connection[Any], query: Any, name: str) -> bool:
+def _exists(connection: psycopg.Connection[Row], query: Any, name: str) -> bool:
     return connection.execute(query, (name,)).fetchone() is not None
