@@ -68,7 +68,7 @@ def compare(
 @app.command()
 def main(
     base: str,
-    new: str = "HEAD",
+    new: Annotated[str, typer.Argument()] = "HEAD",
     scenario: Annotated[
         str, typer.Option(help="names, with commas between them")
     ] = "send_1,receive_delete_1",
