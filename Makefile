@@ -1,4 +1,4 @@
-# Needs only make and a Python >= 3.11 with pip. No Docker, Java or root.
+# Needs only make and a Python >= 3.11 with pip, better one built with profiles. No Docker, Java or root.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 SHELL := /bin/bash
@@ -13,10 +13,11 @@ WORKERS ?= 3
 # `make test ARGS="-k receive"`, `make run ARGS="--ephemeral"`
 ARGS ?=
 
-PYTHON ?= $(shell infra/local/find_python.sh)
+# `make run PYTHON=/usr/bin/python3`: the interpreter of a new .venv; one that is there keeps its own until `make clean`.
+PYTHON ?= $(or $(shell infra/local/find_python.sh),$(error no suitable Python))
 UV := $(shell command -v uv || echo .tools/bin/uv)
 BIN := .venv/bin
-SOURCES := $(wildcard layers/core layers/web functions jobs infra/generate infra/local_lambda infra/ha tests benchmarks examples)
+SOURCES := $(wildcard layers/core layers/web functions jobs infra/generate infra/local infra/local_lambda infra/ha tests benchmarks examples)
 LOCKS := $(TEST_LOCKS:%=requirements/%.lock)
 SAM := .tools/sam/bin/sam
 CLIENTS := $(patsubst %,.tools/clients/%.stamp,old async dramatiq node)

@@ -1,5 +1,6 @@
 """Penstock as a system under test: started for the run with a database of its own, or a running service."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -22,12 +23,23 @@ DATABASE = re.compile(r"^database (.+?)\s*$", re.MULTILINE)
 
 
 class Penstock:
-    """Penstock. `endpoint` and `pids`: those of a running service to measure; `dsn`: that of its database, if known."""
+    """Penstock. `endpoint` and `pids`: those of a running service to measure; `dsn`: that of its database, if known.
+
+    `programs`: the folder with `penstock`, of this environment or of another one.
+    """
 
     name = "penstock"
 
-    def __init__(self, fleet: Fleet, endpoint: str = "", pids: tuple[int, ...] = (), dsn: str = "") -> None:
+    def __init__(
+        self,
+        fleet: Fleet,
+        endpoint: str = "",
+        pids: tuple[int, ...] = (),
+        dsn: str = "",
+        programs: Path | None = None,
+    ) -> None:
         self._fleet = fleet
+        self._programs = programs or Path(sys.executable).parent
         self.endpoint = endpoint
         self._pids = pids
         self.dsn = dsn
@@ -44,12 +56,16 @@ class Penstock:
     def _launch(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="penstock-bench"))
         port, log = free_port(), self._folder / "log"
-        command = [str(Path(sys.executable).parent / "penstock"), "up", "--ephemeral", "--port", str(port)]
+        command = [str(self._programs / "penstock"), "up", "--ephemeral", "--port", str(port)]
         with log.open("wb") as output:
-            self._process = subprocess.Popen(command, stdout=output, stderr=output)
+            self._process = subprocess.Popen(command, env=self.environment(), stdout=output, stderr=output)
         wait_until(lambda: announced(log) != "", self._process, log)
         self.dsn = self.dsn or announced(log)
         self.endpoint, self._pids = f"http://127.0.0.1:{port}", (self._process.pid,)
+
+    def environment(self) -> dict[str, str]:
+        """The environment variables of the service."""
+        return dict(os.environ)
 
     def _roots(self) -> dict[str, list[int]]:
         """The process trees of the server side. A PgBouncer that is a child of the service is a part of its own."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import psycopg
+from psycopg.conninfo import make_conninfo
 
 from .measure.cpu import parent_of
 from .system import UnavailableError, wait_until
@@ -81,6 +82,20 @@ def data_folder(dsn: str) -> Path:
     return Path(f"/proc/{postmaster_of(dsn)}/cwd").resolve()
 
 
+def administrator_dsn(dsn: str) -> str:
+    """The DSN if its role may make databases, else that of the superuser `postgres` through the server's socket.
+
+    `penstock up` gives its own role no such right. Only root and the server's user can enter that socket's folder.
+    """
+    query = "select rolsuper or rolcreatedb from pg_roles where rolname = current_user"
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        if connection.execute(query).fetchone() == (True,):
+            return dsn
+    # Lines 4 and 5 of the server's lock file: the port, and the folder of the first socket.
+    lines = (data_folder(dsn) / "postmaster.pid").read_text().splitlines()
+    return make_conninfo(host=lines[4], port=lines[3], user="postgres", dbname="postgres")
+
+
 def checkpoint(dsn: str) -> None:
     """Writes dirty pages before a measured time. Does nothing if the role has no permission."""
     with psycopg.connect(dsn, autocommit=True) as connection:
@@ -107,16 +122,17 @@ class EphemeralPostgres:
     def __init__(self, binaries: Path, settings: Mapping[str, str]) -> None:
         self._binaries = binaries
         self._settings = {"max_connections": "450", **settings}
-        self._folder = Path(tempfile.mkdtemp(prefix="pb", dir="/tmp"))
+        self.folder = Path(tempfile.mkdtemp(prefix="pb", dir="/tmp"))
+        """Holds the data, and the server's Unix socket."""
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def dsn(self) -> str:
-        return f"host={self._folder} port=5432 user=postgres dbname=postgres"
+        return f"host={self.folder} port=5432 user=postgres dbname=postgres"
 
     @property
     def data(self) -> Path:
-        return self._folder / "data"
+        return self.folder / "data"
 
     @property
     def pid(self) -> int:
@@ -125,13 +141,13 @@ class EphemeralPostgres:
 
     def start(self) -> None:
         """Runs initdb and starts the server. Raises UnavailableError with the server's log."""
-        user, log = server_user(), self._folder / "log"
+        user, log = server_user(), self.folder / "log"
         if user is not None:
-            os.chown(self._folder, user.pw_uid, user.pw_gid)
+            os.chown(self.folder, user.pw_uid, user.pw_gid)
         initdb = [
             self._binaries / "initdb",
             "-D",
-            self._folder / "data",
+            self.folder / "data",
             "-U",
             "postgres",
             "-A",
@@ -142,7 +158,7 @@ class EphemeralPostgres:
         with log.open("wb") as output:
             self._popen([str(part) for part in initdb], user, output.fileno()).wait()
             options = [part for name, value in self._settings.items() for part in ("-c", f"{name}={value}")]
-            place = ["-D", str(self._folder / "data"), "-k", str(self._folder), "-c", "listen_addresses="]
+            place = ["-D", str(self.folder / "data"), "-k", str(self.folder), "-c", "listen_addresses="]
             self._process = self._popen(
                 [str(self._binaries / "postgres"), *place, *options], user, output.fileno()
             )
@@ -152,7 +168,7 @@ class EphemeralPostgres:
         if self._process is not None:
             self._process.send_signal(signal.SIGINT)
             self._process.wait(timeout=30)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def _popen(
         self, command: list[str], user: pwd.struct_passwd | None, output: int

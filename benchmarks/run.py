@@ -16,6 +16,7 @@ from .load.fleet import Fleet
 from .measure.gate import BusyHostError, check_host_load
 from .measure.host import machine
 from .options import arguments, stored_options
+from .report.inserts import compared, line_of
 from .report.runs import write_results
 from .scenarios import SCENARIOS
 from .studies.study import Bench, Study
@@ -48,10 +49,14 @@ def run_study(study: Study, bench: Bench) -> bool:
         return True
     print(f"\n== {study.name}: {study.what}", flush=True)
     bench.load = check_host_load(bench.options.busy)
+    bench.insert_cpu_seconds.clear()
     findings = study.measure(bench)
-    if findings.systems and not bench.options.no_results:
+    systems, insert = compared(findings.systems, bench.insert_cpu_seconds)
+    if insert is not None:
+        print(line_of(systems, insert), flush=True)
+    if systems and not bench.options.no_results:
         name = f"{study.name}_open_loop" if bench.options.rate and study.name in SCENARIOS else study.name
-        path = write_results(name, findings.systems, stored_options(bench.options), machine(), bench.load)
+        path = write_results(name, systems, stored_options(bench.options), machine(), bench.load, insert)
         print(f"written: {path}")
     return findings.valid
 

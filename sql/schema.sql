@@ -781,7 +781,7 @@ create table queue.worker_position (
 
 function queue.ack(name text, ids bigint[])
     returns void
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.add_default_group(p_account_id text, p_region text)
     returns void
@@ -792,16 +792,16 @@ function queue.add_history_day(p_name text, p_day date)
     language plpgsql security definer set search_path=pg_catalog, pg_temp set lock_timeout=200ms;
 
 function queue.add_schedule_retry(p_schedule queue.schedule, p_at timestamp with time zone, p_code text, p_error text)
-    returns void
+    returns queue.schedule_retry
     language plpgsql;
 
 function queue.add_signing_key(p_key_id text, p_sealed boolean, p_private_key bytea, p_certificate text, p_rotate boolean)
     returns TABLE(key_id text, sealed boolean, private_key bytea)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.add_subscription(p_topic text, p_subscription_id uuid, p_owner text, p_protocol text, p_endpoint text, p_attributes jsonb, p_filter jsonb, p_token text, p_confirmation text, p_topic_filters integer, p_account_filters integer)
     returns TABLE(arn text, confirmed boolean, error text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.advance_schedule(p_schedule_id bigint, p_next_fire_at timestamp with time zone, p_note text, p_fired integer, p_failed integer)
     returns void
@@ -809,7 +809,7 @@ function queue.advance_schedule(p_schedule_id bigint, p_next_fire_at timestamp w
 
 function queue.archive(name text, id bigint)
     returns boolean
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.as_attributes(p_headers jsonb)
     returns jsonb
@@ -825,7 +825,7 @@ function queue.as_json(p_text text)
 
 function queue.bind(p_account_id text, p_region text, p_pattern text, p_protocol text, p_endpoint text, p_envelope boolean, p_filter_policy text, p_filter jsonb)
     returns TABLE(binding_id bigint, pattern text, protocol text, endpoint text, envelope boolean, filter_policy text, created_at_ms bigint, created boolean)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.body_facts(p_message jsonb)
     returns jsonb
@@ -837,15 +837,15 @@ function queue.branch_matches_together(p_keys jsonb, p_facts jsonb, p_document j
 
 function queue.cancel_move_task(p_task_id uuid, p_source text)
     returns TABLE(moved bigint, error text, detail text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.change_topic(p_arn text, p_attributes jsonb)
     returns TABLE(error text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.change_visibilities(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[], p_nonces integer[], p_message_ids uuid[], p_visibility_seconds integer[])
     returns TABLE(n integer, outcome text, visible_at_ms bigint)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.change_visibilities(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[], p_visibility_seconds integer[])
     returns TABLE(n integer, outcome text, visible_at_ms bigint)
@@ -853,11 +853,11 @@ function queue.change_visibilities(p_queue_ids integer[], p_shards smallint[], p
 
 function queue.change_visibility(name text, id bigint, vt integer)
     returns timestamp with time zone
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.change_visibility_by_id(p_arn text, p_public_id bigint, p_seconds integer)
     returns TABLE(visible_at_ms bigint)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.check_routing_key(p_text text, p_pattern boolean DEFAULT false)
     returns void
@@ -869,7 +869,7 @@ function queue.check_schedule(p_name text, p_topic text, p_headers jsonb, p_opti
 
 function queue.check_server(p_after_restore boolean DEFAULT false)
     returns boolean
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.check_timezone(p_timezone text)
     returns void
@@ -881,11 +881,11 @@ function queue.claim_endpoint_webhooks(p_endpoint queue.lane, p_limit integer, p
 
 function queue.claim_schedule_retries(p_limit integer)
     returns TABLE(retry_id bigint, topic text, input text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.claim_schedules(p_limit integer)
     returns TABLE(now timestamp with time zone, schedule_id bigint, door text, form text, canonical text, timezone text, anchor_at timestamp with time zone, end_at timestamp with time zone, window_seconds integer, catchup boolean, catchup_limit integer, max_age_seconds integer, next_fire_at timestamp with time zone, topic text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.claim_shard(p_queue_id integer, p_shards integer)
     returns integer
@@ -893,7 +893,7 @@ function queue.claim_shard(p_queue_id integer, p_shards integer)
 
 function queue.claim_webhooks(p_limit integer, p_lease uuid, p_lease_ms integer, p_endpoints text[], p_busy integer[], p_per_endpoint integer)
     returns TABLE(webhook_id bigint, lane text, endpoint text, kind text, message_id uuid, topic_arn text, subscription_arn text, raw boolean, subscription_policy text, topic_policy text, attempts integer, body text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.clean_deleted_queue(p_queue_id integer, p_limit integer)
     returns bigint
@@ -901,11 +901,11 @@ function queue.clean_deleted_queue(p_queue_id integer, p_limit integer)
 
 function queue.clean_metrics(p_limit integer, p_days integer)
     returns bigint
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.clean_schedule_runs(p_limit integer, p_seconds integer)
     returns bigint
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.clean_shard(p_queue_id integer, p_shard integer, p_low bigint, p_pos bigint)
     returns bigint
@@ -921,7 +921,11 @@ function queue.compact_dead_letter_counts(p_limit integer)
 
 function queue.confirm_subscription(p_topic text, p_token text, p_authenticates boolean)
     returns TABLE(arn text, error text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.count_changes()
+    returns bigint
+    language sql stable;
 
 function queue.count_in_flight(p_queue_id integer, p_fifo boolean, p_shards integer)
     returns bigint
@@ -933,27 +937,27 @@ function queue.count_messages(p_queue_id integer, p_fifo boolean, p_shards integ
 
 function queue."create"(name text, attributes jsonb DEFAULT '{}'::jsonb)
     returns text
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.create_fifo(name text, attributes jsonb DEFAULT '{}'::jsonb)
     returns text
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.create_key(p_kind text, p_key_id text, p_account_id text, p_secret bytea, p_description text)
     returns TABLE(created boolean)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.create_queue(p_account_id text, p_region text, p_name text, p_supplied jsonb, p_defaults jsonb, p_tags jsonb, p_shards integer, p_recreate_seconds integer)
     returns TABLE(arn text, created boolean, error text, detail text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.create_schedule(name text, cron text DEFAULT NULL::text, every text DEFAULT NULL::text, fire_at timestamp with time zone DEFAULT NULL::timestamp with time zone, queue text DEFAULT NULL::text, topic text DEFAULT NULL::text, message jsonb DEFAULT NULL::jsonb, headers jsonb DEFAULT NULL::jsonb, timezone text DEFAULT 'UTC'::text, options jsonb DEFAULT '{}'::jsonb)
     returns timestamp with time zone
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.create_topic(p_account_id text, p_region text, p_name text, p_attributes jsonb, p_tags jsonb)
     returns TABLE(arn text, created boolean, error text, detail text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.cron_days(p_of_month text, p_of_week text, p_aws boolean, p_month date)
     returns integer[]
@@ -979,20 +983,8 @@ function queue.current_signing_key()
     returns TABLE(key_id text, sealed boolean, private_key bytea)
     language sql stable;
 
-function queue.dead_letter(p_queue_id integer, p_shard integer, p_lease queue.lease, p_dead_letter_arn text)
-    returns boolean
-    language plpgsql;
-
 function queue.dead_letter_group(p_queue_id integer, p_group_key bigint, p_now timestamp with time zone, p_max_receive_count integer, p_dead_letter_arn text)
     returns boolean
-    language plpgsql;
-
-function queue.dead_letter_schedule_retry(p_retry queue.schedule_retry, p_condition text)
-    returns void
-    language plpgsql;
-
-function queue.dead_letter_side(p_queue_id integer, p_max integer, p_now timestamp with time zone, p_max_receive_count integer, p_target integer, p_target_arn text)
-    returns void
     language plpgsql;
 
 function queue.dead_letter_system(p_queue_id integer, p_system jsonb, p_receive_count integer, p_first_received_at timestamp with time zone)
@@ -1013,11 +1005,11 @@ function queue.delay_groups(p_queue_id integer, p_delay_seconds integer)
 
 function queue.delete(name text, id bigint)
     returns boolean
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.delete_by_id(p_arn text, p_public_ids bigint[], p_archive boolean DEFAULT false)
     returns TABLE(id bigint)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.delete_fifo(p_queue_id integer, p_receive_count integer, p_ids bigint[], p_message_ids uuid[], p_numbers integer[], p_archives boolean, p_keeps_history boolean)
     returns TABLE(n integer, outcome text)
@@ -1033,7 +1025,7 @@ function queue.delete_messages(p_queue_ids integer[], p_shards smallint[], p_pos
 
 function queue.delete_messages(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[], p_nonces integer[], p_message_ids uuid[])
     returns TABLE(n integer, outcome text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.delete_one(p_queue_id integer, p_shard integer, p_id bigint, p_archives boolean, p_keeps_history boolean)
     returns boolean
@@ -1041,7 +1033,7 @@ function queue.delete_one(p_queue_id integer, p_shard integer, p_id bigint, p_ar
 
 function queue.delete_queue(name text)
     returns boolean
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.delete_received(p_queue_id integer, p_shard integer, p_receive_count integer, p_ids bigint[], p_message_ids uuid[], p_already bigint[], p_archives boolean, p_keeps_history boolean)
     returns bigint[]
@@ -1059,9 +1051,13 @@ function queue.deleted_queues(p_arns text[])
     returns TABLE(arn text)
     language sql stable;
 
+function queue.delivery_row(p_log queue.log DEFAULT NULL::queue.log, p_pos bigint DEFAULT 0, p_receive_count integer DEFAULT NULL::integer, p_first_received_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_visible_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_nonce integer DEFAULT NULL::integer, p_side queue.side DEFAULT NULL::queue.side, p_fifo queue.fifo_message DEFAULT NULL::queue.fifo_message)
+    returns SETOF queue.delivery
+    language sql stable;
+
 function queue.describe_queue(p_arn text, p_with_counts boolean)
     returns TABLE(name text, fifo boolean, attributes text, tags text, created_at_ms bigint, modified_at_ms bigint, visible bigint, in_flight bigint, delayed bigint, oldest_age_seconds bigint, newest_age_seconds bigint, total_messages bigint)
-    language plpgsql stable;
+    language plpgsql stable set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.describe_subscription(p_arn text)
     returns TABLE(attributes text, owner text, protocol text, endpoint text, topic_arn text, confirmed boolean, authenticated boolean, topic_delivery_policy text)
@@ -1072,7 +1068,7 @@ function queue.describe_topic(p_arn text)
     language sql stable;
 
 function queue.dispatch_schedule(p_schedule queue.schedule, p_at timestamp with time zone, p_out_of_band boolean, p_attempt integer, p_topic_message jsonb)
-    returns jsonb
+    returns queue.schedule_run
     language plpgsql;
 
 function queue.drop_history_days(p_days integer)
@@ -1081,11 +1077,11 @@ function queue.drop_history_days(p_days integer)
 
 function queue.drop_queue(p_arn text)
     returns TABLE(error text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.drop_schedule(p_account_id text, p_region text, p_group text, p_name text)
     returns TABLE(dropped boolean)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.drop_schedule_group(p_account_id text, p_region text, p_name text)
     returns TABLE(dropped boolean, schedules bigint)
@@ -1093,15 +1089,19 @@ function queue.drop_schedule_group(p_account_id text, p_region text, p_name text
 
 function queue.drop_schedule_once(p_account_id text, p_region text, p_group text, p_name text, p_client_token text)
     returns TABLE(dropped boolean)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.drop_subscription(p_arn text, p_anonymous boolean, p_confirmation text)
     returns TABLE(error text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.drop_topic(p_arn text)
     returns TABLE(dropped boolean)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
+
+function queue.due_work(OUT changes bigint, OUT due text[])
+    returns record
+    language plpgsql stable set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.end_of_clock_change(p_local timestamp without time zone, p_zone text)
     returns timestamp without time zone
@@ -1117,7 +1117,7 @@ function queue.execution_id(p_schedule_id bigint, p_at timestamp with time zone,
 
 function queue.expire_webhooks(p_limit integer)
     returns TABLE(exhausted integer, dead_lettered integer)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.fact_passes(p_test jsonb, p_fact jsonb, p_kind text)
     returns boolean
@@ -1135,8 +1135,8 @@ function queue.fan_out(p_topic queue.topic, p_entries queue.publication[], p_env
     returns void
     language plpgsql;
 
-function queue.fifo_entries(p_queue queue.queues, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_groups text[], p_deduplication_ids text[])
-    returns TABLE(n integer, message_id uuid, body text, attributes jsonb, system jsonb, group_id text, group_key bigint, scope text, deduplication_id text)
+function queue.fifo_entries(p_queue queue.queues, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_groups text[], p_deduplication_ids text[])
+    returns TABLE(n integer, message_id uuid, group_key bigint, scope text, deduplication_id text)
     language sql stable;
 
 function queue.filter_limit_reached(p_topic_id integer, p_owner text, p_topic_filters integer, p_account_filters integer)
@@ -1161,15 +1161,11 @@ function queue.find_noisy_groups(p_queue_id integer, p_shards integer, p_now tim
 
 function queue.find_problems()
     returns TABLE(subject text, problem text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.find_received(p_queue_id integer, p_shard integer, p_pos bigint, p_id bigint, p_receive_count integer, p_nonce integer, p_message_id uuid, OUT pos bigint, OUT receive_count integer, OUT first_received_at timestamp with time zone)
     returns SETOF record
     language plpgsql stable;
-
-function queue.fire_occurrence(p_schedule queue.schedule, p_at timestamp with time zone, p_topic_message jsonb)
-    returns text
-    language plpgsql;
 
 function queue.fire_schedule_batch(p_schedule_ids bigint[], p_next_fire_at timestamp with time zone[], p_at timestamp with time zone[], p_topic_messages jsonb[])
     returns bigint[]
@@ -1177,15 +1173,11 @@ function queue.fire_schedule_batch(p_schedule_ids bigint[], p_next_fire_at times
 
 function queue.fire_schedule_retries(p_retry_ids bigint[], p_topic_messages jsonb[])
     returns TABLE(retry_id bigint, outcome text, detail text)
-    language plpgsql;
-
-function queue.fire_schedule_retry(p_retry queue.schedule_retry, p_topic_message jsonb)
-    returns void
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.fire_schedules(p_schedule_ids bigint[], p_next_fire_at timestamp with time zone[], p_notes text[], p_counts integer[], p_at timestamp with time zone[], p_topic_messages jsonb[])
     returns TABLE(schedule_id bigint, outcome text, fired integer, skipped integer, failed integer, detail text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.first_group_message(p_group_key bigint)
     returns TABLE(place tid, queue_id integer, ready_at timestamp with time zone, first_id bigint, id bigint, visible_at timestamp with time zone, sent_at timestamp with time zone)
@@ -1207,10 +1199,6 @@ function queue.give_up_webhooks(p_ids bigint[])
     returns integer
     language plpgsql;
 
-function queue.groups_in_flight(p_queue_id integer, p_shards integer, p_now timestamp with time zone)
-    returns TABLE(group_id text, messages bigint, seconds double precision)
-    language sql stable;
-
 function queue.hide_message(p_queue_id integer, p_shard integer, p_pos bigint, p_id bigint, p_receive_count integer, p_visible_at timestamp with time zone)
     returns boolean
     language plpgsql;
@@ -1229,7 +1217,7 @@ function queue.is_server_error(p_sqlstate text)
 
 function queue.jump_ids(p_limit integer)
     returns integer
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.jump_shard(p_queue_id integer, p_shard integer)
     returns boolean
@@ -1273,7 +1261,7 @@ function queue.list_keys()
 
 function queue.list_move_tasks(p_source text, p_limit integer)
     returns TABLE(error text, task_id text, status text, destination_arn text, maximum_per_second integer, moved bigint, to_move bigint, failure_reason text, started_at_ms bigint)
-    language plpgsql stable;
+    language plpgsql stable set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.list_queue_page(p_account_id text, p_region text, p_prefix text, p_after text, p_limit integer)
     returns TABLE(name text, fifo boolean, created_at_ms bigint)
@@ -1285,7 +1273,7 @@ function queue.list_queues()
 
 function queue.list_schedule_group_page(p_account_id text, p_region text, p_name_prefix text, p_after text, p_limit integer)
     returns TABLE(schedule_group jsonb)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.list_schedule_page(p_account_id text, p_region text, p_group text, p_name_prefix text, p_status text, p_target_kind text, p_door text, p_after_group text, p_after_name text, p_limit integer)
     returns TABLE(now timestamp with time zone, schedule jsonb)
@@ -1333,11 +1321,11 @@ function queue.lower_case(p_text text)
 
 function queue.maintain_installation(p_limit integer, p_history_days integer)
     returns bigint
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.maintain_queue(p_queue_id integer)
     returns bigint
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.maintain_shard(p_queue_id integer, p_shard integer, p_before timestamp with time zone)
     returns bigint
@@ -1381,7 +1369,7 @@ function queue.message_state(p_visible_at timestamp with time zone, p_receive_co
 
 function queue.metrics(name text)
     returns TABLE(queue_name text, queue_length bigint, visible bigint, in_flight bigint, delayed bigint, newest_msg_age_sec bigint, oldest_msg_age_sec bigint, total_messages bigint, scrape_time timestamp with time zone)
-    language plpgsql stable;
+    language plpgsql stable set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.move_cursors()
     returns integer
@@ -1421,7 +1409,7 @@ function queue.next_cron_fires(p_canonical text, p_zone text, p_after timestamp 
 
 function queue.next_fires(canonical text, timezone text DEFAULT 'UTC'::text, after timestamp with time zone DEFAULT clock_timestamp(), count integer DEFAULT 5, anchor timestamp with time zone DEFAULT NULL::timestamp with time zone)
     returns SETOF timestamp with time zone
-    language plpgsql stable;
+    language plpgsql stable set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.next_local_time(p_seconds integer[], p_minutes integer[], p_hours integer[], p_months integer[], p_years integer[], p_of_month text, p_of_week text, p_aws boolean, p_after timestamp without time zone)
     returns timestamp without time zone
@@ -1429,7 +1417,7 @@ function queue.next_local_time(p_seconds integer[], p_minutes integer[], p_hours
 
 function queue.next_queues(p_worker text, p_limit integer, p_pause_ms integer DEFAULT 0)
     returns TABLE(queue_id integer)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.next_rate_fires(p_canonical text, p_after timestamp with time zone, p_count integer, p_anchor timestamp with time zone)
     returns SETOF timestamp with time zone
@@ -1449,7 +1437,7 @@ function queue.next_time_of_day(p_seconds integer[], p_minutes integer[], p_hour
 
 function queue.next_webhook(p_watcher uuid)
     returns TABLE(wait_ms integer)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.noisy_groups(p_queue_id integer, p_shards integer, p_shard integer, p_pos bigint, p_want integer, p_now timestamp with time zone)
     returns text[]
@@ -1461,6 +1449,10 @@ function queue.notify_endpoint(p_subscription queue.subscription, p_kind text, p
 
 function queue.notify_watchers(p_queue_id integer, p_arn text, p_wakes_its_own boolean DEFAULT false)
     returns void
+    language plpgsql;
+
+function queue.number_fifo_messages(p_arn text, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_groups text[], p_deduplication_ids text[])
+    returns TABLE(n integer, id bigint, message_id text, group_key bigint, sent_at timestamp with time zone, deduplication_id text, error text, detail text)
     language plpgsql;
 
 function queue.number_publications(p_topic queue.topic, p_entries queue.publication[])
@@ -1485,7 +1477,7 @@ function queue.parse_rate(p_expression text)
 
 function queue.parse_schedule(form text, expression text, timezone text DEFAULT 'UTC'::text)
     returns text
-    language plpgsql stable;
+    language plpgsql stable set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.peek_messages(p_arn text, p_state text, p_after bigint, p_limit integer)
     returns TABLE(public_id bigint, receive_count integer, message_id text, sent_at_ms bigint, visible_at_ms bigint, body text, attributes text, system text, group_id text)
@@ -1497,15 +1489,15 @@ function queue.policy_matches(p_policy jsonb, p_facts jsonb)
 
 function queue.poll_queues(p_arns text[], p_seen text DEFAULT NULL::text)
     returns TABLE(arn text, snapshot text, wait_ms integer)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.pop(name text, qty integer DEFAULT 1)
     returns SETOF queue.received_message
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.preview_schedule(cron text DEFAULT NULL::text, every text DEFAULT NULL::text, fire_at text DEFAULT NULL::text, expression text DEFAULT NULL::text, timezone text DEFAULT 'UTC'::text, count integer DEFAULT 5)
     returns TABLE(canonical text, next_fires timestamp with time zone[])
-    language plpgsql stable;
+    language plpgsql stable set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.public_id(p_shard integer, p_id bigint)
     returns bigint
@@ -1517,15 +1509,15 @@ function queue.publication_text(p_entry queue.publication, p_subscription queue.
 
 function queue.publish_event(routing_key text, message jsonb, headers jsonb DEFAULT NULL::jsonb, delay integer DEFAULT NULL::integer)
     returns TABLE(queue_name text, msg_id bigint)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.publish_events(p_account_id text, p_region text, p_routing_key text, p_body text, p_attributes jsonb, p_headers jsonb, p_facts jsonb, p_delay integer DEFAULT NULL::integer, p_trace text DEFAULT NULL::text)
     returns TABLE(arn text, id bigint, error text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.publish_messages(p_message_ids uuid[], p_contents jsonb[], p_attributes jsonb[], p_attribute_bytes integer[], p_attribute_facts jsonb[], p_body_facts jsonb[], p_groups text[], p_deduplication_ids text[], p_subjects text[], p_bytes integer[], p_topic text, p_signature_version text)
     returns TABLE(n integer, message_id text, sequence_number bigint, error text, detail text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.publish_schedule_to_topic(p_target jsonb, p_topic_message jsonb)
     returns jsonb
@@ -1545,11 +1537,11 @@ function queue.purge_groups(p_queue_id integer, p_before timestamp with time zon
 
 function queue.purge_messages(p_arn text, p_interval_seconds integer)
     returns TABLE(purged bigint, error text, detail text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.purge_queue(name text)
     returns bigint
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.purge_shard(p_queue_id integer, p_shard integer, p_before timestamp with time zone DEFAULT NULL::timestamp with time zone)
     returns bigint
@@ -1561,15 +1553,15 @@ function queue.purge_side(p_queue_id integer, p_before timestamp with time zone 
 
 function queue.put_schedule(p_account_id text, p_region text, p_group text, p_name text, p_mode text, p_fields jsonb, p_next_fire_at timestamp with time zone)
     returns TABLE(schedule jsonb, created boolean, error text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.put_schedule_group(p_account_id text, p_region text, p_name text, p_tags jsonb, p_client_token text)
     returns TABLE(schedule_group jsonb, created boolean, error text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.queues_with_leftover_rows(p_queue_ids integer[])
     returns TABLE(queue_id integer)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.read_archive(p_arn text, p_after bigint, p_limit integer)
     returns TABLE(archive_id bigint, public_id bigint, message_id text, sent_at_ms bigint, archived_at_ms bigint, receive_count integer, body text, attributes text, system text)
@@ -1589,7 +1581,7 @@ function queue.read_installation()
 
 function queue.read_lag(p_account_id text, p_region text, p_name text, p_after text, p_limit integer)
     returns TABLE(name text, from_at timestamp with time zone, to_at timestamp with time zone, computed_at timestamp with time zone, visible bigint, in_flight bigint, delayed bigint, oldest_age_us bigint, backlog bigint, arrival_rate double precision, drain_rate double precision, drain_seconds double precision, forecast_at timestamp with time zone[], forecast double precision[], forecast_low double precision[], forecast_high double precision[], latencies text)
-    language plpgsql stable;
+    language plpgsql stable set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.read_lag_heat(p_account_id text, p_region text, p_names text[], p_window_seconds integer, p_from timestamp with time zone, p_to timestamp with time zone, p_step_seconds integer)
     returns TABLE(name text, slot timestamp with time zone, count bigint, p95_us bigint)
@@ -1613,7 +1605,7 @@ function queue.read_schedule(p_account_id text, p_region text, p_group text, p_n
 
 function queue.read_schedule_group(p_account_id text, p_region text, p_name text)
     returns TABLE(schedule_group jsonb)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.read_topic_policies(p_arns text[])
     returns TABLE(n integer, policy text, owner text)
@@ -1629,7 +1621,7 @@ function queue.ready_shards(p_queue_id integer, p_shards integer, p_now timestam
 
 function queue.receive(name text, vt integer DEFAULT NULL::integer, qty integer DEFAULT 1)
     returns SETOF queue.received_message
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.receive_attempt(p_queue text, p_attempt_id text, p_max integer, p_visibility_seconds integer, p_in_flight_limit integer)
     returns TABLE(error text, wait_seconds integer, queue_id integer, shard smallint, pos bigint, id bigint, receive_count integer, message_id text, sent_at_ms bigint, first_received_at_ms bigint, body text, attributes text, system text, public_id bigint, visible_at_ms bigint)
@@ -1641,7 +1633,7 @@ function queue.receive_attempt(p_queue text, p_max integer, p_visibility_seconds
 
 function queue.receive_fifo(name text, vt integer DEFAULT NULL::integer, qty integer DEFAULT 1)
     returns SETOF queue.received_message
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.receive_messages(p_queue text, p_max integer, p_lease_size integer, p_visibility_seconds integer, p_in_flight_limit integer, p_async_commit boolean)
     returns TABLE(error text, wait_seconds integer, queue_id integer, shard smallint, pos bigint, id bigint, receive_count integer, message_id text, sent_at_ms bigint, first_received_at_ms bigint, body text, attributes text, system text, public_id bigint, visible_at_ms bigint)
@@ -1649,11 +1641,11 @@ function queue.receive_messages(p_queue text, p_max integer, p_lease_size intege
 
 function queue.receive_messages(p_queue text, p_max integer, p_lease_size integer, p_visibility_seconds integer, p_in_flight_limit integer, p_async_commit boolean, p_attempt_id text)
     returns SETOF queue.delivery
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.reclaim_space()
     returns integer
-    language plpgsql security definer set search_path=pg_catalog, pg_temp;
+    language plpgsql security definer set search_path=pg_catalog, pg_temp set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.record_acknowledged(p_queue_id integer, p_shard integer, p_lease queue.lease)
     returns timestamp with time zone[]
@@ -1665,7 +1657,7 @@ function queue.record_endpoint_health(p_ids bigint[], p_endpoints text[], p_heal
 
 function queue.refresh_statistics()
     returns integer
-    language plpgsql security definer set search_path=pg_catalog, pg_temp set lock_timeout=200ms;
+    language plpgsql security definer set search_path=pg_catalog, pg_temp set lock_timeout=200ms set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.release_deferred(p_queue_id integer, p_shards integer)
     returns void
@@ -1681,11 +1673,11 @@ function queue.repeat_receive(p_queue_id integer, p_attempt_id text, p_visibilit
 
 function queue.replace_policy(p_arn text, p_old text, p_new text)
     returns TABLE(replaced boolean, error text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.replace_topic_policy(p_arn text, p_old text, p_new text)
     returns TABLE(replaced boolean)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.require_read_committed()
     returns void
@@ -1697,11 +1689,11 @@ function queue.resolve(p_name text)
 
 function queue.retry_webhook(p_account_id text, p_webhook_id bigint)
     returns TABLE(webhook_id bigint)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.revoke_key(p_key_id text)
     returns TABLE(revoked boolean)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.routing_key_matches(p_pattern text[], p_key text[])
     returns boolean
@@ -1709,11 +1701,11 @@ function queue.routing_key_matches(p_pattern text[], p_key text[])
 
 function queue.run_move_task(p_task_id uuid, p_limit integer)
     returns TABLE(moved integer, status text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.run_schedule(p_account_id text, p_region text, p_group text, p_name text)
     returns TABLE(scheduled_for timestamp with time zone, fired_at timestamp with time zone, message_ids jsonb, error text, detail text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.running_move_tasks()
     returns TABLE(task_id uuid)
@@ -1753,34 +1745,22 @@ function queue.schedule_window(p_schedule queue.schedule)
 
 function queue.send(name text, message jsonb, headers jsonb DEFAULT NULL::jsonb, delay integer DEFAULT NULL::integer)
     returns bigint
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.send_batch(name text, messages jsonb[], headers jsonb[] DEFAULT NULL::jsonb[], delay integer DEFAULT NULL::integer, group_id text DEFAULT NULL::text, deduplication_ids text[] DEFAULT NULL::text[])
     returns SETOF bigint
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.send_fifo(name text, message jsonb, group_id text, deduplication_id text DEFAULT NULL::text, headers jsonb DEFAULT NULL::jsonb)
     returns bigint
-    language plpgsql;
-
-function queue.send_fifo_messages(p_arn text, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_groups text[], p_deduplication_ids text[])
-    returns TABLE(n integer, id bigint, message_id text, sequence_number bigint, error text, detail text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.send_messages(p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_delays integer[], p_groups text[], p_deduplication_ids text[], p_async_commit boolean DEFAULT false)
     returns TABLE(n integer, id bigint, message_id text, sequence_number bigint, error text, detail text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
-function queue.send_moved(p_targets text[], p_bodies text[], p_attributes jsonb[], p_system jsonb[])
+function queue.send_moved(p_targets text[], p_messages queue.delivery[])
     returns void
-    language plpgsql;
-
-function queue.send_schedule_to_queue(p_schedule queue.schedule, p_at timestamp with time zone, p_attempt integer, p_trace text DEFAULT NULL::text)
-    returns jsonb
-    language sql;
-
-function queue.send_scheduled(p_arn text, p_body text, p_attributes jsonb, p_group text, p_deduplication_id text, p_trace text DEFAULT NULL::text)
-    returns jsonb
     language plpgsql;
 
 function queue.send_topic(routing_key text, message jsonb, headers jsonb DEFAULT NULL::jsonb, delay integer DEFAULT NULL::integer)
@@ -1789,27 +1769,27 @@ function queue.send_topic(routing_key text, message jsonb, headers jsonb DEFAULT
 
 function queue.set_queue_attributes(p_arn text, p_attributes jsonb)
     returns TABLE(error text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.set_subscription_attributes(p_arn text, p_known jsonb, p_attributes jsonb, p_filter jsonb, p_topic_filters integer, p_account_filters integer)
     returns TABLE(error text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.settle_webhooks(p_ids bigint[], p_leases uuid[], p_endpoints text[], p_statuses integer[], p_errors text[], p_delays_ms integer[], p_healths integer[])
     returns TABLE(delivered integer, retried integer, exhausted integer, dead_lettered integer, lost integer)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.shared_secret(p_name text, p_new bytea)
     returns TABLE(value bytea)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.start_move_task(p_source text, p_destination text, p_maximum_per_second integer)
     returns TABLE(task_id text, error text, detail text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.store_measurements(p_limit integer, p_pause_ms integer)
     returns TABLE(queues integer)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.subscribe(pattern text, name text)
     returns bigint
@@ -1825,7 +1805,7 @@ function queue.sweep_shard(p_queue_id integer, p_shard integer, p_low bigint, p_
 
 function queue.sync_schedules(p_account_id text, p_region text, p_names text[], p_fields jsonb[], p_next_fire_at timestamp with time zone[], p_prune boolean)
     returns TABLE(n integer, schedule jsonb, created boolean)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.system_attributes(p_group text, p_trace text)
     returns jsonb
@@ -1833,15 +1813,15 @@ function queue.system_attributes(p_group text, p_trace text)
 
 function queue.tag_queue(p_arn text, p_tags jsonb, p_limit integer)
     returns TABLE(error text, detail text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.tag_schedule_group(p_account_id text, p_region text, p_name text, p_tags jsonb, p_limit integer)
     returns TABLE(error text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.tag_topic(p_arn text, p_tags jsonb, p_limit integer)
     returns TABLE(error text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.take_deferred(p_queue_id integer, p_max integer, p_lease_size integer, p_begun timestamp with time zone, p_visibility interval)
     returns SETOF queue.delivery
@@ -1889,7 +1869,7 @@ function queue.timeline()
 
 function queue.transact(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[], p_nonces integer[], p_receipt_message_ids uuid[], p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_delays integer[], p_groups text[], p_deduplication_ids text[], p_account_id text, p_region text, p_keys text[], p_event_bodies text[], p_event_attributes jsonb[], p_event_headers jsonb[], p_event_facts jsonb[], p_event_delays integer[], p_trace text DEFAULT NULL::text)
     returns TABLE(kind text, n integer, arn text, id bigint, error text, detail text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.transact(p_queue_ids integer[], p_shards smallint[], p_positions bigint[], p_ids bigint[], p_receive_counts integer[], p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes integer[], p_attributes jsonb[], p_system jsonb[], p_delays integer[], p_groups text[], p_deduplication_ids text[], p_account_id text, p_region text, p_keys text[], p_event_bodies text[], p_event_attributes jsonb[], p_event_headers jsonb[], p_event_facts jsonb[], p_event_delays integer[], p_trace text)
     returns TABLE(kind text, n integer, arn text, id bigint, error text, detail text)
@@ -1901,7 +1881,7 @@ function queue.try_lock_group(p_queue_id integer, p_group_id text)
 
 function queue.unbind(p_account_id text, p_region text, p_pattern text, p_binding_id bigint)
     returns TABLE(removed boolean)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.unlease_messages(p_queue_id integer, p_shard integer, p_pos bigint, p_receive_count integer, p_ids bigint[], p_visible_at timestamp with time zone)
     returns boolean
@@ -1909,23 +1889,19 @@ function queue.unlease_messages(p_queue_id integer, p_shard integer, p_pos bigin
 
 function queue.unsubscribe(pattern text, name text)
     returns boolean
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.untag_queue(p_arn text, p_keys text[])
     returns TABLE(error text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.untag_schedule_group(p_account_id text, p_region text, p_name text, p_keys text[])
     returns TABLE(error text)
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.untag_topic(p_arn text, p_keys text[])
     returns TABLE(error text)
-    language plpgsql;
-
-function queue.update_group_visibility(p_group_key bigint)
-    returns void
-    language plpgsql;
+    language plpgsql set jit=off set plan_cache_mode=force_generic_plan set enable_seqscan=off set enable_bitmapscan=off set enable_hashjoin=off set enable_mergejoin=off;
 
 function queue.update_groups(p_group_keys bigint[])
     returns void

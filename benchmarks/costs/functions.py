@@ -17,7 +17,7 @@ from typing import Any
 
 import uvloop
 
-from benchmarks.measure.host import HostLoad, host_load, machine
+from benchmarks.measure.host import HostLoad, host_load, interpreter_text, machine
 from benchmarks.measure.tally import percentile
 from benchmarks.report.runs import write_results
 from infra.local_lambda.__main__ import HOST, serving
@@ -119,7 +119,7 @@ async def measure_one(
 def as_markdown(lines: list[dict[str, Any]], options: argparse.Namespace, load: HostLoad) -> str:
     facts = machine()
     head = HEAD.format(
-        machine=f"{facts['cores']} cores, {facts['cpu']}, {facts['kernel']}, Python {facts['python']}",
+        machine=f"{facts['cores']} cores, {facts['cpu']}, {facts['kernel']}, {interpreter_text(facts)}",
         load=f"Others used {load.busy_share:.0%} of the cores before the run"
         + (": the figures are upper bounds." if load.busy else "."),
         date=time.strftime("%Y-%m-%d", time.gmtime()),

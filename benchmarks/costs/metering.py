@@ -7,22 +7,36 @@ from functools import partial
 from time import perf_counter, process_time
 from timeit import repeat
 
-from penstock.effects import Row, Rows, Take
-from penstock.postgres.statements import DELETE_MESSAGES, RECEIVE_MESSAGES, SEND_MESSAGES
+from penstock.effects import BatchCall, Receive
+from penstock.postgres.statements.messages import (
+    DELETE_MESSAGES,
+    RECEIVE_MESSAGES,
+    SEND_MESSAGES,
+    DeletedRow,
+    ReceiptHandle,
+    ReceivedRow,
+    SendEntry,
+    SentRow,
+)
 from penstock.settings import Settings
 from penstock_web.metrics.meter import Meter
 from penstock_web.metrics.page import metric_texts
 
 QUEUES = 1000
 CALLS = 50_000
-SENT: list[Row] = [(1, 7, None, None, None, None)]
-DELETED: list[Row] = [(1, "deleted")]
-HEADER: Row = (None, 0, *[None] * 13)
-MESSAGE: Row = (None, None, 1, 1, 1, 1, 1, "id", 1000, 1234, "body", None, None, 1, 1)
+SENT = [SentRow(1, 7, None, None, None, None)]
+DELETED = [DeletedRow(1, "deleted")]
+HEADER = RECEIVE_MESSAGES.make_row([None, 0, *[None] * 14])
+MESSAGE = ReceivedRow(None, None, 1, 1, 1, 1, 1, "id", 1000, 1234, "body", None, None, 1, 1, None)
+HANDLE = ReceiptHandle(1, 1, 1, 1, 1, 0, bytes(16))
 
 
 def arn(number: int) -> str:
     return f"arn:aws:sqs:us-east-1:000000000000:orders-{number}"
+
+
+def entry(queue_arn: str) -> SendEntry:
+    return SendEntry(queue_arn, bytes(16), b"body", 4, None, None, None, None, None)
 
 
 def send(meter: Meter, number: int) -> None:
@@ -37,7 +51,7 @@ def send(meter: Meter, number: int) -> None:
 
 def receive(meter: Meter, number: int) -> None:
     """The call of a receive that returns ten messages."""
-    meter.queues.observe(TAKES[number], [HEADER, *[MESSAGE] * 10], 0.002)
+    meter.queues.observe(RECEIVES[number], [HEADER, *[MESSAGE] * 10], 0.002)
 
 
 def delete(meter: Meter, number: int) -> None:
@@ -45,9 +59,9 @@ def delete(meter: Meter, number: int) -> None:
     meter.queues.observe(DELETES[number], DELETED, 0.002)
 
 
-SENDS = [Rows(SEND_MESSAGES, ([arn(n)],), queue_arn=arn(n)) for n in range(QUEUES)]
-TAKES = [Take(RECEIVE_MESSAGES, arn(n), 10, None) for n in range(QUEUES)]
-DELETES = [Rows(DELETE_MESSAGES, ([1],), queue_arn=arn(n)) for n in range(QUEUES)]
+SENDS = [BatchCall(SEND_MESSAGES, [entry(arn(n))], queue_arn=arn(n)) for n in range(QUEUES)]
+RECEIVES = [Receive(RECEIVE_MESSAGES, arn(n), 10, None) for n in range(QUEUES)]
+DELETES = [BatchCall(DELETE_MESSAGES, [HANDLE], queue_arn=arn(n)) for n in range(QUEUES)]
 
 
 def main() -> None:

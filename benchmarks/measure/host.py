@@ -3,8 +3,11 @@
 import os
 import platform
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from infra.local.interpreter import is_optimised
 
 from .cpu import host_times
 
@@ -34,14 +37,27 @@ def host_load() -> HostLoad:
 
 
 def machine() -> dict[str, object]:
-    """The facts of the machine on which figures depend, without host name and addresses."""
+    """The facts of the machine on which figures depend, without host name and addresses.
+
+    The interpreter is the benchmark's, which also runs the service that the benchmark starts and the libraries.
+    """
     return {
         "cpu": field_of("/proc/cpuinfo", "model name"),
         "cores": os.cpu_count(),
         "memory": field_of("/proc/meminfo", "MemTotal"),
         "kernel": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
+        "python_implementation": platform.python_implementation(),
+        "python_optimised": is_optimised(),
     }
+
+
+def interpreter_text(machine: Mapping[str, object]) -> str:
+    """Implementation, version and build of the interpreter. Results before 0.0.3 have the version alone."""
+    name = f"{machine.get('python_implementation', 'Python')} {machine.get('python', 'of unknown version')}"
+    if "python_optimised" not in machine:
+        return f"{name}, of unknown build"
+    return f"{name}, {'optimised' if machine['python_optimised'] else 'plain'}"
 
 
 def field_of(path: str, name: str) -> str:

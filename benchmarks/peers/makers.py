@@ -10,6 +10,7 @@ from .bullmq import Bullmq
 from .fauxqs import Fauxqs
 from .moto import Moto
 from .pgmq import Pgmq
+from .plain_postgres import PlainPostgres
 from .python_queues import PythonQueue
 from .rabbitmq import Rabbitmq
 
@@ -22,6 +23,7 @@ def python_queue(name: str, penstock: Penstock) -> System:
 
 
 PEERS: dict[str, Maker] = {
+    "penstock-plain": lambda fleet, _: PlainPostgres(fleet),
     "pgmq": lambda _, penstock: Pgmq(penstock.database_binaries(), penstock.database_settings()),
     "procrastinate": lambda _, penstock: python_queue("procrastinate", penstock),
     "pgqueuer": lambda _, penstock: python_queue("pgqueuer", penstock),

@@ -6,8 +6,6 @@ counted in the table. One pgbench transaction of a receive scenario is two calls
 
 import itertools
 import json
-import resource
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
@@ -21,9 +19,10 @@ import psycopg
 from benchmarks.measure.cpu import Meter, Reading
 from benchmarks.measure.outcome import Outcome, Plan, latency_of
 from benchmarks.measure.stages import StageCallback, ignore_stages
+from benchmarks.pgbench import Pgbench, PgbenchRun, children_cpu_seconds, find_pgbench
 from benchmarks.postgres import EphemeralPostgres, checkpoint, shown_settings
 from benchmarks.scenarios import Scenario
-from benchmarks.system import UnavailableError, bytes_below
+from benchmarks.system import bytes_below
 
 SCHEMA = Path(__file__).with_suffix(".sql")
 READ = "select coalesce(array_agg(msg_id), '{{}}') as ids from pgmq.read('{queue}', 600, {size}) \\gset\n"
@@ -60,16 +59,6 @@ SCRIPTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PgbenchRun:
-    """The results of one pgbench run. Latencies are of whole transactions."""
-
-    transactions: int
-    elapsed_seconds: float
-    latencies_seconds: list[float]
-    cpu_seconds: float
-
-
 class Pgmq:
     """The peer `pgmq`."""
 
@@ -78,11 +67,10 @@ class Pgmq:
     def __init__(self, binaries: Path, settings: Mapping[str, str]) -> None:
         self._server = EphemeralPostgres(binaries, settings)
         self._binaries = binaries
-        self._pgbench = ""
 
     def start(self) -> None:
         """Raises UnavailableError, also without pgbench."""
-        self._pgbench = find_pgbench(self._binaries)
+        self._pgbench = Pgbench(find_pgbench(self._binaries), self._server.dsn)
         self._server.start()
         with psycopg.connect(self._server.dsn, autocommit=True) as connection:
             connection.execute(SCHEMA.read_bytes())
@@ -118,9 +106,11 @@ class Pgmq:
             self._fill(queue, plan, plan.held + (plan.messages if scenario.filled else 0))
         checkpoint(self._server.dsn)
         watch("filled")
-        opening = self._opening_cpu(plan.connections)
+        opening = self._pgbench.opening_cpu(plan.connections, self._meter)
         held, before = self._count(queue), self._meter.read()
-        bench = self._bench(text, plan.connections, -(-plan.messages // script.size // plan.connections))
+        bench = self._pgbench.run(
+            text, plan.connections, -(-plan.messages // script.size // plan.connections)
+        )
         after, moved = self._meter.read(), self._moved(scenario, queue, held)
         watch("measured")
         self._query_number(f"select pgmq.drop_queue('{queue}')")
@@ -134,11 +124,11 @@ class Pgmq:
         transactions = max(1, round(plan.messages / BULK_MEAN / pairs))
         self._query_number(f"select pgmq.create_queue('{queue}')")
         checkpoint(self._server.dsn)
-        opening = 2 * self._opening_cpu(pairs)
+        opening = 2 * self._pgbench.opening_cpu(pairs, self._meter)
         began, before = perf_counter(), self._meter.read()
         used = children_cpu_seconds()
         with ThreadPoolExecutor(1) as pool, tempfile.TemporaryDirectory() as folder:
-            sending = pool.submit(self._bench, SEND_BULK.format(**given), pairs, transactions)
+            sending = pool.submit(self._pgbench.run, SEND_BULK.format(**given), pairs, transactions)
             reading = self._reader((READ + DELETE).format(**given), pairs, Path(folder))
             bench = sending.result()
             sent = self._query_number(f"select last_value from pgmq.q_{queue}_msg_id_seq")
@@ -161,8 +151,7 @@ class Pgmq:
         """Starts a pgbench that runs until the caller ends it."""
         script = folder / "read.sql"
         script.write_text(text)
-        options = ["-n", "-M", "prepared", "-c", str(clients), "-j", "1", "-T", "3600", "-f", str(script)]
-        command = [self._pgbench, *options, self._server.dsn]
+        command = [*self._pgbench.command(script, clients), "-T", "3600", self._server.dsn]
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def _moved(self, scenario: Scenario, queue: str, held: int) -> int:
@@ -197,43 +186,6 @@ class Pgmq:
             after=readings[1],
         )
 
-    def _opening_cpu(self, clients: int) -> float:
-        """CPU of opening the connections, which pgbench does within the measured time and a service does not."""
-        before = self._meter.read()
-        self._bench("select 1;\n", clients, 1)
-        return self._meter.read().cpu_seconds["postgresql"] - before.cpu_seconds["postgresql"]
-
-    def _bench(self, text: str, clients: int, transactions: int) -> PgbenchRun:
-        with tempfile.TemporaryDirectory() as folder:
-            script = Path(folder) / "script.sql"
-            script.write_text(text)
-            options = [
-                "-n",
-                "-M",
-                "prepared",
-                "-c",
-                str(clients),
-                "-j",
-                "1",
-                "-t",
-                str(transactions),
-                "-f",
-                str(script),
-            ]
-            log = ["-l", f"--log-prefix={folder}/log"]
-            used = children_cpu_seconds()
-            done = subprocess.run(
-                [self._pgbench, *options, *log, self._server.dsn], check=False, capture_output=True, text=True
-            )
-            latencies = [
-                float(line.split()[2]) / 1e6 for path in Path(folder).glob("log.*") for line in path.open()
-            ]
-            if done.returncode != 0 or len(latencies) != clients * transactions:
-                raise RuntimeError(f"pgbench: {done.stderr[-1000:]}")
-            return PgbenchRun(
-                len(latencies), len(latencies) / tps_of(done.stdout), latencies, children_cpu_seconds() - used
-            )
-
     def _fill(self, queue: str, plan: Plan, count: int) -> None:
         body = document_of(plan)
         with psycopg.connect(self._server.dsn, autocommit=True) as connection:
@@ -259,24 +211,3 @@ def document_of(plan: Plan) -> str:
 def add_cpu(reading: Reading, cpu_seconds: float) -> Reading:
     """The reading as if `cpu_seconds` of PostgreSQL had been used before it."""
     return replace(reading, cpu_seconds={"postgresql": reading.cpu_seconds["postgresql"] + cpu_seconds})
-
-
-def children_cpu_seconds() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def tps_of(output: str) -> float:
-    """Transactions a second without the time to connect."""
-    line = next(line for line in output.splitlines() if line.startswith("tps ="))
-    return float(line.split()[2])
-
-
-def find_pgbench(binaries: Path) -> str:
-    """The pgbench beside the server, of any installed version, or on the path. Raises UnavailableError."""
-    others = sorted(Path("/usr/lib/postgresql").glob("*/bin/pgbench"), reverse=True)
-    candidates = [binaries / "pgbench", *others]
-    found = next((str(path) for path in candidates if path.exists()), None) or shutil.which("pgbench")
-    if found is None:
-        raise UnavailableError("pgbench is not installed")
-    return found

@@ -39,11 +39,13 @@ def measure(groups: str, bench: Bench) -> Findings:
     send_before = peer_send_cpu(bench)
     penstock = bench.another_penstock()
     try:
+        bench.measure_insert(penstock)
         before = database_state(penstock.dsn)[0] / MEBIBYTE
         run = uvloop.run(run_application(penstock, profile))
         send_after = peer_send_cpu(bench)
         after = wait_until_shrunk(penstock, before, RETURN_SECONDS * min(1.0, options.scale))
         facts = penstock.facts() | {"pss_bytes": penstock.pss_bytes()}
+        bench.measure_insert(penstock)
     finally:
         penstock.stop()
     of_a_push = pushing_cores(run) / (pushing_rate(run) or 1) * 1000

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from benchmarks.catalogue import STUDIES
+from benchmarks.measure.host import interpreter_text
 
+from .inserts import COLUMN, CPU_COLUMN, CPU_FIGURE, FIGURE, with_multiples
 from .pictures import draw
 from .reference import CPU, REFERENCE
 from .rows import Row, markdown
@@ -28,7 +30,11 @@ Written by `python -m benchmarks.report.page` from the summary of each scenario 
 How it is measured: [benchmarks.md](benchmarks.md). CPU is user and system time of the whole server side (service,
 PostgreSQL, PgBouncer; of libraries: the library too) for 1,000 messages; the load generator is apart. A row that says
 "busy host" was measured while other programs used the machine: its rates and latencies are worse than they would be.
-The goals were set on another machine: what carries over is in the second table.
+The goals were set on another machine: what carries over is in the second table. An interpreter that is "optimised" was
+built with profile-guided optimisation, a "plain" one was not; it runs Penstock and the libraries in Python.
+"CPU in INSERTs" says how many bare INSERTs of one row cost PostgreSQL as much CPU as a message costs the server side.
+They are measured with pgbench (16 clients, prepared statements) on Penstock's server in the same run, so that figures
+of different machines can be compared. The cell is empty where that was not measured.
 """
 BESIDE_PEERS = """## The goals beside each peer
 
@@ -50,7 +56,8 @@ def page(results: dict[str, Results]) -> str:
     table = [row for document in known for row in table_rows(document)]
     parts = [HEAD]
     if table:
-        parts.append(f"## The table of goals\n\n{markdown(table)}\n")
+        goals = [document for document in known if document["scenario"] in GOALS]
+        parts.append(f"## The table of goals\n\n{markdown(table)}\n\n{interpreters(goals)}\n")
     if beside := [row for document in known for row in rows_beside_peers(document)]:
         parts.append(f"{BESIDE_PEERS}\n{markdown(beside)}\n")
     parts += [section(document) for document in known if document["scenario"] not in GOALS]
@@ -70,7 +77,8 @@ def table_rows(document: Results) -> Iterable[Row]:
             "system": system["system"],
             "msg/s": figures["messages_per_second"],
             "sent/s": figures["sent_per_second"] or None,
-            "CPU s/1000": figures["server_cpu_seconds_per_1000"],
+            CPU_COLUMN: figures[CPU_FIGURE],
+            COLUMN: figures.get(FIGURE, ""),
             "load CPU s/1000": figures["generator_cpu_seconds_per_1000"],
             "p50 ms": figures["p50_ms"],
             "p99 ms": figures["p99_ms"],
@@ -117,6 +125,22 @@ def goal_text(scenario: str) -> str:
     return ", ".join(part for part in parts if part)
 
 
+def interpreters(documents: Iterable[Results]) -> str:
+    """Which interpreter ran which scenario, a sentence."""
+    scenarios: dict[str, list[str]] = {}
+    for document in documents:
+        scenarios.setdefault(interpreter_of(document), []).append(document["scenario"])
+    parts = (f"{name} ({', '.join(found)})" for name, found in scenarios.items())
+    return f"Interpreter: {'; '.join(parts)}."
+
+
+def interpreter_of(document: Results) -> str:
+    """The interpreter of the service and of the libraries in Python, as far as the summary says it."""
+    running = document["settings"].get("service_was_running")
+    beside = ", of the runner beside a service that ran already" if running else ""
+    return interpreter_text(document["machine"]) + beside
+
+
 def systems_of(document: Results) -> list[Results]:
     return cast("list[Results]", document["systems"])
 
@@ -134,7 +158,7 @@ def section(document: Results) -> str:
 def rows_of(document: Results, kind: str) -> list[Row]:
     """The rows of a kind, with the name of the system as first column."""
     return [
-        {"system": system.get("system", "penstock")} | row
+        {"system": system.get("system", "penstock")} | with_multiples(row, None)
         for system in systems_of(document)
         for row in system.get(kind) or []
     ]
@@ -142,7 +166,7 @@ def rows_of(document: Results, kind: str) -> list[Row]:
 
 def circumstances(document: Results) -> str:
     machine, load = document["machine"], document["load_before"]
-    host = f"{machine['cores']} cores ({machine['cpu']}), {machine['kernel']}"
+    host = f"{machine['cores']} cores ({machine['cpu']}), {machine['kernel']}, {interpreter_of(document)}"
     marks = sorted(
         {mark.split(":")[0] for system in systems_of(document) for mark in system.get("marks") or []}
     )

@@ -175,8 +175,12 @@ def write_results(
     settings: dict[str, object],
     machine: dict[str, object],
     load: HostLoad,
+    bare_insert: dict[str, object] | None = None,
 ) -> Path:
-    """Writes the raw run, `raw/<UTC time>-<scenario>.json`, and its scenario's summary; returns the raw run's path."""
+    """Writes the raw run, `raw/<UTC time>-<scenario>.json`, and its scenario's summary; returns the raw run's path.
+
+    `bare_insert`: the unit of the multiples, where it was measured.
+    """
     now = datetime.now(UTC)
     RAW.mkdir(exist_ok=True)
     path = RAW / f"{now:%Y-%m-%dT%H%M%SZ}-{scenario}.json"
@@ -186,6 +190,7 @@ def write_results(
         "machine": machine,
         "load_before": asdict(load) | {"busy": load.busy},
         "settings": settings,
+        "bare_insert": bare_insert,
         "systems": list(lines),
     }
     path.write_text(json.dumps(content, indent=1, default=str) + "\n")

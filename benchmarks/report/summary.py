@@ -39,6 +39,7 @@ def summary_of(raw: Document) -> Document:
         "postgresql": postgresql,
         "load_before": {name: raw["load_before"][name] for name in ("busy", "busy_share")},
         "settings": raw["settings"],
+        **({"bare_insert": raw["bare_insert"]} if raw.get("bare_insert") else {}),
         "systems": [summary_of_system(system, postgresql) for system in raw["systems"]],
     }
 

@@ -180,6 +180,7 @@ MEASURES: dict[str, Measured] = {
 def measure(name: str, bench: Bench) -> Findings:
     """Runs the study on a service of its own. --scale multiplies all sizes except numbers of connections and bytes."""
     penstock = bench.another_penstock()
+    bench.measure_insert(penstock)
     run(penstock, "warski", Plan(16, bench.scaled(MESSAGES, 500) // 5, 100))
     rows: list[Row] = []
     for size in sizes_of(name, bench):
@@ -188,6 +189,7 @@ def measure(name: str, bench: Bench) -> Findings:
         rows.append(row | {"service at most MiB": round(peak[0] / 2**20) if peak else None})
         print(text([rows[-1]]), flush=True)
     facts = penstock.facts() | {"pss_bytes": penstock.pss_bytes()}
+    bench.measure_insert(penstock)
     penstock.stop()
     valid = all(row.get("verdict", "clean") == "clean" for row in rows)
     return Findings([{"system": "penstock", "facts": facts, "rows": rows, "marks": []}], valid)

@@ -92,6 +92,7 @@ def count(address: Address) -> int:
 def measure(bench: Bench) -> Findings:
     """Runs each scenario on both queues in turn; the goals are ratios of their medians."""
     quiet, other = bench.penstock, bench.another_penstock()
+    bench.measure_insert(other)
     with closing(psycopg.connect(other.dsn)) as foreign:
         foreign.execute("set transaction isolation level repeatable read")
         foreign.execute("select 1 from pg_class limit 1")
@@ -99,6 +100,7 @@ def measure(bench: Bench) -> Findings:
         loaded_queue.fill()
         runs = [pair for name in MEASURED for pair in pairs(SCENARIOS[name], quiet, loaded_queue, bench)]
         facts = other.facts() | {"pss_bytes": other.pss_bytes(), "disk_bytes": other.disk_bytes()}
+    bench.measure_insert(other)
     other.stop()
     rows = [row_of(name, [pair for pair in runs if pair[0].scenario == name]) for name in MEASURED]
     print(

@@ -2,25 +2,30 @@
 
 import asyncio
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 from penstock.effects import Row, Statement
 from penstock.settings import Settings
+from penstock_web.activity import Activity
 from penstock_web.background import FiringWorker
 from penstock_web.database.listener import listen
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter
+
+RowT = TypeVar("RowT", bound=Row)
 
 
 async def main(dsn: str) -> None:
     """Runs the worker as the container does: it sleeps until a schedule is due or a notification wakes it."""
     long_polls = LongPollDispatcher(no_statement)
     settings = Settings.read({"DATABASE_URL": dsn})
+    activity = Activity()
     worker = FiringWorker(settings, long_polls, Meter(settings))
-    await asyncio.gather(worker.run(), listen(dsn, long_polls))
+    await asyncio.gather(worker.run(), listen(dsn, long_polls, activity))
 
 
-async def no_statement(statement: Statement, arguments: list[Any]) -> list[Row]:
+async def no_statement(statement: Statement[RowT], arguments: Sequence[Any], /) -> list[RowT]:
     """The dispatcher's database call, which a process without long polls never uses."""
     raise NotImplementedError(statement.name, arguments)
 

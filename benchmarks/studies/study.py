@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from benchmarks.bare_insert import FAILURES, INSERTS, measure_bare_insert
 from benchmarks.load.fleet import Fleet
 from benchmarks.measure.host import HostLoad
 from benchmarks.peers.failure_tolerant import FailureTolerantPeer
@@ -34,6 +35,10 @@ class Bench:
     fleet: Fleet
     stack: ExitStack
     load: HostLoad = field(default_factory=lambda: HostLoad(0.0, 0.0))
+    insert_cpu_seconds: list[float] = field(default_factory=list)
+    """CPU of 1,000 bare INSERTs, as measured around the present study."""
+    reasons: set[str] = field(default_factory=set)
+    """Why there were no such figures; each is printed once."""
 
     @cached_property
     def systems(self) -> list[System]:
@@ -66,6 +71,18 @@ class Bench:
         self.stack.callback(penstock.stop)
         penstock.start()
         return penstock
+
+    def measure_insert(self, penstock: Penstock) -> None:
+        """Measures a bare INSERT on that service's PostgreSQL, or prints why there will be no multiples of one.
+
+        A study that shows CPU a message calls it just before and just after, since machines change their speed.
+        """
+        try:
+            self.insert_cpu_seconds += measure_bare_insert(penstock.dsn, self.scaled(INSERTS, 5_000))
+        except FAILURES as error:
+            if str(error) not in self.reasons:
+                print(f"CPU is not compared with a bare INSERT: {error}", flush=True)
+            self.reasons.add(str(error))
 
     def supporting(self, scenario: Scenario) -> list[System]:
         return [system for system in self.systems if system.supports(scenario)]

@@ -16,6 +16,7 @@ def measure(scenario: Scenario, bench: Bench) -> Findings:
     documents: list[Document] = []
     able, options = bench.supporting(scenario), bench.options
     print(HEAD)
+    bench.measure_insert(bench.penstock)
     for connections in options.connections if scenario.measured else options.connections[:1]:
         plan = Plan(
             connections,
@@ -28,6 +29,7 @@ def measure(scenario: Scenario, bench: Bench) -> Findings:
             print(row(repeated), flush=True)
             tables.append(repeated)
             documents.append(document(repeated, facts_of(system)))
+    bench.measure_insert(bench.penstock)
     return Findings(documents, penstock_valid(run for repeated in tables for run in repeated.runs))
 
 

@@ -39,12 +39,15 @@ MESSAGES_A_THREAD = 10_000  # the article: 10,000 to 50,000
 def measure(shapes: list[tuple[int, int]], bench: Bench) -> Findings:
     """Measures the table of the article for each system, and prints the article's figures beside ours."""
     documents, valid = [], True
-    for system in bench.supporting(SCENARIOS["warski"]):
+    able = bench.supporting(SCENARIOS["warski"])
+    bench.measure_insert(bench.penstock)
+    for system in able:
         runs = [(shape, run_of(system, shape, bench)) for shape in shapes]
         rows = [row_of(shape, run) for shape, run in runs]
         print(f"{system.name}\n{text(rows)}", flush=True)
         documents.append(document_of(system, rows, [run for _, run in runs]))
         valid = valid and penstock_valid(run for _, run in runs)
+    bench.measure_insert(bench.penstock)
     return Findings(documents, valid)
 
 

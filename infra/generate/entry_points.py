@@ -1,6 +1,7 @@
 """functions/<service>/<action>.py: the entry point of each action's own function, a file of five lines."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from penstock.actions import Action
 
@@ -19,7 +20,7 @@ def module_name(action: str) -> str:
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in action).removeprefix("_")
 
 
-def entry_points(actions: Iterable[Action]) -> dict[str, str]:
+def entry_points(actions: Iterable[Action[Any, Any]]) -> dict[str, str]:
     """The text of each file, by its path in the repository."""
     return {
         f"functions/{action.service}/{module_name(action.name)}.py": TEXT.format(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from penstock.actions import SERVICES, Action
 from penstock.settings import as_markdown
@@ -19,7 +20,7 @@ COMPATIBILITY, SETTINGS = "docs/compatibility.md", "docs/settings.md"
 CLIENT_FUNCTIONS = ("Gateway", "Rest")
 
 
-def generated_texts(root: Path, actions: Sequence[Action]) -> dict[str, str]:
+def generated_texts(root: Path, actions: Sequence[Action[Any, Any]]) -> dict[str, str]:
     """The text of every generated file, by its path. Raises MarkerError and PriorityError."""
     return {
         **entry_points(actions),
@@ -33,7 +34,7 @@ def generated_texts(root: Path, actions: Sequence[Action]) -> dict[str, str]:
     }
 
 
-def differences(root: Path, actions: Sequence[Action]) -> list[str]:
+def differences(root: Path, actions: Sequence[Action[Any, Any]]) -> list[str]:
     """One line for each file that is missing, stale or not as generated."""
     found = []
     for name, text in generated_texts(root, actions).items():
@@ -45,7 +46,7 @@ def differences(root: Path, actions: Sequence[Action]) -> list[str]:
     return [*found, *(f"{name}: of no action" for name in _stale(root, actions))]
 
 
-def write(root: Path, actions: Sequence[Action]) -> list[str]:
+def write(root: Path, actions: Sequence[Action[Any, Any]]) -> list[str]:
     """Writes files that differ, and deletes stale ones. Returns one line for each such file."""
     found = differences(root, actions)
     changed = [line.rpartition(": ")[0] for line in found]
@@ -60,23 +61,23 @@ def write(root: Path, actions: Sequence[Action]) -> list[str]:
     return found
 
 
-def _stale(root: Path, actions: Sequence[Action]) -> list[str]:
+def _stale(root: Path, actions: Sequence[Action[Any, Any]]) -> list[str]:
     """Entry points without an action. Files beside the services' folders, such as gateway.py, are written by hand."""
     expected = entry_points(actions)
     existing = (file.relative_to(root).as_posix() for file in sorted(root.glob("functions/*/*.py")))
     return [name for name in existing if name not in expected]
 
 
-def _actions_of(service: str, actions: Sequence[Action]) -> list[Action]:
+def _actions_of(service: str, actions: Sequence[Action[Any, Any]]) -> list[Action[Any, Any]]:
     return [action for action in actions if action.service == service]
 
 
-def _template(root: Path, actions: Sequence[Action]) -> str:
+def _template(root: Path, actions: Sequence[Action[Any, Any]]) -> str:
     blocks = {f"functions of {service}": functions(_actions_of(service, actions)) for service in SERVICES}
     return replace_blocks((root / TEMPLATE).read_text(), TEMPLATE, blocks)
 
 
-def _load_balancer(root: Path, actions: Sequence[Action]) -> str:
+def _load_balancer(root: Path, actions: Sequence[Action[Any, Any]]) -> str:
     text = (root / ALB).read_text()
     blocks = {}
     for service in SERVICES:
@@ -86,6 +87,6 @@ def _load_balancer(root: Path, actions: Sequence[Action]) -> str:
     return replace_blocks(text, ALB, blocks)
 
 
-def _alarms(root: Path, actions: Sequence[Action]) -> str:
+def _alarms(root: Path, actions: Sequence[Action[Any, Any]]) -> str:
     names = [*CLIENT_FUNCTIONS, *map(logical_id, actions)]
     return replace_blocks((root / ALARMS).read_text(), ALARMS, {"alarms": ["    -", *yaml_list(names, 6)]})

@@ -7,6 +7,7 @@ order has no other effect. A new action gets the number after the highest one of
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from penstock.actions import Action
 
@@ -20,7 +21,7 @@ class PriorityError(Exception):
     """A service has more actions than priorities."""
 
 
-def rules(service: str, actions: Sequence[Action], present: Iterable[str]) -> list[str]:
+def rules(service: str, actions: Sequence[Action[Any, Any]], present: Iterable[str]) -> list[str]:
     """The mapping of a service's actions; `present`: the template's present lines. Raises PriorityError."""
     numbers = priorities(service, [action.name for action in actions], present)
     return [f"    {action.name}: {{Number: {numbers[action.name]}{_route(action)}}}" for action in actions]
@@ -46,7 +47,7 @@ def priorities(service: str, names: Sequence[str], present: Iterable[str]) -> di
     return numbers
 
 
-def _route(action: Action) -> str:
+def _route(action: Action[Any, Any]) -> str:
     """Method and path of a REST-JSON action; a variable of the path becomes a pattern."""
     if not action.route:
         return ""

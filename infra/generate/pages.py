@@ -1,13 +1,14 @@
 """Generates the table of SQS's actions in docs/compatibility.md: the implemented ones, then AWS's other ones."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import botocore.session
 
 from penstock.actions import Action
 
 
-def compatibility(actions: Iterable[Action]) -> list[str]:
+def compatibility(actions: Iterable[Action[Any, Any]]) -> list[str]:
     names = [action.name for action in actions if action.service == "sqs"]
     model = botocore.session.get_session().get_service_model("sqs")
     missing = sorted(set(model.operation_names) - set(names))

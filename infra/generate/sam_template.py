@@ -1,6 +1,7 @@
 """Generates the functions of template.yaml, one for each action. EventBridge Scheduler's have a route of their own."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from penstock.actions import Action
 
@@ -24,17 +25,17 @@ ROUTE = """\
 VARIABLES = {"{Name}": "{name}", "{ResourceArn}": "{arn+}"}
 
 
-def logical_id(action: Action) -> str:
+def logical_id(action: Action[Any, Any]) -> str:
     """The function's name in template.yaml and in the names of alarms and rules, such as SqsSendMessage."""
     return f"{action.service.capitalize()}{action.name}"
 
 
-def functions(actions: Iterable[Action]) -> list[str]:
+def functions(actions: Iterable[Action[Any, Any]]) -> list[str]:
     """The lines of all functions, with an empty line between two of them."""
     return "\n".join(map(_function, actions)).splitlines()
 
 
-def _function(action: Action) -> str:
+def _function(action: Action[Any, Any]) -> str:
     text = FUNCTION.format(name=logical_id(action), service=action.service, module=module_name(action.name))
     if not action.route:
         return text

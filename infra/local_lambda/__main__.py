@@ -15,10 +15,10 @@ from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import uvicorn
 import uvloop
 
 from penstock.settings import Settings
+from penstock_web.http.http_server import HttpServer
 from penstock_web.local.up import UpOptions, allow_loopback_webhooks, with_database
 from penstock_web.server import listening_socket
 from penstock_web.system_account import LocalError
@@ -33,31 +33,16 @@ from .template import Stack, read_stack
 HOST = "127.0.0.1"
 
 
-class Server(uvicorn.Server):
-    """uvicorn in an event loop that it shares with other tasks: it must not handle signals."""
-
-    def install_signal_handlers(self) -> None:
-        """Installs none."""
-
-    def capture_signals(self) -> Any:
-        """Captures none."""
-        return ExitStack()
-
-
 @asynccontextmanager
 async def serving(app: Any, port: int) -> AsyncIterator[int]:
     """Serves the application, and yields its port. `port` 0: any free one."""
     listener = listening_socket(HOST, port, reuse_port=False)
-    config = uvicorn.Config(
-        app, lifespan="off", log_config=None, log_level="critical", access_log=False, server_header=False
-    )
-    server = Server(config)
-    task = asyncio.create_task(server.serve(sockets=[listener]))
+    server = HttpServer(app)
+    await server.start(listener)
     try:
         yield listener.getsockname()[1]
     finally:
-        server.should_exit = server.force_exit = True
-        await task
+        await server.stop(0)
 
 
 async def run(stack: Stack, options: argparse.Namespace) -> None:

@@ -12,7 +12,8 @@ from itertools import cycle
 from random import Random
 from urllib.parse import quote
 
-from penstock.receipt_handle import ReceiptHandle, ReceiptHandles
+from penstock.postgres.statements.messages import ReceiptHandle
+from penstock.receipt_handle import ReceiptHandles
 
 Forge = Callable[[Random, list[str], list[str]], str]
 

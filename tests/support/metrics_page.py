@@ -17,7 +17,7 @@ def families() -> list[tuple[Family, tuple[str, ...]]]:
     """Every metric with its labels, in the order in which they are exposed."""
     own = [(family, block.labels) for block in BLOCKS.values() for family in block.families]
     read = [(family, (label,) if label else ()) for family, label in READINGS.values()]
-    queues: list[tuple[Family, tuple[str, ...]]] = [(family, ("queue",)) for family in QUEUE_GAUGES]
+    queues: list[tuple[Family, tuple[str, ...]]] = [(family, ("queue",)) for family, _ in QUEUE_GAUGES]
     return [*own, (DATABASE_UP, ()), *queues, (MEASUREMENT_AGE, ()), (QUEUES_MEASURED, ()), *read]
 
 

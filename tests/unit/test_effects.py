@@ -1,10 +1,44 @@
 """What effects and statements must agree on."""
 
-from penstock.effects import HANDLE_COLUMNS
-from penstock.postgres.statements import DELETE_MESSAGES, SEND_MESSAGES, TRANSACT
+import pytest
+
+from penstock.effects import Call
+from penstock.postgres.statements.messages import (
+    DELETE_MESSAGES,
+    SEND_MESSAGES,
+    TRANSACT,
+    ReceiptHandle,
+    SendEntry,
+    VisibilityEntry,
+)
+from penstock.postgres.statements.queues import DESCRIBE_QUEUE, SET_QUEUE_ATTRIBUTES, QueueErrorRow
 
 
-def test_a_transaction_begins_with_the_columns_of_its_handles() -> None:
-    assert len(DELETE_MESSAGES.types) == HANDLE_COLUMNS
-    assert TRANSACT.types[:HANDLE_COLUMNS] == DELETE_MESSAGES.types
-    assert TRANSACT.types[HANDLE_COLUMNS : HANDLE_COLUMNS + 9] == SEND_MESSAGES.types[:9]
+def test_a_transaction_begins_with_the_columns_of_its_handles_and_messages() -> None:
+    handles, messages = len(ReceiptHandle._fields), len(SendEntry._fields)
+    assert TRANSACT.types[:handles] == DELETE_MESSAGES.types
+    assert TRANSACT.types[handles : handles + messages] == SEND_MESSAGES.types[:messages]
+
+
+def test_a_changed_visibility_begins_with_the_handle() -> None:
+    assert VisibilityEntry._fields[:-1] == ReceiptHandle._fields
+
+
+def test_a_statement_calls_its_function_with_typed_parameters() -> None:
+    assert DESCRIBE_QUEUE.text == "select * from queue.describe_queue($1::text, $2::bool)"
+
+
+def test_rows_of_an_answer_get_their_names() -> None:
+    (row,) = SET_QUEUE_ATTRIBUTES.make_rows([["QueueDoesNotExist"]])
+    assert row == QueueErrorRow("QueueDoesNotExist")
+    assert row.error == "QueueDoesNotExist"
+
+
+def test_an_effect_yields_itself_and_returns_what_it_is_sent() -> None:
+    call = Call(SET_QUEUE_ATTRIBUTES, ("arn", "{}"))
+    steps = iter(call)
+    assert next(steps) is call
+    rows = [QueueErrorRow(None)]
+    with pytest.raises(StopIteration) as stop:
+        steps.send(rows)
+    assert stop.value.value is rows

@@ -117,12 +117,12 @@ def test_an_action_may_be_expected() -> None:
 def test_a_call_runs_the_operation_of_its_action() -> None:
     seen = []
 
-    def operation(request: Any, context: Any) -> Operation:
+    def operation(request: Any, context: Any) -> Operation[None]:
         seen.append((request, context))
         yield Wake("arn", 1)
 
     found = call(http(SEND, target="AmazonSQS.SendMessage"))
-    row = Action("sqs", "SendMessage", sqs.SendMessageRequest, None, operation)
+    row: Action[Any, Any] = Action("sqs", "SendMessage", sqs.SendMessageRequest, None, operation)
     assert list(ActionCall(row, found.request, found.context, found.protocol).operation()) == [Wake("arn", 1)]
     assert seen == [(found.request, found.context)]
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.receipt_handle import ReceiptHandle, ReceiptHandles
+from penstock.postgres.statements.messages import ReceiptHandle
+from penstock.receipt_handle import ReceiptHandles
 from tests.support.forged_receipt_handles import forgeries, handles_of
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:orders"

@@ -5,20 +5,24 @@ the alarms from it; the gateway reads it, and tests compare the documentation wi
 None has an answer without a body.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from .context import Context
-from .effects import Effect
+from .effects import Operation
 from .scheduler import types as scheduler
 from .sns import types as sns
 from .sqs import types as sqs
 
-Operation = Callable[[Any, Context], Generator[Effect, Any, Any]]
+RequestT = TypeVar("RequestT", bound=Struct)
+ResultT = TypeVar("ResultT", bound=Struct | None)
+
+AnyOperation: TypeAlias = Callable[[Any, Context], Operation[Any]]
+"""An operation whose request and result only the row of the table knows."""
 
 
 class OperationModule:
@@ -39,34 +43,47 @@ class LazyOperation:
     def __init__(self, module: str, name: str) -> None:
         self._module = module
         self._name = name
-        self._operation: Operation | None = None
+        self._operation: AnyOperation | None = None
 
-    def __call__(self, request: Any, context: Context) -> Generator[Effect, Any, Any]:
+    def __call__(self, request: Any, context: Context) -> Operation[Any]:
         return self.load()(request, context)
 
-    def load(self) -> Operation:
+    def load(self) -> AnyOperation:
         """The operation itself. Processes that serve every action load them when they start."""
         if self._operation is None:
             self._operation = getattr(import_module(f"{__package__}.{self._module}"), self._name)
         return self._operation
 
 
-dead_letters = OperationModule("sqs.dead_letter_sources")
-deleting = OperationModule("sqs.delete")
-move_tasks = OperationModule("sqs.move_tasks")
-peeking = OperationModule("sqs.peek")
-permissions = OperationModule("sqs.permissions")
-publishing = OperationModule("sns.publish")
-queues = OperationModule("sqs.queues")
-receiving = OperationModule("sqs.receive")
-scheduler_groups = OperationModule("scheduler.groups")
-scheduler_schedules = OperationModule("scheduler.schedules")
-sending = OperationModule("sqs.send")
-subscriptions = OperationModule("sns.subscriptions")
-tags = OperationModule("sqs.tags")
-topic_permissions = OperationModule("sns.permissions")
-topics = OperationModule("sns.topics")
-visibility = OperationModule("sqs.visibility")
+if TYPE_CHECKING:  # a misspelt operation is an error of mypy, and so is one of another request or result
+    from .scheduler import groups as scheduler_groups
+    from .scheduler import schedules as scheduler_schedules
+    from .sns import permissions as topic_permissions
+    from .sns import publish as publishing
+    from .sns import subscriptions, topics
+    from .sqs import dead_letter_sources as dead_letters
+    from .sqs import delete as deleting
+    from .sqs import move_tasks, permissions, queues, tags, visibility
+    from .sqs import peek as peeking
+    from .sqs import receive as receiving
+    from .sqs import send as sending
+else:
+    dead_letters = OperationModule("sqs.dead_letter_sources")
+    deleting = OperationModule("sqs.delete")
+    move_tasks = OperationModule("sqs.move_tasks")
+    peeking = OperationModule("sqs.peek")
+    permissions = OperationModule("sqs.permissions")
+    publishing = OperationModule("sns.publish")
+    queues = OperationModule("sqs.queues")
+    receiving = OperationModule("sqs.receive")
+    scheduler_groups = OperationModule("scheduler.groups")
+    scheduler_schedules = OperationModule("scheduler.schedules")
+    sending = OperationModule("sqs.send")
+    subscriptions = OperationModule("sns.subscriptions")
+    tags = OperationModule("sqs.tags")
+    topic_permissions = OperationModule("sns.permissions")
+    topics = OperationModule("sns.topics")
+    visibility = OperationModule("sqs.visibility")
 
 
 class Service(Struct, frozen=True):
@@ -81,14 +98,14 @@ class Service(Struct, frozen=True):
     version: str
 
 
-class Action(Struct, frozen=True, eq=False):
+class Action(Struct, Generic[RequestT, ResultT], frozen=True, eq=False):
     """One row of the table. `name` is AWS's spelling; `route`: method and path of an action of REST-JSON."""
 
     service: str
     name: str
-    request: type[Struct]
-    result: type[Struct] | None
-    operation: Operation
+    request: type[RequestT]
+    result: type[ResultT] | None
+    operation: Callable[[RequestT, Context], Operation[ResultT]]
     route: str = ""
     label: str = ""
     """sqs:SendMessage, as policies write it. Computed from `service` and `name`."""
@@ -97,6 +114,9 @@ class Action(Struct, frozen=True, eq=False):
         force_setattr(self, "label", f"{self.service}:{self.name}")
 
 
+AnyAction: TypeAlias = Action[Struct, Struct | None]
+"""An action whose request and result only its row of the table knows."""
+
 SERVICES = {
     "sqs": Service("sqs", "AmazonSQS", "http://queue.amazonaws.com/doc/2012-11-05/", "2012-11-05"),
     "sns": Service("sns", "AmazonSNS", "http://sns.amazonaws.com/doc/2010-03-31/", "2010-03-31"),
@@ -104,7 +124,7 @@ SERVICES = {
 }
 
 # fmt: off
-ACTIONS: tuple[Action, ...] = (
+ACTIONS: tuple[Action[Any, Any], ...] = (
     Action("sqs", "CreateQueue", sqs.CreateQueueRequest, sqs.CreateQueueResult, queues.create_queue),
     Action("sqs", "DeleteQueue", sqs.DeleteQueueRequest, None, queues.delete_queue),
     Action("sqs", "GetQueueUrl", sqs.GetQueueUrlRequest, sqs.GetQueueUrlResult, queues.get_queue_url),
@@ -199,10 +219,10 @@ ACTIONS: tuple[Action, ...] = (
 PEEK = Action("sqs", "ReceiveMessage", sqs.PeekRequest, sqs.ReceiveMessageResult, peeking.peek_messages)
 
 # Placeholder for the action of a request that is decoded only after its signature has been verified.
-UNDECODED = Action("sqs", "(unread)", Struct, None, LazyOperation("", ""))
+UNDECODED: AnyAction = Action("sqs", "(unread)", Struct, None, LazyOperation("", ""))
 
-BY_NAME: dict[tuple[str, str], Action] = {(action.service, action.name): action for action in ACTIONS}
-BY_TARGET: dict[bytes, Action] = {
+BY_NAME: dict[tuple[str, str], AnyAction] = {(action.service, action.name): action for action in ACTIONS}
+BY_TARGET: dict[bytes, AnyAction] = {
     f"{SERVICES[action.service].target_prefix}.{action.name}".encode(): action
     for action in ACTIONS
     if not action.route
@@ -216,7 +236,7 @@ def _route(text: str) -> tuple[str, str, bool]:
     return method, kind, label != ""
 
 
-BY_ROUTE: dict[tuple[str, str, bool], Action] = {
+BY_ROUTE: dict[tuple[str, str, bool], AnyAction] = {
     _route(action.route): action for action in ACTIONS if action.route
 }
 
@@ -227,7 +247,7 @@ def load_operations() -> None:
         load_operation(action)
 
 
-def load_operation(action: Action) -> None:
+def load_operation(action: AnyAction) -> None:
     """Imports the operation of an action."""
     if isinstance(action.operation, LazyOperation):
         action.operation.load()

@@ -5,15 +5,20 @@ The container's driver does the same with `await`, merging the effects of concur
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from penstock.postgres.calls import statement_call
-from penstock.postgres.statements import READY_QUEUES
+from penstock.postgres.statements.long_polls import READY_QUEUES
+from penstock.postgres.statements.messages import ReceivedRow
 
-from .effects import Effect, Operation, Pause, Row, Sql, Statement, Wait, Wake
+from .effects import BatchCall, Call, Effect, Operation, Pause, Receive, Row, Statement, Transact, Wake
 
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0
+
+
+T = TypeVar("T")
+RowT = TypeVar("RowT", bound=Row)
 
 
 class StatementExecutor(Protocol):
@@ -22,15 +27,17 @@ class StatementExecutor(Protocol):
     Arrays are lists.
     """
 
-    def call(self, statement: Statement, arguments: Sequence[Any], /) -> list[Row]: ...
+    def call(self, statement: Statement[RowT], arguments: Sequence[object], /) -> list[RowT]: ...
 
 
 def run(
-    operation: Operation, database: StatementExecutor, observe: Callable[[Effect, Any], None] | None = None
-) -> Any:
+    operation: Operation[T],
+    database: StatementExecutor,
+    observe: Callable[[Effect[Any], Any], None] | None = None,
+) -> T:
     """The operation's result. Raises what the operation raises, and the errors of `call`.
 
-    `observe` is called with each effect and its answer.
+    `observe` is called with each effect and its result.
     """
     try:
         effect = next(operation)
@@ -40,31 +47,51 @@ def run(
                 observe(effect, result)
             effect = operation.send(result)
     except StopIteration as end:
-        return end.value
+        value: T = end.value
+        return value
 
 
-def perform(effect: Effect, database: StatementExecutor) -> list[Row] | bool | None:
-    """Performs one effect and returns its answer."""
-    if isinstance(effect, Wait):
-        return wait_for_message(effect, database)
+def perform(effect: Effect[Any], database: StatementExecutor) -> Sequence[Row] | bool | None:
+    """Performs one effect and returns its result. Raises TypeError for an effect that it does not know."""
+    if isinstance(effect, (Call, BatchCall, Transact)):
+        return database.call(*statement_call(effect))
+    if isinstance(effect, Receive):
+        return receive(effect, database)
     if isinstance(effect, Pause):
         time.sleep(effect.seconds)
         return True
     if isinstance(effect, Wake):
         return None  # no other receive waits in a function's process; the database notifies other processes
-    return database.call(*statement_call(effect))
+    raise TypeError(effect)
 
 
-def wait_for_message(effect: Wait, database: StatementExecutor) -> bool:
-    """Polls the database until the queue may have a message or the wait time is over (then False).
+def receive(effect: Receive[ReceivedRow], database: StatementExecutor) -> list[ReceivedRow]:
+    """The rows of a receive: waits as it says, and looks again and again whether the queue may have a message.
 
     The pauses grow, and no transaction is open during a pause.
     """
-    deadline = time.monotonic() + effect.seconds
+    rows = database.call(*statement_call(effect))
+    deadline = time.monotonic() + seconds_to_wait(effect, rows)
     pause = FIRST_PAUSE_SECONDS
     while (left := deadline - time.monotonic()) > 0:
         time.sleep(min(pause, left))
-        if database.call(*statement_call(Sql(READY_QUEUES, ([effect.queue_arn],)))):
-            return True
         pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
-    return False
+        if database.call(READY_QUEUES, [[effect.queue_arn]]):
+            rows = database.call(*statement_call(effect))
+            if not is_empty(rows):
+                return rows
+            pause = FIRST_PAUSE_SECONDS
+    return rows
+
+
+def seconds_to_wait(effect: Receive[ReceivedRow], rows: Sequence[ReceivedRow]) -> float:
+    """How long a receive that was answered with these rows waits: not at all, if they are messages or an error."""
+    if not is_empty(rows):
+        return 0
+    (header,) = rows
+    return header.wait_seconds or 0 if effect.wait_seconds is None else effect.wait_seconds
+
+
+def is_empty(rows: Sequence[ReceivedRow]) -> bool:
+    """Whether a receive found neither messages nor an error."""
+    return len(rows) == 1 and rows[0].error is None

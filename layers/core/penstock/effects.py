@@ -1,113 +1,146 @@
 """The effects that an operation may yield.
 
-An operation is a generator: it yields effects, its driver sends it the answer to each, and it returns its result.
+An operation is a generator: it yields effects, its driver sends it the result of each, and it returns its own result.
 It never touches a connection, a clock or a socket, so the same rules run in a Lambda function (`drivers.run`)
 and in the container (`penstock_web.driver`), where effects of concurrent requests are merged.
 
-    Sql     one call of one SQL function                       answer: its rows
-    Rows    the same over a table of entries; equal calls of   answer: the rows of this effect, first column `n`
-            concurrent requests may be merged into one         counted from 1 within its entries
-    Transact  acknowledges and sends, all or nothing; those    answer: this effect's rows of `queue.transact`
-            of concurrent requests may be merged into one
-    Take    up to `count` messages of one queue; equal calls   answer: the header row, then at most `count` rows
-            of concurrent requests may be merged into one
-    Wait    waits until a queue may have a message             answer: True or Woken, or False when the time is over
-    Pause   waits for a while                                  answer: True, or False when the process ends
-    Wake    wakes receives that wait in this process           answer: None
+    Call        one call of one SQL function                     result: its rows
+    BatchCall   the same over a list of entries; equal calls of  result: the rows of this effect; their `n` counts the
+                concurrent requests may be merged into one       call's entries, so only its order means something
+    Transact    acknowledges and sends, all or nothing; those    result: this effect's rows of `queue.transact`
+                of concurrent requests may be merged into one
+    Receive     up to `count` messages of one queue, for which   result: the header row, then at most `count` rows
+                it waits; equal calls of concurrent requests
+                may be merged into one
+    Pause       waits for a while                                result: True, or False when the process ends
+    Wake        wakes receives that wait in this process         result: None
+
+`rows = yield from Call(DESCRIBE_QUEUE, (arn, False))` gives typed rows: `yield` alone has no type.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterable, Sequence
 from enum import IntEnum
-from typing import Any, Final
+from functools import partial
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-Row = tuple[Any, ...]
+Row: TypeAlias = tuple[Any, ...]
+"""A row of any statement, for those who only pass it on."""
+JsonObject: TypeAlias = dict[str, Any]
+"""A JSON object of the database, as the driver decodes it."""
 
-HANDLE_COLUMNS: Final = 7
-"""A receipt handle has so many columns: the parameters of `queue.delete_messages` (`postgres.statements`)."""
+RowT_co = TypeVar("RowT_co", bound=Row, covariant=True)
+EntryT_co = TypeVar("EntryT_co", bound=Row, covariant=True)
+Result_co = TypeVar("Result_co", covariant=True)
 
 
-class Statement(Struct, frozen=True, eq=False):
-    """A set-returning SQL function and the types of its parameters, in order."""
+class Statement(Struct, Generic[RowT_co], frozen=True, eq=False):
+    """A SQL function that returns a table: the types of its parameters, in order, and the type of its rows.
+
+    `row`: a NamedTuple whose fields are the function's columns; a test compares both with PostgreSQL's catalogue.
+    """
 
     name: str
     types: tuple[str, ...]
-    text: str = ""  # computed: the query that calls the function
+    row: type[RowT_co]
+    text: str = ""  # computed, as is the next: the query that calls the function
+    make_row: Callable[[Iterable[Any]], Any] = (
+        tuple  # a row from its values, in a third of the time of row._make
+    )
 
     def __post_init__(self) -> None:
         marks = ", ".join(f"${number}::{kind}" for number, kind in enumerate(self.types, 1))
         force_setattr(self, "text", f"select * from {self.name}({marks})")  # noqa: S608 - constants only
+        force_setattr(self, "make_row", partial(tuple.__new__, self.row))
+
+    def make_rows(self, rows: Iterable[Iterable[Any]]) -> list[RowT_co]:
+        """The rows of an answer with their names."""
+        return list(map(self.make_row, rows))
 
 
-class Sql(Struct, frozen=True):
+class BatchStatement(Statement[RowT_co], Generic[EntryT_co, RowT_co], frozen=True, eq=False, kw_only=True):
+    """A statement whose first parameters are arrays: the columns of its entries."""
+
+    entry: type[EntryT_co]
+
+    @property
+    def width(self) -> int:
+        """How many columns an entry has."""
+        return len(self.entry.__annotations__)
+
+
+class Effect(Struct, Generic[Result_co], frozen=True):
+    """Something that a driver does for an operation."""
+
+    def __iter__(self) -> "Generator[Effect[Any], Any, Result_co]":
+        result: Result_co = yield self
+        return result
+
+
+class Call(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
     """One call of one SQL function with plain arguments.
 
     `handle_queues`: for the metrics, the ARN of the queue of each receipt handle among the arguments.
     """
 
-    statement: Statement
+    statement: Statement[RowT_co]
     arguments: tuple[object, ...]
     handle_queues: tuple[str, ...] = ()
 
 
-class Rows(Struct, frozen=True):
-    """One call over entries given as columns of equal length.
+class BatchCall(Effect[list[RowT_co]], Generic[EntryT_co, RowT_co], frozen=True):
+    """One call over a list of entries.
 
     `options` are arguments that hold for the whole call; only calls with equal options and an equal `merge_key` are
     merged. A key of its own keeps a FIFO queue that waits for a lock from delaying other queues.
     `queue_arn`: for the metrics, the queue of all entries; may be empty where no metric needs it.
     """
 
-    statement: Statement
-    columns: tuple[list[Any], ...]
+    statement: BatchStatement[EntryT_co, RowT_co]
+    entries: Sequence[EntryT_co]
     options: tuple[object, ...] = ()
     merge_key: str = ""
     queue_arn: str = ""
 
     def __len__(self) -> int:
-        return len(self.columns[0])
+        return len(self.entries)
 
 
-class Transact(Rows, frozen=True):
+class Transact(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
     """Acknowledges some messages and sends others, all or nothing: `queue.transact`.
 
-    `columns`: HANDLE_COLUMNS columns of receipt handles, then the columns of the messages. Merged effects share one
-    transaction; when the function refuses one of them, nothing is done and each effect gets its own transaction.
-    `handle_queues`: as in `Sql`.
+    `handles`, `messages`: entries of DELETE_MESSAGES and SEND_MESSAGES. Merged effects share one transaction; when the
+    function refuses one of them, nothing is done and each effect gets its own transaction. `handle_queues`: as in Call.
     """
 
+    statement: Statement[RowT_co]
+    handles: Sequence[Row]
+    messages: Sequence[Row]
+    options: tuple[object, ...] = ()
+    merge_key: str = ""
     handle_queues: tuple[str, ...] = ()
 
     def __len__(self) -> int:
-        return len(self.columns[0]) + len(self.messages[0])
-
-    @property
-    def handles(self) -> tuple[list[Any], ...]:
-        """The columns of the receipt handles to acknowledge."""
-        return self.columns[:HANDLE_COLUMNS]
-
-    @property
-    def messages(self) -> tuple[list[Any], ...]:
-        """The columns of the messages to send."""
-        return self.columns[HANDLE_COLUMNS:]
+        return len(self.handles) + len(self.messages)
 
 
-class Take(Struct, frozen=True):
+class Receive(Effect[list[RowT_co]], Generic[RowT_co], frozen=True):
     """Up to `count` messages of the queue `queue_arn`, invisible for `visibility_seconds` (None: the queue's own).
 
-    `in_flight_limit`: about so many messages of the queue may be in flight (None: any number). `may_wait`: the
-    receive is a long poll. Where other receives wait for the queue already it has no message, so the driver may answer
-    with an empty header instead of a query.
+    While there are none it waits for the first one, at most `wait_seconds` (None: the queue's own), and holds no
+    connection meanwhile. It does not wait where the header names an error. `in_flight_limit`: about so many messages of
+    the queue may be in flight (None: any number). A receive with an `attempt_id` is not merged with others.
     """
 
-    statement: Statement
+    statement: Statement[RowT_co]
     queue_arn: str
     count: int
     visibility_seconds: int | None
     in_flight_limit: int | None = None
-    may_wait: bool = False
+    wait_seconds: float | None = 0
+    attempt_id: str | None = None
 
     @property
     def is_fifo(self) -> bool:
@@ -115,28 +148,21 @@ class Take(Struct, frozen=True):
         return self.queue_arn.endswith(".fifo")
 
 
-class Wait(Struct, frozen=True):
-    """Waits until the queue may have a message, at most `seconds` (long polling). No connection is held meanwhile."""
-
-    queue_arn: str
-    seconds: float
-
-
-class Pause(Struct, frozen=True):
+class Pause(Effect[bool], frozen=True):
     """Waits `seconds`. No connection is held meanwhile."""
 
     seconds: float
 
 
 class Woken(IntEnum):
-    """Why a wait ended. Its truth value: whether the receive should query again."""
+    """Why a receive's wait ended. Its truth value: whether the receive should query again."""
 
     NOT = 0
     FOR_ONE = 1  # a message came, and no other receive was woken for it
     FOR_MORE = 2  # the number of messages is not known: a receive that finds one wakes others
 
 
-class Wake(Struct, frozen=True):
+class Wake(Effect[None], frozen=True):
     """`count` messages were committed to the queue: the driver wakes so many receives that wait in this process.
 
     `woken`: FOR_MORE when the number is a guess.
@@ -147,6 +173,4 @@ class Wake(Struct, frozen=True):
     woken: Woken = Woken.FOR_ONE
 
 
-Effect = Sql | Rows | Take | Wait | Pause | Wake
-
-Operation = Generator[Effect, Any, Any]
+Operation: TypeAlias = Generator[Effect[Any], Any, Result_co]

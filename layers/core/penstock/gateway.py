@@ -15,8 +15,10 @@ signature first and decodes the request afterwards. A client that cannot sign le
 import re
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 from urllib.parse import unquote_to_bytes
+
+from msgspec import Struct
 
 from penstock.access.sigv4 import query_pairs
 from penstock.aws.arn import is_account_id
@@ -25,7 +27,7 @@ from penstock.aws.codec.protocol import Protocol, protocol_of, rest_resource
 from penstock.scheduler.errors import UnknownOperationException, ValidationException, rest_type
 from penstock.sns.errors import ValidationError, as_sns_error
 
-from .actions import BY_NAME, BY_ROUTE, BY_TARGET, PEEK, SERVICES, UNDECODED, Action
+from .actions import BY_NAME, BY_ROUTE, BY_TARGET, PEEK, SERVICES, UNDECODED, AnyAction
 from .context import Context
 from .effects import Operation
 from .environment import Environment
@@ -33,6 +35,8 @@ from .errors import AwsError, InvalidAction, MissingAction, MissingParameter, Re
 from .http import HttpRequest, HttpResponse
 
 MAXIMUM_BODY_BYTES = 6 * 1_048_576  # a batch of 1 MiB with every character escaped as \uXXXX
+
+T = TypeVar("T")
 
 LONGEST_SCOPE_BYTES = 512  # no client sends a longer one, and scopes are cached
 
@@ -67,8 +71,8 @@ class CredentialScope(NamedTuple):
 class DecodedRequest(NamedTuple):
     """The action of a request, its typed members, and its credential scope."""
 
-    action: Action
-    request: Any
+    action: AnyAction
+    request: Struct
     scope: CredentialScope
 
 
@@ -77,13 +81,13 @@ class ActionCall:
 
     __slots__ = ("action", "context", "protocol", "request")
 
-    def __init__(self, action: Action, request: Any, context: Context, protocol: Protocol) -> None:
+    def __init__(self, action: AnyAction, request: Any, context: Context, protocol: Protocol) -> None:
         self.action = action
         self.request = request
         self.context = context
         self.protocol = protocol
 
-    def operation(self) -> Operation:
+    def operation(self) -> Operation[Struct | None]:
         """The action's operation for this request; a driver runs it."""
         return self.action.operation(self.request, self.context)
 
@@ -95,7 +99,7 @@ class GuardedActionCall(ActionCall):
 
     def __init__(
         self,
-        guard: Callable[["GuardedActionCall"], Operation],
+        guard: Callable[["GuardedActionCall"], Operation[Struct | None]],
         read: Callable[[], DecodedRequest],
         context: Context,
         protocol: Protocol,
@@ -112,7 +116,7 @@ class GuardedActionCall(ActionCall):
         del self._read
         return decoded
 
-    def operation(self) -> Operation:
+    def operation(self) -> Operation[Struct | None]:
         """An operation that checks QUEUE_ACCESS, then runs the operation of the action."""
         return self._guard(self)
 
@@ -192,7 +196,7 @@ def _decode_query(http: HttpRequest, environment: Environment) -> DecodedRequest
     return DecodedRequest(action, _decode_members(action, query.decoder(action.request), tree), scope)
 
 
-def _decode_members(action: Action, decoder: Callable[[Any], Any], members: Any) -> Any:
+def _decode_members(action: AnyAction, decoder: Callable[[T], Struct], members: T) -> Struct:
     """The typed request. For a missing member SNS answers ValidationError, and SQS MissingParameter."""
     try:
         return decoder(members)
@@ -213,7 +217,7 @@ def service_of(http: HttpRequest) -> str:
     return "sns" if is_sns or b"Version=" + version in http.query + http.body[:65_536] else "sqs"
 
 
-def _query_action(tree: query.Tree, signed_service: str) -> Action:
+def _query_action(tree: query.Tree, signed_service: str) -> AnyAction:
     """The action by name, in the service that was signed for, else in the one whose `Version` is given, else any."""
     name = tree.get("Action")
     if not isinstance(name, str) or not name:
@@ -249,7 +253,8 @@ def _decode_peek(http: HttpRequest, environment: Environment, protocol: Protocol
     for name in ("ShowInvisible", "ShowDelayed"):
         if isinstance(tree.get(name), str):
             tree[name] = tree[name].lower()  # Python clients write True
-    return DecodedRequest(PEEK, query.decoder(PEEK.request)(tree), scope)
+    action: AnyAction = cast("AnyAction", PEEK)
+    return DecodedRequest(action, query.decoder(PEEK.request)(tree), scope)
 
 
 # --- callers ---------------------------------------------------------------------------------------------------------
@@ -300,7 +305,7 @@ def _default_scope(environment: Environment) -> CredentialScope:
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------
-def encode(call: ActionCall, result: Any) -> HttpResponse:
+def encode(call: ActionCall, result: Struct | None) -> HttpResponse:
     """The answer of an action, in the protocol of its request."""
     request_id, action = call.context.request_id, call.action
     if call.protocol is Protocol.JSON:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, structs
 
-# Longer bodies are dropped once they are decoded. uvicorn buffers this much before the application reads it.
+# Longer bodies are dropped once they are decoded. The server buffers this much before the application reads it.
 LONG_BODY_BYTES = 65_536
 
 

@@ -16,9 +16,10 @@ from binascii import Error as Base64Error
 from binascii import a2b_base64, b2a_base64
 from hashlib import sha256
 from struct import Struct
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING
 
-from penstock.postgres.statements import SHARED_SECRET
+from penstock.postgres.statements.installation import SHARED_SECRET
+from penstock.postgres.statements.messages import HandleFields, ReceiptHandle
 
 if TYPE_CHECKING:
     from .drivers import StatementExecutor
@@ -38,25 +39,6 @@ _TO_URL = bytes.maketrans(b"+/", b"-_")
 _FROM_URL = bytes.maketrans(b"-_+/", b"+/\0\0")
 
 
-class ReceiptHandle(NamedTuple):
-    """The content of a receipt handle: the columns of `queue.delete_messages`.
-
-    `nonce`: 0 for none. `message_id`: 16 bytes; None in a handle of release 0.0.2.
-    """
-
-    queue_id: int
-    shard: int
-    pos: int
-    id: int
-    receive_count: int
-    nonce: int
-    message_id: bytes | None
-
-
-# A ReceiptHandle with a message id, or its fields: a plain tuple takes a third of the time to make.
-HandleFields: TypeAlias = tuple[int, int, int, int, int, int, bytes] | ReceiptHandle
-
-
 class ReceiptHandles:
     """Makes and verifies receipt handles with one key of at most 64 bytes."""
 
@@ -71,8 +53,8 @@ class ReceiptHandles:
     @classmethod
     def load(cls, database: "StatementExecutor") -> "ReceiptHandles":
         """With the installation's key, which the first process makes. Raises the errors of `call`."""
-        ((key,),) = database.call(SHARED_SECRET, ["receipt", os.urandom(32)])
-        return cls(bytes(key))
+        (secret,) = database.call(SHARED_SECRET, ["receipt", os.urandom(32)])
+        return cls(bytes(secret.value))
 
     def seal(self, queue_arn: str, handle: HandleFields) -> str:
         """The text of a handle, 88 characters. It has a message id."""

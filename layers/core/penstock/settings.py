@@ -100,14 +100,17 @@ SETTINGS: Final = (
             "limit. Below 100,000 they are counted in every receive.", 0, 2_147_483_647),
     Setting("QUEUE_MAINTAIN_INTERVAL_MS", 2000, "ms", "Pause between two rounds of cleaning, which all "
             "processes and functions share. A process that found nothing to clean looks again after five times as "
-            "long.", 1),
+            "long and, where LISTEN works, cleans no more until something changes.", 1),
     Setting("QUEUE_MOVE_INTERVAL_MS", 1000, "ms", "Pause between two queries of a process for message move tasks "
-            "to work on. Five times as long while there is none and LISTEN works; work on a new one begins within "
-            "one pause.", 1),
+            "to work on. While there is none and LISTEN works, the start of one ends the pause; work on it begins "
+            "within this time.", 1),
+    Setting("QUEUE_IDLE_CHECK_MS", 30_000, "ms", "Pause between two checks of a process, in which it asks the database "
+            "whether notifications arrive, what is due and whether something has changed: for so long a lost "
+            "notification, or a change through SQL, may stay unnoticed.", 10),
     Setting("QUEUE_HTTP_DELIVERY_ENABLED", True, "", "Deliver webhooks: POST messages to subscribed HTTP(S) "
             "endpoints, see [webhooks.md](webhooks.md)."),
     Setting("QUEUE_HTTP_DELIVERY_POLL_MS", 1000, "ms", "Longest pause between two queries of a process for webhooks "
-            "that are due. Five times as long while there are none and LISTEN works. A publish ends the pause.", 10),
+            "that are due. Where LISTEN works, a publish ends the pause, or the time of the next retry.", 10),
     Setting("QUEUE_HTTP_DELIVERY_TIMEOUT_SECS", 5, "seconds", "How long the endpoint of an event may take to answer, "
             "connecting included. For subscriptions of SNS topics it is 15, as on AWS.", 1, 15),
     Setting("QUEUE_HTTP_DELIVERY_BATCH_SIZE", 50, "webhooks", "Most webhooks that a process claims at once, and so "
@@ -116,7 +119,7 @@ SETTINGS: Final = (
             "functions that have it fire them."),
     Setting("QUEUE_SCHEDULE_POLL_MS", 1000, "ms", "Longest pause between two queries of a process for schedules to "
             "fire. It sleeps until the next one is due, and is woken when a nearer one is written; where LISTEN works "
-            "the pause may be five times as long.", 1),
+            "only that ends the pause.", 1),
     Setting("QUEUE_SCHEDULE_BATCH_SIZE", 32, "schedules", "Most schedules that a process fires in one transaction.",
             1, 1000),
     Setting("QUEUE_SCHEDULE_PREVIEW_COUNT", 5, "times", "How many coming times the answers of `/v1/schedules` and "
@@ -141,7 +144,8 @@ SETTINGS: Final = (
     Setting("QUEUE_METRICS_MAX_QUEUES", 1000, "queues", "How many queues `/metrics` names; the others are "
             'added up as `queue="_other"`. Each costs up to 70 lines a scrape.', minimum=0, maximum=100_000),
     Setting("QUEUE_METRICS_INTERVAL_MS", 10_000, "ms", "Pause between two rounds of measuring all queues for "
-            "`/metrics`, which all processes share.", minimum=100),
+            "`/metrics`, which all processes share. There is none while nothing changes; `/metrics` then measures "
+            "first.", minimum=100),
     Setting("QUEUE_USAGE_METRICS", False, "", "Functions of Lambda write a line of metrics for each request that "
             "sends, receives or deletes messages: SQS's own names, see [metrics.md](metrics.md)."),
     Setting("QUEUE_DRAIN_SECONDS", 4, "seconds", "After SIGTERM or Ctrl-C: longest wait for requests under "
@@ -193,6 +197,7 @@ class Settings:
     queue_in_flight_limit: int
     queue_maintain_interval_ms: int
     queue_move_interval_ms: int
+    queue_idle_check_ms: int
     queue_http_delivery_enabled: bool
     queue_http_delivery_poll_ms: int
     queue_http_delivery_timeout_secs: int

@@ -13,7 +13,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, MutableMapping
 from time import perf_counter
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
@@ -40,6 +40,8 @@ from penstock_web.native.native_route import run_native_route
 from .deadlines import AsgiRequest, Deadlines, EndReason, Receive
 from .driver import Resources, run_operation
 from .native import transactions
+
+T = TypeVar("T")
 
 REQUEST_KEY = "penstock.request"
 PREFIX = "/v1"
@@ -72,7 +74,9 @@ class Application(RestApplication):
             )
         )
         self.include_router(
-            metrics_router(resources.meter, resources.pool, settings.queue_metrics_max_queues)
+            metrics_router(
+                resources.meter, resources.pool, settings.queue_metrics_max_queues, resources.refresh_gauges
+            )
         )
 
     def stop(self) -> None:
@@ -80,7 +84,7 @@ class Application(RestApplication):
         self._deadlines.stop()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """One request (or uvicorn's lifespan)."""
+        """One request (or a lifespan, which the server does not have)."""
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
         elif size := bytes_to_reserve(scope["headers"]):
@@ -144,7 +148,7 @@ class Application(RestApplication):
 
         return counted
 
-    async def _run_operation(self, operation: Operation, scope: Scope) -> Any:
+    async def _run_operation(self, operation: Operation[T], scope: Scope) -> T:
         request: AsgiRequest | None = scope.get(REQUEST_KEY)
         try:
             return await run_operation(operation, self._resources, request)

@@ -1,10 +1,18 @@
-"""Background workers of the container: the same `run_once` that scheduled functions call, in a loop, in a thread."""
+"""Background workers of the container: the same `run_once` that scheduled functions call, in a loop, in a thread.
+
+`_next_pause` of each says how long it sleeps after a run. Where LISTEN works, nobody asks the database in vain:
+
+    deliver, fire, move   until a notification, or the time at which the next delivery or schedule is due
+    maintain, measure     while something changes, at the intervals of the settings; then until the next change
+    measure               also until somebody reads /metrics
+
+A lost notification and a change that did not come from this process are found by the check of the LISTEN connection
+(`database.listener`), which wakes the workers that have something to do. Without LISTEN they sleep as long as the
+settings say.
+"""
 
 import asyncio
-import logging
-from collections.abc import Callable
-from time import perf_counter
-from typing import Any
+from contextlib import suppress
 from uuid import uuid4
 
 import psycopg
@@ -12,118 +20,38 @@ import psycopg
 from penstock.delivery.webhooks import WEBHOOKS
 from penstock.delivery.webhooks.guard import read_networks
 from penstock.delivery.webhooks.request import read_secrets
-from penstock.postgres.network import WORKER_CALL_FACTOR
-from penstock.postgres.psycopg_connection import TransactionExecutor, connect
+from penstock.effects import Row
+from penstock.postgres.psycopg_connection import TransactionExecutor
 from penstock.scheduler.expressions import SCHEDULES
 from penstock.settings import SettingError, Settings
 from penstock.trace_context import Tracer
 from penstock.workers import Counts, measure, move
 from penstock.workers.deliver import Deliverer
 from penstock.workers.fire import Firer
-from penstock.workers.maintain import Maintainer
+from penstock.workers.maintain import MAINTENANCE, Maintainer
+from penstock_web.activity import Activity
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter, WorkerObserver
 
-RunOnce = Callable[[Settings, "psycopg.Connection[Any]"], Counts]
+from .worker import Worker
 
-CANCEL_SECONDS = 0.5
 # A run ends by itself when nothing is due for a minute. Ending it earlier would first wait for the slowest endpoint.
 LONGEST_DELIVERY_RUN_SECONDS = 3600.0
 # A run ends by itself when nothing is due.
 LONGEST_FIRING_RUN_SECONDS = 3600.0
 # After a stop the deliverer writes the outcomes that it knows; then its query, if there is one, is cancelled.
 SETTLE_SECONDS = 0.4
-FAILURE_PAUSE_SECONDS = 1.0
-# After the first failure: most often the connection was lost, and a new one works.
-FIRST_FAILURE_PAUSE_SECONDS = 0.1
-# A worker that notifications wake checks for work by itself so many times less often.
-NOTIFIED_PAUSE_FACTOR = 5
+# A worker that something else wakes runs by itself as seldom as this. For `maintain` it is the time after which rows go
+# that are only too old: of deduplication, of runs, of deleted queues.
+LONGEST_PAUSE_SECONDS = 3600.0
 # After a round that found nothing to clean, the pause is so many times longer.
 IDLE_PAUSE_FACTOR = 5
-
-_log = logging.getLogger(__name__)
-
-
-class Worker:
-    """Calls `run_once` again and again, with `pause_seconds` in between. It logs a failure and tries again.
-
-    `reports_progress`: `run_once` itself reports its counts meanwhile; otherwise the worker reports them at the end.
-    `call_factor`: so many times longer than a call of a request may one of this worker take.
-    """
-
-    reports_progress = False
-    call_factor = WORKER_CALL_FACTOR
-
-    def __init__(
-        self, name: str, run_once: RunOnce, settings: Settings, pause_seconds: float, meter: Meter
-    ) -> None:
-        self._name = name
-        self._meter = meter
-        self._run_once = run_once
-        self._settings = settings
-        self._pause_seconds = pause_seconds
-        self._connection: psycopg.Connection[Any] | None = None
-        self._stopping = asyncio.Event()
-        self._wake_event = asyncio.Event()
-
-    async def run(self) -> None:
-        """Returns soon after `stop`."""
-        failed = False
-        while not self._stopping.is_set():
-            pause_seconds = FAILURE_PAUSE_SECONDS if failed else FIRST_FAILURE_PAUSE_SECONDS
-            started = perf_counter()
-            failed = True
-            try:
-                await asyncio.to_thread(self._run)
-                pause_seconds = self._next_pause()
-                failed = False
-            except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-                if not self._stopping.is_set():  # the database is unavailable: logged without a traceback
-                    cause = " ".join(str(error).split())
-                    _log.warning("database unavailable", extra={"worker": self._name, "cause": cause})
-            except Exception as error:  # noqa: BLE001 - logged; the next run tries again
-                if not self._stopping.is_set():
-                    _log.exception("run failed", exc_info=error, extra={"worker": self._name})
-            if not self._stopping.is_set():
-                self._meter.count_run(self._name, failed, perf_counter() - started)
-            await self._pause(pause_seconds)
-        if self._connection is not None:
-            self._connection.close()
-
-    def stop(self) -> None:
-        """Starts no further run and cancels a query under way; commits before it remain."""
-        self._stopping.set()
-        self._wake_event.set()
-        self._cancel()
-
-    def wake(self) -> None:
-        """Ends the current pause, or the next one."""
-        self._wake_event.set()
-
-    def _cancel(self) -> None:
-        if self._connection is not None and not self._connection.closed:
-            self._connection.cancel_safe(timeout=CANCEL_SECONDS)
-
-    def _run(self) -> None:
-        if self._connection is None or self._connection.closed:
-            self._connection = connect(
-                self._settings.database_url, self._settings.call_seconds * self.call_factor
-            )
-        counts = self._run_once(self._settings, self._connection)
-        if not self.reports_progress:
-            self._meter.count_work(self._name, counts)
-
-    def _next_pause(self) -> float:
-        """Seconds until the next run."""
-        return self._pause_seconds
-
-    async def _pause(self, seconds: float) -> None:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._wake_event.wait()
-        except TimeoutError:
-            pass
-        self._wake_event.clear()
+# So long `deliver` runs each second, to be registered for a notification before it sleeps.
+REGISTERING_SECONDS = 2.0
+# Then it sleeps so long, to be registered again shortly before the minute is over: see queue.next_webhook.
+REGISTERED_SECONDS = 45.0
+# A scrape waits so long for the gauges of a process at rest.
+REFRESH_SECONDS = 1.0
 
 
 class DeliveryWorker(Worker):
@@ -140,7 +68,7 @@ class DeliveryWorker(Worker):
         pause_seconds = settings.queue_http_delivery_poll_ms / 1000
         super().__init__("deliver", self._deliverer.run_once, settings, pause_seconds, meter)
         self._long_polls = long_polls
-        self._empty_runs = 0
+        self._empty_since: float | None = None
         long_polls.on_wake(WEBHOOKS, self.wake)
 
     def stop(self) -> None:
@@ -152,17 +80,22 @@ class DeliveryWorker(Worker):
 
     def wake(self) -> None:
         super().wake()
-        self._empty_runs = 0
+        self._empty_since = None
         self._deliverer.wake()
 
     def _next_pause(self) -> float:
         """Long once a run was empty while the worker was registered: its first empty run registers it."""
-        self._empty_runs += 1
-        return (
-            notified_pause(self._pause_seconds, self._long_polls)
-            if self._empty_runs > 2
-            else self._pause_seconds
-        )
+        wait_ms = self._deliverer.wait_ms
+        now = asyncio.get_running_loop().time()
+        if self._empty_since is None or wait_ms == 0:
+            self._empty_since = now
+        longest = notified_pause(self._pause_seconds, self._long_polls)
+        empty_seconds = now - self._empty_since
+        if empty_seconds < REGISTERING_SECONDS:
+            longest = min(self._pause_seconds, REGISTERING_SECONDS / 2)
+        elif empty_seconds < REGISTERED_SECONDS:
+            longest = min(longest, REGISTERED_SECONDS)
+        return min(longest, wait_ms / 1000) if wait_ms else longest
 
 
 class FiringWorker(Worker):
@@ -211,7 +144,7 @@ class MoveTaskWorker(Worker):
     def _wake_soon(self) -> None:
         asyncio.get_running_loop().call_later(self._pause_seconds, self.wake)
 
-    def _move(self, settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
+    def _move(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
         counts = move.run_once(settings, connection)
         self._moved_any = counts["steps"] > 0
         return counts
@@ -223,28 +156,83 @@ class MoveTaskWorker(Worker):
 
 
 class MaintenanceWorker(Worker):
-    """Cleans up. A longer pause follows a round that found nothing to clean."""
+    """Cleans up. A longer pause follows a round that found nothing to clean.
 
-    def __init__(self, settings: Settings, meter: Meter) -> None:
+    After a round that cleaned nothing it sleeps until something changes. After each new LISTEN connection it looks
+    whether the database is on another server.
+    """
+
+    def __init__(
+        self, settings: Settings, long_polls: LongPollDispatcher, activity: Activity, meter: Meter
+    ) -> None:
         self._maintainer = Maintainer()
-        self._last_connection: psycopg.Connection[Any] | None = None
+        self._last_connection: psycopg.Connection[Row] | None = None
+        self._long_polls = long_polls
+        self._activity = activity
         super().__init__(
             "maintain", self._maintain, settings, settings.queue_maintain_interval_ms / 1000, meter
         )
+        long_polls.on_wake(MAINTENANCE, self._wake_connected)
 
-    def _maintain(self, settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
+    def _wake_connected(self) -> None:
+        self._maintainer.connected()
+        self.wake()
+
+    def _maintain(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
         if connection is not self._last_connection:
             self._maintainer.connected()
             self._last_connection = connection
         return self._maintainer.run_once(settings, TransactionExecutor(connection))
 
     def _next_pause(self) -> float:
+        if self._maintainer.idle and self._long_polls.receives_notifications:
+            self._activity.wait(self.wake, self._maintainer.changes)
+            return LONGEST_PAUSE_SECONDS
         return self._pause_seconds * (IDLE_PAUSE_FACTOR if self._maintainer.found_nothing else 1)
+
+
+class MeasurementWorker(Worker):
+    """Measures for /metrics. It stops after a round since whose beginning nothing has changed."""
+
+    def __init__(
+        self, settings: Settings, long_polls: LongPollDispatcher, activity: Activity, meter: Meter
+    ) -> None:
+        # The database stores when a round is due. Checking twice as often starts one near that time in some
+        # process.
+        super().__init__("measure", self._measure, settings, settings.queue_metrics_interval_ms / 2000, meter)
+        self._long_polls = long_polls
+        self._activity = activity
+        self._changes: int | None = None
+        self._measured = False
+        self._run_ended = asyncio.Event()
+        long_polls.on_wake(measure.MEASUREMENTS, self.wake)
+
+    async def refresh(self) -> None:
+        """Returns when the queues have been measured anew, if the worker sleeps, after a second at most."""
+        if self._activity.end_wait(self.wake):
+            self._run_ended.clear()
+            self.wake()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(REFRESH_SECONDS):
+                    await self._run_ended.wait()
+
+    def _measure(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
+        self._changes = self._activity.changes
+        counts = measure.run_once(settings, TransactionExecutor(connection))
+        self._measured = counts["pages"] > 0
+        return counts
+
+    def _next_pause(self) -> float:
+        self._run_ended.set()
+        if self._measured and self._long_polls.receives_notifications:
+            self._activity.wait(self.wake, self._changes)
+            return LONGEST_PAUSE_SECONDS
+        return self._pause_seconds
 
 
 def notified_pause(seconds: float, long_polls: LongPollDispatcher) -> float:
     """The pause of a worker that notifications wake; `seconds` if none may arrive."""
-    return seconds * NOTIFIED_PAUSE_FACTOR if long_polls.receives_notifications else seconds
+    return LONGEST_PAUSE_SECONDS if long_polls.receives_notifications else seconds
 
 
 def check_webhook_settings(settings: Settings) -> None:
@@ -259,24 +247,26 @@ def check_webhook_settings(settings: Settings) -> None:
         raise SettingError(f"WEBHOOK_SIGNING_SECRET: {error}") from error
 
 
-def _measure(settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
-    return measure.run_once(settings, TransactionExecutor(connection))
-
-
 def workers(
-    settings: Settings, long_polls: LongPollDispatcher, meter: Meter, tracer: Tracer | None = None
-) -> list[Worker]:
-    """Every worker of the container."""
+    settings: Settings,
+    long_polls: LongPollDispatcher,
+    activity: Activity,
+    meter: Meter,
+    tracer: Tracer | None = None,
+) -> tuple[list[Worker], MeasurementWorker]:
+    """Every worker of the container, and the one of them that measures."""
     delivery = (
         [DeliveryWorker(settings, long_polls, meter, tracer)] if settings.queue_http_delivery_enabled else []
     )
     firing = [FiringWorker(settings, long_polls, meter, tracer)] if settings.queue_schedule_enabled else []
-    # The database stores when a round is due. Checking twice as often starts a round near that time in some process.
-    measure_seconds = settings.queue_metrics_interval_ms / 2000
-    return [
+    measurement = MeasurementWorker(settings, long_polls, activity, meter)
+    everyone = [
         *delivery,
         *firing,
-        MaintenanceWorker(settings, meter),
+        MaintenanceWorker(settings, long_polls, activity, meter),
         MoveTaskWorker(settings, long_polls, meter),
-        Worker("measure", _measure, settings, measure_seconds, meter),
+        measurement,
     ]
+    for worker in everyone:
+        activity.after_check(worker.confirm_rest)
+    return everyone, measurement

@@ -85,7 +85,7 @@ class AsgiRequest:
             self._task.cancel()
 
     def stop(self) -> None:
-        """Does nothing: uvicorn cancels the task."""
+        """Does nothing: the server cancels the task."""
 
     def _on_disconnect(self, watch: "asyncio.Task[None]") -> None:
         if not watch.cancelled():

@@ -1,214 +1,184 @@
-"""Runs operations in the container: awaits their effects, and merges them with those of concurrent requests."""
+"""Runs operations in the container: performs their effects, and merges them with those of concurrent requests."""
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
 from time import perf_counter
-from typing import Any
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
-from penstock.effects import Effect, Operation, Pause, Row, Rows, Sql, Take, Wait, Wake, Woken
+from penstock.effects import BatchCall, Call, Effect, Operation, Pause, Receive, Row, Transact, Wake
 from penstock.postgres import binary_array
 from penstock.postgres.calls import statement_call
-from penstock.postgres.statements import RECEIVE_MESSAGES, TRANSACT
+from penstock.postgres.statements.messages import TRANSACT
 from penstock_web.batching.batcher import Batcher
 from penstock_web.database.pool import Pool
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
-from penstock_web.long_poll.waiters import WaitFuture
 from penstock_web.metrics.meter import Meter
 
 from .deadlines import PendingRequest
+from .receive_run import Receiver
 
-# The rows of `queue.receive_messages` when the queue is empty, for a request that says how long to wait.
-EMPTY_RECEIVE: Row = (None, 0)
+T = TypeVar("T")
+RowT = TypeVar("RowT", bound=Row)
+ResultFuture: TypeAlias = asyncio.Future[Any]
+"""The result of one effect; only its operation knows the type."""
 
 
-@dataclass(frozen=True, slots=True)
 class Resources:
-    """The resources that all requests of a process share. `observe` wraps each operation, to record its effects."""
+    """The resources that all requests of a process share. `observe` wraps each operation, to record its effects.
 
-    pool: Pool
-    batcher: Batcher
-    long_polls: LongPollDispatcher
-    meter: Meter
-    observe: Callable[[Operation], Operation] | None = None
+    `refresh_gauges`: returns when the queues are measured, before a scrape.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        batcher: Batcher,
+        long_polls: LongPollDispatcher,
+        meter: Meter,
+        observe: Callable[[Operation[Any]], Operation[Any]] | None = None,
+        refresh_gauges: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        self.pool = pool
+        self.batcher = batcher
+        self.long_polls = long_polls
+        self.meter = meter
+        self.observe = observe
+        self.refresh_gauges = refresh_gauges
+        self.receiver = Receiver(batcher, long_polls, meter.queues, self.call)
+
+    async def call(self, effect: Call[RowT] | Receive[RowT]) -> list[RowT]:
+        """The rows of a call that is not merged with others."""
+        statement, arguments = statement_call(effect)
+        # The text of TRANSACT is so long that preparing it is worthwhile.
+        call = self.pool.call_pipelined if statement is TRANSACT else self.pool.call
+        return await call(statement, binary_array.encode_arguments(statement.types, arguments))
+
+    async def pause(self, effect: Pause, request: PendingRequest | None) -> bool:
+        """Sleeps. False if the process is shutting down. It does not count as time of the request."""
+        if request is not None:
+            request.pause()
+        await asyncio.sleep(effect.seconds)
+        if request is not None:
+            request.resume()
+        return not self.long_polls.draining
 
 
-class OperationRun:
-    """One operation under way.
+class OperationRun(Generic[T]):
+    """One operation under way, without a task of its own: it goes on in the callbacks of its effects' futures.
 
-    `ticket`: the order in which the request waits, which it keeps after an empty receive. `missed_wakeups`: the
-    dispatcher's count from before the last receive. `last_receive`: the effect of that receive.
-    `received_while_waiting`: rows that another call has received for this request.
+    `on_end` is called once: the operation has its `result`, failed with `error`, or was cancelled (`is_cancelled`).
     """
 
     __slots__ = (
-        "empty_queue",
-        "last_receive",
-        "missed_wakeups",
-        "received_while_waiting",
-        "request",
-        "resources",
-        "ticket",
-    )
+        "_effect", "_future", "_is_abandoned", "_on_end", "_operation", "_request", "_resources", "_started_at",
+        "error", "is_cancelled", "result",
+    )  # fmt: skip
 
-    def __init__(self, resources: Resources, request: PendingRequest | None) -> None:
-        self.resources = resources
-        self.request = request
-        self.ticket: int | None = None
-        self.missed_wakeups = 0
-        self.last_receive: Take | None = None
-        self.received_while_waiting: list[Row] | None = None
-        self.empty_queue: str | None = None
-        """The queue of the last receive, if that was empty."""
+    def __init__(
+        self,
+        operation: Operation[T],
+        resources: Resources,
+        on_end: Callable[["OperationRun[T]"], None],
+        request: PendingRequest | None = None,
+    ) -> None:
+        self._operation = operation if resources.observe is None else resources.observe(operation)
+        self._resources = resources
+        self._on_end: Callable[[OperationRun[T]], None] | None = on_end
+        self._request = request
+        self._effect: Effect[Any] | None = None
+        self._future: ResultFuture | None = None
+        self.result: T
+        self.error: BaseException | None = None
+        self.is_cancelled = False
+        self._is_abandoned = False  # after its future had its result
 
-    async def run(self, operation: Operation, effect: Effect | None = None) -> Any:
-        """The operation's result. `effect`: its first effect, if it has yielded it. Raises as `run_operation` does."""
+    def go_on(self, result: object = None) -> None:
+        """Goes on with the result of the last effect (None: begins), as far as that goes without waiting."""
         try:
-            if effect is None:
-                effect = next(operation)
-            while True:
-                if isinstance(effect, (Rows, Take)):  # the most frequent effects, with one coroutine less
-                    effect = operation.send(await self.execute_merged(effect))
-                elif isinstance(effect, Wake):
-                    self.wake(effect)
-                    effect = operation.send(None)
-                else:
-                    effect = operation.send(await self.execute(effect))
+            effect = self._operation.send(result)
+            while isinstance(effect, Wake):
+                self._resources.long_polls.wake(effect.queue_arn, effect.count, effect.woken)
+                effect = self._operation.send(None)
+            future = self._perform(effect)
         except StopIteration as end:
-            self.finish()
-            return end.value
-
-    def finish(self) -> None:
-        """Counts an empty receive when the operation has its result."""
-        if self.empty_queue is not None:
-            self.resources.meter.queues.count_empty_receive(self.empty_queue)
-
-    def wake(self, effect: Wake) -> None:
-        """Wakes requests that wait in this process."""
-        self.resources.long_polls.wake(effect.queue_arn, effect.count, effect.woken)
-
-    async def execute(self, effect: Sql | Wait | Pause) -> list[Row] | Woken | bool:
-        """The result of an effect that is not merged."""
-        if isinstance(effect, Wait):
-            return await self.wait_until_woken(effect)
-        if isinstance(effect, Pause):
-            return await self.pause(effect)
-        statement, arguments = statement_call(effect)
-        self.missed_wakeups = self.resources.long_polls.missed_wakeups
-        started = perf_counter()
-        pool = self.resources.pool
-        # The text of TRANSACT is so long that preparing it is worthwhile.
-        call = pool.call_pipelined if statement is TRANSACT else pool.call
-        rows = await call(statement, binary_array.encode_arguments(statement.types, arguments))
-        self.resources.meter.queues.observe(effect, rows, perf_counter() - started)
-        if statement is RECEIVE_MESSAGES:
-            self.remember_if_empty(str(arguments[0]), rows)
-        return rows
-
-    async def execute_merged(self, effect: Rows | Take) -> list[Row]:
-        """The rows of an effect that may share a call, or that needs none."""
-        rows_without_call = self.rows_without_call(effect)
-        if rows_without_call is not None:
-            return rows_without_call
-        future = self.resources.batcher.submit(effect)
-        started = perf_counter()
-        try:
-            rows = await future
-        except asyncio.CancelledError:
-            self.resources.batcher.abandon(effect, future)
-            raise
-        self.rows_arrived(effect, rows, perf_counter() - started)
-        return rows
-
-    def skips_receive(self, effect: Rows | Take) -> bool:
-        """Whether the request waits without a receive, since others wait for the queue already."""
-        if not isinstance(effect, Take):
-            return False
-        self.missed_wakeups = self.resources.long_polls.missed_wakeups
-        self.last_receive = effect
-        if not effect.may_wait or self.ticket is not None:
-            return False
-        if not self.resources.long_polls.can_skip_receive(effect.queue_arn):
-            return False
-        self.empty_queue = effect.queue_arn
-        return True
-
-    def rows_arrived(self, effect: Rows | Take, rows: list[Row], seconds: float) -> None:
-        """Records the rows of an effect, which took so long."""
-        self.resources.meter.queues.observe(effect, rows, seconds)
-        if isinstance(effect, Take):
-            self.remember_if_empty(effect.queue_arn, rows)
-
-    def remember_if_empty(self, queue_arn: str, rows: list[Row]) -> None:
-        """Remembers whether a receive was empty. Only the last one of a request counts as its outcome."""
-        self.empty_queue = queue_arn if len(rows) == 1 and rows[0][0] is None else None
-
-    async def wait_until_woken(self, effect: Wait) -> Woken:
-        """Why a wait ended. It does not count as time of the request, and ends when the client disconnects."""
-        future = self.wait(effect)
-        if self.request is not None:
-            self.request.pause()
-        try:
-            woken = await future
-        except asyncio.CancelledError:
-            if not future.cancelled():
-                self.pass_wake_on(effect.queue_arn, future.result())
-            raise
-        finally:
-            if self.request is not None:
-                self.request.resume()
-        return self.accept_wake(woken)
-
-    def accept_wake(self, woken: Woken | list[Row]) -> Woken:
-        """The reason that the operation gets for the end of its wait. Its next receive gets rows that were received."""
-        if isinstance(woken, list):
-            self.received_while_waiting = woken
-            return Woken.FOR_ONE
-        return woken
-
-    def rows_without_call(self, effect: Rows | Take) -> list[Row] | None:
-        """Rows without a call: those received during its wait, or an empty receive that it skips. None: call."""
-        rows, self.received_while_waiting = self.received_while_waiting, None
-        if rows is not None:
-            self.rows_arrived(effect, rows, 0.0)
-            return rows
-        return [EMPTY_RECEIVE] if self.skips_receive(effect) else None
-
-    def pass_wake_on(self, queue_arn: str, woken: Woken | list[Row]) -> None:
-        """Passes a wake-up, or messages, to another request, since the client has disconnected."""
-        if isinstance(woken, list):
-            self.resources.batcher.return_messages(queue_arn, woken[1:])
+            self.result = end.value
+            self._end()
+        except Exception as error:  # noqa: BLE001 - whoever runs the operation answers every error
+            self.error = error
+            self._end()
         else:
-            self.resources.long_polls.wake(queue_arn, 1, woken)
+            self._effect, self._future = effect, future
+            future.add_done_callback(self._on_done)
 
-    def wait(self, effect: Wait) -> WaitFuture:
-        """A future of the reason for which the wait ended, or of rows that another call has received."""
-        long_polls = self.resources.long_polls
-        if self.ticket is None:
-            self.ticket = long_polls.next_ticket()
-        return long_polls.wait(
-            effect.queue_arn, effect.seconds, self.ticket, self.missed_wakeups, self.last_receive
-        )
+    def _perform(self, effect: Effect[Any]) -> ResultFuture:
+        self._started_at = perf_counter()
+        if isinstance(effect, (BatchCall, Transact)):
+            return self._resources.batcher.submit(effect)
+        if isinstance(effect, Receive):
+            return self._resources.receiver.start(effect, self._request)
+        loop = asyncio.get_running_loop()
+        if isinstance(effect, Call):
+            return loop.create_task(self._resources.call(effect))
+        if isinstance(effect, Pause):
+            return loop.create_task(self._resources.pause(effect, self._request))
+        raise TypeError(effect)
 
-    async def pause(self, effect: Pause) -> bool:
-        """Sleeps. False if the process is shutting down. Like a wait, this does not count as time of the request."""
-        if self.request is not None:
-            self.request.pause()
-        try:
-            await asyncio.sleep(effect.seconds)
-            return not self.resources.long_polls.draining
-        finally:
-            if self.request is not None:
-                self.request.resume()
+    def _on_done(self, future: ResultFuture) -> None:
+        effect, self._future = self._effect, None
+        if future.cancelled():
+            self._end_early()
+        elif (error := future.exception()) is not None:
+            self._end_early(error)
+        elif self._is_abandoned and isinstance(effect, Receive):
+            _, *messages = future.result()
+            self._resources.batcher.return_messages(effect.queue_arn, messages)
+            self._end_early()
+        else:
+            if isinstance(effect, (BatchCall, Transact, Call)):
+                rows = cast("Sequence[Row]", future.result())
+                self._resources.meter.queues.observe(effect, rows, perf_counter() - self._started_at)
+            self.go_on(future.result())
+
+    def cancel(self, *, disconnected: bool) -> None:
+        """Ends the operation early, unless it has ended.
+
+        What changes something goes on for a client that has `disconnected`: it may have been carried out already.
+        Messages that arrive for a receive that was cancelled go to other requests.
+        """
+        if self._future is None or (disconnected and isinstance(self._effect, (BatchCall, Transact))):
+            return
+        self._is_abandoned = not self._future.cancel()
+
+    def _end_early(self, error: BaseException | None = None) -> None:
+        self.error, self.is_cancelled = error, error is None
+        self._operation.close()
+        self._end()
+
+    def _end(self) -> None:
+        on_end, self._on_end = self._on_end, None
+        if on_end is not None:
+            on_end(self)
 
 
 async def run_operation(
-    operation: Operation, resources: Resources, request: PendingRequest | None = None
-) -> Any:
+    operation: Operation[T], resources: Resources, request: PendingRequest | None = None
+) -> T:
     """The operation's result. Raises the operation's errors, ServiceUnavailable and InternalFailure.
 
     With a `request`, a wait does not count as time of the request, and ends when the client disconnects.
     """
-    if resources.observe is not None:
-        operation = resources.observe(operation)
-    return await OperationRun(resources, request).run(operation)
+    ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    run = OperationRun(
+        operation, resources, lambda _: None if ended.done() else ended.set_result(None), request
+    )
+    run.go_on()
+    try:
+        await ended
+    except asyncio.CancelledError:
+        run.cancel(disconnected=False)
+        raise
+    if run.is_cancelled:
+        raise asyncio.CancelledError
+    if run.error is not None:
+        raise run.error
+    return run.result

@@ -10,20 +10,20 @@ import logging
 import signal
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
 import psycopg
-import uvicorn
 import uvloop
 
 from penstock.actions import load_operations
-from penstock.effects import Operation
+from penstock.effects import Operation, Row, Statement
 from penstock.environment import Environment
 from penstock.postgres.psycopg_connection import TransactionExecutor, connect
+from penstock.postgres.statements.messages import RECEIVE_MESSAGES, SEND_MESSAGES
 from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import SettingError, Settings
 from penstock_web.batching.batcher import Batcher, Contention
@@ -31,28 +31,25 @@ from penstock_web.batching.direct_handoff import DirectHandoff
 from penstock_web.batching.write_backpressure import WriteBackpressure
 from penstock_web.database.listener import listen
 from penstock_web.database.pool import Pool
-from penstock_web.http.fast_path_protocol import FastPathProtocol
+from penstock_web.http.http_server import HttpServer
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter
 from penstock_web.metrics.page import maintain_metrics
 
+from .activity import Activity
 from .application import Application
-from .background import Worker, check_webhook_settings, workers
+from .background import check_webhook_settings, workers
 from .driver import Resources
 from .system_account import LocalError
+from .worker import Worker
 
 if TYPE_CHECKING:
     from penstock_web.tracing.tracing import Tracing
 
-BACKLOG = 2048
-# Longer than the idle time of load balancers (60 s on an ALB), which must be the ones that close connections.
-KEEP_ALIVE_SECONDS = 75
 # Requests make no reference cycles: a collection after every 700 allocations finds nothing.
 GARBAGE_THRESHOLD = 20_000
 # After the requests have ended, only calls of disconnected clients are under way; a hanging database ends no call.
 SHUTDOWN_SECONDS = 0.5
-# uvicorn's own is 0.1 s, which costs a twelfth of what an idle process uses.
-TICK_SECONDS = 1.0
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -120,90 +117,44 @@ async def run(
         open_resources(settings, write_backpressure, metrics_folder, tracing) as resources,
     ):
         application = Application(environment, resources)
-        config = uvicorn.Config(
+        http_server = HttpServer(
             with_tracing(application, tracing),
-            interface="asgi3",
-            lifespan="off",
-            loop="none",
-            http=cast(
-                "type[asyncio.Protocol]", partial(FastPathProtocol, write_backpressure=write_backpressure)
-            ),
-            ws="none",
-            log_config=None,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            backlog=BACKLOG,
-            timeout_keep_alive=KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=environment.settings.queue_drain_seconds,
+            application.aws_application if tracing is None else None,
+            write_backpressure,
         )
-        server = Server(config, resources.long_polls, application, on_ready)
-        with server.stopped_by_signals():
-            await server.serve(sockets=[listener])
+        with StopSignals() as signals:
+            await http_server.start(listener)
+            gc.freeze()  # the objects made so far live until the end: the collector need not scan them
+            gc.set_threshold(GARBAGE_THRESHOLD, 20, 50)
+            on_ready()
+            await signals.stop.wait()
+            resources.long_polls.drain()
+            await http_server.stop(settings.queue_drain_seconds, signals.stop_at_once)
+            application.stop()
 
 
-class Server(uvicorn.Server):
-    """uvicorn's server. It reports when it is ready, ends long polls before requests, and leaves signals alone."""
+class StopSignals:
+    """SIGTERM and SIGINT end the service; the second one does not wait. Only a main thread receives signals."""
 
-    def __init__(
-        self,
-        config: uvicorn.Config,
-        long_polls: LongPollDispatcher,
-        application: Application,
-        on_ready: Callable[[], None],
-    ) -> None:
-        super().__init__(config)
-        self._long_polls = long_polls
-        self._application = application
-        self._on_ready = on_ready
-        self._stopping = asyncio.Event()
+    def __init__(self) -> None:
+        self.stop = asyncio.Event()
+        self.stop_at_once = asyncio.Event()
+        self._previous: dict[signal.Signals, Any] = {}
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        gc.freeze()  # the objects made so far live until the end: the collector need not scan them
-        gc.set_threshold(GARBAGE_THRESHOLD, 20, 50)
-        self._on_ready()
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            self._previous = {number: signal.getsignal(number) for number in SIGNALS}
+            for number in SIGNALS:
+                asyncio.get_running_loop().add_signal_handler(number, self._on_signal)
+        return self
 
-    async def main_loop(self) -> None:
-        """Ticks until `stop`; uvicorn renews the date of responses at each tick."""
-        while not await self.on_tick(0):
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(TICK_SECONDS):
-                    await self._stopping.wait()
+    def __exit__(self, *error: object) -> None:
+        for number, handler in self._previous.items():
+            asyncio.get_running_loop().remove_signal_handler(number)
+            signal.signal(number, handler)
 
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._long_polls.drain()
-        await super().shutdown(sockets)
-        self._application.stop()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Does nothing: uvicorn would raise the signals again at the end, in the caller of `serve`."""
-        yield
-
-    @contextlib.contextmanager
-    def stopped_by_signals(self) -> Iterator[None]:
-        """SIGTERM and SIGINT end the service; the second one does not wait. Only a main thread receives signals."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        loop = asyncio.get_running_loop()
-        previous = {number: signal.getsignal(number) for number in SIGNALS}
-        for number in SIGNALS:
-            loop.add_signal_handler(number, self.stop)
-        try:
-            yield
-        finally:
-            for number, handler in previous.items():
-                loop.remove_signal_handler(number)
-                signal.signal(number, handler)
-
-    def stop(self) -> None:
-        """Ends the service. The second call ends it at once."""
-        self.force_exit = self.should_exit
-        self.should_exit = True
-        self._stopping.set()
+    def _on_signal(self) -> None:
+        (self.stop_at_once if self.stop.is_set() else self.stop).set()
 
 
 @contextlib.asynccontextmanager
@@ -257,27 +208,31 @@ async def open_resources(
     meter = Meter(settings, metrics_folder)
     linger_seconds = settings.queue_linger_ms / 1000
     long_polls = LongPollDispatcher(pool.call, watcher)
+    activity = Activity()
     direct_handoff = DirectHandoff(pool, long_polls, write_backpressure)
     batcher = Batcher(
         pool.call_pipelined,
         settings.queue_batch_limit,
         linger_seconds,
-        meter.count_flush,
+        partial(_notice_call, meter, activity),
         direct_handoff,
         write_backpressure,
         Contention(pool.call_hurriedly, pool.call_waiting, max(1, settings.queue_max_connections // 2)),
     )
     await pool.open()
-    background = workers(settings, long_polls, meter, tracing)
+    background, measurement = workers(settings, long_polls, activity, meter, tracing)
     loop = asyncio.get_running_loop()
+    check_seconds = settings.queue_idle_check_ms / 1000
     endless_tasks = [
         loop.create_task(long_polls.run()),
-        loop.create_task(listen(settings.direct_url, long_polls, settings.call_seconds)),
+        loop.create_task(
+            listen(settings.direct_url, long_polls, activity, settings.call_seconds, check_seconds)
+        ),
         loop.create_task(maintain_metrics(meter, pool)),
     ]
     worker_tasks = [loop.create_task(worker.run()) for worker in background]
     try:
-        yield Resources(pool, batcher, long_polls, meter, operation_observer(tracing))
+        yield Resources(pool, batcher, long_polls, meter, operation_observer(tracing), measurement.refresh)
     finally:
         long_polls.drain()
         await _stop_background(endless_tasks, worker_tasks, background, batcher)
@@ -285,7 +240,15 @@ async def open_resources(
         meter.memory.close()
 
 
-def operation_observer(tracing: "Tracing | None") -> "Callable[[Operation], Operation] | None":
+def _notice_call(meter: Meter, activity: Activity, statement: Statement[Row], rows: int) -> None:
+    """Counts the messages that a merged call has stored, and notices that it has changed something."""
+    if statement is SEND_MESSAGES:
+        meter.count_flush(rows)
+    if statement is not RECEIVE_MESSAGES or rows > 1:  # an empty receive is a header alone
+        activity.notice()
+
+
+def operation_observer(tracing: "Tracing | None") -> "Callable[[Operation[Any]], Operation[Any]] | None":
     """The function that records operations, if traces are written."""
     if tracing is None:
         return None

@@ -41,13 +41,14 @@ begin
         select p_queue_id, 'dead_lettered', m.receive_count, m.first_received_at, v_group_id, array[m.sent_at],
             array[p_now]
         from moved m where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
-    insert into queue.fifo_message (id, group_key, visible_at, sent_at, message_id, queue_id, deduplication_id, body,
-        attributes, system)
-    select nextval('queue.fifo_id'), v_target_key, p_now, p_now, m.message_id, v_target, m.message_id::text, m.body,
-        m.attributes, queue.dead_letter_system(p_queue_id, m.system, m.receive_count, null)
-    from (select * from moved order by id) m;
+    insert into queue.fifo_message
+    select r.* from (select * from moved order by id) m
+    cross join lateral jsonb_populate_record(m::queue.fifo_message, jsonb_build_object(
+        'id', nextval('queue.fifo_id'), 'group_key', v_target_key, 'visible_at', p_now, 'sent_at', p_now,
+        'queue_id', v_target, 'deduplication_id', m.message_id, 'receive_count', 0, 'first_received_at', null,
+        'system', queue.dead_letter_system(p_queue_id, m.system, m.receive_count, null))) r;
     insert into queue.dead_letter_count (queue_id, messages) values (p_queue_id, cardinality(v_ids));
-    perform queue.update_group_visibility(v_target_key);
+    perform queue.update_groups(array[v_target_key]);
     perform queue.notify_watchers(v_target, p_dead_letter_arn);
     return cardinality(v_ids) < 100;
 end $$;

@@ -2,7 +2,7 @@
 -- moves from a queue to its dead-letter queue: the source queue, how often the message was received so far
 -- (ApproximateReceiveCount counts "across all queues", ReceiveMessage, API reference), and when first (null: the
 -- dead-letter queue does not show it).
--- Called by: dead_letter, dead_letter_side, dead_letter_group.
+-- Called by: take_expired, take_side, dead_letter_group.
 drop function if exists queue.dead_letter_system(int, jsonb);
 create or replace function queue.dead_letter_system(
     p_queue_id int, p_system jsonb, p_receive_count int, p_first_received_at timestamptz)

@@ -32,10 +32,11 @@ begin
         where m.ctid = any (v_rows) and m.receive_count = coalesce(p_receive_count, m.receive_count)
         returning m.*),
     archived as (
-        insert into queue.archive (queue_id, public_id, message_id, sent_at, receive_count, body, attributes, system)
-        select p_queue_id, queue.public_id(-2, d.id), d.message_id, d.sent_at, d.receive_count, d.body, d.attributes,
-            d.system
-        from deleted d where p_archives),
+        insert into queue.archive overriding user value
+        select r.* from deleted d
+        cross join lateral jsonb_populate_record(null::queue.archive, to_jsonb(d) || jsonb_build_object(
+            'public_id', queue.public_id(-2, d.id), 'archived_at', clock_timestamp())) r
+        where p_archives),
     recorded as (
         insert into queue.history (queue_id, outcome, receive_count, first_received_at, group_id, group_ids, sent_at,
             finished_at)

@@ -36,10 +36,11 @@ begin
         v_deleted := coalesce(v_deleted, '{}');
     end if;
     if p_archives and v_deleted <> '{}' then
-        insert into queue.archive (queue_id, public_id, message_id, sent_at, receive_count, body, attributes, system)
-        select p_queue_id, queue.public_id(p_shard, l.id), l.message_id, l.sent_at, v_receive_count, l.body,
-            l.attributes, l.system
-        from queue.log l
+        insert into queue.archive overriding user value
+        select r.* from queue.log l
+        cross join lateral jsonb_populate_record(null::queue.archive, to_jsonb(l) || jsonb_build_object(
+            'public_id', queue.public_id(p_shard, l.id), 'archived_at', clock_timestamp(),
+            'receive_count', v_receive_count)) r
         where l.queue_id = p_queue_id and l.shard = p_shard and l.id = any (v_deleted)
             and l.id between v_deleted[1] and v_deleted[cardinality(v_deleted)];      -- bounds the index scan
     end if;

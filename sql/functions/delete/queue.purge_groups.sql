@@ -35,7 +35,7 @@ begin
             where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id)
             group by g.receive_count, g.first_received_at)
         select count(*) into v_messages from gone;
-        perform queue.update_group_visibility(v_group.group_key);
+        perform queue.update_groups(array[v_group.group_key]);
         v_all := v_all + v_messages;
     end loop;
     return v_all;

@@ -21,15 +21,15 @@ begin
     end if;
     insert into queue.hole (queue_id, shard, id) values (p_queue_id, p_shard, p_id);
     if p_visible_at is not null then
-        insert into queue.side (id, visible_at, sent_at, message_id, queue_id, shard, body, attributes, system)
-        values (p_id, p_visible_at, v_message.sent_at, v_message.message_id, p_queue_id, p_shard, v_message.body,
-            v_message.attributes, v_message.system);
+        insert into queue.side
+        select r.* from jsonb_populate_record(null::queue.side, to_jsonb(v_message) || jsonb_build_object(
+            'visible_at', p_visible_at, 'receive_count', 0)) r;
         return true;
     end if;
     if p_archives then
-        insert into queue.archive (queue_id, public_id, message_id, sent_at, receive_count, body, attributes, system)
-        values (p_queue_id, queue.public_id(p_shard, p_id), v_message.message_id, v_message.sent_at, 0,
-            v_message.body, v_message.attributes, v_message.system);
+        insert into queue.archive overriding user value
+        select r.* from jsonb_populate_record(null::queue.archive, to_jsonb(v_message) || jsonb_build_object(
+            'public_id', queue.public_id(p_shard, p_id), 'archived_at', clock_timestamp(), 'receive_count', 0)) r;
     end if;
     if p_keeps_history then
         insert into queue.history (queue_id, outcome, receive_count, group_id, sent_at, finished_at)

@@ -48,11 +48,9 @@ begin
         passed_over as (
             insert into queue.deferred (queue_id, group_id, deferred_at, shard, pos, ids)
             select p_queue_id, e.group_id, p_now, p_shard, e.pos, e.ids from lease e where e.receive_count = 0)
-        select null::text, null::int, p_queue_id, p_shard::smallint, c.pos, c.id, 1, l.message_id::text,
-            queue.epoch_ms(l.sent_at), queue.epoch_ms(p_now), l.body, l.attributes::text, l.system::text,
-            queue.public_id(p_shard, c.id), queue.epoch_ms(p_now + p_visibility), v_nonce
-        from (select k.id, max(k.id) over (partition by k.part) as pos from chunk k where k.quiet) c
+        select d.* from (select k.id, max(k.id) over (partition by k.part) as pos from chunk k where k.quiet) c
         join queue.log l on l.queue_id = p_queue_id and l.shard = p_shard and l.id = c.id
+        cross join lateral queue.delivery_row(l, c.pos, 1, p_now, p_now + p_visibility, v_nonce) d
         order by c.id;
         get diagnostics v_rows = row_count;
         v_want := v_want - v_rows;

@@ -1,19 +1,19 @@
--- queue.fifo_entries: the messages for one FIFO queue out of the arrays of send_messages, with the key of their group,
--- the scope of their deduplication and its id (given, or the SHA-256 of the body where the queue says so).
--- Index: fifo_group_queue_id_group_id_key. Called by: send_fifo_messages.
+-- queue.fifo_entries: the messages for one FIFO queue out of the arrays of send_messages: number, key of the group, scope
+-- of the deduplication and its id (given, or the SHA-256 of the body where the queue says so).
+-- Index: fifo_group_queue_id_group_id_key. Called by: number_fifo_messages.
+drop function if exists queue.fifo_entries(queue.queues, text[], uuid[], text[], int[], jsonb[], jsonb[], text[], text[]);
 create or replace function queue.fifo_entries(
-    p_queue queue.queues, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_attributes jsonb[],
-    p_system jsonb[], p_groups text[], p_deduplication_ids text[])
-returns table (n int, message_id uuid, body text, attributes jsonb, system jsonb, group_id text, group_key bigint,
-    scope text, deduplication_id text)
+    p_queue queue.queues, p_queues text[], p_message_ids uuid[], p_bodies text[], p_sizes int[], p_groups text[],
+    p_deduplication_ids text[])
+returns table (n int, message_id uuid, group_key bigint, scope text, deduplication_id text)
 language sql stable as $$
-select u.n::int, u.message_id, u.body, u.attributes, u.system, u.group_id,
+select u.n::int, u.message_id,
     (select g.group_key from queue.fifo_group g where g.queue_id = p_queue.queue_id and g.group_id = u.group_id),
     case when p_queue.deduplicates_groups then u.group_id else '' end,
     coalesce(u.given_id, case when p_queue.content_based_deduplication
         then encode(sha256(convert_to(u.body, 'UTF8')), 'hex') end)
-from unnest(p_queues, p_message_ids, p_bodies, p_sizes, p_attributes, p_system, p_groups, p_deduplication_ids)
-    with ordinality u(arn, message_id, body, size, attributes, system, group_id, given_id, n)
+from unnest(p_queues, p_message_ids, p_bodies, p_sizes, p_groups, p_deduplication_ids)
+    with ordinality u(arn, message_id, body, size, group_id, given_id, n)
 where u.arn = p_queue.arn and u.size <= p_queue.maximum_message_bytes
 order by u.n
 $$;

@@ -71,7 +71,7 @@ begin
                 end if;
             end if;
             if v_ready.ids is null then
-                perform queue.update_group_visibility(v_ready.group_key);
+                perform queue.update_groups(array[v_ready.group_key]);
             else
                 v_ids := v_ids || v_ready.ids[:v_capacity];
                 v_places := v_places || v_ready.places[:v_capacity];
@@ -107,11 +107,8 @@ begin
             first_received_at = coalesce(m.first_received_at, v_now)
         where m.ctid = any (v_places)
         returning m.*)
-    select null::text, null::int, p_queue_id, -2::smallint, 0::bigint, t.id, t.receive_count, t.message_id::text,
-        queue.epoch_ms(t.sent_at), queue.epoch_ms(t.first_received_at), t.body, t.attributes::text,
-        (t.system || jsonb_build_object('MessageDeduplicationId', t.deduplication_id))::text,
-        queue.public_id(-2, t.id), queue.epoch_ms(t.visible_at), null::int
-    from taken t order by array_position(v_ids, t.id);
+    select d.* from taken t cross join lateral queue.delivery_row(p_fifo => t::queue.fifo_message) d
+    order by array_position(v_ids, t.id);
     with replaced as (
         delete from queue.fifo_ready r where r.ctid = any (array(
             select (select f.ctid from queue.fifo_ready f

@@ -2,7 +2,9 @@
 -- messages. A group that was ready and still is keeps its turn. Empty groups stay for a minute (maintain_queue): a group
 -- that is made again and again leaves a deleted row each time.
 -- The caller holds the groups' rows in queue.fifo_group. Index: as first_group_message.
--- Called by: send_fifo_messages, delete_fifo, update_group_visibility.
+-- Called by: changes to messages of FIFO groups.
+drop function if exists queue.settle_group(bigint);
+drop function if exists queue.update_group_visibility(bigint);
 drop function if exists queue.settle_groups(bigint[]);
 drop function if exists queue.update_or_remove_groups(bigint[]);
 create or replace function queue.update_groups(p_group_keys bigint[]) returns void

@@ -1,8 +1,16 @@
 -- queue.add_schedule_retry(schedule, occurrence, error's code, error): stores a failed invocation, to be retried as the
--- schedule's RetryPolicy says, or sends it to the dead-letter queue at once. The invocation's age counts from the end
--- of the flexible window. Called by: fire_occurrence.
+-- schedule's RetryPolicy says, and returns it. The invocation's age counts from the end of the flexible window.
+-- Called by: fire_schedules.
+do $$ begin     -- `create or replace` cannot change what the previous release's function returns
+    if 'void'::regtype = (
+        select prorettype from pg_proc where oid = to_regprocedure('queue.add_schedule_retry(queue.schedule, timestamptz, text, text)'))
+    then
+        drop function queue.add_schedule_retry(queue.schedule, timestamptz, text, text);
+    end if;
+end $$;
 create or replace function queue.add_schedule_retry(
-    p_schedule queue.schedule, p_at timestamptz, p_code text, p_error text) returns void
+    p_schedule queue.schedule, p_at timestamptz, p_code text, p_error text)
+returns queue.schedule_retry
 language plpgsql as $$
 declare
     v_retry queue.schedule_retry;
@@ -14,5 +22,5 @@ begin
             + coalesce((p_schedule.target -> 'RetryPolicy' ->> 'MaximumEventAgeInSeconds')::int, 86400)),
         clock_timestamp() + interval '1 second', p_code, p_error)
     returning * into v_retry;
-    perform queue.give_up_schedule_retry(v_retry);
+    return v_retry;
 end $$;

@@ -2,6 +2,7 @@
 -- this transaction, each in a savepoint of its own. An invocation that fails again waits 2, 4, 8, … 300 seconds (our
 -- choice; AWS says exponential), or is given up. Returns a row each: outcome "fired", "failed", "exhausted", or "busy"
 -- and "unsigned" as fire_schedules has them; detail. Locks: those of dispatch_schedule. Called by: the worker `fire`.
+drop function if exists queue.fire_schedule_retry(queue.schedule_retry, jsonb);
 do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
     if 'p_letters' = any ((
         select proargnames from pg_proc where oid = to_regprocedure('queue.fire_schedule_retries(bigint[], jsonb[])'))::text[])
@@ -23,7 +24,13 @@ begin
         retry_id := v_retry.retry_id;
         detail := null;
         begin
-            perform queue.fire_schedule_retry(v_retry, p_topic_messages[v_n]);
+            perform queue.dispatch_schedule(jsonb_populate_record(null::queue.schedule, to_jsonb(v_retry)),
+                v_retry.scheduled_for, false, v_retry.retries + 2, p_topic_messages[v_n]);
+            update queue.schedule s
+            set fire_count = s.fire_count + 1, last_fired_at = clock_timestamp(), last_error = null,
+                consecutive_failures = 0
+            where s.schedule_id = v_retry.schedule_id;
+            delete from queue.schedule_retry r where r.retry_id = v_retry.retry_id;
             outcome := 'fired';
         exception
             when sqlstate 'QU007' then

@@ -9,6 +9,7 @@
 --   version that detail names.
 -- An error of the whole server (out of space, a deadlock, a shutdown) is raised: then nothing has happened.
 -- Locks: those of dispatch_schedule. Called by: the worker `fire`.
+drop function if exists queue.fire_occurrence(queue.schedule, timestamptz, jsonb);
 do $$ begin     -- `create or replace` cannot rename the parameters that the previous release gave it
     if 'p_letters' = any ((
         select proargnames from pg_proc where oid = to_regprocedure('queue.fire_schedules(bigint[], timestamptz[], text[], int[], timestamptz[], jsonb[])'))::text[])
@@ -24,7 +25,8 @@ language plpgsql as $$
 #variable_conflict use_column
 declare
     v_schedule queue.schedule;
-    v_result text;
+    v_code text;
+    v_error text;
     v_position int := 0;
     v_in_batch bigint[] := '{}';
 begin
@@ -53,10 +55,47 @@ begin
         select * into v_schedule from queue.schedule s where s.schedule_id = p_schedule_ids[v_number];
         begin
             for v_occurrence in v_position + 1 .. v_position + p_counts[v_number] loop
-                v_result := queue.fire_occurrence(v_schedule, p_at[v_occurrence], p_topic_messages[v_occurrence]);
-                fired := fired + (v_result = 'fired')::int;
-                skipped := skipped + (v_result = 'skipped')::int;
-                failed := failed + (v_result = 'failed')::int;
+                if exists (
+                    select from queue.schedule_run r
+                    where r.schedule_id = v_schedule.schedule_id and r.scheduled_for = p_at[v_occurrence]
+                        and not r.out_of_band and r.fired_at is not null)
+                then
+                    skipped := skipped + 1;
+                    continue;
+                end if;
+                v_code := null;
+                v_error := null;
+                if v_schedule.overlap = 'skip' and queue.schedule_overlaps(v_schedule) then
+                    v_error := 'skipped: what an earlier run sent is still there';
+                else
+                    begin
+                        perform queue.dispatch_schedule(v_schedule, p_at[v_occurrence], false, 1,
+                            p_topic_messages[v_occurrence]);
+                    exception when others then
+                        if v_schedule.door = 'native' or sqlstate in ('QU007', 'QU008', '55P03')
+                            or queue.is_server_error(sqlstate)
+                        then
+                            raise;
+                        end if;
+                        get stacked diagnostics v_code = pg_exception_detail;
+                        v_code := coalesce(nullif(v_code, ''), 'InternalError');
+                        v_error := queue.failure_text(sqlstate, sqlerrm);
+                    end;
+                end if;
+                if v_error is not null then
+                    insert into queue.schedule_run as r (schedule_id, scheduled_for, error)
+                    values (v_schedule.schedule_id, p_at[v_occurrence], v_error)
+                    on conflict (schedule_id, scheduled_for) where not out_of_band do update
+                    set attempts = r.attempts + 1, error = excluded.error, recorded_at = excluded.recorded_at
+                    where r.fired_at is null;
+                end if;
+                if v_code is not null then
+                    perform queue.give_up_schedule_retry(
+                        queue.add_schedule_retry(v_schedule, p_at[v_occurrence], v_code, v_error));
+                end if;
+                fired := fired + (v_error is null)::int;
+                skipped := skipped + (v_error is not null and v_code is null)::int;
+                failed := failed + (v_code is not null)::int;
             end loop;
             perform queue.advance_schedule(v_schedule.schedule_id, p_next_fire_at[v_number], p_notes[v_number], fired,
                 failed);

@@ -1,8 +1,13 @@
 -- queue.give_up_schedule_retry(retry): gives an invocation up when its retries are used up, or when it would be too old
--- at the next retry, and sends it to the dead-letter queue, if there is one. Returns whether it was given up.
--- Sources: RetryPolicy (EventBridge Scheduler API Reference): 0-185 retries, 60-86,400 seconds, the maximum by default.
--- Called by: add_schedule_retry, fire_schedule_retries.
+-- at the next retry, and sends it to the dead-letter queue of its target, if there is one: the input as body, and the
+-- failure as message attributes. When that queue does not exist or refuses the message, the invocation is lost.
+-- Returns whether it was given up.
+-- Sources: RetryPolicy (EventBridge Scheduler API Reference): 0-185 retries, 60-86,400 seconds, the maximum by default;
+-- "Configuring a schedule's dead-letter queue" (EventBridge Scheduler User Guide).
+-- Locks: those of send_messages. Called by: fire_schedules, fire_schedule_retries.
 drop function if exists queue.settle_schedule_retry(queue.schedule_retry);
+drop function if exists queue.bury_schedule_retry(queue.schedule_retry, text);
+drop function if exists queue.dead_letter_schedule_retry(queue.schedule_retry, text);
 create or replace function queue.give_up_schedule_retry(p_retry queue.schedule_retry) returns boolean
 language plpgsql as $$
 declare
@@ -10,13 +15,30 @@ declare
         when p_retry.retries >= coalesce((p_retry.target -> 'RetryPolicy' ->> 'MaximumRetryAttempts')::int, 185)
             then 'MaximumRetryAttempts'
         when p_retry.due_at > p_retry.expires_at then 'MaximumEventAgeInSeconds' end;
+    v_dead_letter_arn text := p_retry.target -> 'DeadLetterConfig' ->> 'Arn';
+    v_schedule queue.schedule := jsonb_populate_record(null::queue.schedule, to_jsonb(p_retry));
+    v_body text;
+    v_attributes jsonb;
 begin
     if v_exhausted is null then
         return false;
     end if;
     delete from queue.schedule_retry r where r.retry_id = p_retry.retry_id;
-    if p_retry.target -> 'DeadLetterConfig' ->> 'Arn' is not null then
-        perform queue.dead_letter_schedule_retry(p_retry, v_exhausted);
+    if v_dead_letter_arn is null then
+        return true;
     end if;
+    v_body := queue.schedule_input(v_schedule, p_retry.scheduled_for, p_retry.retries + 1);
+    v_attributes := queue.as_attributes(jsonb_build_object(
+        'ERROR_CODE', p_retry.error_code,
+        'ERROR_MESSAGE', p_retry.error,
+        'EXECUTION_ID', queue.execution_id(p_retry.schedule_id, p_retry.scheduled_for, p_retry.retries + 1),
+        'EXHAUSTED_RETRY_CONDITION', v_exhausted,
+        'IS_PAYLOAD_TRUNCATED', 'false',
+        'RETRY_ATTEMPTS', p_retry.retries::text,
+        'SCHEDULED_TIME', queue.schedule_time(p_retry.scheduled_for),
+        'SCHEDULE_ARN', queue.schedule_arn(v_schedule),
+        'TARGET_ARN', p_retry.target ->> 'Arn'));
+    perform from queue.send_messages(array[v_dead_letter_arn], array[gen_random_uuid()], array[v_body],
+        array[queue.message_size(v_body, v_attributes)], array[v_attributes], null, null, null, null);
     return true;
 end $$;

@@ -1,6 +1,6 @@
 -- queue.message_size(body, attributes): bytes of a message as SQS counts them: body, and names, types and values of its
 -- attributes (of binary values their base64: a little more than SQS counts). Called by: schedule_message,
--- send_scheduled.
+-- dispatch_schedule, give_up_schedule_retry.
 create or replace function queue.message_size(p_body text, p_attributes jsonb) returns int
 language sql immutable parallel safe as $$
 select octet_length(p_body) + coalesce((

@@ -32,9 +32,5 @@ begin
         first_received_at = case when x.receive_count > 1 then x.first_received_at end
     from (select distinct t.shard, t.pos from unnest(v_taken) t) taken
     where x.queue_id = p_queue_id and x.shard = taken.shard and x.pos = taken.pos;
-    perform queue.send_moved(
-        array_fill(p_destination, array[moved]),
-        array(select t.body from unnest(v_taken) with ordinality t order by t.ordinality),
-        array(select t.attributes::jsonb from unnest(v_taken) with ordinality t order by t.ordinality),
-        array(select t.system::jsonb from unnest(v_taken) with ordinality t order by t.ordinality));
+    perform queue.send_moved(array_fill(p_destination, array[moved]), v_taken);
 end $$;

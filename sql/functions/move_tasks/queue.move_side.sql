@@ -23,14 +23,12 @@ begin
         select p_queue_id, 'moved', g.receive_count, g.first_received_at, g.system ->> 'MessageGroupId',
             array[g.sent_at], array[v_now]
         from gone g where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
-    select count(*)::int as messages, array_agg(
+    select count(*)::int as moved, array_agg(
             coalesce(p_destination, g.system ->> 'DeadLetterQueueSourceArn') order by g.visible_at, g.id) as targets,
-        array_agg(g.body order by g.visible_at, g.id) as bodies,
-        array_agg(g.attributes order by g.visible_at, g.id) as attributes,
-        array_agg(g.system order by g.visible_at, g.id) as system
-    into v_taken from gone g;
-    moved := v_taken.messages;
+        array_agg(d order by g.visible_at, g.id) as messages
+    into v_taken from gone g cross join lateral queue.delivery_row(p_side => g::queue.side) d;
+    moved := v_taken.moved;
     if moved > 0 then
-        perform queue.send_moved(v_taken.targets, v_taken.bodies, v_taken.attributes, v_taken.system);
+        perform queue.send_moved(v_taken.targets, v_taken.messages);
     end if;
 end $$;

@@ -1,16 +1,18 @@
--- queue.send_moved(targets, bodies, attributes, system): sends the messages that a move task took out of a standard
--- queue, as new messages: with ids and times of their own, after the queue's delay. Their size is not checked.
+-- queue.send_moved(targets, messages): sends the messages that a move task took out of a standard queue, as new
+-- messages: with ids and times of their own, after the queue's delay. Their size is not checked.
 -- Raises QU001 when a target was deleted meanwhile: this step is undone, and the next one finds the target missing.
 -- Locks: as send_messages. Called by: move_side, move_log.
-create or replace function queue.send_moved(
-    p_targets text[], p_bodies text[], p_attributes jsonb[], p_system jsonb[]) returns void
+drop function if exists queue.send_moved(text[], text[], jsonb[], jsonb[]);
+create or replace function queue.send_moved(p_targets text[], p_messages queue.delivery[]) returns void
 language plpgsql as $$
 begin
     if cardinality(p_targets) <> (
         select count(*) from queue.send_messages(
-            p_targets, array(select gen_random_uuid() from unnest(p_targets)), p_bodies,
-            array_fill(0, array[cardinality(p_targets)]), p_attributes,
-            array(select queue.move_system(s) from unnest(p_system) with ordinality u(s, n) order by n),
+            p_targets, array(select gen_random_uuid() from unnest(p_targets)),
+            array(select m.body from unnest(p_messages) with ordinality m order by m.ordinality),
+            array_fill(0, array[cardinality(p_targets)]),
+            array(select m.attributes::jsonb from unnest(p_messages) with ordinality m order by m.ordinality),
+            array(select queue.move_system(m.system::jsonb) from unnest(p_messages) with ordinality m order by m.ordinality),
             null, null, null) s
         where s.error is null)
     then

@@ -21,6 +21,6 @@ begin
         update queue.fifo_message m set visible_at = m.sent_at + v_delay
         where m.group_key = v_group and m.group_key > 0 and m.receive_count = 0
             and (m.visible_at > v_now or m.sent_at + v_delay > v_now);
-        perform queue.update_group_visibility(v_group);
+        perform queue.update_groups(array[v_group]);
     end loop;
 end $$;

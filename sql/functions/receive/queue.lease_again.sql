@@ -45,13 +45,11 @@ begin
         first_received_at = case when v_all then v_first_received_at else x.first_received_at end
     where x.queue_id = p_lease.queue_id and x.shard = p_lease.shard and x.pos = p_lease.pos;
     return query
-    select null::text, null::int, p_lease.queue_id, p_lease.shard,
+    select d.* from unnest(v_ids) with ordinality u(id, n)
+    join queue.log l on l.queue_id = p_lease.queue_id and l.shard = p_lease.shard and l.id = u.id
+    cross join lateral queue.delivery_row(l,
         case when u.n <= v_split then v_ids[least(((u.n - 1) / p_lease_size + 1) * p_lease_size, v_split)]
             else p_lease.pos end,
-        l.id, p_lease.receive_count + 1, l.message_id::text, queue.epoch_ms(l.sent_at),
-        queue.epoch_ms(v_first_received_at), l.body, l.attributes::text, l.system::text,
-        queue.public_id(p_lease.shard, l.id), queue.epoch_ms(p_now + p_visibility), v_nonce
-    from unnest(v_ids) with ordinality u(id, n)
-    join queue.log l on l.queue_id = p_lease.queue_id and l.shard = p_lease.shard and l.id = u.id
+        p_lease.receive_count + 1, v_first_received_at, p_now + p_visibility, v_nonce) d
     order by u.n;
 end $$;

@@ -45,16 +45,13 @@ begin
     return query
     with again as (
         update queue.fifo_message m set visible_at = v_now + p_visibility where m.ctid = any (v_rows) returning m.*)
-    select null::text, null::int, p_queue_id, -2::smallint, 0::bigint, a.id, a.receive_count, a.message_id::text,
-        queue.epoch_ms(a.sent_at), queue.epoch_ms(a.first_received_at), a.body, a.attributes::text,
-        (a.system || jsonb_build_object('MessageDeduplicationId', a.deduplication_id))::text,
-        queue.public_id(-2, a.id), queue.epoch_ms(a.visible_at), null::int
-    from again a order by array_position(v_attempt.ids, a.id);
+    select d.* from again a cross join lateral queue.delivery_row(p_fifo => a::queue.fifo_message) d
+    order by array_position(v_attempt.ids, a.id);
     for v_group in
         select distinct (
             select m.group_key from queue.fifo_message m where m.id = u.id)
         from unnest(v_attempt.ids) u(id)
     loop
-        perform queue.update_group_visibility(v_group);
+        perform queue.update_groups(array[v_group]);
     end loop;
 end $$;

@@ -48,22 +48,25 @@ begin
     else
         return query
         with fresh as materialized (
-            select l.id, l.sent_at, l.message_id, l.body, l.attributes, l.system,
-                (row_number() over (order by l.id) - 1) / p_lease_size as part
-            from queue.log l
+            select l.* from queue.log l
             where l.queue_id = p_queue_id and l.shard = p_shard and l.id > v_cursor.pos
             order by l.id limit v_want),
+        taken as materialized (
+            select array_agg(f.id order by f.id) as ids, least(p_lease_size, count(*))::int as size,
+                bool_or(f.system ? 'MessageGroupId') as has_tenants
+            from fresh f),
         leased as (
             insert into queue.lease (pos, first_id, visible_at, first_received_at, watermark, low, queue_id,
                 receive_count, shard, nonce, ids, has_tenants)
-            select max(f.id), min(f.id), v_now + p_visibility, v_now, v_watermark, v_low, p_queue_id, 1, p_shard, v_nonce,
-                array_agg(f.id order by f.id),
-                bool_or(f.system ? 'MessageGroupId')
-            from fresh f group by f.part)
-        select null::text, null::int, p_queue_id, p_shard::smallint, max(f.id) over (partition by f.part), f.id, 1,
-            f.message_id::text, queue.epoch_ms(f.sent_at), queue.epoch_ms(v_now), f.body, f.attributes::text,
-            f.system::text, queue.public_id(p_shard, f.id), queue.epoch_ms(v_now + p_visibility), v_nonce
-        from fresh f;
+            select p.ids[cardinality(p.ids)], p.ids[1], v_now + p_visibility, v_now, v_watermark, v_low, p_queue_id, 1,
+                p_shard, v_nonce, p.ids, p.has_tenants
+            from (
+                select t.ids[s.n : s.n + t.size - 1] as ids, t.has_tenants
+                from taken t cross join lateral generate_series(1, cardinality(t.ids), t.size) s(n)) p)
+        select d.* from taken t cross join fresh f
+        cross join lateral queue.delivery_row(f::queue.log,
+            t.ids[least((width_bucket(f.id, t.ids) + t.size - 1) / t.size * t.size, cardinality(t.ids))], 1, v_now,
+            v_now + p_visibility, v_nonce) d;
     end if;
     if not found and v_low > v_cursor.low then
         update queue.lease x set low = v_low

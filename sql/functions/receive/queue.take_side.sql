@@ -1,8 +1,11 @@
 -- queue.take_side: hands out messages of the slow path (queue.side). Those received p_max_receive_count times go to the
--- dead-letter queue instead, when it exists. p_now: when the receive began. Messages that this same receive has handed
--- out already, with a timeout of 0, became visible later, so it does not see them.
+-- dead-letter queue instead, when it exists: all among the first p_max + 100 visible messages, so that few are left for
+-- the next receive. p_now: when the receive began. Messages that this same receive has handed out already, with a
+-- timeout of 0, became visible later, so it does not see them.
 -- Locks: the messages' rows, skipped when locked. Index: side_visible_at. Called by: receive_messages.
 drop function if exists queue.take_side(int, int, interval, int, text);
+drop function if exists queue.dead_letter_side(int, int, int, int, text);
+drop function if exists queue.dead_letter_side(int, int, timestamptz, int, int, text);
 create or replace function queue.take_side(
     p_queue_id int, p_max int, p_now timestamptz, p_visibility interval, p_max_receive_count int,
     p_dead_letter_arn text)
@@ -10,23 +13,48 @@ returns setof queue.delivery
 language plpgsql as $$
 declare
     v_target int;
+    v_rows int;
 begin
     if p_max_receive_count is not null then
         select q.queue_id into v_target from queue.queues q where q.arn = p_dead_letter_arn and not q.fifo;
-        if v_target is not null then
-            perform queue.dead_letter_side(p_queue_id, p_max, p_now, p_max_receive_count, v_target, p_dead_letter_arn);
+    end if;
+    if v_target is not null then
+        with moved as (
+            delete from queue.side s
+            where s.ctid = any (array(
+                select due.ctid from (
+                    select r.ctid, r.receive_count from queue.side r
+                    where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.visible_at <= p_now
+                    order by r.visible_at, r.id limit p_max + 100 for update skip locked) due
+                where due.receive_count >= p_max_receive_count))
+            returning s.*),
+        recorded as (
+            insert into queue.history (queue_id, outcome, receive_count, first_received_at, group_id, sent_at, finished_at)
+            select p_queue_id, 'dead_lettered', m.receive_count, m.first_received_at, m.system ->> 'MessageGroupId',
+                array[m.sent_at], array[p_now]
+            from moved m where (select q.keeps_history from queue.queues q where q.queue_id = p_queue_id))
+        insert into queue.side
+        select r.* from moved m
+        cross join lateral jsonb_populate_record(m::queue.side, jsonb_build_object(
+            'id', nextval('queue.side_id'), 'visible_at', p_now, 'queue_id', v_target, 'shard', -1, 'receive_count', 0,
+            'first_received_at', null,
+            'system', queue.dead_letter_system(p_queue_id, m.system, m.receive_count, m.first_received_at))) r;
+        get diagnostics v_rows = row_count;
+        if v_rows > 0 then
+            insert into queue.dead_letter_count (queue_id, messages) values (p_queue_id, v_rows);
+            perform queue.notify_watchers(v_target, p_dead_letter_arn);
         end if;
     end if;
     return query
-    update queue.side s
-    set visible_at = p_now + p_visibility, receive_count = s.receive_count + 1,
-        first_received_at = coalesce(s.first_received_at, p_now)
-    where s.ctid = any (array(
-        select r.ctid from queue.side r
-        where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.visible_at <= p_now
-            and (v_target is null or r.receive_count < p_max_receive_count)      -- the next receive moves those
-        order by r.visible_at, r.id limit p_max for update skip locked))
-    returning null::text, null::int, p_queue_id, s.shard, 0::bigint, s.id, s.receive_count, s.message_id::text,
-        queue.epoch_ms(s.sent_at), queue.epoch_ms(s.first_received_at), s.body, s.attributes::text, s.system::text,
-        queue.public_id(s.shard, s.id), queue.epoch_ms(s.visible_at), null::int;
+    with taken as (
+        update queue.side s
+        set visible_at = p_now + p_visibility, receive_count = s.receive_count + 1,
+            first_received_at = coalesce(s.first_received_at, p_now)
+        where s.ctid = any (array(
+            select r.ctid from queue.side r
+            where queue.time_key(r.queue_id, -1) = queue.time_key(p_queue_id, -1) and r.visible_at <= p_now
+                and (v_target is null or r.receive_count < p_max_receive_count)      -- the next receive moves those
+            order by r.visible_at, r.id limit p_max for update skip locked))
+        returning s.*)
+    select d.* from taken t cross join lateral queue.delivery_row(p_side => t::queue.side) d;
 end $$;

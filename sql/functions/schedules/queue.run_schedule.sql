@@ -9,8 +9,7 @@ returns table (scheduled_for timestamptz, fired_at timestamptz, message_ids json
 language plpgsql as $$
 declare
     v_schedule queue.schedule;
-    v_now timestamptz := clock_timestamp();
-    v_ids jsonb;
+    v_run queue.schedule_run;
 begin
     select * into v_schedule from queue.schedule s
     where s.account_id = p_account_id and s.region = p_region and s.group_name = p_group and s.name = p_name
@@ -19,12 +18,10 @@ begin
         return query select null::timestamptz, null::timestamptz, null::jsonb, 'NotFound'::text, null::text;
         return;
     end if;
-    v_ids := queue.dispatch_schedule(v_schedule, date_trunc('second', v_now), true, 1, null);
-    insert into queue.schedule_run (schedule_id, scheduled_for, out_of_band, fired_at, message_ids)
-    values (v_schedule.schedule_id, date_trunc('second', v_now), true, v_now, v_ids);
-    update queue.schedule s set last_fired_at = v_now, fire_count = s.fire_count + 1
+    v_run := queue.dispatch_schedule(v_schedule, date_trunc('second', clock_timestamp()), true, 1, null);
+    update queue.schedule s set last_fired_at = v_run.fired_at, fire_count = s.fire_count + 1
     where s.schedule_id = v_schedule.schedule_id;
-    return query select date_trunc('second', v_now), v_now, v_ids, null::text, null::text;
+    return query select v_run.scheduled_for, v_run.fired_at, v_run.message_ids, null::text, null::text;
 exception
     when sqlstate 'QU006' then          -- the target refused the message
         return query select null::timestamptz, null::timestamptz, null::jsonb, 'TargetFailed'::text, sqlerrm;

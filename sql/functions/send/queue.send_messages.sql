@@ -43,15 +43,26 @@ begin
             from unnest(p_queues, p_sizes) with ordinality u(arn, size, n)
             where u.arn = v_arn and u.size > v_queue.maximum_message_bytes;
         end if;
+        -- Below, the numbers of the messages are sorted and kept, not the messages: a body is copied once, into its row.
         if v_queue.fifo then
-            return query select * from queue.send_fifo_messages(v_arn, p_queues, p_message_ids, p_bodies, p_sizes,
-                p_attributes, p_system, p_groups, p_deduplication_ids);
+            return query
+            with entry as materialized (
+                select e.* from queue.number_fifo_messages(v_arn, p_queues, p_message_ids, p_bodies, p_sizes, p_groups,
+                    p_deduplication_ids) e),
+            stored as (
+                insert into queue.fifo_message (id, group_key, visible_at, sent_at, message_id, queue_id,
+                    deduplication_id, body, attributes, system)
+                select e.id, e.group_key, e.sent_at + v_queue.delay_seconds * interval '1 second', e.sent_at,
+                    p_message_ids[e.n], v_queue.queue_id, e.deduplication_id, p_bodies[e.n], p_attributes[e.n],
+                    coalesce(p_system[e.n], '{}') || jsonb_build_object('MessageGroupId', p_groups[e.n])
+                from entry e where e.group_key is not null)
+            select e.n, queue.public_id(-2, e.id), e.message_id, e.id, e.error, e.detail from entry e;
+            perform queue.notify_watchers(v_queue.queue_id, v_arn, true);
             continue;
         end if;
         v_shard := queue.claim_shard(v_queue.queue_id, v_queue.shards);
         v_now := clock_timestamp();
         if v_shard >= 0 then
-            -- The numbers of the messages are sorted and kept, not the messages: a body is copied once, into its row.
             return query
             with head as materialized (
                 select greatest(c.pos,

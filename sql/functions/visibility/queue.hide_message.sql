@@ -18,7 +18,7 @@ begin
         if not found then
             return false;
         end if;
-        perform queue.update_group_visibility(v_group);
+        perform queue.update_groups(array[v_group]);
         return true;
     end if;
     if queue.unlease_messages(p_queue_id, p_shard, p_pos, p_receive_count, array[p_id], p_visible_at) then

@@ -2,6 +2,7 @@
 -- With a watcher, and nothing due now, the function registers this process for a notification of the next webhook: on
 -- the channel `penstock`, with `webhooks` in place of an ARN; good for one notification and five seconds. A process
 -- that has been registered for half a second without a notification is registered for a minute: it can miss no webhook.
+-- In the last ten seconds of that minute it is registered for two hours, and again once less than 70 minutes are left.
 -- A call that registers afresh may miss a webhook that is committed at that moment: the process calls again soon.
 -- Index: webhook_due, lane_next_at. Called by: the worker `deliver`.
 create or replace function queue.next_webhook(p_watcher uuid) returns table (wait_ms int)
@@ -15,11 +16,13 @@ begin
         (select l.next_at from queue.lane l where l.next_at < 'infinity' order by l.next_at limit 1));
     if p_watcher is not null and (v_next is null or v_next > v_now) then
         insert into queue.watcher (queue_id, watcher, registered_at)      -- as watch_queues does
-        select 0, p_watcher, v_now + case when r.registered_at is null then interval '0' else interval '55 seconds' end
+        select 0, p_watcher, v_now + case when r.registered_at is null then interval '0'
+            when r.registered_at < v_now then interval '55 seconds' else interval '2 hours' end
         from (select max(w.registered_at) as registered_at from queue.watcher w
               where w.queue_id = 0 and w.watcher = p_watcher and w.registered_at > v_now - interval '5 seconds') r
         where r.registered_at is null or r.registered_at < v_now - interval '500 milliseconds'
             or r.registered_at between v_now and v_now + interval '10 seconds'
+            or r.registered_at between v_now + interval '1 minute' and v_now + interval '70 minutes'
         on conflict do nothing;
     end if;
     if v_next is not null then

@@ -27,7 +27,9 @@ Key = tuple[str, str]
 Keys = dict[str, Key]
 Headers = list[tuple[str, str]]
 
+NOT_HTTP = "no request of HTTP"
 CODES = {
+    NOT_HTTP,
     "SignatureDoesNotMatch",
     "IncompleteSignature",
     "InvalidClientTokenId",
@@ -74,6 +76,10 @@ class Deployment(NamedTuple):
         headers = {name.lower(): value for name, value in answer.getheaders()}
         if headers["content-type"] == "application/json":  # the REST API: no path or method of SQS
             return answer.status, "MissingAuthenticationToken"
+        if headers["content-type"].startswith(
+            "text/plain"
+        ):  # no request at all: two Host headers (RFC 9112, 3.2)
+            return answer.status, NOT_HTTP
         protocol = "json" if "x-amzn-query-error" in headers else "query"
         return answer.status, read_refusal(protocol, answer.status, headers, body).code
 

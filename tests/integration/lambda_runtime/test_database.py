@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import psycopg
@@ -25,10 +25,32 @@ from penstock_web.local.state import ephemeral_state
 from penstock_web.system_account import SystemAccount
 from tests.support.database import Database, end_sessions, memory_directory
 
-RECORD = Statement("test_record", ("text",))
-ENDING = Statement("test_ending", ("text",))
+
+class NumberRow(NamedTuple):
+    """The row of a function that returns a number."""
+
+    number: int
+
+
+class KindsRow(NamedTuple):
+    """The row of `test_kinds`; `c` and `h` are JSON."""
+
+    a: list[str | None] | None
+    b: list[UUID | None] | None
+    c: str | None
+    d: list[datetime | None] | None
+    e: list[int] | None
+    f: bytes | None
+    g: bool | None
+    h: str | None
+
+
+RECORD = Statement("test_record", ("text",), NumberRow)
+ENDING = Statement("test_ending", ("text",), NumberRow)
 KINDS = Statement(
-    "test_kinds", ("text[]", "uuid[]", "jsonb[]", "timestamptz[]", "int8[]", "bytea", "bool", "jsonb")
+    "test_kinds",
+    ("text[]", "uuid[]", "jsonb[]", "timestamptz[]", "int8[]", "bytea", "bool", "jsonb"),
+    KindsRow,
 )
 FUNCTIONS = """
 create table test_log (number int generated always as identity, note text);
@@ -147,7 +169,7 @@ def test_a_deadlock_is_tried_again(kept: Kept, owner: psycopg.Connection[Any]) -
         " if nextval('test_tries') <= p_fails then raise exception 'x' using errcode = '40P01'; end if;"
         " return test_record('done'); end $$"
     )
-    statement = Statement("test_deadlock", ("int4",))
+    statement = Statement("test_deadlock", ("int4",), NumberRow)
     connection = kept.connection()
     kept.call(statement, [1])
     assert kept.connection() is connection
@@ -171,7 +193,7 @@ def test_a_session_that_ends_during_a_call(kept: Kept, owner: psycopg.Connection
 def test_a_wrong_call_is_our_fault(kept: Kept) -> None:
     connection = kept.connection()
     with pytest.raises(InternalFailure):
-        kept.call(Statement("test_nothing", ()), [])
+        kept.call(Statement("test_nothing", (), NumberRow), [])
     assert kept.connection() is connection
     assert kept.call(RECORD, ["still"])
 
@@ -188,7 +210,7 @@ def test_a_pooler_that_was_restarted(driver: str) -> None:
         ephemeral_state(memory_directory()) as state,
         running_postgres(state, SystemAccount.choose()) as server,
     ):
-        echo = Statement("pg_catalog.generate_series", ("int4", "int4"))
+        echo = Statement("pg_catalog.generate_series", ("int4", "int4"), NumberRow)
         with running_pgbouncer(state, server) as pooler:
             kept = Kept(pooler.dsn(), driver)
             assert kept.call(echo, [1, 2]) == [(1,), (2,)]
@@ -208,7 +230,7 @@ def test_no_call_is_lost_through_a_pooler(
         kept = Kept(database.pooled_dsn, driver)
         try:
             return [
-                (int(kept.call(RECORD, [f"{client} {number}"])[0][0]), f"{client} {number}")
+                (kept.call(RECORD, [f"{client} {number}"])[0].number, f"{client} {number}")
                 for number in range(20)
             ]
         finally:

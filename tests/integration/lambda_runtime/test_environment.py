@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import subprocess
 import sys
 import time
@@ -14,14 +15,16 @@ from types import SimpleNamespace
 import psycopg
 import pytest
 
+from infra.local_lambda.events import event_of
 from penstock import drivers
 from penstock.errors import InternalFailure
 from penstock.lambda_runtime import scheduled
 from penstock.lambda_runtime.environment import ExecutionEnvironment
 from penstock.settings import DRIVERS, Settings
+from penstock_web.local.postgres import ROLE
 from tests.support.database import Database, end_sessions
 from tests.support.functions.invocations import QUEUE_URL, call, invoke, json_request
-from tests.support.functions.server import FUNCTIONS, Functions
+from tests.support.functions.server import FUNCTIONS, Functions, load_handler
 
 
 @pytest.fixture
@@ -75,6 +78,22 @@ def test_environments_share_the_key_of_receipt_handles(database: Database) -> No
         ]
     assert attributes["ApproximateNumberOfMessages"] == "0"
     assert attributes["ApproximateNumberOfMessagesNotVisible"] == "0"
+
+
+def test_a_cold_start_names_settings_that_sessions_lack(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once; a role that has all of them is not worth a line, nor the import of the logger."""
+    with psycopg.connect(database.dsn, autocommit=True) as connection:
+        untuned = f"alter role {ROLE} in database {database.name} set plan_cache_mode = auto"
+        connection.execute(untuned.encode())
+    handler = load_handler("gateway", {"DATABASE_URL": database.pooled_dsn})
+    handler.environment.logger = logging.getLogger("test")
+    for _ in range(2):
+        handler(event_of("http_api", json_request("ListQueues")), None)
+    handler.environment.close()
+    (record,) = caplog.records
+    assert (record.levelname, "(plan_cache_mode)" in record.message) == ("WARNING", True)
 
 
 # --- long polls ------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from tests.support.functions.server import FUNCTIONS
 
 pytestmark = pytest.mark.xdist_group("imports")  # one worker starts all these interpreters
 
-PACKAGES = {"fastapi", "starlette", "mangum", "pydantic", "uvicorn", "penstock_web"}
+PACKAGES = {"fastapi", "starlette", "mangum", "pydantic", "uvloop", "penstock_web"}
 LATER = {
     "croniter",
     "cron_descriptor",

@@ -10,8 +10,8 @@ import pytest
 
 from penstock.lambda_runtime.metrics import Metrics, Value
 from penstock.lambda_runtime.usage import QueueUsage
+from penstock.postgres.statements.installation import QueueCountsRow
 from penstock.workers import collect
-from penstock.workers.collect import Depth
 from tests.support.functions.invocations import QUEUE_URL, call, invoke, json_request
 from tests.support.functions.server import Functions
 
@@ -75,7 +75,9 @@ def test_gauges_of_queues(database: Any, capsys: pytest.CaptureFixture[str], dri
 
 
 def test_the_form_of_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    Metrics("000000000000", "us-east-1").put_depth(Depth("000000000000", "us-east-1", "orders", 1, 2, 3, 4))
+    Metrics("000000000000", "us-east-1").put_depth(
+        QueueCountsRow("000000000000", "us-east-1", "orders", 1, 2, 3, 4)
+    )
     (line,) = lines(capsys)
     (directive,) = line["_aws"]["CloudWatchMetrics"]
     assert directive["Namespace"] == "Penstock"
@@ -86,7 +88,9 @@ def test_the_form_of_a_line(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_queues_of_other_accounts_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
-    Metrics("000000000000", "us-east-1").put_depth(Depth("111111111111", "eu-west-1", "orders", 0, 0, 0, 0))
+    Metrics("000000000000", "us-east-1").put_depth(
+        QueueCountsRow("111111111111", "eu-west-1", "orders", 0, 0, 0, 0)
+    )
     dimensions, _ = measured(lines(capsys)[0])
     assert dimensions == {"QueueName": "orders", "AccountId": "111111111111", "Region": "eu-west-1"}
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from penstock.postgres.migrations import RELEASE, ROLE_SETTINGS, MigrationError, migrate
+from penstock.postgres.migrations import RELEASE, MigrationError, migrate
+from penstock.postgres.session_settings import SESSION_SETTINGS
 from tests.support.database import Database, TestServer
 from tests.support.wait import wait_until
 
@@ -189,12 +190,14 @@ def test_a_lock_that_never_comes_is_an_error_and_nothing_is_applied(
     assert migrate(empty_database.api_dsn, directory).migrations == ["0003_slow.sql"]
 
 
-def test_the_role_gets_its_planner_settings_also_through_the_pooler(
-    database: Database, postgres: TestServer
-) -> None:
+def test_the_role_gets_its_settings_also_through_the_pooler(database: Database, postgres: TestServer) -> None:
+    """Keepalives are the role's, too; this pooler reaches the server through a Unix socket, which has none."""
     with psycopg.connect(database.pooled_dsn, prepare_threshold=None) as connection:
-        for name, value in ROLE_SETTINGS.items():
-            assert connection.execute("select current_setting(%s)", (name,)).fetchone() == (value,)
+        row = connection.execute("select rolconfig from pg_roles where rolname = current_user").fetchone()
+        assert row == ([f"{name}={value}" for name, value in SESSION_SETTINGS.items()],)
+        for name, value in SESSION_SETTINGS.items():
+            if not name.startswith("tcp"):
+                assert connection.execute("select current_setting(%s)", (name,)).fetchone() == (value,)
 
 
 def test_a_database_of_another_encoding_is_refused(postgres: TestServer) -> None:

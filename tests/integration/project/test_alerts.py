@@ -165,7 +165,7 @@ def exposed() -> set[str]:
     """Every name that a query may use."""
     families = [family for block in BLOCKS.values() for family in block.families]
     families += [
-        *QUEUE_GAUGES,
+        *(family for family, _ in QUEUE_GAUGES),
         *(family for family, _ in READINGS.values()),
         DATABASE_UP,
         MEASUREMENT_AGE,

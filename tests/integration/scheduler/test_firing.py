@@ -6,7 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from penstock.postgres import statements
+from penstock.postgres.statements.events import BIND
+from penstock.postgres.statements.firing import CLAIM_SCHEDULES
+from penstock.postgres.statements.schedules import LIST_SCHEDULE_RUNS, RUN_SCHEDULE
 from tests.integration.scheduler.conftest import Fire
 from tests.support.schedules.rows import (
     ACCOUNT,
@@ -102,7 +104,7 @@ def test_a_topic_reaches_queues_and_urls_in_one_transaction(db: Connection, fire
         db.execute("select queue.subscribe('reports.#', %s)", (queue,))
     call(
         db,
-        statements.BIND,
+        BIND,
         ACCOUNT,
         REGION,
         "reports.daily",
@@ -120,8 +122,8 @@ def test_a_topic_reaches_queues_and_urls_in_one_transaction(db: Connection, fire
         assert headers["_schedule"]["name"] == "s"
     assert value(db, "select endpoint from queue.webhook") == "https://example.com/"
     assert value(db, "select headers -> '_schedule' ->> 'name' from queue.notice") == "s"
-    (run,) = call(db, statements.LIST_SCHEDULE_RUNS, ACCOUNT, REGION, GROUP, "s", None, 10)
-    assert [member["queue_name"] for member in run[5]] == ["jobs", "other"]
+    (run,) = call(db, LIST_SCHEDULE_RUNS, ACCOUNT, REGION, GROUP, "s", None, 10)
+    assert [member["queue_name"] for member in run.message_ids] == ["jobs", "other"]
 
 
 def test_a_topic_that_nobody_listens_to_is_no_failure(db: Connection, fire: Fire, hour: Hour) -> None:
@@ -345,8 +347,8 @@ def test_two_workers_share_what_is_due(
     for n in range(4):
         put(db, f"s{n}", hour(), catchup=True)
     with connect_other.transaction():
-        assert len(call(connect_other, statements.CLAIM_SCHEDULES, 3)) == 3
-        assert len(call(db, statements.CLAIM_SCHEDULES, 10)) == 1
+        assert len(call(connect_other, CLAIM_SCHEDULES, 3)) == 3
+        assert len(call(db, CLAIM_SCHEDULES, 10)) == 1
     assert fire(queue_schedule_batch_size=2)["fired"] == 4
 
 
@@ -354,27 +356,27 @@ def test_two_workers_share_what_is_due(
 def test_run_now_is_out_of_band(db: Connection, hour: Hour) -> None:
     at = hour(1)
     put(db, "s", at, status="paused")
-    ((scheduled, fired, ids, error, _),) = call(db, statements.RUN_SCHEDULE, ACCOUNT, REGION, GROUP, "s")
-    assert error is None
-    assert scheduled == fired.replace(microsecond=0)
+    (run,) = call(db, RUN_SCHEDULE, ACCOUNT, REGION, GROUP, "s")
+    assert run.error is None
+    assert run.scheduled_for == run.fired_at.replace(microsecond=0)
     ((_, headers),) = received(db, "jobs")
     assert headers["_schedule"] == {
-        "name": "s", "scheduled_for": write(scheduled.astimezone(UTC)), "out_of_band": True,
+        "name": "s", "scheduled_for": write(run.scheduled_for.astimezone(UTC)), "out_of_band": True,
     }  # fmt: skip
-    assert ids[0]["queue_name"] == "jobs"
+    assert [member["queue_name"] for member in run.message_ids] == ["jobs"]
     row = read(db, "s")
     assert row is not None
     assert (row["next_fire_at"], row["fire_count"], row["status"]) == (at, 1, "paused")
-    assert runs(db, "s") == [(scheduled, True, 1, True, None)]
+    assert runs(db, "s") == [(run.scheduled_for, True, 1, True, None)]
 
 
 def test_run_now_to_a_missing_queue_changes_nothing(db: Connection, hour: Hour) -> None:
     put(db, "s", hour(1), target={"queue": "missing", "message": 1})
-    ((*_, error, detail),) = call(db, statements.RUN_SCHEDULE, ACCOUNT, REGION, GROUP, "s")
-    assert (error, detail) == ("TargetFailed", "Queue 'missing' does not exist")
+    (run,) = call(db, RUN_SCHEDULE, ACCOUNT, REGION, GROUP, "s")
+    assert (run.error, run.detail) == ("TargetFailed", "Queue 'missing' does not exist")
     assert value(db, "select count(*) from queue.schedule_run") == 0
-    ((*_, error, _),) = call(db, statements.RUN_SCHEDULE, ACCOUNT, REGION, GROUP, "unknown")
-    assert error == "NotFound"
+    (run,) = call(db, RUN_SCHEDULE, ACCOUNT, REGION, GROUP, "unknown")
+    assert run.error == "NotFound"
 
 
 # --- history ---------------------------------------------------------------------------------------------------------

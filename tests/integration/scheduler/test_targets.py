@@ -13,7 +13,9 @@ from uuid import uuid4
 
 import pytest
 
-from penstock.postgres import statements
+from penstock.postgres.statements.schedules import DROP_SCHEDULE
+from penstock.postgres.statements.subscriptions import ADD_SUBSCRIPTION
+from penstock.postgres.statements.topics import CREATE_TOPIC
 from tests.integration.scheduler.conftest import Fire
 from tests.support.schedules.rows import ACCOUNT, REGION, Hour, call, pass_time, put, read, runs, value
 from tests.support.sns_signatures import verify
@@ -90,7 +92,7 @@ def test_a_fifo_queue_gets_the_message_group(db: Connection, fire: Fire, hour: H
 
 def test_a_topic_gets_signed_envelopes(db: Connection, fire: Fire, hour: Hour) -> None:
     """As Publish makes them, also when the topic's SignatureVersion is not the one that this process knew."""
-    call(db, statements.CREATE_TOPIC, ACCOUNT, REGION, "news", {"SignatureVersion": "2"}, {})
+    call(db, CREATE_TOPIC, ACCOUNT, REGION, "news", {"SignatureVersion": "2"}, {})
     subscribe(db)
     invoke(db, hour(), NEWS)
     assert fire()["fired"] == 1
@@ -100,12 +102,12 @@ def test_a_topic_gets_signed_envelopes(db: Connection, fire: Fire, hour: Hour) -
 
 
 def subscribe(db: Connection) -> None:
-    call(db, statements.ADD_SUBSCRIPTION, NEWS, uuid4(), ACCOUNT, "sqs", JOBS, {}, None, None, None, 0, 0)
+    call(db, ADD_SUBSCRIPTION, NEWS, uuid4(), ACCOUNT, "sqs", JOBS, {}, None, None, None, 0, 0)
 
 
 def test_a_topic_takes_no_more_than_its_maximum(db: Connection, fire: Fire, hour: Hour) -> None:
     """262,144 bytes unless it says otherwise, as from Publish."""
-    call(db, statements.CREATE_TOPIC, ACCOUNT, REGION, "news", {}, {})
+    call(db, CREATE_TOPIC, ACCOUNT, REGION, "news", {}, {})
     subscribe(db)
     invoke(db, hour(), NEWS, "x" * 262_145, RetryPolicy={"MaximumRetryAttempts": 0})
     assert fire()["fired"] == 0
@@ -253,7 +255,7 @@ def test_without_a_dead_letter_queue_it_is_dropped(db: Connection, fire: Fire, h
 def test_a_topic_that_is_missing_is_tried_again_too(db: Connection, fire: Fire, hour: Hour) -> None:
     invoke(db, hour(), NEWS)
     assert fire()["failed"] == 1
-    call(db, statements.CREATE_TOPIC, ACCOUNT, REGION, "news", {}, {})
+    call(db, CREATE_TOPIC, ACCOUNT, REGION, "news", {}, {})
     subscribe(db)
     pass_time(db, 1)
     assert fire()["fired"] == 1
@@ -263,5 +265,5 @@ def test_a_topic_that_is_missing_is_tried_again_too(db: Connection, fire: Fire, 
 def test_deleting_a_schedule_ends_its_retries(db: Connection, fire: Fire, hour: Hour) -> None:
     invoke(db, hour(), MISSING)
     fire()
-    assert call(db, statements.DROP_SCHEDULE, ACCOUNT, REGION, "default", "s") == [(True,)]
+    assert call(db, DROP_SCHEDULE, ACCOUNT, REGION, "default", "s") == [(True,)]
     assert value(db, "select count(*) from queue.schedule_retry") == 0

@@ -36,7 +36,7 @@ def _service(database: Database) -> Iterator[None]:
     with running_service(database.api_dsn, QUEUE_SCHEDULE_POLL_MS="3600000"):
         # It has looked, and sleeps; and it listens.
         until_row(database.dsn, looked("select * from queue.next_schedule(%"))
-        until_row(database.dsn, looked("listen penstock"))
+        until_row(database.dsn, looked("select * from queue.due_work%"))
         yield
 
 

@@ -20,9 +20,10 @@ import psycopg
 import pytest
 
 from penstock.context import Context
-from penstock.effects import Sql
+from penstock.effects import Call
 from penstock.errors import InternalFailure
-from penstock.postgres import statements
+from penstock.postgres.statements.installation import MAINTAIN_INSTALLATION
+from penstock.postgres.statements.signing_keys import ADD_SIGNING_KEY, CURRENT_SIGNING_KEY, SigningKeyRow
 from penstock.sns import signing_keys
 from penstock.sns.signatures import SigningKeyCache, new_key
 from penstock.sns.signing_keys import KEEP_SECONDS, current_signer
@@ -123,8 +124,8 @@ def test_who_publishes_first_at_the_same_time_makes_one_key(
 
 def test_a_second_maker_waits_and_gets_the_first_ones_key(database: Database) -> None:
     first, second = new_key(), new_key()
-    store = (statements.ADD_SIGNING_KEY, first.key_id, False, first.private_key, first.certificate, False)
-    late = (statements.ADD_SIGNING_KEY, second.key_id, False, second.private_key, second.certificate, False)
+    store = (ADD_SIGNING_KEY, first.key_id, False, first.private_key, first.certificate, False)
+    late = (ADD_SIGNING_KEY, second.key_id, False, second.private_key, second.certificate, False)
     with (
         psycopg.connect(database.api_dsn) as here,
         psycopg.connect(database.api_dsn, autocommit=True) as there,
@@ -164,13 +165,14 @@ def test_first_publishers_of_a_process_offer_the_same_key() -> None:
     here = context()
     first, second, third = (current_signer(here) for _ in range(3))
     for operation in (first, second, third):
-        assert asked(operation) is statements.CURRENT_SIGNING_KEY
-    offers = [cast("Sql", operation.send([])) for operation in (first, second)]
-    assert {offer.statement for offer in offers} == {statements.ADD_SIGNING_KEY}
+        assert asked(operation) is CURRENT_SIGNING_KEY
+    offers = [cast("Call[SigningKeyRow]", operation.send([])) for operation in (first, second)]
+    assert all(offer.statement is ADD_SIGNING_KEY for offer in offers)
     assert len({offer.arguments for offer in offers}) == 1
     key_id, sealed, private_key, _, rotate = offers[0].arguments
     assert not rotate
-    signers = [ended(operation, [(key_id, sealed, private_key)]) for operation in (first, second)]
+    row = ADD_SIGNING_KEY.make_row((key_id, sealed, private_key))
+    signers = [ended(operation, [row]) for operation in (first, second)]
     assert signers[0] is signers[1] is ended(third, [])  # asked before there was one, answered after
 
 
@@ -181,8 +183,8 @@ def test_a_process_looks_for_a_newer_key_after_a_minute(monkeypatch: pytest.Monk
 
     def look(made: Any) -> Any:
         operation = current_signer(here)
-        assert asked(operation) is statements.CURRENT_SIGNING_KEY
-        return ended(operation, [(made.key_id, False, made.private_key)])
+        assert asked(operation) is CURRENT_SIGNING_KEY
+        return ended(operation, [SigningKeyRow(made.key_id, False, made.private_key)])
 
     kept = look(old)
     now += KEEP_SECONDS - 1
@@ -213,11 +215,11 @@ def test_a_key_that_was_sealed_with_another_key(
 ) -> None:
     maker = current_signer(context(KEY))
     next(maker)
-    key_id, sealed, private_key, *_ = cast("Sql", maker.send([])).arguments
+    key_id, sealed, private_key, *_ = cast("Call[SigningKeyRow]", maker.send([])).arguments
     operation = current_signer(context(encryption_key))
     next(operation)
     with pytest.raises(InternalFailure):
-        operation.send([(key_id, sealed, private_key)])
+        operation.send([ADD_SIGNING_KEY.make_row((key_id, sealed, private_key))])
     (record,) = caplog.records
     assert "was not made with this QUEUE_ENCRYPTION_KEY" in record.getMessage()
 
@@ -291,7 +293,7 @@ def test_certificates_are_served_for_thirty_days(
                 " where retired_at is not null",
                 (days,),
             )
-            call(connection, statements.MAINTAIN_INSTALLATION, 1000, 30)
+            call(connection, MAINTAIN_INSTALLATION, 1000, 30)
         found = [plain_http.get(url + path).status_code for path in paths]
         assert found == [404] * (3 - left) + [200] * left
 

@@ -6,7 +6,7 @@ import secrets
 
 import pytest
 
-from penstock.postgres import statements
+from penstock.postgres.statements.installation import RECLAIM_SPACE
 from tests.integration.sql.conftest import Connect
 from tests.support.sql.calls import Connection, bodies, call, create, queue_id, receive, rows_of, send, value
 
@@ -40,7 +40,8 @@ def fill_and_empty(db: Connection) -> None:
 
 
 def give_back(db: Connection) -> int:
-    return int(call(db, statements.RECLAIM_SPACE)[0][0])
+    (row,) = call(db, RECLAIM_SPACE)
+    return row.changed
 
 
 def test_files_of_an_empty_table_are_given_back_once(db: Connection) -> None:

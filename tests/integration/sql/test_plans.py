@@ -11,7 +11,7 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
-from penstock.postgres.statements import RECEIVE_MESSAGES
+from penstock.postgres.statements.messages import RECEIVE_MESSAGES
 from tests.integration.sql.conftest import Connect
 from tests.support.database import Database
 from tests.support.sql.calls import (

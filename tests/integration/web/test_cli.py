@@ -163,7 +163,7 @@ def test_a_terminal_gets_help_by_rich() -> None:
 
 
 def test_before_a_command_runs_nothing_heavy_is_imported() -> None:
-    heavy = {"rich", "pydantic", "fastapi", "uvicorn", "psycopg", "boto3", "cryptography", "asyncio"}
+    heavy = {"rich", "pydantic", "fastapi", "uvloop", "psycopg", "boto3", "cryptography", "asyncio"}
     code = (
         "import sys; from penstock_web.cli import main; main(['settings'])\n"
         "print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)"

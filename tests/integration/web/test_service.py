@@ -75,7 +75,8 @@ def test_a_send_wakes_a_long_poll_of_another_process(database: Database, service
         sqs = service.sqs()
         url = sqs.create_queue(QueueName="orders")["QueueUrl"]
         until_row(
-            database.dsn, "select from pg_stat_activity where query = 'listen penstock' having count(*) >= 2"
+            database.dsn,
+            "select from pg_stat_activity where query ~ '^select \\* from queue.due_work' having count(*) >= 2",
         )
         answer = threads.submit(sqs.receive_message, QueueUrl=url, WaitTimeSeconds=20)
         until_row(database.dsn, WAITS)

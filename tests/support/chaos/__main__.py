@@ -45,9 +45,8 @@ def main(
             say(servers.database_log()[-4000:])
             raise
         if servers.unexpected_restarts:
-            say(
-                f"PostgreSQL was recovering by itself {servers.unexpected_restarts} times: {servers.database_log()[-4000:]}"
-            )
+            say(f"PostgreSQL was recovering by itself {servers.unexpected_restarts} times")
+            say(servers.database_log()[-4000:])
         show(report)
         if seconds >= RECORDED_SECONDS:
             add_to_summary(report, seed, "one server")

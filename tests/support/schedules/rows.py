@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, LiteralString
+from typing import Any, LiteralString, TypeVar
 
 import psycopg
 
-from penstock.effects import Statement
-from penstock.postgres import binary_array, statements
+from penstock import effects
+from penstock.postgres import binary_array
+from penstock.postgres.statements.schedules import LIST_SCHEDULE_RUNS, PUT_SCHEDULE, READ_SCHEDULE
 
 ACCOUNT, REGION, GROUP = "000000000000", "us-east-1", "default"
 Connection = psycopg.Connection[Any]
 Row = dict[str, Any]
 Hour = Callable[..., datetime]
+RowT = TypeVar("RowT", bound=effects.Row)
 
 HOURLY: Row = {
     "door": "native",
@@ -27,7 +29,7 @@ HOURLY: Row = {
 }
 
 
-def call(db: Connection, statement: Statement, *arguments: Any) -> list[tuple[Any, ...]]:
+def call(db: Connection, statement: effects.Statement[RowT], *arguments: Any) -> list[RowT]:
     """The rows of one call."""
     typed = zip(statement.types, arguments, strict=True)
     values = [
@@ -39,7 +41,7 @@ def call(db: Connection, statement: Statement, *arguments: Any) -> list[tuple[An
         for kind, value in typed
     ]
     with psycopg.RawCursor(db) as cursor:
-        return cursor.execute(statement.text, values).fetchall()
+        return statement.make_rows(cursor.execute(statement.text, values).fetchall())
 
 
 def value(db: Connection, query: LiteralString, *arguments: Any) -> Any:
@@ -61,23 +63,21 @@ def put(
     mode: str = "create",
     group: str = GROUP,
     **fields: Any,
-) -> tuple[Row, bool, str | None]:
-    """Writes a schedule: its row, whether it was created, the error.
+) -> tuple[Any, bool | None, str | None]:
+    """Writes a schedule: its row (None when it was refused), whether it was created, the error.
 
     Where `fields` say nothing else, it is hourly, at the minute of its next time.
     """
     minute = 0 if next_fire_at is None else next_fire_at.minute
     given = fields if mode == "patch" else HOURLY | {"canonical": f"{minute} * * * *"} | fields
-    ((row, created, error),) = call(
-        db, statements.PUT_SCHEDULE, ACCOUNT, REGION, group, name, mode, given, next_fire_at
-    )
-    return row, created, error
+    (row,) = call(db, PUT_SCHEDULE, ACCOUNT, REGION, group, name, mode, given, next_fire_at)
+    return row.schedule, row.created, row.error
 
 
 def read(db: Connection, name: str, group: str = GROUP) -> Row | None:
     """A schedule by column, its times as datetimes; None when there is none."""
-    ((_, row),) = call(db, statements.READ_SCHEDULE, ACCOUNT, REGION, group, name)
-    return None if row is None else {key: as_time(key, found) for key, found in row.items()}
+    (row,) = call(db, READ_SCHEDULE, ACCOUNT, REGION, group, name)
+    return row.schedule and {key: as_time(key, found) for key, found in row.schedule.items()}
 
 
 def as_time(key: str, found: Any) -> Any:
@@ -104,9 +104,10 @@ def scheduled_for(db: Connection, queue: str) -> list[datetime]:
 
 def runs(db: Connection, name: str) -> list[tuple[datetime, bool, int, bool, str | None]]:
     """A schedule's runs, the oldest first: scheduled for, out of band, attempts, fired, error."""
-    rows = call(db, statements.LIST_SCHEDULE_RUNS, ACCOUNT, REGION, GROUP, name, None, 1000)
+    rows = call(db, LIST_SCHEDULE_RUNS, ACCOUNT, REGION, GROUP, name, None, 1000)
     return [
-        (at, band, attempts, fired is not None, error) for _, at, band, attempts, fired, _, error in rows
+        (row.scheduled_for, row.out_of_band, row.attempts, row.fired_at is not None, row.error)
+        for row in rows
     ][::-1]
 
 

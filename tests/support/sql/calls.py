@@ -9,37 +9,36 @@ import json
 import re
 import uuid
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import psycopg
 
-from penstock.effects import Statement
-from penstock.postgres import binary_array, statements
-from penstock.sqs.send import StoredRow
+from penstock.effects import BatchStatement, Row, Statement
+from penstock.postgres import binary_array
+from penstock.postgres.calls import columns_of, transaction_columns
+from penstock.postgres.statements.installation import MAINTAIN_QUEUE
+from penstock.postgres.statements.messages import (
+    CHANGE_VISIBILITIES,
+    DELETE_MESSAGES,
+    RECEIVE_MESSAGES,
+    SEND_MESSAGES,
+    TRANSACT,
+    ReceiptHandle,
+    ReceivedRow,
+    SendEntry,
+    SentRow,
+    VisibilityEntry,
+)
+from penstock.postgres.statements.native_messages import CHANGE_VISIBILITY_BY_ID, DELETE_BY_ID
+from penstock.postgres.statements.queues import CREATE_QUEUE, DESCRIBE_QUEUE, PURGE_MESSAGES
 
 ACCOUNT, REGION = "000000000000", "us-east-1"
 Connection = psycopg.Connection[Any]
-Sent = StoredRow
+Sent = SentRow
+Delivery = ReceivedRow
+RowT = TypeVar("RowT", bound=Row)
+EntryT = TypeVar("EntryT", bound=Row)
 Isolation = Literal["read committed", "repeatable read", "serializable"]
-
-
-class Delivery(NamedTuple):
-    """A message of queue.receive_messages."""
-
-    queue_id: int
-    shard: int
-    pos: int
-    id: int
-    receive_count: int
-    message_id: str
-    sent_at_ms: int
-    first_received_at_ms: int
-    body: str
-    attributes: str | None
-    system: str | None
-    public_id: int
-    visible_at_ms: int
-    nonce: int | None
 
 
 class Counts(NamedTuple):
@@ -67,14 +66,24 @@ def arn_of(name: str) -> str:
     return f"arn:aws:sqs:{REGION}:{ACCOUNT}:{name}"
 
 
-def call(connection: Connection, statement: Statement, *arguments: object) -> list[tuple[Any, ...]]:
+def call(connection: Connection, statement: Statement[RowT], *arguments: object) -> list[RowT]:
     """The rows of one function; lists become arrays as the service writes them."""
     values = [
         binary_array.encode(kind, value) if kind.endswith("[]") and isinstance(value, list) else value
         for kind, value in zip(statement.types, arguments, strict=True)
     ]
     with psycopg.RawCursor(connection) as cursor:
-        return cursor.execute(statement.text, values).fetchall()
+        return statement.make_rows(cursor.execute(statement.text, values).fetchall())
+
+
+def call_batch(
+    connection: Connection,
+    statement: BatchStatement[EntryT, RowT],
+    entries: Sequence[EntryT],
+    *options: object,
+) -> list[RowT]:
+    """The rows of one function over entries."""
+    return call(connection, statement, *columns_of(entries, statement.width), *options)
 
 
 def value(connection: Connection, query: str, *arguments: object) -> Any:
@@ -86,12 +95,12 @@ def value(connection: Connection, query: str, *arguments: object) -> Any:
 def create(connection: Connection, name: str = "orders", shards: int = 1, **attributes: str) -> str:
     """Make a queue and return its ARN; attributes by AWS's names."""
     defaults = value(connection, "select queue.default_attributes(%s)", name.endswith(".fifo"))
-    row = call(
-        connection, statements.CREATE_QUEUE, ACCOUNT, REGION, name,
+    (row,) = call(
+        connection, CREATE_QUEUE, ACCOUNT, REGION, name,
         json.dumps(attributes), json.dumps(defaults), None, shards, 0,
-    )[0]  # fmt: skip
-    assert row[2] is None, row
-    return str(row[0])
+    )  # fmt: skip
+    assert row.error is None, row
+    return str(row.arn)
 
 
 def redrive(arn: str, maximum: int = 1) -> str:
@@ -103,21 +112,26 @@ def send_entries(
     connection: Connection, arn: str, entries: Sequence[Entry], async_commit: bool = False
 ) -> list[Sent]:
     """Send in one call; the rows in the order of the entries."""
-    rows = call(
-        connection,
-        statements.SEND_MESSAGES,
-        [entry.arn or arn for entry in entries],
-        [uuid.uuid4().bytes for _ in entries],
-        [entry.body for entry in entries],
-        [len(entry.body.encode()) if entry.size is None else entry.size for entry in entries],
-        [entry.attributes for entry in entries],
-        [entry.system for entry in entries],
-        [entry.delay for entry in entries],
-        [entry.group for entry in entries],
-        [entry.deduplication for entry in entries],
-        async_commit,
+    rows = call_batch(
+        connection, SEND_MESSAGES, [send_entry(entry, entry.arn or arn) for entry in entries], async_commit
     )
-    return sorted(Sent(*row) for row in rows)
+    return sorted(rows)
+
+
+def send_entry(entry: Entry, arn: str) -> SendEntry:
+    """The entry of the statement."""
+    body = entry.body.encode()
+    return SendEntry(
+        queue_arn=arn,
+        message_id=uuid.uuid4().bytes,
+        body=body,
+        size_bytes=len(body) if entry.size is None else entry.size,
+        attributes=None if entry.attributes is None else entry.attributes.encode(),
+        system=None if entry.system is None else entry.system.encode(),
+        delay_seconds=entry.delay,
+        group_id=entry.group,
+        deduplication_id=entry.deduplication,
+    )
 
 
 def send(
@@ -137,58 +151,59 @@ def receive(
     connection: Connection, arn: str, count: int = 10, visibility: int | None = None, lease_size: int = 10
 ) -> list[Delivery]:
     """Receive; the header must not tell of an error."""
-    header, *rows = call(
-        connection, statements.RECEIVE_MESSAGES, arn, count, lease_size, visibility, None, False, None
-    )
-    assert header[0] is None, header
-    return [Delivery(*row[2:]) for row in rows]
+    header, *rows = call(connection, RECEIVE_MESSAGES, arn, count, lease_size, visibility, None, False, None)
+    assert header.error is None, header
+    return rows
 
 
 def bodies(deliveries: Sequence[Delivery]) -> list[str]:
     return [delivery.body for delivery in deliveries]
 
 
-def _handles(deliveries: Sequence[Delivery]) -> list[list[Any]]:
-    rows = [
-        (*d[:5], d.nonce or 0, uuid.UUID(d.message_id).bytes if d.message_id else None) for d in deliveries
-    ]
-    return [list(column) for column in zip(*rows, strict=True)] or [[]] * 7
+def handle_of(delivery: Delivery) -> ReceiptHandle:
+    """What the receipt handle says; of release 0.0.2, when the delivery has no message id."""
+    identity = uuid.UUID(delivery.message_id).bytes if delivery.message_id else None
+    return ReceiptHandle(
+        delivery.queue_id, delivery.shard, delivery.pos, delivery.id, delivery.receive_count,
+        delivery.nonce or 0, identity,
+    )  # fmt: skip
 
 
 def delete(connection: Connection, deliveries: Sequence[Delivery]) -> list[str]:
     """The outcome for each handle."""
-    rows = call(connection, statements.DELETE_MESSAGES, *_handles(deliveries))
-    return [outcome for _, outcome in sorted(rows)]
+    rows = call_batch(connection, DELETE_MESSAGES, [handle_of(delivery) for delivery in deliveries])
+    return [row.outcome for row in sorted(rows)]
 
 
 def transact_deletes(connection: Connection, deliveries: Sequence[Delivery]) -> str | None:
     """The error of a transaction that acknowledges these messages and does nothing else."""
-    rows = call(
-        connection, statements.TRANSACT, *_handles(deliveries), *[[]] * 9, ACCOUNT, REGION, *[[]] * 6, None
-    )
-    return rows[0][4] if rows else None
+    columns = transaction_columns([handle_of(delivery) for delivery in deliveries], [])
+    rows = call(connection, TRANSACT, *columns, ACCOUNT, REGION, *[[]] * 6, None)
+    return rows[0].error if rows else None
 
 
 def change(connection: Connection, deliveries: Sequence[Delivery], seconds: int) -> list[str]:
     """The outcome for each handle."""
-    rows = call(
-        connection, statements.CHANGE_VISIBILITIES, *_handles(deliveries), [seconds] * len(deliveries)
-    )
-    return [outcome for _, outcome, _ in sorted(rows)]
+    entries = [VisibilityEntry(*handle_of(delivery), seconds) for delivery in deliveries]
+    return [row.outcome for row in sorted(call_batch(connection, CHANGE_VISIBILITIES, entries))]
 
 
 def delete_by_id(connection: Connection, arn: str, *public_ids: int) -> list[int]:
     """The ids that were there."""
-    return sorted(row[0] for row in call(connection, statements.DELETE_BY_ID, arn, list(public_ids)))
+    return sorted(row.id for row in call(connection, DELETE_BY_ID, arn, list(public_ids)))
 
 
 def change_by_id(connection: Connection, arn: str, public_id: int, seconds: int) -> bool:
     """Whether there was such a message."""
-    return bool(call(connection, statements.CHANGE_VISIBILITY_BY_ID, arn, public_id, seconds))
+    return bool(call(connection, CHANGE_VISIBILITY_BY_ID, arn, public_id, seconds))
 
 
 def counts(connection: Connection, arn: str) -> Counts:
-    return Counts(*call(connection, statements.DESCRIBE_QUEUE, arn, True)[0][6:9])
+    (row,) = call(connection, DESCRIBE_QUEUE, arn, True)
+    assert row.visible is not None
+    assert row.in_flight is not None
+    assert row.delayed is not None
+    return Counts(row.visible, row.in_flight, row.delayed)
 
 
 def queue_id(connection: Connection, arn: str) -> int:
@@ -197,11 +212,14 @@ def queue_id(connection: Connection, arn: str) -> int:
 
 def maintain(connection: Connection, arn: str) -> int:
     """What the worker does for one queue; messages cleaned or expired."""
-    return int(call(connection, statements.MAINTAIN_QUEUE, queue_id(connection, arn))[0][0])
+    (row,) = call(connection, MAINTAIN_QUEUE, queue_id(connection, arn))
+    return row.changed
 
 
 def purge(connection: Connection, arn: str) -> int:
-    return int(call(connection, statements.PURGE_MESSAGES, arn, 0)[0][0])
+    (row,) = call(connection, PURGE_MESSAGES, arn, 0)
+    assert row.purged is not None
+    return row.purged
 
 
 def rows_of(connection: Connection, table: str, arn: str) -> int:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from penstock.postgres import statements
+from penstock.postgres.statements.installation import MAINTAIN_INSTALLATION
 from tests.support.ledger import Findings, Ledger
 from tests.support.sql import calls
 from tests.support.sql.calls import Connection, Counts, Delivery, Entry
@@ -232,7 +232,7 @@ def maintain_until_stopped(state: SharedState, number: int) -> None:
             foreign.execute("select count(*) from queue.queues")
             for _ in range(20):
                 calls.maintain(connection, state.arn)
-                calls.call(connection, statements.MAINTAIN_INSTALLATION, 1000, 30)
+                calls.call(connection, MAINTAIN_INSTALLATION, 1000, 30)
                 connection.execute("select queue.watch_queues(%s, gen_random_uuid())", ([state.arn],))
             foreign.rollback()
 

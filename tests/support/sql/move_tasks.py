@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import pytest
 
-from penstock.postgres import statements
+from penstock.postgres.statements.move_tasks import (
+    LIST_MOVE_TASKS,
+    RUN_MOVE_TASK,
+    START_MOVE_TASK,
+    MoveTaskRow,
+)
 from tests.support.sql.calls import (
     Connection,
     Entry,
@@ -26,39 +29,27 @@ UNKNOWN_SOURCE = "CouldNotDetermineMessageSource"
 NO_QUEUE = "AWS.SimpleQueueService.NonExistentQueue"
 
 
-class Task(NamedTuple):
-    """A row of queue.list_move_tasks."""
-
-    task_id: str
-    status: str
-    destination_arn: str | None
-    maximum_per_second: int | None
-    moved: int
-    to_move: int
-    failure_reason: str | None
-    started_at_ms: int
-
-
 def start(db: Connection, source: str, destination: str | None = None, rate: int | None = None) -> str:
-    ((task, error, _),) = call(db, statements.START_MOVE_TASK, source, destination, rate)
-    assert error is None, error
-    return str(task)
+    (row,) = call(db, START_MOVE_TASK, source, destination, rate)
+    assert row.error is None, row
+    return str(row.task_id)
 
 
-def start_error(db: Connection, source: str, destination: str | None = None) -> tuple[Any, ...]:
-    return call(db, statements.START_MOVE_TASK, source, destination, None)[0][1:]
+def start_error(db: Connection, source: str, destination: str | None = None) -> tuple[str | None, str | None]:
+    (row,) = call(db, START_MOVE_TASK, source, destination, None)
+    return row.error, row.detail
 
 
-def tasks(db: Connection, source: str, limit: int = 10) -> list[Task]:
-    header, *rows = call(db, statements.LIST_MOVE_TASKS, source, limit)
-    assert header[0] is None
-    return [Task(*row[1:]) for row in rows]
+def tasks(db: Connection, source: str, limit: int = 10) -> list[MoveTaskRow]:
+    header, *rows = call(db, LIST_MOVE_TASKS, source, limit)
+    assert header.error is None
+    return rows
 
 
 def step(db: Connection, task: str, limit: int = 100) -> tuple[int, str] | None:
     """Messages moved, and the task's status; None when there was nothing to do for this worker."""
-    rows = call(db, statements.RUN_MOVE_TASK, task, limit)
-    return (rows[0][0], rows[0][1]) if rows else None
+    rows = call(db, RUN_MOVE_TASK, task, limit)
+    return (rows[0].moved, rows[0].status) if rows else None
 
 
 def run(db: Connection, task: str, limit: int = 100) -> int:

@@ -21,19 +21,23 @@ from tests.support.database import running_test_server
 from tests.support.upgrade import release
 
 _LIST = """
-import json, sys
+import importlib, json, pkgutil, sys
+from penstock.effects import Statement
 try:
     from penstock.postgres import statements
 except ImportError:  # release 0.0.1
     from penstock import statements
-every = [v for v in vars(statements).values() if isinstance(v, statements.Statement)]
+modules = [statements]
+for module in pkgutil.iter_modules(getattr(statements, "__path__", ())):  # releases after 0.0.2
+    modules.append(importlib.import_module(f"{statements.__name__}.{module.name}"))
+every = {id(v): v for m in modules for v in vars(m).values() if isinstance(v, Statement)}.values()
 calls = [f"{s.name}({', '.join(f'null::{kind}' for kind in s.types)})" for s in every]
 sys.stdout.write(json.dumps(calls))
 """
 
 
 def called_by(folder: Path) -> list[str]:
-    """What `statements.py` of an unpacked release says."""
+    """What the statements of an unpacked release say."""
     command = [sys.executable, "-c", _LIST]
     done = subprocess.run(
         command, env=release.environment_of(folder), capture_output=True, text=True, check=True

@@ -1,47 +1,36 @@
 """Effects of one queue, and a database that answers them."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 from uuid import UUID
 
-from penstock.effects import Row, Rows, Statement, Take
-from penstock.postgres.statements import CHANGE_VISIBILITIES, RECEIVE_MESSAGES
+from penstock.effects import BatchCall, BatchStatement, Receive, Row, Statement
+from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, RECEIVE_MESSAGES, ReceivedRow
 from penstock_web.batching.batcher import Batcher
-from tests.support.web.fake_database import ECHO, integers
+from penstock_web.batching.merge import Batch
+from tests.support.web.fake_database import ECHO, EchoEntry, EchoRow, integers
 
-ECHO_WITH_OPTION = Statement(ECHO.name, (*ECHO.types, "bool"))
+ECHO_WITH_OPTION = BatchStatement(ECHO.name, (*ECHO.types, "bool"), EchoRow, entry=EchoEntry)
 ORDERS = "arn:aws:sqs:us-east-1:000000000000:orders"
 
 
-def entries(*values: int, options: tuple[object, ...] = (), merge_key: str = "") -> Rows:
-    return Rows(ECHO_WITH_OPTION if options else ECHO, (list(values), [0] * len(values)), options, merge_key)
+def entries(*values: int, options: tuple[object, ...] = (), merge_key: str = "") -> Batch:
+    echoed = [EchoEntry(value, 0) for value in values]
+    return BatchCall(ECHO_WITH_OPTION if options else ECHO, echoed, options, merge_key)
 
 
-def take(count: int, arn: str = ORDERS, visibility_seconds: int | None = None) -> Take:
-    return Take(RECEIVE_MESSAGES, arn, count, visibility_seconds)
+def take(count: int, arn: str = ORDERS, visibility_seconds: int | None = None) -> Receive[ReceivedRow]:
+    return Receive(RECEIVE_MESSAGES, arn, count, visibility_seconds)
 
 
-def message(number: int, body: str | None = None) -> Row:
-    return (
-        None,
-        None,
-        1,
-        0,
-        number,
-        number,
-        1,
-        str(UUID(int=number)),
-        0,
-        0,
-        f"body {number}" if body is None else body,
-        None,
-        None,
-        number,
-        0,
-        1,
-    )
+def message(number: int, body: str | None = None) -> ReceivedRow:
+    text = f"body {number}" if body is None else body
+    return ReceivedRow(
+        None, None, 1, 0, number, number, 1, str(UUID(int=number)), 0, 0, text, None, None, number, 0, 1
+    )  # fmt: skip
 
 
-HEADER: Row = (None, 0, *[None] * 14)
+HEADER = ReceivedRow(None, 0, *[cast("Any", None)] * 14)
 
 
 class Queue:
@@ -53,7 +42,7 @@ class Queue:
         self.taken = 0
         self.given_back: list[int] = []
 
-    def __call__(self, statement: Statement, arguments: list[Any]) -> list[Row]:
+    def __call__(self, statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         if statement is CHANGE_VISIBILITIES:
             assert set(integers(arguments[7])) == {0}
             count = len(integers(arguments[7]))
@@ -65,11 +54,12 @@ class Queue:
         return [HEADER, *rows]
 
 
-def bodies(rows: list[Row]) -> list[str]:
-    return [row[10] for row in rows[1:]]
+def bodies(rows: Sequence[Row]) -> list[str]:
+    """Of the messages of a receive, whose rows begin with a header."""
+    return [row.body for row in cast("Sequence[ReceivedRow]", rows)[1:]]
 
 
-def stored(_: Statement, arguments: list[Any]) -> list[Row]:
+def stored(_: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
     """A database that stores whatever is sent."""
     return [(n + 1, n, None, None, None, None) for n in range(len(integers(arguments[3])))]
 

@@ -14,7 +14,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from penstock.postgres.migrations import read_migrations, sql_directory
-from penstock_web.local.postgres import free_port
+from penstock_web.local.postgres import ROLE, free_port
 from penstock_web.local.state import ephemeral_state
 from tests.support import plain_http
 from tests.support.database import Database, memory_directory
@@ -81,6 +81,26 @@ def test_with_a_database_url_only_the_service_is_started(empty_database: Databas
         assert up.end(signal.SIGTERM) == 0
     assert list(state.iterdir()) == []
     assert answers(empty_database.api_dsn)
+
+
+def test_the_start_and_the_doctor_name_settings_that_sessions_lack(database: Database) -> None:
+    with psycopg.connect(database.dsn, autocommit=True) as connection:
+        untuned = f"alter role {ROLE} in database {database.name} set plan_cache_mode = auto"
+        connection.execute(untuned.encode())
+    with running(DATABASE_URL=database.pooled_dsn, DATABASE_DIRECT_URL=database.api_dsn) as up:
+        (line,) = (line for line in up.log().splitlines() if "settings" in line)
+    assert line == (
+        f"penstock: warning: sessions of the database role {ROLE} lack settings that calls rely on (plan_cache_mode): "
+        f"`penstock migrate --tune-role {ROLE}` gives them to the role"
+    )
+    variables = {
+        **os.environ,
+        "DATABASE_URL": database.pooled_dsn,
+        "DATABASE_DIRECT_URL": database.api_dsn,
+    }
+    done = subprocess.run([*COMMAND, "doctor"], capture_output=True, text=True, check=False, env=variables)
+    said = line.removeprefix("penstock: warning: ")
+    assert (done.returncode, done.stdout) == (1, f"settings: {said}\n1 problems\n")
 
 
 def test_a_port_that_is_taken_is_one_line(state: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import NamedTuple
 
 import psycopg
 import pytest
@@ -24,7 +25,13 @@ from tests.support.programs.penstock_service import running_service
 from tests.support.wait import wait_until
 
 ACCOUNT = SystemAccount.choose()
-WHERE = Statement("pg_catalog.inet_server_port", ())
+
+
+class Port(NamedTuple):
+    inet_server_port: int
+
+
+WHERE = Statement("pg_catalog.inet_server_port", (), Port)
 
 
 class Pair:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 import psycopg
@@ -18,6 +18,7 @@ from psycopg.conninfo import make_conninfo
 from penstock.effects import Statement
 from penstock.errors import ServiceUnavailable
 from penstock.postgres.database import Database as FunctionDatabase
+from penstock_web.activity import Activity
 from penstock_web.database import listener, pipeline_pool
 from penstock_web.database import pool as pool_module
 from penstock_web.database.pool import OutcomeUnknown, Pool
@@ -27,8 +28,18 @@ from tests.support.programs.penstock_service import Service, running_service
 from tests.support.wait import wait_until
 
 CALL_SECONDS = 0.5
-SERIES = Statement("generate_series", ("int4", "int4"))
-NAP = Statement("pg_sleep", ("int4",))
+
+
+class Number(NamedTuple):
+    generate_series: int
+
+
+class Nothing(NamedTuple):
+    pg_sleep: str
+
+
+SERIES = Statement("generate_series", ("int4", "int4"), Number)
+NAP = Statement("pg_sleep", ("int4",), Nothing)
 
 
 @pytest.fixture
@@ -157,14 +168,18 @@ class Ear:
     def renew_registrations(self) -> None:
         self.renewed += 1
 
+    def wake_workers(self) -> None:
+        """There are none."""
+
 
 async def test_the_listener_notices_and_listens_again(
     lied_to: str, proxy: LyingProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listener, "CHECK_SECONDS", 0.1)
     monkeypatch.setattr(listener, "RECONNECT_PAUSE_SECONDS", 0.0)
     ear = Ear()
-    listening = asyncio.get_running_loop().create_task(listener.listen(lied_to, ear, CALL_SECONDS))
+    listening = asyncio.get_running_loop().create_task(
+        listener.listen(lied_to, ear, Activity(), CALL_SECONDS, 0.1)
+    )
     await until(lambda: ear.renewed == 1)
     proxy.swallow()
     await until(lambda: ear.renewed == 2)

@@ -1,12 +1,14 @@
 """Names, pictures and the page: what is documented is what there is."""
 
 import json
+import platform
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from benchmarks.catalogue import GROUPS, STUDIES, select_studies
+from benchmarks.measure.host import machine
 from benchmarks.options import arguments
 from benchmarks.peers.makers import PEERS
 from benchmarks.report import page as report_page
@@ -14,6 +16,7 @@ from benchmarks.report import pictures, summary
 from benchmarks.report.pictures import axis_of, chart, format_tick
 from benchmarks.report.rows import markdown
 from benchmarks.studies import million
+from infra.local.interpreter import is_optimised
 from penstock_web.report.svg import Scale, round_ticks
 
 README = Path(__file__).parents[3] / "benchmarks" / "README.md"
@@ -139,6 +142,36 @@ def test_the_table_of_goals_says_what_was_to_be_reached(tmp_path: Path) -> None:
     text = report_page.page(report_page.summaries(tmp_path))
     assert "15,000 msg/s, 0.06 s" in text
     assert "20,000" in text
+
+
+@pytest.mark.parametrize(
+    ("recorded", "running", "text"),
+    [
+        ({"python": "3.11.2"}, False, "Python 3.11.2, of unknown build"),
+        (
+            {"python": "3.11.2", "python_implementation": "CPython", "python_optimised": True},
+            False,
+            "CPython 3.11.2, optimised",
+        ),
+        (
+            {"python": "3.13.1", "python_implementation": "CPython", "python_optimised": False},
+            True,
+            "CPython 3.13.1, plain, of the runner beside a service that ran already",
+        ),
+    ],
+)
+def test_results_name_the_interpreter(recorded: dict[str, object], running: bool, text: str) -> None:
+    document = {"scenario": "send_1", "machine": recorded, "settings": {"service_was_running": running}}
+    assert report_page.interpreter_of(document) == text
+    again = document | {"scenario": "send_10"}
+    assert report_page.interpreters([document, again]) == f"Interpreter: {text} (send_1, send_10)."
+
+
+def test_the_recorded_machine_names_its_interpreter() -> None:
+    recorded = machine()
+    assert recorded["python"] == platform.python_version()
+    assert recorded["python_implementation"] == platform.python_implementation()
+    assert recorded["python_optimised"] is is_optimised()
 
 
 @pytest.mark.parametrize(

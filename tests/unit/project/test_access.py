@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from msgspec.structs import fields
@@ -18,7 +19,7 @@ WITH_POLICIES = [action for action in ACTIONS if action.service in RULES]
 
 
 @pytest.mark.parametrize("action", WITH_POLICIES, ids=lambda action: action.name)
-def test_every_action_is_about_the_account_or_names_something(action: Action) -> None:
+def test_every_action_is_about_the_account_or_names_something(action: Action[Any, Any]) -> None:
     """One that does neither would be denied to everybody."""
     names = {field.name for field in fields(action.request)}
     assert action.name in RULES[action.service].account_actions or names & MEMBERS

@@ -1,30 +1,31 @@
 """What becomes of an operation's effects when its request ends early."""
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
 
-from penstock.effects import Effect, Pause, Row, Rows, Statement, Take, Wait, Wake, Woken
-from penstock.postgres.statements import RECEIVE_MESSAGES
+from penstock.effects import BatchCall, Operation, Pause, Receive, Row, Statement, Wake, Woken
+from penstock.postgres.statements.messages import RECEIVE_MESSAGES, ReceivedRow
 from penstock.settings import Settings
 from penstock_web.batching.batcher import Batcher
 from penstock_web.database.pool import Pool
 from penstock_web.driver import Resources, run_operation
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.metrics.meter import Meter
-from tests.support.web.fake_database import ECHO, FakeDatabase
-from tests.support.web.fake_queue import HEADER, ORDERS, Queue, message
+from penstock_web.receive_run import EMPTY_RECEIVE
+from tests.support.web.fake_database import ECHO, EchoEntry, FakeDatabase, RowT
+from tests.support.web.fake_queue import HEADER, ORDERS, Queue, bodies, message
 from tests.support.web.virtual_clock import run, settle
 
-Steps = Generator[Effect, Any, Any]
+Steps = Operation[Any]
 
 
 class Quiet:
     """A database of long polls without any messages."""
 
-    async def call(self, statement: object, arguments: list[Any]) -> list[Any]:
+    async def call(self, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
         return []
 
 
@@ -35,18 +36,19 @@ def resources_on(database: FakeDatabase) -> Resources:
     )
 
 
-def waiting(seconds: float) -> Steps:
-    return (yield Wait(ORDERS, seconds))
+def receiving(
+    count: int = 1, arn: str = ORDERS, wait_seconds: float | None = 20
+) -> Operation[list[ReceivedRow]]:
+    return (yield from Receive(RECEIVE_MESSAGES, arn, count, None, wait_seconds=wait_seconds))
 
 
 def test_answers_go_back_into_the_operation() -> None:
     def operation() -> Steps:
-        rows = yield Rows(ECHO, ([7], [0]))
-        nothing = yield Wake(ORDERS, 1)
-        woken = yield Wait(ORDERS, 5)
-        return rows, nothing, woken
+        rows = yield from BatchCall(ECHO, [EchoEntry(7, 0)])
+        yield Wake(ORDERS, 1)
+        return rows
 
-    assert run(drive_on(FakeDatabase, operation())) == ([(1, 7)], None, False)
+    assert run(drive_on(FakeDatabase, operation())) == [(1, 7)]
 
 
 async def drive_on(database: type[FakeDatabase], operation: Steps) -> Any:
@@ -55,7 +57,7 @@ async def drive_on(database: type[FakeDatabase], operation: Steps) -> Any:
 
 def test_a_pause_takes_its_time_and_ends_with_the_process() -> None:
     def operation() -> Steps:
-        return (yield Pause(3))
+        return (yield from Pause(3))
 
     async def scenario() -> None:
         resources = resources_on(FakeDatabase())
@@ -68,17 +70,29 @@ def test_a_pause_takes_its_time_and_ends_with_the_process() -> None:
     run(scenario())
 
 
+def test_a_receive_without_messages_ends_when_its_time_is_over() -> None:
+    async def scenario() -> None:
+        resources = resources_on(FakeDatabase(Queue(stored=0)))
+        assert await run_operation(receiving(wait_seconds=5), resources) == [EMPTY_RECEIVE]
+        assert asyncio.get_running_loop().time() == pytest.approx(5, rel=0.01)  # `timers`
+        assert await run_operation(receiving(wait_seconds=None), resources) == [HEADER]  # the queue's own: 0
+
+    run(scenario())
+
+
 def test_who_is_woken_but_has_left_passes_the_turn_on() -> None:
     async def scenario() -> None:
-        resources = resources_on(FakeDatabase())
+        queue = Queue(stored=0)
+        resources = resources_on(FakeDatabase(queue))
         loop = asyncio.get_running_loop()
-        first = loop.create_task(run_operation(waiting(20), resources))
+        first = loop.create_task(run_operation(receiving(), resources))
         await settle()
-        second = loop.create_task(run_operation(waiting(20), resources))
+        second = loop.create_task(run_operation(receiving(), resources))
         await settle()
+        queue.stored = 1
         resources.long_polls.wake(ORDERS, 1)
         first.cancel()
-        assert await second == Woken.FOR_ONE
+        assert bodies(await second) == ["body 1"]
         assert loop.time() == 0.0
 
     run(scenario())
@@ -88,59 +102,73 @@ def test_who_is_woken_but_has_left_passes_the_turn_on() -> None:
     ("arn", "later_seconds", "looks"),
     [(ORDERS, 1.0, 1), (f"{ORDERS}.fifo", 0.0, 1), (f"{ORDERS}.fifo", 1.0, 2)],
 )
-def test_who_comes_while_others_wait_lines_up_unseen(arn: str, later_seconds: float, looks: int) -> None:
-    """The first look was empty, and whatever comes afterwards wakes the first in line.
+def test_who_comes_while_others_wait_waits_without_a_call(arn: str, later_seconds: float, looks: int) -> None:
+    """The first call found nothing, and whatever comes afterwards wakes the first one that waits.
 
-    On FIFO queues only when that look was a moment ago: of groups that another process has set free nobody is told.
+    On FIFO queues only when that call was a moment ago: nobody is told of groups that another process has unlocked.
     """
 
-    def polling(may_wait: bool) -> Steps:
-        receive = Take(RECEIVE_MESSAGES, arn, 1, None, may_wait=may_wait)
-        header, *_ = yield receive
-        woken = yield Wait(arn, 20)
-        rows = yield receive
-        return header[0], woken, rows
-
     async def scenario() -> None:
-        database = FakeDatabase(Queue(stored=0))
+        queue = Queue(stored=0)
+        database = FakeDatabase(queue)
         resources = resources_on(database)
         loop = asyncio.get_running_loop()
         polls = []
         for _ in range(2):
-            polls.append(loop.create_task(run_operation(polling(may_wait=True), resources)))
+            polls.append(loop.create_task(run_operation(receiving(arn=arn), resources)))
             await settle()
             await asyncio.sleep(later_seconds)
         assert len(database.calls) == looks
-        hasty = loop.create_task(run_operation(polling(may_wait=False), resources))
-        await settle()
+        assert await run_operation(receiving(arn=arn, wait_seconds=0), resources) == [HEADER]
         assert len(database.calls) == looks + 1
+        queue.stored = 2
         resources.long_polls.wake(arn, 3)
-        await asyncio.gather(*polls, hasty)
-        assert [poll.result()[:2] for poll in polls] == [(None, Woken.FOR_ONE)] * 2
+        answers = await asyncio.gather(*polls)
+        assert sorted(map(bodies, answers)) == [["body 1"], ["body 2"]]
         assert loop.time() == 2 * later_seconds
 
     run(scenario())
 
 
 def test_who_looked_in_vain_while_a_message_came_looks_again() -> None:
-    def polling() -> Steps:
-        yield Take(RECEIVE_MESSAGES, ORDERS, 1, None)
-        return (yield Wait(ORDERS, 20))
-
     async def scenario() -> None:
-        database = FakeDatabase(Queue(stored=0))
+        queue = Queue(stored=0)
+
+        def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
+            rows = queue(statement, arguments)
+            queue.stored = 1
+            return rows
+
+        database = FakeDatabase(reply)
         resources = resources_on(database)
-        await resources.long_polls.wait(
-            ORDERS, 0.1, resources.long_polls.next_ticket()
-        )  # this process is registered
+        ticket = resources.long_polls.next_ticket()
+        await resources.long_polls.wait(ORDERS, 0.1, ticket)  # this process is registered
         begun_at = asyncio.get_running_loop().time()
         database.hold()
-        poll = asyncio.get_running_loop().create_task(run_operation(polling(), resources))
+        poll = asyncio.get_running_loop().create_task(run_operation(receiving(), resources))
         await settle()
         resources.long_polls.wake(ORDERS, 1)
         database.release()
-        assert await poll == Woken.FOR_ONE
+        assert bodies(await poll) == ["body 1"]
         assert asyncio.get_running_loop().time() == begun_at
+
+    run(scenario())
+
+
+def test_a_burst_wakes_two_others_for_each_receive_that_found_messages() -> None:
+    """A notification does not say how many messages there are."""
+
+    async def scenario() -> None:
+        queue = Queue(stored=0)
+        resources = resources_on(FakeDatabase(queue))
+        loop = asyncio.get_running_loop()
+        polls = [loop.create_task(run_operation(receiving(), resources)) for _ in range(5)]
+        await settle()
+        queue.stored = 5
+        resources.long_polls.wake(ORDERS, 1, Woken.FOR_MORE)
+        answers = await asyncio.gather(*polls)
+        assert sorted(map(bodies, answers)) == [[f"body {number}"] for number in range(1, 6)]
+        assert loop.time() == 0.0
 
     run(scenario())
 
@@ -152,12 +180,12 @@ def test_messages_that_came_for_a_request_that_has_just_ended_go_back() -> None:
         queue = Queue(stored=100)
         loop = asyncio.get_running_loop()
 
-        def reply(statement: Statement, arguments: list[Any]) -> list[Row]:
+        def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
             loop.call_soon(request.cancel)
             return queue(statement, arguments)
 
         def operation() -> Steps:
-            return (yield Take(RECEIVE_MESSAGES, ORDERS, 3, None))
+            return (yield from Receive(RECEIVE_MESSAGES, ORDERS, 3, None))
 
         resources = resources_on(FakeDatabase(reply))
         request = loop.create_task(run_operation(operation(), resources))
@@ -169,23 +197,16 @@ def test_messages_that_came_for_a_request_that_has_just_ended_go_back() -> None:
     run(scenario())
 
 
-def polling_twice() -> Steps:
-    receive = Take(RECEIVE_MESSAGES, ORDERS, 3, None)
-    yield receive
-    woken = yield Wait(ORDERS, 20)
-    return woken, (yield receive)
-
-
-def test_what_is_handed_to_who_waits_answers_its_next_look() -> None:
+def test_what_is_handed_to_who_waits_is_its_answer() -> None:
     async def scenario() -> None:
         database = FakeDatabase(Queue(stored=0))
         resources = resources_on(database)
-        request = asyncio.get_running_loop().create_task(run_operation(polling_twice(), resources))
+        request = asyncio.get_running_loop().create_task(run_operation(receiving(3), resources))
         await settle()
         (waiter,) = resources.long_polls.claim(ORDERS, 3)
-        assert waiter.receive == Take(RECEIVE_MESSAGES, ORDERS, 3, None)
+        assert waiter.receive == Receive(RECEIVE_MESSAGES, ORDERS, 3, None, wait_seconds=20)
         waiter.serve([HEADER, message(1), message(2)])
-        assert await request == (Woken.FOR_ONE, [HEADER, message(1), message(2)])
+        assert await request == [HEADER, message(1), message(2)]
         assert len(database.calls) == 1
 
     run(scenario())
@@ -195,7 +216,7 @@ def test_what_is_handed_to_who_has_just_left_goes_back() -> None:
     async def scenario() -> None:
         queue = Queue(stored=0)
         resources = resources_on(FakeDatabase(queue))
-        request = asyncio.get_running_loop().create_task(run_operation(polling_twice(), resources))
+        request = asyncio.get_running_loop().create_task(run_operation(receiving(3), resources))
         await settle()
         (waiter,) = resources.long_polls.claim(ORDERS, 3)
         waiter.serve([HEADER, message(1), message(2)])

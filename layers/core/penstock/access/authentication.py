@@ -12,13 +12,15 @@ for a signature becomes part of the operation, so that its look-ups are effects,
 import hmac
 import logging
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from functools import partial
 from hashlib import sha256
 from time import monotonic, time
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from penstock.effects import Effect, Operation, Row, Sql, Statement
+from msgspec import Struct
+
+from penstock.effects import Call, Operation, Row, Statement
 from penstock.errors import (
     AccessDenied,
     InternalFailure,
@@ -27,7 +29,11 @@ from penstock.errors import (
     SignatureDoesNotMatch,
 )
 from penstock.http import HttpRequest
-from penstock.postgres.statements import FIND_ACCESS_KEY, FIND_BEARER_KEY
+from penstock.postgres.statements.access import (
+    FIND_ACCESS_KEY,
+    FIND_BEARER_KEY,
+    AccessKeyRow,
+)
 from penstock.settings import Settings
 
 from . import sigv4
@@ -36,7 +42,10 @@ from .secret_encryption import DecryptionError, SecretCipher
 from .sigv4 import SignatureClaim
 
 K = TypeVar("K")
-GuardedOperation = Callable[["GuardedActionCall"], Operation]
+V = TypeVar("V")
+RowT = TypeVar("RowT", bound=Row)
+AnyOperation = Operation[Struct | None]
+GuardedOperation = Callable[["GuardedActionCall"], AnyOperation]
 
 MOST_KEYS = 4096
 # For how long a key counts as unknown, since it may be created at any moment.
@@ -56,7 +65,7 @@ class GuardedAction(Protocol):
     def name(self) -> str: ...
 
     @property
-    def operation(self) -> Callable[[Any, Any], Generator[Effect, Any, Any]]: ...
+    def operation(self) -> Callable[[Struct, Any], AnyOperation]: ...
 
 
 class CredentialScope(Protocol):
@@ -73,7 +82,7 @@ class GuardedRequest(Protocol):
     def action(self) -> GuardedAction: ...
 
     @property
-    def request(self) -> Any: ...
+    def request(self) -> Struct: ...
 
     @property
     def scope(self) -> CredentialScope: ...
@@ -97,7 +106,7 @@ class AccessRule(Protocol):
         Returns a function that makes the guarded operation of a call; None: there is no more to check.
         """
 
-    def check_native_request(self, context: RequestContext) -> Generator[Effect, Any, None]:
+    def check_native_request(self, context: RequestContext) -> Operation[None]:
         """Checks a request of the REST API. Raises MissingAuthenticationToken or InvalidClientTokenId."""
 
 
@@ -121,7 +130,7 @@ def is_public_link(http: HttpRequest) -> bool:
     return unsigned and b"x-amz-target" not in http.headers and _PUBLIC_LINK(http.query) is not None
 
 
-def run_public_link(call: "GuardedActionCall") -> Operation:
+def run_public_link(call: "GuardedActionCall") -> AnyOperation:
     """The operation of a public link. Raises MissingAuthenticationToken when the request is for another action."""
     decoded = call.read()
     if decoded.action.service != "sns" or decoded.action.name not in PUBLIC_ACTIONS:
@@ -140,7 +149,7 @@ class RequireCredentials:
             raise MissingAuthenticationToken
         return run_public_link
 
-    def check_native_request(self, context: RequestContext) -> Generator[Effect, Any, None]:
+    def check_native_request(self, context: RequestContext) -> Operation[None]:
         """Accepts any Authorization header. Raises AccessDenied, which is 403: the specification's rule."""
         if not context.http.headers.get(b"authorization"):
             raise AccessDenied(MissingAuthenticationToken.default_message)
@@ -155,24 +164,17 @@ class AccessKey(NamedTuple):
     secret: str
 
 
-class BearerKey(NamedTuple):
-    """A key that clients send in requests. `secret_hash`: SHA-256 of its secret."""
-
-    account_id: str
-    secret_hash: bytes
-
-
-class KeyCache(Generic[K]):
+class KeyCache(Generic[RowT, K]):
     """A cache of keys of one kind, each for `seconds`: for that long a revoked key may still be accepted."""
 
-    def __init__(self, statement: Statement, read: Callable[[str, Row], K], seconds: float) -> None:
+    def __init__(self, statement: Statement[RowT], read: Callable[[str, RowT], K], seconds: float) -> None:
         self._statement = statement
         self._read = read
         self._seconds = seconds
         self._known: dict[str, tuple[float, K]] = {}
         self._unknown: dict[str, float] = {}
 
-    def find(self, key_id: str) -> Generator[Effect, Any, K | None]:
+    def find(self, key_id: str) -> Operation[K | None]:
         """The key; None when it is unknown or revoked. A text that cannot be a key id is not looked up."""
         now = monotonic()
         known = self._known.get(key_id)
@@ -180,17 +182,18 @@ class KeyCache(Generic[K]):
             return known[1]
         if not _KEY_ID(key_id) or now < self._unknown.get(key_id, now):
             return None
-        rows = yield Sql(self._statement, (key_id,))
+        rows = yield from Call(self._statement, (key_id,))
         if not rows:
             self._known.pop(key_id, None)
             _remember(self._unknown, key_id, now + min(self._seconds, UNKNOWN_KEY_SECONDS))
             return None
-        key = self._read(key_id, rows[0])
+        (row,) = rows
+        key = self._read(key_id, row)
         _remember(self._known, key_id, (now + self._seconds, key))
         return key
 
 
-def _remember(cache: dict[str, Any], key_id: str, value: Any) -> None:
+def _remember(cache: dict[str, V], key_id: str, value: V) -> None:
     """Adds an entry; a full cache drops the entry that was looked up longest ago."""
     cache.pop(key_id, None)
     if len(cache) >= MOST_KEYS:
@@ -206,7 +209,7 @@ class RequireSignature:
         self._cipher = SecretCipher(settings.queue_encryption_key)
         seconds = settings.queue_access_cache_seconds
         self._access_keys = KeyCache(FIND_ACCESS_KEY, self._access_key, seconds)
-        self._bearer_keys = KeyCache(FIND_BEARER_KEY, _bearer_key, seconds)
+        self._bearer_keys = KeyCache(FIND_BEARER_KEY, lambda _, row: row, seconds)
 
     def check(self, http: HttpRequest) -> GuardedOperation:
         """Parses the signature; the guard that it returns verifies it."""
@@ -214,7 +217,7 @@ class RequireSignature:
             return run_public_link
         return partial(self._verify_and_run, sigv4.parse(http))
 
-    def _verify_and_run(self, claim: SignatureClaim, call: "GuardedActionCall") -> Operation:
+    def _verify_and_run(self, claim: SignatureClaim, call: "GuardedActionCall") -> AnyOperation:
         """Verifies the signature, decodes the request, evaluates the policies, then runs the operation.
 
         The account is the key's. Nothing of the request but its signature is read before that is verified.
@@ -235,7 +238,7 @@ class RequireSignature:
         yield from authorize(decoded.action.service, decoded.action.name, decoded.request, context)
         return (yield from decoded.action.operation(decoded.request, context))
 
-    def check_native_request(self, context: RequestContext) -> Generator[Effect, Any, None]:
+    def check_native_request(self, context: RequestContext) -> Operation[None]:
         """Requires `Authorization: Bearer <id>.<secret>` with a bearer key of ours."""
         header = context.http.headers.get(b"authorization")
         if not header:
@@ -247,17 +250,13 @@ class RequireSignature:
             raise InvalidClientTokenId
         context.account_id = key.account_id
 
-    def _access_key(self, key_id: str, row: Row) -> AccessKey:
-        account_id, encrypted = row
+    def _access_key(self, key_id: str, row: AccessKeyRow) -> AccessKey:
         try:
-            return AccessKey(account_id, self._cipher.decrypt(bytes(encrypted), key_id, account_id))
+            secret = self._cipher.decrypt(bytes(row.sealed_secret), key_id, row.account_id)
+            return AccessKey(row.account_id, secret)
         except DecryptionError as error:
             _log.error("access key was not made with this QUEUE_ENCRYPTION_KEY", extra={"key": key_id})
             raise InternalFailure from error
-
-
-def _bearer_key(_key_id: str, row: Row) -> BearerKey:
-    return BearerKey(row[0], bytes(row[1]))
 
 
 def hash_of_secret(secret: str) -> bytes:

@@ -7,18 +7,23 @@ the schedule fires.
 """
 
 from base64 import b64decode
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
 from penstock.aws.arn import is_account_id, parse_queue_arn, queue_arn
 from penstock.aws.topic_arn import parse_topic_arn, topic_of_subscription
-from penstock.effects import Effect, Rows, Statement
+from penstock.effects import BatchCall, BatchStatement, Operation
 from penstock.errors import AccessDenied
 from penstock.http import HttpRequest
-from penstock.postgres.statements import READ_POLICIES, READ_TOPIC_POLICIES
+from penstock.postgres.statements.access import (
+    READ_POLICIES,
+    READ_TOPIC_POLICIES,
+    PolicyRow,
+    ResourceEntry,
+)
 
 from .policy import OWNER_ACTIONS, Verdict, evaluate
 
@@ -39,7 +44,7 @@ class RequestContext(Protocol):
         """The ARN of the queue at an address. Raises InvalidAddress or QueueDoesNotExist."""
 
 
-ResourceArns = Callable[[Any, RequestContext], list[str]]
+ResourceArns = Callable[[object, RequestContext], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +61,10 @@ class ServiceRules:
     grantable_actions: frozenset[str]
     owner_always_allowed: frozenset[str]
     resource_arns: ResourceArns
-    policy_statement: Statement
+    policy_statement: BatchStatement[ResourceEntry, PolicyRow]
 
 
-def authorize(
-    service: str, action: str, request: Any, context: RequestContext
-) -> Generator[Effect, Any, None]:
+def authorize(service: str, action: str, request: object, context: RequestContext) -> Operation[None]:
     """Raises AccessDenied (which SNS calls AuthorizationError) unless the caller's account may do this.
 
     Policies are read for each request, those of concurrent requests in one call.
@@ -80,23 +83,22 @@ def authorize(
             yield from authorize_one(service, action, arn, context)
 
 
-def authorize_one(
-    service: str, action: str, arn: str, context: RequestContext
-) -> Generator[Effect, Any, None]:
+def authorize_one(service: str, action: str, arn: str, context: RequestContext) -> Operation[None]:
     """Raises AccessDenied unless the caller's account may do this with the queue or topic."""
     rules = RULES[service]
-    rows = yield Rows(rules.policy_statement, ([arn],))
-    policy, owner = (rows[0][1], rows[0][2]) if rows else (None, arn.split(":")[4])
-    foreign = context.account_id not in (owner, arn.split(":")[4])
+    rows = yield from BatchCall(rules.policy_statement, [ResourceEntry(arn)])
+    account_id = arn.split(":")[4]
+    (row,) = rows or [PolicyRow(1, None, account_id)]
+    foreign = context.account_id not in (row.owner, account_id)
     if not foreign and action in rules.owner_always_allowed:
         return
-    verdict = evaluate(policy, context.account_id, f"{service}:{action.removesuffix('Batch')}", arn)
+    verdict = evaluate(row.policy, context.account_id, f"{service}:{action.removesuffix('Batch')}", arn)
     allowed = action in rules.grantable_actions and verdict is Verdict.ALLOWED
     if verdict is Verdict.DENIED or (foreign and not allowed):
         raise AccessDenied(f"Access to the resource {arn} is denied.")
 
 
-def queues_of(request: Any, context: RequestContext) -> list[str]:
+def queues_of(request: object, context: RequestContext) -> list[str]:
     """ARNs of the queues that a request is about. Raises AccessDenied for a request that names none."""
     queue_url = getattr(request, "queue_url", None)
     if queue_url is not None:
@@ -108,7 +110,7 @@ def queues_of(request: Any, context: RequestContext) -> list[str]:
     if arns:
         # The operation refuses a text that is no ARN of a queue.
         return [str(parsed) for arn in arns if (parsed := parse_queue_arn(arn)) is not None]
-    if not hasattr(request, "queue_owner_aws_account_id"):
+    if not (hasattr(request, "queue_owner_aws_account_id") and hasattr(request, "queue_name")):
         raise AccessDenied
     owner = request.queue_owner_aws_account_id or context.account_id
     arn = queue_arn(context.region, owner, request.queue_name) if is_account_id(owner) else None
@@ -124,7 +126,7 @@ def source_of_task(task_handle: str) -> str:
     return str(document.get("sourceArn", "")) if isinstance(document, dict) else ""
 
 
-def topics_of(request: Any, context: RequestContext) -> list[str]:  # noqa: ARG001 - the signature of queues_of
+def topics_of(request: object, context: RequestContext) -> list[str]:  # noqa: ARG001 - the signature of queues_of
     """ARNs of the topic, or the subscription, that a request is about. The operation refuses other texts."""
     for member in TOPIC_MEMBERS:
         arn = getattr(request, member, None)
@@ -139,7 +141,7 @@ def topics_of(request: Any, context: RequestContext) -> list[str]:  # noqa: ARG0
 INVOKES = {"sqs": ("sqs", "SendMessage"), "sns": ("sns", "Publish")}
 
 
-def invoked_arns(request: Any) -> list[str]:
+def invoked_arns(request: object) -> list[str]:
     """ARNs of the target and the dead-letter queue of a schedule. The operation refuses texts that are no ARNs."""
     target = getattr(request, "target", None)
     if target is None:

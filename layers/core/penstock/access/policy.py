@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
-from typing import Any
 
 import msgspec
 
@@ -82,7 +81,7 @@ def statements(policy: str) -> tuple[Statement, ...]:
     return tuple(_statement(one) for one in _listed(elements) if isinstance(one, dict))
 
 
-def _statement(fields: dict[str, Any]) -> Statement:
+def _statement(fields: dict[str, object]) -> Statement:
     accounts = frozenset(_accounts(fields["Principal"])) if "Principal" in fields else None
     actions = tuple(text.lower() for text in _texts(fields["Action"])) if "Action" in fields else None
     resources = tuple(_texts(fields["Resource"])) if "Resource" in fields else None
@@ -94,7 +93,7 @@ def _statement(fields: dict[str, Any]) -> Statement:
     return Statement(fields.get("Effect") != "Allow", accounts, actions, resources, fully_understood)
 
 
-def _accounts(principal: Any) -> Iterator[str]:
+def _accounts(principal: object) -> Iterator[str]:
     """The accounts of `"*"` and `{"AWS": …}`. Users, roles and services match no caller: callers are accounts."""
     aws = principal.get("AWS") if isinstance(principal, dict) else principal
     for text in _texts(aws):
@@ -102,11 +101,11 @@ def _accounts(principal: Any) -> Iterator[str]:
         yield root[1] if root else text
 
 
-def _texts(value: Any) -> list[str]:
+def _texts(value: object) -> list[str]:
     return [text for text in _listed(value) if isinstance(text, str)]
 
 
-def _listed(value: Any) -> list[Any]:
+def _listed(value: object) -> list[object]:
     return value if isinstance(value, list) else [value]
 
 

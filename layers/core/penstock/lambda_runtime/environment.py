@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from penstock.drivers import run
 from penstock.environment import Environment, RequestIds
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import psycopg
     from aws_lambda_powertools import Logger
 
-    from penstock.effects import Operation
+    from penstock.effects import Operation, Row
     from penstock.postgres.psycopg_connection import PsycopgConnection
 
 T = TypeVar("T")
@@ -52,8 +52,14 @@ class ExecutionEnvironment:
 
     @cached_property
     def environment(self) -> Environment:
-        """Settings and the key of receipt handles. Raises ServiceUnavailable, InternalFailure; the next use retries."""
-        return Environment(self.settings, ReceiptHandles.load(self.database), self.request_ids)
+        """Settings and the key of receipt handles. Raises ServiceUnavailable, InternalFailure; the next use retries.
+
+        Logs a line when sessions of the database's role lack settings.
+        """
+        environment = Environment(self.settings, ReceiptHandles.load(self.database), self.request_ids)
+        if warning := self.database.connection().session.warning:
+            self.logger.warning(warning)
+        return environment
 
     @cached_property
     def logger(self) -> "Logger":
@@ -68,7 +74,7 @@ class ExecutionEnvironment:
         """Writes counts and gauges."""
         return Metrics(self.settings.queue_account_id, self.settings.queue_region)
 
-    def run(self, operation: "Operation") -> Any:
+    def run(self, operation: "Operation[T]") -> T:
         """The operation's result. With QUEUE_USAGE_METRICS, writes metrics of the queues that the operation used."""
         if not self.settings.queue_usage_metrics:
             return run(operation, self.database)
@@ -80,7 +86,7 @@ class ExecutionEnvironment:
         finally:
             self.metrics.count_usage(usage.queues)
 
-    def psycopg_connection(self) -> "psycopg.Connection[Any]":
+    def psycopg_connection(self) -> "psycopg.Connection[Row]":
         """A psycopg connection for workers that need transactions, also with pg8000. Raises ServiceUnavailable."""
         return cast("PsycopgConnection", self._psycopg.connection()).connection
 

@@ -18,7 +18,8 @@ from urllib.parse import urlencode
 
 from penstock.http import HttpRequest, HttpResponse
 
-Event = Mapping[str, Any]
+Event = Mapping[str, Any]  # JSON, whose form depends on its source
+Answer = dict[str, Any]
 
 
 class UnknownEvent(ValueError):  # noqa: N818 - named for the event
@@ -86,10 +87,10 @@ def _bytes(text: str) -> bytes:
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------
-def answer(event: Event, response: HttpResponse) -> dict[str, Any]:
+def answer(event: Event, response: HttpResponse) -> Answer:
     """The answer in the form that the event's source expects. Every body that Penstock writes is text."""
     headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers]
-    result: dict[str, Any] = {
+    result: Answer = {
         "statusCode": response.status,
         "body": response.body.decode(),
         "isBase64Encoded": False,

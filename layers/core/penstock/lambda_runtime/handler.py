@@ -7,7 +7,6 @@ event -> `events.read` -> `gateway.decode` -> the operation -> `gateway.encode` 
 """
 
 from contextlib import suppress
-from typing import Any, cast
 
 from penstock import gateway
 from penstock.actions import BY_NAME, load_operation, load_operations
@@ -29,11 +28,11 @@ class Handler:
         self.action = action
         self.environment = environment
 
-    def __call__(self, event: events.Event, lambda_context: object) -> dict[str, Any]:
+    def __call__(self, event: events.Event, lambda_context: object) -> events.Answer:
         """The answer to an HTTP event, in the form of its source. Raises events.UnknownEvent for any other event."""
         return self.environment.traced(lambda: self._answer(event, lambda_context), lambda_context)
 
-    def _answer(self, event: events.Event, lambda_context: object) -> dict[str, Any]:
+    def _answer(self, event: events.Event, lambda_context: object) -> events.Answer:
         return events.answer(event, self.respond(events.read(event), lambda_context))
 
     def respond(self, http: HttpRequest, lambda_context: object = None) -> HttpResponse:
@@ -41,7 +40,7 @@ class Handler:
         call = None
         try:
             if self.action is None and is_certificate(http.method, http.path):
-                return cast("HttpResponse", self.environment.run(find_certificate(http.path)))
+                return self.environment.run(find_certificate(http.path))
             call = gateway.decode(http, self.environment.environment, self.service, self.action)
             return gateway.encode(call, self.environment.run(call.operation()))
         except gateway.RejectedRequest as refusal:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from penstock.errors import AwsError
 
 if TYPE_CHECKING:
-    from penstock.workers.collect import Depth
+    from penstock.postgres.statements.installation import QueueCountsRow
 
     from .usage import QueueUsage
 
@@ -105,7 +105,7 @@ class Metrics:
         elif not error.sender_fault:
             self.count({"Service": service, "Action": action}, {"errors": 1})
 
-    def put_depth(self, depth: "Depth") -> None:
+    def put_depth(self, depth: "QueueCountsRow") -> None:
         """Writes the gauges of a queue."""
         self.put(
             self._dimensions(depth.account_id, depth.region, depth.name),

@@ -7,11 +7,10 @@ handler = reporting_handler(collect)                # functions/collect.py
 
 from collections.abc import Callable
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from penstock.settings import Settings
 from penstock.workers import Counts
-from penstock.workers.collect import Depth
 
 from .environment import ExecutionEnvironment
 
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
     from psycopg import Connection
 
     from penstock.drivers import StatementExecutor
+    from penstock.effects import Row
+    from penstock.postgres.statements.installation import QueueCountsRow
 
 LONGEST_INVOCATION_SECONDS = 45
 """A schedule invokes the function every minute; the function's own timeout is 60 seconds."""
@@ -31,7 +32,7 @@ class TransactionWorker(Protocol):
 
     LONGEST_RUN_SECONDS: float
 
-    def run_once(self, settings: Settings, connection: "Connection[Any]") -> Counts: ...
+    def run_once(self, settings: Settings, connection: "Connection[Row]") -> Counts: ...
 
 
 class StatementWorker(Protocol):
@@ -48,7 +49,7 @@ class ReportingWorker(Protocol):
     LONGEST_RUN_SECONDS: float
 
     def run_once(
-        self, settings: Settings, connection: "StatementExecutor", report: Callable[[Depth], None]
+        self, settings: Settings, connection: "StatementExecutor", report: "Callable[[QueueCountsRow], None]"
     ) -> Counts: ...
 
 

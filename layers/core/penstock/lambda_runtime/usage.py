@@ -8,21 +8,21 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from penstock.effects import Effect, Row, Rows, Sql, Take
-from penstock.postgres.statements import DELETE_MESSAGES, RECEIVE_MESSAGES, SEND_MESSAGES
+from penstock.effects import BatchCall, Call, Effect, Receive
+from penstock.postgres.statements.messages import (
+    DELETE_MESSAGES,
+    RECEIVE_MESSAGES,
+    SEND_MESSAGES,
+    DeletedRow,
+    ReceivedRow,
+    SendEntry,
+    SentRow,
+)
 
-_SIZES = 3
-"""The column of `queue.send_messages` that has a message's size."""
 
-
-def added_messages(rows: Sequence[Row]) -> int:
+def added_messages(rows: Sequence[SentRow]) -> int:
     """The number of messages added to a queue, from the rows of `queue.send_messages`; duplicates do not count."""
-    return sum(is_added(row) for row in rows)
-
-
-def is_added(row: Row) -> bool:
-    """Whether a row is a message that was added: it has no error, and not the id of an earlier message."""
-    return row[4] is None and row[2] is None
+    return sum(row.is_new for row in rows)
 
 
 class QueueUsage(Struct):
@@ -40,27 +40,33 @@ class Usage:
     def __init__(self) -> None:
         self.queues: dict[str, QueueUsage] = {}
 
-    def observe(self, effect: Effect, answer: Any) -> None:
+    def observe(self, effect: Effect[Any], answer: Any) -> None:
         """Counts an effect, given its result."""
-        if isinstance(effect, Take):
+        if isinstance(effect, Receive):
             self._count_received(effect.queue_arn, answer)
-        elif isinstance(effect, Sql) and effect.statement is RECEIVE_MESSAGES:
+        elif isinstance(effect, Call) and effect.statement is RECEIVE_MESSAGES:
             self._count_received(str(effect.arguments[0]), answer)
-        elif isinstance(effect, Rows) and effect.statement is SEND_MESSAGES:
-            sizes = effect.columns[_SIZES]
-            new = [sizes[row[0] - 1] for row in answer if is_added(row)]
-            if new:
-                self._of(effect.queue_arn).sizes += new
-        elif isinstance(effect, Rows) and effect.statement is DELETE_MESSAGES:
-            deleted = sum(row[1] == "deleted" for row in answer)
-            if deleted:
-                self._of(effect.queue_arn).deleted += deleted
+        elif isinstance(effect, BatchCall) and effect.statement is SEND_MESSAGES:
+            self._count_sent(effect.queue_arn, effect.entries, answer)
+        elif isinstance(effect, BatchCall) and effect.statement is DELETE_MESSAGES:
+            self._count_deleted(effect.queue_arn, answer)
 
-    def _count_received(self, arn: str, rows: Sequence[Row]) -> None:
-        if rows[0][0] is None:
+    def _count_sent(self, arn: str, entries: Sequence[SendEntry], rows: Sequence[SentRow]) -> None:
+        new = [entries[row.n - 1].size_bytes for row in rows if row.is_new]
+        if new:
+            self._of(arn).sizes += new
+
+    def _count_deleted(self, arn: str, rows: Sequence[DeletedRow]) -> None:
+        deleted = sum(row.outcome == "deleted" for row in rows)
+        if deleted:
+            self._of(arn).deleted += deleted
+
+    def _count_received(self, arn: str, rows: Sequence[ReceivedRow]) -> None:
+        header, *messages = rows
+        if header.error is None:
             queue = self._of(arn)
-            queue.received += len(rows) - 1
-            queue.empty = len(rows) == 1
+            queue.received += len(messages)
+            queue.empty = not messages
 
     def _of(self, arn: str) -> QueueUsage:
         return self.queues.setdefault(arn, QueueUsage())

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from difflib import ndiff
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import psycopg
+
+from penstock.effects import Row
 
 from .schema_dump import describe_tables
 
@@ -55,7 +57,7 @@ def history_problem(recorded: dict[int, str], replaced: dict[int, str]) -> str:
     return ""
 
 
-def schema_problem(connection: psycopg.Connection[Any], baseline: bytes) -> str:
+def schema_problem(connection: psycopg.Connection[Row], baseline: bytes) -> str:
     """Why a database with the right migrations cannot get the baseline's record; "" when it can."""
     if difference := first_difference(connection, baseline):
         return (
@@ -71,7 +73,7 @@ def schema_problem(connection: psycopg.Connection[Any], baseline: bytes) -> str:
     return ""
 
 
-def first_difference(connection: psycopg.Connection[Any], baseline: bytes) -> str:
+def first_difference(connection: psycopg.Connection[Row], baseline: bytes) -> str:
     """The first line that the tables and types have beyond those that `baseline` makes (+), or lack (-); else "".
 
     The baseline runs on this very server, in a schema `queue` that is rolled back. Other sessions see nothing of it.
@@ -88,7 +90,7 @@ def first_difference(connection: psycopg.Connection[Any], baseline: bytes) -> st
     return ""
 
 
-def record_baseline(connection: psycopg.Connection[Any], name: str, checksum: str) -> None:
+def record_baseline(connection: psycopg.Connection[Row], name: str, checksum: str) -> None:
     """Replaces the records of the migrations by that of the baseline.
 
     Release 0.0.1 recorded its functions as those of 0.1.0, which was never released: no release could

@@ -15,14 +15,17 @@ docs/decisions/0008-two-drivers.md; only the one that is used is imported.
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import Protocol, TypeVar, cast
 
 from penstock.effects import Row, Statement
 from penstock.errors import InternalFailure, ServiceUnavailable
 from penstock.settings import DRIVERS
 
 from .network import CALL_SECONDS
+from .session_settings import SessionState
 from .sqlstates import meaning
+
+RowT = TypeVar("RowT", bound=Row)
 
 
 class DriverError(Exception):
@@ -56,7 +59,10 @@ class DriverError(Exception):
 class DriverConnection(Protocol):
     """A connection of a driver. Its calls raise DriverError."""
 
-    def call(self, statement: Statement, arguments: Sequence[Any], /) -> list[Row]: ...
+    @property
+    def session(self) -> SessionState: ...
+
+    def call(self, statement: Statement[RowT], arguments: Sequence[object], /) -> list[RowT]: ...
 
     def is_lost(self) -> bool: ...
 
@@ -98,7 +104,7 @@ class Database:
         except DriverError as error:
             raise ServiceUnavailable from error
 
-    def call(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
+    def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """The rows of one call; arrays are lists.
 
         Raises ServiceUnavailable when the database cannot be reached, breaks the connection or reports a transient
@@ -121,7 +127,7 @@ class Database:
             self._connection.close()
             self._connection = None
 
-    def _attempt(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
+    def _attempt(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         connection = self.connection()
         try:
             return connection.call(statement, arguments)

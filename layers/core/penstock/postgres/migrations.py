@@ -27,17 +27,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import psycopg
 from packaging.version import Version
 from psycopg import sql
 
 from penstock import __version__
+from penstock.effects import Row
 
-from . import adoption
+from . import adoption, function_settings
+from .session_settings import SESSION_SETTINGS
 
-Connection = psycopg.Connection[Any]
+Connection = psycopg.Connection[Row]
 
 # Any fixed number will do; it only has to be the same in every release. Bytes of "penstock".
 _LOCK_KEY: Final = 0x70656E73746F636B
@@ -65,25 +67,6 @@ _SESSION: Final = """
 set client_min_messages = warning; set plan_cache_mode = auto; set enable_seqscan = on; set enable_bitmapscan = on;
 set enable_hashjoin = on; set enable_mergejoin = on; set statement_timeout = 0; set lock_timeout = 0
 """
-
-# Measured: with the default planner settings a generic plan of the array-shaped statements fell to a tenth of the
-# speed once statistics were stale. docs/how_it_works.md.
-ROLE_SETTINGS: Final = {
-    "plan_cache_mode": "force_generic_plan",
-    "enable_seqscan": "off",
-    "enable_bitmapscan": "off",
-    "enable_hashjoin": "off",
-    "enable_mergejoin": "off",
-    # No call waits longer for a lock of somebody's open transaction. A pooler drops what is set at connect.
-    "lock_timeout": "1s",
-    # A call whose client has gone ends, and with it its locks.
-    "client_connection_check_interval": "5s",
-    # Sessions of a host that vanished end after a minute; the kernel would keep them for two hours.
-    "tcp_keepalives_idle": "30s",
-    "tcp_keepalives_interval": "10s",
-    "tcp_keepalives_count": "3",
-}
-
 
 _GRANTS: Final = """
 select md5(coalesce(string_agg(g.acl, ' ' order by g.acl), '')) from (
@@ -136,7 +119,7 @@ def sql_directory() -> Path:
 
 
 def migrate(dsn: str, directory: Path | None = None, role: str | None = None) -> Applied:
-    """Applies what is missing and, with `role`, gives that role its planner settings. Raises MigrationError."""
+    """Applies what is missing and, with `role`, gives that role its settings. Raises MigrationError."""
     directory = directory or sql_directory()
     with psycopg.connect(dsn, autocommit=True) as connection:
         _check_encoding(connection)
@@ -160,12 +143,12 @@ def _check_encoding(connection: Connection) -> None:
 
 
 def tune_role(connection: Connection, role: str) -> None:
-    """Gives a login role the planner settings that the service needs; they hold through a pooler, too.
+    """Gives a login role the settings that the service's sessions need; they hold through a pooler, too.
 
     A role may do this for itself; for another role it takes CREATEROLE. Not meant for a role that other
     applications use.
     """
-    for name, value in ROLE_SETTINGS.items():
+    for name, value in SESSION_SETTINGS.items():
         statement = "alter role {} set {} = {}"
         connection.execute(
             sql.SQL(statement).format(sql.Identifier(role), sql.Identifier(name), sql.Literal(value))
@@ -270,6 +253,7 @@ def _apply_changed_functions(
 ) -> None:
     scripts = read_functions(directory)
     text = b"".join(s.name.encode() + b"\0" + s.text + b"\0" for s in scripts)
+    text += function_settings.fingerprint(directory)
     all_functions = Script(_FUNCTIONS, "functions", text)
     if not scripts or recorded == all_functions.checksum:
         applied.grants = bool(scripts) and _apply_grants(connection, scripts[-1])
@@ -277,7 +261,9 @@ def _apply_changed_functions(
     applied.warning = _newer_functions(connection, has_older_tables)
     if not applied.warning:
         _retry_locked(
-            connection, all_functions, lambda: _apply_functions(connection, scripts, all_functions.checksum)
+            connection,
+            all_functions,
+            lambda: _apply_functions(connection, directory, scripts, all_functions.checksum),
         )
         applied.functions = True
 
@@ -293,7 +279,7 @@ def _apply_grants(connection: Connection, script: Script) -> bool:
     return connection.execute(_GRANTS).fetchone() != before
 
 
-def _apply_functions(connection: Connection, scripts: list[Script], checksum: str) -> None:
+def _apply_functions(connection: Connection, directory: Path, scripts: list[Script], checksum: str) -> None:
     connection.execute(
         "insert into queue.migration (number, name, checksum) values (%s, %s, %s) on conflict (number) do update "
         "set name = excluded.name, checksum = excluded.checksum, applied_at = clock_timestamp()",
@@ -310,6 +296,7 @@ def _apply_functions(connection: Connection, scripts: list[Script], checksum: st
                 raise
             except psycopg.Error as error:
                 raise MigrationError(f"{script.name}: {error}") from error
+    function_settings.set_on_functions(connection, directory)
 
 
 def _retry_locked(connection: Connection, script: Script, work: Callable[[], None]) -> None:

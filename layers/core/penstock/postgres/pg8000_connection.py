@@ -7,9 +7,10 @@ COMMIT is sent nothing can have taken effect, so a call that was lost before may
 
 import select
 import socket
+import struct
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from pg8000.core import CoreConnection
@@ -26,6 +27,7 @@ from .network import (
     KEEPALIVE_INTERVAL_SECONDS,
     USER_TIMEOUT_SECONDS,
 )
+from .session_settings import SessionState, apply_settings_query
 
 _FAILURES = (DatabaseError, InterfaceError, OSError)
 _TCP_LIMITS = {
@@ -36,14 +38,29 @@ _TCP_LIMITS = {
 }
 
 
+RowT = TypeVar("RowT", bound=Row)
+
+
 class Pg8000Connection:
     """A `database.DriverConnection`."""
+
+    session: SessionState
 
     def __init__(self, connection: CoreConnection) -> None:
         self._connection = connection
         self._closed = False
 
-    def call(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
+    def apply_settings(self) -> None:
+        """Gives the new session its settings. Raises DriverError."""
+        query = apply_settings_query(process_id_of(self._connection))
+        try:
+            ((*state,),) = self._connection.execute_simple(query).rows
+        except _FAILURES as error:
+            self.close()
+            raise driver_error(error, took_no_effect=True) from error
+        self.session = SessionState(*state)
+
+    def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """The rows of one call, in a transaction of its own. Raises DriverError."""
         try:
             self._connection.execute_simple("begin")
@@ -58,7 +75,7 @@ class Pg8000Connection:
             self._connection.execute_simple("commit")
         except _FAILURES as error:
             raise driver_error(error, took_no_effect=False) from error
-        return [tuple(row) for row in result.rows or ()]
+        return statement.make_rows(result.rows or ())
 
     def is_lost(self) -> bool:
         """Whether this process closed it, or the server since the last call."""
@@ -107,6 +124,7 @@ def open_connection(url: str, call_seconds: float) -> Pg8000Connection:
         limit_socket(socket_of(connection), call_seconds)
         opened = Pg8000Connection(connection)
         if not wants_primary(url) or not opened.is_read_only():
+            opened.apply_settings()
             return opened
         opened.close()
         failures.append("the server is read-only")
@@ -181,3 +199,12 @@ def socket_of(connection: CoreConnection) -> socket.socket:
     """The socket: pg8000 has no other way to see that the server closed the connection."""
     result: socket.socket = connection._usock  # noqa: SLF001
     return result
+
+
+def process_id_of(connection: CoreConnection) -> int:
+    """The id that the server, or a pooler, reported at the start: pg8000 keeps it for cancelling only.
+
+    The first four bytes of BackendKeyData (PostgreSQL documentation, "Message Formats").
+    """
+    (number,) = struct.unpack("!i", connection._backend_key_data[:4])  # noqa: SLF001
+    return int(number)

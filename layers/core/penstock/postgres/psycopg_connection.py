@@ -5,7 +5,7 @@ Autocommit, and no prepared statements: PgBouncer before 1.21 cannot keep them a
 
 import select
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 
@@ -15,44 +15,62 @@ from . import binary_array
 from .call_deadline import connection_parameters, limit_call
 from .database import DriverError
 from .network import CALL_SECONDS
+from .session_settings import SessionState, apply_settings_query
 from .sqlstates import INTERNAL_ERROR
+
+RowT = TypeVar("RowT", bound=Row)
 
 
 class LimitedConnection(psycopg.Connection[Row]):
     """A connection whose calls have a deadline of `call_seconds`; it is closed by a call that misses it."""
 
     call_seconds = CALL_SECONDS
+    session: SessionState
 
     def wait(self, gen: Any, *arguments: Any, **options: Any) -> Any:
         """Runs one call. Raises OperationalError after the deadline."""
         return super().wait(limit_call(gen, self.call_seconds, self.pgconn), *arguments, **options)
 
 
-def connect(url: str, call_seconds: float = CALL_SECONDS) -> "psycopg.Connection[Row]":
+def connect(url: str, call_seconds: float = CALL_SECONDS) -> LimitedConnection:
     """A connection as the service needs it. Raises psycopg.OperationalError."""
     parameters = connection_parameters(url)
     connection = LimitedConnection.connect(**parameters, autocommit=True, prepare_threshold=None)
     connection.call_seconds = call_seconds
+    try:
+        query = apply_settings_query(connection.info.backend_pid)
+        ((*state,),) = connection.execute(query.encode()).fetchall()
+    except BaseException:
+        connection.close()
+        raise
+    connection.session = SessionState(*state)
     return connection
 
 
 class TransactionExecutor:
     """Executes statements on a connection that the caller opened and closes. Raises psycopg.Error."""
 
-    def __init__(self, connection: "psycopg.Connection[Any]") -> None:
+    def __init__(self, connection: "psycopg.Connection[Row]") -> None:
         self.connection = connection
 
-    def call(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
+    def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """The rows of one call; arrays are lists."""
         with psycopg.RawCursor(self.connection) as cursor:
             encoded = binary_array.encode_arguments(statement.types, arguments)
-            return cursor.execute(statement.text, encoded).fetchall()
+            return statement.make_rows(cursor.execute(statement.text, encoded))
 
 
 class PsycopgConnection(TransactionExecutor):
     """A `database.DriverConnection`."""
 
-    def call(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
+    connection: LimitedConnection
+
+    @property
+    def session(self) -> SessionState:
+        """What the session's settings were found to be when it was opened."""
+        return self.connection.session
+
+    def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """The rows of one call, which is a transaction of its own. Raises DriverError."""
         try:
             return super().call(statement, arguments)

@@ -11,6 +11,8 @@ from typing import Any, Final
 
 import psycopg
 
+from penstock.effects import Row
+
 _HEAD: Final = """\
 -- The schema that sql/migrations and sql/functions lead to. For reading and comparing, not for loading.
 -- Written by `make generate`."""
@@ -116,7 +118,7 @@ def schema_dump(dsn: str) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def describe_tables(connection: psycopg.Connection[Any]) -> dict[str, list[str]]:
+def describe_tables(connection: psycopg.Connection[Row]) -> dict[str, list[str]]:
     """Tables by name, with indexes and constraints, and types, as lines of the dump. No views: they follow functions.
 
     It sets the search_path of the transaction that it is called in.
@@ -129,16 +131,16 @@ def describe_tables(connection: psycopg.Connection[Any]) -> dict[str, list[str]]
     return tables
 
 
-def _qualify_names(connection: psycopg.Connection[Any]) -> None:
+def _qualify_names(connection: psycopg.Connection[Row]) -> None:
     """Names appear with their schema, whatever the role's search_path is."""
     connection.execute("set local search_path = pg_catalog")
 
 
-def _tables(connection: psycopg.Connection[Any]) -> list[tuple[Any, ...]]:
+def _tables(connection: psycopg.Connection[Row]) -> list[tuple[Any, ...]]:
     return connection.execute(_TABLES.encode()).fetchall()
 
 
-def _table(connection: psycopg.Connection[Any], row: tuple[Any, ...]) -> Iterator[str]:
+def _table(connection: psycopg.Connection[Row], row: tuple[Any, ...]) -> Iterator[str]:
     oid, name, kind, persistence, partition_of, partition_by, options = row
     if kind in ("type", "view"):  # the text of a view differs between versions: its file in sql/views has it
         yield f"create {kind} queue.{name} as (\n" + ",\n".join(_texts(connection, _COLUMNS, oid)) + "\n);"
@@ -151,7 +153,7 @@ def _table(connection: psycopg.Connection[Any], row: tuple[Any, ...]) -> Iterato
     yield from _texts(connection, _AFTER_TABLE, oid)
 
 
-def _texts(connection: psycopg.Connection[Any], query: str, table: int = 0) -> list[str]:
+def _texts(connection: psycopg.Connection[Row], query: str, table: int = 0) -> list[str]:
     # An oid is put in as text: a placeholder would make psycopg read the % of format() as its own.
     statement = query.replace(":table", str(table)).encode()
     return [line for (line,) in connection.execute(statement).fetchall()]

@@ -1,6 +1,6 @@
 """Schedule groups of EventBridge Scheduler and their tags. The group `default` always exists."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
@@ -10,15 +10,15 @@ from msgspec import Struct
 
 from penstock.aws.schedule_arn import DEFAULT_GROUP, GroupArn, parse_group_arn
 from penstock.context import Context
-from penstock.effects import Effect, Sql
-from penstock.postgres.statements import (
-    DROP_SCHEDULE_ONCE,
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.schedule_groups import (
     LIST_SCHEDULE_GROUPS,
     PUT_SCHEDULE_GROUP,
     READ_SCHEDULE_GROUP,
     TAG_SCHEDULE_GROUP,
     UNTAG_SCHEDULE_GROUP,
 )
+from penstock.postgres.statements.schedules import DROP_SCHEDULE_ONCE
 from penstock.sns.topics import as_json
 
 from . import paging
@@ -35,8 +35,8 @@ PAGE = 100
 MAXIMUM_TAGS = 50  # "Tagging your AWS resources"; the model's 200 are those of one request
 
 
-class GroupRow(Struct):
-    """A row of queue.schedule_group."""
+class ScheduleGroup(Struct):
+    """A row of the table queue.schedule_group."""
 
     account_id: str
     region: str
@@ -54,13 +54,13 @@ class GroupRow(Struct):
 
 def create_schedule_group(
     request: scheduler.CreateScheduleGroupRequest, context: Context
-) -> Generator[Effect, Any, scheduler.CreateScheduleGroupResult]:
+) -> Operation[scheduler.CreateScheduleGroupResult]:
     """Makes a group. The same request with the same ClientToken finds the group that it made."""
     tags = checked_tags(request.tags or ())
     token = token_of(request.client_token, request)
     key = (context.account_id, context.region, request.name)
-    ((_, _, error),) = yield Sql(PUT_SCHEDULE_GROUP, (*key, as_json(tags), token))
-    if error is not None:
+    (row,) = yield from Call(PUT_SCHEDULE_GROUP, (*key, as_json(tags), token))
+    if row.error is not None:
         raise ConflictException.exists(f"Schedule group {request.name}")
     arn = GroupArn(context.region, context.account_id, request.name)
     return scheduler.CreateScheduleGroupResult(schedule_group_arn=str(arn))
@@ -75,62 +75,60 @@ def token_of(client_token: str | None, request: Struct) -> str | None:
 
 def get_schedule_group(
     request: scheduler.GetScheduleGroupRequest, context: Context
-) -> Generator[Effect, Any, scheduler.GetScheduleGroupResult]:
+) -> Operation[scheduler.GetScheduleGroupResult]:
     """A group."""
-    row = yield from read(request.name, context)
-    return scheduler.GetScheduleGroupResult(**shown(row))
+    group = yield from read(request.name, context)
+    return scheduler.GetScheduleGroupResult(**shown(group))
 
 
-def delete_schedule_group(
-    request: scheduler.DeleteScheduleGroupRequest, context: Context
-) -> Generator[Effect, Any, None]:
+def delete_schedule_group(request: scheduler.DeleteScheduleGroupRequest, context: Context) -> Operation[None]:
     """Deletes a group with its schedules, at once: no request sees it DELETING. Tokens as for schedules."""
     if request.name == DEFAULT_GROUP:
         raise ValidationException("The default schedule group cannot be deleted.")
     key = (context.account_id, context.region, request.name, "")
-    ((dropped,),) = yield Sql(DROP_SCHEDULE_ONCE, (*key, request.client_token))
-    if not dropped:
+    (row,) = yield from Call(DROP_SCHEDULE_ONCE, (*key, request.client_token))
+    if not row.dropped:
         raise missing(request.name)
 
 
 def list_schedule_groups(
     request: scheduler.ListScheduleGroupsRequest, context: Context
-) -> Generator[Effect, Any, scheduler.ListScheduleGroupsResult]:
+) -> Operation[scheduler.ListScheduleGroupsResult]:
     """Groups in the order of their names, at most 100 a page."""
     limit = request.max_results or PAGE
     after = paging.read_group(request.next_token)
     key = (context.account_id, context.region)
-    rows = yield Sql(LIST_SCHEDULE_GROUPS, (*key, request.name_prefix, after, limit + 1))
-    found = [msgspec.convert(columns, GroupRow) for (columns,) in rows[:limit]]
+    rows = yield from Call(LIST_SCHEDULE_GROUPS, (*key, request.name_prefix, after, limit + 1))
+    found = [msgspec.convert(row.schedule_group, ScheduleGroup) for row in rows[:limit]]
     return scheduler.ListScheduleGroupsResult(
-        schedule_groups=[scheduler.ScheduleGroupSummary(**shown(row)) for row in found],
+        schedule_groups=[scheduler.ScheduleGroupSummary(**shown(group)) for group in found],
         next_token=paging.make_token(found[-1].name) if len(rows) > limit else None,
     )
 
 
 # --- tags ------------------------------------------------------------------------------------------------------------
-def tag_resource(request: scheduler.TagResourceRequest, context: Context) -> Generator[Effect, Any, None]:
+def tag_resource(request: scheduler.TagResourceRequest, context: Context) -> Operation[None]:
     """Adds tags to a group; an existing tag gets the new value."""
     arn = own_group(request.resource_arn, context)
     tags = checked_tags(request.tags)
-    rows = yield Sql(TAG_SCHEDULE_GROUP, (*key_of(arn), as_json(tags), MAXIMUM_TAGS))
-    raise_tag_error(rows[0][0], arn)
+    (row,) = yield from Call(TAG_SCHEDULE_GROUP, (*key_of(arn), as_json(tags), MAXIMUM_TAGS))
+    raise_tag_error(row.error, arn)
 
 
-def untag_resource(request: scheduler.UntagResourceRequest, context: Context) -> Generator[Effect, Any, None]:
+def untag_resource(request: scheduler.UntagResourceRequest, context: Context) -> Operation[None]:
     """Removes tags; a missing tag is no error."""
     arn = own_group(request.resource_arn, context)
-    rows = yield Sql(UNTAG_SCHEDULE_GROUP, (*key_of(arn), request.tag_keys))
-    raise_tag_error(rows[0][0], arn)
+    (row,) = yield from Call(UNTAG_SCHEDULE_GROUP, (*key_of(arn), request.tag_keys))
+    raise_tag_error(row.error, arn)
 
 
 def list_tags_for_resource(
     request: scheduler.ListTagsForResourceRequest, context: Context
-) -> Generator[Effect, Any, scheduler.ListTagsForResourceResult]:
+) -> Operation[scheduler.ListTagsForResourceResult]:
     """All tags of a group."""
-    row = yield from read(own_group(request.resource_arn, context).name, context)
+    group = yield from read(own_group(request.resource_arn, context).name, context)
     return scheduler.ListTagsForResourceResult(
-        tags=[scheduler.Tag(key=key, value=value) for key, value in row.tags.items()]
+        tags=[scheduler.Tag(key=key, value=value) for key, value in group.tags.items()]
     )
 
 
@@ -169,15 +167,16 @@ def key_of(arn: GroupArn) -> tuple[str, str, str]:
     return arn.account_id, arn.region, arn.name
 
 
-def read(name: str, context: Context) -> Generator[Effect, Any, GroupRow]:
-    """The group's row. Raises ResourceNotFoundException."""
-    rows = yield Sql(READ_SCHEDULE_GROUP, (context.account_id, context.region, name))
+def read(name: str, context: Context) -> Operation[ScheduleGroup]:
+    """The group. Raises ResourceNotFoundException."""
+    rows = yield from Call(READ_SCHEDULE_GROUP, (context.account_id, context.region, name))
     if not rows:
         raise missing(name)
-    return msgspec.convert(rows[0][0], GroupRow)
+    (row,) = rows
+    return msgspec.convert(row.schedule_group, ScheduleGroup)
 
 
-def check_group(name: str, context: Context) -> Generator[Effect, Any, None]:
+def check_group(name: str, context: Context) -> Operation[None]:
     """Raises ResourceNotFoundException when the group does not exist."""
     yield from read(name, context)
 
@@ -186,12 +185,12 @@ def missing(name: str) -> SchedulerError:
     return ResourceNotFoundException.missing(f"Schedule group {name}")
 
 
-def shown(row: GroupRow) -> dict[str, Any]:
+def shown(group: ScheduleGroup) -> dict[str, Any]:
     """A group as EventBridge Scheduler shows it."""
     return {
-        "arn": row.arn,
-        "name": row.name,
-        "state": row.state,
-        "creation_date": round(row.created_at.timestamp(), 3),
-        "last_modification_date": round(row.updated_at.timestamp(), 3),
+        "arn": group.arn,
+        "name": group.name,
+        "state": group.state,
+        "creation_date": round(group.created_at.timestamp(), 3),
+        "last_modification_date": round(group.updated_at.timestamp(), 3),
     }

@@ -4,16 +4,14 @@ Python computes occurrences from the database's time and stores the next one wit
 writes a schedule first reads that time (`read`), which makes two round trips.
 """
 
-from collections.abc import Generator, Mapping
 from datetime import datetime, timedelta
-from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from penstock.context import Context
-from penstock.effects import Effect, Sql
-from penstock.postgres.statements import READ_SCHEDULE
+from penstock.effects import Call, JsonObject, Operation
+from penstock.postgres.statements.schedules import READ_SCHEDULE
 from penstock.scheduler.expressions.expression import Expression, stored
 
 _JUST_BEFORE = timedelta(microseconds=1)
@@ -36,7 +34,7 @@ class ScheduleRow(Struct):
     catchup_limit: int
     failure_threshold: int
     overlap: str
-    target: dict[str, Any]
+    target: JsonObject
     status: str
     consecutive_failures: int
     fire_count: int
@@ -60,18 +58,15 @@ class ScheduleRow(Struct):
         return stored(self.form, self.expression, self.canonical, self.timezone)
 
 
-def row_of(columns: Mapping[str, Any]) -> ScheduleRow:
+def row_of(columns: JsonObject) -> ScheduleRow:
     """A schedule from the JSON of its columns."""
     return msgspec.convert(columns, ScheduleRow)
 
 
-def read(
-    group: str, name: str, context: Context
-) -> Generator[Effect, Any, tuple[datetime, ScheduleRow | None]]:
+def read(group: str, name: str, context: Context) -> Operation[tuple[datetime, ScheduleRow | None]]:
     """The database's time, and the schedule, if it exists."""
-    rows = yield Sql(READ_SCHEDULE, (context.account_id, context.region, group, name))
-    now, columns = rows[0]
-    return now, None if columns is None else row_of(columns)
+    (found,) = yield from Call(READ_SCHEDULE, (context.account_id, context.region, group, name))
+    return found.now, None if found.schedule is None else row_of(found.schedule)
 
 
 # --- occurrences -----------------------------------------------------------------------------------------------------

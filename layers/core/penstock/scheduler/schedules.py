@@ -3,17 +3,15 @@
 Its schedules and those of the native REST API are the same rows: each API shows all of them in its own terms (`shown`).
 """
 
-from collections.abc import Generator
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 
 from penstock.aws import schedule_arn
 from penstock.aws.schedule_arn import DEFAULT_GROUP
 from penstock.context import Context
-from penstock.effects import Effect, Sql
-from penstock.postgres.statements import DROP_SCHEDULE_ONCE, LIST_SCHEDULES, PUT_SCHEDULE
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.schedules import DROP_SCHEDULE_ONCE, LIST_SCHEDULES, PUT_SCHEDULE
 from penstock.scheduler.expressions.expression import Expression, ScheduleInvalid, parse_aws
 from penstock.sns.topics import as_json
 
@@ -29,7 +27,7 @@ PAGE = 100
 STATUS = {"ENABLED": "active", "DISABLED": "paused"}
 STATES = {status: state for state, status in STATUS.items()}
 
-Created = Generator[Effect, Any, scheduler.CreateScheduleResult]
+Created = Operation[scheduler.CreateScheduleResult]
 
 
 def create_schedule(request: scheduler.CreateScheduleRequest, context: Context) -> Created:
@@ -40,7 +38,7 @@ def create_schedule(request: scheduler.CreateScheduleRequest, context: Context) 
 
 def update_schedule(
     request: scheduler.UpdateScheduleRequest, context: Context
-) -> Generator[Effect, Any, scheduler.UpdateScheduleResult]:
+) -> Operation[scheduler.UpdateScheduleResult]:
     """Replaces a schedule: members that the request lacks get their defaults, as on AWS."""
     row = yield from put("update", request, context)
     return scheduler.UpdateScheduleResult(schedule_arn=arn_of(row))
@@ -48,7 +46,7 @@ def update_schedule(
 
 def get_schedule(
     request: scheduler.GetScheduleRequest, context: Context
-) -> Generator[Effect, Any, scheduler.GetScheduleResult]:
+) -> Operation[scheduler.GetScheduleResult]:
     """A schedule, as it was set."""
     _, row = yield from schedule_rows.read(request.group_name or DEFAULT_GROUP, request.name, context)
     if row is None:
@@ -56,39 +54,35 @@ def get_schedule(
     return shown(row)
 
 
-def delete_schedule(
-    request: scheduler.DeleteScheduleRequest, context: Context
-) -> Generator[Effect, Any, None]:
+def delete_schedule(request: scheduler.DeleteScheduleRequest, context: Context) -> Operation[None]:
     """Deletes a schedule with its pending retries. A second request with the same ClientToken changes nothing."""
     key = (context.account_id, context.region, request.group_name or DEFAULT_GROUP, request.name)
-    ((dropped,),) = yield Sql(DROP_SCHEDULE_ONCE, (*key, request.client_token))
-    if not dropped:
+    (row,) = yield from Call(DROP_SCHEDULE_ONCE, (*key, request.client_token))
+    if not row.dropped:
         raise ResourceNotFoundException.missing(f"Schedule {request.name}")
 
 
 def list_schedules(
     request: scheduler.ListSchedulesRequest, context: Context
-) -> Generator[Effect, Any, scheduler.ListSchedulesResult]:
+) -> Operation[scheduler.ListSchedulesResult]:
     """Schedules in the order of group and name, at most 100 a page."""
     limit = request.max_results or PAGE
     group, name = paging.read_schedule(request.next_token)
     status = None if request.state is None else STATUS[request.state]
-    rows = yield Sql(
+    rows = yield from Call(
         LIST_SCHEDULES,
         (context.account_id, context.region, request.group_name, request.name_prefix, status, None, None, group,
          name, limit + 1),
     )  # fmt: skip
     if not rows and request.group_name is not None:
         yield from check_group(request.group_name, context)
-    found = [row_of(columns) for _, columns in rows[:limit]]
+    found = [row_of(row.schedule) for row in rows[:limit]]
     token = paging.make_token(f"{found[-1].group_name}/{found[-1].name}") if len(rows) > limit else None
     return scheduler.ListSchedulesResult(schedules=[summary(row) for row in found], next_token=token)
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
-def put(
-    mode: str, request: scheduler.CreateScheduleRequest, context: Context
-) -> Generator[Effect, Any, ScheduleRow]:
+def put(mode: str, request: scheduler.CreateScheduleRequest, context: Context) -> Operation[ScheduleRow]:
     """Creates or replaces a schedule, and returns it as it is stored.
 
     Raises ValidationException, ConflictException, ResourceNotFoundException.
@@ -119,10 +113,10 @@ def put(
     }
     following = schedule_rows.first_fire(mode, expression, now, period, context)
     key = (context.account_id, context.region, group, request.name)
-    ((columns, _, error),) = yield Sql(PUT_SCHEDULE, (*key, mode, as_json(fields), following))
-    if error is not None:
-        raise error_of(error, group, request.name)
-    return row_of(columns)
+    (row,) = yield from Call(PUT_SCHEDULE, (*key, mode, as_json(fields), following))
+    if row.error is not None:
+        raise error_of(row.error, group, request.name)
+    return row_of(row.schedule)
 
 
 def error_of(error: str, group: str, name: str) -> Exception:

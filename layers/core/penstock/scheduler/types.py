@@ -22,6 +22,7 @@ ClientToken = Annotated[str, Meta(min_length=1, max_length=64, pattern=r"[a-zA-Z
 Expression = Annotated[str, Meta(min_length=1, max_length=256)]
 Timezone = Annotated[str, Meta(min_length=1, max_length=50)]
 Description = Annotated[str, Meta(min_length=0, max_length=512)]
+Unsupported = Any  # parameters of targets that Penstock refuses
 KmsKeyArn = Annotated[
     str,
     Meta(
@@ -81,12 +82,12 @@ class Target(Message):
     dead_letter_config: DeadLetterConfig | None = None
     retry_policy: RetryPolicy | None = None
     input: Annotated[str, Meta(min_length=1)] | None = None
-    ecs_parameters: Any = None
-    event_bridge_parameters: Any = None
-    event_bridge_put_events_v2_parameters: Any = None
-    event_bridge_put_raw_events_parameters: Any = None
-    kinesis_parameters: Any = None
-    sage_maker_pipeline_parameters: Any = None
+    ecs_parameters: Unsupported = None
+    event_bridge_parameters: Unsupported = None
+    event_bridge_put_events_v2_parameters: Unsupported = None
+    event_bridge_put_raw_events_parameters: Unsupported = None
+    kinesis_parameters: Unsupported = None
+    sage_maker_pipeline_parameters: Unsupported = None
     sqs_parameters: SqsParameters | None = None
 
 

@@ -1,12 +1,10 @@
 """Certificates of the keys that sign SNS messages, for programs that verify them: no credentials are needed."""
 
 import re
-from collections.abc import Generator
-from typing import Any
 
-from penstock.effects import Effect, Sql
+from penstock.effects import Call, Operation
 from penstock.http import HttpResponse
-from penstock.postgres.statements import FIND_CERTIFICATE
+from penstock.postgres.statements.signing_keys import FIND_CERTIFICATE
 
 CURRENT = ("/SimpleNotificationService.pem", "/v1/cert")
 NOT_FOUND = HttpResponse(404, [(b"content-type", b"text/plain")], b"There is no such certificate.\n")
@@ -22,12 +20,13 @@ def is_certificate(method: str, path: str) -> bool:
     )
 
 
-def find_certificate(path: str) -> Generator[Effect, Any, HttpResponse]:
+def find_certificate(path: str) -> Operation[HttpResponse]:
     """The certificate as PEM; 404 for a key that never existed, or was retired more than 30 days ago."""
     named = _NAMED(path)
     if named is not None and not _KEY_ID(named[1]):
         return NOT_FOUND
-    rows = yield Sql(FIND_CERTIFICATE, (None if named is None else named[1],))
+    rows = yield from Call(FIND_CERTIFICATE, (None if named is None else named[1],))
     if not rows:
         return NOT_FOUND
-    return HttpResponse(200, [(b"content-type", b"application/x-pem-file")], rows[0][0].encode())
+    (row,) = rows
+    return HttpResponse(200, [(b"content-type", b"application/x-pem-file")], row.certificate.encode())

@@ -18,7 +18,7 @@ import msgspec
 
 from .errors import InvalidParameter
 
-Policy = Mapping[str, Any]
+Policy = Mapping[str, Any]  # JSON, whose members are checked before they are stored
 
 MOST_RETRY_SECONDS: Final = 3_600
 CONTENT_TYPE: Final = "text/plain; charset=UTF-8"
@@ -60,7 +60,7 @@ def invalid_policy(reason: str) -> InvalidParameter:
 
 
 # --- effective policies ----------------------------------------------------------------------------------------------
-def effective_policy(subscription: str | None, topic: str | None) -> dict[str, Any]:
+def effective_policy(subscription: str | None, topic: str | None) -> Policy:
     """EffectiveDeliveryPolicy of a subscription: its own sections, else the topic's, else AWS's defaults.
 
     Both texts have been checked; None and an empty text stand for no policy.
@@ -79,11 +79,11 @@ def effective_policy(subscription: str | None, topic: str | None) -> dict[str, A
     }
 
 
-def effective_topic_policy(topic: str | None) -> dict[str, Any]:
+def effective_topic_policy(topic: str | None) -> Policy:
     """EffectiveDeliveryPolicy of a topic: the policy of a subscription without one of its own."""
     http = _read(topic).get("http") or {}
     policy = effective_policy(None, topic)
-    answer: dict[str, Any] = {
+    answer: dict[str, object] = {
         "defaultHealthyRetryPolicy": policy["healthyRetryPolicy"],
         "disableSubscriptionOverrides": bool(http.get("disableSubscriptionOverrides")),
     }
@@ -188,7 +188,7 @@ def _check_names(section: Policy, known: set[str]) -> None:
             raise invalid_policy(f"Unexpected JSON member: {name}")
 
 
-def _object(value: Any, path: str) -> Policy:
+def _object(value: object, path: str) -> Policy:
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -207,5 +207,5 @@ def _read(text: str | None) -> Policy:
     return _object(_parse(text or ""), "")
 
 
-def _given(section: Policy) -> dict[str, Any]:
+def _given(section: Policy) -> Policy:
     return {name: value for name, value in section.items() if value is not None}

@@ -5,22 +5,21 @@ needs envelopes (raw delivery to queues has none, and a signature is half of wha
 publishes checks both against the database, so a stale entry costs a second call and nothing else.
 """
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
 from uuid import uuid4
 
 from penstock.aws.message_id import as_text
 from penstock.aws.topic_arn import TopicArn
 from penstock.context import Context
-from penstock.effects import Effect
+from penstock.effects import Operation
 from penstock.sqs.types import MessageAttributeValue
 
 from . import notification
 from .outgoing_message import OutgoingMessage
 from .signatures import Signer
 from .signing_keys import current_signer
-from .topics import describe_topic
+from .topics import describe_topic, stored_attributes
 
 MOST_TOPICS = 4096
 TRACE = "trace"
@@ -78,7 +77,7 @@ def certificate_url(signer: Signer, context: Context) -> str:
     return (f"https://{host}" if host else context.base_url) + signer.certificate_path
 
 
-def signing_context(version: str, context: Context) -> Generator[Effect, Any, notification.SigningContext]:
+def signing_context(version: str, context: Context) -> Operation[notification.SigningContext]:
     """The signer, and the base of links: the address that the client itself used."""
     key = yield from current_signer(context)
     return notification.SigningContext(key, version, context.base_url, certificate_url(key, context))
@@ -86,9 +85,9 @@ def signing_context(version: str, context: Context) -> Generator[Effect, Any, no
 
 def envelope_contents(
     topic: TopicArn, message: OutgoingMessage, version: str, context: Context
-) -> Generator[Effect, Any, dict[str, Any]]:
+) -> Operation[dict[str, object]]:
     """By protocol: the text itself, and the parts of its envelope, if it has one. Under `trace`: the trace header."""
-    found: dict[str, Any] = {} if context.trace_header is None else {TRACE: context.trace_header}
+    found: dict[str, object] = {} if context.trace_header is None else {TRACE: context.trace_header}
     if version == NO_ENVELOPE:
         return found | {protocol: {"raw": text} for protocol, text in message.texts.items()}
     envelope: Callable[[str, str, str, str | None, str, Attributes], notification.EnvelopeParts]
@@ -103,7 +102,7 @@ def envelope_contents(
     return found
 
 
-def confirmation(topic: TopicArn, token: str, context: Context) -> Generator[Effect, Any, str]:
+def confirmation(topic: TopicArn, token: str, context: Context) -> Operation[str]:
     """The message that asks an endpoint to confirm. Raises NotFound."""
     signing = yield from current_signing_context(topic, context)
     return notification.confirmation(signing, str(topic), str(uuid4()), token, notification.timestamp())
@@ -111,19 +110,17 @@ def confirmation(topic: TopicArn, token: str, context: Context) -> Generator[Eff
 
 def unsubscribe_confirmation(
     topic: TopicArn, subscription_arn: str, token: str, context: Context
-) -> Generator[Effect, Any, str]:
+) -> Operation[str]:
     """The message that tells an endpoint that its subscription ended. Raises NotFound."""
     signing = yield from current_signing_context(topic, context)
     about = (str(topic), subscription_arn, str(uuid4()), token)
     return notification.unsubscribe_confirmation(signing, *about, notification.timestamp())
 
 
-def current_signing_context(
-    topic: TopicArn, context: Context
-) -> Generator[Effect, Any, notification.SigningContext]:
+def current_signing_context(topic: TopicArn, context: Context) -> Operation[notification.SigningContext]:
     """The signing context by the topic's signature version, read from the database.
 
     No later call checks the version of such a message, and these messages are rare.
     """
-    attributes, *_ = yield from describe_topic(topic)
+    attributes = stored_attributes((yield from describe_topic(topic)))
     return (yield from signing_context(attributes.get("SignatureVersion", "1"), context))

@@ -1,26 +1,23 @@
 """SNS AddPermission and RemovePermission: statements of a topic's access policy under a label."""
 
-from collections.abc import Generator
-from typing import Any
-
 import msgspec
 
 from penstock.access.policy import OWNER_ACTIONS
 from penstock.aws.arn import is_account_id
 from penstock.aws.topic_arn import TopicArn
 from penstock.context import Context
-from penstock.effects import Effect, Sql
-from penstock.postgres.statements import REPLACE_TOPIC_POLICY
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.topics import REPLACE_TOPIC_POLICY
 from penstock.sqs import validation
-from penstock.sqs.permissions import Statements, single_or_list
+from penstock.sqs.permissions import Policy, Statements, single_or_list
 
 from . import errors
 from . import types as sns
 from .attributes import default_policy
-from .topics import describe_topic, topic_arn
+from .topics import describe_topic, stored_attributes, topic_arn
 
 
-def add_permission(request: sns.AddPermissionRequest, context: Context) -> Generator[Effect, Any, None]:
+def add_permission(request: sns.AddPermissionRequest, context: Context) -> Operation[None]:
     """Allows other accounts some actions on the topic, under a label."""
     arn = topic_arn(request.topic_arn, context)
     check_grant(request)
@@ -33,7 +30,7 @@ def add_permission(request: sns.AddPermissionRequest, context: Context) -> Gener
             return
 
 
-def remove_permission(request: sns.RemovePermissionRequest, context: Context) -> Generator[Effect, Any, None]:
+def remove_permission(request: sns.RemovePermissionRequest, context: Context) -> Operation[None]:
     """Removes the statement with that label; a missing one is no error."""
     arn = topic_arn(request.topic_arn, context)
     while True:
@@ -43,23 +40,22 @@ def remove_permission(request: sns.RemovePermissionRequest, context: Context) ->
             return
 
 
-def policy_of(arn: TopicArn) -> Generator[Effect, Any, tuple[str | None, dict[str, Any], Statements]]:
+def policy_of(arn: TopicArn) -> Operation[tuple[str | None, Policy, Statements]]:
     """The policy's text as stored (None: the default), the policy and its statements. Raises NotFound."""
-    stored, *_ = yield from describe_topic(arn)
-    old = stored.get("Policy")
-    policy: dict[str, Any] = msgspec.json.decode(old or default_policy(arn))
+    old = stored_attributes((yield from describe_topic(arn))).get("Policy")
+    policy: Policy = msgspec.json.decode(old or default_policy(arn))
     statements = policy.get("Statement", [])
     return old, policy, [statements] if isinstance(statements, dict) else statements
 
 
-def policy_replaced(arn: TopicArn, old: str | None, policy: dict[str, Any]) -> Generator[Effect, Any, bool]:
+def policy_replaced(arn: TopicArn, old: str | None, policy: Policy) -> Operation[bool]:
     """False when another request has changed the policy since it was read."""
     text = msgspec.json.encode(policy).decode()
-    ((done,),) = yield Sql(REPLACE_TOPIC_POLICY, (str(arn), old, text))
-    return bool(done)
+    (row,) = yield from Call(REPLACE_TOPIC_POLICY, (str(arn), old, text))
+    return row.replaced
 
 
-def grant(arn: TopicArn, request: sns.AddPermissionRequest) -> dict[str, Any]:
+def grant(arn: TopicArn, request: sns.AddPermissionRequest) -> Policy:
     """The statement as SNS writes it."""
     return {
         "Sid": request.label,

@@ -3,8 +3,7 @@
 The container merges the calls of concurrent requests for one topic into one.
 """
 
-from collections.abc import Generator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -13,8 +12,8 @@ from penstock import errors as sqs_errors
 from penstock.aws.message_id import new_message_id
 from penstock.aws.topic_arn import TopicArn
 from penstock.context import Context
-from penstock.effects import Effect, Rows
-from penstock.postgres.statements import PUBLISH_MESSAGES
+from penstock.effects import BatchCall, Operation
+from penstock.postgres.statements.topics import PUBLISH_MESSAGES, PublishedRow, PublishEntry
 from penstock.sqs import digests, validation
 from penstock.sqs.types import MessageAttributeValue
 
@@ -36,17 +35,7 @@ _json = msgspec.json.Encoder()
 Entry = sns.PublishRequest | sns.PublishBatchRequestEntry
 
 
-class PublishedRow(NamedTuple):
-    """A row of `queue.publish_messages`."""
-
-    n: int
-    message_id: str
-    sequence_number: int | None
-    error: str | None
-    detail: str | None
-
-
-def publish(request: sns.PublishRequest, context: Context) -> Generator[Effect, Any, sns.PublishResult]:
+def publish(request: sns.PublishRequest, context: Context) -> Operation[sns.PublishResult]:
     """Publishes one message. The answer comes after the commit."""
     topic = target_topic(request, context)
     message = outgoing_message(request, topic)
@@ -60,9 +49,7 @@ def publish(request: sns.PublishRequest, context: Context) -> Generator[Effect, 
     )
 
 
-def publish_batch(
-    request: sns.PublishBatchRequest, context: Context
-) -> Generator[Effect, Any, sns.PublishBatchResult]:
+def publish_batch(request: sns.PublishBatchRequest, context: Context) -> Operation[sns.PublishBatchResult]:
     """Publishes up to ten messages in one transaction; those that cannot be accepted fail one by one."""
     topic = topic_arn(request.topic_arn, context)
     entries = request.publish_batch_request_entries
@@ -82,7 +69,7 @@ def publish_batch(
         yield from describe_topic(topic)
         return result
     rows = yield from store(topic, [message for _, message in accepted], size, context)
-    if rows[0].error == TOO_LONG:
+    if any(row.error == TOO_LONG for row in rows):  # then all: the whole request is too long
         raise errors.TopicBatchRequestTooLong
     for (name, _), row in zip(accepted, rows, strict=True):
         report_entry(result, name, row)
@@ -91,7 +78,7 @@ def publish_batch(
 
 def store(
     topic: TopicArn, messages: Sequence[OutgoingMessage], size: int, context: Context
-) -> Generator[Effect, Any, list[PublishedRow]]:
+) -> Operation[list[PublishedRow]]:
     """Signs and stores the messages; again when the database answers that the topic's signature version differs.
 
     Raises NotFound.
@@ -99,38 +86,36 @@ def store(
     topics_known = context.environment.cache(envelopes.TopicCache)
     version = topics_known.version_for(str(topic), messages)
     while True:
-        columns = yield from as_columns(topic, messages, version, context)
-        sizes = [size] * len(messages)
-        rows = yield Rows(PUBLISH_MESSAGES, (*columns, sizes), (str(topic), version), merge_key=str(topic))
-        published = sorted(PublishedRow(*row) for row in rows)
-        if published[0].error == "NotFound":
+        entries = []
+        for message in messages:
+            contents = yield from envelopes.envelope_contents(topic, message, version, context)
+            entries.append(entry_of(message, contents, size))
+        rows = yield from BatchCall(PUBLISH_MESSAGES, entries, (str(topic), version), merge_key=str(topic))
+        published = sorted(rows)
+        first, *_ = published  # NotFound and OtherSignatureVersion are errors of all messages
+        if first.error == "NotFound":
             raise errors.NotFound
-        if published[0].error != "OtherSignatureVersion":
+        if first.error != "OtherSignatureVersion":
             if any(row.detail == envelopes.NO_ENVELOPE for row in published):
                 topics_known.learn_no_envelope(str(topic))
             return published
-        version = topics_known.learn_signature_version(str(topic), str(published[0].detail))
+        version = topics_known.learn_signature_version(str(topic), str(first.detail))
 
 
-def as_columns(
-    topic: TopicArn, messages: Sequence[OutgoingMessage], version: str, context: Context
-) -> Generator[Effect, Any, list[list[Any]]]:
-    """The first arrays of `queue.publish_messages`."""
-    rows = []
-    for message in messages:
-        contents = yield from envelopes.envelope_contents(topic, message, version, context)
-        rows.append((
-            message.message_id,
-            _json.encode(contents),
-            _json.encode(message.attributes) if message.attributes else None,
-            message.attribute_bytes,
-            _json.encode(filter_facts.attribute_facts(message.attributes)),
-            as_facts(message.texts.get("sqs", message.texts[DEFAULT_TEXT])),
-            message.group_id,
-            message.deduplication_id,
-            message.subject,
-        ))  # fmt: skip
-    return [list(column) for column in zip(*rows, strict=True)]
+def entry_of(message: OutgoingMessage, contents: Mapping[str, object], request_bytes: int) -> PublishEntry:
+    """The message as the database takes it, with its texts and envelopes by protocol."""
+    return PublishEntry(
+        message_id=message.message_id,
+        contents=_json.encode(contents),
+        attributes=_json.encode(message.attributes) if message.attributes else None,
+        attribute_bytes=message.attribute_bytes,
+        attribute_facts=_json.encode(filter_facts.attribute_facts(message.attributes)),
+        body_facts=as_facts(message.texts.get("sqs", message.texts[DEFAULT_TEXT])),
+        group_id=message.group_id,
+        deduplication_id=message.deduplication_id,
+        subject=message.subject,
+        request_bytes=request_bytes,
+    )
 
 
 def as_facts(text: str) -> bytes | None:

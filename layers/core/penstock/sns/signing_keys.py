@@ -4,15 +4,13 @@ After a rotation a process may sign with the old key for up to a minute; its cer
 """
 
 import logging
-from collections.abc import Generator
 from time import monotonic
-from typing import Any
 
 from penstock.access.secret_encryption import DecryptionError, SecretCipher
 from penstock.context import Context
-from penstock.effects import Effect, Row, Sql
+from penstock.effects import Call, Operation
 from penstock.errors import InternalFailure
-from penstock.postgres.statements import ADD_SIGNING_KEY, CURRENT_SIGNING_KEY
+from penstock.postgres.statements.signing_keys import ADD_SIGNING_KEY, CURRENT_SIGNING_KEY, SigningKeyRow
 from penstock.settings import SettingError
 
 from .signatures import NewKey, Signer, SigningKeyCache
@@ -24,41 +22,40 @@ ENCRYPTION_CONTEXT = "sns"
 _log = logging.getLogger(__name__)
 
 
-def current_signer(context: Context) -> Generator[Effect, Any, Signer]:
+def current_signer(context: Context) -> Operation[Signer]:
     """The key that signs now, at most a minute old. Makes the installation's first one. Raises InternalFailure."""
     cache, settings = context.environment.cache(SigningKeyCache), context.environment.settings
     if (kept := cache.fresh(monotonic())) is not None:
         return kept
-    rows = yield Sql(CURRENT_SIGNING_KEY, ())
+    rows = yield from Call(CURRENT_SIGNING_KEY, ())
     if not rows:
         if (kept := cache.fresh(monotonic())) is not None:
             return kept  # another request of this process has made it since
         rows = yield from add_key(cache.offer(), settings.queue_encryption_key, rotate=False)
-    key_id = rows[0][0]
+    (key,) = rows
     found = cache.signer
-    if found is None or found.key_id != key_id:
-        found = Signer(key_id, private_key_of(rows[0], settings.queue_encryption_key))
+    if found is None or found.key_id != key.key_id:
+        found = Signer(key.key_id, private_key_of(key, settings.queue_encryption_key))
     cache.keep(found, monotonic() + KEEP_SECONDS)
     return found
 
 
-def add_key(made: NewKey, encryption_key: str, *, rotate: bool) -> Generator[Effect, Any, list[Row]]:
+def add_key(made: NewKey, encryption_key: str, *, rotate: bool) -> Operation[list[SigningKeyRow]]:
     """Stores the new key if there is none, or, with `rotate`, in any case. Returns the row of the key that signs."""
     private = made.private_key
     if encryption_key:
         private = SecretCipher(encryption_key).encrypt(private.decode(), made.key_id, ENCRYPTION_CONTEXT)
     stored = (made.key_id, bool(encryption_key), private, made.certificate, rotate)
-    rows: list[Row] = yield Sql(ADD_SIGNING_KEY, stored)
-    return rows
+    return (yield from Call(ADD_SIGNING_KEY, stored))
 
 
-def private_key_of(row: Row, encryption_key: str) -> bytes:
-    """The private key of a row, as PEM. Raises InternalFailure when another encryption key encrypted it."""
-    key_id, sealed, private_key = row
-    if not sealed:
-        return bytes(private_key)
+def private_key_of(key: SigningKeyRow, encryption_key: str) -> bytes:
+    """The private key, as PEM. Raises InternalFailure when another encryption key encrypted it."""
+    private_key = bytes(key.private_key)
+    if not key.sealed:
+        return private_key
     try:
-        return SecretCipher(encryption_key).decrypt(bytes(private_key), key_id, ENCRYPTION_CONTEXT).encode()
+        return SecretCipher(encryption_key).decrypt(private_key, key.key_id, ENCRYPTION_CONTEXT).encode()
     except (DecryptionError, SettingError) as error:
-        _log.error("signing key was not made with this QUEUE_ENCRYPTION_KEY", extra={"key": key_id})
+        _log.error("signing key was not made with this QUEUE_ENCRYPTION_KEY", extra={"key": key.key_id})
         raise InternalFailure from error

@@ -2,8 +2,7 @@
 
 import re
 import secrets
-from collections.abc import Generator, Mapping
-from typing import Any
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -12,14 +11,16 @@ import msgspec
 from penstock.aws.arn import parse_queue_arn
 from penstock.aws.topic_arn import TopicArn, is_subscription_id, topic_of_subscription
 from penstock.context import Context
-from penstock.effects import Effect, Row, Sql
-from penstock.postgres.statements import (
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.subscriptions import (
     ADD_SUBSCRIPTION,
     CONFIRM_SUBSCRIPTION,
     DESCRIBE_SUBSCRIPTION,
     DROP_SUBSCRIPTION,
     LIST_SUBSCRIPTIONS,
     SET_SUBSCRIPTION_ATTRIBUTES,
+    ListedSubscriptionRow,
+    SubscriptionRow,
 )
 from penstock.sns.filter_policy.compile import compile_policy
 
@@ -37,7 +38,7 @@ _text = msgspec.json.Decoder(dict[str, str])
 _TOKEN = re.compile(r"[0-9a-f]{160}").fullmatch
 
 
-def subscribe(request: sns.SubscribeRequest, context: Context) -> Generator[Effect, Any, sns.SubscribeResult]:
+def subscribe(request: sns.SubscribeRequest, context: Context) -> Operation[sns.SubscribeResult]:
     """Subscribes a queue, by its ARN, at once; or a URL, whose endpoint has to confirm first."""
     topic = topic_arn(request.topic_arn, context)
     endpoint = check_endpoint(request.protocol, request.endpoint or "", topic)
@@ -47,15 +48,15 @@ def subscribe(request: sns.SubscribeRequest, context: Context) -> Generator[Effe
     if request.protocol != "sqs":
         token = secrets.token_hex(80)  # AWS's have 300 to 400 characters of hex
         confirmation = yield from envelopes.confirmation(topic, token, context)
-    ((arn, confirmed, error),) = yield Sql(
+    (row,) = yield from Call(
         ADD_SUBSCRIPTION,
         (str(topic), uuid4(), context.account_id, request.protocol, endpoint, as_json(attributes), policy, token,
          confirmation, *limits(context)),
     )  # fmt: skip
-    if error is not None:
-        raise error_of(error)
+    if row.error is not None:
+        raise error_of(row.error)
     return sns.SubscribeResult(
-        subscription_arn=arn if confirmed or request.return_subscription_arn else PENDING
+        subscription_arn=row.arn if row.confirmed or request.return_subscription_arn else PENDING
     )
 
 
@@ -75,7 +76,7 @@ def error_of(code: str) -> errors.SnsError:
 
 def confirm_subscription(
     request: sns.ConfirmSubscriptionRequest, context: Context
-) -> Generator[Effect, Any, sns.ConfirmSubscriptionResult]:
+) -> Operation[sns.ConfirmSubscriptionResult]:
     """Confirms the subscription whose endpoint got this token. AuthenticateOnUnsubscribe needs a signed request."""
     topic = topic_arn(request.topic_arn, context)
     authenticates = (request.authenticate_on_unsubscribe or "").lower() == "true"
@@ -84,27 +85,28 @@ def confirm_subscription(
     token = (
         request.token if _TOKEN(request.token) else ""
     )  # Penstock made no token of another form; SQL finds no subscription for an empty one
-    ((arn, error),) = yield Sql(CONFIRM_SUBSCRIPTION, (str(topic), token, authenticates))
-    if error is not None:
-        raise error_of(error)
-    return sns.ConfirmSubscriptionResult(subscription_arn=arn)
+    (row,) = yield from Call(CONFIRM_SUBSCRIPTION, (str(topic), token, authenticates))
+    if row.error is not None:
+        raise error_of(row.error)
+    return sns.ConfirmSubscriptionResult(subscription_arn=row.arn)
 
 
-def unsubscribe(request: sns.UnsubscribeRequest, context: Context) -> Generator[Effect, Any, None]:
+def unsubscribe(request: sns.UnsubscribeRequest, context: Context) -> Operation[None]:
     """Ends a subscription; a missing one is no error. A URL gets a message with which it can confirm again."""
     arn = request.subscription_arn
     topic = subscription_topic(arn, context)
-    rows = yield Sql(DESCRIBE_SUBSCRIPTION, (arn,))
+    rows = yield from Call(DESCRIBE_SUBSCRIPTION, (arn,))
     if not rows:
         return
+    (subscription,) = rows
     text = None
-    if rows[0][2] != "sqs":
+    if subscription.protocol != "sqs":
         try:
             text = yield from envelopes.unsubscribe_confirmation(topic, arn, secrets.token_hex(80), context)
         except errors.NotFound:  # another request has just deleted the topic with its subscriptions
             return
-    ((error,),) = yield Sql(DROP_SUBSCRIPTION, (arn, is_anonymous(context), text))
-    if error == "AuthorizationError":
+    (row,) = yield from Call(DROP_SUBSCRIPTION, (arn, is_anonymous(context), text))
+    if row.error == "AuthorizationError":
         raise errors.AuthorizationError("This subscription can be ended by signed requests only.")
 
 
@@ -117,7 +119,7 @@ def is_anonymous(context: Context) -> bool:
 # --- lists -----------------------------------------------------------------------------------------------------------
 def list_subscriptions(
     request: sns.ListSubscriptionsRequest, context: Context
-) -> Generator[Effect, Any, sns.ListSubscriptionsResult]:
+) -> Operation[sns.ListSubscriptionsResult]:
     """The account's subscriptions, 100 a page."""
     found, token = yield from page(None, request.next_token, context)
     return sns.ListSubscriptionsResult(subscriptions=found, next_token=token)
@@ -125,7 +127,7 @@ def list_subscriptions(
 
 def list_subscriptions_by_topic(
     request: sns.ListSubscriptionsByTopicRequest, context: Context
-) -> Generator[Effect, Any, sns.ListSubscriptionsByTopicResult]:
+) -> Operation[sns.ListSubscriptionsByTopicResult]:
     """A topic's subscriptions, 100 a page."""
     topic = topic_arn(request.topic_arn, context)
     found, token = yield from page(str(topic), request.next_token, context)
@@ -136,53 +138,54 @@ def list_subscriptions_by_topic(
 
 def page(
     topic: str | None, token: str | None, context: Context
-) -> Generator[Effect, Any, tuple[list[sns.Subscription], str | None]]:
+) -> Operation[tuple[list[sns.Subscription], str | None]]:
     """One page, and the token of the next one."""
     after = paging.read_token(token, is_subscription_id)
-    rows = yield Sql(LIST_SUBSCRIPTIONS, (context.account_id, context.region, topic, after, PAGE + 1))
-    more = paging.make_token(rows[PAGE - 1][0]) if len(rows) > PAGE else None
+    rows = yield from Call(LIST_SUBSCRIPTIONS, (context.account_id, context.region, topic, after, PAGE + 1))
+    more = paging.make_token(rows[PAGE - 1].subscription_id) if len(rows) > PAGE else None
     return [listed_subscription(row) for row in rows[:PAGE]], more
 
 
-def listed_subscription(row: Row) -> sns.Subscription:
-    """A row of `queue.list_subscription_page`."""
-    _, arn, owner, protocol, endpoint, topic, confirmed = row
+def listed_subscription(row: ListedSubscriptionRow) -> sns.Subscription:
+    """A subscription as lists show it."""
     return sns.Subscription(
-        subscription_arn=arn if confirmed else PENDING_IN_LISTS,
-        owner=owner,
-        protocol=protocol,
-        endpoint=endpoint,
-        topic_arn=topic,
+        subscription_arn=row.arn if row.confirmed else PENDING_IN_LISTS,
+        owner=row.owner,
+        protocol=row.protocol,
+        endpoint=row.endpoint,
+        topic_arn=row.topic_arn,
     )
 
 
 # --- attributes ------------------------------------------------------------------------------------------------------
 def get_subscription_attributes(
     request: sns.GetSubscriptionAttributesRequest, context: Context
-) -> Generator[Effect, Any, sns.GetSubscriptionAttributesResult]:
+) -> Operation[sns.GetSubscriptionAttributesResult]:
     """All attributes of a subscription."""
-    row = yield from described_subscription(request.subscription_arn, context)
+    found = yield from described_subscription(request.subscription_arn, context)
     return sns.GetSubscriptionAttributesResult(
-        attributes=readable_subscription(request.subscription_arn, row)
+        attributes=readable_subscription(request.subscription_arn, found)
     )
 
 
 def set_subscription_attributes(
     request: sns.SetSubscriptionAttributesRequest, context: Context
-) -> Generator[Effect, Any, None]:
+) -> Operation[None]:
     """Changes one attribute; a missing or empty value removes it."""
     arn, name, value = request.subscription_arn, request.attribute_name, request.attribute_value or ""
     error: str | None = "Changed"
     while error == "Changed":
-        row = yield from described_subscription(arn, context)
-        stored, protocol = _text.decode(row[0]), row[2]
+        found = yield from described_subscription(arn, context)
+        stored = _text.decode(found.attributes)
         given = value if value or name not in NEEDS_VALUE else "-"
-        topic_attributes.check_subscription_attributes({name: given}, protocol)
+        topic_attributes.check_subscription_attributes({name: given}, found.protocol)
         changed = {key: given for key, given in {**stored, name: value}.items() if given}
         new = as_json({name: value or None})
-        ((error,),) = yield Sql(
-            SET_SUBSCRIPTION_ATTRIBUTES, (arn, row[0], new, compiled_filter(changed), *limits(context))
+        (row,) = yield from Call(
+            SET_SUBSCRIPTION_ATTRIBUTES,
+            (arn, found.attributes, new, compiled_filter(changed), *limits(context)),
         )
+        error = row.error
     if error == "FilterPolicyLimitExceeded":
         raise error_of(error)
     if error is not None:
@@ -198,37 +201,36 @@ def limits(context: Context) -> tuple[int, int]:
 NEEDS_VALUE = frozenset(("RawMessageDelivery", "FilterPolicyScope"))
 
 
-def readable_subscription(arn: str, row: Row) -> dict[str, str]:
-    """A row of `queue.describe_subscription` as GetSubscriptionAttributes shows it."""
-    attributes, owner, protocol, endpoint, topic, confirmed, authenticated, topic_policy = row
-    stored = _text.decode(attributes)
+def readable_subscription(arn: str, row: SubscriptionRow) -> dict[str, str]:
+    """A subscription as GetSubscriptionAttributes shows it."""
+    stored = _text.decode(row.attributes)
     values = {
         "SubscriptionArn": arn,
-        "TopicArn": topic,
-        "Owner": owner,
-        "Protocol": protocol,
-        "Endpoint": endpoint,
-        "PendingConfirmation": str(not confirmed).lower(),
-        "ConfirmationWasAuthenticated": str(authenticated or protocol == "sqs").lower(),
+        "TopicArn": row.topic_arn,
+        "Owner": row.owner,
+        "Protocol": row.protocol,
+        "Endpoint": row.endpoint,
+        "PendingConfirmation": str(not row.confirmed).lower(),
+        "ConfirmationWasAuthenticated": str(row.authenticated or row.protocol == "sqs").lower(),
         "RawMessageDelivery": "false",
-        "SubscriptionPrincipal": f"arn:aws:iam::{owner}:root",
+        "SubscriptionPrincipal": f"arn:aws:iam::{row.owner}:root",
     }
     if stored.get("FilterPolicy"):
         values["FilterPolicyScope"] = "MessageAttributes"
-    if protocol != "sqs":
-        policy = effective_policy(stored.get("DeliveryPolicy"), topic_policy)
+    if row.protocol != "sqs":
+        policy = effective_policy(stored.get("DeliveryPolicy"), row.topic_delivery_policy)
         values["EffectiveDeliveryPolicy"] = as_json(policy)
     return values | stored
 
 
-def described_subscription(arn: str, context: Context) -> Generator[Effect, Any, Row]:
-    """A row of `queue.describe_subscription`. Raises InvalidParameter, NotFound."""
+def described_subscription(arn: str, context: Context) -> Operation[SubscriptionRow]:
+    """The subscription. Raises InvalidParameter, NotFound."""
     subscription_topic(arn, context)
-    rows = yield Sql(DESCRIBE_SUBSCRIPTION, (arn,))
+    rows = yield from Call(DESCRIBE_SUBSCRIPTION, (arn,))
     if not rows:
         raise errors.NotFound("Subscription does not exist")
-    row: Row = rows[0]
-    return row
+    (found,) = rows
+    return found
 
 
 # --- checks ----------------------------------------------------------------------------------------------------------

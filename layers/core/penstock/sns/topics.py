@@ -1,15 +1,14 @@
 """Topics: create, list, describe, change, tag, delete; data protection policies."""
 
 import re
-from collections.abc import Generator, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from penstock.aws.topic_arn import TopicArn, is_topic_name, parse_topic_arn
 from penstock.context import Context
-from penstock.effects import Effect, Sql
-from penstock.postgres.statements import (
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.topics import (
     CHANGE_TOPIC,
     CREATE_TOPIC,
     DESCRIBE_TOPIC,
@@ -17,6 +16,7 @@ from penstock.postgres.statements import (
     LIST_TOPICS,
     TAG_TOPIC,
     UNTAG_TOPIC,
+    TopicRow,
 )
 
 from . import attributes as topic_attributes
@@ -29,9 +29,7 @@ _text = msgspec.json.Decoder(dict[str, str])
 _TAG = re.compile(r"[\w\s.:/=+@-]*").fullmatch
 
 
-def create_topic(
-    request: sns.CreateTopicRequest, context: Context
-) -> Generator[Effect, Any, sns.CreateTopicResult]:
+def create_topic(request: sns.CreateTopicRequest, context: Context) -> Operation[sns.CreateTopicResult]:
     """Makes a topic, or finds an existing one whose attributes and tags equal every supplied one."""
     attributes = request.attributes or {}
     fifo = attributes.get("FifoTopic") == "true"
@@ -44,44 +42,41 @@ def create_topic(
     tags = check_tags(request.tags or ())
     if request.data_protection_policy:
         raise data_protection_unavailable()
-    ((arn, _, error, detail),) = yield Sql(
+    (row,) = yield from Call(
         CREATE_TOPIC, (context.account_id, context.region, request.name, as_json(attributes), as_json(tags))
     )
-    if error is not None:
-        raise errors.InvalidParameter.named(detail, f"Topic already exists with different {detail.lower()}")
-    return sns.CreateTopicResult(topic_arn=arn)
+    if row.detail is not None:
+        reason = f"Topic already exists with different {row.detail.lower()}"
+        raise errors.InvalidParameter.named(row.detail, reason)
+    return sns.CreateTopicResult(topic_arn=row.arn)
 
 
-def delete_topic(request: sns.DeleteTopicRequest, context: Context) -> Generator[Effect, Any, None]:
+def delete_topic(request: sns.DeleteTopicRequest, context: Context) -> Operation[None]:
     """Deletes a topic and its subscriptions; a missing topic is no error."""
-    yield Sql(DROP_TOPIC, (str(topic_arn(request.topic_arn, context)),))
+    yield from Call(DROP_TOPIC, (str(topic_arn(request.topic_arn, context)),))
 
 
-def list_topics(
-    request: sns.ListTopicsRequest, context: Context
-) -> Generator[Effect, Any, sns.ListTopicsResult]:
+def list_topics(request: sns.ListTopicsRequest, context: Context) -> Operation[sns.ListTopicsResult]:
     """The account's topics, 100 a page."""
     after = paging.read_token(request.next_token, is_topic_name)
-    rows = yield Sql(LIST_TOPICS, (context.account_id, context.region, after, PAGE + 1))
+    rows = yield from Call(LIST_TOPICS, (context.account_id, context.region, after, PAGE + 1))
     return sns.ListTopicsResult(
-        topics=[sns.Topic(topic_arn=arn) for arn, _ in rows[:PAGE]],
-        next_token=paging.make_token(rows[PAGE - 1][1]) if len(rows) > PAGE else None,
+        topics=[sns.Topic(topic_arn=row.arn) for row in rows[:PAGE]],
+        next_token=paging.make_token(rows[PAGE - 1].name) if len(rows) > PAGE else None,
     )
 
 
 def get_topic_attributes(
     request: sns.GetTopicAttributesRequest, context: Context
-) -> Generator[Effect, Any, sns.GetTopicAttributesResult]:
+) -> Operation[sns.GetTopicAttributesResult]:
     """All attributes of a topic."""
     arn = topic_arn(request.topic_arn, context)
-    stored, _, confirmed, pending = yield from describe_topic(arn)
-    values = topic_attributes.readable_topic(arn, stored, confirmed, pending)
+    topic = yield from describe_topic(arn)
+    values = topic_attributes.readable_topic(arn, stored_attributes(topic), topic.confirmed, topic.pending)
     return sns.GetTopicAttributesResult(attributes=values)
 
 
-def set_topic_attributes(
-    request: sns.SetTopicAttributesRequest, context: Context
-) -> Generator[Effect, Any, None]:
+def set_topic_attributes(request: sns.SetTopicAttributesRequest, context: Context) -> Operation[None]:
     """Changes one attribute; a missing or empty value removes it."""
     arn = topic_arn(request.topic_arn, context)
     name, value = request.attribute_name, request.attribute_value or ""
@@ -90,10 +85,10 @@ def set_topic_attributes(
     topic_attributes.check_topic_attributes(
         {name: value} if value else {name: DEFAULTS.get(name, "")}, arn.fifo
     )
-    ((error,),) = yield Sql(CHANGE_TOPIC, (str(arn), as_json({name: value or None})))
-    if error == "LargeMessages":
+    (row,) = yield from Call(CHANGE_TOPIC, (str(arn), as_json({name: value or None})))
+    if row.error == "LargeMessages":
         raise errors.InvalidParameter.named(name, LARGE_MESSAGES)
-    if error is not None:
+    if row.error is not None:
         raise errors.NotFound
 
 
@@ -116,34 +111,32 @@ DEFAULTS: Mapping[str, str] = {
 
 
 # --- tags ------------------------------------------------------------------------------------------------------------
-def tag_resource(
-    request: sns.TagResourceRequest, context: Context
-) -> Generator[Effect, Any, sns.TagResourceResult]:
+def tag_resource(request: sns.TagResourceRequest, context: Context) -> Operation[sns.TagResourceResult]:
     """Adds tags; an existing tag gets the new value."""
     arn = topic_arn(request.resource_arn, context)
     tags = check_tags(request.tags)
-    ((error,),) = yield Sql(TAG_TOPIC, (str(arn), as_json(tags), topic_attributes.MAXIMUM_TAGS))
-    raise_tag_error(error)
+    (row,) = yield from Call(TAG_TOPIC, (str(arn), as_json(tags), topic_attributes.MAXIMUM_TAGS))
+    raise_tag_error(row.error)
     return sns.TagResourceResult()
 
 
-def untag_resource(
-    request: sns.UntagResourceRequest, context: Context
-) -> Generator[Effect, Any, sns.UntagResourceResult]:
+def untag_resource(request: sns.UntagResourceRequest, context: Context) -> Operation[sns.UntagResourceResult]:
     """Removes tags; a missing tag is no error."""
-    ((error,),) = yield Sql(UNTAG_TOPIC, (str(topic_arn(request.resource_arn, context)), request.tag_keys))
-    raise_tag_error(error)
+    arn = topic_arn(request.resource_arn, context)
+    (row,) = yield from Call(UNTAG_TOPIC, (str(arn), request.tag_keys))
+    raise_tag_error(row.error)
     return sns.UntagResourceResult()
 
 
 def list_tags_for_resource(
     request: sns.ListTagsForResourceRequest, context: Context
-) -> Generator[Effect, Any, sns.ListTagsForResourceResult]:
+) -> Operation[sns.ListTagsForResourceResult]:
     """All tags of a topic."""
-    rows = yield Sql(DESCRIBE_TOPIC, (str(topic_arn(request.resource_arn, context)),))
+    rows = yield from Call(DESCRIBE_TOPIC, (str(topic_arn(request.resource_arn, context)),))
     if not rows:
         raise errors.TopicResourceNotFound
-    tags = _text.decode(rows[0][1])
+    (topic,) = rows
+    tags = _text.decode(topic.tags)
     return sns.ListTagsForResourceResult(tags=[sns.Tag(key=key, value=value) for key, value in tags.items()])
 
 
@@ -174,7 +167,7 @@ def raise_tag_error(error: str | None) -> None:
 # --- data protection -------------------------------------------------------------------------------------------------
 def get_data_protection_policy(
     request: sns.GetDataProtectionPolicyRequest, context: Context
-) -> Generator[Effect, Any, sns.GetDataProtectionPolicyResult]:
+) -> Operation[sns.GetDataProtectionPolicyResult]:
     """An empty policy: no topic has one."""
     yield from describe_topic(topic_arn(request.resource_arn, context))
     return sns.GetDataProtectionPolicyResult()
@@ -182,7 +175,7 @@ def get_data_protection_policy(
 
 def put_data_protection_policy(
     request: sns.PutDataProtectionPolicyRequest, context: Context
-) -> Generator[Effect, Any, None]:
+) -> Operation[None]:
     """Refused, as by AWS for new customers ("Message data protection availability change", SNS Developer Guide)."""
     yield from describe_topic(topic_arn(request.resource_arn, context))
     raise data_protection_unavailable()
@@ -208,15 +201,20 @@ def topic_arn(text: str, context: Context) -> TopicArn:
     return arn
 
 
-def describe_topic(arn: TopicArn) -> Generator[Effect, Any, tuple[dict[str, str], dict[str, str], int, int]]:
-    """Attributes, tags, confirmed and pending subscriptions. Raises NotFound."""
-    rows = yield Sql(DESCRIBE_TOPIC, (str(arn),))
+def describe_topic(arn: TopicArn) -> Operation[TopicRow]:
+    """The topic. Raises NotFound."""
+    rows = yield from Call(DESCRIBE_TOPIC, (str(arn),))
     if not rows:
         raise errors.NotFound
-    attributes, tags, confirmed, pending = rows[0]
-    return _text.decode(attributes), _text.decode(tags), confirmed, pending
+    (topic,) = rows
+    return topic
 
 
-def as_json(value: Mapping[str, Any]) -> str:
+def stored_attributes(topic: TopicRow) -> dict[str, str]:
+    """The attributes that were set, as the client wrote them."""
+    return _text.decode(topic.attributes)
+
+
+def as_json(value: Mapping[str, object]) -> str:
     """JSON text, which PostgreSQL casts to jsonb."""
     return msgspec.json.encode(value).decode()

@@ -1,11 +1,8 @@
 """ListDeadLetterSourceQueues: the queues that use a queue as their dead-letter queue."""
 
-from collections.abc import Generator
-from typing import Any
-
 from penstock.context import Context
-from penstock.effects import Effect, Sql
-from penstock.postgres.statements import LIST_DEAD_LETTER_SOURCES
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.queues import LIST_DEAD_LETTER_SOURCES
 
 from . import validation
 from .handles import check_queue
@@ -15,14 +12,14 @@ from .types import ListDeadLetterSourceQueuesRequest, ListDeadLetterSourceQueues
 
 def list_dead_letter_source_queues(
     request: ListDeadLetterSourceQueuesRequest, context: Context
-) -> Generator[Effect, Any, ListDeadLetterSourceQueuesResult]:
+) -> Operation[ListDeadLetterSourceQueuesResult]:
     """URLs of the queues whose RedrivePolicy names this queue, in pages when the request names a page size."""
     arn = context.queue_arn(request.queue_url)
     validation.check_range("MaxResults", request.max_results)
     yield from check_queue(arn)
     limit = request.max_results or LONGEST_PAGE
-    rows = yield Sql(LIST_DEAD_LETTER_SOURCES, (arn, read_token(request.next_token), limit + 1))
-    names = [row[0] for row in rows[:limit]]
+    rows = yield from Call(LIST_DEAD_LETTER_SOURCES, (arn, read_token(request.next_token), limit + 1))
+    names = [row.name for row in rows[:limit]]
     more = len(rows) > limit and request.max_results is not None
     account_id = arn.split(":")[4]
     return ListDeadLetterSourceQueuesResult(

@@ -5,13 +5,9 @@ reference of DeleteMessage). On a FIFO queue a handle whose visibility timeout i
 was received again since.
 """
 
-from collections.abc import Generator
-from typing import Any
-
 from penstock.context import Context
-from penstock.effects import Effect, Rows, Wake, Woken
-from penstock.postgres.statements import DELETE_MESSAGES
-from penstock.receipt_handle import ReceiptHandle
+from penstock.effects import BatchCall, Operation, Wake, Woken
+from penstock.postgres.statements.messages import DELETE_MESSAGES, ReceiptHandle
 
 from . import handles, validation
 from .sql_errors import failed_entry
@@ -24,7 +20,7 @@ from .types import (
 )
 
 
-def delete_message(request: DeleteMessageRequest, context: Context) -> Generator[Effect, Any, None]:
+def delete_message(request: DeleteMessageRequest, context: Context) -> Operation[None]:
     """Deletes one message."""
     arn = context.queue_arn(request.queue_url)
     handle = yield from handles.open_handle(arn, request.receipt_handle, context)
@@ -36,7 +32,7 @@ def delete_message(request: DeleteMessageRequest, context: Context) -> Generator
 
 def delete_message_batch(
     request: DeleteMessageBatchRequest, context: Context
-) -> Generator[Effect, Any, DeleteMessageBatchResult]:
+) -> Operation[DeleteMessageBatchResult]:
     """Deletes up to ten messages; bad handles fail one by one."""
     validation.check_batch(request.entries, "DeleteMessageBatchRequestEntry")
     arn = context.queue_arn(request.queue_url)
@@ -62,15 +58,15 @@ def delete_message_batch(
     return result
 
 
-def delete(arn: str, receipt_handles: list[ReceiptHandle]) -> Generator[Effect, Any, list[str]]:
+def delete(arn: str, receipt_handles: list[ReceiptHandle]) -> Operation[list[str]]:
     """The outcome of each handle: deleted, gone, expired or no_queue. Raises QueueDoesNotExist."""
     fifo = arn.endswith(".fifo")
-    rows = yield Rows(
-        DELETE_MESSAGES, handles.handle_columns(receipt_handles), merge_key=arn if fifo else "", queue_arn=arn
+    rows = yield from BatchCall(
+        DELETE_MESSAGES, receipt_handles, merge_key=arn if fifo else "", queue_arn=arn
     )
     if fifo:
         yield Wake(
             arn, 1, Woken.FOR_MORE
         )  # the next messages of their groups, if there are any, may be received now
-    outcomes = [outcome for _, outcome in sorted(rows)] if len(rows) > 1 else [rows[0][1]]
+    outcomes = [row.outcome for row in (sorted(rows) if len(rows) > 1 else rows)]
     return (yield from handles.check_outcomes(arn, outcomes))

@@ -1,16 +1,13 @@
 """Reads the receipt handles of requests, and raises AWS's errors for invalid ones."""
 
-from collections.abc import Generator, Sequence
-from typing import Any
-
 from penstock import errors
 from penstock.context import Context
-from penstock.effects import Effect, Sql
-from penstock.postgres.statements import DESCRIBE_QUEUE
-from penstock.receipt_handle import HandleFields, ReceiptHandle
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.messages import ReceiptHandle
+from penstock.postgres.statements.queues import DESCRIBE_QUEUE
 
 
-def open_handle(arn: str, handle: str, context: Context) -> Generator[Effect, Any, ReceiptHandle]:
+def open_handle(arn: str, handle: str, context: Context) -> Operation[ReceiptHandle]:
     """The content of a handle of this queue. Raises QueueDoesNotExist, or ReceiptHandleIsInvalid for other texts."""
     opened = context.environment.receipts.open(arn, handle)
     if opened is None:
@@ -19,13 +16,13 @@ def open_handle(arn: str, handle: str, context: Context) -> Generator[Effect, An
     return opened
 
 
-def check_queue(arn: str) -> Generator[Effect, Any, None]:
+def check_queue(arn: str) -> Operation[None]:
     """Raises QueueDoesNotExist when there is no queue of this ARN."""
-    if not (yield Sql(DESCRIBE_QUEUE, (arn, False))):
+    if not (yield from Call(DESCRIBE_QUEUE, (arn, False))):
         raise errors.QueueDoesNotExist
 
 
-def check_outcomes(arn: str, outcomes: list[str]) -> Generator[Effect, Any, list[str]]:
+def check_outcomes(arn: str, outcomes: list[str]) -> Operation[list[str]]:
     """The outcomes, unchanged. Raises QueueDoesNotExist when the queue was deleted and no new one has its name."""
     if "no_queue" in outcomes:
         yield from check_queue(arn)
@@ -51,8 +48,3 @@ def invalid_handle(handle: str) -> errors.AwsError:
     return errors.ReceiptHandleIsInvalid(
         f'The input receipt handle "{handle[:1024]}" is not a valid receipt handle.'
     )
-
-
-def handle_columns(handles: Sequence[HandleFields]) -> tuple[list[Any], ...]:
-    """Handles as the columns of the hot SQL functions."""
-    return tuple(map(list, zip(*handles, strict=True)))

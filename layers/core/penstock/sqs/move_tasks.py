@@ -4,8 +4,6 @@ These operations start, list and cancel tasks; the worker `move` moves the messa
 """
 
 from base64 import b64decode, b64encode
-from collections.abc import Generator
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -13,8 +11,13 @@ import msgspec
 from penstock import errors
 from penstock.aws.arn import parse_queue_arn
 from penstock.context import Context
-from penstock.effects import Effect, Sql
-from penstock.postgres.statements import CANCEL_MOVE_TASK, LIST_MOVE_TASKS, START_MOVE_TASK
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.move_tasks import (
+    CANCEL_MOVE_TASK,
+    LIST_MOVE_TASKS,
+    START_MOVE_TASK,
+    MoveTaskRow,
+)
 
 from . import validation
 from .sql_errors import sql_error
@@ -44,7 +47,7 @@ class TaskHandle(msgspec.Struct, rename="camel"):
 
 def start_message_move_task(
     request: StartMessageMoveTaskRequest, context: Context
-) -> Generator[Effect, Any, StartMessageMoveTaskResult]:
+) -> Operation[StartMessageMoveTaskResult]:
     """Starts the move of a dead-letter queue's messages, one task a queue at a time."""
     validation.check_range("MaxNumberOfMessagesPerSecond", request.max_number_of_messages_per_second)
     source = checked_arn("SourceArn", request.source_arn, context)
@@ -52,15 +55,15 @@ def start_message_move_task(
     if destination is not None:
         destination = checked_arn("DestinationArn", destination, context)
     arguments = (source, destination, request.max_number_of_messages_per_second)
-    ((task_id, error, detail),) = yield Sql(START_MOVE_TASK, arguments)
-    if error is not None:
-        raise sql_error(error, detail)
-    return StartMessageMoveTaskResult(task_handle=str(TaskHandle(UUID(task_id), source)))
+    (row,) = yield from Call(START_MOVE_TASK, arguments)
+    if row.error is not None:
+        raise sql_error(row.error, row.detail)
+    return StartMessageMoveTaskResult(task_handle=str(TaskHandle(UUID(row.task_id), source)))
 
 
 def list_message_move_tasks(
     request: ListMessageMoveTasksRequest, context: Context
-) -> Generator[Effect, Any, ListMessageMoveTasksResult]:
+) -> Operation[ListMessageMoveTasksResult]:
     """The last tasks of a queue, newest first; only one when the request names no number."""
     limit = 1 if request.max_results is None else request.max_results
     if not 1 <= limit <= MOST_RESULTS:
@@ -68,37 +71,36 @@ def list_message_move_tasks(
             f"Value {limit} for parameter MaxResults is invalid. Reason: Must be between 1 and {MOST_RESULTS}."
         )
     source = checked_arn("SourceArn", request.source_arn, context)
-    (error, *_), *rows = yield Sql(LIST_MOVE_TASKS, (source, limit))
-    if error is not None:
-        raise sql_error(error, "SourceArn")
-    return ListMessageMoveTasksResult(results=[entry(source, row) for row in rows])
+    header, *tasks = yield from Call(LIST_MOVE_TASKS, (source, limit))
+    if header.error is not None:
+        raise sql_error(header.error, "SourceArn")
+    return ListMessageMoveTasksResult(results=[entry(source, task) for task in tasks])
 
 
 def cancel_message_move_task(
     request: CancelMessageMoveTaskRequest, context: Context
-) -> Generator[Effect, Any, CancelMessageMoveTaskResult]:
+) -> Operation[CancelMessageMoveTaskResult]:
     """Cancels a running task; messages that it has moved stay in their destination."""
     handle = read_handle(request.task_handle)
     source = checked_arn("SourceArn", handle.source_arn, context)
-    ((moved, error, detail),) = yield Sql(CANCEL_MOVE_TASK, (str(handle.task_id), source))
-    if error is not None:
-        raise sql_error(error, detail)
-    return CancelMessageMoveTaskResult(approximate_number_of_messages_moved=moved)
+    (row,) = yield from Call(CANCEL_MOVE_TASK, (str(handle.task_id), source))
+    if row.error is not None:
+        raise sql_error(row.error, row.detail)
+    return CancelMessageMoveTaskResult(approximate_number_of_messages_moved=row.moved)
 
 
-def entry(source: str, row: tuple[Any, ...]) -> ListMessageMoveTasksResultEntry:
-    """The result entry for a row of `queue.list_move_tasks`."""
-    _, task_id, status, destination, rate, moved, to_move, failure_reason, started_at_ms = row
+def entry(source: str, task: MoveTaskRow) -> ListMessageMoveTasksResultEntry:
+    """The result entry for a task of the queue `source`."""
     return ListMessageMoveTasksResultEntry(
-        status=status,
+        status=task.status,
         source_arn=source,
-        approximate_number_of_messages_moved=moved,
-        started_timestamp=started_at_ms,
-        task_handle=str(TaskHandle(UUID(task_id), source)) if status == "RUNNING" else None,
-        destination_arn=destination,
-        max_number_of_messages_per_second=rate,
-        approximate_number_of_messages_to_move=to_move,
-        failure_reason=failure_reason,
+        approximate_number_of_messages_moved=task.moved,
+        started_timestamp=task.started_at_ms,
+        task_handle=str(TaskHandle(UUID(task.task_id), source)) if task.status == "RUNNING" else None,
+        destination_arn=task.destination_arn,
+        max_number_of_messages_per_second=task.maximum_per_second,
+        approximate_number_of_messages_to_move=task.to_move,
+        failure_reason=task.failure_reason,
     )
 
 

@@ -4,16 +4,14 @@ Its form is the one that LocalStack documents ("Developer endpoints" of its page
 ReceiveMessage with all attributes, which changes nothing.
 """
 
-from collections.abc import Generator
-from typing import Any
-
 from penstock.context import Context
-from penstock.effects import Effect, Row, Sql
-from penstock.postgres.statements import PEEK_MESSAGES
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.messages import ReceivedRow
+from penstock.postgres.statements.native_messages import PEEK_MESSAGES, PeekedRow
 
 from . import handles
 from .attributes import ALL_ATTRIBUTES
-from .receive import DeliveryRow, message_result
+from .receive import message_result
 from .types import Message, PeekRequest, ReceiveMessageResult
 
 MOST_MESSAGES = 1_000
@@ -24,7 +22,7 @@ PAGE = 100
 NOT_RECEIVED = "NOT-RECEIVED"
 
 
-def peek_messages(request: PeekRequest, context: Context) -> Generator[Effect, Any, ReceiveMessageResult]:
+def peek_messages(request: PeekRequest, context: Context) -> Operation[ReceiveMessageResult]:
     """The visible messages, then those in flight, then the delayed ones, each in the order of their arrival.
 
     At most 1,000, and none after 8 MiB of bodies (our choice: the answer is not streamed). Raises QueueDoesNotExist.
@@ -34,7 +32,7 @@ def peek_messages(request: PeekRequest, context: Context) -> Generator[Effect, A
     messages: list[Message] = []
     for state in (state for state, included in states.items() if included):
         for row in (yield from _rows(arn, state, MOST_MESSAGES - len(messages))):
-            message = message_result(delivery_of(row), arn, NOT_RECEIVED, ALL_ATTRIBUTES, ALL_ATTRIBUTES)
+            message = message_result(received(row), arn, NOT_RECEIVED, ALL_ATTRIBUTES, ALL_ATTRIBUTES)
             _add_state(message, row, state, both=request.show_invisible or request.show_delayed)
             messages.append(message)
     if not messages:
@@ -42,31 +40,44 @@ def peek_messages(request: PeekRequest, context: Context) -> Generator[Effect, A
     return ReceiveMessageResult(messages=messages)
 
 
-def _rows(arn: str, state: str, most: int) -> Generator[Effect, Any, list[Row]]:
+def _rows(arn: str, state: str, most: int) -> Operation[list[PeekedRow]]:
     """Up to `most` rows of `queue.peek_messages`, read in pages."""
-    rows: list[Row] = []
+    rows: list[PeekedRow] = []
     size_bytes, page = 0, None
     while page is None or (len(page) == PAGE and len(rows) < most and size_bytes < MOST_BYTES):
-        after = rows[-1][0] if rows else None
-        page = yield Sql(PEEK_MESSAGES, (arn, state, after, PAGE))
+        after = rows[-1].public_id if rows else None
+        page = yield from Call(PEEK_MESSAGES, (arn, state, after, PAGE))
         rows += page
-        size_bytes += sum(len(row[5]) for row in page)
+        size_bytes += sum(len(row.body) for row in page)
     return rows[:most]
 
 
-def delivery_of(row: Row) -> DeliveryRow:
-    """A row of `queue.peek_messages` in the form of a row of `queue.receive_messages`."""
-    public_id, receive_count, message_id, sent_at_ms, visible_at_ms, body, attributes, system, _ = row
-    return DeliveryRow(
-        None, None, 0, 0, 0, public_id >> 8, receive_count, message_id, sent_at_ms, 0, body, attributes, system,
-        public_id, visible_at_ms, None,
-    )  # fmt: skip
+def received(row: PeekedRow) -> ReceivedRow:
+    """A message that was looked at, as if it had been received; its place in the queue is not known."""
+    return ReceivedRow(
+        error=None,
+        wait_seconds=None,
+        queue_id=0,
+        shard=0,
+        pos=0,
+        id=row.public_id >> 8,
+        receive_count=row.receive_count,
+        message_id=row.message_id,
+        sent_at_ms=row.sent_at_ms,
+        first_received_at_ms=0,
+        body=row.body,
+        attributes=row.attributes,
+        system=row.system,
+        public_id=row.public_id,
+        visible_at_ms=row.visible_at_ms,
+        nonce=None,
+    )
 
 
-def _add_state(message: Message, row: Row, state: str, *, both: bool) -> None:
+def _add_state(message: Message, row: PeekedRow, state: str, *, both: bool) -> None:
     """Adds the state when the request asks for several (`both`). The time of the first receive is not known."""
     attributes = message.attributes or {}
-    if row[1]:
+    if row.receive_count:
         del attributes["ApproximateFirstReceiveTimestamp"]
     if both:
         attributes["IsVisible"] = "true" if state == "visible" else "false"

@@ -4,20 +4,22 @@ An operation reads the policy, changes it, and writes it back unless another req
 it begins again.
 """
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from penstock import errors
 from penstock.context import Context
-from penstock.effects import Effect, Sql
-from penstock.postgres.statements import DESCRIBE_QUEUE, REPLACE_POLICY
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.queues import REPLACE_POLICY
 
 from . import validation
+from .queues import describe
 from .types import AddPermissionRequest, RemovePermissionRequest
 
-Statements = list[dict[str, Any]]
+Policy = dict[str, Any]  # JSON that users write: its members are not known
+Statements = list[Policy]
 
 # The actions that a queue's owner may permit to others (AddPermission, API reference); `*` means all of them.
 GRANTABLE = (
@@ -34,7 +36,7 @@ MOST_ACTIONS = 7
 _attributes = msgspec.json.Decoder(dict[str, str])
 
 
-def add_permission(request: AddPermissionRequest, context: Context) -> Generator[Effect, Any, None]:
+def add_permission(request: AddPermissionRequest, context: Context) -> Operation[None]:
     """Allows other accounts some actions on the queue, under a label."""
     arn = context.queue_arn(request.queue_url)
     validation.check_label(request.label)
@@ -51,7 +53,7 @@ def add_permission(request: AddPermissionRequest, context: Context) -> Generator
     yield from change_policy(arn, added)
 
 
-def remove_permission(request: RemovePermissionRequest, context: Context) -> Generator[Effect, Any, None]:
+def remove_permission(request: RemovePermissionRequest, context: Context) -> Operation[None]:
     """Removes the statement of that label."""
 
     def removed(statements: Statements) -> Statements:
@@ -63,29 +65,28 @@ def remove_permission(request: RemovePermissionRequest, context: Context) -> Gen
     yield from change_policy(context.queue_arn(request.queue_url), removed)
 
 
-def change_policy(arn: str, change: Callable[[Statements], Statements]) -> Generator[Effect, Any, None]:
+def change_policy(arn: str, change: Callable[[Statements], Statements]) -> Operation[None]:
     """Applies a change to the statements of the queue's policy. Raises QueueDoesNotExist, and what `change` raises."""
     replaced = False
     while not replaced:
-        rows = yield Sql(DESCRIBE_QUEUE, (arn, False))
-        if not rows:
+        queue = yield from describe(arn)
+        old = _attributes.decode(queue.attributes).get("Policy")
+        (row,) = yield from Call(REPLACE_POLICY, (arn, old, changed_policy(arn, old, change)))
+        if row.error is not None:
             raise errors.QueueDoesNotExist
-        old = _attributes.decode(rows[0][2]).get("Policy")
-        ((replaced, error),) = yield Sql(REPLACE_POLICY, (arn, old, changed_policy(arn, old, change)))
-        if error is not None:
-            raise errors.QueueDoesNotExist
+        replaced = row.replaced
 
 
 def changed_policy(arn: str, old: str | None, change: Callable[[Statements], Statements]) -> str | None:
     """The text of the changed policy; None when no statement is left."""
     empty = {"Version": "2012-10-17", "Id": f"{arn}/SQSDefaultPolicy"}
-    policy: dict[str, Any] = msgspec.json.decode(old) if old else empty
+    policy: Policy = msgspec.json.decode(old) if old else empty
     statements = policy.get("Statement", [])
     policy["Statement"] = change([statements] if isinstance(statements, dict) else statements)
     return msgspec.json.encode(policy).decode() if policy["Statement"] else None
 
 
-def grant(arn: str, request: AddPermissionRequest) -> dict[str, Any]:
+def grant(arn: str, request: AddPermissionRequest) -> Policy:
     """The statement as SQS writes it: a single value is a string, several are a list."""
     principals = [f"arn:aws:iam::{account}:root" for account in request.aws_account_ids]
     actions = [f"SQS:{action}" for action in request.actions]

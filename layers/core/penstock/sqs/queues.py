@@ -2,22 +2,22 @@
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
-from collections.abc import Generator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import msgspec
 
 from penstock import errors
 from penstock.aws.arn import QueueArn, is_account_id, is_queue_name, is_queue_name_prefix, queue_arn
 from penstock.context import Context
-from penstock.effects import Effect, Sql
-from penstock.postgres.statements import (
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.queues import (
     CREATE_QUEUE,
     DESCRIBE_QUEUE,
     DROP_QUEUE,
     LIST_QUEUES,
     PURGE_MESSAGES,
     SET_QUEUE_ATTRIBUTES,
+    QueueRow,
 )
 
 from . import attributes, validation
@@ -43,7 +43,7 @@ _string_map = msgspec.json.Decoder(dict[str, str])
 _json = msgspec.json.Encoder()
 
 
-def create_queue(request: CreateQueueRequest, context: Context) -> Generator[Effect, Any, CreateQueueResult]:
+def create_queue(request: CreateQueueRequest, context: Context) -> Operation[CreateQueueResult]:
     """Creates a queue. An existing one is no error when every supplied attribute equals its own."""
     supplied = request.attributes or {}
     # The suffix .fifo without this attribute is an error (botocore 3058).
@@ -57,12 +57,12 @@ def create_queue(request: CreateQueueRequest, context: Context) -> Generator[Eff
 
 def make_queue(
     name: str, supplied: Mapping[str, str], tags: Mapping[str, str], context: Context
-) -> Generator[Effect, Any, bool]:
+) -> Operation[bool]:
     """Creates a queue unless it exists (False). Raises QueueNameExists, QueueDeletedRecently, InvalidParameterValue."""
     settings = context.environment.settings
     yield from check_dead_letter_queue(str(QueueArn(context.region, context.account_id, name)), supplied)
     non_empty = {key: value for key, value in supplied.items() if value != ""}
-    ((_, created, error, detail),) = yield Sql(
+    (row,) = yield from Call(
         CREATE_QUEUE,
         (
             context.account_id,
@@ -75,38 +75,38 @@ def make_queue(
             settings.queue_recreate_interval_seconds,
         ),
     )
-    if error is not None:
-        raise sql_error(error, detail)
-    return bool(created)
+    if row.error is not None:
+        raise sql_error(row.error, row.detail)
+    return row.created
 
 
-def delete_queue(request: DeleteQueueRequest, context: Context) -> Generator[Effect, Any, None]:
+def delete_queue(request: DeleteQueueRequest, context: Context) -> Operation[None]:
     """Deletes a queue and its messages."""
-    ((error,),) = yield Sql(DROP_QUEUE, (context.queue_arn(request.queue_url),))
-    if error is not None:
-        raise sql_error(error, None)
+    (row,) = yield from Call(DROP_QUEUE, (context.queue_arn(request.queue_url),))
+    if row.error is not None:
+        raise sql_error(row.error, None)
 
 
-def get_queue_url(request: GetQueueUrlRequest, context: Context) -> Generator[Effect, Any, GetQueueUrlResult]:
+def get_queue_url(request: GetQueueUrlRequest, context: Context) -> Operation[GetQueueUrlResult]:
     """The URL of a queue of this account, or of the account that the request names."""
     account_id = request.queue_owner_aws_account_id or context.account_id
     if not is_queue_name(request.queue_name):
         validation.check_queue_name(request.queue_name, fifo=False)
     arn = queue_arn(context.region, account_id, request.queue_name) if is_account_id(account_id) else None
-    if arn is None or not (yield Sql(DESCRIBE_QUEUE, (arn, False))):
+    if arn is None or not (yield from Call(DESCRIBE_QUEUE, (arn, False))):
         raise errors.QueueDoesNotExist
     return GetQueueUrlResult(queue_url=context.queue_url(request.queue_name, account_id))
 
 
-def list_queues(request: ListQueuesRequest, context: Context) -> Generator[Effect, Any, ListQueuesResult]:
+def list_queues(request: ListQueuesRequest, context: Context) -> Operation[ListQueuesResult]:
     """URLs of the account's queues, in pages when the request names a page size."""
     validation.check_range("MaxResults", request.max_results)
     limit = request.max_results or LONGEST_PAGE
     prefix, after = request.queue_name_prefix or "", read_token(request.next_token)
     if not is_queue_name_prefix(prefix):
         return ListQueuesResult()
-    rows = yield Sql(LIST_QUEUES, (context.account_id, context.region, prefix, after, limit + 1))
-    names = [row[0] for row in rows[:limit]]
+    rows = yield from Call(LIST_QUEUES, (context.account_id, context.region, prefix, after, limit + 1))
+    names = [row.name for row in rows[:limit]]
     more = len(rows) > limit and request.max_results is not None
     return ListQueuesResult(
         queue_urls=[context.queue_url(name) for name in names],
@@ -134,50 +134,54 @@ def read_token(token: str | None) -> str | None:
 
 def get_queue_attributes(
     request: GetQueueAttributesRequest, context: Context
-) -> Generator[Effect, Any, GetQueueAttributesResult]:
+) -> Operation[GetQueueAttributesResult]:
     """The attributes that the request names; none when it names none."""
     arn = context.queue_arn(request.queue_url)
     selection = attributes.check_attribute_names(request.attribute_names)
-    rows = yield Sql(DESCRIBE_QUEUE, (arn, selection.counts))
+    queue = yield from describe(arn, counts=selection.counts)
+    return GetQueueAttributesResult(attributes=selection.pick(readable_attributes(arn, queue)) or None)
+
+
+def describe(arn: str, *, counts: bool = False) -> Operation[QueueRow]:
+    """The queue, with or without its counts. Raises QueueDoesNotExist."""
+    rows = yield from Call(DESCRIBE_QUEUE, (arn, counts))
     if not rows:
         raise errors.QueueDoesNotExist
-    return GetQueueAttributesResult(attributes=selection.pick(readable_attributes(arn, rows[0])) or None)
+    (queue,) = rows
+    return queue
 
 
-def readable_attributes(arn: str, row: tuple[Any, ...]) -> dict[str, str]:
-    """A row of `queue.describe_queue` as attributes. Times are seconds since 1970; counts may be missing."""
-    _, _, stored, _, created_at_ms, modified_at_ms, visible, in_flight, delayed, *_ = row
-    values = attributes.readable(_string_map.decode(stored))
+def readable_attributes(arn: str, queue: QueueRow) -> dict[str, str]:
+    """A queue's attributes as the client sees them. Times are seconds since 1970; counts may be missing."""
+    values = attributes.readable(_string_map.decode(queue.attributes))
     values["QueueArn"] = arn
-    values["CreatedTimestamp"] = str(created_at_ms // 1000)
-    values["LastModifiedTimestamp"] = str(modified_at_ms // 1000)
-    if visible is not None:
-        values["ApproximateNumberOfMessages"] = str(visible)
-        values["ApproximateNumberOfMessagesNotVisible"] = str(in_flight)
-        values["ApproximateNumberOfMessagesDelayed"] = str(delayed)
+    values["CreatedTimestamp"] = str(queue.created_at_ms // 1000)
+    values["LastModifiedTimestamp"] = str(queue.modified_at_ms // 1000)
+    if queue.visible is not None:
+        values["ApproximateNumberOfMessages"] = str(queue.visible)
+        values["ApproximateNumberOfMessagesNotVisible"] = str(queue.in_flight)
+        values["ApproximateNumberOfMessagesDelayed"] = str(queue.delayed)
     return values
 
 
-def set_queue_attributes(
-    request: SetQueueAttributesRequest, context: Context
-) -> Generator[Effect, Any, None]:
+def set_queue_attributes(request: SetQueueAttributesRequest, context: Context) -> Operation[None]:
     """Changes attributes; an empty value removes a policy."""
     arn = context.queue_arn(request.queue_url)
     checked = attributes.check_queue_attributes(request.attributes, arn.endswith(".fifo"))
     yield from change_attributes(arn, checked)
 
 
-def change_attributes(arn: str, values: Mapping[str, str]) -> Generator[Effect, Any, None]:
+def change_attributes(arn: str, values: Mapping[str, str]) -> Operation[None]:
     """Stores checked attributes; empty ones are removed. Raises QueueDoesNotExist, InvalidParameterValue."""
     yield from check_dead_letter_queue(arn, values)
     implied = attributes.with_implied(values)
     changed = {name: value if value != "" else None for name, value in implied.items()}
-    ((error,),) = yield Sql(SET_QUEUE_ATTRIBUTES, (arn, as_json(changed)))
-    if error is not None:
-        raise sql_error(error, None)
+    (row,) = yield from Call(SET_QUEUE_ATTRIBUTES, (arn, as_json(changed)))
+    if row.error is not None:
+        raise sql_error(row.error, None)
 
 
-def check_dead_letter_queue(arn: str, values: Mapping[str, str]) -> Generator[Effect, Any, None]:
+def check_dead_letter_queue(arn: str, values: Mapping[str, str]) -> Operation[None]:
     """Raises InvalidParameterValue when RedrivePolicy names no queue, or one that this queue (`arn`) may not use.
 
     This takes a database call of its own: policies are set rarely, and the other queue may change later in any case.
@@ -186,30 +190,30 @@ def check_dead_letter_queue(arn: str, values: Mapping[str, str]) -> Generator[Ef
     policy = attributes.parse_redrive_policy(text, arn.endswith(".fifo"))
     if policy is None:
         return
-    rows = yield Sql(DESCRIBE_QUEUE, (policy.dead_letter_target_arn, False))
+    rows = yield from Call(DESCRIBE_QUEUE, (policy.dead_letter_target_arn, False))
     if not rows:
         raise attributes.bad_policy("RedrivePolicy", text, "Dead letter target does not exist.")
-    allowed = attributes.parse_redrive_allow_policy(
-        _string_map.decode(rows[0][2]).get("RedriveAllowPolicy", "")
-    )
+    (target,) = rows
+    stored = _string_map.decode(target.attributes)
+    allowed = attributes.parse_redrive_allow_policy(stored.get("RedriveAllowPolicy", ""))
     if not policy.shares_account_and_region(arn) or not (allowed is None or allowed.permits(arn)):
         raise attributes.bad_policy("RedrivePolicy", text, "The dead-letter queue is not for this queue.")
 
 
-def purge_queue(request: PurgeQueueRequest, context: Context) -> Generator[Effect, Any, None]:
+def purge_queue(request: PurgeQueueRequest, context: Context) -> Operation[None]:
     """Deletes every message of a queue, at most once in QUEUE_PURGE_INTERVAL_SECONDS, as on AWS."""
     yield from purge(context.queue_arn(request.queue_url), context)
 
 
-def purge(arn: str, context: Context) -> Generator[Effect, Any, int]:
+def purge(arn: str, context: Context) -> Operation[int]:
     """Deletes every message and returns how many. Raises QueueDoesNotExist and PurgeQueueInProgress."""
     interval = context.environment.settings.queue_purge_interval_seconds
-    ((purged, error, detail),) = yield Sql(PURGE_MESSAGES, (arn, interval))
-    if error is not None:
-        raise sql_error(error, detail)
-    return int(purged)
+    (row,) = yield from Call(PURGE_MESSAGES, (arn, interval))
+    if row.error is not None:
+        raise sql_error(row.error, row.detail)
+    return row.purged
 
 
-def as_json(value: Mapping[str, Any]) -> str:
+def as_json(value: Mapping[str, str | None]) -> str:
     """JSON text, which PostgreSQL casts to jsonb."""
     return _json.encode(value).decode()

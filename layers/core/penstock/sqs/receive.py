@@ -1,17 +1,14 @@
 """ReceiveMessage, with long polling."""
 
-from binascii import a2b_hex
-from collections.abc import Generator
 from time import monotonic
-from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from penstock import errors
 from penstock.context import Context
-from penstock.effects import Effect, Pause, Sql, Take, Wait, Wake, Woken
-from penstock.postgres.statements import RECEIVE_MESSAGES
-from penstock.receipt_handle import HandleFields
+from penstock.effects import Operation, Pause, Receive, Wake
+from penstock.postgres.statements.messages import RECEIVE_MESSAGES, ReceivedRow
 
 from . import attributes, digests, validation
 from .sql_errors import sql_error
@@ -24,35 +21,7 @@ _attributes = msgspec.json.Decoder(dict[str, MessageAttributeValue])
 _system = msgspec.json.Decoder(dict[str, str])
 
 
-class DeliveryRow(NamedTuple):
-    """A row of `queue.receive_messages`; the first row of an answer is its header."""
-
-    error: str | None
-    wait_seconds: int | None
-    queue_id: int
-    shard: int
-    pos: int
-    id: int
-    receive_count: int
-    message_id: str
-    sent_at_ms: int
-    first_received_at_ms: int
-    body: str
-    attributes: str | None
-    system: str | None
-    public_id: int
-    visible_at_ms: int
-    nonce: int | None
-
-    @property
-    def handle(self) -> HandleFields:
-        """What its receipt handle says."""
-        return (*self[2:7], self.nonce or 0, a2b_hex(self.message_id.replace("-", "")))
-
-
-def receive_message(
-    request: ReceiveMessageRequest, context: Context
-) -> Generator[Effect, Any, ReceiveMessageResult]:
+def receive_message(request: ReceiveMessageRequest, context: Context) -> Operation[ReceiveMessageResult]:
     """Receives up to ten messages; waits for the first one when the request or the queue says so."""
     arn = context.queue_arn(request.queue_url)
     validation.check_range("MaxNumberOfMessages", request.max_number_of_messages)
@@ -64,86 +33,60 @@ def receive_message(
         request.attribute_names, request.message_system_attribute_names
     )
     user = attributes.select_message_attributes(request.message_attribute_names)
-    receive = receive_effect(request, arn, context)
-    deliveries = yield from receive_rows(
-        receive, arn, request.wait_time_seconds, request.receive_request_attempt_id
+    receive = receive_of(
+        arn,
+        1 if request.max_number_of_messages is None else request.max_number_of_messages,
+        request.visibility_timeout,
+        request.wait_time_seconds,
+        context,
+        # "applies only to FIFO queues" (API reference)
+        request.receive_request_attempt_id if arn.endswith(".fifo") else None,
     )
-    return ReceiveMessageResult(messages=[message(row, arn, context, system, user) for row in deliveries])
+    rows = yield from receive_messages(receive)
+    return ReceiveMessageResult(messages=[message(row, arn, context, system, user) for row in rows])
 
 
-def receive_effect(request: ReceiveMessageRequest, arn: str, context: Context) -> Take | Sql:
-    """The effect that receives messages. With a ReceiveRequestAttemptId it is not merged with others.
-
-    A standard queue ignores the id, which "applies only to FIFO queues" (API reference).
-    """
-    count = 1 if request.max_number_of_messages is None else request.max_number_of_messages
-    attempt_id = request.receive_request_attempt_id
-    if attempt_id is None or not arn.endswith(".fifo"):
-        return take(arn, count, request.visibility_timeout, context, may_wait=bool(request.wait_time_seconds))
-    limit = in_flight_limit(context)
-    return Sql(RECEIVE_MESSAGES, (arn, count, count, request.visibility_timeout, limit, False, attempt_id))
-
-
-def take(
-    arn: str, count: int, visibility_seconds: int | None, context: Context, *, may_wait: bool = False
-) -> Take:
-    """Up to `count` messages, invisible for `visibility_seconds` (None: the queue's own), within the queue's limit."""
-    return Take(RECEIVE_MESSAGES, arn, count, visibility_seconds, in_flight_limit(context), may_wait)
+def receive_of(
+    arn: str,
+    count: int,
+    visibility_seconds: int | None,
+    wait_seconds: float | None,
+    context: Context,
+    attempt_id: str | None = None,
+) -> Receive[ReceivedRow]:
+    """The effect that receives messages, within the limit of messages in flight. None: the queue's own."""
+    limit = context.environment.settings.queue_in_flight_limit or None  # 0: any number
+    return Receive(RECEIVE_MESSAGES, arn, count, visibility_seconds, limit, wait_seconds, attempt_id)
 
 
-def in_flight_limit(context: Context) -> int | None:
-    """About how many messages of a queue may be in flight; None: any number."""
-    return context.environment.settings.queue_in_flight_limit or None
-
-
-def receive_rows(
-    receive: Take | Sql, arn: str, wait_seconds: int | None, attempt_id: str | None = None
-) -> Generator[Effect, Any, list[DeliveryRow]]:
-    """Messages of a queue. Waits for the first one, at most `wait_seconds` (None: the queue's own).
+def receive_messages(receive: Receive[ReceivedRow]) -> Operation[list[ReceivedRow]]:
+    """The messages of a receive.
 
     Raises QueueDoesNotExist, also when the queue is deleted meanwhile; InvalidParameterValue for an attempt that cannot
     be repeated. At the limit of messages in flight, a receive that does not wait raises OverLimit on a standard queue,
-    and any other gets no messages (Developer Guide, "standard queue quotas" and "FIFO queue quotas").
-    A receive that was woken FOR_MORE and got messages wakes two others: a burst soon reaches all waiting receives,
-    and a single message wakes only one. A receive that finds its queue deleted wakes all.
+    and any other tries again each second (Developer Guide, "standard queue quotas" and "FIFO queue quotas").
     """
     deadline = None
-    woken = Woken.NOT
     while True:
-        header, *rows = yield receive
-        full = header[0] == "OverLimit"
-        if header[0] is not None and not full:
-            yield Wake(arn, ALL_WAITERS)
-            raise sql_error(header[0], attempt_id)
-        if rows:
-            if may_have_more(receive, len(rows), woken):
-                yield Wake(arn, 2, Woken.FOR_MORE)
-            return [DeliveryRow(*row) for row in rows]
-        seconds = header[1] if wait_seconds is None else wait_seconds
-        if full and seconds == 0 and not arn.endswith(".fifo"):
-            raise errors.OverLimit
-        deadline = deadline or monotonic() + seconds
+        header, *messages = yield from receive
+        if header.error is None:
+            return messages
+        if header.error != "OverLimit":
+            yield Wake(receive.queue_arn, ALL_WAITERS)  # they find it deleted, too
+            raise sql_error(header.error, receive.attempt_id)
+        if deadline is None:
+            seconds = header.wait_seconds or 0 if receive.wait_seconds is None else receive.wait_seconds
+            if seconds == 0 and not receive.is_fifo:
+                raise errors.OverLimit
+            deadline = monotonic() + seconds
         left = deadline - monotonic()
-        if left <= 0:
+        if left <= 0 or not (yield from Pause(min(left, FULL_PAUSE_SECONDS))):
             return []
-        woken = yield (Pause(min(left, FULL_PAUSE_SECONDS)) if full else Wait(arn, left))
-        if not woken:
-            return []
-
-
-def may_have_more(receive: Take | Sql, messages: int, woken: Woken) -> bool:
-    """Whether there may be messages for other waiting receives that have not been woken.
-
-    On a FIFO queue: when the receive got as many as it asked for. With fewer it got all that could be received; with
-    as many, the messages that it left were locked for a moment, and other receives may have skipped them.
-    """
-    if isinstance(receive, Take) and receive.is_fifo:
-        return messages == receive.count
-    return woken == Woken.FOR_MORE
+        receive = replace(receive, wait_seconds=max(0, deadline - monotonic()))
 
 
 def message(
-    row: DeliveryRow,
+    row: ReceivedRow,
     arn: str,
     context: Context,
     system: attributes.AttributeSelection,
@@ -154,7 +97,7 @@ def message(
 
 
 def message_result(
-    row: DeliveryRow,
+    row: ReceivedRow,
     arn: str,
     receipt_handle: str,
     system: attributes.AttributeSelection,
@@ -177,7 +120,7 @@ def message_result(
     return answer
 
 
-def system_attributes(row: DeliveryRow, arn: str) -> dict[str, str]:
+def system_attributes(row: ReceivedRow, arn: str) -> dict[str, str]:
     """The message's system attributes, all of them. Times are milliseconds since 1970, as text.
 
     SenderId is the queue's account, since the sender is not stored (our choice). In a dead-letter queue

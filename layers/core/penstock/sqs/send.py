@@ -4,17 +4,17 @@ An invalid message is refused before anything is stored; in a batch, the valid o
 checks what depends on the queue (its size limit, its deduplication), in the call that stores the messages.
 """
 
-from collections.abc import Generator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from penstock import errors
 from penstock.aws.message_id import as_text, new_message_id
 from penstock.context import Context
-from penstock.effects import Effect, Rows
+from penstock.effects import BatchCall, Operation
 from penstock.http import LONG_BODY_BYTES
-from penstock.postgres.statements import SEND_MESSAGES
+from penstock.postgres.statements.messages import SEND_MESSAGES, SendEntry, SentRow
 
 from . import digests, handles, validation
 from .sql_errors import failed_entry, sql_error
@@ -35,38 +35,20 @@ Entry = SendMessageRequest | SendMessageBatchRequestEntry
 
 
 class OutgoingMessage(NamedTuple):
-    """A message that passed its checks: the columns of `queue.send_messages`, and the digests of the answer."""
+    """A message that passed its checks: what is stored of it, and the digests of the answer."""
 
-    message_id: bytes
-    body: bytes
-    size_bytes: int
-    attributes: bytes | None
-    system: bytes | None
-    delay_seconds: int | None
-    group_id: str | None
-    deduplication_id: str | None
+    stored: SendEntry
     body_md5: str
     attributes_md5: str | None
     system_md5: str | None
 
 
-class StoredRow(NamedTuple):
-    """A row of `queue.send_messages`."""
-
-    n: int
-    id: int | None
-    message_id: str | None
-    sequence_number: int | None
-    error: str | None
-    detail: str | None
-
-
-def send_message(request: SendMessageRequest, context: Context) -> Generator[Effect, Any, SendMessageResult]:
+def send_message(request: SendMessageRequest, context: Context) -> Operation[SendMessageResult]:
     """Stores one message. The answer comes after the commit."""
     arn = context.queue_arn(request.queue_url)
     validation.check_message_size(minimum_bytes(request))  # before megabytes are encoded
-    message = outgoing_message(request, arn.endswith(".fifo"), context.trace_header)
-    validation.check_message_size(message.size_bytes)
+    message = outgoing_message(request, arn, context.trace_header)
+    validation.check_message_size(message.stored.size_bytes)
     (stored,) = yield from store(arn, [message])
     if stored.error is not None:
         raise sql_error(stored.error, stored.detail)
@@ -74,22 +56,22 @@ def send_message(request: SendMessageRequest, context: Context) -> Generator[Eff
         md5_of_message_body=message.body_md5,
         md5_of_message_attributes=message.attributes_md5,
         md5_of_message_system_attributes=message.system_md5,
-        message_id=stored.message_id or as_text(message.message_id),
+        message_id=stored.message_id or as_text(message.stored.message_id),
         sequence_number=sequence_number(stored),
     )
 
 
 def send_message_batch(
     request: SendMessageBatchRequest, context: Context
-) -> Generator[Effect, Any, SendMessageBatchResult]:
+) -> Operation[SendMessageBatchResult]:
     """Stores up to ten messages in one transaction; those that cannot be accepted fail one by one."""
     validation.check_batch(request.entries, "SendMessageBatchRequestEntry")
     arn = context.queue_arn(request.queue_url)
     validation.check_batch_size(sum(map(minimum_bytes, request.entries)))  # likewise
-    fifo, trace = arn.endswith(".fifo"), context.trace_header
-    checked = [(entry, checked_entry(entry, fifo, trace)) for entry in request.entries]
+    trace = context.trace_header
+    checked = [(entry, checked_entry(entry, arn, trace)) for entry in request.entries]
     validation.check_batch_size(
-        sum(message.size_bytes for _, message in checked if isinstance(message, OutgoingMessage))
+        sum(message.stored.size_bytes for _, message in checked if isinstance(message, OutgoingMessage))
     )
     result = SendMessageBatchResult()
     accepted = [(e, m) for e, m in checked if isinstance(m, OutgoingMessage)]
@@ -108,18 +90,16 @@ def send_message_batch(
 
 def store(
     arn: str, messages: Sequence[OutgoingMessage], async_commit: bool = False
-) -> Generator[Effect, Any, list[StoredRow]]:
+) -> Operation[list[SentRow]]:
     """Appends the messages to one queue in their order; a row each. Raises nothing: errors are in the rows."""
-    columns = map(list, zip(*[message[:8] for message in messages], strict=True))
-    rows = yield Rows(
+    rows = yield from BatchCall(
         SEND_MESSAGES,
-        ([arn] * len(messages), *columns),
+        [message.stored for message in messages],
         (async_commit,),
         merge_key=arn if arn.endswith(".fifo") else "",
         queue_arn=arn,
     )
-    stored = sorted(StoredRow(*row) for row in rows) if len(rows) > 1 else [StoredRow(*row) for row in rows]
-    return stored
+    return sorted(rows) if len(rows) > 1 else rows
 
 
 def minimum_bytes(entry: Entry) -> int:
@@ -130,20 +110,21 @@ def minimum_bytes(entry: Entry) -> int:
     return size - 2 * validation.MAXIMUM_ATTRIBUTES  # a base64 text may have two characters of padding
 
 
-def checked_entry(entry: Entry, fifo: bool, trace_header: str | None) -> OutgoingMessage | errors.AwsError:
+def checked_entry(entry: Entry, arn: str, trace_header: str | None) -> OutgoingMessage | errors.AwsError:
     """The message, or the error that refuses it."""
     try:
-        return outgoing_message(entry, fifo, trace_header)
+        return outgoing_message(entry, arn, trace_header)
     except errors.AwsError as error:
         return error
 
 
-def outgoing_message(entry: Entry, fifo: bool, trace_header: str | None = None) -> OutgoingMessage:
-    """A message of a request, checked and measured. Raises the typed errors of `validation`.
+def outgoing_message(entry: Entry, arn: str, trace_header: str | None = None) -> OutgoingMessage:
+    """A message of a request to the queue `arn`, checked and measured. Raises the typed errors of `validation`.
 
     Its size is not checked here: in a batch, one that is too long makes the whole batch too long.
     `trace_header`: the AWSTraceHeader of a message that has none of its own.
     """
+    fifo = arn.endswith(".fifo")
     body = validation.check_message_body(entry.message_body)
     size = len(body)
     if size > LONG_BODY_BYTES:
@@ -162,10 +143,11 @@ def outgoing_message(entry: Entry, fifo: bool, trace_header: str | None = None) 
     if entry.message_group_id is not None or entry.message_deduplication_id is not None or fifo:
         check_ids(entry, fifo)
     validation.check_range("DelaySeconds", entry.delay_seconds)
-    return OutgoingMessage(
-        new_message_id(), body, size, attributes, system, entry.delay_seconds, entry.message_group_id,
-        entry.message_deduplication_id, digests.md5_of_text(body), attributes_md5, system_md5,
+    stored = SendEntry(
+        arn, new_message_id(), body, size, attributes, system, entry.delay_seconds, entry.message_group_id,
+        entry.message_deduplication_id,
     )  # fmt: skip
+    return OutgoingMessage(stored, digests.md5_of_text(body), attributes_md5, system_md5)
 
 
 def system_attributes(entry: Entry, trace_header: str | None) -> bytes:
@@ -203,13 +185,13 @@ def parameter_not_allowed(parameter: str, value: str) -> errors.AwsError:
     )
 
 
-def sequence_number(stored: StoredRow) -> str | None:
+def sequence_number(stored: SentRow) -> str | None:
     """20 digits, rising within a message group."""
     return None if stored.sequence_number is None else f"{stored.sequence_number:020d}"
 
 
 def report_entry(
-    result: SendMessageBatchResult, entry_id: str, message: OutgoingMessage, row: StoredRow
+    result: SendMessageBatchResult, entry_id: str, message: OutgoingMessage, row: SentRow
 ) -> None:
     """Adds the outcome of an entry to the batch's result."""
     if row.error is not None:
@@ -219,7 +201,7 @@ def report_entry(
     result.successful.append(
         SendMessageBatchResultEntry(
             id=entry_id,
-            message_id=row.message_id or as_text(message.message_id),
+            message_id=row.message_id or as_text(message.stored.message_id),
             md5_of_message_body=message.body_md5,
             md5_of_message_attributes=message.attributes_md5,
             md5_of_message_system_attributes=message.system_md5,

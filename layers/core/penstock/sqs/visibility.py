@@ -1,13 +1,9 @@
 """ChangeMessageVisibility and ChangeMessageVisibilityBatch."""
 
-from collections.abc import Generator
-from typing import Any
-
 from penstock import errors
 from penstock.context import Context
-from penstock.effects import Effect, Rows, Wake
-from penstock.postgres.statements import CHANGE_VISIBILITIES
-from penstock.receipt_handle import ReceiptHandle
+from penstock.effects import BatchCall, Operation, Wake
+from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, ReceiptHandle, VisibilityEntry
 
 from . import handles, validation
 from .sql_errors import failed_entry
@@ -23,9 +19,7 @@ from .types import (
 ENTRY = "ChangeMessageVisibilityBatchRequestEntry"
 
 
-def change_message_visibility(
-    request: ChangeMessageVisibilityRequest, context: Context
-) -> Generator[Effect, Any, None]:
+def change_message_visibility(request: ChangeMessageVisibilityRequest, context: Context) -> Operation[None]:
     """Hides the message for `visibility_timeout` seconds from now; 0 makes it visible at once."""
     validation.check_range("VisibilityTimeout", request.visibility_timeout)
     arn = context.queue_arn(request.queue_url)
@@ -37,7 +31,7 @@ def change_message_visibility(
 
 def change_message_visibility_batch(
     request: ChangeMessageVisibilityBatchRequest, context: Context
-) -> Generator[Effect, Any, ChangeMessageVisibilityBatchResult]:
+) -> Operation[ChangeMessageVisibilityBatchResult]:
     """The same for up to ten messages; entries fail one by one."""
     validation.check_batch(request.entries, ENTRY)
     arn = context.queue_arn(request.queue_url)
@@ -76,21 +70,16 @@ def checked_handle(
     return handle
 
 
-def change(
-    arn: str, receipt_handles: list[ReceiptHandle], seconds: list[int]
-) -> Generator[Effect, Any, list[str]]:
+def change(arn: str, receipt_handles: list[ReceiptHandle], seconds: list[int]) -> Operation[list[str]]:
     """The outcome of each handle: changed, gone, expired, too_long or no_queue. Raises QueueDoesNotExist."""
+    entries = [
+        VisibilityEntry(*handle, timeout) for handle, timeout in zip(receipt_handles, seconds, strict=True)
+    ]
     merge_key = arn if arn.endswith(".fifo") else ""
-    rows = sorted(
-        (
-            yield Rows(
-                CHANGE_VISIBILITIES, (*handles.handle_columns(receipt_handles), seconds), merge_key=merge_key
-            )
-        )
-    )
+    rows = sorted((yield from BatchCall(CHANGE_VISIBILITIES, entries, merge_key=merge_key)))
     if 0 in seconds:
         yield Wake(arn, seconds.count(0))
-    return (yield from handles.check_outcomes(arn, [outcome for _, outcome, _ in rows]))
+    return (yield from handles.check_outcomes(arn, [row.outcome for row in rows]))
 
 
 def outcome_error(outcome: str, handle: str, seconds: int) -> errors.AwsError:

@@ -6,9 +6,9 @@ the last queue. The worker stores nothing: it reports the gauges to a function o
 
 from collections.abc import Callable
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from penstock.postgres.statements import MEASURE_QUEUES
+from penstock.postgres.statements.installation import MEASURE_QUEUES, QueueCountsRow
 from penstock.settings import Settings
 
 from . import Counts
@@ -20,24 +20,16 @@ LONGEST_RUN_SECONDS = 10.0
 QUEUES_PER_PAGE = 100
 
 
-class Depth(NamedTuple):
-    """The messages in a queue: a row of `queue.measure_queues`. `oldest_age_seconds`: 0 when it is empty."""
-
-    account_id: str
-    region: str
-    name: str
-    visible: int
-    in_flight: int
-    delayed: int
-    oldest_age_seconds: int
-
-
-def run_once(settings: Settings, connection: "StatementExecutor", report: Callable[[Depth], None]) -> Counts:  # noqa: ARG001 - as every worker
+def run_once(
+    settings: Settings,  # noqa: ARG001 - as every worker
+    connection: "StatementExecutor",
+    report: Callable[[QueueCountsRow], None],
+) -> Counts:
     """One bounded run; it calls `report` with each queue's gauges. Raises the errors of calls."""
     deadline = monotonic() + LONGEST_RUN_SECONDS
     queues = 0
     while monotonic() < deadline and (page := connection.call(MEASURE_QUEUES, [QUEUES_PER_PAGE])):
         for row in page:
-            report(Depth(*row))
+            report(row)
         queues += len(page)
     return {"queues": queues}

@@ -12,7 +12,7 @@ import ssl
 from collections import Counter
 from contextlib import suppress
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 import psycopg
@@ -22,6 +22,7 @@ from penstock.delivery.webhooks.resolver import resolve
 from penstock.delivery.webhooks.run import WAIT_FOR_MORE_MS, DeliveryRun
 from penstock.delivery.webhooks.sender import Resolver, Sender
 from penstock.delivery.webhooks.store import SETTLED, Finished, Store
+from penstock.effects import Row
 from penstock.observer import NO_OBSERVER, Observer
 from penstock.settings import Settings
 from penstock.trace_context import Tracer
@@ -59,8 +60,10 @@ class Deliverer:
         self._stopping = False
         self._run: DeliveryRun | None = None
         self.unwritten: list[Finished] = []
+        self.wait_ms: int | None = None
+        """After a run that delivered nothing: milliseconds until a webhook is due, None: none is pending. Else 0."""
 
-    def run_once(self, settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
+    def run_once(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
         """Delivers until nothing is due for a while, or the run's time is over; then waits for requests under way.
 
         Raises psycopg.Error; webhooks that were settled before stay settled.
@@ -69,7 +72,9 @@ class Deliverer:
         if not settings.queue_http_delivery_enabled or self._stopping:
             return counts
         store = Store(connection, self._watcher, MOST_PER_ENDPOINT, traced=self._tracer is not None)
-        if self.unwritten or _is_near(store.wait_ms()):
+        self.wait_ms = store.wait_ms()
+        if self.unwritten or _is_near(self.wait_ms):
+            self.wait_ms = 0
             expired = store.expire()
             counts.update(expired)
             self._observer.counted(expired)

@@ -8,13 +8,15 @@ a worker that died, left.
 from collections import Counter
 from threading import Event
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 
 import psycopg
 
+from penstock.effects import Row
 from penstock.environment import Environment
 from penstock.observer import NO_OBSERVER, Observer
-from penstock.scheduler.firing.store import Store, Waits
+from penstock.postgres.statements.firing import NextScheduleRow
+from penstock.scheduler.firing.store import Store
 from penstock.scheduler.firing.topic_messages import environment_of
 from penstock.settings import Settings
 from penstock.trace_context import Tracer
@@ -52,7 +54,7 @@ class Firer:
         self.wait_ms: int | None = None
         """After a run: milliseconds until a schedule is due; None: no schedule will be due."""
 
-    def run_once(self, settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:
+    def run_once(self, settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:
         """One bounded run on an autocommit connection. Raises psycopg.Error; earlier batches stay committed."""
         counts = Counter(dict.fromkeys(OUTCOMES, 0))
         self.wait_ms = None
@@ -74,7 +76,7 @@ class Firer:
         """Ends the pause of a run under way, since a schedule may be due earlier than it knew."""
         self._awake.set()
 
-    def _next(self, store: Store, deadline: float) -> Waits | None:
+    def _next(self, store: Store, deadline: float) -> NextScheduleRow | None:
         """Waits until a schedule is due, if that is within the run's time; None: the run is over."""
         while (left := deadline - monotonic()) > 0 and not self._stopping:
             self._awake.clear()
@@ -93,7 +95,7 @@ class Firer:
         return self._environment
 
 
-def fire_batch(store: Store, waits: Waits, settings: Settings) -> int:
+def fire_batch(store: Store, waits: NextScheduleRow, settings: Settings) -> int:
     """Fires a batch of due schedules and a batch of due retries. Returns how many there were."""
     limit = settings.queue_schedule_batch_size
     fired = store.fire(limit, settings.queue_schedule_misfire_grace_seconds) if waits.schedule_ms == 0 else 0

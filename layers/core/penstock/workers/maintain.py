@@ -12,10 +12,11 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from penstock.effects import Statement
-from penstock.postgres.statements import (
+from penstock.postgres.statements.installation import (
     CHECK_SERVER,
     CLEAN_METRICS,
     CLEAN_SCHEDULE_RUNS,
+    COUNT_CHANGES,
     JUMP_IDS,
     MAINTAIN_INSTALLATION,
     MAINTAIN_QUEUE,
@@ -23,6 +24,7 @@ from penstock.postgres.statements import (
     QUEUES_WITH_LEFTOVER_ROWS,
     RECLAIM_SPACE,
     REFRESH_STATISTICS,
+    CountRow,
 )
 from penstock.settings import Settings
 
@@ -43,6 +45,8 @@ CHECK_SERVER_SECONDS = 30.0
 QUEUES_PER_JUMP = 100
 # The id that stands for the tables that belong to no queue; it comes first in a round.
 INSTALLATION = 0
+MAINTENANCE = "maintenance"
+"""The name of this work in the answers of queue.due_work, where queues have their ARN."""
 
 
 _log = logging.getLogger(__name__)
@@ -52,16 +56,24 @@ class Maintainer:
     """The worker of one process. It does not clean the tables that belong to no queue in each round.
 
     `found_nothing`: the last run found nothing to clean, in its queues and in the tables that belong to no queue.
+    `idle`: the last run ended a round, in which this process cleaned nothing. Unlike `found_nothing`, queues may hold
+    messages; until something changes, or their retention is over, there is nothing to do.
+    `changes`: what queue.count_changes said before the last run.
     """
 
     def __init__(self) -> None:
         self._installation_at = float("-inf")
         self._checked_at = float("-inf")
+        self._connections = self._connections_checked = 0
+        self._began_round = False
+        self._cleaned = False
         self.found_nothing = False
+        self.idle = False
+        self.changes = 0
 
     def connected(self) -> None:
-        """The connection is a new one: the next run looks whether it leads to another server."""
-        self._checked_at = float("-inf")
+        """A connection is a new one: the next run looks whether it leads to another server. Any thread may call it."""
+        self._connections += 1
 
     def run_once(self, settings: Settings, connection: "StatementExecutor") -> Counts:
         """One bounded run; each call is a transaction. Raises the errors of calls; earlier calls stay committed."""
@@ -69,24 +81,38 @@ class Maintainer:
         options = ("maintain", QUEUES_PER_PAGE, settings.queue_maintain_interval_ms)
         counts = {"queues": 0, "messages": 0, "rows": 0, "analyzed": 0, "emptied": 0}
         self.found_nothing = True
+        self.idle = False
         self._check_server(connection, deadline)
-        while monotonic() < deadline and (due := connection.call(NEXT_QUEUES, options)):
-            queue_ids = [queue_id for (queue_id,) in due]
+        # Not the first call of a run: with that one, the server counts what this session has changed before.
+        self.changes = number(connection, COUNT_CHANGES)
+        while monotonic() < deadline:
+            due = connection.call(NEXT_QUEUES, options)
+            if not due:
+                self._end_round(counts)
+                break
+            queue_ids = [row.queue_id for row in due]
             if INSTALLATION in queue_ids:
                 self._maintain_installation(settings, connection, counts)
                 queue_ids.remove(INSTALLATION)
             counts["queues"] += len(queue_ids)
             counts["messages"] += self._maintain_queues(connection, queue_ids)
+        self._cleaned = self._cleaned or changed_something(counts)
         self.found_nothing = self.found_nothing and not counts["rows"]
         return counts
 
+    def _end_round(self, counts: Counts) -> None:
+        """No queue is left. Only a round that began here, with the tables that belong to no queue, proves something."""
+        self.idle = self._began_round and not self._cleaned and not changed_something(counts)
+        self._began_round = False
+
     def _check_server(self, connection: "StatementExecutor", deadline: float) -> None:
         """After a failover or a restore, ids jump over what the lost part of the database may have given out."""
-        now = monotonic()
-        if now >= self._checked_at + CHECK_SERVER_SECONDS:
-            if connection.call(CHECK_SERVER, (False,))[0][0]:
+        now, connections = monotonic(), self._connections
+        if now >= self._checked_at + CHECK_SERVER_SECONDS or connections != self._connections_checked:
+            (row,) = connection.call(CHECK_SERVER, (False,))
+            if row.flag:
                 _log.warning("the database is on another server than before: ids jump")
-            self._checked_at = now
+            self._checked_at, self._connections_checked = now, connections
         while number(connection, JUMP_IDS, QUEUES_PER_JUMP) and monotonic() < deadline:
             self.found_nothing = False
 
@@ -95,7 +121,8 @@ class Maintainer:
     ) -> None:
         counts["analyzed"] += number(connection, REFRESH_STATISTICS)
         now = monotonic()
-        if now >= self._installation_at:
+        self._began_round, self._cleaned = now >= self._installation_at, False
+        if self._began_round:
             rows = _clean_installation(settings, connection)
             counts["rows"] += rows
             counts["emptied"] += number(connection, RECLAIM_SPACE)
@@ -104,7 +131,12 @@ class Maintainer:
     def _maintain_queues(self, connection: "StatementExecutor", queue_ids: list[int]) -> int:
         leftover = connection.call(QUEUES_WITH_LEFTOVER_ROWS, (queue_ids,)) if queue_ids else []
         self.found_nothing = self.found_nothing and not leftover
-        return sum(number(connection, MAINTAIN_QUEUE, queue_id) for (queue_id,) in leftover)
+        return sum(number(connection, MAINTAIN_QUEUE, row.queue_id) for row in leftover)
+
+
+def changed_something(counts: Counts) -> bool:
+    """Whether a run has cleaned anything, by its counts."""
+    return any(count for what, count in counts.items() if what != "queues")
 
 
 def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
@@ -118,7 +150,7 @@ def _clean_installation(settings: Settings, connection: "StatementExecutor") -> 
     return rows + number(connection, CLEAN_METRICS, ROWS_A_TABLE, settings.queue_metrics_days)
 
 
-def number(connection: "StatementExecutor", statement: Statement, *arguments: object) -> int:
+def number(connection: "StatementExecutor", statement: Statement[CountRow], *arguments: object) -> int:
     """The one number that a maintenance function returns."""
-    rows = connection.call(statement, arguments)
-    return int(rows[0][0] or 0) if rows else 0
+    (row,) = connection.call(statement, arguments)
+    return row.changed

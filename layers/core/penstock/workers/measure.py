@@ -8,7 +8,7 @@ round of its own.
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from penstock.postgres.statements import STORE_MEASUREMENTS
+from penstock.postgres.statements.installation import STORE_MEASUREMENTS
 from penstock.settings import Settings
 
 from . import Counts
@@ -18,13 +18,19 @@ if TYPE_CHECKING:
 
 LONGEST_RUN_SECONDS = 5.0
 QUEUES_PER_PAGE = 100
+MEASUREMENTS = "measurements"
+"""The name under which the container wakes this worker, where queues have their ARN."""
 
 
 def run_once(settings: Settings, connection: "StatementExecutor") -> Counts:
-    """One bounded run; each page is a transaction. Raises the errors of calls; earlier pages stay committed."""
+    """One bounded run; each page is a transaction. Raises the errors of calls; earlier pages stay committed.
+
+    No page: the pause after a round is not over.
+    """
     deadline = monotonic() + LONGEST_RUN_SECONDS
     options = (QUEUES_PER_PAGE, settings.queue_metrics_interval_ms)
-    queues = 0
+    queues = pages = 0
     while monotonic() < deadline and (page := connection.call(STORE_MEASUREMENTS, options)):
-        queues += int(page[0][0])
-    return {"queues": queues}
+        queues += sum(row.queues for row in page)
+        pages += 1
+    return {"queues": queues, "pages": pages}

@@ -5,12 +5,13 @@ share the tasks; a task's rate limits all of them together, since the database c
 """
 
 from time import monotonic, sleep
-from typing import Any
 from uuid import UUID
 
 import psycopg
 
-from penstock.postgres.statements import RUN_MOVE_TASK, RUNNING_MOVE_TASKS
+from penstock.effects import Row
+from penstock.postgres.psycopg_connection import TransactionExecutor
+from penstock.postgres.statements.move_tasks import RUN_MOVE_TASK, RUNNING_MOVE_TASKS
 from penstock.settings import Settings
 
 from . import Counts
@@ -23,24 +24,23 @@ PAUSE_SECONDS = 0.1
 """Pause when nothing can move now: every task has used up its rate, or other transactions have locked the messages."""
 
 
-def run_once(settings: Settings, connection: "psycopg.Connection[Any]") -> Counts:  # noqa: ARG001 - as every worker
+def run_once(settings: Settings, connection: "psycopg.Connection[Row]") -> Counts:  # noqa: ARG001 - as every worker
     """One bounded run on an autocommit connection. Raises psycopg.Error; earlier steps stay committed."""
     deadline = monotonic() + LONGEST_RUN_SECONDS
     steps = messages = 0
-    with psycopg.RawCursor(connection) as cursor:
-        while monotonic() < deadline and (tasks := cursor.execute(RUNNING_MOVE_TASKS.text).fetchall()):
-            before = messages
-            for (task_id,) in tasks:
-                messages += step(cursor, task_id)
-                steps += 1
-                if monotonic() >= deadline:
-                    break
-            if messages == before:
-                sleep(PAUSE_SECONDS)
+    calls = TransactionExecutor(connection)
+    while monotonic() < deadline and (tasks := calls.call(RUNNING_MOVE_TASKS, ())):
+        before = messages
+        for task in tasks:
+            messages += step(calls, task.task_id)
+            steps += 1
+            if monotonic() >= deadline:
+                break
+        if messages == before:
+            sleep(PAUSE_SECONDS)
     return {"steps": steps, "messages": messages}
 
 
-def step(cursor: "psycopg.RawCursor[Any]", task_id: UUID) -> int:
+def step(calls: TransactionExecutor, task_id: UUID) -> int:
     """Runs one step. Returns the number of messages moved; 0 also when another worker has locked the task."""
-    row = cursor.execute(RUN_MOVE_TASK.text, (task_id, MESSAGES_PER_STEP)).fetchone()
-    return int(row[0]) if row else 0
+    return sum(row.moved for row in calls.call(RUN_MOVE_TASK, (task_id, MESSAGES_PER_STEP)))

@@ -20,16 +20,26 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any, cast
 
-from penstock.effects import Row, Rows, Statement, Take, Transact
+from penstock.effects import BatchCall, Receive, Row, Statement, Transact
 from penstock.errors import AwsError, InternalFailure, ServiceUnavailable
 from penstock.postgres.sqlstates import Meaning, meaning
-from penstock.postgres.statements import CHANGE_VISIBILITIES, DELETE_MESSAGES, READ_POLICIES, SEND_MESSAGES
+from penstock.postgres.statements.access import READ_POLICIES
+from penstock.postgres.statements.messages import (
+    CHANGE_VISIBILITIES,
+    DELETE_MESSAGES,
+    SEND_MESSAGES,
+    ReceivedRow,
+    SendEntry,
+    TransactedRow,
+)
+from penstock_web.database.calls import ExecuteStatement
 from penstock_web.database.pool import WAITING_SINCE, Locked, OutcomeUnknown, RolledBack
 
 from .direct_handoff import DirectHandoff
 from .lengths import Lengths
 from .locked_keys import LockedKeys
 from .merge import (
+    Batch,
     Mergeable,
     check_distinct,
     check_not_refused,
@@ -37,6 +47,7 @@ from .merge import (
     make_visible_effect,
     merged_call,
     rows_by_effect,
+    rows_by_transaction,
 )
 from .pending_batch import Entry, PendingBatch, RowsFuture, batch_key
 from .queue_shares import QueueShares
@@ -46,12 +57,13 @@ from .write_backpressure import WriteBackpressure
 IDLE_SECONDS = 0.003
 # The batcher repeats these once when their outcome is unknown: a repetition changes nothing. A repeated send would be
 # stored twice.
-IDEMPOTENT_STATEMENTS = frozenset((DELETE_MESSAGES, CHANGE_VISIBILITIES, READ_POLICIES))
+IDEMPOTENT_STATEMENTS: frozenset[Statement[Row]] = frozenset(
+    (DELETE_MESSAGES, CHANGE_VISIBILITIES, READ_POLICIES)
+)
 
 # It repeats no call for a request that has waited longer: two calls that hang would take all of its time (408).
 LATEST_REPETITION_SECONDS = 5.0
 
-ExecuteStatement = Callable[[Statement, list[Any]], Awaitable[list[Row]]]
 ExecuteEffects = Callable[[Sequence[Mergeable]], Awaitable[list[Row]]]
 
 _log = logging.getLogger(__name__)
@@ -73,8 +85,8 @@ class Contention:
 class Batcher:
     """All pending batches of a process.
 
-    `limit`: most entries that may wait; `linger_seconds`: how long a send waits for others. `on_stored` is called with
-    the number of messages that a call has stored. `direct_handoff` stores messages and serves waiting receives.
+    `limit`: most entries that may wait; `linger_seconds`: how long a send waits for others. `on_answer` is called with
+    the statement and the number of rows of each call. `direct_handoff` stores messages and serves waiting receives.
     `write_backpressure`: receives of long messages wait for it.
     """
 
@@ -83,7 +95,7 @@ class Batcher:
         execute: ExecuteStatement,
         limit: int,
         linger_seconds: float = 0.0,
-        on_stored: Callable[[int], None] = lambda _: None,
+        on_answer: Callable[[Statement[Row], int], None] = lambda *_: None,
         direct_handoff: DirectHandoff | None = None,
         write_backpressure: WriteBackpressure | None = None,
         contention: Contention | None = None,
@@ -94,7 +106,7 @@ class Batcher:
         self._execute_statement = execute
         self._write_backpressure = write_backpressure or WriteBackpressure()
         self._direct_handoff = direct_handoff
-        self._on_stored = on_stored
+        self._on_answer = on_answer
         self._limit = limit
         self._linger_seconds = linger_seconds
         self._batches: dict[Hashable, PendingBatch] = {}
@@ -112,8 +124,9 @@ class Batcher:
         future: RowsFuture = loop.create_future()
         entry = Entry(effect, future)
         self._enqueue(entry, self._locked_keys.find(effect) if self._locked_keys else None)
-        if isinstance(effect, Rows) and effect.statement is SEND_MESSAGES and entry.weight > len(effect):
-            self._lengths.sent(effect.queue_arn, int(max(effect.columns[3])))
+        if isinstance(effect, BatchCall) and effect.statement is SEND_MESSAGES and entry.weight > len(effect):
+            sizes = [message.size_bytes for message in cast("Sequence[SendEntry]", effect.entries)]
+            self._lengths.sent(effect.queue_arn, max(sizes))
         self._pending_entries += 1
         return future
 
@@ -130,8 +143,14 @@ class Batcher:
 
     def abandon(self, effect: Mergeable, future: RowsFuture) -> None:
         """The client has disconnected. Messages that had already been received for it go back to the queue."""
-        if isinstance(effect, Take) and future.done() and not future.cancelled() and not future.exception():
-            self.return_messages(effect.queue_arn, future.result()[1:])
+        if (
+            isinstance(effect, Receive)
+            and future.done()
+            and not future.cancelled()
+            and not future.exception()
+        ):
+            _, *messages = cast("Sequence[ReceivedRow]", future.result())
+            self.return_messages(effect.queue_arn, messages)
 
     async def drain(self) -> None:
         """Returns when no flush is under way any more."""
@@ -189,8 +208,7 @@ class Batcher:
                 _log.error("database call failed", exc_info=error, extra={"function": statement.name})
                 fail_entries(entries, InternalFailure)
         else:
-            if statement is SEND_MESSAGES:
-                self._on_stored(len(rows))
+            self._on_answer(statement, len(rows))
             self._locked_keys.remove(entry.effect for entry in entries)
             self._distribute(entries, rows)
 
@@ -213,7 +231,7 @@ class Batcher:
 
     async def _execute(self, effects: Sequence[Mergeable]) -> list[Row]:
         if self._direct_handoff is not None and effects[0].statement is SEND_MESSAGES:
-            return await self._direct_handoff.send(cast("Sequence[Rows]", effects), self.return_messages)
+            return await self._direct_handoff.send(cast("Sequence[Batch]", effects), self.return_messages)
         return await self._call(self._execute_statement, effects)
 
     async def _execute_briefly(self, effects: Sequence[Mergeable]) -> list[Row]:
@@ -225,34 +243,39 @@ class Batcher:
     async def _call_and_wake(self, execute: ExecuteStatement, effects: Sequence[Mergeable]) -> list[Row]:
         rows = await self._call(execute, effects)
         if self._direct_handoff is not None and effects[0].statement is SEND_MESSAGES:
-            self._direct_handoff.wake(cast("Sequence[Rows]", effects))
+            self._direct_handoff.wake(cast("Sequence[Batch]", effects))
         return rows
 
     async def _call(self, execute: ExecuteStatement, effects: Sequence[Mergeable]) -> list[Row]:
         if len(effects) == 1 or not isinstance(effects[0], Transact):
             return await execute(*merged_call(effects))
-        check_distinct(cast("Sequence[Transact]", effects))
+        check_distinct(cast("Sequence[Transact[TransactedRow]]", effects))
         rows = await execute(*merged_call(effects))
-        check_not_refused(rows)
+        check_not_refused(cast("list[TransactedRow]", rows))
         return rows
 
     def _distribute(self, entries: Sequence[Entry], rows: list[Row]) -> None:
-        first = entries[0].effect
         effects = [entry.effect for entry in entries]
-        left_over: list[Row] = []
-        if isinstance(first, Take):
-            self._lengths.received(first.queue_arn, rows)
-            connected = [not entry.future.done() for entry in entries]
-            results, left_over = distribute_messages(cast("list[Take]", effects), connected, rows)
+        first = effects[0]
+        if isinstance(first, Receive):
+            self._distribute_messages(first.queue_arn, entries, cast("list[ReceivedRow]", rows))
+        elif isinstance(first, Transact):
+            transactions = cast("list[Transact[TransactedRow]]", effects)
+            resolve(entries, rows_by_transaction(transactions, cast("list[TransactedRow]", rows)))
         else:
-            results = rows_by_effect(cast("list[Rows]", effects), rows)
-        for entry, result in zip(entries, results, strict=True):
-            if not entry.future.done():
-                entry.future.set_result(result)
-        if isinstance(first, Take):
-            self.return_messages(first.queue_arn, left_over)
+            resolve(entries, rows_by_effect(cast("list[Batch]", effects), rows))
 
-    def return_messages(self, queue_arn: str, messages: Sequence[Row]) -> None:
+    def _distribute_messages(
+        self, queue_arn: str, entries: Sequence[Entry], rows: Sequence[ReceivedRow]
+    ) -> None:
+        self._lengths.received(queue_arn, rows)
+        receives = [cast("Receive[ReceivedRow]", entry.effect) for entry in entries]
+        connected = [not entry.future.done() for entry in entries]
+        results, left_over = distribute_messages(receives, connected, rows)
+        resolve(entries, results)
+        self.return_messages(queue_arn, left_over)
+
+    def return_messages(self, queue_arn: str, messages: Sequence[ReceivedRow]) -> None:
         """Makes messages visible again that no request is left to take."""
         if messages:
             try:
@@ -261,7 +284,7 @@ class Batcher:
                 _log.warning("messages stay invisible until their timeout", extra={"queue": queue_arn})
 
 
-def may_be_repeated(error: ServiceUnavailable, statement: Statement, since: float) -> bool:
+def may_be_repeated(error: ServiceUnavailable, statement: Statement[Row], since: float) -> bool:
     """Whether a call that failed took no effect, or takes none when it is made again.
 
     `since`: when its first request began to wait; there has to be time left for it.
@@ -276,6 +299,13 @@ def may_be_repeated(error: ServiceUnavailable, statement: Statement, since: floa
 def may_be_data_error(error: Exception) -> bool:
     """Whether one entry may be the cause. A missing function or privilege fails for all."""
     return meaning(getattr(error, "sqlstate", None)) is not Meaning.NOT_INSTALLED
+
+
+def resolve(entries: Sequence[Entry], results: Sequence[Sequence[Row]]) -> None:
+    """Gives each request that still waits its own rows."""
+    for entry, rows in zip(entries, results, strict=True):
+        if not entry.future.done():
+            entry.future.set_result(rows)
 
 
 def fail_entries(entries: Sequence[Entry], error: type[AwsError]) -> None:

@@ -7,26 +7,29 @@ that gets none is woken and receives by itself.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol, cast
 
-from penstock.effects import Row, Rows, Statement
-from penstock_web.database.pipeline_connection import StatementCall
+from penstock.effects import Row, Statement
+from penstock.postgres.statements.messages import ReceivedRow
+from penstock_web.database.calls import RowT, StatementCall
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.long_poll.waiters import Waiter
 
-from .merge import LARGEST_TAKE, distribute_messages, merged_call
+from .merge import LARGEST_RECEIVE, Batch, distribute_messages, merged_call
 from .write_backpressure import WriteBackpressure
 
 # Queues of one flush whose waiting receives are served with it. Each adds a receive to a transaction that locks shards.
 MAX_WAITER_GROUPS = 3
 
-ReturnMessages = Callable[[str, Sequence[Row]], None]
+ReturnMessages = Callable[[str, Sequence[ReceivedRow]], None]
 
 
 class Database(Protocol):
     """The methods of the pool that the handoff uses."""
 
-    def call_pipelined(self, statement: Statement, arguments: Sequence[Any], /) -> Awaitable[list[Row]]: ...
+    def call_pipelined(
+        self, statement: Statement[RowT], arguments: Sequence[object], /
+    ) -> Awaitable[list[RowT]]: ...
 
     def call_in_transaction(self, calls: Sequence[StatementCall]) -> Awaitable[list[list[Row]] | None]: ...
 
@@ -37,17 +40,17 @@ class WaiterGroup:
     def __init__(self, queue_arn: str, waiters: list[Waiter]) -> None:
         self.queue_arn = queue_arn
         self._waiters = waiters
-        self._takes = [waiter.receive for waiter in waiters if waiter.receive is not None]
+        self._receives = [waiter.receive for waiter in waiters if waiter.receive is not None]
 
     @property
     def call(self) -> StatementCall:
         """One receive for all of them, in a transaction with the sends."""
-        return merged_call(self._takes, own_transaction=False)
+        return merged_call(self._receives, own_transaction=False)
 
-    def serve(self, rows: Sequence[Row], return_messages: ReturnMessages) -> int:
+    def serve(self, rows: Sequence[ReceivedRow], return_messages: ReturnMessages) -> int:
         """Gives each waiter as many messages as it asked for, while they last. Returns how many messages there were."""
         connected = [not waiter.future.done() for waiter in self._waiters]
-        results, left_over = distribute_messages(self._takes, connected, rows)
+        results, left_over = distribute_messages(self._receives, connected, rows)
         for waiter, messages in zip(self._waiters, results, strict=True):
             if len(messages) > 1:
                 waiter.serve(messages)
@@ -72,7 +75,7 @@ class DirectHandoff:
         self._long_polls = long_polls
         self._write_backpressure = write_backpressure
 
-    async def send(self, effects: Sequence[Rows], return_messages: ReturnMessages) -> list[Row]:
+    async def send(self, effects: Sequence[Batch], return_messages: ReturnMessages) -> list[Row]:
         """The rows of one call that stores the messages of all these effects.
 
         Raises the pool's errors: then no waiter got any message.
@@ -83,7 +86,7 @@ class DirectHandoff:
         try:
             rows, *received = await self._store(call, groups)
             for group, group_rows in zip(groups, received, strict=False):  # shorter when no waiter was served
-                counts[group.queue_arn] -= group.serve(group_rows, return_messages)
+                counts[group.queue_arn] -= group.serve(cast("list[ReceivedRow]", group_rows), return_messages)
         finally:
             for group in groups:
                 counts[group.queue_arn] -= group.wake_unserved()
@@ -91,7 +94,7 @@ class DirectHandoff:
             self._long_polls.wake(queue_arn, count)
         return rows
 
-    def wake(self, effects: Sequence[Rows]) -> None:
+    def wake(self, effects: Sequence[Batch]) -> None:
         """Wakes waiters after messages were stored without this handoff."""
         for queue_arn, count in count_by_queue(effects).items():
             self._long_polls.wake(queue_arn, count)
@@ -109,13 +112,13 @@ class DirectHandoff:
             return groups
         for queue_arn, count in counts.items():
             if len(groups) < MAX_WAITER_GROUPS and (
-                waiters := self._long_polls.claim(queue_arn, min(count, LARGEST_TAKE))
+                waiters := self._long_polls.claim(queue_arn, min(count, LARGEST_RECEIVE))
             ):
                 groups.append(WaiterGroup(queue_arn, waiters))
         return groups
 
 
-def count_by_queue(effects: Sequence[Rows]) -> dict[str, int]:
+def count_by_queue(effects: Sequence[Batch]) -> dict[str, int]:
     """How many messages the effects send to each queue."""
     counts: dict[str, int] = {}
     for effect in effects:

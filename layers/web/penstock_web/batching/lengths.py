@@ -6,9 +6,9 @@ used yet is taken for one of long messages: its first receive is for few callers
 
 from collections.abc import Sequence
 
-from penstock.effects import Row
+from penstock.postgres.statements.messages import ReceivedRow
 
-from .merge import LARGEST_TAKE
+from .merge import LARGEST_RECEIVE
 
 # What a receive for many brings at most, beyond what its last caller gets.
 MERGED_BYTES = 1_048_576
@@ -16,7 +16,6 @@ MERGED_BYTES = 1_048_576
 LARGEST_ANSWER_BYTES = 4 * 1_048_576
 UNKNOWN_BYTES = 400_000
 MOST_QUEUES = 10_000
-_BODY = 10  # column of queue.delivery
 
 
 class Lengths:
@@ -25,19 +24,19 @@ class Lengths:
     def __init__(self) -> None:
         self._bytes: dict[str, int] = {}
 
-    def largest_take(self, queue_arn: str) -> int:
+    def largest_receive(self, queue_arn: str) -> int:
         """How many messages one receive should bring."""
-        return min(LARGEST_TAKE, 1 + MERGED_BYTES // (self._bytes.get(queue_arn, UNKNOWN_BYTES) + 1))
+        return min(LARGEST_RECEIVE, 1 + MERGED_BYTES // (self._bytes.get(queue_arn, UNKNOWN_BYTES) + 1))
 
     def most_for_one(self, queue_arn: str) -> int:
         """How many messages one caller should get: at least one, and of an unknown queue as many as it asks for."""
         return 1 + LARGEST_ANSWER_BYTES // (self._bytes.get(queue_arn, 0) + 1)
 
-    def received(self, queue_arn: str, rows: Sequence[Row]) -> None:
+    def received(self, queue_arn: str, rows: Sequence[ReceivedRow]) -> None:
         """The rows of a receive: a header, then messages. Of an empty queue nothing is expected."""
         messages = len(rows) - 1
         if messages:
-            self._note(queue_arn, sum([len(row[_BODY]) for row in rows[1:]]) // messages)
+            self._note(queue_arn, sum([len(row.body) for row in rows[1:]]) // messages)
         elif queue_arn not in self._bytes:
             self._note(queue_arn, 0)
 

@@ -5,10 +5,17 @@ effects that need it get batches of their own, so that they do not delay others.
 """
 
 import asyncio
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import cast
 
-from penstock.effects import Rows
-from penstock.postgres.statements import CHANGE_VISIBILITIES, DELETE_MESSAGES, SEND_MESSAGES
+from penstock.effects import BatchCall
+from penstock.postgres.statements.messages import (
+    CHANGE_VISIBILITIES,
+    DELETE_MESSAGES,
+    SEND_MESSAGES,
+    ReceiptHandle,
+    SendEntry,
+)
 
 from .merge import Mergeable
 
@@ -61,11 +68,11 @@ def keys_of(effect: Mergeable) -> Iterator[Hashable]:
     """What an effect locks: (queue, group) of a message sent to a FIFO queue; (queue, shard, lease) of a handle, and of
     one of a FIFO queue, whose group is not known, (queue, shard, message).
     """
-    if not isinstance(effect, Rows):
+    if not isinstance(effect, BatchCall):
         return
     if effect.statement is SEND_MESSAGES and effect.merge_key:
-        yield from zip(effect.columns[0], effect.columns[7], strict=True)
+        for message in cast("Sequence[SendEntry]", effect.entries):
+            yield message.queue_arn, message.group_id
     elif effect.statement in _HANDLES:
-        queue_ids, shards, positions, ids, *_ = effect.columns
-        for queue_id, shard, pos, message_id in zip(queue_ids, shards, positions, ids, strict=True):
-            yield queue_id, shard, pos or message_id
+        for handle in cast("Sequence[ReceiptHandle]", effect.entries):
+            yield handle.queue_id, handle.shard, handle.pos or handle.id

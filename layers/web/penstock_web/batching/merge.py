@@ -2,89 +2,111 @@
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any
+from typing import Protocol, TypeAlias, cast
 
-from penstock.effects import Row, Rows, Statement, Take, Transact
+from penstock.effects import BatchCall, Receive, Row, Statement, Transact
 from penstock.postgres import binary_array
-from penstock.postgres.calls import take_arguments
-from penstock.postgres.statements import CHANGE_VISIBILITIES
-from penstock.sqs.handles import handle_columns
-from penstock.sqs.receive import DeliveryRow
+from penstock.postgres.calls import columns_of, receive_arguments, transaction_columns
+from penstock.postgres.statements.messages import (
+    CHANGE_VISIBILITIES,
+    ChangedRow,
+    ReceivedRow,
+    TransactedRow,
+    VisibilityEntry,
+)
 
 # Messages of one receive call; fewer of long ones (`lengths`).
-LARGEST_TAKE = 250
+LARGEST_RECEIVE = 250
 
-Mergeable = Rows | Take
+Batch: TypeAlias = BatchCall[Row, Row]
+Mergeable: TypeAlias = Batch | Transact[TransactedRow] | Receive[ReceivedRow]
 
 
-def merged_call(effects: Sequence[Mergeable], *, own_transaction: bool = True) -> tuple[Statement, list[Any]]:
+class NumberedRow(Protocol):
+    """A row that says which entry of the call it is about, from 1."""
+
+    @property
+    def n(self) -> int: ...
+
+
+def merged_call(
+    effects: Sequence[Mergeable], *, own_transaction: bool = True
+) -> tuple[Statement[Row], list[object]]:
     """The statement and arguments that serve all these effects, which have the same batch key.
 
     `own_transaction`: the call is a transaction of its own.
     """
     first = effects[0]
-    if isinstance(first, Take):
-        counts = [effect.count for effect in effects if isinstance(effect, Take)]
-        return first.statement, take_arguments(
+    if isinstance(first, Receive):
+        counts = [effect.count for effect in cast("Sequence[Receive[ReceivedRow]]", effects)]
+        return first.statement, receive_arguments(
             first, sum(counts), max(counts), own_transaction=own_transaction
         )
-    return first.statement, binary_array.encode_arguments(
-        first.statement.types, [*_columns(effects), *first.options]
-    )
-
-
-def _columns(effects: Sequence[Mergeable]) -> list[list[Any]]:
-    tables = [effect.columns for effect in effects if isinstance(effect, Rows)]
-    if len(tables) == 1:
-        return list(tables[0])
-    return [list(chain.from_iterable(parts)) for parts in zip(*tables, strict=True)]
+    if isinstance(first, Transact):
+        transactions = cast("Sequence[Transact[TransactedRow]]", effects)
+        columns = transaction_columns(
+            [handle for each in transactions for handle in each.handles],
+            [message for each in transactions for message in each.messages],
+        )
+    else:
+        batches = cast("Sequence[Batch]", effects)
+        entries = (
+            first.entries
+            if len(effects) == 1
+            else list(chain.from_iterable(each.entries for each in batches))
+        )
+        columns = columns_of(entries, first.statement.width)
+    return first.statement, binary_array.encode_arguments(first.statement.types, [*columns, *first.options])
 
 
 class NotMergeable(Exception):  # noqa: N818 - nothing failed
     """These transactions cannot be one; nothing was done."""
 
 
-def check_distinct(transactions: Sequence[Transact]) -> None:
+def check_distinct(transactions: Sequence[Transact[TransactedRow]]) -> None:
     """Raises NotMergeable if two acknowledge the same message: only the first may, and one call would let both."""
     seen: set[Row] = set()
     for each in transactions:
-        handles = set(zip(*each.handles, strict=True))
+        handles = set(each.handles)
         if not seen.isdisjoint(handles):
             raise NotMergeable
         seen |= handles
 
 
-def check_not_refused(rows: Sequence[Row]) -> None:
+def check_not_refused(rows: Sequence[TransactedRow]) -> None:
     """Raises NotMergeable if the database refused the merged transactions because of one of them."""
-    if rows and rows[0][4] is not None:
+    if any(row.error is not None for row in rows):
         raise NotMergeable
 
 
-def rows_by_effect(effects: Sequence[Rows], rows: Sequence[Row]) -> list[list[Row]]:
-    """The rows of each effect, with `n` counted from 1 within the effect's own entries.
-
-    `n` is the first column; in rows of transactions, which are about their messages, it is the second.
-    """
+def rows_by_effect(effects: Sequence[Batch], rows: Sequence[Row]) -> list[list[Row]]:
+    """The rows of each effect. Their `n` stays the number of the entry in the call."""
     if len(effects) == 1:
         return [list(rows)]
-    number_column = 1 if isinstance(effects[0], Transact) else 0
-    owners: list[int] = []
-    starts: list[int] = []
-    for index, effect in enumerate(effects):
-        starts.append(len(owners))
-        owners.extend([index] * len(effect.messages[0] if isinstance(effect, Transact) else effect))
+    owners = [index for index, effect in enumerate(effects) for _ in effect.entries]
     results: list[list[Row]] = [[] for _ in effects]
     for row in rows:
-        owner = owners[row[number_column] - 1]
-        results[owner].append(
-            (*row[:number_column], row[number_column] - starts[owner], *row[number_column + 1 :])
-        )
+        results[owners[cast("NumberedRow", row).n - 1]].append(row)
+    return results
+
+
+def rows_by_transaction(
+    transactions: Sequence[Transact[TransactedRow]], rows: Sequence[TransactedRow]
+) -> list[list[TransactedRow]]:
+    """The rows of each transaction, which are about its messages; `n` is counted from 1 within them."""
+    if len(transactions) == 1:
+        return [list(rows)]
+    owners = [(index, n) for index, each in enumerate(transactions) for n, _ in enumerate(each.messages, 1)]
+    results: list[list[TransactedRow]] = [[] for _ in transactions]
+    for row in rows:
+        index, n = owners[row.n - 1]
+        results[index].append(row._replace(n=n))
     return results
 
 
 def distribute_messages(
-    takes: Sequence[Take], connected: Sequence[bool], rows: Sequence[Row]
-) -> tuple[list[list[Row]], list[Row]]:
+    receives: Sequence[Receive[ReceivedRow]], connected: Sequence[bool], rows: Sequence[ReceivedRow]
+) -> tuple[list[list[ReceivedRow]], list[ReceivedRow]]:
     """Each request's rows (the header, then messages in order) and the messages that no request is left to take.
 
     A request whose client has disconnected gets no messages: the other requests get them first, up to their counts.
@@ -92,11 +114,11 @@ def distribute_messages(
     may not hold messages of the same group.
     """
     header, *messages = rows
-    results: list[list[Row]] = []
-    left_over: list[Row] = []
+    results: list[list[ReceivedRow]] = []
+    left_over: list[ReceivedRow] = []
     start = 0
-    for take, is_connected in zip(takes, connected, strict=True):
-        end = start + take.count if is_connected or take.is_fifo else start
+    for receive, is_connected in zip(receives, connected, strict=True):
+        end = start + receive.count if is_connected or receive.is_fifo else start
         results.append([header, *messages[start:end]])
         if not is_connected:
             left_over += messages[start:end]
@@ -104,8 +126,10 @@ def distribute_messages(
     return results, left_over + messages[start:]
 
 
-def make_visible_effect(queue_arn: str, messages: Sequence[Row]) -> Rows:
-    """The effect that makes received messages visible again. Rows are those of `queue.receive_messages`."""
-    handles = handle_columns([DeliveryRow(*row).handle for row in messages])
+def make_visible_effect(
+    queue_arn: str, messages: Sequence[ReceivedRow]
+) -> BatchCall[VisibilityEntry, ChangedRow]:
+    """The effect that makes received messages visible again."""
+    entries = [VisibilityEntry._make((*message.handle, 0)) for message in messages]
     merge_key = queue_arn if queue_arn.endswith(".fifo") else ""
-    return Rows(CHANGE_VISIBILITIES, (*handles, [0] * len(messages)), merge_key=merge_key)
+    return BatchCall(CHANGE_VISIBILITIES, entries, merge_key=merge_key)

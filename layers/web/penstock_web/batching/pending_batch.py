@@ -5,16 +5,18 @@ Entries, messages and bytes bound a call: sharing it pays for many short message
 
 import asyncio
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from time import monotonic
+from typing import cast
 
 from msgspec.structs import replace
 
-from penstock.effects import Row, Take, Transact
-from penstock.postgres.statements import PUBLISH_MESSAGES, SEND_MESSAGES
+from penstock.effects import Receive, Row, Transact
+from penstock.postgres.statements.messages import SEND_MESSAGES, SendEntry
+from penstock.postgres.statements.topics import PUBLISH_MESSAGES, PublishEntry
 
 from .lengths import Lengths
-from .merge import LARGEST_TAKE, Mergeable
+from .merge import LARGEST_RECEIVE, Mergeable
 
 # In entries; a send or publication counts one more for each KiB, so a call carries a MiB and the last request's bytes.
 # A call's bytes are in memory several times, and libpq keeps a buffer of the longest one that a connection has sent.
@@ -25,7 +27,8 @@ ENOUGH_WEIGHT = 60
 # After so many turns of the event loop without a new entry, the batch assumes that no more are arriving.
 IDLE_TURNS = 3
 
-RowsFuture = asyncio.Future[list[Row]]
+RowsFuture = asyncio.Future[Sequence[Row]]
+"""The rows of one request's effect; only its operation knows their type."""
 
 
 class Entry:
@@ -57,7 +60,7 @@ class PendingBatch:
     def __init__(self, effect: Mergeable, linger_seconds: float, lengths: Lengths) -> None:
         self.pending: deque[Entry] = deque()
         self._lengths = lengths
-        self.queue_arn = effect.queue_arn if isinstance(effect, Take) else None
+        self.queue_arn = effect.queue_arn if isinstance(effect, Receive) else None
         self.linger_seconds = linger_seconds if effect.statement is SEND_MESSAGES else 0.0
 
     async def collect(self) -> None:
@@ -82,14 +85,14 @@ class PendingBatch:
     @property
     def receives_long_messages(self) -> bool:
         """Whether it receives messages so long that one request must get fewer than it may ask for."""
-        return self.queue_arn is not None and self._lengths.most_for_one(self.queue_arn) < LARGEST_TAKE
+        return self.queue_arn is not None and self._lengths.most_for_one(self.queue_arn) < LARGEST_RECEIVE
 
     def next_flush(self) -> list[Entry]:
         """The entries of the next flush, without those whose request has ended."""
         entries: list[Entry] = []
         weight = 0
         max_weight = (
-            MAX_FLUSH_WEIGHT if self.queue_arn is None else self._lengths.largest_take(self.queue_arn)
+            MAX_FLUSH_WEIGHT if self.queue_arn is None else self._lengths.largest_receive(self.queue_arn)
         )
         while self.pending and weight < max_weight:
             entry = self.pending.popleft()
@@ -103,21 +106,27 @@ class PendingBatch:
 
 def weight_of(effect: Mergeable) -> int:
     """How much of a flush an effect fills."""
-    if isinstance(effect, Take):
+    if isinstance(effect, Receive):
         return effect.count
     if isinstance(effect, Transact):
-        return len(effect) + int(sum(effect.messages[3])) // BYTES_PER_ENTRY
+        return len(effect) + bytes_of(effect.messages) // BYTES_PER_ENTRY
     if effect.statement is SEND_MESSAGES:
-        return len(effect) + int(sum(effect.columns[3])) // BYTES_PER_ENTRY
+        return len(effect) + bytes_of(effect.entries) // BYTES_PER_ENTRY
     if effect.statement is PUBLISH_MESSAGES:
-        # Each message is there twice, as it is and in its envelope; its row has the size of the whole request.
-        return len(effect) + 2 * int(effect.columns[9][0]) // BYTES_PER_ENTRY
+        # Each message is there twice, as it is and in its envelope; its entry has the size of the whole request.
+        first = cast("PublishEntry", next(iter(effect.entries)))
+        return len(effect) + 2 * first.request_bytes // BYTES_PER_ENTRY
     return len(effect)
+
+
+def bytes_of(messages: Sequence[Row]) -> int:
+    """The sizes of messages to send, together."""
+    return sum([message.size_bytes for message in cast("Sequence[SendEntry]", messages)])
 
 
 def batch_key(effect: Mergeable) -> Hashable:
     """Effects with equal keys may share a call."""
-    if isinstance(effect, Take):
+    if isinstance(effect, Receive):
         # On a FIFO queue SQL keeps the shares of requests apart, and the shares must have equal counts.
         share = effect.count if effect.is_fifo else None
         return effect.statement, effect.queue_arn, effect.visibility_seconds, share

@@ -10,7 +10,7 @@ from base64 import b32encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import TypeVar
 
 from penstock.access.authentication import hash_of_secret
 from penstock.access.secret_encryption import SecretCipher
@@ -18,7 +18,7 @@ from penstock.aws.arn import is_account_id
 from penstock.drivers import run
 from penstock.effects import Row, Statement
 from penstock.postgres.database import Database
-from penstock.postgres.statements import CREATE_KEY, LIST_KEYS, REVOKE_KEY
+from penstock.postgres.statements.access import CREATE_KEY, LIST_KEYS, REVOKE_KEY
 from penstock.settings import Settings
 from penstock.sns.signatures import certificate_path, new_key
 from penstock.sns.signing_keys import KEEP_SECONDS, add_key
@@ -29,6 +29,8 @@ from .database import service_database
 # Prefixes of our own distinguish these keys from AWS's, and let scanners for leaked keys find them.
 ACCESS_PREFIX, BEARER_PREFIX = "PSTK", "PSTB"
 SECRET_BYTES = 30
+
+RowT = TypeVar("RowT", bound=Row)
 
 
 class KeyRing:
@@ -60,22 +62,22 @@ class KeyRing:
             else SecretCipher(self._settings.queue_encryption_key).encrypt(secret, key_id, account_id)
         )
         kind = "bearer" if bearer else "access"
-        ((created,),) = self._call(CREATE_KEY, kind, key_id, account_id, stored, description)
-        if not created:
+        (row,) = self._call(CREATE_KEY, kind, key_id, account_id, stored, description)
+        if not row.created:
             raise LocalError("the id is taken; try again")  # 80 random bits: never seen
         return format_new_key(key_id, secret, account_id, bearer)
 
     def list_keys(self) -> Iterator[str]:
         """A line for each key, the oldest first."""
         yield f"{'KIND':8}{'ID':22}{'ACCOUNT':14}{'CREATED':22}{'REVOKED':22}DESCRIPTION"
-        for kind, key_id, account_id, created_at, revoked_at, description in self._call(LIST_KEYS):
-            times = f"{_time(created_at):22}{_time(revoked_at):22}"
-            yield f"{kind:8}{key_id:22}{account_id:14}{times}{description}".rstrip()
+        for key in self._call(LIST_KEYS):
+            times = f"{_time(key.created_at):22}{_time(key.revoked_at):22}"
+            yield f"{key.kind:8}{key.key_id:22}{key.account_id:14}{times}{key.description}".rstrip()
 
     def revoke(self, key_id: str) -> Iterator[str]:
         """Revokes a key. Raises LocalError for an unknown one."""
-        revoked = key_id.isalnum() and self._call(REVOKE_KEY, key_id)[0][0]
-        if not revoked:
+        rows = self._call(REVOKE_KEY, key_id) if key_id.isalnum() else []
+        if not any(row.revoked for row in rows):
             raise LocalError(f"there is no key {key_id!r}")
         seconds = self._settings.queue_access_cache_seconds
         yield f"revoked; processes that have used it may accept it for {seconds} seconds more"
@@ -83,11 +85,11 @@ class KeyRing:
     def rotate_signing(self) -> Iterator[str]:
         """Makes the key that signs SNS messages from now on. Raises SettingError for a bad QUEUE_ENCRYPTION_KEY."""
         made = add_key(new_key(), self._settings.queue_encryption_key, rotate=True)
-        ((key_id, *_),) = run(made, self._database)
-        yield f"{certificate_path(key_id)} is the certificate of the new key"
+        (key,) = run(made, self._database)
+        yield f"{certificate_path(key.key_id)} is the certificate of the new key"
         yield f"processes use it within {KEEP_SECONDS:.0f} seconds; earlier certificates are served for 30 days"
 
-    def _call(self, statement: Statement, *arguments: Any) -> list[Row]:
+    def _call(self, statement: Statement[RowT], *arguments: object) -> list[RowT]:
         return self._database.call(statement, arguments)
 
 

@@ -24,7 +24,7 @@ def migrate(
         bool, typer.Option("--ephemeral", help="in a new database, removed at the end")
     ] = False,
     tune_role: Annotated[
-        str | None, typer.Option(metavar="NAME", help="planner settings for the service's own role")
+        str | None, typer.Option(metavar="NAME", help="settings for the service's own role")
     ] = None,
 ) -> None:
     from penstock.postgres.schema_dump import schema_dump

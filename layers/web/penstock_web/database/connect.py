@@ -1,4 +1,4 @@
-"""How the service opens connections to the database, and how it tells whether an idle connection still works."""
+"""How the container opens connections to the database, and how it tells whether an idle connection still works."""
 
 import select
 from typing import Any
@@ -8,8 +8,7 @@ import psycopg
 from penstock.effects import Row
 from penstock.postgres.call_deadline import connection_parameters, limit_call
 from penstock.postgres.network import CALL_SECONDS
-
-from .pipeline_connection import Connection
+from penstock.postgres.session_settings import SessionState, apply_settings_query
 
 
 class LimitedConnection(psycopg.AsyncConnection[Row]):
@@ -17,16 +16,28 @@ class LimitedConnection(psycopg.AsyncConnection[Row]):
 
     call_seconds = CALL_SECONDS
     opened_at = 0.0  # by time.monotonic
+    session: SessionState
 
     async def wait(self, gen: Any, *arguments: Any, **options: Any) -> Any:
         """Runs one call. Raises OperationalError after the deadline."""
         return await super().wait(limit_call(gen, self.call_seconds, self.pgconn), *arguments, **options)
+
+    async def apply_settings(self) -> None:
+        """Gives a new session its settings. Raises psycopg's errors."""
+        cursor = await self.execute(apply_settings_query(self.info.backend_pid).encode())
+        ((*state,),) = await cursor.fetchall()
+        self.session = SessionState(*state)
 
 
 async def connect(url: str, call_seconds: float) -> LimitedConnection:
     """An asynchronous connection outside of the pool. Raises psycopg's errors."""
     connection = await LimitedConnection.connect(**connection_options(url))
     connection.call_seconds = call_seconds
+    try:
+        await connection.apply_settings()
+    except BaseException:
+        await connection.close()
+        raise
     return connection
 
 
@@ -40,7 +51,7 @@ def connection_options(url: str) -> dict[str, Any]:
     }
 
 
-def is_stale(connection: Connection) -> bool:
+def is_stale(connection: "psycopg.BaseConnection[Row]") -> bool:
     """Whether the connection is closed, or the server closed it while it was idle.
 
     The server sends nothing on an idle connection except its end, so a readable socket means that it is over. `poll`,

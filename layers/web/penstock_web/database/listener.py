@@ -1,20 +1,27 @@
-"""The LISTEN connection of a process. It goes directly to the server: a pooler accepts LISTEN and delivers nothing."""
+"""The LISTEN connection of a process. It goes directly to the server: a pooler accepts LISTEN and delivers nothing.
+
+Workers sleep while it works, since notifications wake them. A network may pass nothing on although it acknowledges, and
+a change need not notify anybody. So now and then the process asks on this connection what is due and whether something
+has changed (`queue.due_work`). It is the only query of a process at rest.
+"""
 
 import asyncio
 import logging
+from contextlib import suppress
 from typing import Protocol
 
 import psycopg
 
 from penstock.postgres.network import CALL_SECONDS
+from penstock.postgres.statements.installation import DUE_WORK
+from penstock_web.activity import Activity
 
 from .connect import LimitedConnection, connect
-from .pipeline_pool import is_direct
 
 CHANNEL = "penstock"
 RECONNECT_PAUSE_SECONDS = 1.0
-# After so long without a notification the listener asks whether the server still answers.
-CHECK_SECONDS = 15.0
+CHECK_SECONDS = 30.0
+"""Pause between two checks, where no setting says otherwise."""
 
 _log = logging.getLogger(__name__)
 
@@ -31,15 +38,25 @@ class NotificationHandler(Protocol):
 
     def renew_registrations(self) -> None: ...
 
+    def wake_workers(self) -> None: ...
 
-async def listen(url: str, handler: NotificationHandler, call_seconds: float = CALL_SECONDS) -> None:
+
+async def listen(
+    url: str,
+    handler: NotificationHandler,
+    activity: Activity,
+    call_seconds: float = CALL_SECONDS,
+    check_seconds: float = CHECK_SECONDS,
+) -> None:
     """Passes notifications to the handler until it is cancelled, and reconnects a second after a lost connection.
 
-    Meanwhile long polls depend on the shared check alone. After each connect the handler registers every queue anew.
+    Meanwhile long polls depend on the shared check alone, and workers on their own pauses. After each connect the
+    handler registers every queue anew. After each connect, and every `check_seconds`, it learns what is due, and
+    `activity` whether something has changed.
     """
     while True:
         try:
-            await _listen_once(url, handler, call_seconds)
+            await _listen_once(url, handler, activity, call_seconds, check_seconds)
         except psycopg.Error as error:
             cause = " ".join(str(error).split())
             _log.warning(
@@ -49,32 +66,46 @@ async def listen(url: str, handler: NotificationHandler, call_seconds: float = C
         await asyncio.sleep(RECONNECT_PAUSE_SECONDS)
 
 
-async def _listen_once(url: str, handler: NotificationHandler, call_seconds: float) -> None:
+async def _listen_once(
+    url: str, handler: NotificationHandler, activity: Activity, call_seconds: float, check_seconds: float
+) -> None:
     connection = await connect(url, call_seconds)
     # psycopg itself passes on the notifications that arrive together with the result of a query.
     connection.add_notify_handler(lambda notify: handler.handle_notification(notify.payload))
     async with connection:
-        direct = await is_direct(connection)
         await connection.execute(f"listen {CHANNEL}")
-        handler.receives_notifications = direct
+        await _check(connection, handler, activity)
+        handler.receives_notifications = connection.session.is_direct
         handler.renew_registrations()
         try:
-            await _forward_notifications(connection, handler)
+            while True:
+                await _forward_notifications(connection, handler, check_seconds)
+                await _check(connection, handler, activity)
         finally:
             handler.receives_notifications = False
+            handler.wake_workers()
 
 
-async def _forward_notifications(connection: LimitedConnection, handler: NotificationHandler) -> None:
-    while True:
-        try:
-            async with asyncio.timeout(CHECK_SECONDS):
+async def _check(connection: LimitedConnection, handler: NotificationHandler, activity: Activity) -> None:
+    """Asks what is due. Raises OperationalError when the server does not answer any more."""
+    cursor = await connection.execute(DUE_WORK.text)
+    (work,) = DUE_WORK.make_rows(await cursor.fetchall())
+    for name in work.due:
+        handler.handle_notification(name)
+    activity.compare(work.changes)
+
+
+async def _forward_notifications(
+    connection: LimitedConnection, handler: NotificationHandler, seconds: float
+) -> None:
+    """Passes notifications to the handler for so long."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            while True:
                 await _wait_until_readable(connection.fileno())
-        except TimeoutError:
-            await connection.execute("select 1")
-            continue
-        connection.pgconn.consume_input()
-        while (notification := connection.pgconn.notifies()) is not None:
-            handler.handle_notification(notification.extra.decode())
+                connection.pgconn.consume_input()
+                while (notification := connection.pgconn.notifies()) is not None:
+                    handler.handle_notification(notification.extra.decode())
 
 
 async def _wait_until_readable(descriptor: int) -> None:

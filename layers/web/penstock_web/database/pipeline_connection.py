@@ -24,8 +24,9 @@ from psycopg.pq.abc import PGresult
 
 from penstock.effects import Row, Statement
 
+from .calls import RowT, StatementCall
+
 Connection = psycopg.AsyncConnection[Row]
-StatementCall = tuple[Statement, Sequence[Any]]
 ResultsFuture = asyncio.Future[list[list[Row]]]
 
 # Binary forms of plain values: PostgreSQL source, `…_recv`. Arrays arrive as bytes (`binary_array`).
@@ -46,8 +47,9 @@ class PipelineConnection:
     """
 
     __slots__ = (
-        "_error", "_last_watched", "_loop", "_pgconn", "_prepared", "_prepares", "_preparing", "_results_future",
-        "_rows", "_socket", "_transformer", "_watched_since", "_writing", "connection", "created_at", "silent_seconds",
+        "_calls", "_error", "_last_watched", "_loop", "_pgconn", "_prepared", "_prepares", "_preparing",
+        "_results_future", "_rows", "_socket", "_transformer", "_watched_since", "_writing", "connection", "created_at",
+        "silent_seconds",
     )  # fmt: skip
 
     def __init__(self, connection: Connection, prepares: bool) -> None:
@@ -59,10 +61,11 @@ class PipelineConnection:
         self._socket = self._pgconn.socket
         self._transformer = Transformer(connection)
         self._prepares = prepares
-        self._prepared: dict[Statement, bytes] = {}
-        self._preparing: deque[Statement] = deque()  # statements that the current call prepares
+        self._prepared: dict[Statement[Row], bytes] = {}
+        self._preparing: deque[Statement[Row]] = deque()  # statements that the current call prepares
         self._results_future: ResultsFuture | None = None
-        self._rows: list[list[Row]] = []  # of the current call, as is the error
+        self._calls: list[Statement[Row]] = []  # of the current call, as are the rows and the error
+        self._rows: list[list[Row]] = []
         self._error: psycopg.Error | None = None
         self._writing = False
         # The call that was under way when this was last asked.
@@ -71,10 +74,10 @@ class PipelineConnection:
         self.silent_seconds = 0.0
         self._loop.add_reader(self._socket, self._on_readable)
 
-    async def call(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
+    async def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """The rows of one call. Raises as `call_in_transaction` does."""
         (rows,) = await self.call_in_transaction([(statement, arguments)])
-        return rows
+        return cast("list[RowT]", rows)
 
     def call_in_transaction(self, calls: Sequence[StatementCall]) -> ResultsFuture:
         """A future of the rows of each call. The calls are one transaction; if one fails the future has its error.
@@ -85,6 +88,7 @@ class PipelineConnection:
         for (statement, _), values in zip(calls, values_of_calls, strict=True):
             self._send(statement, values)
         self._pgconn.pipeline_sync()
+        self._calls = [statement for statement, _ in calls]
         future = self._results_future = self._loop.create_future()
         self._write()
         return future
@@ -118,7 +122,7 @@ class PipelineConnection:
             future.set_exception(reason or psycopg.OperationalError("the connection was lost"))
 
     # --- sending -----------------------------------------------------------------------------------------------------
-    def _send(self, statement: Statement, values: list[bytes | None]) -> None:
+    def _send(self, statement: Statement[Row], values: list[bytes | None]) -> None:
         formats = [Format.BINARY] * len(values)
         if not self._prepares:  # the statement's text names the types of its parameters
             self._pgconn.send_query_params(statement.text.encode(), values, None, formats, Format.BINARY)
@@ -170,7 +174,8 @@ class PipelineConnection:
         status = result.status
         if status == ExecStatus.TUPLES_OK:
             self._transformer.set_pgresult(result)
-            self._rows.append(self._transformer.load_rows(0, result.ntuples, cast("Any", tuple)))
+            make_row = self._calls[len(self._rows)].make_row
+            self._rows.append(self._transformer.load_rows(0, result.ntuples, make_row))
             self._transformer.set_pgresult(None)  # it would keep megabytes in memory until the next result
         elif status == ExecStatus.COMMAND_OK:
             self._preparing.popleft()
@@ -192,7 +197,7 @@ class PipelineConnection:
             future.set_exception(error)
 
 
-def binary_values(statement: Statement, arguments: Sequence[Any]) -> list[bytes | None]:
+def binary_values(statement: Statement[Row], arguments: Sequence[object]) -> list[bytes | None]:
     """The arguments of a call in the binary form that the server reads."""
     return [
         value if value is None or isinstance(value, bytes) else BINARY_ENCODERS[kind](value)

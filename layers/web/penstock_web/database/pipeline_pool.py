@@ -16,7 +16,7 @@ from penstock.postgres.call_deadline import CallOverdue
 from penstock.postgres.network import CALL_SECONDS
 
 from .connect import connect, is_stale
-from .pipeline_connection import Connection, PipelineConnection
+from .pipeline_connection import PipelineConnection
 
 # How often the pool looks for calls that are past their deadline.
 WATCH_SECONDS = 0.5
@@ -148,16 +148,10 @@ async def open_pipeline_connection(
     """
     connection = await connect(url, call_seconds)
     try:
-        direct = await is_direct(connection)
-        if direct and watcher is not None:
+        is_direct = connection.session.is_direct
+        if is_direct and watcher is not None:
             await connection.execute("select set_config('queue.watcher', $1, false)", [str(watcher)])
-        return PipelineConnection(connection, direct)
+        return PipelineConnection(connection, is_direct)
     except BaseException:
         await connection.close()
         raise
-
-
-async def is_direct(connection: Connection) -> bool:
-    """Whether no pooler stands between: a pooler invents the process id that it reports to its clients."""
-    cursor = await connection.execute("select pg_backend_pid()")
-    return await cursor.fetchone() == (connection.info.backend_pid,)

@@ -16,7 +16,7 @@ import asyncio
 from collections.abc import Sequence
 from contextvars import ContextVar
 from time import monotonic
-from typing import Any
+from typing import NamedTuple, cast
 from uuid import UUID
 
 import psycopg
@@ -28,12 +28,21 @@ from penstock.postgres.call_deadline import CallOverdue
 from penstock.postgres.network import CALL_SECONDS, CONNECT_SECONDS
 from penstock.postgres.sqlstates import Meaning, meaning
 
+from .calls import RowT, StatementCall
 from .connect import LimitedConnection, connect, connection_options, is_stale
-from .pipeline_connection import PipelineConnection, StatementCall
+from .pipeline_connection import PipelineConnection
 from .pipeline_pool import PipelinePool
 
 MIN_CONNECTIONS = 2
-SET_CONFIG = Statement("set_config", ("text", "text", "bool"))
+
+
+class SettingRow(NamedTuple):
+    """The new value of a setting."""
+
+    set_config: str
+
+
+SET_CONFIG = Statement("set_config", ("text", "text", "bool"), SettingRow)
 HURRIED_LOCK_TIMEOUT = "100ms"
 # One for sends, one for deletes, and some for receives. On two cores more would only wait for each other.
 MAX_PIPELINE_CONNECTIONS = 4
@@ -116,6 +125,7 @@ class Pool:
     async def _configure(self, connection: LimitedConnection) -> None:
         connection.call_seconds = self._call_seconds
         connection.opened_at = monotonic()
+        await connection.apply_settings()
 
     def _renew(self) -> None:
         """From now on, calls use connections that are opened from now on."""
@@ -151,25 +161,28 @@ class Pool:
         stats["pool_available"] = stats.get("pool_available", 0) + idle
         return stats
 
-    async def call(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
+    async def call(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """The rows of one call of a SQL function, which is a transaction of its own."""
-        return await self.fetch(statement.text, arguments)
+        return statement.make_rows(await self.fetch(statement.text, arguments))
 
-    async def call_pipelined(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
+    async def call_pipelined(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """The same for merged effects, on a pipeline connection if one is free. Cancelling the call closes it."""
         pipeline = self._pipelines.acquire()
         if pipeline is None:
             return await self.call(statement, arguments)
         (rows,) = await self._call_on(pipeline, [(statement, arguments)])
-        return rows
+        return cast("list[RowT]", rows)
 
-    async def call_hurriedly(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
+    async def call_hurriedly(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """As `call_pipelined`, but the call waits for locks only HURRIED_LOCK_TIMEOUT, if a connection is free."""
         hurry = (SET_CONFIG, ["lock_timeout", HURRIED_LOCK_TIMEOUT, True])
         results = await self.call_in_transaction([hurry, (statement, arguments)])
-        return await self.call(statement, arguments) if results is None else results[1]
+        if results is None:
+            return await self.call(statement, arguments)
+        _, rows = results
+        return cast("list[RowT]", rows)
 
-    async def call_waiting(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
+    async def call_waiting(self, statement: Statement[RowT], arguments: Sequence[object]) -> list[RowT]:
         """As `call`, for calls that are known to wait for locks: only a quarter of the connections is for these."""
         try:
             async with asyncio.timeout(self._timeout_seconds):
@@ -197,7 +210,7 @@ class Pool:
         finally:
             self._pipelines.release(pipeline)
 
-    async def fetch(self, text: str, arguments: Sequence[Any] = ()) -> list[Row]:
+    async def fetch(self, text: str, arguments: Sequence[object] = ()) -> list[Row]:
         """The rows of one query with `$1` marks. Raises the errors that the module's docstring lists."""
         connection = await self._acquire()
         self._calls[connection] = monotonic()

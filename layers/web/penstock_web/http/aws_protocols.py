@@ -32,8 +32,6 @@ from penstock.http import HttpRequest, HttpResponse
 from penstock_web.deadlines import AsgiRequest, Deadlines, EndReason, Receive
 from penstock_web.driver import Resources, run_operation
 
-from .protocol import write_whole_response
-
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
@@ -181,8 +179,6 @@ async def read_body(headers: dict[bytes, bytes], receive: Receive) -> bytes:
 
 async def send_response(send: Send, response: HttpResponse) -> None:
     """Sends status, headers with the length, and body."""
-    if write_whole_response(send, response):
-        return
     headers = [*response.headers, (b"content-length", b"%d" % len(response.body))]
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     await send({"type": "http.response.body", "body": response.body})

@@ -1,31 +1,25 @@
 """A request that arrived whole, answered without ASGI and, mostly, without a task.
 
-    FastPathProtocol ─► FastPathRequest.start ─► AwsApplication.decode_request ─► operation ─► Batcher
+    HttpConnection ─► FastPathRequest.start ─► AwsApplication.decode_request ─► operation ─► Batcher
         ─► AwsApplication's response ─► transport
 
-The operation continues in the callback of a future when its effect is merged, or is a wait for messages. A task awaits
-every other effect. uvicorn treats the object as the connection's current `RequestResponseCycle`, which it tells about a
-lost connection and about the end of the process; `Deadlines` treats it as a `PendingRequest`.
+The operation goes on in the callbacks of its effects' futures (`driver`). The connection tells the request about a
+disconnect and about the end of the process; `Deadlines` treats it as a `PendingRequest`.
 """
 
-import asyncio
 from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from penstock.actions import UNDECODED
-from penstock.effects import Operation, Row, Rows, Take, Wait, Wake, Woken
 from penstock.errors import RequestTimeout, ServiceUnavailable
 from penstock.gateway import ActionCall, encode
 from penstock.http import HttpResponse
 from penstock_web.deadlines import UNKNOWN_ACTION, EndReason
 from penstock_web.driver import OperationRun
-from penstock_web.long_poll.waiters import WaitFuture
 
 if TYPE_CHECKING:
     from .aws_protocols import AwsApplication
-
-RowsFuture = asyncio.Future[list[Row]]
 
 
 class ResponseWriter(Protocol):
@@ -35,20 +29,18 @@ class ResponseWriter(Protocol):
 
 
 class FastPathRequest:
-    """One request of a connection. uvicorn reads and sets `disconnected`, `keep_alive` and `response_complete`."""
+    """One request of a connection, which reads `response_complete` and sets `keep_alive`."""
 
     __slots__ = (
-        "_application", "_call", "_effect", "_end_reason", "_future", "_method", "_operation", "_operation_run",
-        "_protocol", "_started_at", "_submitted_at", "_task", "disconnected", "keep_alive", "response_complete",
+        "_application", "_call", "_end_reason", "_method", "_protocol", "_run", "_started_at", "disconnected",
+        "keep_alive", "response_complete",
     )  # fmt: skip
 
     def __init__(self, protocol: ResponseWriter, application: "AwsApplication") -> None:
         self._protocol = protocol
         self._application = application
         self._started_at = perf_counter()
-        self._future: RowsFuture | WaitFuture | None = None
-        self._effect: Rows | Take | Wait
-        self._task: asyncio.Task[Any] | None = None
+        self._run: OperationRun[Any] | None = None
         self._call: ActionCall | None = None
         self._end_reason: EndReason | None = None
         self.disconnected = False
@@ -68,80 +60,18 @@ class FastPathRequest:
             self._respond(call)
             return
         self._call = call
-        self._operation_run = OperationRun(application.resources, None)
-        self._operation: Operation = call.operation()
         application.deadlines.add(self)
-        self._continue(None)
+        self._run = OperationRun(call.operation(), application.resources, self._on_end, self)
+        self._run.go_on()
 
-    def _continue(self, rows: list[Row] | Woken | None) -> None:
-        """Continues the operation with the result of its effect, as far as it goes without waiting."""
-        operation_run, operation = self._operation_run, self._operation
-        try:
-            effect = operation.send(rows)
-            while True:
-                if isinstance(effect, Wake):
-                    operation_run.wake(effect)
-                    effect = operation.send(None)
-                elif isinstance(effect, Wait):
-                    self._wait(effect)
-                    return
-                elif not isinstance(effect, (Rows, Take)):
-                    operation_run.request = self  # only here: a cycle that the collector has to free
-                    self._task = asyncio.get_running_loop().create_task(operation_run.run(operation, effect))
-                    self._task.add_done_callback(self._on_task_done)
-                    return
-                elif (rows_without_call := operation_run.rows_without_call(effect)) is not None:
-                    effect = operation.send(rows_without_call)
-                else:
-                    self._submit(effect)
-                    return
-        except StopIteration as end:
-            operation_run.finish()
-            self._succeed(end.value)
-        except Exception as error:  # noqa: BLE001 - every error gets a response
-            self._fail(error)
-
-    def _submit(self, effect: Rows | Take) -> None:
-        self._effect = effect
-        self._submitted_at = perf_counter()
-        future = self._future = self._operation_run.resources.batcher.submit(effect)
-        future.add_done_callback(self._on_rows)
-
-    def _wait(self, effect: Wait) -> None:
-        self._effect = effect
-        self.pause()
-        future = self._future = self._operation_run.wait(effect)
-        future.add_done_callback(self._on_wait_ended)
-
-    def _on_wait_ended(self, future: WaitFuture) -> None:
-        self._future = None
-        self.resume()
-        if future.cancelled() or self._end_reason is EndReason.DISCONNECTED:  # a receive would have no reader
+    def _on_end(self, run: OperationRun[Any]) -> None:
+        self._run = None  # it refers to this request, too: a cycle that the collector would have to free
+        if run.is_cancelled:
             self._respond_cancelled()
+        elif run.error is not None:
+            self._fail(run.error)
         else:
-            self._continue(self._operation_run.accept_wake(future.result()))
-
-    def _on_rows(self, future: RowsFuture) -> None:
-        self._future = None
-        if future.cancelled():
-            self._respond_cancelled()
-        elif (error := future.exception()) is not None:
-            self._fail(error)
-        else:
-            rows = future.result()
-            self._operation_run.rows_arrived(
-                cast("Rows | Take", self._effect), rows, perf_counter() - self._submitted_at
-            )
-            self._continue(rows)
-
-    def _on_task_done(self, task: "asyncio.Task[Any]") -> None:
-        self._task = self._operation_run.request = None
-        if task.cancelled():
-            self._respond_cancelled()
-        elif (error := task.exception()) is not None:
-            self._fail(error)
-        else:
-            self._succeed(task.result())
+            self._succeed(run.result)
 
     # --- the response ------------------------------------------------------------------------------------------------
     def _succeed(self, result: Any) -> None:
@@ -177,15 +107,11 @@ class FastPathRequest:
         label = UNKNOWN_ACTION if action is UNDECODED else action.label
         self._application.resources.meter.count_response(self._method, label, response.status, seconds)
 
-    # --- called by uvicorn -------------------------------------------------------------------------------------------
-    @property
-    def message_event(self) -> "FastPathRequest":
-        """Itself: uvicorn sets this event when the connection is lost."""
-        return self
-
-    def set(self) -> None:
-        """Ends the request if the connection was lost."""
-        if self.disconnected and not self.response_complete:
+    # --- called by the connection ------------------------------------------------------------------------------------
+    def disconnect(self) -> None:
+        """Ends the request, whose client has disconnected; it gets no response."""
+        if not self.response_complete:
+            self.disconnected = True
             self.end(EndReason.DISCONNECTED)
 
     # --- a pending request -------------------------------------------------------------------------------------------
@@ -201,22 +127,9 @@ class FastPathRequest:
         """Ends the request early. Messages that were received for a disconnected client go to other requests."""
         if self._end_reason is None:
             self._end_reason = reason
-            if self._task is not None:
-                self._task.cancel()
-            elif self._future is not None:
-                self._abandon(self._future, reason)
+            if self._run is not None:
+                self._run.cancel(disconnected=reason is EndReason.DISCONNECTED)
 
     def stop(self) -> None:
-        """Answers 503: there is no task that uvicorn could cancel."""
+        """Answers 503: there is no task that the server could cancel."""
         self.end(EndReason.SHUTDOWN)
-
-    def _abandon(self, future: RowsFuture | WaitFuture, reason: EndReason) -> None:
-        effect = self._effect
-        if not future.done():
-            if reason is not EndReason.DISCONNECTED or not isinstance(effect, Rows):
-                future.cancel()
-        elif reason is EndReason.DISCONNECTED:  # others get the rows, or the wake-up
-            if isinstance(effect, Wait):
-                self._operation_run.pass_wake_on(effect.queue_arn, cast("WaitFuture", future).result())
-            else:
-                self._operation_run.resources.batcher.abandon(effect, cast("RowsFuture", future))

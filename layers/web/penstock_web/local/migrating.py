@@ -1,4 +1,7 @@
-"""Runs migrations for the command line: errors of a database that the user provides become one line of explanation."""
+"""Prepares a database that the user provides: runs migrations, and looks what its sessions lack.
+
+Errors become one line of explanation.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ if TYPE_CHECKING:
     import psycopg
 
     from penstock.postgres.migrations import Applied
+    from penstock.settings import Settings
 
 
 def migrate_or_explain(dsn: str, role: str | None) -> Applied:
@@ -37,6 +41,22 @@ def migrate_or_explain(dsn: str, role: str | None) -> Applied:
     if applied.warning:
         sys.stderr.write(f"penstock: warning: {applied.warning}\n")
     return applied
+
+
+def warn_of_missing_settings(settings: Settings) -> None:
+    """Write a line to stderr when sessions of DATABASE_URL lack settings. Raises LocalError without a connection."""
+    import psycopg  # noqa: PLC0415
+
+    from penstock.postgres.psycopg_connection import connect  # noqa: PLC0415
+
+    without_password(settings.database_url)
+    try:
+        with connect(settings.database_url, settings.call_seconds) as connection:
+            warning = connection.session.warning
+    except psycopg.Error as error:
+        raise LocalError(f"no connection to the database: {_one_line(error)}") from error
+    if warning:
+        sys.stderr.write(f"penstock: warning: {warning}\n")
 
 
 def without_password(dsn: str) -> str:

@@ -23,6 +23,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
+from penstock.effects import Row
 from penstock_web.system_account import LocalError, SystemAccount
 
 from .binaries import Binaries, Source, accessible_binaries, find_binaries
@@ -51,7 +52,8 @@ SERVER_SETTINGS: Final = {
     "checkpoint_timeout": "15min",
     "checkpoint_completion_target": "0.9",
     "random_page_cost": "1.1",
-    "autovacuum_naptime": "10s",
+    # Each visit of a database is two transactions, also of one at rest. PostgreSQL's default is a minute.
+    "autovacuum_naptime": "30s",
     "jit": "off",
     "log_line_prefix": "%m [%p] ",
     "timezone": "UTC",
@@ -283,5 +285,5 @@ def _make_role_and_database(server: Postgres) -> None:
             connection.execute(create.format(sql.Identifier(DATABASE), sql.Identifier(ROLE)))
 
 
-def _exists(connection: psycopg.Connection[Any], query: Any, name: str) -> bool:
+def _exists(connection: psycopg.Connection[Row], query: Any, name: str) -> bool:
     return connection.execute(query, (name,)).fetchone() is not None

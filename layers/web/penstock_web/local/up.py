@@ -23,7 +23,7 @@ from penstock.settings import Settings
 from penstock.telemetry import configure_logging
 from penstock_web.system_account import LocalError, SystemAccount
 
-from .migrating import migrate_or_explain, without_password
+from .migrating import migrate_or_explain, warn_of_missing_settings, without_password
 from .pgbouncer import PgBouncer, running_pgbouncer
 from .postgres import ROLE, Postgres, running_postgres
 from .state import default_state_directory, ephemeral_state, locked_state
@@ -56,6 +56,8 @@ def up(settings: Settings, options: UpOptions) -> int:
         settings, displayed_dsn = with_database(settings, options, stack)
         if is_own:
             settings = allow_loopback_webhooks(settings, options)
+        else:
+            warn_of_missing_settings(settings)
         _serve(settings, options, lambda: _announce(settings, options, displayed_dsn))
     return 0
 

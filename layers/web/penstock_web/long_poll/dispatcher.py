@@ -5,8 +5,8 @@ A request waits until one of these serves or wakes it:
     claim   a send in this process receives for the waiters that it claims (`direct_handoff`)
     wake    another event in this process wakes waiters at once
     NOTIFY  another process notifies this one (one LISTEN connection a process)
-    check   the shared check of all queues with waiters, each second: delayed messages, ended visibility timeouts and
-            lost notifications
+    check   the shared check of all queues with waiters, each second and at the moment for which a check has found that
+            a delay or a visibility timeout ends: also what nobody notifies of, and lost notifications
 
 A sender notifies only queues that are registered, because NOTIFY takes a database-wide lock at commit. So the
 dispatcher registers the queue of a waiter, and checks the queue once after that registration has committed: this check
@@ -22,15 +22,17 @@ others.
 import asyncio
 import logging
 from bisect import insort
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from itertools import count
-from typing import Any, Protocol
 from uuid import UUID, uuid4
 
-from penstock.effects import Row, Statement, Take, Woken
+from penstock.effects import Receive, Woken
 from penstock.errors import AwsError
-from penstock.postgres.statements import POLL_QUEUES, WATCH_QUEUES
+from penstock.postgres.statements.long_polls import POLL_QUEUES, WATCH_QUEUES, PolledQueueRow
+from penstock.postgres.statements.messages import ReceivedRow
+from penstock_web.database.calls import ExecuteStatement
 
 from .timers import WaitTimers
 from .waiters import LastCheck, QueueState, Waiter, WaitFuture
@@ -44,12 +46,6 @@ ASSUMED_EMPTY_SECONDS = 1.0  # the shared check finds messages that become visib
 EMPTY_RECEIVE_VALID_SECONDS = 0.02  # so long a new request relies on another's empty receive of a FIFO queue
 
 _log = logging.getLogger(__name__)
-
-
-class ExecuteStatement(Protocol):
-    """Calls one SQL function."""
-
-    def __call__(self, statement: Statement, arguments: list[Any], /) -> Awaitable[list[Row]]: ...
 
 
 class LongPollDispatcher:
@@ -70,6 +66,8 @@ class LongPollDispatcher:
         self._draining = False
         self._wake_callbacks: dict[str, Callable[[], None]] = {}
         self._last_check = LastCheck()
+        self._check_now = asyncio.Event()
+        self._due_timer: asyncio.TimerHandle | None = None
         self._timers = WaitTimers()
         self.next_ticket: Callable[[], int] = count().__next__
 
@@ -108,7 +106,7 @@ class LongPollDispatcher:
         seconds: float,
         ticket: int,
         missed_wakeups: int | None = None,
-        receive: Take | None = None,
+        receive: Receive[ReceivedRow] | None = None,
     ) -> WaitFuture:
         """A future of why the wait ended, or of the rows that a receive returned for the waiter.
 
@@ -223,14 +221,18 @@ class LongPollDispatcher:
 
     def renew_registrations(self) -> None:
         """Registers every queue anew and checks it, since notifications may have been lost. Wakes the workers, too."""
-        for callback in self._wake_callbacks.values():
-            callback()
+        self.wake_workers()
         self._last_check = LastCheck()
         for queue in self._queues.values():
             queue.registered = queue.previous_unused = False
             queue.assumed_empty_until = float("-inf")
             if queue.waiters:
                 self._request_registration(queue)
+
+    def wake_workers(self) -> None:
+        """Wakes every worker that waits for a notification: some may have been lost, or none arrive from now on."""
+        for callback in self._wake_callbacks.values():
+            callback()
 
     def _request_registration(self, queue: QueueState) -> None:
         if not queue.registered:
@@ -269,7 +271,9 @@ class LongPollDispatcher:
         ]
         try:
             await self._execute(WATCH_QUEUES, [arns, self._watcher, seconds])
-            self._wake_found(await self._execute(POLL_QUEUES, [arns, None]))
+            rows = await self._execute(POLL_QUEUES, [arns, None])
+            self._wake_found(rows)
+            self._check_when_due(rows)
         except Exception as error:  # noqa: BLE001 - long polls depend on the shared check until it works again
             if not isinstance(error, AwsError):
                 _log.exception("long polls could not register")
@@ -287,13 +291,31 @@ class LongPollDispatcher:
         known_snapshot = last_check.snapshot if last_check.covers(arns, now) else None
         rows = await self._execute(POLL_QUEUES, [arns, known_snapshot])
         if rows:
-            _, snapshot, wait_ms = rows[-1]
-            last_check.update(arns, snapshot, now + wait_ms / 1000)
+            *_, summary = rows
+            last_check.update(arns, summary.snapshot, now + (summary.wait_ms or 0) / 1000)
             self._wake_found(rows)
+            self._check_when_due(rows)
 
-    def _wake_found(self, rows: list[Row]) -> None:
-        for arn, *_ in rows[:-1]:
-            self.wake(arn, 1, Woken.FOR_MORE)
+    def _wake_found(self, rows: list[PolledQueueRow]) -> None:
+        for row in rows:
+            if row.arn is not None:  # the last row is about all of them
+                self.wake(row.arn, 1, Woken.FOR_MORE)
+
+    def _check_when_due(self, rows: list[PolledQueueRow]) -> None:
+        """Checks at the moment at which something becomes visible.
+
+        Not where something is visible already: who was woken for it may have to leave it to somebody else.
+        """
+        wait_ms = rows[-1].wait_ms if rows else None
+        if not wait_ms:
+            return
+        loop = asyncio.get_running_loop()
+        due_at = loop.time() + (wait_ms + 1) / 1000  # not before the end of what the last check knows
+        if self._due_timer is not None and loop.time() < self._due_timer.when() <= due_at:
+            return
+        if self._due_timer is not None:
+            self._due_timer.cancel()
+        self._due_timer = loop.call_at(due_at, self._check_now.set)
 
     async def poll(self) -> None:
         """Runs the shared check once, without queues that register now, which are checked after their registration.
@@ -315,9 +337,12 @@ class LongPollDispatcher:
             await self._check_queues(arns_with_waiters, now)
 
     async def run(self) -> None:
-        """Runs the shared check each second, until it is cancelled."""
+        """Runs the shared check each second, and when something becomes visible by time, until it is cancelled."""
         while True:
-            await asyncio.sleep(POLL_SECONDS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(POLL_SECONDS):
+                    await self._check_now.wait()
+            self._check_now.clear()
             try:
                 await self.poll()
             except AwsError:

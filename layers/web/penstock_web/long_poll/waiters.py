@@ -2,11 +2,12 @@
 
 import asyncio
 
-from penstock.effects import Row, Take, Woken
+from penstock.effects import Receive, Woken
+from penstock.postgres.statements.messages import ReceivedRow
 
 from .timers import SharedTimer
 
-WaitFuture = asyncio.Future[Woken | list[Row]]
+WaitFuture = asyncio.Future[Woken | list[ReceivedRow]]
 """Why a wait ended, or the rows that a receive returned for the waiter."""
 
 
@@ -18,7 +19,7 @@ class Waiter:
 
     __slots__ = ("future", "receive", "ticket", "timer")
 
-    def __init__(self, ticket: int, future: WaitFuture, receive: Take | None) -> None:
+    def __init__(self, ticket: int, future: WaitFuture, receive: Receive[ReceivedRow] | None) -> None:
         self.ticket = ticket
         self.future = future
         self.receive = receive
@@ -31,7 +32,7 @@ class Waiter:
         self.future.set_result(woken)
         return True
 
-    def serve(self, rows: list[Row]) -> None:
+    def serve(self, rows: list[ReceivedRow]) -> None:
         """Ends the wait with the rows of a receive: a header and messages."""
         self.future.set_result(rows)
 
@@ -94,6 +95,6 @@ class LastCheck:
         """Whether a check of these queues would find the same, as long as nothing is committed."""
         return now < self.until and self.arns.issuperset(arns)
 
-    def update(self, arns: list[str], snapshot: str, until: float) -> None:
+    def update(self, arns: list[str], snapshot: str | None, until: float) -> None:
         """Remembers the result of a check."""
         self.arns, self.snapshot, self.until = frozenset(arns), snapshot, until

@@ -4,7 +4,10 @@ Names without `penstock_` are those of the specification, or follow its style. A
 same labels, which are allocated and counted together.
 """
 
+from collections.abc import Callable
 from typing import Final, Literal, NamedTuple
+
+from penstock.postgres.statements.installation import MeasurementRow
 
 Kind = Literal["counter", "gauge", "histogram"]
 
@@ -168,7 +171,11 @@ BLOCKS: Final[dict[str, Block]] = {
         ("worker",),
         (
             Family(
-                "worker_last_success_timestamp_seconds", "gauge", "When a run last ended without an error.", (), True
+                "worker_last_success_timestamp_seconds",
+                "gauge",
+                "When a run last ended without an error, or a check found nothing to do.",
+                (),
+                True,
             ),
         ),
     ),
@@ -198,15 +205,34 @@ BLOCKS: Final[dict[str, Block]] = {
     "processes": Block((), (Family("penstock_processes", "gauge", "Processes that share this port."),)),
 }  # fmt: skip
 
-QUEUE_GAUGES: Final = (
-    Family("queue_depth", "gauge", "Messages that can be received now."),
-    Family("queue_in_flight", "gauge", "Messages received and not acknowledged yet."),
-    Family("queue_delayed", "gauge", "Messages that cannot be received for the first time yet."),
-    Family("queue_oldest_message_age_seconds", "gauge", "Age of the oldest message; 0 in an empty queue."),
-    Family("queue_noisy_groups", "gauge", "Tenants of a fair queue that are set back now."),
-    Family("queue_messages_dead_lettered_total", "counter", "Messages that left for the dead-letter queue."),
+QUEUE_GAUGES: Final[tuple[tuple[Family, Callable[[MeasurementRow], float]], ...]] = (
+    (Family("queue_depth", "gauge", "Messages that can be received now."), lambda row: row.visible),
+    (
+        Family("queue_in_flight", "gauge", "Messages received and not acknowledged yet."),
+        lambda row: row.in_flight,
+    ),
+    (
+        Family("queue_delayed", "gauge", "Messages that cannot be received for the first time yet."),
+        lambda row: row.delayed,
+    ),
+    (
+        Family(
+            "queue_oldest_message_age_seconds", "gauge", "Age of the oldest message; 0 in an empty queue."
+        ),
+        lambda row: row.oldest_age_seconds,
+    ),
+    (
+        Family("queue_noisy_groups", "gauge", "Tenants of a fair queue that are set back now."),
+        lambda row: row.noisy_groups,
+    ),
+    (
+        Family(
+            "queue_messages_dead_lettered_total", "counter", "Messages that left for the dead-letter queue."
+        ),
+        lambda row: row.dead_lettered,
+    ),
 )
-"""Gauges with the label `queue`, in the order of the columns of `queue.read_measurements`."""
+"""Gauges with the label `queue`, each with its value in a row of `queue.read_measurements`."""
 
 READINGS: Final[dict[str, tuple[Family, str]]] = {
     "dead_rows": (Family("db_dead_tuples", "gauge", "Dead rows of tables, as PostgreSQL estimates them."), "table"),

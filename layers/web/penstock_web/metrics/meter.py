@@ -98,7 +98,11 @@ class Meter:
         self._numbers[start] += 1
         self._histogram(start + 1, RUN_SECONDS, seconds)
         if not failed:
-            self._set("successes", worker, value=time())
+            self.count_success(worker)
+
+    def count_success(self, worker: str) -> None:
+        """Notes that a worker has now done all that there is to do."""
+        self._set("successes", worker, value=time())
 
     def count_work(self, worker: str, counts: Mapping[str, int]) -> None:
         """Adds the counts of a worker's work."""

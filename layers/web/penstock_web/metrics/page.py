@@ -5,14 +5,14 @@ with the metrics of all of them.
 """
 
 import asyncio
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Final
 
 from fastapi import APIRouter
 from fastapi.responses import PlainTextResponse
 
 from penstock.errors import AwsError
-from penstock.postgres.statements import DELETED_QUEUES
+from penstock.postgres.statements.installation import DELETED_QUEUES
 from penstock_web.database.pool import Pool
 
 from .exposition import CONTENT_TYPE, format_blocks
@@ -36,13 +36,15 @@ def publish_pool(meter: Meter, pool: Pool) -> None:
     meter.set_pool_gauges(pool.stats(), pool.timeouts)
 
 
-def metrics_router(meter: Meter, pool: Pool, most_queues: int) -> APIRouter:
-    """A router with the route /metrics. `most_queues`: more queues are added up as `_other`."""
+def metrics_router(
+    meter: Meter, pool: Pool, most_queues: int, refresh: Callable[[], Awaitable[None]] | None = None
+) -> APIRouter:
+    """A router with the route /metrics. `most_queues`: more queues are added up as `_other`; `refresh`: as Readings."""
     router = APIRouter(tags=["health"])
-    readings = Readings(pool.call, most_queues)
+    readings = Readings(pool.call, most_queues, refresh)
 
     @router.get("/metrics", response_class=PlainTextResponse)
-    async def metrics() -> Any:
+    async def metrics() -> PlainTextResponse:
         """Metrics for Prometheus: see docs/metrics.md."""
         reading = await readings()
         publish_pool(meter, pool)
@@ -72,4 +74,4 @@ async def remove_deleted_queues(meter: Meter, pool: Pool) -> None:
         deleted = await pool.call(DELETED_QUEUES, [list(meter.queues.arns)])
     except AwsError:
         return  # the database does not answer; the next attempt is in a minute
-    meter.queues.remove_queues(arn for (arn,) in deleted)
+    meter.queues.remove_queues(row.arn for row in deleted)

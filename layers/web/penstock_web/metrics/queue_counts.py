@@ -8,16 +8,22 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from penstock.effects import Row, Rows, Sql, Statement, Take
-from penstock.lambda_runtime.usage import added_messages
-from penstock.postgres.statements import (
-    DELETE_BY_ID,
+from penstock.effects import BatchCall, Call, Receive, Row, Statement, Transact
+from penstock.postgres.calls import DatabaseEffect
+from penstock.postgres.statements.events import PUBLISH_EVENTS, PublishedEventRow
+from penstock.postgres.statements.messages import (
     DELETE_MESSAGES,
-    PUBLISH_EVENTS,
     RECEIVE_MESSAGES,
     SEND_MESSAGES,
     TRANSACT,
+    DeletedRow,
+    ReceiptHandle,
+    ReceivedRow,
+    SendEntry,
+    SentRow,
+    TransactedRow,
 )
+from penstock.postgres.statements.native_messages import DELETE_BY_ID, DeletedIdRow
 
 from .families import AGE_SECONDS, DATABASE_SECONDS
 from .memory import CounterMemory
@@ -25,11 +31,13 @@ from .memory import CounterMemory
 OTHER: Final = "_other"
 # Positions in the blocks of `families`: a counter is one slot; a histogram its sum, then its buckets and the rest.
 SEND_SUM: Final = 1
+SEND_TIMES: Final = SEND_SUM + 1
 REDELIVERED, EMPTY, RECEIVE_SUM = 1, 2, 3
+RECEIVE_TIMES: Final = RECEIVE_SUM + 1
 AGE_SUM: Final = RECEIVE_SUM + len(DATABASE_SECONDS) + 2
+AGES: Final = AGE_SUM + 1
 DELETE_SUM: Final = 1
-
-Effect = Rows | Take | Sql
+DELETE_TIMES: Final = DELETE_SUM + 1
 
 
 class QueueCounts:
@@ -49,7 +57,7 @@ class QueueCounts:
         self._blocks: dict[str, dict[str, int]] = {"sends": {}, "receives": {}, "deletes": {}}
         self._other = {kind: memory.allocate(kind, OTHER) for kind in self._blocks}
         self._sends, self._receives, self._deletes = self._blocks.values()
-        self._counters: dict[Statement, Callable[..., None]] = {
+        self._counters: dict[Statement[Row], Callable[..., None]] = {
             SEND_MESSAGES: self._count_send,
             RECEIVE_MESSAGES: self._count_receive,
             DELETE_MESSAGES: self._count_delete,
@@ -58,7 +66,7 @@ class QueueCounts:
             PUBLISH_EVENTS: self._count_publish,
         }
 
-    def observe(self, effect: Effect, rows: Sequence[Row], seconds: float) -> None:
+    def observe(self, effect: DatabaseEffect[Row], rows: Sequence[Row], seconds: float) -> None:
         """Counts an effect that the database answered with these rows after `seconds`."""
         counter = self._counters.get(effect.statement)
         if counter is not None:
@@ -97,13 +105,14 @@ class QueueCounts:
                     self._memory.release(start, self._other[kind])
 
     # --- counting: the frequent counters look up their block without a further call ----------------------------------
-    def _count_send(self, effect: Rows, rows: Sequence[Row], seconds: float) -> None:
-        if len(rows) == 1:
-            row = rows[0]
-            count = 1 if row[4] is None and row[2] is None else 0
-        else:
-            count = added_messages(rows)
-        if not count and any(row[4] == "QueueDoesNotExist" for row in rows):
+    def _count_send(
+        self, effect: BatchCall[SendEntry, SentRow], rows: Sequence[SentRow], seconds: float
+    ) -> None:
+        count = 0.0  # a number of `numbers`: adding an int to one takes longer
+        for row in rows:
+            if row.error is None and row.message_id is None:  # `is_new`, without the call of a property
+                count += 1.0
+        if not count and any(row.error == "QueueDoesNotExist" for row in rows):
             return
         start = self._sends.get(effect.queue_arn)
         if start is None:
@@ -111,60 +120,81 @@ class QueueCounts:
         numbers = self._numbers
         numbers[start] += count
         numbers[start + SEND_SUM] += seconds
-        numbers[start + SEND_SUM + 1 + bisect_left(DATABASE_SECONDS, seconds)] += 1
+        numbers[start + SEND_TIMES + bisect_left(DATABASE_SECONDS, seconds)] += 1.0
 
-    def _count_receive(self, effect: Take | Sql, rows: Sequence[Row], seconds: float) -> None:
-        if rows[0][0] is not None:  # no such queue, or too many in flight
+    def _count_receive(
+        self, effect: Receive[ReceivedRow] | Call[ReceivedRow], rows: Sequence[ReceivedRow], seconds: float
+    ) -> None:
+        if rows[0].error is not None:  # no such queue, or too many in flight
             return
-        arn = effect.queue_arn if isinstance(effect, Take) else str(effect.arguments[0])
+        arn = effect.queue_arn if isinstance(effect, Receive) else str(effect.arguments[0])
         start = self._receives.get(arn)
         if start is None:
             start = self._allocate("receives", arn)
         numbers = self._numbers
         numbers[start + RECEIVE_SUM] += seconds
-        numbers[start + RECEIVE_SUM + 1 + bisect_left(DATABASE_SECONDS, seconds)] += 1
+        numbers[start + RECEIVE_TIMES + bisect_left(DATABASE_SECONDS, seconds)] += 1.0
         if len(rows) > 1:
             numbers[start] += len(rows) - 1
             self._add_ages(start, rows)
 
-    def _add_ages(self, start: int, rows: Sequence[Row]) -> None:
+    def _add_ages(self, start: int, rows: Sequence[ReceivedRow]) -> None:
         numbers = self._numbers
         for row in rows[1:]:
-            if row[6] > 1:
-                numbers[start + REDELIVERED] += 1
+            if row.receive_count > 1:
+                numbers[start + REDELIVERED] += 1.0
             else:
-                age = max(0, row[9] - row[8]) / 1000
+                age = (row.first_received_at_ms - row.sent_at_ms) / 1000
+                if age < 0:  # the clock went back
+                    age = 0.0
                 numbers[start + AGE_SUM] += age
-                numbers[start + AGE_SUM + 1 + bisect_left(AGE_SECONDS, age)] += 1
+                numbers[start + AGES + bisect_left(AGE_SECONDS, age)] += 1.0
 
-    def _count_delete(self, effect: Rows, rows: Sequence[Row], seconds: float) -> None:
-        count = [outcome for _, outcome in rows].count("deleted")
-        if count or not any(row[1] == "no_queue" for row in rows):
+    def _count_delete(
+        self, effect: BatchCall[ReceiptHandle, DeletedRow], rows: Sequence[DeletedRow], seconds: float
+    ) -> None:
+        count = 0.0
+        for row in rows:
+            if row.outcome == "deleted":
+                count += 1.0
+        if count or not any(row.outcome == "no_queue" for row in rows):
             self._add_deletions(effect.queue_arn, count, seconds)
 
-    def _add_deletions(self, arn: str, count: int, seconds: float) -> None:
+    def _add_deletions(self, arn: str, count: float, seconds: float) -> None:
         start = self._deletes.get(arn)
         if start is None:
             start = self._allocate("deletes", arn)
         numbers = self._numbers
         numbers[start] += count
         numbers[start + DELETE_SUM] += seconds
-        numbers[start + DELETE_SUM + 1 + bisect_left(DATABASE_SECONDS, seconds)] += 1
+        numbers[start + DELETE_TIMES + bisect_left(DATABASE_SECONDS, seconds)] += 1.0
 
-    def _count_delete_by_id(self, effect: Sql, rows: Sequence[Row], seconds: float) -> None:
+    def _count_delete_by_id(
+        self, effect: Call[DeletedIdRow], rows: Sequence[DeletedIdRow], seconds: float
+    ) -> None:
         if rows:
-            self._add_deletions(str(effect.arguments[0]), len(rows), seconds)
+            arn, *_ = effect.arguments
+            self._add_deletions(str(arn), len(rows), seconds)
 
-    def _count_transaction(self, effect: Sql, rows: Sequence[Row], _seconds: float) -> None:
-        if rows and rows[0][4] is not None:
+    def _count_transaction(
+        self,
+        effect: Call[TransactedRow] | Transact[TransactedRow],
+        rows: Sequence[TransactedRow],
+        _seconds: float,
+    ) -> None:
+        if any(row.error is not None for row in rows):
             return  # the transaction was refused
         for arn in effect.handle_queues:
             self._numbers[self._start("deletes", arn)] += 1
-        for row in rows:
-            if row[2] is not None:
-                self._numbers[self._start("sends", row[2])] += 1
+        self._count_published(rows)
 
-    def _count_publish(self, _effect: Sql, rows: Sequence[Row], _seconds: float) -> None:
-        for arn, _, error in rows:
-            if arn is not None and error is None:
-                self._numbers[self._start("sends", arn)] += 1
+    def _count_publish(
+        self, _effect: Call[PublishedEventRow], rows: Sequence[PublishedEventRow], _seconds: float
+    ) -> None:
+        self._count_published(rows)
+
+    def _count_published(self, rows: Sequence[TransactedRow | PublishedEventRow]) -> None:
+        """Counts a message for each queue that has no error; the row of webhooks has no ARN."""
+        for row in rows:
+            if row.arn is not None and row.error is None:
+                self._numbers[self._start("sends", row.arn)] += 1

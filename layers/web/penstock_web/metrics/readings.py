@@ -2,10 +2,15 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from penstock.effects import Row, Statement
-from penstock.postgres.statements import READ_INSTALLATION, READ_MEASUREMENTS
+from penstock.postgres.statements.installation import (
+    READ_INSTALLATION,
+    READ_MEASUREMENTS,
+    InstallationRow,
+    MeasurementRow,
+)
+from penstock_web.database.calls import ExecuteStatement
 
 from .exposition import format_family, format_labels
 from .families import DATABASE_UP, MEASUREMENT_AGE, QUEUE_GAUGES, QUEUES_MEASURED, READINGS
@@ -14,20 +19,24 @@ from .queue_counts import OTHER
 MAX_WAIT_SECONDS: Final = 2.0
 FRESH_SECONDS: Final = 1.0
 
-DatabaseCall = Callable[[Statement, list[Any]], Awaitable[list[Row]]]
-
 
 class Reading(NamedTuple):
     """Rows of `queue.read_measurements` and `queue.read_installation`."""
 
-    queues: list[Row]
-    installation: list[Row]
+    queues: list[MeasurementRow]
+    installation: list[InstallationRow]
 
 
 class Readings:
-    """Reads measurements. `most_queues`: so many queues have rows of their own, the others are added up."""
+    """Reads measurements. `most_queues`: so many queues have rows of their own, the others are added up.
 
-    def __init__(self, call: DatabaseCall, most_queues: int) -> None:
+    `refresh`: returns when the queues are measured, in a process whose worker `measure` sleeps.
+    """
+
+    def __init__(
+        self, call: ExecuteStatement, most_queues: int, refresh: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        self._refresh = refresh
         self._call = call
         self._most_queues = most_queues
         self._read_task: asyncio.Task[Reading | None] | None = None
@@ -48,6 +57,8 @@ class Readings:
         return self._read_task.result() if self._read_task.done() else None
 
     async def _read(self) -> Reading | None:
+        if self._refresh is not None:
+            await self._refresh()
         try:
             queues = await self._call(READ_MEASUREMENTS, [self._most_queues])
             return Reading(queues, await self._call(READ_INSTALLATION, []))
@@ -63,20 +74,20 @@ def format_reading(reading: Reading | None, label: Callable[[str], str]) -> Iter
         yield from format_installation_gauges(reading.installation)
 
 
-def format_queue_gauges(rows: list[Row], label: Callable[[str], str]) -> Iterator[str]:
+def format_queue_gauges(rows: list[MeasurementRow], label: Callable[[str], str]) -> Iterator[str]:
     """The text of each family of queue gauges."""
-    named = sorted((OTHER if row[0] is None else label(row[0]), row) for row in rows)
-    texts = [format_labels(["queue"], [name]) for name, _ in named]
-    for column, family in enumerate(QUEUE_GAUGES, 1):
-        yield format_family(family, [(t, [row[column]]) for t, (_, row) in zip(texts, named, strict=True)])
-    yield format_family(MEASUREMENT_AGE, [("", [max((row[-1] for row in rows), default=0.0)])])
-    yield format_family(QUEUES_MEASURED, [("", [float(sum(row[0] is not None for row in rows))])])
+    named = sorted((OTHER if row.arn is None else label(row.arn), row) for row in rows)
+    labelled = [(format_labels(["queue"], [name]), row) for name, row in named]
+    for family, value in QUEUE_GAUGES:
+        yield format_family(family, [(text, [value(row)]) for text, row in labelled])
+    yield format_family(MEASUREMENT_AGE, [("", [max((row.measured_seconds for row in rows), default=0.0)])])
+    yield format_family(QUEUES_MEASURED, [("", [float(sum(row.arn is not None for row in rows))])])
 
 
-def format_installation_gauges(rows: list[Row]) -> Iterator[str]:
+def format_installation_gauges(rows: list[InstallationRow]) -> Iterator[str]:
     """The text of each family that belongs to no queue. Names that this release does not know are left out."""
     for name, (family, label) in READINGS.items():
-        found = sorted((text, value) for known, text, value in rows if known == name)
+        found = sorted((row.label, row.value) for row in rows if row.name == name)
         if found:
             yield format_family(
                 family, [(format_labels([label], [t]) if label else "", [v]) for t, v in found]

@@ -6,27 +6,23 @@
 other requests; Lambda's runs the operation to its end without awaiting.
 """
 
-from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from fastapi import Depends, FastAPI
 from fastapi.security import HTTPBearer
 
-from penstock.effects import Operation
 from penstock.environment import Environment
 
 from . import deliveries, messages, queues, transactions
 from .errors import add_error_handlers
 from .events import routes as events
 from .metrics import routes as metrics
-from .native_route import NativeApi
+from .native_route import NativeApi, RunOperation
 from .schedules import routes as schedules
 from .shapes import ErrorAnswer
 
 # Only for the OpenAPI document; `NativeRoute` checks the key.
 BEARER = HTTPBearer(auto_error=False, description="A key of `penstock keys create --bearer`.")
-
-RunOperation = Callable[[Operation, MutableMapping[str, Any]], Awaitable[Any]]
 
 
 def add_native_api(app: FastAPI, environment: Environment, run_operation: RunOperation) -> None:

@@ -7,12 +7,14 @@ other request: an execution environment has one connection and answers one reque
 """
 
 import asyncio
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import FastAPI
 from mangum import Mangum
+from mangum.types import ASGI
+from starlette.types import Scope
 
 from penstock import __version__
 from penstock.effects import Operation
@@ -20,9 +22,12 @@ from penstock.environment import Environment
 from penstock.errors import AwsError
 from penstock.lambda_runtime.environment import ExecutionEnvironment
 
-from .api import RunOperation, add_native_api
+from .api import add_native_api
 from .certificates import certificates_router
 from .errors import error_response
+from .native_route import RunOperation
+
+T = TypeVar("T")
 
 
 class RestApplication(FastAPI):
@@ -65,7 +70,7 @@ class RestHandler:
                 return lambda_adapter(error_response(error))
         return self._adapter
 
-    async def _run_operation(self, operation: Operation, scope: MutableMapping[str, Any]) -> Any:  # noqa: ARG002
+    async def _run_operation(self, operation: Operation[T], scope: Scope) -> T:  # noqa: ARG002
         return self.environment.run(operation)
 
 
@@ -84,7 +89,7 @@ def event_loop() -> Iterator[None]:
         loop.close()
 
 
-def lambda_adapter(app: Any) -> Mangum:
+def lambda_adapter(app: ASGI) -> Mangum:
     """A Lambda function that runs an ASGI application; a response is such an application too."""
     return Mangum(app, lifespan="off")
 

@@ -4,7 +4,7 @@ from fastapi import APIRouter, Request, Response
 
 from penstock.sns.certificates import CURRENT, find_certificate
 
-from .api import RunOperation
+from .native_route import RunOperation
 
 
 def certificates_router(run_operation: RunOperation) -> APIRouter:

@@ -1,14 +1,13 @@
 """/v1/deliveries: lists webhooks that are pending or exhausted, and retries one."""
 
-from collections.abc import Generator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 
 from penstock.context import Context
 from penstock.delivery.webhooks import WEBHOOKS
-from penstock.effects import Effect, Sql, Wake
-from penstock.postgres.statements import LIST_WEBHOOKS, RETRY_WEBHOOK
+from penstock.effects import Call, Operation, Wake
+from penstock.postgres.statements.webhooks import LIST_WEBHOOKS, RETRY_WEBHOOK, WebhookRow
 
 from .documents import format_timestamp
 from .errors import DeliveryNotFound
@@ -37,39 +36,38 @@ async def retry(id: MessageId, runner: Runner) -> Retried:  # noqa: A002
 
 def list_webhooks(
     state: str, after: int | None, limit: int, context: Context
-) -> Generator[Effect, Any, list[DeliveryDescription]]:
+) -> Operation[list[DeliveryDescription]]:
     """A page of the account's webhooks in this state."""
-    rows = yield Sql(LIST_WEBHOOKS, (context.account_id, state, after, limit))
+    rows = yield from Call(LIST_WEBHOOKS, (context.account_id, state, after, limit))
     return [delivery_description(row) for row in rows]
 
 
-def retry_webhook(delivery_id: int, context: Context) -> Generator[Effect, Any, int]:
+def retry_webhook(delivery_id: int, context: Context) -> Operation[int]:
     """The delivery's id. Raises DeliveryNotFound."""
-    rows = yield Sql(RETRY_WEBHOOK, (context.account_id, delivery_id))
+    rows = yield from Call(RETRY_WEBHOOK, (context.account_id, delivery_id))
     if not rows:
         raise DeliveryNotFound
     yield Wake(WEBHOOKS, 1)
     return delivery_id
 
 
-def delivery_description(row: tuple[Any, ...]) -> DeliveryDescription:
-    """One row of queue.list_webhooks as a document. A webhook under way or exhausted has no `next_attempt_at`."""
-    (id_, state, kind, message_id, topic, subscription, binding, endpoint, attempts, due, under_way, status, error,
-     dead_letters, created) = row  # fmt: skip
+def delivery_description(row: WebhookRow) -> DeliveryDescription:
+    """A webhook as a document. One that is under way or exhausted has no `next_attempt_at`."""
+    waits = row.state == "pending" and not row.under_way
     return DeliveryDescription(
-        id=id_,
-        state=state,
-        kind=kind,
-        message_id=str(message_id),
-        topic_arn=topic,
-        subscription_arn=subscription,
-        subscription_id=binding,
-        endpoint=endpoint,
-        attempts=attempts,
-        under_way=under_way,
-        next_attempt_at=format_timestamp(due) if state == "pending" and not under_way else None,
-        last_status=status,
-        last_error=error,
-        dead_letter_arn=dead_letters,
-        created_at=format_timestamp(created),
+        id=row.webhook_id,
+        state=row.state,
+        kind=row.kind,
+        message_id=str(row.message_id),
+        topic_arn=row.topic_arn,
+        subscription_arn=row.subscription_arn,
+        subscription_id=row.binding_id,
+        endpoint=row.endpoint,
+        attempts=row.attempts,
+        under_way=row.under_way,
+        next_attempt_at=format_timestamp(row.due_at_ms) if waits else None,
+        last_status=row.last_status,
+        last_error=row.last_error,
+        dead_letter_arn=row.dead_letter_arn,
+        created_at=format_timestamp(row.created_at_ms),
     )

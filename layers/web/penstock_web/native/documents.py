@@ -87,6 +87,37 @@ class StoredMessage(msgspec.Struct, omit_defaults=True):
     group_id: str | None = None
 
 
+class EventMessage(msgspec.Struct):
+    """The message that an event put into a queue."""
+
+    queue_name: str
+    msg_id: int
+
+
+class PublishedEvent(msgspec.Struct, kw_only=True):
+    """What an event reached. In a transaction, which may have several events, it has its routing key."""
+
+    routing_key: str | msgspec.UnsetType = msgspec.UNSET
+    queues_matched: int
+    webhooks_matched: int
+    messages: list[EventMessage]
+
+
+class SentMessage(msgspec.Struct):
+    """A message that a transaction sent."""
+
+    queue: str
+    id: int
+
+
+class TransactionResult(msgspec.Struct):
+    """What a transaction did: how many messages it acknowledged, which it sent, and what its events reached."""
+
+    acked: int
+    sent: list[SentMessage]
+    published: list[PublishedEvent]
+
+
 class CountedMessage(msgspec.Struct):
     """A message that is only counted before long bodies are decoded.
 

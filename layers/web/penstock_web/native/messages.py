@@ -71,7 +71,7 @@ async def delete_one(name: str, id: MessageId, runner: Runner) -> None:  # noqa:
 @router.patch("/messages/{id}")
 async def change_visibility(name: str, id: MessageId, visibility: Visibility, runner: Runner) -> Hidden:  # noqa: A002
     """Hide a message for `vt` seconds from now; 0 makes it visible."""
-    return Hidden(**await runner.run(operations.change_visibility(name, id, visibility.vt, runner.context)))
+    return await runner.run(operations.change_visibility(name, id, visibility.vt, runner.context))
 
 
 @router.get("/archive", response_class=Response, responses=_READ)

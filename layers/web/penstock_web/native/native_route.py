@@ -1,15 +1,16 @@
 """Routes of the native API: they check the caller's access, run operations, and encode JSON."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, Protocol, TypeVar, cast
 
 import msgspec
 from fastapi import Depends, Request, Response
 from fastapi.routing import APIRoute
+from starlette.types import Scope
 
 from penstock.context import Context
-from penstock.effects import Effect, Operation
+from penstock.effects import Operation
 from penstock.environment import Environment
 from penstock.errors import RequestEntityTooLarge
 from penstock.http import HttpRequest
@@ -20,12 +21,18 @@ RUNNER_KEY = "penstock.call"
 MAX_BODY_BYTES = 262_144  # the attributes of a queue have at most 100 KB, 1,000 receipts 64
 
 
+class RunOperation(Protocol):
+    """A driver: runs an operation of the request with this scope, and returns its result."""
+
+    def __call__(self, operation: Operation[T], scope: Scope, /) -> Awaitable[T]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class NativeApi:
     """The environment and the driver that all native routes of an application share."""
 
     environment: Environment
-    run_operation: Callable[[Operation, MutableMapping[str, Any]], Awaitable[Any]]
+    run_operation: RunOperation
 
 
 class OperationRunner:
@@ -53,10 +60,9 @@ class OperationRunner:
         if access is not None:
             await self.run(access.check_native_request(self.context))
 
-    async def run(self, operation: Generator[Effect, Any, T]) -> T:
+    async def run(self, operation: Operation[T]) -> T:
         """Returns the operation's result. Handlers in `errors` turn its typed errors into responses."""
-        result: T = await self._native.run_operation(operation, self._scope)
-        return result
+        return await self._native.run_operation(operation, self._scope)
 
 
 class NativeRoute(APIRoute):
@@ -116,6 +122,6 @@ def request_body_schema(kind: Any) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema_of(kind)}}}}
 
 
-def json_response(value: Any, status: int = 200) -> Response:
+def json_response(value: object, status: int = 200) -> Response:
     """A response that msgspec encodes: the JSON text of messages goes into it unchanged."""
     return Response(msgspec.json.encode(value), status, media_type="application/json")

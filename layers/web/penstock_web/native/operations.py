@@ -3,24 +3,22 @@
 A client addresses a queue by its name; account and region are those of the context.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Sequence
 from time import time
-from typing import Any
 
 import msgspec
 
 from penstock import errors
 from penstock.aws.arn import queue_arn
 from penstock.context import Context
-from penstock.effects import Effect, Sql, Wake
-from penstock.postgres.statements import (
+from penstock.effects import Call, Operation, Wake
+from penstock.postgres.statements.native_messages import (
     CHANGE_VISIBILITY_BY_ID,
     DELETE_BY_ID,
-    DESCRIBE_QUEUE,
-    LIST_QUEUES,
     PEEK_MESSAGES,
     READ_ARCHIVE,
 )
+from penstock.postgres.statements.queues import DESCRIBE_QUEUE, LIST_QUEUES
 from penstock.sqs import attributes, handles, queues, sql_errors, validation
 from penstock.sqs import delete as deleting
 from penstock.sqs import receive as receiving
@@ -36,15 +34,13 @@ from .documents import (
     to_send_request,
 )
 from .errors import MessageNotFound
-from .shapes import Attributes, NewQueue, QueueDescription, QueueName, QueuePage
-
-Steps = Generator[Effect, Any, Any]
+from .shapes import Attributes, Hidden, NewQueue, QueueDescription, QueueName, QueuePage
 
 _texts = msgspec.json.Decoder(dict[str, str])
 
 
 # --- queues ----------------------------------------------------------------------------------------------------------
-def create_queue(new: NewQueue, context: Context) -> Generator[Effect, Any, str]:
+def create_queue(new: NewQueue, context: Context) -> Operation[str]:
     """Returns the name of the new queue. Raises QueueNameExists, also if the existing queue has the same attributes."""
     fifo = new.fifo or new.name.endswith(".fifo")
     name = f"{new.name}.fifo" if fifo and not new.name.endswith(".fifo") else new.name
@@ -67,43 +63,42 @@ def attributes_as_text(values: Attributes) -> dict[str, str]:
     }
 
 
-def list_queues(limit: int, after: str | None, context: Context) -> Generator[Effect, Any, QueuePage]:
+def list_queues(limit: int, after: str | None, context: Context) -> Operation[QueuePage]:
     """A page of queues in the order of their names."""
     last = queues.read_token(after)
-    rows = yield Sql(LIST_QUEUES, (context.account_id, context.region, "", last, limit + 1))
+    rows = yield from Call(LIST_QUEUES, (context.account_id, context.region, "", last, limit + 1))
     page = [
-        QueueName(name=name, fifo=fifo, created_at=format_timestamp(created))
-        for name, fifo, created in rows[:limit]
+        QueueName(name=row.name, fifo=row.fifo, created_at=format_timestamp(row.created_at_ms))
+        for row in rows[:limit]
     ]
     return QueuePage(queues=page, next=queues.make_token(page[-1].name) if len(rows) > limit else None)
 
 
-def describe_queue(name: str, context: Context) -> Generator[Effect, Any, QueueDescription]:
+def describe_queue(name: str, context: Context) -> Operation[QueueDescription]:
     """A queue with its current counts."""
-    rows = yield Sql(DESCRIBE_QUEUE, (arn_of(name, context), True))
+    rows = yield from Call(DESCRIBE_QUEUE, (arn_of(name, context), True))
     if not rows:
         raise errors.QueueDoesNotExist
-    _, fifo, stored, tags, created_at, _, visible, in_flight, delayed, oldest, newest, total = rows[0]
+    (queue,) = rows
+    visible, in_flight, delayed = queue.visible or 0, queue.in_flight or 0, queue.delayed or 0
     return QueueDescription(
         name=name,
-        fifo=fifo,
-        created_at=format_timestamp(created_at),
+        fifo=queue.fifo,
+        created_at=format_timestamp(queue.created_at_ms),
         queue_length=visible + in_flight + delayed,
         visible=visible,
         in_flight=in_flight,
         delayed=delayed,
-        newest_msg_age_sec=newest,
-        oldest_msg_age_sec=oldest,
-        total_messages=total,
+        newest_msg_age_sec=queue.newest_age_seconds,
+        oldest_msg_age_sec=queue.oldest_age_seconds,
+        total_messages=queue.total_messages or 0,
         scrape_time=format_timestamp(int(time() * 1000)),
-        attributes=_texts.decode(stored),
-        tags=_texts.decode(tags),
+        attributes=_texts.decode(queue.attributes),
+        tags=_texts.decode(queue.tags),
     )
 
 
-def change_queue(
-    name: str, changes: Attributes, context: Context
-) -> Generator[Effect, Any, QueueDescription]:
+def change_queue(name: str, changes: Attributes, context: Context) -> Operation[QueueDescription]:
     """Changes attributes and returns the queue: one database call writes, a second one counts."""
     arn = arn_of(name, context)
     checked = attributes.check_queue_attributes(
@@ -124,15 +119,15 @@ def arn_of(name: str, context: Context) -> str:
 # --- messages --------------------------------------------------------------------------------------------------------
 def send(
     name: str, messages: Sequence[NewMessage], async_commit: bool, context: Context
-) -> Generator[Effect, Any, list[int]]:
+) -> Operation[list[int]]:
     """Returns the ids, in order. Stores all messages or none; `async_commit`: without waiting for the disk.
 
     The SQL function that stores messages refuses single ones, so a call before it checks several messages: a second
     round trip.
     """
     arn = arn_of(name, context)
-    fifo, trace = arn.endswith(".fifo"), context.trace_header
-    outgoing = [sending.outgoing_message(to_send_request(message), fifo, trace) for message in messages]
+    trace = context.trace_header
+    outgoing = [sending.outgoing_message(to_send_request(message), arn, trace) for message in messages]
     if len(outgoing) > 1:
         yield from check_messages(arn, outgoing)
     stored = yield from sending.store(arn, outgoing, async_commit)
@@ -144,29 +139,33 @@ def send(
     return [row.id for row in stored if row.id is not None]
 
 
-def check_messages(arn: str, outgoing: Sequence[sending.OutgoingMessage]) -> Steps:
+def check_messages(arn: str, outgoing: Sequence[sending.OutgoingMessage]) -> Operation[None]:
     """Raises the error that storing any of the messages would cause.
 
     These are: the message is too long for the queue, it has no deduplication id, the queue does not exist.
     """
-    rows = yield Sql(DESCRIBE_QUEUE, (arn, False))
+    rows = yield from Call(DESCRIBE_QUEUE, (arn, False))
     if not rows:
         raise errors.QueueDoesNotExist
-    stored = _texts.decode(rows[0][2])
+    (queue,) = rows
+    stored = _texts.decode(queue.attributes)
     limit = stored["MaximumMessageSize"]
-    if max(message.size_bytes for message in outgoing) > int(limit):
+    if max(message.stored.size_bytes for message in outgoing) > int(limit):
         raise errors.RequestEntityTooLarge(f"A message is longer than the queue's {limit} bytes")
-    if stored.get("ContentBasedDeduplication") == "false" and None in {m.deduplication_id for m in outgoing}:
+    if stored.get("ContentBasedDeduplication") == "false" and any(
+        message.stored.deduplication_id is None for message in outgoing
+    ):
         raise sql_errors.sql_error("DeduplicationIdRequired", None)
 
 
 def receive(
     name: str, count: int, visibility_seconds: int | None, wait_seconds: int, context: Context
-) -> Generator[Effect, Any, list[StoredMessage]]:
+) -> Operation[list[StoredMessage]]:
     """Receives up to `count` messages, each with a receipt; waits for the first one."""
     arn = arn_of(name, context)
-    take = receiving.take(arn, count, visibility_seconds, context)
-    rows = yield from receiving.receive_rows(take, arn, wait_seconds)
+    rows = yield from receiving.receive_messages(
+        receiving.receive_of(arn, count, visibility_seconds, wait_seconds, context)
+    )
     seal = context.environment.receipts.seal
     return [
         StoredMessage(
@@ -183,19 +182,17 @@ def receive(
     ]
 
 
-def delete_ids(name: str, ids: Sequence[int], context: Context) -> Generator[Effect, Any, list[int]]:
+def delete_ids(name: str, ids: Sequence[int], context: Context) -> Operation[list[int]]:
     """Deletes messages and returns the ids of those that existed, in the client's order."""
     arn = arn_of(name, context)
-    rows = (yield Sql(DELETE_BY_ID, (arn, list(ids)))) if ids else []
+    rows = (yield from Call(DELETE_BY_ID, (arn, list(ids)))) if ids else []
     if not rows:
         yield from handles.check_queue(arn)
-    deleted = {row[0] for row in rows}
+    deleted = {row.id for row in rows}
     return [message_id for message_id in ids if message_id in deleted]
 
 
-def delete_receipts(
-    name: str, receipts: Sequence[str], context: Context
-) -> Generator[Effect, Any, list[str]]:
+def delete_receipts(name: str, receipts: Sequence[str], context: Context) -> Operation[list[str]]:
     """Deletes messages and returns their receipts. A receipt of another queue fails the whole request."""
     arn = arn_of(name, context)
     opened = []
@@ -208,66 +205,65 @@ def delete_receipts(
     return [receipt for receipt, outcome in zip(receipts, outcomes, strict=True) if outcome == "deleted"]
 
 
-def delete_one(name: str, message_id: int, context: Context) -> Generator[Effect, Any, None]:
+def delete_one(name: str, message_id: int, context: Context) -> Operation[None]:
     """Raises MessageNotFound."""
     if not (yield from delete_ids(name, [message_id], context)):
         raise MessageNotFound
 
 
-def change_visibility(
-    name: str, message_id: int, seconds: int, context: Context
-) -> Generator[Effect, Any, Mapping[str, Any]]:
+def change_visibility(name: str, message_id: int, seconds: int, context: Context) -> Operation[Hidden]:
     """Returns the id and the time at which the message becomes visible. Raises MessageNotFound."""
     arn = arn_of(name, context)
-    rows = yield Sql(CHANGE_VISIBILITY_BY_ID, (arn, message_id, seconds))
+    rows = yield from Call(CHANGE_VISIBILITY_BY_ID, (arn, message_id, seconds))
     if not rows:
         yield from handles.check_queue(arn)
         raise MessageNotFound
     if seconds == 0:
         yield Wake(arn, 1)
-    return {"id": message_id, "visible_at": format_timestamp(rows[0][0])}
+    (row,) = rows
+    return Hidden(id=message_id, visible_at=format_timestamp(row.visible_at_ms))
 
 
 def peek(
     name: str, state: str, after: int | None, limit: int, context: Context
-) -> Generator[Effect, Any, list[StoredMessage]]:
+) -> Operation[list[StoredMessage]]:
     """Messages in this state, in the order of their ids, without receiving them."""
     arn = arn_of(name, context)
-    rows = yield Sql(PEEK_MESSAGES, (arn, state, after, limit))
+    rows = yield from Call(PEEK_MESSAGES, (arn, state, after, limit))
     if not rows:
         yield from handles.check_queue(arn)
     return [
         StoredMessage(
-            id=message_id,
-            read_count=read_count,
-            enqueued_at=format_timestamp(sent_at),
-            visible_at=format_timestamp(visible_at),
-            message=json_or_string(body),
-            headers=to_headers(stored),
-            group_id=group,
+            id=row.public_id,
+            read_count=row.receive_count,
+            enqueued_at=format_timestamp(row.sent_at_ms),
+            visible_at=format_timestamp(row.visible_at_ms),
+            message=json_or_string(row.body),
+            headers=to_headers(row.attributes),
+            group_id=row.group_id,
         )
-        for message_id, read_count, _, sent_at, visible_at, body, stored, _, group in rows
+        for row in rows
     ]
 
 
 def read_archive(
     name: str, after: int | None, limit: int, context: Context
-) -> Generator[Effect, Any, list[StoredMessage]]:
+) -> Operation[list[StoredMessage]]:
     """Deleted messages in the queue's archive, in the order of their deletion; `after` is an `archive_id`."""
     arn = arn_of(name, context)
-    rows = yield Sql(READ_ARCHIVE, (arn, after, limit))
+    rows = yield from Call(READ_ARCHIVE, (arn, after, limit))
     if not rows:
         yield from handles.check_queue(arn)
     return [
         StoredMessage(
-            archive_id=archive_id,
-            id=message_id,
-            read_count=read_count,
-            enqueued_at=format_timestamp(sent_at),
-            archived_at=format_timestamp(archived_at),
-            message=json_or_string(body),
-            headers=to_headers(stored),
-            group_id=message_group(system),
+            archive_id=row.archive_id,
+            id=row.public_id,
+            read_count=row.receive_count,
+            enqueued_at=format_timestamp(row.sent_at_ms),
+            archived_at=format_timestamp(row.archived_at_ms),
+            message=json_or_string(row.body),
+            headers=to_headers(row.attributes),
+            group_id=message_group(row.system),
         )
-        for archive_id, message_id, _, sent_at, archived_at, read_count, body, stored, system in rows
+        for row in rows
     ]

@@ -1,19 +1,18 @@
 """/v1/transactions: acknowledges, sends and publishes in one transaction."""
 
-from collections.abc import Generator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from fastapi import APIRouter, Request, Response
 
 from penstock import errors
 from penstock.context import Context
-from penstock.effects import HANDLE_COLUMNS, Effect, Row, Sql, Transact
-from penstock.postgres.statements import TRANSACT
-from penstock.receipt_handle import ReceiptHandle
+from penstock.effects import Call, Operation, Transact
+from penstock.postgres.calls import columns_of, transaction_columns
+from penstock.postgres.statements.messages import TRANSACT, ReceiptHandle, TransactedRow
 from penstock.sqs import handles, sql_errors
 from penstock.sqs import send as sending
 
-from .documents import Transaction, read_transaction, to_send_request
+from .documents import SentMessage, Transaction, TransactionResult, read_transaction, to_send_request
 from .errors import StaleReceipt
 from .events import operations as publishing
 from .native_route import NativeRoute, Runner, json_response, request_body_schema
@@ -31,7 +30,7 @@ async def transact(request: Request, runner: Runner) -> Response:
     return json_response(await runner.run(run_transaction(transaction, runner.context)))
 
 
-def run_transaction(transaction: Transaction, context: Context) -> Generator[Effect, Any, dict[str, Any]]:
+def run_transaction(transaction: Transaction, context: Context) -> Operation[TransactionResult]:
     """Runs the transaction and returns its result.
 
     Raises the error of the first part that the database refuses; then nothing was changed.
@@ -39,71 +38,57 @@ def run_transaction(transaction: Transaction, context: Context) -> Generator[Eff
     acks: list[ReceiptHandle] = []
     for ack in transaction.ack:
         acks.append((yield from handles.open_handle(arn_of(ack.queue, context), ack.receipt, context)))  # noqa: PERF401
-    sends = [(arn_of(message.queue, context), message) for message in transaction.send]
+    arns = [arn_of(message.queue, context) for message in transaction.send]
     trace = context.trace_header
-    outgoing = [
-        sending.outgoing_message(to_send_request(message), arn.endswith(".fifo"), trace)[:8]
-        for arn, message in sends
+    messages = [
+        sending.outgoing_message(to_send_request(message), arn, trace).stored
+        for arn, message in zip(arns, transaction.send, strict=True)
     ]
-    events = [publishing.event_columns(event.routing_key, event) for event in transaction.publish]
-    message_arguments = [
-        *to_columns(acks, HANDLE_COLUMNS),
-        [arn for arn, _ in sends],
-        *to_columns(outgoing, 8),
-    ]
-    queues = [*(arn_of(ack.queue, context) for ack in transaction.ack), *(arn for arn, _ in sends)]
+    events = [publishing.outgoing_event(event.routing_key, event) for event in transaction.publish]
     event_arguments = (
         context.account_id,
         context.region,
-        *map(tuple, to_columns(events, 6)),
+        *map(tuple, columns_of(events, len(publishing.OutgoingEvent._fields))),
         trace if events else None,
     )
-    acked_queues = tuple(queues[: len(acks)])
-    if events or any(arn.endswith(".fifo") for arn in queues):
+    acked_queues = tuple(arn_of(ack.queue, context) for ack in transaction.ack)
+    if events or any(arn.endswith(".fifo") for arn in (*acked_queues, *arns)):
         # Not merged with other requests: the call may wait for a lock.
-        rows = yield Sql(TRANSACT, (*message_arguments, *event_arguments), acked_queues)
+        arguments = (*transaction_columns(acks, messages), *event_arguments)
+        rows = yield from Call(TRANSACT, arguments, acked_queues)
     else:
-        rows = yield Transact(TRANSACT, tuple(message_arguments), event_arguments, handle_queues=acked_queues)
+        rows = yield from Transact(TRANSACT, acks, messages, event_arguments, handle_queues=acked_queues)
     raise_refusal(rows, transaction)
-    yield from publishing.wake_receives(dict.fromkeys(row[2] for row in rows))
+    yield from publishing.wake_receives(dict.fromkeys(row.arn for row in rows))
     return to_result(rows, transaction)
 
 
-def to_columns(rows: Sequence[Sequence[Any]], count: int) -> list[list[Any]]:
-    """The columns of the rows as arrays; without rows, `count` empty arrays."""
-    return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(count)]
+def raise_refusal(rows: Sequence[TransactedRow], transaction: Transaction) -> None:
+    """Raises the error in the only row, if any: StaleReceipt, QueueDoesNotExist, RequestEntityTooLarge and others."""
+    for row in rows:
+        if row.error == "StaleReceipt":
+            queue = transaction.ack[row.n - 1].queue
+            raise StaleReceipt(f"ack {row.n}: the receipt for queue '{queue}' is over")
+        if row.error == "MessageTooLong":
+            raise errors.RequestEntityTooLarge(f"send {row.n}: longer than the queue's {row.detail} bytes")
+        if row.error == "QueueDoesNotExist":
+            raise errors.QueueDoesNotExist(f"Queue '{transaction.send[row.n - 1].queue}' does not exist")
+        if row.error is not None:
+            raise sql_errors.sql_error(row.error, row.detail)
 
 
-def raise_refusal(rows: Sequence[Row], transaction: Transaction) -> None:
-    """Raises the error in the first row, if any: StaleReceipt, QueueDoesNotExist, RequestEntityTooLarge and others."""
-    if not rows or rows[0][4] is None:
-        return
-    _, number, _, _, error, detail = rows[0]
-    if error == "StaleReceipt":
-        raise StaleReceipt(
-            f"ack {number}: the receipt for queue '{transaction.ack[number - 1].queue}' is over"
-        )
-    if error == "MessageTooLong":
-        raise errors.RequestEntityTooLarge(f"send {number}: longer than the queue's {detail} bytes")
-    if error == "QueueDoesNotExist":
-        raise errors.QueueDoesNotExist(f"Queue '{transaction.send[number - 1].queue}' does not exist")
-    raise sql_errors.sql_error(error, detail)
-
-
-def to_result(rows: Sequence[Row], transaction: Transaction) -> dict[str, Any]:
+def to_result(rows: Sequence[TransactedRow], transaction: Transaction) -> TransactionResult:
     """The response document: ids of sent messages, in order, and the queues and webhooks that each event reached."""
-    sent = {number: message_id for kind, number, _, message_id, *_ in rows if kind == "send"}
-    published = [
-        publishing.publish_result(
-            (arn, number, None) for kind, n, arn, number, *_ in rows if (kind, n) == ("publish", index)
+    sent = {row.n: row.id for row in rows if row.kind == "send"}
+    result = TransactionResult(
+        acked=len(transaction.ack),
+        sent=[SentMessage(message.queue, sent[n]) for n, message in enumerate(transaction.send, 1)],
+        published=[],
+    )
+    for number, event in enumerate(transaction.publish, 1):
+        published = publishing.published_event(
+            row for row in rows if row.kind == "publish" and row.n == number
         )
-        for index in range(1, len(transaction.publish) + 1)
-    ]
-    return {
-        "acked": len(transaction.ack),
-        "sent": [{"queue": m.queue, "id": sent[n]} for n, m in enumerate(transaction.send, 1)],
-        "published": [
-            {"routing_key": event.routing_key, **result}
-            for event, result in zip(transaction.publish, published, strict=True)
-        ],
-    }
+        published.routing_key = event.routing_key
+        result.published.append(published)
+    return result

@@ -9,7 +9,7 @@ from penstock import errors
 from penstock.aws.arn import queue_arn
 from penstock.drivers import run
 from penstock.postgres.database import Database
-from penstock.postgres.statements import READ_BUSIEST_QUEUES, READ_HOT_GROUPS, READ_LAG, READ_LAG_HEAT
+from penstock.postgres.statements.metrics import READ_BUSIEST_QUEUES, READ_HOT_GROUPS, READ_LAG, READ_LAG_HEAT
 from penstock.settings import Settings
 from penstock_web.native.metrics.documents import LagPage, QueueMetrics, lag_page_of, utc
 from penstock_web.native.metrics.operations import MAX_WINDOWS, WINDOW_SECONDS, Span, queue_windows
@@ -58,12 +58,11 @@ class Reader:
                 raise errors.QueueDoesNotExist
             return [self.queue]
         arguments = (*self._account_and_region, *coarse_span(self.span), MAX_QUEUES)
-        return [name for name, *_ in self._database.call(READ_BUSIEST_QUEUES, arguments)]
+        return [row.name for row in self._database.call(READ_BUSIEST_QUEUES, arguments)]
 
     def windows(self, name: str) -> QueueMetrics:
         """The metrics of one queue. Raises QueueDoesNotExist when it was deleted meanwhile."""
-        metrics: QueueMetrics = run(queue_windows(self._arn_of(name), name, self.span, None), self._database)
-        return metrics
+        return run(queue_windows(self._arn_of(name), name, self.span, None), self._database)
 
     def _arn_of(self, name: str) -> str:
         account, region = self._account_and_region
@@ -87,15 +86,19 @@ class Reader:
             int(step.total_seconds()),
         )
         rows = self._database.call(READ_LAG_HEAT, arguments)
-        return HeatMap(names, slots, step, {(name, utc(at)): Cell(*cell) for name, at, *cell in rows})
+        cells = {(row.name, utc(row.slot)): Cell(messages=row.count, p95_us=row.p95_us) for row in rows}
+        return HeatMap(names, slots, step, cells)
 
     def hot_groups(self) -> HotGroups:
         """The hot groups of all queues together, or of the named one."""
         arguments = (*self._account_and_region, self.queue, *coarse_span(self.span), MAX_GROUPS)
         rows = self._database.call(READ_HOT_GROUPS, arguments)
         several = self.queue is None
-        bars = [Bar(f"{name} / {group}" if several else group, arrivals) for name, group, arrivals, _ in rows]
-        return HotGroups(bars, max(rows[0][3] or 0, sum(bar.value for bar in bars)) if rows else 0)
+        bars = [
+            Bar(f"{row.name} / {row.group_id}" if several else row.group_id, row.arrivals) for row in rows
+        ]
+        arrivals = max((row.arrivals_of_all or 0 for row in rows), default=0)
+        return HotGroups(bars, max(arrivals, sum(bar.value for bar in bars)))
 
     def lag(self) -> Iterator[LagPage]:
         """Pages of queues, at least one."""

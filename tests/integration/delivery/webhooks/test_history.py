@@ -9,7 +9,7 @@ import pytest
 
 from penstock.delivery.webhooks.outcome import answered
 from penstock.delivery.webhooks.store import Finished, Store
-from penstock.postgres import statements
+from penstock.postgres.statements.installation import MAINTAIN_INSTALLATION
 from tests.support.sql.calls import Connection, call, create
 from tests.support.webhooks.rows import number, pass_time, publish
 
@@ -72,7 +72,7 @@ def test_an_outcome_that_comes_too_late_is_not_recorded(db: Connection, store: S
 
 def test_its_partitions_come_and_go_as_those_of_the_messages(db: Connection) -> None:
     db.execute("select queue.add_history_day('webhook_history', '2020-02-29')")
-    call(db, statements.MAINTAIN_INSTALLATION, 1000, 30)
+    call(db, MAINTAIN_INSTALLATION, 1000, 30)
     parts = db.execute(
         "select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid"
         " where i.inhparent = 'queue.webhook_history'::regclass and c.relname ~ '^webhook_history_[0-9]{8}$'"

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from penstock.postgres import statements
+from penstock.postgres.statements.native_messages import READ_ARCHIVE
 from tests.support.sql.calls import Connection, Counts, arn_of, call, counts, send, value
 
 
@@ -123,11 +123,9 @@ def test_the_archive_keeps_what_it_is_told_to(db: Connection, state: str) -> Non
         db.execute("select queue.receive('q')")
     assert value(db, "select queue.archive('q', %s)", sent) is True
     assert value(db, "select queue.archive('q', %s)", sent) is False
-    ((_, public_id, _, _, _, received, body, headers, _),) = call(
-        db, statements.READ_ARCHIVE, arn_of("q"), None, 10
-    )
-    assert (public_id, received, body) == (sent, int(state == "in flight"), '{"a": 1}')
-    assert "StringValue" in headers
+    (row,) = call(db, READ_ARCHIVE, arn_of("q"), None, 10)
+    assert (row.public_id, row.receive_count, row.body) == (sent, int(state == "in flight"), '{"a": 1}')
+    assert "StringValue" in (row.attributes or "")
 
 
 @pytest.mark.parametrize("name", ["q", "q.fifo"])
@@ -137,9 +135,9 @@ def test_a_queue_that_archives_keeps_what_is_deleted_in_any_way(db: Connection, 
     db.execute("select queue.pop(%s, 1)", (name,))
     db.execute("select queue.delete(%s, (select msg_id from queue.receive(%s)))", (name, name))
     db.execute("select queue.purge_queue(%s)", (name,))
-    rows = call(db, statements.READ_ARCHIVE, arn_of(name), None, 10)
-    assert [row[6] for row in rows] == ["1", "2"]  # a purge deletes for good
-    assert [row[6] for row in call(db, statements.READ_ARCHIVE, arn_of(name), rows[0][0], 10)] == ["2"]
+    rows = call(db, READ_ARCHIVE, arn_of(name), None, 10)
+    assert [row.body for row in rows] == ["1", "2"]  # a purge deletes for good
+    assert [row.body for row in call(db, READ_ARCHIVE, arn_of(name), rows[0].archive_id, 10)] == ["2"]
 
 
 def test_visibility_and_metrics(db: Connection) -> None:

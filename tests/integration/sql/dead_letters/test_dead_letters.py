@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from penstock.postgres import statements
+from penstock.postgres.statements.long_polls import READY_QUEUES
 from tests.support.sql.calls import (
     Connection,
     Counts,
@@ -131,6 +131,6 @@ def test_the_dead_letter_queue_is_announced(db: Connection) -> None:
     arn = create(db, RedrivePolicy=redrive(dead, 1))
     send(db, arn, "m")
     receive(db, arn, visibility=0)
-    assert call(db, statements.READY_QUEUES, [arn, dead]) == [(arn,)]
+    assert call(db, READY_QUEUES, [arn, dead]) == [(arn,)]
     receive(db, arn)
-    assert call(db, statements.READY_QUEUES, [arn, dead]) == [(dead,)]
+    assert call(db, READY_QUEUES, [arn, dead]) == [(dead,)]

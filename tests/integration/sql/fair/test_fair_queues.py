@@ -12,7 +12,9 @@ from collections import Counter
 
 import pytest
 
-from penstock.postgres import statements
+from penstock.postgres.statements.long_polls import READY_QUEUES
+from penstock.postgres.statements.move_tasks import START_MOVE_TASK
+from penstock.postgres.statements.native_messages import PEEK_MESSAGES
 from tests.integration.sql.conftest import Connect
 from tests.support.sql.background_call import BackgroundCall
 from tests.support.sql.calls import (
@@ -140,9 +142,9 @@ def test_what_was_passed_over_is_visible(db: Connection) -> None:
     receive(db, arn, 1)
     assert rows_of(db, "deferred", arn) == 1
     assert counts(db, arn) == Counts(60, 41, 0)
-    peeked = call(db, statements.PEEK_MESSAGES, arn, "visible", None, 100)
-    assert [row[5] for row in peeked] == [f"noisy {i}" for i in range(40, 100)]
-    assert call(db, statements.READY_QUEUES, [arn]) == [(arn,)]
+    peeked = call(db, PEEK_MESSAGES, arn, "visible", None, 100)
+    assert [row.body for row in peeked] == [f"noisy {i}" for i in range(40, 100)]
+    assert call(db, READY_QUEUES, [arn]) == [(arn,)]
 
 
 def test_passed_over_messages_are_deleted_changed_and_purged(db: Connection) -> None:
@@ -308,8 +310,8 @@ def test_a_move_task_takes_what_was_passed_over(db: Connection) -> None:
     crowd(db, dead, messages=100)
     send_as(db, dead, "quiet", 1)
     receive(db, dead, 1)
-    task = call(db, statements.START_MOVE_TASK, dead, arn, None)[0]
-    assert task[1] is None, task
+    (task,) = call(db, START_MOVE_TASK, dead, arn, None)
+    assert task.error is None, task
     for _ in range(5):
         db.execute("select * from queue.move_task t, queue.run_move_task(t.task_id, 100)")
     assert value(db, "select status from queue.move_task") == "COMPLETED"

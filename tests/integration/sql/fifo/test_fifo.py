@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.postgres import statements
+from penstock.postgres.statements.long_polls import READY_QUEUES
 from tests.integration.sql.conftest import Connect
 from tests.support.sql.calls import (
     Connection,
@@ -175,7 +175,7 @@ def test_a_group_of_which_everything_was_a_duplicate_is_no_obstacle(db: Connecti
     one(db, arn, "m", "a", "1")
     one(db, arn, "m", "b", "1")
     assert bodies(receive(db, arn)) == ["m"]
-    assert call(db, statements.READY_QUEUES, [arn]) == []
+    assert call(db, READY_QUEUES, [arn]) == []
 
 
 def test_receivers_of_one_call_share_no_group(db: Connection) -> None:

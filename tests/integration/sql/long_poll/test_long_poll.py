@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from penstock.postgres import statements
+from penstock.postgres.statements.long_polls import POLL_QUEUES, READY_QUEUES, WATCH_QUEUES
+from penstock.postgres.statements.native_messages import PEEK_MESSAGES
 from tests.integration.sql.conftest import Connect
 from tests.support.sql.calls import (
     Connection,
@@ -39,7 +40,7 @@ def group(name: str) -> str | None:
 
 
 def watch(db: Connection, *arns: str) -> list[str]:
-    return sorted(row[0] for row in call(db, statements.WATCH_QUEUES, list(arns), uuid.uuid4(), None))
+    return sorted(row.arn for row in call(db, WATCH_QUEUES, list(arns), uuid.uuid4(), None))
 
 
 @pytest.fixture
@@ -100,14 +101,14 @@ def test_a_watcher_is_good_for_five_seconds(db: Connection, heard: Callable[[], 
 
 def test_a_watcher_may_be_good_for_longer(db: Connection, heard: Callable[[], list[str]]) -> None:
     long, short = create(db, "long"), create(db, "short")
-    call(db, statements.WATCH_QUEUES, [long, short], uuid.uuid4(), [60, 1])
+    call(db, WATCH_QUEUES, [long, short], uuid.uuid4(), [60, 1])
     db.execute("update queue.watcher set registered_at = registered_at - interval '4 seconds'")
     send(db, short, "m")
     assert heard() == [short]
     db.execute("update queue.watcher set registered_at = registered_at - interval '54 seconds'")
     send(db, long, "m")
     assert heard() == [long]
-    call(db, statements.WATCH_QUEUES, [long], uuid.uuid4(), [60])
+    call(db, WATCH_QUEUES, [long], uuid.uuid4(), [60])
     db.execute("update queue.watcher set registered_at = registered_at - interval '61 seconds'")
     send(db, long, "m")
     assert heard() == []
@@ -119,7 +120,7 @@ def test_a_sender_does_not_notify_its_own_process(
 ) -> None:
     """Which is named by a setting, and wakes by itself those who wait in it."""
     arn, own = create(db, name), uuid.uuid4()
-    call(db, statements.WATCH_QUEUES, [arn], own, None)
+    call(db, WATCH_QUEUES, [arn], own, None)
     db.execute("select set_config('queue.watcher', %s, false)", [str(own)])
     send(db, arn, "1", group=group(name))
     assert heard() == []
@@ -137,7 +138,7 @@ def test_a_publisher_notifies_its_own_process_too(db: Connection, heard: Callabl
     db.execute("select queue.create_topic('000000000000', 'us-east-1', 't', '{}', '{}')")
     raw = json.dumps({"RawMessageDelivery": "true"})
     db.execute(SUBSCRIBE, [TOPIC, arn, raw])
-    call(db, statements.WATCH_QUEUES, [arn], own, None)
+    call(db, WATCH_QUEUES, [arn], own, None)
     db.execute("select set_config('queue.watcher', %s, false)", [str(own)])
     db.execute(PUBLISH, [TOPIC, "1"])
     assert heard() == [arn]
@@ -180,9 +181,9 @@ def test_queues_that_are_ready(db: Connection) -> None:
     everything = [standard, fifo, empty, arn_of("none")]
 
     def ready() -> set[str]:
-        return {row[0] for row in call(db, statements.READY_QUEUES, everything)} - {arn_of("none")}
+        return {row.arn for row in call(db, READY_QUEUES, everything)} - {arn_of("none")}
 
-    assert call(db, statements.READY_QUEUES, everything) == [(arn_of("none"),)]
+    assert call(db, READY_QUEUES, everything) == [(arn_of("none"),)]
     send(db, standard, "1")
     send(db, fifo, "1", "2", group="g")
     assert ready() == {standard, fifo}
@@ -194,13 +195,15 @@ def test_queues_that_are_ready(db: Connection) -> None:
     assert ready() == set()
     send(db, standard, "1", delay=100)
     assert ready() == set()
-    assert call(db, statements.READY_QUEUES, []) == []
+    assert call(db, READY_QUEUES, []) == []
 
 
 def look(db: Connection, arns: list[str], seen: str | None = None) -> Look:
     """What is ready, and the last row's snapshot and time."""
-    rows = call(db, statements.POLL_QUEUES, arns, seen)
-    return {row[0] for row in rows[:-1]}, *(rows[-1][1:] if rows else (None, None))
+    rows = call(db, POLL_QUEUES, arns, seen)
+    return {str(row.arn) for row in rows[:-1]}, *(
+        (rows[-1].snapshot, rows[-1].wait_ms) if rows else (None, None)
+    )
 
 
 def look_twice(db: Connection, arns: list[str]) -> tuple[Look, Look]:
@@ -262,8 +265,8 @@ def test_peeking_shows_each_state_page_by_page(db: Connection, name: str) -> Non
 
     def pages(state: str) -> list[int]:
         found: list[int] = []
-        while page := call(db, statements.PEEK_MESSAGES, arn, state, found[-1] if found else 0, 2):
-            found += [row[0] for row in page]
+        while page := call(db, PEEK_MESSAGES, arn, state, found[-1] if found else 0, 2):
+            found += [row.public_id for row in page]
         return found
 
     assert pages("in_flight") == sorted(d.public_id for d in in_flight[1:])
@@ -271,7 +274,7 @@ def test_peeking_shows_each_state_page_by_page(db: Connection, name: str) -> Non
     assert in_flight[0].public_id in pages("visible")
     assert pages("visible") == sorted(pages("visible"))
     assert pages("delayed") == [row.id for row in delayed]
-    ((*_, body, attributes, _, shown_group),) = call(db, statements.PEEK_MESSAGES, arn, "in_flight", 0, 1)
-    assert body == min(in_flight[1:], key=lambda d: d.public_id).body
-    assert attributes is None
-    assert shown_group == (f"g{body}" if name == "q.fifo" else None)
+    (peeked,) = call(db, PEEK_MESSAGES, arn, "in_flight", 0, 1)
+    assert peeked.body == min(in_flight[1:], key=lambda d: d.public_id).body
+    assert peeked.attributes is None
+    assert peeked.group_id == (f"g{peeked.body}" if name == "q.fifo" else None)

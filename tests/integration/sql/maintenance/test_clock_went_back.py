@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.postgres import statements
+from penstock.postgres.statements.installation import NEXT_QUEUES
+from penstock.postgres.statements.messages import RECEIVE_MESSAGES
+from penstock.postgres.statements.move_tasks import RUN_MOVE_TASK, START_MOVE_TASK
+from penstock.postgres.statements.queues import CREATE_QUEUE, DROP_QUEUE, PURGE_MESSAGES
 from tests.support.sql.calls import (
     ACCOUNT,
     REGION,
@@ -27,11 +30,11 @@ from tests.support.sql.calls import (
 def test_workers_begin_their_round(db: Connection, worker: str) -> None:
     create(db)
     options = (worker, 20, 10_000)
-    assert call(db, statements.NEXT_QUEUES, *options)
-    assert not call(db, statements.NEXT_QUEUES, *options)  # the end of the round
-    assert not call(db, statements.NEXT_QUEUES, *options)  # its pause
+    assert call(db, NEXT_QUEUES, *options)
+    assert not call(db, NEXT_QUEUES, *options)  # the end of the round
+    assert not call(db, NEXT_QUEUES, *options)  # its pause
     db.execute("update queue.worker_position set ran_at = ran_at + interval '1 hour'")
-    assert call(db, statements.NEXT_QUEUES, *options)
+    assert call(db, NEXT_QUEUES, *options)
 
 
 def test_a_move_task_goes_on(db: Connection) -> None:
@@ -40,10 +43,10 @@ def test_a_move_task_goes_on(db: Connection) -> None:
     send(db, source, "m")
     receive(db, source, visibility=0)
     assert receive(db, source) == []
-    (task, *_), *_ = call(db, statements.START_MOVE_TASK, dead, source, 500)
+    (started,) = call(db, START_MOVE_TASK, dead, source, 500)
     db.execute("update queue.move_task set paced_at = paced_at + interval '1 hour'")
     for _ in range(1000):  # the rate counts from now on: 2 ms a message
-        if call(db, statements.RUN_MOVE_TASK, task, 100)[0][0]:
+        if call(db, RUN_MOVE_TASK, started.task_id, 100)[0].moved:
             break
     assert bodies(receive(db, source)) == ["m"]
 
@@ -51,14 +54,14 @@ def test_a_move_task_goes_on(db: Connection) -> None:
 def test_a_queue_may_be_purged_and_made_again(db: Connection) -> None:
     arn = create(db)
     send(db, arn, "m")
-    assert call(db, statements.PURGE_MESSAGES, arn, 60)[0][1] is None
+    assert call(db, PURGE_MESSAGES, arn, 60)[0].error is None
     db.execute("update queue.queues set purged_at = purged_at + interval '1 hour'")
-    assert call(db, statements.PURGE_MESSAGES, arn, 60)[0][1] is None
-    call(db, statements.DROP_QUEUE, arn)
+    assert call(db, PURGE_MESSAGES, arn, 60)[0].error is None
+    call(db, DROP_QUEUE, arn)
     db.execute("update queue.dropped_queue set dropped_at = dropped_at + interval '1 hour'")
     defaults = value(db, "select queue.default_attributes(false)::text")
-    made = call(db, statements.CREATE_QUEUE, ACCOUNT, REGION, "orders", "{}", defaults, None, 1, 60)
-    assert made[0][2] is None
+    (made,) = call(db, CREATE_QUEUE, ACCOUNT, REGION, "orders", "{}", defaults, None, 1, 60)
+    assert made.error is None
 
 
 def test_messages_in_flight_are_counted_again(db: Connection) -> None:
@@ -69,5 +72,5 @@ def test_messages_in_flight_are_counted_again(db: Connection) -> None:
         "insert into queue.in_flight values (%s, 120000, clock_timestamp() + interval '1 hour')",
         (queue_id(db, arn),),
     )
-    header, *rows = call(db, statements.RECEIVE_MESSAGES, arn, 1, 10, None, 120_000, False, None)
-    assert (header[0], len(rows)) == (None, 1)
+    header, *rows = call(db, RECEIVE_MESSAGES, arn, 1, 10, None, 120_000, False, None)
+    assert (header.error, len(rows)) == (None, 1)

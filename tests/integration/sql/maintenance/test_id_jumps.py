@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from penstock.postgres import statements
+from penstock.postgres.statements.installation import CHECK_SERVER, JUMP_IDS, MAINTAIN_INSTALLATION
+from penstock.postgres.statements.queues import DESCRIBE_QUEUE, DROP_QUEUE
 from tests.integration.sql.conftest import Connect
 from tests.support.sql.calls import (
     Connection,
@@ -42,7 +43,8 @@ def sent_id(db: Connection, arn: str, **options: Any) -> int:
 
 
 def check(db: Connection, after_restore: bool = False) -> bool:
-    return bool(call(db, statements.CHECK_SERVER, after_restore)[0][0])
+    (row,) = call(db, CHECK_SERVER, after_restore)
+    return row.flag
 
 
 def jump(db: Connection) -> None:
@@ -50,7 +52,7 @@ def jump(db: Connection) -> None:
     check(db)
     db.execute("update queue.server set timeline = timeline - 1")
     assert check(db)
-    while call(db, statements.JUMP_IDS, 2)[0][0]:
+    while call(db, JUMP_IDS, 2)[0].changed:
         pass
 
 
@@ -58,7 +60,7 @@ def test_the_same_server_changes_nothing(db: Connection) -> None:
     create(db)
     assert [check(db), check(db)] == [False, False]
     assert value(db, "select timeline from queue.server") == 1
-    assert call(db, statements.JUMP_IDS, 10) == [(0,)]
+    assert call(db, JUMP_IDS, 10) == [(0,)]
     assert value(db, "select count(*) from queue.id_jump") == 0
 
 
@@ -69,7 +71,7 @@ def test_another_server_lets_ids_jump_once(db: Connection, column: str) -> None:
     check(db)
     db.execute(f"update queue.server set {column} = {column} - 1".encode())
     assert [check(db), check(db)] == [True, False]
-    assert [call(db, statements.JUMP_IDS, 2)[0][0] for _ in range(5)] == [2, 2, 1, 0, 0]
+    assert [call(db, JUMP_IDS, 2)[0].changed for _ in range(5)] == [2, 2, 1, 0, 0]
     for arn, old in zip(arns, before, strict=True):
         for _ in range(2):  # whichever shard it takes
             new = sent_id(db, arn)
@@ -81,7 +83,7 @@ def test_a_restore_that_shows_neither(db: Connection) -> None:
     arn = create(db)
     check(db)
     assert check(db, after_restore=True)
-    call(db, statements.JUMP_IDS, 10)
+    call(db, JUMP_IDS, 10)
     assert sent_id(db, arn) >> 8 > JUMP
 
 
@@ -124,7 +126,9 @@ def test_counts_stay_exact(db: Connection) -> None:
 
 
 def total(db: Connection, arn: str) -> int:
-    return int(call(db, statements.DESCRIBE_QUEUE, arn, True)[0][-1])
+    (row,) = call(db, DESCRIBE_QUEUE, arn, True)
+    assert row.total_messages is not None
+    return row.total_messages
 
 
 def test_everything_is_cleaned_across_the_gap(db: Connection) -> None:
@@ -179,7 +183,7 @@ def test_a_shard_with_a_writer_jumps_later(db: Connection, connect: Connect) -> 
         jump(db)
         assert rows_of(db, "late_id_jump", arn) == 1
         application.execute("commit")
-    call(db, statements.JUMP_IDS, 10)
+    call(db, JUMP_IDS, 10)
     assert rows_of(db, "late_id_jump", arn) == 0
     assert sent_id(db, arn) >> 8 > JUMP
     assert counts(db, arn) == Counts(2, 0, 0)
@@ -188,6 +192,6 @@ def test_a_shard_with_a_writer_jumps_later(db: Connection, connect: Connect) -> 
 def test_a_deleted_queue_leaves_nothing(db: Connection) -> None:
     arn = create(db)
     jump(db)
-    call(db, statements.DROP_QUEUE, arn)
-    call(db, statements.MAINTAIN_INSTALLATION, 100, 30)
+    call(db, DROP_QUEUE, arn)
+    call(db, MAINTAIN_INSTALLATION, 100, 30)
     assert value(db, "select count(*) from queue.id_jump") == 0

@@ -6,8 +6,8 @@ from itertools import count
 
 import pytest
 
-from penstock.postgres import statements
 from penstock.postgres.psycopg_connection import TransactionExecutor
+from penstock.postgres.statements.installation import MAINTAIN_QUEUE, QUEUES_WITH_LEFTOVER_ROWS
 from penstock.settings import Settings
 from penstock.workers import maintain
 from tests.integration.sql.conftest import Connect
@@ -134,9 +134,9 @@ def test_only_queues_with_something_in_them_are_maintained(db: Connection) -> No
         delete(db, receive(db, arn))
     purge(db, done_fifo)  # leaves its group; a delete takes it along
     (old_id,) = ids(db, old)
-    call(db, statements.MAINTAIN_QUEUE, old_id)
-    found = call(db, statements.QUEUES_WITH_LEFTOVER_ROWS, ids(db, *arns))
-    assert [row[0] for row in found] == ids(db, waits, late, taken, done, fifo, done_fifo)
+    call(db, MAINTAIN_QUEUE, old_id)
+    found = call(db, QUEUES_WITH_LEFTOVER_ROWS, ids(db, *arns))
+    assert [row.queue_id for row in found] == ids(db, waits, late, taken, done, fifo, done_fifo)
 
 
 def ids(db: Connection, *arns: str) -> list[int]:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from penstock.postgres import statements
+from penstock.postgres.statements.installation import MAINTAIN_INSTALLATION, REFRESH_STATISTICS
+from penstock.postgres.statements.queues import DROP_QUEUE
 from tests.integration.sql.conftest import Connect
 from tests.support.sql.background_call import BackgroundCall
 from tests.support.sql.calls import (
@@ -48,7 +49,8 @@ def age(db: Connection, text: str = "1 day") -> None:
 
 
 def installation(db: Connection, limit: int = 1000) -> int:
-    return int(call(db, statements.MAINTAIN_INSTALLATION, limit, 30)[0][0])
+    (row,) = call(db, MAINTAIN_INSTALLATION, limit, 30)
+    return row.changed
 
 
 def test_a_large_purge_is_cleaned_in_pieces(db: Connection) -> None:
@@ -236,7 +238,7 @@ def test_a_deleted_queue_is_cleaned_in_pieces(db: Connection, name: str) -> None
         send(db, arn, "m", group=f"g{number}")
     delete(db, receive(db, arn, 5))
     number = queue_id(db, arn)
-    call(db, statements.DROP_QUEUE, arn)
+    call(db, DROP_QUEUE, arn)
     runs = [installation(db, 10) for _ in range(12)]
     assert max(runs) <= 10 * len(TABLES)
     assert runs[-1] == 0
@@ -254,7 +256,7 @@ def test_a_deleted_queue_is_cleaned_around_an_open_sender(db: Connection, connec
     send(db, arn, "m", group="g")
     with connect() as application, application.transaction():
         send(application, arn, "late", group="g")
-        call(db, statements.DROP_QUEUE, arn)
+        call(db, DROP_QUEUE, arn)
         installation(db)
     installation(db)
     assert value(db, "select count(*) from queue.fifo_message") == 0
@@ -349,7 +351,7 @@ def test_deleted_queues_are_cleaned_a_piece_a_call(db: Connection) -> None:
     for name in "abcde":
         arn = create(db, name)
         send_many(db, arn, 20)
-        call(db, statements.DROP_QUEUE, arn)
+        call(db, DROP_QUEUE, arn)
     runs = [installation(db, 20) for _ in range(8)]
     assert max(runs) < 2 * 20 * len(TABLES)
     assert value(db, "select count(*) from queue.log") == 0
@@ -366,7 +368,8 @@ def changed(db: Connection, rows: int) -> None:
 
 
 def refresh(db: Connection) -> int:
-    return int(call(db, statements.REFRESH_STATISTICS)[0][0])
+    (row,) = call(db, REFRESH_STATISTICS)
+    return row.changed
 
 
 def rows_known(db: Connection) -> int:

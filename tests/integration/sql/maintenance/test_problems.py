@@ -5,8 +5,8 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from penstock.postgres import statements
 from penstock.postgres.migrations import sql_directory
+from penstock.postgres.statements.installation import CHECK_SERVER, FIND_PROBLEMS, MAINTAIN_INSTALLATION
 from tests.integration.sql.conftest import Connect
 from tests.support.database import Database
 from tests.support.sql.calls import (
@@ -25,7 +25,7 @@ from tests.support.sql.calls import (
 
 
 def problems(db: Connection) -> list[tuple[str, str]]:
-    return [(subject, problem) for subject, problem in call(db, statements.FIND_PROBLEMS)]
+    return [(row.subject, row.problem) for row in call(db, FIND_PROBLEMS)]
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_an_open_transaction_is_no_damage(db: Connection, queues: tuple[str, str
 def test_each_kind_of_damage_is_named(
     db: Connection, queues: tuple[str, str], damage: str, subject: str, words: str
 ) -> None:
-    call(db, statements.CHECK_SERVER, False)
+    call(db, CHECK_SERVER, False)
     ids = {name: queue_id(db, arn) for name, arn in zip(("standard", "fifo"), queues, strict=True)}
     db.execute(damage.format(**ids).encode())
     found = problems(db)
@@ -117,7 +117,7 @@ def test_each_kind_of_damage_is_named(
 
 
 def test_a_day_of_history_that_is_not_part_of_it(db: Connection) -> None:
-    call(db, statements.MAINTAIN_INSTALLATION, 100, 30)
+    call(db, MAINTAIN_INSTALLATION, 100, 30)
     name = value(db, "select min(relname) from pg_class where relname ~ '^history_2' and relkind = 'r'")
     db.execute(f"alter table queue.history detach partition queue.{name}".encode())
     assert problems(db) == [("partitions", f"queue.{name} is not attached to its table")]

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from penstock.postgres.psycopg_connection import TransactionExecutor
-from penstock.postgres.statements import DELETED_QUEUES, READ_INSTALLATION, READ_MEASUREMENTS
+from penstock.postgres.statements.installation import DELETED_QUEUES, READ_INSTALLATION, READ_MEASUREMENTS
 from penstock.settings import Settings
 from penstock.workers import measure
 from tests.integration.sql.conftest import Connect
@@ -28,12 +28,15 @@ def measured(db: Connection) -> int:
 
 
 def reading(db: Connection, name: str) -> dict[str, float]:
-    return {label: number for known, label, number in call(db, READ_INSTALLATION) if known == name}
+    return {str(row.label): row.value or 0 for row in call(db, READ_INSTALLATION) if row.name == name}
 
 
 def rows(db: Connection, limit: int = 100) -> dict[str | None, tuple[Any, ...]]:
     """Visible, in flight, delayed; and moved to the dead-letter queue."""
-    return {row[0]: (*row[1:4], row[6]) for row in call(db, READ_MEASUREMENTS, limit)}
+    return {
+        row.arn: (row.visible, row.in_flight, row.delayed, row.dead_lettered)
+        for row in call(db, READ_MEASUREMENTS, limit)
+    }
 
 
 def test_a_round_measures_each_queue_and_pauses_for_all(db: Connection, connect: Connect) -> None:

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from penstock.postgres import statements
+from penstock.postgres.statements.move_tasks import START_MOVE_TASK
+from penstock.postgres.statements.queues import DROP_QUEUE
 from tests.integration.sql.conftest import Connect
 from tests.support.sql.calls import (
     Connection,
@@ -175,7 +176,7 @@ def test_messages_on_their_way_to_a_dead_letter_queue_and_back(db: Connection, n
     receive(db, arn, visibility=0)
     assert receive(db, arn) == []
     assert seen(db, dead) == {live("visible", 0, "g"): 1}
-    call(db, statements.START_MOVE_TASK, dead, None, None)
+    call(db, START_MOVE_TASK, dead, None, None)
     task = value(db, "select task_id from queue.move_task")
     db.execute("select * from queue.run_move_task(%s, 100)", (task,))
     assert seen(db, dead) == {finished("moved", 0, "g"): 1}
@@ -202,7 +203,7 @@ def test_a_deleted_queue_leaves_its_history_alone(db: Connection, name: str) -> 
     send(db, arn, "1", "2", "3", group="g", delay=None)
     delete(db, receive(db, arn, 1))
     maintain(db, arn)
-    call(db, statements.DROP_QUEUE, arn)
+    call(db, DROP_QUEUE, arn)
     assert value(db, "select count(*) from queue.live_message") == 0
     assert value(db, "select count(*) from queue.finished_message") == 1
 

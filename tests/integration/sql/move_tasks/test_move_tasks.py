@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import uuid
 
-from penstock.postgres import statements
+from penstock.postgres.statements.installation import MAINTAIN_INSTALLATION
+from penstock.postgres.statements.long_polls import WATCH_QUEUES
+from penstock.postgres.statements.move_tasks import CANCEL_MOVE_TASK
+from penstock.postgres.statements.queues import DROP_QUEUE, SET_QUEUE_ATTRIBUTES
 from tests.integration.sql.conftest import Connect
 from tests.support.sql.background_call import BackgroundCall
 from tests.support.sql.calls import (
@@ -126,7 +129,7 @@ def test_the_delay_of_the_destination_holds(db: Connection) -> None:
 def test_the_destination_is_announced(db: Connection, suffix: str) -> None:
     dead, arn = dead_queue(db, suffix, "q")
     poison(db, arn, dead, "a1")
-    call(db, statements.WATCH_QUEUES, [arn], str(uuid.uuid4()), None)
+    call(db, WATCH_QUEUES, [arn], str(uuid.uuid4()), None)
     task = start(db, dead)
     db.execute("listen penstock")
     run(db, task)
@@ -169,7 +172,7 @@ def test_a_message_whose_origin_is_gone_fails_the_task_and_others_move(db: Conne
     dead, one, two = dead_queue(db, suffix, "one", "two")
     poison(db, one, dead, "a1")
     poison(db, two, dead, "b1")
-    call(db, statements.DROP_QUEUE, two)
+    call(db, DROP_QUEUE, two)
     assert step(db, start(db, dead)) == (1, "FAILED")
     assert tasks(db, dead)[0].failure_reason == NO_QUEUE
     assert (counts(db, dead), bodies(receive(db, one))) == (Counts(1, 0, 0), ["a1"])
@@ -181,7 +184,7 @@ def test_a_destination_that_goes_fails_the_task(db: Connection, suffix: str) -> 
     other = create(db, "other" + suffix)
     task = start(db, dead, other)
     send(db, dead, "direct", group="g" if suffix else None)
-    call(db, statements.DROP_QUEUE, other)
+    call(db, DROP_QUEUE, other)
     assert step(db, task) == (0, "FAILED")
     assert tasks(db, dead)[0].failure_reason == NO_QUEUE
     assert (counts(db, dead), counts(db, arn)) == (Counts(1, 0, 0), Counts(0, 0, 0))
@@ -192,7 +195,7 @@ def test_a_queue_that_is_its_own_dead_letter_queue(db: Connection, suffix: str) 
     """There is no other queue to return to, and no end of moving within one."""
     arn = create(db, "q" + suffix)
     policy = json.dumps({"RedrivePolicy": redrive(arn)})
-    assert call(db, statements.SET_QUEUE_ATTRIBUTES, arn, policy) == [(None,)]
+    assert call(db, SET_QUEUE_ATTRIBUTES, arn, policy) == [(None,)]
     send(db, arn, "m", group="g" if suffix else None)
     receive(db, arn, visibility=0)
     receive(db, arn, visibility=0)
@@ -238,21 +241,21 @@ def test_a_cancelled_task_moves_no_more(db: Connection, suffix: str) -> None:
     poison(db, arn, dead, "a1", "a2", "a3")
     task = start(db, dead)
     assert step(db, task, 2) == (2, "RUNNING")
-    assert call(db, statements.CANCEL_MOVE_TASK, task, dead) == [(2, None, None)]
+    assert call(db, CANCEL_MOVE_TASK, task, dead) == [(2, None, None)]
     assert step(db, task) is None
     assert (tasks(db, dead)[0].status, counts(db, dead), counts(db, arn)) == (
         "CANCELLED", Counts(1, 0, 0), Counts(2, 0, 0),
     )  # fmt: skip
     gone = [(None, "ResourceNotFoundException", "TaskHandle")]
-    assert call(db, statements.CANCEL_MOVE_TASK, task, dead) == gone
-    assert call(db, statements.CANCEL_MOVE_TASK, str(uuid.uuid4()), dead) == gone
-    assert call(db, statements.CANCEL_MOVE_TASK, task, "none")[0][2] == "SourceArn"
+    assert call(db, CANCEL_MOVE_TASK, task, dead) == gone
+    assert call(db, CANCEL_MOVE_TASK, str(uuid.uuid4()), dead) == gone
+    assert call(db, CANCEL_MOVE_TASK, task, "none")[0].detail == "SourceArn"
 
 
 def test_a_task_of_a_deleted_queue_ends_and_goes(db: Connection) -> None:
     dead, _ = dead_queue(db, "", "q")
     task = start(db, dead)
-    call(db, statements.DROP_QUEUE, dead)
+    call(db, DROP_QUEUE, dead)
     assert step(db, task) == (0, "FAILED")
-    call(db, statements.MAINTAIN_INSTALLATION, 1000, 30)
+    call(db, MAINTAIN_INSTALLATION, 1000, 30)
     assert value(db, "select count(*) from queue.move_task") == 0

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 
 import psycopg
 import pytest
 
-from penstock.postgres import statements
-from tests.support.sql.calls import Connection, Counts, bodies, call, counts, create, receive
+from penstock.postgres.statements.subscriptions import ADD_SUBSCRIPTION
+from penstock.postgres.statements.topics import PUBLISH_MESSAGES, PublishEntry
+from tests.support.sql.calls import Connection, Counts, bodies, call, call_batch, counts, create, receive
 
 TOPIC = "arn:aws:sns:us-east-1:000000000000:t"
 RAW = '{"RawMessageDelivery": "true"}'
@@ -23,22 +25,25 @@ def topic(db: Connection) -> str:
 def subscribe(
     db: Connection, topic: str, endpoint: str, attributes: str = RAW, protocol: str = "sqs"
 ) -> None:
-    found = call(
-        db, statements.ADD_SUBSCRIPTION, topic, uuid.uuid4(), "000000000000", protocol, endpoint, attributes, None,
+    (row,) = call(
+        db, ADD_SUBSCRIPTION, topic, uuid.uuid4(), "000000000000", protocol, endpoint, attributes, None,
         None, None, 200, 10_000,
     )  # fmt: skip
-    assert found[0][2] is None, found
+    assert row.error is None, row
 
 
 def publish(db: Connection, topic: str, version: str, *texts: str) -> list[tuple[str | None, str | None]]:
     """Error and detail of each message."""
-    count = len(texts)
-    nothing = [None] * count
-    columns = [
-        [uuid.uuid4().bytes for _ in texts], [f'{{"*": {{"raw": "{text}"}}}}' for text in texts], nothing,
-        [0] * count, ["{}"] * count, nothing, nothing, nothing, nothing, [100] * count,
+    entries = [
+        PublishEntry(
+            message_id=uuid.uuid4().bytes, contents=json.dumps({"*": {"raw": text}}).encode(), attributes=None,
+            attribute_bytes=0, attribute_facts=b"{}", body_facts=None, group_id=None, deduplication_id=None,
+            subject=None, request_bytes=100,
+        )
+        for text in texts
     ]  # fmt: skip
-    return [tuple(row[3:]) for row in sorted(call(db, statements.PUBLISH_MESSAGES, *columns, topic, version))]
+    rows = call_batch(db, PUBLISH_MESSAGES, entries, topic, version)
+    return [(row.error, row.detail) for row in sorted(rows)]
 
 
 def test_who_signs_in_vain_is_told(db: Connection, topic: str) -> None:

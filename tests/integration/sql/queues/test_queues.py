@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
-from penstock.postgres import statements
+from penstock.postgres.statements.installation import NEXT_QUEUES, SHARED_SECRET
+from penstock.postgres.statements.queues import (
+    CREATE_QUEUE,
+    DESCRIBE_QUEUE,
+    DROP_QUEUE,
+    LIST_QUEUES,
+    SET_QUEUE_ATTRIBUTES,
+    CreatedQueueRow,
+)
 from penstock.settings import Settings
 from penstock.sqs import attributes
 from tests.integration.sql.conftest import Connect
 from tests.support.sql.calls import ACCOUNT, REGION, Connection, arn_of, call, create, send, value
 
 
-def make(db: Connection, name: str, supplied: dict[str, str] | None = None, recreate_seconds: int = 0) -> Any:
+def make(
+    db: Connection, name: str, supplied: dict[str, str] | None = None, recreate_seconds: int = 0
+) -> CreatedQueueRow:
     defaults = value(db, "select queue.default_attributes(%s)", name.endswith(".fifo"))
     row = (ACCOUNT, REGION, name, json.dumps(supplied or {}), json.dumps(defaults), None, 2, recreate_seconds)
-    return call(db, statements.CREATE_QUEUE, *row)[0]
+    return call(db, CREATE_QUEUE, *row)[0]
 
 
 @pytest.mark.parametrize("fifo", [False, True])
@@ -39,8 +48,8 @@ def test_a_queue_is_made_once(db: Connection) -> None:
 
 def test_a_deleted_name_is_refused_for_a_while_when_asked_for(db: Connection) -> None:
     arn = create(db, "q")
-    assert call(db, statements.DROP_QUEUE, arn) == [(None,)]
-    assert call(db, statements.DROP_QUEUE, arn) == [("QueueDoesNotExist",)]
+    assert call(db, DROP_QUEUE, arn) == [(None,)]
+    assert call(db, DROP_QUEUE, arn) == [("QueueDoesNotExist",)]
     assert make(db, "q", recreate_seconds=60) == (arn, False, "QueueDeletedRecently", "60")
     assert make(db, "q") == (arn, True, None, None)
 
@@ -48,15 +57,16 @@ def test_a_deleted_name_is_refused_for_a_while_when_asked_for(db: Connection) ->
 def test_a_description(db: Connection) -> None:
     arn = create(db, "q", VisibilityTimeout="7")
     send(db, arn, "m")
-    ((name, fifo, given, tags, made, modified, *counts),) = call(db, statements.DESCRIBE_QUEUE, arn, True)
-    assert (name, fifo, json.loads(given)["VisibilityTimeout"], json.loads(tags)) == ("q", False, "7", {})
-    assert made == modified
-    assert counts == [1, 0, 0, 0, 0, 1]
-    ((*_, visible, in_flight, delayed, oldest, newest, total),) = call(
-        db, statements.DESCRIBE_QUEUE, arn, False
-    )
-    assert {visible, in_flight, delayed, oldest, newest, total} == {None}
-    assert call(db, statements.DESCRIBE_QUEUE, arn_of("none"), True) == []
+    (row,) = call(db, DESCRIBE_QUEUE, arn, True)
+    assert (row.name, row.fifo, json.loads(row.attributes)["VisibilityTimeout"]) == ("q", False, "7")
+    assert json.loads(row.tags) == {}
+    assert row.created_at_ms == row.modified_at_ms
+    assert (row.visible, row.in_flight, row.delayed, row.total_messages) == (1, 0, 0, 1)
+    assert (row.oldest_age_seconds, row.newest_age_seconds) == (0, 0)
+    (row,) = call(db, DESCRIBE_QUEUE, arn, False)
+    assert {row.visible, row.in_flight, row.delayed, row.total_messages} == {None}
+    assert (row.oldest_age_seconds, row.newest_age_seconds) == (None, None)
+    assert call(db, DESCRIBE_QUEUE, arn_of("none"), True) == []
 
 
 def test_attributes_are_replaced_and_removed(db: Connection) -> None:
@@ -65,12 +75,12 @@ def test_attributes_are_replaced_and_removed(db: Connection) -> None:
     )
     assert value(db, "select max_receive_count from queue.queues") == 3
     change = json.dumps({"VisibilityTimeout": "9", "RedrivePolicy": None})
-    assert call(db, statements.SET_QUEUE_ATTRIBUTES, arn, change) == [(None,)]
+    assert call(db, SET_QUEUE_ATTRIBUTES, arn, change) == [(None,)]
     row = db.execute(
         "select visibility_timeout_seconds, max_receive_count, attributes ? 'RedrivePolicy' from queue.queues"
     )
     assert row.fetchone() == (9, None, False)
-    assert call(db, statements.SET_QUEUE_ATTRIBUTES, arn_of("none"), "{}") == [("QueueDoesNotExist",)]
+    assert call(db, SET_QUEUE_ATTRIBUTES, arn_of("none"), "{}") == [("QueueDoesNotExist",)]
 
 
 def test_lists_are_in_the_order_of_names(db: Connection) -> None:
@@ -79,16 +89,16 @@ def test_lists_are_in_the_order_of_names(db: Connection) -> None:
         create(db, name)
 
     def names(prefix: str | None, after: str | None, limit: int = 10) -> list[str]:
-        return [row[0] for row in call(db, statements.LIST_QUEUES, ACCOUNT, REGION, prefix, after, limit)]
+        return [row.name for row in call(db, LIST_QUEUES, ACCOUNT, REGION, prefix, after, limit)]
 
     assert names(None, None) == ["B", "a_1", "a_2.fifo", "ab1", "b"]
     assert names("a_", None) == ["a_1", "a_2.fifo"]
     assert names(None, "a_1", 2) == ["a_2.fifo", "ab1"]
-    assert call(db, statements.LIST_QUEUES, "111111111111", REGION, None, None, 10) == []
+    assert call(db, LIST_QUEUES, "111111111111", REGION, None, None, 10) == []
 
 
 def next_queues(db: Connection, limit: int, pause_ms: int = 0) -> list[int]:
-    return [row[0] for row in call(db, statements.NEXT_QUEUES, "w", limit, pause_ms)]
+    return [row.queue_id for row in call(db, NEXT_QUEUES, "w", limit, pause_ms)]
 
 
 def test_a_worker_goes_through_all_queues_in_pieces(db: Connection) -> None:
@@ -123,5 +133,5 @@ def test_the_previous_release_asks_without_a_pause(db: Connection) -> None:
 
 
 def test_the_first_secret_stays(db: Connection) -> None:
-    assert call(db, statements.SHARED_SECRET, "s", b"one") == [(b"one",)]
-    assert call(db, statements.SHARED_SECRET, "s", b"two") == [(b"one",)]
+    assert call(db, SHARED_SECRET, "s", b"one") == [(b"one",)]
+    assert call(db, SHARED_SECRET, "s", b"two") == [(b"one",)]

@@ -5,16 +5,18 @@ What a retry gets is in tests/conformance/sqs/fifo/test_receive_attempts.py.
 
 from __future__ import annotations
 
-from penstock.postgres import statements
+from penstock.postgres.statements.installation import MAINTAIN_INSTALLATION
+from penstock.postgres.statements.messages import RECEIVE_MESSAGES
+from penstock.postgres.statements.queues import DROP_QUEUE
 from tests.integration.sql.conftest import Connect
 from tests.support.sql.background_call import BackgroundCall
 from tests.support.sql.calls import Connection, Delivery, bodies, call, create, queue_id, rows_of, send, value
 
 
 def attempt(db: Connection, arn: str, attempt_id: str, count: int = 10) -> list[Delivery]:
-    header, *rows = call(db, statements.RECEIVE_MESSAGES, arn, count, count, None, None, False, attempt_id)
-    assert header[:2] == (None, 0), header
-    return [Delivery(*row[2:]) for row in rows]
+    header, *rows = call(db, RECEIVE_MESSAGES, arn, count, count, None, None, False, attempt_id)
+    assert (header.error, header.wait_seconds) == (None, 0), header
+    return rows
 
 
 def fifo(db: Connection, *groups: str) -> str:
@@ -31,7 +33,7 @@ def test_the_order_of_the_answer_stays(db: Connection) -> None:
     first = attempt(db, arn, "x", 5)
     assert bodies(first) == ["c1", "c2", "b1", "b2", "a1"]
     again = attempt(db, arn, "x")
-    assert [d[:9] for d in again] == [d[:9] for d in first]
+    assert [(d.handle, d.body) for d in again] == [(d.handle, d.body) for d in first]
     assert again[0].visible_at_ms >= first[0].visible_at_ms
 
 
@@ -42,7 +44,7 @@ def test_one_at_a_time(db: Connection, connect: Connect) -> None:
         first = attempt(other, arn, "x", 2)
         second = BackgroundCall(connect(), lambda connection: attempt(connection, arn, "x", 2))
         second.wait_until_blocked(db)
-    assert [d[:5] for d in second.result()] == [d[:5] for d in first]
+    assert [d.handle for d in second.result()] == [d.handle for d in first]
 
 
 def test_of_a_receive_that_is_rolled_back_nothing_is_known(db: Connection, connect: Connect) -> None:
@@ -85,20 +87,20 @@ def test_they_are_forgotten_after_five_minutes(db: Connection) -> None:
     arn = fifo(db, "a", "b")
     attempt(db, arn, "x", 2)
     attempt(db, arn, "y", 2)
-    call(db, statements.MAINTAIN_INSTALLATION, 100, 30)
+    call(db, MAINTAIN_INSTALLATION, 100, 30)
     assert rows_of(db, "receive_attempt", arn) == 2
     db.execute(
         "update queue.receive_attempt set received_at = received_at - interval '5 minutes' where attempt_id = 'x'"
     )
-    assert call(db, statements.MAINTAIN_INSTALLATION, 100, 30) == [(1,)]
+    assert call(db, MAINTAIN_INSTALLATION, 100, 30) == [(1,)]
     assert value(db, "select array_agg(attempt_id) from queue.receive_attempt") == ["y"]
 
 
 def test_a_deleted_queue_leaves_none(db: Connection) -> None:
     arn = fifo(db, "a")
     attempt(db, arn, "x")
-    call(db, statements.DROP_QUEUE, arn)
-    call(db, statements.MAINTAIN_INSTALLATION, 100, 30)
+    call(db, DROP_QUEUE, arn)
+    call(db, MAINTAIN_INSTALLATION, 100, 30)
     assert value(db, "select count(*) from queue.receive_attempt") == 0
 
 
@@ -107,5 +109,5 @@ def test_a_standard_queue_and_an_unknown_one(db: Connection) -> None:
     send(db, arn, "m")
     assert bodies(attempt(db, arn, "x")) == ["m"]
     assert attempt(db, arn, "x") == []
-    (header,) = call(db, statements.RECEIVE_MESSAGES, arn + "-none", 1, 1, None, None, False, "x")
-    assert header[0] == "QueueDoesNotExist"
+    (header,) = call(db, RECEIVE_MESSAGES, arn + "-none", 1, 1, None, None, False, "x")
+    assert header.error == "QueueDoesNotExist"

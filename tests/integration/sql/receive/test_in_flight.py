@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from penstock.postgres import statements
+from penstock.postgres.statements.installation import MAINTAIN_INSTALLATION
+from penstock.postgres.statements.messages import RECEIVE_MESSAGES, SEND_MESSAGES
+from penstock.postgres.statements.queues import DROP_QUEUE
 from tests.integration.sql.conftest import Connect
 from tests.support.sql.calls import (
     Connection,
@@ -37,9 +39,9 @@ def receive(
 ) -> list[Delivery] | str:
     """Messages, or the error in the header."""
     header, *rows = call(
-        db, statements.RECEIVE_MESSAGES, arn, count, max(10, min(count, 1000)), visibility, limit, False, None
+        db, RECEIVE_MESSAGES, arn, count, max(10, min(count, 1000)), visibility, limit, False, None
     )
-    return [Delivery(*row[2:]) for row in rows] if header[0] is None else str(header[0])
+    return rows if header.error is None else header.error
 
 
 def taken(db: Connection, arn: str, count: int, visibility: int | None = None) -> list[Delivery]:
@@ -159,7 +161,7 @@ def fill(db: Connection, arn: str, number: int, body: str = "x") -> None:
         size = min(10_000, number - start)
         names = [str(start + n) for n in range(size)] if fifo else None
         call(
-            db, statements.SEND_MESSAGES, [arn] * size, [uuid.uuid4().bytes for _ in range(size)],
+            db, SEND_MESSAGES, [arn] * size, [uuid.uuid4().bytes for _ in range(size)],
             [body] * size, [1] * size, None, None, None, names, names, False,
         )  # fmt: skip
 
@@ -296,6 +298,6 @@ def test_the_worker_does_not_wait_for_the_queue(db: Connection, connect: Connect
 def test_a_deleted_queue_leaves_no_count(db: Connection) -> None:
     arn = create(db)
     remember(db, arn, 7, 3600)
-    call(db, statements.DROP_QUEUE, arn)
-    call(db, statements.MAINTAIN_INSTALLATION, 100, 30)
+    call(db, DROP_QUEUE, arn)
+    call(db, MAINTAIN_INSTALLATION, 100, 30)
     assert value(db, "select count(*) from queue.in_flight") == 0

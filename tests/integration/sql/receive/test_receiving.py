@@ -7,7 +7,8 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
-from penstock.postgres import statements
+from penstock.postgres.statements.messages import RECEIVE_MESSAGES
+from penstock.postgres.statements.queues import DROP_QUEUE
 from tests.integration.sql.conftest import Connect
 from tests.support.sql.calls import (
     Connection,
@@ -38,15 +39,13 @@ def group(name: str) -> str | None:
 @BOTH
 def test_the_header_tells_the_queues_wait_time(db: Connection, name: str) -> None:
     arn = create(db, name, ReceiveMessageWaitTimeSeconds="7")
-    ((error, wait, *rest),) = call(db, statements.RECEIVE_MESSAGES, arn, 10, 10, None, None, False, None)
-    assert (error, wait, set(rest)) == (None, 7, {None})
+    (header,) = call(db, RECEIVE_MESSAGES, arn, 10, 10, None, None, False, None)
+    assert {name: told for name, told in header._asdict().items() if told is not None} == {"wait_seconds": 7}
 
 
 def test_an_unknown_queue_is_an_error_in_the_header(db: Connection) -> None:
-    ((error, wait, *_),) = call(
-        db, statements.RECEIVE_MESSAGES, arn_of("none"), 10, 10, None, None, False, None
-    )
-    assert (error, wait) == ("QueueDoesNotExist", None)
+    (header,) = call(db, RECEIVE_MESSAGES, arn_of("none"), 10, 10, None, None, False, None)
+    assert (header.error, header.wait_seconds) == ("QueueDoesNotExist", None)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +60,7 @@ def test_only_a_standard_queue_may_be_received_from_without_waiting_for_the_disk
     send(db, arn, "m", group=group(name))
     db.execute("set synchronous_commit = on")
     with db.transaction():
-        rows = call(db, statements.RECEIVE_MESSAGES, arn, 1, 10, None, None, asked, None)
+        rows = call(db, RECEIVE_MESSAGES, arn, 1, 10, None, None, asked, None)
         assert len(rows) == 2
         assert value(db, "select current_setting('synchronous_commit')") == commit
     assert value(db, "select current_setting('synchronous_commit')") == "on"
@@ -258,7 +257,7 @@ def test_a_queue_deleted_between_receive_and_delete(db: Connection, name: str) -
     arn = create(db, name)
     send(db, arn, "m", group=group(name))
     messages = receive(db, arn)
-    call(db, statements.DROP_QUEUE, arn)
+    call(db, DROP_QUEUE, arn)
     assert (delete(db, messages), change(db, messages, 0)) == (["no_queue"], ["no_queue"])
     again = create(db, name)
     assert counts(db, again) == Counts(0, 0, 0)

@@ -11,7 +11,15 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock.postgres import statements
+from penstock.postgres.statements.metrics import (
+    READ_BUSIEST_QUEUES,
+    READ_HOT_GROUPS,
+    READ_LAG,
+    READ_LAG_HEAT,
+    READ_METRICS,
+    LagRow,
+    MetricsRow,
+)
 from tests.support.database import Database, TestServer
 from tests.support.sql.calls import ACCOUNT, REGION, Connection, call
 from tests.support.sql.metric_rows import (
@@ -104,9 +112,9 @@ def test_slots_and_the_ends_of_time(db: Connection) -> None:
 
 
 # --- a queue ---------------------------------------------------------------------------------------------------------
-def read(db: Connection, name: str, group: str = "", seconds: int = 60) -> list[tuple[Any, ...]]:
+def read(db: Connection, name: str, group: str = "", seconds: int = 60) -> list[MetricsRow]:
     arn = f"arn:aws:sqs:{REGION}:{ACCOUNT}:{name}"
-    return call(db, statements.READ_METRICS, arn, seconds, group, START, START + HOUR)
+    return call(db, READ_METRICS, arn, seconds, group, START, START + HOUR)
 
 
 def test_windows_in_their_order_after_their_sums(db: Connection) -> None:
@@ -118,17 +126,18 @@ def test_windows_in_their_order_after_their_sums(db: Connection) -> None:
     add_window(db, queue, START, seconds=3600, arrivals=1000)
     add_latency(db, queue, START + MINUTE, [5, 6, 7])
     total, *windows = read(db, "orders")
-    assert (total[0], total[1], total[3]) == (None, START + HOUR + MINUTE, 6)
-    assert [(row[0], row[3], row[11]) for row in windows] == [
+    values: list[object] = [total.starts_at, total.ends_at, total.arrivals]
+    assert values == [None, START + HOUR + MINUTE, 6]
+    assert [(row.starts_at, row.arrivals, row.depth) for row in windows] == [
         (START, 1, 0), (START + MINUTE, 2, 1), (START + 2 * MINUTE, 3, 2),
     ]  # fmt: skip
-    assert [row[21] is None for row in windows] == [True, False, True]
-    assert json.loads(windows[1][21])["lag"] == {
+    assert [row.latencies is None for row in windows] == [True, False, True]
+    assert json.loads(windows[1].latencies or "")["lag"] == {
         "count": 3, "mean_us": 6, "p50_us": 6, "p90_us": 7, "p95_us": 7, "p99_us": 7, "max_us": 7, "negative_count": 0,
         "exact": True,
     }  # fmt: skip
-    assert json.loads(total[21]) == json.loads(windows[1][21])
-    assert json.loads(total[22]) == [{"group_id": "a", "arrivals": 3}]
+    assert json.loads(total.latencies or "") == json.loads(windows[1].latencies or "")
+    assert json.loads(total.hot_groups or "") == [{"group_id": "a", "arrivals": 3}]
 
 
 def test_a_group_has_its_own(db: Connection) -> None:
@@ -138,19 +147,21 @@ def test_a_group_has_its_own(db: Connection) -> None:
     add_latency(db, queue, START, [1], group_id="a", measure="wait")
     add_latency(db, queue, START, [2], measure="wait")
     total, window = read(db, "orders", "a")
-    assert (total[3], window[3], json.loads(window[21])["wait"]["max_us"], total[22]) == (4, 4, 1, None)
+    assert (total.arrivals, window.arrivals, total.hot_groups) == (4, 4, None)
+    assert json.loads(window.latencies or "")["wait"]["max_us"] == 1
 
 
 def test_without_windows_there_is_a_row_and_without_a_queue_none(db: Connection) -> None:
     new_queue(db, "orders")
-    ((starts_at, ends_at, computed_at, arrivals, *_),) = read(db, "orders")
-    assert (starts_at, ends_at, computed_at, arrivals) == (None, None, None, 0)
+    (row,) = read(db, "orders")
+    values: list[object] = [row.starts_at, row.ends_at, row.computed_at, row.arrivals]
+    assert values == [None, None, None, 0]
     assert read(db, "bills") == []
 
 
 # --- all queues ------------------------------------------------------------------------------------------------------
-def lag(db: Connection, name: str | None = None, after: str | None = None, limit: int = 10) -> list[Any]:
-    return call(db, statements.READ_LAG, *PLACE, name, after, limit)
+def lag(db: Connection, name: str | None = None, after: str | None = None, limit: int = 10) -> list[LagRow]:
+    return call(db, READ_LAG, *PLACE, name, after, limit)
 
 
 def test_lag_has_the_present_beside_what_is_stored(db: Connection) -> None:
@@ -166,33 +177,34 @@ def test_lag_has_the_present_beside_what_is_stored(db: Connection) -> None:
         add_latency(db, queue, START + hour * HOUR, durations, seconds=3600)
     add_latency(db, 0, START + HOUR, [7], measure="fire", seconds=3600)
     installation, first, second = lag(db)
-    assert installation[1:4] == (START, ended, ended)
-    assert json.loads(installation[16])["fire"]["max_us"] == 7
-    assert (first[0], first[4:7], first[8], first[11]) == ("a", (1, 0, 1), 600, 1200.0)
-    assert [json.loads(first[16])["lag"][name] for name in ("count", "max_us")] == [4, 1_000]
-    assert (second[0], second[3], second[8], second[16]) == ("b", None, None, None)
+    assert (installation.from_at, installation.to_at, installation.computed_at) == (START, ended, ended)
+    assert json.loads(installation.latencies or "")["fire"]["max_us"] == 7
+    assert (first.name, first.visible, first.in_flight, first.delayed) == ("a", 1, 0, 1)
+    assert (first.backlog, first.drain_seconds) == (600, 1200.0)
+    assert [json.loads(first.latencies or "")["lag"][name] for name in ("count", "max_us")] == [4, 1_000]
+    assert (second.name, second.computed_at, second.backlog, second.latencies) == ("b", None, None, None)
     assert other != queue
 
 
 def test_lag_page_by_page_or_of_one(db: Connection) -> None:
     for name in ("a", "b", "c"):
         new_queue(db, name)
-    assert [row[0] for row in lag(db, limit=2)] == [None, "a", "b"]
-    assert [row[0] for row in lag(db, after="b")] == [None, "c"]
-    assert [row[0] for row in lag(db, name="b")] == [None, "b"]
-    assert lag(db)[0][3] is None
+    assert [row.name for row in lag(db, limit=2)] == [None, "a", "b"]
+    assert [row.name for row in lag(db, after="b")] == [None, "c"]
+    assert [row.name for row in lag(db, name="b")] == [None, "b"]
+    assert lag(db)[0].computed_at is None
 
 
 def test_heat_merges_hours(db: Connection) -> None:
     queue = new_queue(db, "a")
     for hour in range(3):
         add_latency(db, queue, START + hour * HOUR, [1000 * (hour + 1)] * 10, seconds=3600)
-    rows = call(db, statements.READ_LAG_HEAT, *PLACE, ["a", "none"], 3600, START, END, 7200)
-    assert [(name, slot, count) for name, slot, count, _ in rows] == [
+    rows = call(db, READ_LAG_HEAT, *PLACE, ["a", "none"], 3600, START, END, 7200)
+    assert [(row.name, row.slot, row.count) for row in rows] == [
         ("a", START, 20), ("a", START + 2 * HOUR, 10),
     ]  # fmt: skip
-    assert rows[0][3] == pytest.approx(2000, rel=0.02)
-    assert rows[1][3] == 3000
+    assert rows[0].p95_us == pytest.approx(2000, rel=0.02)
+    assert rows[1].p95_us == 3000
 
 
 def test_hot_groups_and_busy_queues(db: Connection) -> None:
@@ -202,8 +214,8 @@ def test_hot_groups_and_busy_queues(db: Connection) -> None:
     add_window(db, first, START, seconds=3600, arrivals=20, depth=3)
     add_window(db, second, START, seconds=3600, arrivals=30, depth=2)
     asked = (3600, START, END, 10)
-    groups = call(db, statements.READ_HOT_GROUPS, *PLACE, None, *asked)
+    groups = call(db, READ_HOT_GROUPS, *PLACE, None, *asked)
     assert groups == [("a", "y", 7, 50), ("b", "x", 6, 50), ("a", "x", 5, 50)]
-    assert call(db, statements.READ_HOT_GROUPS, *PLACE, "b", *asked) == [("b", "x", 6, 30)]
-    assert call(db, statements.READ_BUSIEST_QUEUES, *PLACE, *asked) == [("b", 30, 2), ("a", 20, 3)]
-    assert call(db, statements.READ_BUSIEST_QUEUES, "111111111111", REGION, *asked) == []
+    assert call(db, READ_HOT_GROUPS, *PLACE, "b", *asked) == [("b", "x", 6, 30)]
+    assert call(db, READ_BUSIEST_QUEUES, *PLACE, *asked) == [("b", 30, 2), ("a", 20, 3)]
+    assert call(db, READ_BUSIEST_QUEUES, "111111111111", REGION, *asked) == []

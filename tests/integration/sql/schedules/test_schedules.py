@@ -9,7 +9,21 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock.postgres import statements
+from penstock.postgres.statements.schedule_groups import (
+    LIST_SCHEDULE_GROUPS,
+    PUT_SCHEDULE_GROUP,
+    READ_SCHEDULE_GROUP,
+    TAG_SCHEDULE_GROUP,
+    UNTAG_SCHEDULE_GROUP,
+)
+from penstock.postgres.statements.schedules import (
+    DROP_SCHEDULE,
+    DROP_SCHEDULE_ONCE,
+    LIST_SCHEDULES,
+    PUT_SCHEDULE,
+    READ_SCHEDULE,
+    SYNC_SCHEDULES,
+)
 from tests.integration.sql.conftest import Connect
 from tests.support.schedules.rows import ACCOUNT, GROUP, HOURLY, REGION, Hour, call, now, put, read, value
 from tests.support.sql.calls import Connection
@@ -21,8 +35,8 @@ def names(db: Connection, **wanted: Any) -> list[str]:
     """A page of the list, by the parameters of list_schedule_page."""
     order = ("group", "name_prefix", "status", "target_kind", "door", "after_group", "after_name")
     values = [wanted.get(name) for name in order]
-    rows = call(db, statements.LIST_SCHEDULES, ACCOUNT, REGION, *values, wanted.get("limit", 100))
-    return [f"{row['group_name']}/{row['name']}" for _, row in rows]
+    rows = call(db, LIST_SCHEDULES, ACCOUNT, REGION, *values, wanted.get("limit", 100))
+    return [f"{row.schedule['group_name']}/{row.schedule['name']}" for row in rows]
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
@@ -121,7 +135,7 @@ def test_identity_and_counts_cannot_be_written(db: Connection, hour: Hour) -> No
         "schedule_id": 77,
         "due_at": "2020-01-01T00:00:00Z",
     }
-    call(db, statements.PUT_SCHEDULE, ACCOUNT, REGION, GROUP, "s", "patch", fields, hour(1))
+    call(db, PUT_SCHEDULE, ACCOUNT, REGION, GROUP, "s", "patch", fields, hour(1))
     row = read(db, "s")
     assert row is not None
     assert (row["account_id"], row["fire_count"], row["due_at"]) == (ACCOUNT, 0, hour(1))
@@ -141,13 +155,13 @@ def test_two_that_create_one_name_at_once(connect: Connect, hour: Hour) -> None:
 
 # --- reading, listing, deleting --------------------------------------------------------------------------------------
 def test_reading_tells_the_time_of_the_database(db: Connection) -> None:
-    ((told, row),) = call(db, statements.READ_SCHEDULE, ACCOUNT, REGION, GROUP, "s")
-    assert row is None
-    assert abs(told - now(db)) < timedelta(seconds=10)
+    (row,) = call(db, READ_SCHEDULE, ACCOUNT, REGION, GROUP, "s")
+    assert row.schedule is None
+    assert abs(row.now - now(db)) < timedelta(seconds=10)
 
 
 def test_the_list_has_filters_and_pages(db: Connection, hour: Hour) -> None:
-    call(db, statements.PUT_SCHEDULE_GROUP, ACCOUNT, REGION, "alpha", {}, None)
+    call(db, PUT_SCHEDULE_GROUP, ACCOUNT, REGION, "alpha", {}, None)
     at = hour(1)
     topic = {"topic": "a.b", "message": 1}
     aws = {"Arn": "arn:aws:sns:us-east-1:000000000000:news"}
@@ -172,7 +186,7 @@ def test_the_list_has_filters_and_pages(db: Connection, hour: Hour) -> None:
 def test_deleting(db: Connection, hour: Hour) -> None:
     put(db, "s", hour(1))
     for expected in (True, False):
-        assert call(db, statements.DROP_SCHEDULE, ACCOUNT, REGION, GROUP, "s") == [(expected,)]
+        assert call(db, DROP_SCHEDULE, ACCOUNT, REGION, GROUP, "s") == [(expected,)]
 
 
 def test_synchronising_prunes_native_ones_only(db: Connection, hour: Hour) -> None:
@@ -181,27 +195,26 @@ def test_synchronising_prunes_native_ones_only(db: Connection, hour: Hour) -> No
         put(db, name, at)
     put(db, "theirs", at, door="aws", target={"Arn": "arn:aws:sqs:us-east-1:000000000000:jobs"})
     fields = [json.dumps(HOURLY)] * 2
-    rows = call(db, statements.SYNC_SCHEDULES, ACCOUNT, REGION, ["new", "keep"], fields, [at, at], True)
-    assert sorted((row["name"], n, created) for n, row, created in rows) == [
+    rows = call(db, SYNC_SCHEDULES, ACCOUNT, REGION, ["new", "keep"], fields, [at, at], True)
+    assert sorted((row.schedule["name"], row.n, row.created) for row in rows) == [
         ("go", None, False), ("keep", 2, False), ("new", 1, True),
     ]  # fmt: skip
     assert sorted(names(db)) == ["default/keep", "default/new", "default/theirs"]
-    call(db, statements.SYNC_SCHEDULES, ACCOUNT, REGION, ["more"], fields[:1], [at], False)
+    call(db, SYNC_SCHEDULES, ACCOUNT, REGION, ["more"], fields[:1], [at], False)
     assert len(names(db)) == 4
 
 
 # --- groups ----------------------------------------------------------------------------------------------------------
 def test_a_group_is_made_once_and_tells_its_tags(db: Connection) -> None:
-    ((group, created, error),) = call(
-        db, statements.PUT_SCHEDULE_GROUP, ACCOUNT, REGION, "g", {"a": "b"}, "token"
-    )
+    ((group, created, error),) = call(db, PUT_SCHEDULE_GROUP, ACCOUNT, REGION, "g", {"a": "b"}, "token")
+    assert group is not None
     assert (group["tags"], group["state"], created, error) == ({"a": "b"}, "ACTIVE", True, None)
-    ((_, created, error),) = call(db, statements.PUT_SCHEDULE_GROUP, ACCOUNT, REGION, "g", {}, "token")
+    ((_, created, error),) = call(db, PUT_SCHEDULE_GROUP, ACCOUNT, REGION, "g", {}, "token")
     assert (created, error) == (False, None)
     for token in (None, "other"):
-        ((_, _, error),) = call(db, statements.PUT_SCHEDULE_GROUP, ACCOUNT, REGION, "g", {}, token)
+        ((_, _, error),) = call(db, PUT_SCHEDULE_GROUP, ACCOUNT, REGION, "g", {}, token)
         assert error == "GroupExists"
-    ((_, _, error),) = call(db, statements.PUT_SCHEDULE_GROUP, ACCOUNT, REGION, "default", {}, "token")
+    ((_, _, error),) = call(db, PUT_SCHEDULE_GROUP, ACCOUNT, REGION, "default", {}, "token")
     assert error == "GroupExists"
 
 
@@ -215,21 +228,21 @@ def place(name: str) -> tuple[str, str, str, str, None]:
 
 
 def test_deleting_a_group_deletes_its_schedules(db: Connection, hour: Hour) -> None:
-    call(db, statements.PUT_SCHEDULE_GROUP, ACCOUNT, REGION, "g", {}, None)
+    call(db, PUT_SCHEDULE_GROUP, ACCOUNT, REGION, "g", {}, None)
     for name in ("a", "b"):
         put(db, name, hour(1), group="g")
     put(db, "a", hour(1))
-    assert call(db, statements.DROP_SCHEDULE_ONCE, *place("g")) == [(True,)]
+    assert call(db, DROP_SCHEDULE_ONCE, *place("g")) == [(True,)]
     assert names(db) == ["default/a"]
     for name in ("g", "default"):
-        assert call(db, statements.DROP_SCHEDULE_ONCE, *place(name)) == [(False,)]
+        assert call(db, DROP_SCHEDULE_ONCE, *place(name)) == [(False,)]
 
 
 def test_a_group_that_is_deleted_takes_no_schedule(connect: Connect, hour: Hour) -> None:
     one, other = connect(), connect()
-    call(one, statements.PUT_SCHEDULE_GROUP, ACCOUNT, REGION, "g", {}, None)
+    call(one, PUT_SCHEDULE_GROUP, ACCOUNT, REGION, "g", {}, None)
     with one.transaction():
-        call(one, statements.DROP_SCHEDULE_ONCE, *place("g"))
+        call(one, DROP_SCHEDULE_ONCE, *place("g"))
         other.execute("set lock_timeout = '100ms'")
         with pytest.raises(psycopg.errors.LockNotAvailable):
             put(other, "s", hour(1), group="g")
@@ -237,19 +250,19 @@ def test_a_group_that_is_deleted_takes_no_schedule(connect: Connect, hour: Hour)
 
 
 def test_the_default_group_is_always_there(db: Connection) -> None:
-    ((group,),) = call(db, statements.READ_SCHEDULE_GROUP, ACCOUNT, REGION, "default")
+    ((group,),) = call(db, READ_SCHEDULE_GROUP, ACCOUNT, REGION, "default")
     assert (group["name"], group["state"]) == ("default", "ACTIVE")
-    assert call(db, statements.READ_SCHEDULE_GROUP, ACCOUNT, REGION, "unknown") == []
-    call(db, statements.PUT_SCHEDULE_GROUP, ACCOUNT, REGION, "alpha", {}, None)
+    assert call(db, READ_SCHEDULE_GROUP, ACCOUNT, REGION, "unknown") == []
+    call(db, PUT_SCHEDULE_GROUP, ACCOUNT, REGION, "alpha", {}, None)
     pages = ((None, None, ["alpha", "default"]), ("d", None, ["default"]), (None, "alpha", ["default"]))
     for prefix, after, expected in pages:
-        rows = call(db, statements.LIST_SCHEDULE_GROUPS, ACCOUNT, REGION, prefix, after, 10)
+        rows = call(db, LIST_SCHEDULE_GROUPS, ACCOUNT, REGION, prefix, after, 10)
         assert [row["name"] for (row,) in rows] == expected
 
 
 def test_tags_of_groups(db: Connection) -> None:
     def tag(name: str, tags: dict[str, str], limit: int = 3) -> str | None:
-        ((error,),) = call(db, statements.TAG_SCHEDULE_GROUP, ACCOUNT, REGION, name, tags, limit)
+        ((error,),) = call(db, TAG_SCHEDULE_GROUP, ACCOUNT, REGION, name, tags, limit)
         assert error is None or isinstance(error, str)
         return error
 
@@ -257,11 +270,9 @@ def test_tags_of_groups(db: Connection) -> None:
     assert tag("default", {"a": "3", "c": "4"}) is None
     assert tag("default", {"d": "5"}) == "TagLimitExceeded"
     assert tag("unknown", {"d": "5"}) == "GroupNotFound"
-    assert call(db, statements.UNTAG_SCHEDULE_GROUP, ACCOUNT, REGION, "default", ["b", "x"]) == [(None,)]
-    assert call(db, statements.UNTAG_SCHEDULE_GROUP, ACCOUNT, REGION, "unknown", ["b"]) == [
-        ("GroupNotFound",)
-    ]
-    ((group,),) = call(db, statements.READ_SCHEDULE_GROUP, ACCOUNT, REGION, "default")
+    assert call(db, UNTAG_SCHEDULE_GROUP, ACCOUNT, REGION, "default", ["b", "x"]) == [(None,)]
+    assert call(db, UNTAG_SCHEDULE_GROUP, ACCOUNT, REGION, "unknown", ["b"]) == [("GroupNotFound",)]
+    ((group,),) = call(db, READ_SCHEDULE_GROUP, ACCOUNT, REGION, "default")
     assert group["tags"] == {"a": "3", "c": "4"}
 
 

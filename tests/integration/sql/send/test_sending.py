@@ -7,7 +7,8 @@ import json
 import psycopg
 import pytest
 
-from penstock.postgres import statements
+from penstock.postgres.statements.installation import MAINTAIN_QUEUE
+from penstock.postgres.statements.native_messages import DELETE_BY_ID
 from tests.integration.sql.conftest import Connect
 from tests.support.sql.calls import (
     Connection,
@@ -124,11 +125,11 @@ def test_ids_go_on_after_everything_was_received_purged_or_deleted(db: Connectio
     arn = create(db)
     seen = {row.id for row in send(db, arn, "1", "2")}
     delete(db, receive(db, arn))
-    call(db, statements.MAINTAIN_QUEUE, value(db, "select queue_id from queue.queues"))
+    call(db, MAINTAIN_QUEUE, value(db, "select queue_id from queue.queues"))
     seen |= {row.id for row in send(db, arn, "3")}
     purge(db, arn)
     (row,) = send(db, arn, "4")
-    call(db, statements.DELETE_BY_ID, arn, [row.id])
+    call(db, DELETE_BY_ID, arn, [row.id])
     seen |= {row.id}
     seen |= {row.id for row in send(db, arn, "5")}
     assert len(seen) == 5

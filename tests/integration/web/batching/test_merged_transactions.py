@@ -4,15 +4,15 @@ Rule: a receipt that is over fails the whole with 409 (docs/topics.md).
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
 
 from penstock.effects import Row, Statement, Transact
-from penstock.postgres.statements import TRANSACT
+from penstock.postgres.statements.messages import TRANSACT, ReceiptHandle, SendEntry, TransactedRow
 from penstock_web.batching.batcher import Batcher
 from tests.integration.web.native.test_native import receive
 from tests.support import plain_http
@@ -25,21 +25,16 @@ from tests.support.web.virtual_clock import run, settle
 AT_ONCE = 24
 STALE = 99
 REST = ("000000000000", "us-east-1", (), (), (), (), (), (), None)
-REFUSED: Row = (None, 1, None, None, "StaleReceipt", None)
+REFUSED = TransactedRow(cast("str", None), 1, None, cast("int", None), "StaleReceipt", None)
 
 
-def forward(ack: int, *bodies: str) -> Transact:
+def forward(ack: int, *bodies: str) -> Transact[TransactedRow]:
     """Acknowledges the message of this number and sends these."""
-    count = len(bodies)
-    handle: list[list[Any]] = [[ack], [0], [1], [ack], [1], [1], [bytes(16)]]
-    messages: list[list[Any]] = [
-        [ORDERS] * count,
-        [bytes(16)] * count,
-        list(bodies),
-        [4] * count,
-        *[[None] * count] * 5,
+    handle = ReceiptHandle(ack, 0, 1, ack, 1, 1, bytes(16))
+    messages = [
+        SendEntry(ORDERS, bytes(16), body.encode(), 4, None, None, None, None, None) for body in bodies
     ]
-    return Transact(TRANSACT, (*handle, *messages), REST)
+    return Transact(TRANSACT, [handle], messages, REST)
 
 
 class Storage(FakeDatabase):
@@ -50,7 +45,7 @@ class Storage(FakeDatabase):
         self.done: list[list[int]] = []
         """What each call acknowledged."""
 
-    def transact(self, _: Statement, arguments: list[Any]) -> list[Row]:
+    def transact(self, _: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         acknowledged = integers(arguments[0])
         if STALE in acknowledged:
             return [REFUSED]
@@ -59,18 +54,18 @@ class Storage(FakeDatabase):
         return [("send", n, ORDERS, n, None, None) for n in range(1, sent + 1)]
 
 
-def results(*effects: Transact) -> tuple[list[list[Row]], Storage]:
+def results(*effects: Transact[TransactedRow]) -> tuple[list[Sequence[TransactedRow]], Storage]:
     """What becomes of transactions that wait while a call is under way, and of the first one."""
     storage = Storage()
 
-    async def scenario() -> list[list[Row]]:
+    async def scenario() -> list[Sequence[TransactedRow]]:
         storage.hold()
         batcher = Batcher(storage.call, limit=100)
         answers = [batcher.submit(effects[0])]
         await settle()
         answers += [batcher.submit(effect) for effect in effects[1:]]
         storage.release()
-        return await asyncio.gather(*answers)
+        return cast("list[Sequence[TransactedRow]]", await asyncio.gather(*answers))
 
     return run(scenario()), storage
 
@@ -78,14 +73,14 @@ def results(*effects: Transact) -> tuple[list[list[Row]], Storage]:
 def test_those_that_wait_are_one_call_and_each_is_told_of_its_own() -> None:
     answers, storage = results(forward(1), forward(2, "a"), forward(3), forward(4, "b", "c"))
     assert storage.done == [[1], [2, 3, 4]]
-    assert [[row[1] for row in rows] for rows in answers] == [[], [1], [], [1, 2]]
-    assert [[row[3] for row in rows] for rows in answers] == [[], [1], [], [2, 3]]
+    assert [[row.n for row in rows] for rows in answers] == [[], [1], [], [1, 2]]
+    assert [[row.id for row in rows] for rows in answers] == [[], [1], [], [2, 3]]
 
 
 def test_one_that_is_refused_undoes_no_other() -> None:
     answers, storage = results(forward(1), forward(2, "a"), forward(STALE, "b"), forward(4, "c"))
     assert answers[2] == [REFUSED]
-    assert [[row[1] for row in answers[n]] for n in (1, 3)] == [[1], [1]]
+    assert [[row.n for row in answers[n]] for n in (1, 3)] == [[1], [1]]
     assert sorted(chain.from_iterable(storage.done)) == [1, 2, 4]
 
 

@@ -3,15 +3,19 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, NamedTuple
 from unittest.mock import AsyncMock
 from uuid import UUID, uuid4
 
 import psycopg
 import pytest
 
-from penstock.effects import Statement
-from penstock.postgres import binary_array, statements
+from penstock.effects import Row, Statement
+from penstock.postgres import binary_array
+from penstock.postgres.statements import messages
+from penstock.postgres.statements.access import READ_POLICIES
+from penstock.postgres.statements.installation import SHARED_SECRET
+from penstock_web.activity import Activity
 from penstock_web.background import notified_pause
 from penstock_web.database.listener import listen
 from penstock_web.database.pipeline_connection import BINARY_ENCODERS, PipelineConnection
@@ -20,9 +24,16 @@ from penstock_web.database.pool import OutcomeUnknown, Pool, RolledBack
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from tests.support.database import Database, end_sessions
 
-SERIES = Statement("generate_series", ("int4", "int4"))
-REPEAT = Statement("repeat", ("text", "int4"))
-UNNEST = Statement("unnest", ("text[]",))
+
+class Value(NamedTuple):
+    """The one column of a function of PostgreSQL's own."""
+
+    value: Any
+
+
+SERIES = Statement("generate_series", ("int4", "int4"), Value)
+REPEAT = Statement("repeat", ("text", "int4"), Value)
+UNNEST = Statement("unnest", ("text[]",), Value)
 
 
 @asynccontextmanager
@@ -45,7 +56,7 @@ async def taken(pipelines: PipelinePool) -> PipelineConnection:
 async def statements_of(pipeline: PipelineConnection) -> int:
     """How many statements its server connection keeps."""
     count = Statement(
-        "(select count(*)::int as n from pg_prepared_statements where name like 'statement%') c --", ()
+        "(select count(*)::int as n from pg_prepared_statements where name like 'statement%') c --", (), Value
     )
     ((number,),) = await pipeline.call(count, [])
     return int(number)
@@ -65,7 +76,7 @@ async def test_through_a_pooler_none_is(database: Database) -> None:
         assert await statements_of(pipeline) == 0
 
 
-WATCHER = Statement("current_setting", ("text", "bool"))
+WATCHER = Statement("current_setting", ("text", "bool"), Value)
 
 
 async def watcher_of(dsn: str, watcher: UUID) -> object:
@@ -97,6 +108,9 @@ class Ear:
     def renew_registrations(self) -> None:
         self.renewed.set()
 
+    def wake_workers(self) -> None:
+        """There are none."""
+
 
 @pytest.mark.parametrize(("dsn", "receives_notifications"), [("api_dsn", True), ("pooled_dsn", False)])
 async def test_whether_notifications_arrive(
@@ -104,11 +118,11 @@ async def test_whether_notifications_arrive(
 ) -> None:
     """Of LISTEN through a pooler one hears nothing."""
     ear, long_polls = Ear(), LongPollDispatcher(AsyncMock())
-    listening = asyncio.create_task(listen(getattr(database, dsn), ear))
+    listening = asyncio.create_task(listen(getattr(database, dsn), ear, Activity()))
     await ear.renewed.wait()
     assert ear.receives_notifications is receives_notifications
     long_polls.receives_notifications = ear.receives_notifications
-    assert notified_pause(2.0, long_polls) == (10.0 if receives_notifications else 2.0)
+    assert notified_pause(2.0, long_polls) == (3600.0 if receives_notifications else 2.0)
     listening.cancel()
     await asyncio.wait([listening])
     assert not ear.receives_notifications
@@ -125,24 +139,25 @@ async def test_large_calls_and_answers(database: Database) -> None:
 async def test_an_error_leaves_a_line_that_works(database: Database) -> None:
     async with a_pipeline(database.api_dsn) as pipeline:
         with pytest.raises(psycopg.errors.UndefinedFunction):
-            await pipeline.call(Statement("no_such_function", ("int4",)), [1])
+            await pipeline.call(Statement("no_such_function", ("int4",), Value), [1])
         assert await pipeline.call(SERIES, [1, None]) == []
         assert await pipeline.call(SERIES, [1, 1]) == [(1,)]
 
 
 async def test_calls_together_are_one_transaction(database: Database) -> None:
-    number = Statement("txid_current", ())
+    number = Statement("txid_current", (), Value)
     async with a_pipeline(database.dsn) as pipeline:
         first, second = await pipeline.call_in_transaction([(number, []), (number, [])])
         assert first == second
-        assert await pipeline.call(number, []) > first
+        (later,) = await pipeline.call(number, [])
+        assert later > first[0]
 
 
 @pytest.mark.parametrize("pooled", [True, False])
 async def test_of_calls_together_all_fail_with_one(database: Database, pooled: bool) -> None:
     """Statements that were prepared before the error stay, those after it are prepared anew."""
-    made = Statement("queue.shared_secret", ("text", "bytea"))
-    count = Statement("(select count(*)::int as n from queue.secret) c --", ())
+    made = SHARED_SECRET
+    count = Statement("(select count(*)::int as n from queue.secret) c --", (), Value)
     dsn = database.pooled_dsn if pooled else database.dsn
     async with a_pipeline(dsn) as pipeline:
         ((before,),) = await pipeline.call(count, [])
@@ -200,7 +215,7 @@ async def test_a_line_that_broke_while_idle_is_not_used(database: Database) -> N
 
 async def test_a_line_that_breaks_during_a_call_is_lost(database: Database) -> None:
     pool = await pool_with_a_line(database)
-    sleeping = asyncio.ensure_future(pool.call_pipelined(Statement("pg_sleep", ("int4",)), [60]))
+    sleeping = asyncio.ensure_future(pool.call_pipelined(Statement("pg_sleep", ("int4",), Value), [60]))
     await asyncio.sleep(0)
     await asyncio.to_thread(ended, database)
     with pytest.raises(OutcomeUnknown):
@@ -220,7 +235,7 @@ async def test_a_function_with_other_columns_is_prepared_anew(database: Database
             )
             connection.execute("grant execute on function queue.changing() to public")
 
-    changing = Statement("queue.changing", ())
+    changing: Statement[Row] = Statement("queue.changing", (), Value)
     create("a int, b int", "1, 2")
     pool = await pool_with_a_line(database)
     assert await pool.call_pipelined(changing, []) == [(1, 2)]
@@ -233,7 +248,7 @@ async def test_a_function_with_other_columns_is_prepared_anew(database: Database
 
 async def test_a_caller_that_is_cancelled_breaks_its_line(database: Database) -> None:
     pool = await pool_with_a_line(database)
-    sleeping = asyncio.ensure_future(pool.call_pipelined(Statement("pg_sleep", ("int4",)), [60]))
+    sleeping = asyncio.ensure_future(pool.call_pipelined(Statement("pg_sleep", ("int4",), Value), [60]))
     await asyncio.sleep(0)
     sleeping.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -246,16 +261,16 @@ async def test_a_caller_that_is_cancelled_breaks_its_line(database: Database) ->
 @pytest.mark.parametrize(
     "statement",
     [
-        statements.SEND_MESSAGES,
-        statements.RECEIVE_MESSAGES,
-        statements.DELETE_MESSAGES,
-        statements.CHANGE_VISIBILITIES,
-        statements.READ_POLICIES,
-        statements.TRANSACT,
+        messages.SEND_MESSAGES,
+        messages.RECEIVE_MESSAGES,
+        messages.DELETE_MESSAGES,
+        messages.CHANGE_VISIBILITIES,
+        READ_POLICIES,
+        messages.TRANSACT,
     ],
     ids=lambda statement: str(statement.name),
 )
-def test_every_merged_call_has_a_binary_form(statement: Statement) -> None:
+def test_every_merged_call_has_a_binary_form(statement: Statement[Row]) -> None:
     assert all(kind.endswith("[]") or kind in BINARY_ENCODERS for kind in statement.types)
 
 
@@ -265,5 +280,5 @@ def test_every_merged_call_has_a_binary_form(statement: Statement) -> None:
 async def test_binary_forms(database: Database, kind: str, value: Any) -> None:
     """As PostgreSQL reads them."""
     async with a_pipeline(database.api_dsn) as pipeline:
-        same = Statement("coalesce", (kind, kind))
+        same = Statement("coalesce", (kind, kind), Value)
         assert await pipeline.call(same, [None, value]) == [(value,)]

@@ -1,13 +1,14 @@
 """What the pool makes of database errors. SQLSTATE: PostgreSQL documentation, appendix A."""
 
 import asyncio
+from collections.abc import Sequence
 from time import monotonic
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 import pytest
 
-from penstock.effects import Row, Statement
+from penstock.effects import Statement
 from penstock.errors import ServiceUnavailable
 from penstock_web.batching.batcher import Batcher
 from penstock_web.database.pool import (
@@ -19,9 +20,13 @@ from penstock_web.database.pool import (
     classify_error,
 )
 from tests.support.database import Database
-from tests.support.web.fake_database import FakeDatabase
+from tests.support.web.fake_database import FakeDatabase, RowT
 from tests.support.web.fake_queue import entries
 from tests.support.web.virtual_clock import settle
+
+
+class Number(NamedTuple):
+    number: int
 
 
 @pytest.mark.parametrize(
@@ -64,7 +69,7 @@ async def test_a_call_through_pgbouncer(database: Database) -> None:
     """Two hundred calls on two connections: no prepared statement is ever made."""
     pool = Pool(database.pooled_dsn, 2, 5)
     await pool.open()
-    series = Statement("generate_series", ("int4", "int4"))
+    series = Statement("generate_series", ("int4", "int4"), Number)
     for number in range(200):
         assert await pool.call(series, (number, number)) == [(number,)]
     assert await pool.fetch("select count(*) from pg_prepared_statements") == [(0,)]
@@ -99,7 +104,7 @@ async def test_a_flush_says_since_when_its_first_request_waits() -> None:
     database.hold()
     since: list[float | None] = []
 
-    async def call(statement: Statement, arguments: list[Any]) -> list[Row]:
+    async def call(statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
         since.append(WAITING_SINCE.get())
         return await database.call(statement, arguments)
 

@@ -8,17 +8,18 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock.effects import Row, Rows, Statement, Take, Woken
+from penstock.effects import BatchCall, Receive, Row, Statement, Woken
 from penstock.errors import ServiceUnavailable
-from penstock.postgres.statements import RECEIVE_MESSAGES, SEND_MESSAGES
+from penstock.postgres.statements.messages import RECEIVE_MESSAGES, SEND_MESSAGES, ReceivedRow, SendEntry
 from penstock_web.batching.direct_handoff import MAX_WAITER_GROUPS, DirectHandoff
-from penstock_web.batching.merge import LARGEST_TAKE
+from penstock_web.batching.merge import LARGEST_RECEIVE, Batch
 from penstock_web.batching.write_backpressure import WriteBackpressure
-from penstock_web.database.pipeline_connection import StatementCall
+from penstock_web.database.calls import StatementCall
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from penstock_web.long_poll.waiters import WaitFuture
 from tests.support.database import Database
 from tests.support.programs.penstock_service import running_service, until_row
+from tests.support.web.fake_database import RowT
 from tests.support.web.fake_queue import HEADER, ORDERS, message, take
 from tests.support.web.slow_client import SlowClient
 from tests.support.web.virtual_clock import run, settle
@@ -35,9 +36,9 @@ class Pool:
         self.during: Callable[[], object] = lambda: None
         self.error: Exception | None = None
 
-    async def call_pipelined(self, statement: Statement, arguments: Sequence[Any], /) -> list[Row]:
+    async def call_pipelined(self, statement: Statement[RowT], arguments: Sequence[Any], /) -> list[RowT]:
         (rows,) = self._answer([(statement, arguments)])
-        return rows
+        return statement.make_rows(rows)
 
     async def call_in_transaction(self, calls: Sequence[StatementCall]) -> list[list[Row]] | None:
         return self._answer(calls) if self.pipelines else None
@@ -47,9 +48,9 @@ class Pool:
         self.during()
         if self.error is not None:
             raise self.error
-        return [self._rows(*call) for call in calls]
+        return [statement.make_rows(self._rows(statement, arguments)) for statement, arguments in calls]
 
-    def _rows(self, statement: Statement, arguments: Sequence[Any]) -> list[Row]:
+    def _rows(self, statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         if statement is SEND_MESSAGES:
             return [(1, 1, None, None, None, None)]
         self.asked.append(list(arguments))
@@ -67,10 +68,10 @@ class Waiters:
         self.direct_handoff = DirectHandoff(pool, self.long_polls, self.write_backpressure)
         self.given_back: list[tuple[str, int]] = []
 
-    async def _nothing(self, statement: Statement, arguments: list[Any], /) -> list[Row]:
+    async def _nothing(self, statement: Statement[RowT], arguments: Sequence[Any], /) -> list[RowT]:
         return []
 
-    def wait(self, receive: Take | None) -> WaitFuture:
+    def wait(self, receive: Receive[ReceivedRow] | None) -> WaitFuture:
         arn = ORDERS if receive is None else receive.queue_arn
         return self.long_polls.wait(arn, 20, self.long_polls.next_ticket(), receive=receive)
 
@@ -84,9 +85,9 @@ class Waiters:
             self.given_back.append((queue_arn, len(rows)))
 
 
-def sent(arn: str, number: int) -> Rows:
-    columns: list[list[Any]] = [[arn] * number, [bytes(16)] * number, [b"x"] * number, [1] * number]
-    return Rows(SEND_MESSAGES, (*columns, *([None] * number for _ in range(5))), (False,), queue_arn=arn)
+def sent(arn: str, number: int) -> Batch:
+    entry = SendEntry(arn, bytes(16), b"x", 1, None, None, None, None, None)
+    return BatchCall(SEND_MESSAGES, [entry] * number, (False,), queue_arn=arn)
 
 
 def messages_of(answer: WaitFuture) -> int:
@@ -145,12 +146,12 @@ def test_what_is_handed_over_in_one_call_is_bounded() -> None:
     """By messages, as receives are: a queue may hold others, and larger ones, than those that come."""
 
     async def scenario() -> None:
-        pool = Pool(found=LARGEST_TAKE + 20)
+        pool = Pool(found=LARGEST_RECEIVE + 20)
         waiters = Waiters(pool)
-        answers = [waiters.wait(take(1)) for _ in range(LARGEST_TAKE + 20)]
-        await waiters.send(LARGEST_TAKE + 10)
+        answers = [waiters.wait(take(1)) for _ in range(LARGEST_RECEIVE + 20)]
+        await waiters.send(LARGEST_RECEIVE + 10)
         (arguments,) = pool.asked
-        assert arguments[1] == LARGEST_TAKE
+        assert arguments[1] == LARGEST_RECEIVE
         looking = [answer for answer in answers if answer.done() and answer.result() == Woken.FOR_ONE]
         assert len(looking) == 10
 
@@ -223,7 +224,7 @@ def test_what_was_taken_for_somebody_who_left_goes_to_others_and_back() -> None:
 
 
 @pytest.mark.parametrize("receive", [None, take(1, f"{ORDERS}.fifo")])
-def test_looks_of_their_own_are_not_made_by_a_send(receive: Take | None) -> None:
+def test_looks_of_their_own_are_not_made_by_a_send(receive: Receive[ReceivedRow] | None) -> None:
     """Those of a FIFO queue keep messages of a group apart; one with an attempt id is remembered."""
 
     async def scenario() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.actions import ACTIONS, BY_NAME, Action
+from penstock.actions import ACTIONS, BY_NAME, AnyAction
 from penstock.aws.codec import json
 from penstock.errors import AwsError, MissingParameter, QueueDoesNotExist, SerializationException
 from penstock.sqs import types as sqs
@@ -52,7 +52,7 @@ def wire_form(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("action", [pytest.param(a, id=a.name) for a in ACTIONS if a.service == "sqs"])
-def test_what_botocore_writes_is_read_back(action: Action) -> None:
+def test_what_botocore_writes_is_read_back(action: AnyAction) -> None:
     operation = MODEL.operation_model(action.name)
     values = sample(operation.input_shape)
     body = SERIALIZER.serialize_to_request(values, operation)["body"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.actions import ACTIONS, BY_NAME, Action
+from penstock.actions import ACTIONS, BY_NAME, AnyAction
 from penstock.aws.codec import query
 from penstock.aws.codec.names import wrapped_map
 from penstock.errors import (
@@ -355,7 +355,7 @@ FORMS = st.lists(st.tuples(NAMES, st.text(max_size=5)), max_size=12).map(
 
 
 @given(FORMS | st.binary(max_size=100), st.sampled_from(ACTIONS))
-def test_any_form_gives_a_request_or_an_aws_error(text: bytes, action: Action) -> None:
+def test_any_form_gives_a_request_or_an_aws_error(text: bytes, action: AnyAction) -> None:
     request_type = action.request
     try:
         request = query.decoder(request_type)(query.parse(text))

@@ -4,22 +4,35 @@ Rules: docs/how_it_works.md, "The path of a request".
 """
 
 import asyncio
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 import psycopg
 import pytest
 
-from penstock.effects import Row, Rows, Statement, Take
+from penstock.effects import BatchCall, Receive, Row, Statement
 from penstock.errors import InternalFailure, ServiceUnavailable
-from penstock.postgres.statements import DELETE_MESSAGES, PUBLISH_MESSAGES, RECEIVE_MESSAGES, SEND_MESSAGES
+from penstock.postgres.statements.messages import (
+    DELETE_MESSAGES,
+    RECEIVE_MESSAGES,
+    SEND_MESSAGES,
+    ReceiptHandle,
+    SendEntry,
+)
+from penstock.postgres.statements.topics import PUBLISH_MESSAGES, PublishEntry
 from penstock_web.batching import batcher as batcher_module
 from penstock_web.batching import pending_batch
 from penstock_web.batching.batcher import Batcher
-from penstock_web.batching.merge import distribute_messages
+from penstock_web.batching.merge import Batch, Mergeable, distribute_messages
 from penstock_web.database.pool import OutcomeUnknown, RolledBack
-from tests.support.web.fake_database import FakeDatabase, integers
+from tests.support.web.fake_database import EchoRow, FakeDatabase, integers
 from tests.support.web.fake_queue import HEADER, ORDERS, Queue, bodies, empty, entries, message, stored, take
 from tests.support.web.virtual_clock import run, settle
+
+
+def values_of(rows: Sequence[Row]) -> list[int]:
+    """Of an effect, in the order of its entries: `n` is the number of the entry in the call."""
+    return [row.value for row in sorted(cast("Sequence[EchoRow]", rows))]
 
 
 def test_an_idle_lane_adds_nothing() -> None:
@@ -45,7 +58,7 @@ def test_what_gathers_during_a_call_goes_together_and_everyone_gets_their_own_ro
         database.release()
         assert await first == [(1, 1)]
         answers = [sorted(await answer) for answer in rest]
-        assert answers == [[(1, 2), (2, 3)], [(1, 4)], [(1, 5), (2, 6)]]
+        assert list(map(values_of, answers)) == [[2, 3], [4], [5, 6]]
         assert database.values == [[1], [2, 3, 4, 5, 6]]
 
     run(scenario())
@@ -139,10 +152,9 @@ def test_takes_of_a_fifo_queue_merge_when_they_are_equally_large() -> None:
     run(scenario())
 
 
-def publication(topic: str, version: str, count: int = 2, size: int = 100) -> Rows:
-    texts, nothing = ["{}"] * count, [None] * count
-    columns = ([bytes(16)] * count, texts, texts, [0] * count, texts, texts, nothing, nothing, nothing)
-    return Rows(PUBLISH_MESSAGES, (*columns, [size * count] * count), (topic, version), merge_key=topic)
+def publication(topic: str, version: str, count: int = 2, size: int = 100) -> Batch:
+    entry = PublishEntry(bytes(16), b"{}", b"{}", 0, b"{}", b"{}", None, None, None, size * count)
+    return BatchCall(PUBLISH_MESSAGES, [entry] * count, (topic, version), merge_key=topic)
 
 
 def test_publications_for_one_topic_go_together() -> None:
@@ -172,9 +184,9 @@ def test_publications_for_one_topic_go_together() -> None:
 def test_the_share_of_who_left_a_fifo_queue_goes_to_nobody_else() -> None:
     """Its groups are not those of the neighbours' shares, which may hold a part of them."""
     arn = ORDERS + ".fifo"
-    takes = [Take(RECEIVE_MESSAGES, arn, 2, None)] * 3
+    takes = [Receive(RECEIVE_MESSAGES, arn, 2, None)] * 3
     rows = [message(number) for number in range(5)]
-    answers, left_over = distribute_messages(takes, [True, False, True], [(None, 0), *rows])
+    answers, left_over = distribute_messages(takes, [True, False, True], [HEADER, *rows])
     assert [answer[1:] for answer in answers] == [rows[:2], rows[2:4], rows[4:]]
     assert left_over == rows[2:4]
 
@@ -206,7 +218,7 @@ def test_a_caller_who_leaves_during_the_flush_does_not_cancel_it() -> None:
         await settle()
         caller.cancel()
         database.release()
-        assert await answers[1] == [(1, 2)]
+        assert values_of(await answers[1]) == [2]
 
     run(scenario())
 
@@ -247,7 +259,7 @@ def test_messages_of_a_caller_who_left_with_the_answer_in_hand_go_back() -> None
 
 
 def test_a_poisoned_entry_is_isolated_by_halving() -> None:
-    def reply(statement: Statement, arguments: list[Any]) -> list[Row]:
+    def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         values = integers(arguments[0])
         if 13 in values:
             raise psycopg.errors.CharacterNotInRepertoire("invalid byte sequence")
@@ -260,7 +272,9 @@ def test_a_poisoned_entry_is_isolated_by_halving() -> None:
         outcomes = await asyncio.gather(*answers, return_exceptions=True)
         assert [type(outcome) for outcome in outcomes].count(InternalFailure) == 1
         assert isinstance(outcomes[3], InternalFailure)
-        assert [o for o in outcomes if isinstance(o, list)] == [[(1, v)] for v in range(10, 18) if v != 13]
+        assert [values_of(o) for o in outcomes if isinstance(o, list)] == [
+            [v] for v in range(10, 18) if v != 13
+        ]
         assert len(database.calls) == 7  # 8, 4, 2, 1, 1, 2, 4
 
     run(scenario())
@@ -279,7 +293,7 @@ def test_a_value_without_a_binary_form_is_isolated_too() -> None:
 
 
 def test_a_missing_function_is_nobodys_data() -> None:
-    def reply(statement: Statement, arguments: list[Any]) -> list[Row]:
+    def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         raise psycopg.errors.UndefinedFunction("function test.echo does not exist")
 
     async def scenario() -> None:
@@ -293,13 +307,13 @@ def test_a_missing_function_is_nobodys_data() -> None:
     run(scenario())
 
 
-def send() -> Rows:
-    columns: list[list[Any]] = [[ORDERS], [bytes(16)], ["body"], [4], *[[None]] * 5]
-    return Rows(SEND_MESSAGES, tuple(columns), (False,))
+def send() -> Batch:
+    entry = SendEntry(ORDERS, bytes(16), b"body", 4, None, None, None, None, None)
+    return BatchCall(SEND_MESSAGES, [entry], (False,))
 
 
-def delete() -> Rows:
-    return Rows(DELETE_MESSAGES, ([1], [0], [1], [1], [1], [1], [bytes(16)]))
+def delete() -> Batch:
+    return BatchCall(DELETE_MESSAGES, [ReceiptHandle(1, 0, 1, 1, 1, 1, bytes(16))])
 
 
 @pytest.mark.parametrize(
@@ -313,9 +327,9 @@ def delete() -> Rows:
     ],
 )
 def test_what_is_known_of_a_failed_call_decides_whether_it_is_made_again(
-    effect: Rows | Take, error: type[ServiceUnavailable], calls: int
+    effect: Mergeable, error: type[ServiceUnavailable], calls: int
 ) -> None:
-    def reply(statement: Statement, arguments: list[Any]) -> list[Row]:
+    def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         raise error
 
     async def scenario() -> None:
@@ -335,7 +349,7 @@ def test_no_call_is_repeated_for_a_request_that_has_waited(monkeypatch: pytest.M
     monkeypatch.setattr(batcher_module, "monotonic", lambda: clock)
     monkeypatch.setattr(pending_batch, "monotonic", lambda: clock)
 
-    def reply(statement: Statement, arguments: list[Any]) -> list[Row]:
+    def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         nonlocal clock
         clock += batcher_module.LATEST_REPETITION_SECONDS + 0.1
         raise OutcomeUnknown
@@ -350,7 +364,7 @@ def test_no_call_is_repeated_for_a_request_that_has_waited(monkeypatch: pytest.M
 
 
 def test_a_delete_that_works_the_second_time_is_a_success() -> None:
-    def reply(statement: Statement, arguments: list[Any]) -> list[Row]:
+    def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         if len(database.calls) == 1:
             raise OutcomeUnknown
         return [(1, "deleted")]
@@ -434,7 +448,7 @@ def test_who_is_at_the_door_comes_along() -> None:
         for number in (1, 2, 3):
             answers.append(batcher.submit(entries(number)))
             await asyncio.sleep(0)
-        assert [await answer for answer in answers] == [[(1, 1)], [(1, 2)], [(1, 3)]]
+        assert [values_of(await answer) for answer in answers] == [[1], [2], [3]]
         assert database.values == [[1, 2, 3]]
 
     run(scenario())

@@ -1,14 +1,15 @@
 """How much one call carries: entries, messages, bytes. Rules: decision 14; docs/how_it_works.md."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from penstock.effects import Row, Rows, Statement
-from penstock.postgres.statements import SEND_MESSAGES
+from penstock.effects import BatchCall, Row, Statement
+from penstock.postgres.statements.messages import SEND_MESSAGES, SendEntry
 from penstock_web.batching.batcher import Batcher
-from penstock_web.batching.merge import LARGEST_TAKE
+from penstock_web.batching.merge import LARGEST_RECEIVE, Batch
 from penstock_web.batching.pending_batch import MAX_FLUSH_WEIGHT
 from penstock_web.batching.write_backpressure import MAX_WAIT_SECONDS, WriteBackpressure
 from tests.support.web.fake_database import FakeDatabase, integers
@@ -35,7 +36,10 @@ def test_a_flush_of_takes_is_bounded_by_messages() -> None:
         batcher = Batcher(database.call, limit=10_000)
         await empty(batcher, ORDERS)
         await asyncio.gather(*(batcher.submit(take(10)) for _ in range(30)))
-        assert [arguments[1] for _, arguments in database.calls[1:]] == [LARGEST_TAKE, 300 - LARGEST_TAKE]
+        assert [arguments[1] for _, arguments in database.calls[1:]] == [
+            LARGEST_RECEIVE,
+            300 - LARGEST_RECEIVE,
+        ]
 
     run(scenario())
 
@@ -105,16 +109,16 @@ def test_a_receive_of_long_messages_waits_while_much_is_unread() -> None:
     run(scenario())
 
 
-def long_message() -> Rows:
-    columns: list[list[Any]] = [[ORDERS], [bytes(16)], ["body"], [1_048_576], *[[None]] * 5]
-    return Rows(SEND_MESSAGES, tuple(columns), (False,), queue_arn=ORDERS)
+def long_message() -> Batch:
+    entry = SendEntry(ORDERS, bytes(16), b"body", 1_048_576, None, None, None, None, None)
+    return BatchCall(SEND_MESSAGES, [entry], (False,), queue_arn=ORDERS)
 
 
 def test_what_is_sent_says_how_long_the_messages_are() -> None:
     """Where the receives before found nothing, and none is expected to be long."""
     queue = Queue(stored=0, body="x" * 1_048_576)
 
-    def reply(statement: Statement, arguments: list[Any]) -> list[Row]:
+    def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         return (stored if statement is SEND_MESSAGES else queue)(statement, arguments)
 
     async def scenario() -> None:

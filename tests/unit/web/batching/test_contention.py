@@ -3,49 +3,50 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 import pytest
 
-from penstock.effects import Row, Rows, Statement, Take
+from penstock.effects import BatchCall, Receive, Statement
 from penstock.errors import ServiceUnavailable
-from penstock.postgres.statements import DELETE_MESSAGES, RECEIVE_MESSAGES, SEND_MESSAGES
+from penstock.postgres.statements.messages import (
+    DELETE_MESSAGES,
+    RECEIVE_MESSAGES,
+    SEND_MESSAGES,
+    DeletedRow,
+    ReceiptHandle,
+    SendEntry,
+    SentRow,
+)
 from penstock_web.batching import locked_keys
 from penstock_web.batching.batcher import Batcher, Contention
 from penstock_web.batching.locked_keys import LockedKeys, keys_of
+from penstock_web.batching.merge import Batch
 from penstock_web.batching.queue_shares import QueueShares
 from penstock_web.database.pool import Locked
-from tests.support.web.fake_database import integers
+from tests.support.web.fake_database import RowT, integers
 
 FIFO = "arn:aws:sqs:us-east-1:000000000000:orders.fifo"
 
 
-def send(*groups: str) -> Rows:
-    count = len(groups)
-    columns: list[list[Any]] = [
-        [FIFO] * count,
-        *[[None] * count for _ in range(6)],
-        list(groups),
-        [None] * count,
-    ]
-    columns[3] = [1] * count
-    return Rows(SEND_MESSAGES, tuple(columns), (False,), merge_key=FIFO)
+def send(*groups: str) -> BatchCall[SendEntry, SentRow]:
+    entries = [SendEntry(FIFO, bytes(16), b"x", 1, None, None, None, group, None) for group in groups]
+    return BatchCall(SEND_MESSAGES, entries, (False,), merge_key=FIFO)
 
 
-def delete(*leases: int) -> Rows:
+def delete(*leases: int) -> BatchCall[ReceiptHandle, DeletedRow]:
     """Of one message of each lease, whose number is also its receive count."""
-    count, numbers = len(leases), list(leases)
-    columns = ([1] * count, [0] * count, numbers, numbers, numbers, [1] * count, [bytes(16)] * count)
-    return Rows(DELETE_MESSAGES, columns)
+    return BatchCall(DELETE_MESSAGES, [ReceiptHandle(1, 0, n, n, n, 1, bytes(16)) for n in leases])
 
 
 # --- which keys ------------------------------------------------------------------------------------------------------
 def test_the_keys_of_effects() -> None:
     assert list(keys_of(send("a", "b"))) == [(FIFO, "a"), (FIFO, "b")]
     assert list(keys_of(delete(7, 9))) == [(1, 0, 7), (1, 0, 9)]
-    fifo = Rows(DELETE_MESSAGES, ([1], [-2], [0], [5], [1], [0], [bytes(16)]), merge_key=FIFO)
+    fifo = BatchCall(DELETE_MESSAGES, [ReceiptHandle(1, -2, 0, 5, 1, 0, bytes(16))], merge_key=FIFO)
     assert list(keys_of(fifo)) == [(1, -2, 5)]
-    assert list(keys_of(Take(RECEIVE_MESSAGES, FIFO, 1, None))) == []
+    assert list(keys_of(Receive(RECEIVE_MESSAGES, FIFO, 1, None))) == []
 
 
 async def test_a_key_is_forgotten_after_a_while_and_after_success(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,33 +78,34 @@ class LockingDatabase:
         self.locked = set(locked)
         self.calls: list[tuple[str, list[int]]] = []
 
-    async def _call(self, way: str, arguments: list[Any]) -> list[Row]:
+    async def _call(self, way: str, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
         leases = integers(arguments[4])
         self.calls.append((way, leases))
         if self.locked.intersection(leases):
             raise Locked
-        return [(number, "deleted") for number in range(1, len(leases) + 1)]
+        return statement.make_rows((number, "deleted") for number in range(1, len(leases) + 1))
 
-    async def normally(self, _: Statement, arguments: list[Any]) -> list[Row]:
-        return await self._call("normally", arguments)
+    async def normally(self, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
+        return await self._call("normally", statement, arguments)
 
-    async def hurriedly(self, _: Statement, arguments: list[Any]) -> list[Row]:
-        return await self._call("hurriedly", arguments)
+    async def hurriedly(self, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
+        return await self._call("hurriedly", statement, arguments)
 
-    async def waiting(self, _: Statement, arguments: list[Any]) -> list[Row]:
-        return await self._call("waiting", arguments)
+    async def waiting(self, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
+        return await self._call("waiting", statement, arguments)
 
 
 def batcher_on(database: LockingDatabase) -> Batcher:
     return Batcher(database.normally, 1000, contention=Contention(database.hurriedly, database.waiting))
 
 
-async def outcome(batcher: Batcher, effect: Rows) -> str:
+async def outcome(batcher: Batcher, effect: Batch) -> str:
     try:
         rows = await batcher.submit(effect)
     except ServiceUnavailable:
         return "refused"
-    return str(rows[0][1])
+    (row,) = rows
+    return cast("DeletedRow", row).outcome
 
 
 async def outcomes(batcher: Batcher, *leases: int) -> list[str]:

@@ -2,64 +2,28 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping, Sequence
 from typing import Any
 
 import pytest
-import uvicorn
-from uvicorn.server import ServerState
 
 from penstock.effects import Row, Statement, Woken
 from penstock.environment import Environment
-from penstock.postgres.statements import CHANGE_VISIBILITIES, RECEIVE_MESSAGES
+from penstock.postgres.statements.messages import CHANGE_VISIBILITIES, RECEIVE_MESSAGES
 from penstock.receipt_handle import ReceiptHandles
 from penstock.settings import Settings
-from penstock_web.batching.write_backpressure import HIGH_WATER_BYTES, STALLED_SECONDS, WriteBackpressure
+from penstock_web.batching.write_backpressure import HIGH_WATER_BYTES, STALLED_SECONDS
 from penstock_web.deadlines import Deadlines
 from penstock_web.http.aws_protocols import AwsApplication
-from penstock_web.http.fast_path_protocol import FastPathProtocol
-from tests.support.web.fake_database import FakeDatabase
+from penstock_web.http.limits import Limits
+from tests.support.web.fake_database import FakeDatabase, Reply
 from tests.support.web.fake_queue import HEADER, ORDERS, message
+from tests.support.web.http_connection import Client
 from tests.support.web.virtual_clock import run, settle
 from tests.unit.web.test_driver import resources_on
 
-KEEP_ALIVE_SECONDS = 75
+IDLE_SECONDS = Limits().idle_seconds
 LONG_WAY = b"the long way"
-
-
-class Transport(asyncio.Transport):
-    """A client's connection: what was written to it, and whether it was closed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.written = b""
-        self.closed = self.aborted = False
-        self.reading = True
-        self.write_backpressure = 0
-
-    def write(self, data: Any) -> None:
-        self.written += data
-
-    def close(self) -> None:
-        self.closed = True
-
-    def abort(self) -> None:
-        self.aborted = True
-
-    def get_write_buffer_size(self) -> int:
-        return self.write_backpressure
-
-    def is_closing(self) -> bool:
-        return self.closed
-
-    def pause_reading(self) -> None:
-        self.reading = False
-
-    def resume_reading(self) -> None:
-        self.reading = True
-
-    def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return default
 
 
 class Application:
@@ -87,42 +51,21 @@ class Application:
         await send({"type": "http.response.body", "body": LONG_WAY})
 
 
-class Connection:
+class Connection(Client):
     """A connection to the service, without sockets."""
 
-    def __init__(self, reply: Callable[[Statement, list[Any]], list[Row]] | None = None) -> None:
+    def __init__(self, reply: Reply | None = None) -> None:
         self.database = FakeDatabase(reply or stored)
         self.application = Application(self.database)
-        config = uvicorn.Config(
-            self.application,
-            interface="asgi3",
-            lifespan="off",
-            log_config=None,
-            proxy_headers=False,
-            ws="none",
-            timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        )
-        self.write_backpressure = WriteBackpressure()
-        self.protocol = FastPathProtocol(
-            config, ServerState(), {}, asyncio.get_running_loop(), write_backpressure=self.write_backpressure
-        )
-        self.transport = Transport()
-        self.protocol.connection_made(self.transport)
-
-    async def say(self, *parts: bytes) -> bytes:
-        """Everything that was answered, after these reads from the socket and whatever follows from them."""
-        for part in parts:
-            self.protocol.data_received(part)
-            await settle()
-        return self.transport.written
+        super().__init__(self.application, self.application.aws_application)
 
     @property
-    def calls(self) -> list[Statement]:
+    def calls(self) -> list[Statement[Row]]:
         """What the database was asked."""
         return [statement for statement, _ in self.database.calls]
 
 
-def stored(statement: Statement, arguments: list[Any]) -> list[Row]:
+def stored(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
     """Messages are stored; a receive finds one."""
     if statement is RECEIVE_MESSAGES:
         return [HEADER, message(1)]
@@ -205,7 +148,7 @@ def test_a_long_answer_is_written_whole() -> None:
     """Head and body apart, so that megabytes are not copied."""
     body = "x" * 100_000
 
-    def reply(statement: Statement, arguments: list[Any]) -> list[Row]:
+    def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         return [HEADER, message(1, body)]
 
     async def scenario(connection: Connection) -> None:
@@ -249,7 +192,7 @@ def test_what_was_received_for_a_client_who_left_goes_back() -> None:
     async def scenario(connection: Connection) -> None:
         connection.database.hold()
         await connection.say(RECEIVE)
-        connection.protocol.connection_lost(None)
+        connection.connection.connection_lost(None)
         connection.database.release()
         await settle()
         assert connection.calls == [RECEIVE_MESSAGES, CHANGE_VISIBILITIES]
@@ -262,7 +205,7 @@ def test_a_send_of_a_client_who_left_is_stored_all_the_same() -> None:
     async def scenario(connection: Connection) -> None:
         connection.database.hold()
         await connection.say(SEND)
-        connection.protocol.connection_lost(None)
+        connection.connection.connection_lost(None)
         connection.database.release()
         await settle()
         assert len(connection.calls) == 1
@@ -303,7 +246,7 @@ def test_a_long_poll_ends_when_its_client_leaves() -> None:
         await connection.say(request("ReceiveMessage", WaitTimeSeconds=20))
         long_polls = connection.application.resources.long_polls
         assert long_polls.has_waiters(ORDERS)
-        connection.protocol.connection_lost(None)
+        connection.connection.connection_lost(None)
         await settle()
         assert not long_polls.has_waiters(ORDERS)
 
@@ -318,7 +261,7 @@ def test_who_leaves_when_it_is_its_turn_does_not_look() -> None:
         long_polls = connection.application.resources.long_polls
         second = long_polls.wait(ORDERS, 20, long_polls.next_ticket())
         long_polls.wake(ORDERS, 1)
-        connection.protocol.connection_lost(None)
+        connection.connection.connection_lost(None)
         await settle()
         assert second.result() == Woken.FOR_ONE
         assert connection.calls == [RECEIVE_MESSAGES]
@@ -340,26 +283,28 @@ def test_an_error_of_the_database_is_500_and_says_nothing() -> None:
 
 def test_a_connection_is_closed_after_its_idle_time_and_not_during_a_request() -> None:
     async def scenario(connection: Connection) -> None:
-        await connection.say(SEND)
-        await asyncio.sleep(KEEP_ALIVE_SECONDS - 5)
-        await connection.say(SEND[:30])
-        await asyncio.sleep(KEEP_ALIVE_SECONDS * 3)
+        await connection.say(RECEIVE)
+        await asyncio.sleep(IDLE_SECONDS - 5)
+        await connection.say(request("ReceiveMessage", WaitTimeSeconds=20))
+        await asyncio.sleep(19)
         assert not connection.transport.closed
-        await connection.say(SEND[30:])
-        await asyncio.sleep(KEEP_ALIVE_SECONDS - 1)
+        await asyncio.sleep(1)
+        await settle()
+        assert connection.statuses == [200, 200]
+        await asyncio.sleep(IDLE_SECONDS - 1)
         assert not connection.transport.closed
-        await asyncio.sleep(KEEP_ALIVE_SECONDS)
+        await asyncio.sleep(1)
         assert connection.transport.closed
 
-    on_a_connection(scenario)
+    on_a_connection(scenario, reply=lambda *_: [HEADER])
 
 
 def test_a_slow_reader_gets_the_next_answer_when_it_has_read_this_one() -> None:
     async def scenario(connection: Connection) -> None:
-        connection.protocol.pause_writing()
+        connection.connection.pause_writing()
         await connection.say(SEND)
         assert not connection.transport.reading
-        connection.protocol.resume_writing()
+        connection.connection.resume_writing()
         await settle()
         assert connection.transport.reading
 
@@ -369,8 +314,11 @@ def test_a_slow_reader_gets_the_next_answer_when_it_has_read_this_one() -> None:
 def test_what_a_slow_reader_has_not_read_is_known_until_it_is_read_or_the_reader_has_left() -> None:
     async def scenario(connection: Connection) -> None:
         connection.transport.write_backpressure = HIGH_WATER_BYTES + 1
-        for end in (connection.protocol.resume_writing, lambda: connection.protocol.connection_lost(None)):
-            connection.protocol.pause_writing()
+        for end in (
+            connection.connection.resume_writing,
+            lambda: connection.connection.connection_lost(None),
+        ):
+            connection.connection.pause_writing()
             assert connection.write_backpressure.is_high
             end()
             assert not connection.write_backpressure.is_high
@@ -381,7 +329,7 @@ def test_what_a_slow_reader_has_not_read_is_known_until_it_is_read_or_the_reader
 def test_who_reads_nothing_for_a_minute_is_hung_up_on() -> None:
     async def scenario(connection: Connection) -> None:
         connection.transport.write_backpressure = 100_000
-        connection.protocol.pause_writing()
+        connection.connection.pause_writing()
         await asyncio.sleep(STALLED_SECONDS)
         assert connection.transport.aborted
 

@@ -1,25 +1,29 @@
 """Long polls in one process, in virtual time. Rules: docs/how_it_works.md, "Long polls"."""
 
 import asyncio
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from math import ceil, inf
+from typing import Any, TypeVar
 
 import pytest
 
 from penstock.effects import Row, Statement, Woken
 from penstock.errors import ServiceUnavailable
-from penstock.postgres.statements import POLL_QUEUES, WATCH_QUEUES
+from penstock.postgres.statements.long_polls import POLL_QUEUES, WATCH_QUEUES, PolledQueueRow
 from penstock_web.long_poll.dispatcher import LongPollDispatcher
 from tests.support.web.virtual_clock import run, settle
 
 ORDERS = "arn:aws:sqs:us-east-1:000000000000:orders"
 BILLS = "arn:aws:sqs:us-east-1:000000000000:bills"
 
+RowT = TypeVar("RowT", bound=Row)
+
 
 class Database:
     """Knows which queues are ready, and who asked for what, when. `commits`: how many there were.
 
-    `wait_ms`: until something becomes ready by time. `spared`: when a look was asked for and not necessary.
+    `due_at`: when something becomes ready by time. `spared`: when a look was asked for and not necessary.
     """
 
     def __init__(self) -> None:
@@ -29,10 +33,10 @@ class Database:
         self.looked: list[tuple[float, list[str]]] = []
         self.spared: list[float] = []
         self.commits = 0
-        self.wait_ms = 3_600_000
+        self.due_at = inf
         self.away = False
 
-    async def call(self, statement: Statement, arguments: list[Any]) -> list[Row]:
+    async def call(self, statement: Statement[RowT], arguments: Sequence[Any]) -> list[RowT]:
         if self.away:
             raise ServiceUnavailable
         now = asyncio.get_running_loop().time()
@@ -46,8 +50,9 @@ class Database:
             return []
         self.looked.append((now, arguments[0]))
         ready = [arn for arn in arguments[0] if arn in self.ready]
-        wait_ms = 0 if ready else self.wait_ms
-        return [*((arn, None, None) for arn in ready), (None, str(self.commits), wait_ms)]
+        wait_ms = 0 if ready else ceil(min(3600.0, max(0.0, self.due_at - now)) * 1000)
+        found = [PolledQueueRow(arn, None, None) for arn in ready]
+        return statement.make_rows([*found, PolledQueueRow(None, str(self.commits), wait_ms)])
 
 
 def test_wake_answers_those_first_who_have_waited_longest() -> None:
@@ -281,16 +286,18 @@ def test_each_second_one_look_serves_all_queues_and_wakes_those_that_are_ready()
 def test_nothing_is_looked_for_while_nothing_was_committed_and_nothing_is_due() -> None:
     async def scenario() -> None:
         database = Database()
-        database.wait_ms = 8_300
+        database.due_at = 8.3
         long_polls = LongPollDispatcher(database.call)
         polling = asyncio.get_running_loop().create_task(long_polls.run())
         answer = long_polls.wait(ORDERS, 20, 0)
-        await asyncio.sleep(9.2)
+        await asyncio.sleep(8.29)
         assert [time for time, _ in database.looked] == pytest.approx([0.0, 1.0, 3.0])
-        assert database.spared == pytest.approx([2.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0])
+        assert database.spared == pytest.approx([2.0, 4.0, 5.0, 6.0, 7.0, 8.0])
         database.ready = {ORDERS}  # a delay is over: nobody commits anything
         assert await answer == Woken.FOR_MORE
-        assert asyncio.get_running_loop().time() == pytest.approx(10.0)
+        assert asyncio.get_running_loop().time() == pytest.approx(
+            8.301
+        )  # not at the check of the next second
         polling.cancel()
 
     run(scenario())

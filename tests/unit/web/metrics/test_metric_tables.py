@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from penstock.effects import Rows
-from penstock.postgres.statements import SEND_MESSAGES
+from penstock.effects import BatchCall
+from penstock.postgres.statements.messages import SEND_MESSAGES, SendEntry, SentRow
 from penstock_web.metrics.exposition import format_family, format_labels, format_number
 from penstock_web.metrics.families import BLOCKS, Family
 from penstock_web.metrics.memory import CounterMemory, CounterMemoryFull
 from penstock_web.metrics.queue_counts import OTHER, QueueCounts
 
-SENT = (1, 7, None, None, None, None)
+SENT = SentRow(1, 7, None, None, None, None)
 OWN = ("000000000000", "us-east-1")
 
 
@@ -23,8 +23,9 @@ def arn(name: str, account: str = OWN[0]) -> str:
     return f"arn:aws:sqs:us-east-1:{account}:{name}"
 
 
-def send(counts: QueueCounts, queue: str) -> None:
-    counts.observe(Rows(SEND_MESSAGES, ([queue],), queue_arn=queue), [SENT], 0.002)
+def send(counts: QueueCounts, queue: str, row: SentRow = SENT) -> None:
+    entry = SendEntry(queue, bytes(16), b"", 0, None, None, None, None, None)
+    counts.observe(BatchCall(SEND_MESSAGES, [entry], queue_arn=queue), [row], 0.002)
 
 
 def messages_sent(memory: CounterMemory) -> dict[str, float]:
@@ -65,8 +66,7 @@ def test_queues_of_others_have_their_arn_as_label() -> None:
 def test_what_does_not_exist_gets_no_label() -> None:
     memory = CounterMemory(1000)
     counts = QueueCounts(memory, 5, OWN)
-    missing = (1, None, None, None, "QueueDoesNotExist", None)
-    counts.observe(Rows(SEND_MESSAGES, ([""],), queue_arn=arn("a")), [missing], 0.1)
+    send(counts, arn("a"), SentRow(1, None, None, None, "QueueDoesNotExist", None))
     assert messages_sent(memory) == {OTHER: 0}
     assert not counts.arns
 

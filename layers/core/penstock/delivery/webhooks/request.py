@@ -9,13 +9,14 @@ import base64
 import binascii
 import hashlib
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from penstock import __version__
-from penstock.sns.delivery_policy import CONTENT_TYPE, effective_policy
+from penstock.postgres.statements.webhooks import ClaimedWebhookRow
+from penstock.sns.delivery_policy import CONTENT_TYPE, Policy, effective_policy
 from penstock.trace_context import CURRENT_TRACE, as_traceparent
 
 from .endpoint import Endpoint
@@ -29,7 +30,7 @@ _AGENT: Final = f"Penstock/{__version__}"
 
 
 class Delivery(NamedTuple):
-    """A row of queue.claim_webhooks: one webhook, leased. `attempts`: the attempts whose outcome is known."""
+    """One webhook, leased. `policy`: the effective one; None: the defaults. `attempts`: those with a known outcome."""
 
     webhook_id: int
     endpoint_key: str
@@ -39,7 +40,7 @@ class Delivery(NamedTuple):
     topic_arn: str | None
     subscription_arn: str | None
     raw: bool
-    policy: Mapping[str, Any] | None
+    policy: Policy | None
     attempts: int
     body: str
 
@@ -120,12 +121,22 @@ def read_secrets(text: str) -> tuple[bytes, ...]:
     return tuple(secrets)
 
 
-_POLICY: Final = Delivery._fields.index("policy")
 _effective = lru_cache(1_000)(effective_policy)
 
 
-def read_delivery(row: Sequence[Any]) -> Delivery:
-    """A delivery from a row; the row has the delivery policies of subscription and topic as texts."""
-    own, topic, *rest = row[_POLICY:]
-    policy = None if own is None and topic is None else _effective(own, topic)
-    return Delivery._make((*row[:_POLICY], policy, *rest))
+def read_delivery(row: ClaimedWebhookRow) -> Delivery:
+    """A delivery from its row, which has the policies of subscription and topic."""
+    own, topic = row.subscription_policy, row.topic_policy
+    return Delivery(
+        webhook_id=row.webhook_id,
+        endpoint_key=row.lane,
+        endpoint=row.endpoint,
+        kind=row.kind,
+        message_id=row.message_id,
+        topic_arn=row.topic_arn,
+        subscription_arn=row.subscription_arn,
+        raw=row.raw,
+        policy=None if own is None and topic is None else _effective(own, topic),
+        attempts=row.attempts,
+        body=row.body,
+    )

@@ -1,32 +1,31 @@
 """Webhooks in the database, for one worker: it claims them under a lease and settles those that it holds."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID, uuid4
 
 import psycopg
 
-from penstock.effects import Statement
-from penstock.postgres import binary_array
-from penstock.postgres.statements import (
+from penstock.effects import Row
+from penstock.postgres.calls import columns_of
+from penstock.postgres.psycopg_connection import TransactionExecutor
+from penstock.postgres.statements.webhooks import (
     CLAIM_WEBHOOKS,
     EXPIRE_WEBHOOKS,
     NEXT_WEBHOOK,
     SETTLE_WEBHOOKS,
     WEBHOOK_TRACES,
+    SettledWebhooksRow,
 )
 from penstock.trace_context import TraceContext, parse_trace_header
 
 from .outcome import Outcome
 from .request import Delivery, read_delivery
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 LEASE_MS: Final = 30_000
 """Twice the longest time that an attempt takes (15 s). An attempt begins as soon as its webhook is claimed."""
 MOST_EXPIRED: Final = 1_000
-SETTLED: Final = ("delivered", "retried", "exhausted", "dead_lettered", "lost")
+SETTLED: Final = SettledWebhooksRow._fields
 
 
 class Claimed(NamedTuple):
@@ -52,49 +51,47 @@ class Store:
 
     def __init__(
         self,
-        connection: "psycopg.Connection[Any]",
+        connection: "psycopg.Connection[Row]",
         watcher: UUID | None,
         per_endpoint: int,
         *,
         traced: bool = False,
     ) -> None:
-        self._connection = connection
+        self._calls = TransactionExecutor(connection)
         self._watcher = watcher
         self._per_endpoint = per_endpoint
         self._traced = traced
 
     def wait_ms(self) -> int | None:
         """Milliseconds until a webhook may be due; None: none is pending. The next publish notifies the watcher."""
-        rows = self._call(NEXT_WEBHOOK, [self._watcher])
-        return int(rows[0][0]) if rows else None
+        rows = self._calls.call(NEXT_WEBHOOK, (self._watcher,))
+        return next((row.wait_ms for row in rows), None)
 
     def claim(self, limit: int, busy: Mapping[str, int]) -> list[Claimed]:
         """Claims up to `limit` due webhooks; `busy`: requests under way, by endpoint."""
         lease = uuid4()
-        endpoint_keys = binary_array.encode("text[]", list(busy))
-        counts = binary_array.encode("int4[]", list(busy.values()))
-        rows = self._call(CLAIM_WEBHOOKS, [limit, lease, LEASE_MS, endpoint_keys, counts, self._per_endpoint])
-        traces = self._traces([row[0] for row in rows]) if self._traced and rows else {}
-        return [Claimed(read_delivery(row), lease, traces.get(row[0])) for row in rows]
+        rows = self._calls.call(
+            CLAIM_WEBHOOKS,
+            (limit, lease, LEASE_MS, list(busy), list(busy.values()), self._per_endpoint),
+        )
+        traces = self._traces([row.webhook_id for row in rows]) if self._traced and rows else {}
+        return [Claimed(read_delivery(row), lease, traces.get(row.webhook_id)) for row in rows]
 
     def _traces(self, webhook_ids: list[int]) -> dict[int, TraceContext | None]:
-        rows = self._call(WEBHOOK_TRACES, [binary_array.encode("int8[]", webhook_ids)])
-        return {webhook_id: parse_trace_header(header) for webhook_id, header in rows}
+        rows = self._calls.call(WEBHOOK_TRACES, (webhook_ids,))
+        return {row.webhook_id: parse_trace_header(row.trace) for row in rows}
 
     def settle(self, finished: Sequence[Finished]) -> dict[str, int]:
         """Writes outcomes. Returns how many there are of each kind."""
-        rows: Iterable[tuple[Any, ...]] = (
+        entries = [
             (c.delivery.webhook_id, c.lease.bytes, c.delivery.endpoint_key, *outcome)
             for c, outcome in finished
-        )
-        columns = binary_array.encode_columns(SETTLE_WEBHOOKS.types, list(zip(*rows, strict=True)))
-        return dict(zip(SETTLED, self._call(SETTLE_WEBHOOKS, columns)[0], strict=True))
+        ]
+        columns = columns_of(entries, len(SETTLE_WEBHOOKS.types))
+        (settled,) = self._calls.call(SETTLE_WEBHOOKS, columns)
+        return settled._asdict()
 
     def expire(self) -> dict[str, int]:
         """Gives up webhooks that have waited too long for paused endpoints. Returns how many of each kind."""
-        exhausted, dead_lettered = self._call(EXPIRE_WEBHOOKS, [MOST_EXPIRED])[0]
-        return {"exhausted": exhausted, "dead_lettered": dead_lettered}
-
-    def _call(self, statement: Statement, arguments: Sequence[Any]) -> list[tuple[Any, ...]]:
-        with psycopg.RawCursor(self._connection) as cursor:
-            return cursor.execute(statement.text, arguments).fetchall()
+        (expired,) = self._calls.call(EXPIRE_WEBHOOKS, (MOST_EXPIRED,))
+        return expired._asdict()

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from penstock.postgres.statements.firing import ClaimedScheduleRow
 from penstock.scheduler.expressions.expression import stored
 
 if TYPE_CHECKING:
@@ -22,25 +23,6 @@ MOST_AT_ONCE: Final = 100
 """Occurrences of a schedule in one transaction, unless catchup_limit is larger; the next transaction fires the rest."""
 MOST_COUNTED: Final = 10_000
 """Skipped occurrences are counted up to this number; each costs a few microseconds of a transaction."""
-
-
-class DueSchedule(NamedTuple):
-    """A row of `queue.claim_schedules`: a locked schedule whose occurrence `next_fire_at` is due."""
-
-    now: datetime
-    schedule_id: int
-    door: str
-    form: str
-    canonical: str
-    timezone: str
-    anchor_at: datetime | None
-    end_at: datetime | None
-    window_seconds: int
-    catchup: bool
-    catchup_limit: int
-    max_age_seconds: int
-    next_fire_at: datetime
-    topic: str | None
 
 
 class Plan(NamedTuple):
@@ -57,7 +39,7 @@ class NextOccurrence(Protocol):
     def __call__(self, instant: datetime, /) -> datetime | None: ...
 
 
-def plan(due: DueSchedule, grace_seconds: int) -> Plan:
+def plan(due: ClaimedScheduleRow, grace_seconds: int) -> Plan:
     """The occurrences that fire now.
 
     An occurrence of up to `window_seconds` ago may be due later in its window: a later transaction plans it.
@@ -72,7 +54,7 @@ def plan(due: DueSchedule, grace_seconds: int) -> Plan:
     return take_recent(due, following, due_until, due_until - timedelta(seconds=late))
 
 
-def next_of(due: DueSchedule) -> NextOccurrence:
+def next_of(due: ClaimedScheduleRow) -> NextOccurrence:
     """The occurrences of a schedule, up to its end."""
     expression = stored(due.form, due.canonical, due.canonical, due.timezone)
 
@@ -83,7 +65,7 @@ def next_of(due: DueSchedule) -> NextOccurrence:
     return following
 
 
-def catch_up(due: DueSchedule, following: NextOccurrence, due_until: datetime) -> Plan:
+def catch_up(due: ClaimedScheduleRow, following: NextOccurrence, due_until: datetime) -> Plan:
     """The plan of a schedule that catches up: the oldest occurrences up to the limit, then the next in the future."""
     rest = missed(due.next_fire_at, following, due_until)
     times = [due.next_fire_at, *islice(rest, max(0, due.catchup_limit - 1))]
@@ -96,7 +78,9 @@ def catch_up(due: DueSchedule, following: NextOccurrence, due_until: datetime) -
     )
 
 
-def take_recent(due: DueSchedule, following: NextOccurrence, due_until: datetime, oldest: datetime) -> Plan:
+def take_recent(
+    due: ClaimedScheduleRow, following: NextOccurrence, due_until: datetime, oldest: datetime
+) -> Plan:
     """The plan of a schedule that does not catch up: occurrences not before `oldest`, up to MOST_AT_ONCE."""
     if due.next_fire_at < oldest:
         return Plan([], following(oldest))

@@ -1,14 +1,14 @@
 """Messages from schedules to topics of SNS: the signed envelopes that Publish makes too, which one SQL call sends."""
 
-from collections.abc import Generator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from penstock.aws.message_id import as_text, new_message_id
 from penstock.aws.topic_arn import TopicArn, parse_topic_arn
 from penstock.context import Context
-from penstock.effects import Effect
+from penstock.effects import Operation
 from penstock.environment import Environment
 from penstock.http import HttpRequest
 from penstock.receipt_handle import ReceiptHandles
@@ -37,7 +37,7 @@ def environment_of(settings: Settings) -> Environment:
 
 def sign_drafts(
     drafts: Sequence[TopicDraft | None], environment: Environment
-) -> Generator[Effect, Any, list[bytes | None]]:
+) -> Operation[list[bytes | None]]:
     """The messages for topics that `queue.fire_schedules` takes, as JSON; None for other targets and wrong ARNs."""
     topic_messages: list[bytes | None] = []
     for draft in drafts:
@@ -51,7 +51,7 @@ def sign_drafts(
     return topic_messages
 
 
-def topic_message(topic: TopicArn, text: str, environment: Environment) -> Generator[Effect, Any, bytes]:
+def topic_message(topic: TopicArn, text: str, environment: Environment) -> Operation[bytes]:
     """One message, signed by the version that this process knows; the database answers QU007 when it has changed."""
     version = environment.cache(envelopes.TopicCache).signature_version(str(topic))
     size = len(text.encode())

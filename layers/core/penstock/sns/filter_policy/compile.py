@@ -17,7 +17,7 @@ limits; github.com/aws/event-ruler, the engine that AWS publishes, for the synta
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import TypeGuard
 
 import msgspec
 
@@ -45,7 +45,7 @@ class Key:
         points = [operator.points for operator in self.operators if operator.points]
         return sum(points) * len(points) if any(operator.wildcard for operator in self.operators) else 0
 
-    def compiled(self) -> list[Any]:
+    def compiled(self) -> list[object]:
         """The key as SQL reads it; its tests for equality become one test."""
         tests = [operator.test for operator in self.operators if operator.test]
         equal = [value for test in tests if test[0] == "in" for value in test[1]]
@@ -81,7 +81,7 @@ def compile_policy(text: str, scope: str) -> str | None:
     return compiled(policy, nested=scope == "MessageBody") if policy else None
 
 
-def compiled(policy: dict[str, Any], *, nested: bool) -> str:
+def compiled(policy: dict[str, object], *, nested: bool) -> str:
     """The compiled form of a policy that is an object and not empty. Raises InvalidParameter."""
     try:
         read = Object(tuple(parts_of(policy, "", 1, nested=nested)))
@@ -98,7 +98,7 @@ def too_complex() -> InvalidParameter:
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
-def parts_of(members: dict[str, Any], path: str, depth: int, *, nested: bool) -> Iterator[Key | Or]:
+def parts_of(members: dict[str, object], path: str, depth: int, *, nested: bool) -> Iterator[Key | Or]:
     """The rules of an object of the policy and of the objects in it. Raises InvalidParameter."""
     if not members:
         raise invalid_operator("Empty objects are not allowed")
@@ -118,14 +118,14 @@ def parts_of(members: dict[str, Any], path: str, depth: int, *, nested: bool) ->
             yield from parts_of(value, below, depth + 1, nested=nested)
 
 
-def key(path: str, depth: int, values: list[Any]) -> Key:
+def key(path: str, depth: int, values: list[object]) -> Key:
     """The key of one list. Raises InvalidParameter."""
     if not values:
         raise invalid_operator("Empty arrays are not allowed")
     return Key(path, depth, tuple(read_operator(value) for value in values))
 
 
-def is_or(value: Any) -> bool:
+def is_or(value: object) -> TypeGuard[list[dict[str, object]]]:
     """Whether `$or` is an operator: its value is a list of two or more objects without reserved names. Else a name."""
     return (
         isinstance(value, list)
@@ -134,7 +134,7 @@ def is_or(value: Any) -> bool:
     )
 
 
-def has_reserved(members: dict[str, Any]) -> bool:
+def has_reserved(members: dict[str, object]) -> bool:
     """Whether a member has the name of an operator, at any depth of objects."""
     return any(
         name in RESERVED or (isinstance(member, dict) and has_reserved(member))

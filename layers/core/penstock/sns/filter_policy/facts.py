@@ -8,7 +8,6 @@ Sources: SNS Developer Guide, "Filter policy constraints", "Key matching"; array
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
@@ -16,7 +15,7 @@ from penstock.sqs.types import MessageAttributeValue
 
 from .values import SEPARATOR, plain_value
 
-Facts = dict[str, list[Any]]
+Facts = dict[str, list[object]]
 
 MOST_PATH_CHARACTERS = 4_194_304  # of one message: deep objects with long names make long paths
 MOST_ARRAY_LEVELS = 32  # of nested arrays: queue.keys_match_together calls itself once a level
@@ -45,7 +44,7 @@ def attribute_facts(attributes: Mapping[str, MessageAttributeValue]) -> Facts:
         return {}
 
 
-def _attribute(kind: str, text: str) -> list[Any]:
+def _attribute(kind: str, text: str) -> list[object]:
     if kind in ("String.Array", "Number.Array"):
         values = msgspec.json.decode(text)
         if not isinstance(values, list) or any(isinstance(value, list | dict) for value in values):
@@ -68,7 +67,7 @@ def _escaped(text: str) -> str:
 
 
 # --- bodies ----------------------------------------------------------------------------------------------------------
-def body_facts(body: str) -> dict[str, Any] | None:
+def body_facts(body: str) -> Mapping[str, object] | None:
     """The facts of a message body; None when it is no JSON object, which every policy of scope MessageBody rejects.
 
     None as well for a body that cannot be compared: more than 32 nested arrays, or paths of more than 4 MiB in all.
@@ -78,23 +77,28 @@ def body_facts(body: str) -> dict[str, Any] | None:
         if not isinstance(document, dict):
             return None
         # Escapes are rare, and only an escape can hold a character that `plain_value` replaces.
-        return flattened(without_surrogates(document) if "\\u00" in body else document)
+        return flattened(plain_members(document) if "\\u00" in body else document)
     except (msgspec.DecodeError, ValueError, RecursionError, UnreadableBody):
         return None
 
 
-def without_surrogates(value: Any) -> Any:
+def without_surrogates(value: object) -> object:
     """The value with all its names and texts passed through `plain_value`."""
     if isinstance(value, dict):
-        return {plain_value(name): without_surrogates(member) for name, member in value.items()}
+        return plain_members(value)
     if isinstance(value, list):
         return [without_surrogates(one) for one in value]
     return plain_value(value) if isinstance(value, str) else value
 
 
-def flattened(document: dict[str, Any]) -> dict[str, Any]:
+def plain_members(document: Mapping[str, object]) -> dict[str, object]:
+    """The same for the members of an object."""
+    return {plain_value(name): without_surrogates(member) for name, member in document.items()}
+
+
+def flattened(document: dict[str, object]) -> Mapping[str, object]:
     """The facts of an object. Raises UnreadableBody."""
-    facts: dict[str, Any] = {}
+    facts: Facts = {}
     several, characters = False, 0
     pending = [(name, value, 0) for name, value in document.items()]
     while pending:

@@ -32,7 +32,7 @@ RESERVED = frozenset((
     "date-before", "date-on-or-before", "in-date-range", "ip-address-in-range", "ip-address-not-in-range",
 ))  # fmt: skip
 
-Test = list[Any]
+Test = list[Any]  # JSON: which members there are depends on the operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def invalid_operator(reason: str) -> InvalidParameter:
     return InvalidParameter.named(f"FilterPolicy: {reason}")
 
 
-def read_operator(value: Any) -> Operator:
+def read_operator(value: object) -> Operator:
     """The operator that one value of a key's list stands for. Raises InvalidParameter."""
     if isinstance(value, dict):
         name, argument = _single(value, "Match expression name not found")
@@ -65,40 +65,40 @@ def read_operator(value: Any) -> Operator:
     return Operator(["in", [plain_value(value) if isinstance(value, str) else rounded(value)]])
 
 
-def _single(given: dict[str, Any], if_empty: str) -> tuple[str, Any]:
+def _single(given: dict[str, object], if_empty: str) -> tuple[str, object]:
     """Name and value of the only member. Raises InvalidParameter when there are more or none."""
     if len(given) != 1:
         raise invalid_operator("Only one key allowed in match expression" if given else if_empty)
     return next(iter(given.items()))
 
 
-def _text(argument: Any, called: str) -> str:
+def _text(argument: object, called: str) -> str:
     if not isinstance(argument, str):
         raise invalid_operator(f"{called} match pattern must be a string")
     return plain_value(argument)
 
 
 # --- strings ---------------------------------------------------------------------------------------------------------
-def _exactly(argument: Any) -> Operator:
+def _exactly(argument: object) -> Operator:
     return Operator(["in", [_text(argument, "exact")]])
 
 
-def _ignoring_case(argument: Any) -> Operator:
+def _ignoring_case(argument: object) -> Operator:
     text = lower_case(_text(argument, "equals-ignore-case"))
     return Operator(["ci", [text], len(text)])
 
 
-def _prefix_or_suffix(name: str) -> Callable[[Any], Operator]:
+def _prefix_or_suffix(name: str) -> Callable[[object], Operator]:
     """The reader of `prefix` or of `suffix`."""
 
-    def read(argument: Any) -> Operator:
+    def read(argument: object) -> Operator:
         text = literal(_text(argument, name))
         return Operator(["like", text + "%" if name == "prefix" else "%" + text])
 
     return read
 
 
-def _wildcard(argument: Any) -> Operator:
+def _wildcard(argument: object) -> Operator:
     try:
         pattern, stars = like_pattern(_text(argument, "wildcard"))
     except WildcardError as error:
@@ -107,7 +107,7 @@ def _wildcard(argument: Any) -> Operator:
     return Operator(["like", pattern], points=points, wildcard=stars > 0)
 
 
-def _cidr(argument: Any) -> Operator:
+def _cidr(argument: object) -> Operator:
     text = _text(argument, "prefix")  # as AWS's engine does
     host, slash, mask = text.partition("/")
     if not slash or "/" in mask:
@@ -121,7 +121,7 @@ def _cidr(argument: Any) -> Operator:
 
 
 # --- presence --------------------------------------------------------------------------------------------------------
-def _exists(argument: Any) -> Operator:
+def _exists(argument: object) -> Operator:
     """`true` requires a value that is neither null nor empty ("Key matching")."""
     if argument is True:
         return Operator(["not", [None, ""]])
@@ -131,7 +131,7 @@ def _exists(argument: Any) -> Operator:
 
 
 # --- numbers ---------------------------------------------------------------------------------------------------------
-def _numeric(argument: Any) -> Operator:
+def _numeric(argument: object) -> Operator:
     """`["=", 1]`, `[">", 0, "<=", 5]` and the like: a range; an open end is the least or greatest number of all."""
     if not isinstance(argument, list):
         raise invalid_operator("Value of numeric must be an array.")
@@ -150,7 +150,7 @@ def _numeric(argument: Any) -> Operator:
     return Operator(["range", SMALLEST, True, value, first == "<="])
 
 
-def _upper(low: float, rest: list[Any]) -> tuple[float, bool]:
+def _upper(low: float, rest: list[object]) -> tuple[float, bool]:
     """The upper end of a range; without one, the greatest number of all. And whether the end is in the range."""
     if not rest:
         return GREATEST, True
@@ -166,16 +166,15 @@ def _upper(low: float, rest: list[Any]) -> tuple[float, bool]:
     return high, rest[0] == "<="
 
 
-def _bound(given: list[Any], called: str) -> float:
+def _bound(given: list[object], called: str) -> float:
     if not given or not is_number(given[0]):
         raise invalid_operator(f"Value of {called} must be numeric")
     if not in_range(given[0]):
         raise invalid_operator("Value must be between -1.0E9 and 1.0E9, inclusive")
-    number: float = rounded(given[0])
-    return number
+    return rounded(given[0])
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     """A value as AWS's parser names it in errors: its opening bracket, its JSON literal, or the text itself."""
     if isinstance(value, list | dict):
         return "[" if isinstance(value, list) else "{"
@@ -183,7 +182,7 @@ def _shown(value: Any) -> str:
 
 
 # --- anything-but ----------------------------------------------------------------------------------------------------
-def _anything_but(argument: Any) -> Operator:
+def _anything_but(argument: object) -> Operator:
     """Matches a value that equals none of the list. The list has numbers or strings, not both."""
     if isinstance(argument, dict):
         return _anything_but_like(*_single(argument, "Anything-But expression name not found"))
@@ -204,11 +203,12 @@ def _anything_but(argument: Any) -> Operator:
     )
 
 
-def _anything_but_like(name: str, argument: Any) -> Operator:
+def _anything_but_like(name: str, argument: object) -> Operator:
     if name not in ("equals-ignore-case", "prefix", "suffix", "wildcard"):
         raise invalid_operator(f"Unsupported anything-but pattern: {name[:256]}")
-    values = argument if isinstance(argument, list) else [argument]
-    if not values or not all(isinstance(value, str) for value in values):
+    given = argument if isinstance(argument, list) else [argument]
+    values = [value for value in given if isinstance(value, str)]
+    if not given or len(values) < len(given):
         raise invalid_operator(_NOT_STRINGS.get(name, "prefix/suffix match pattern must be a string"))
     if name == "equals-ignore-case":
         texts = [lower_case(plain_value(value)) for value in values]
@@ -226,7 +226,7 @@ _NOT_STRINGS = {
     ),
     "wildcard": "wildcard match pattern must be a string",
 }
-_OPERATOR_READERS: dict[str, Callable[[Any], Operator]] = {
+_OPERATOR_READERS: dict[str, Callable[[object], Operator]] = {
     "exactly": _exactly,
     "equals-ignore-case": _ignoring_case,
     "prefix": _prefix_or_suffix("prefix"),

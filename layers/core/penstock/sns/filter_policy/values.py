@@ -6,7 +6,9 @@ only itself.
 """
 
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any
+from typing import TypeGuard, TypeVar
+
+T = TypeVar("T")
 
 SEPARATOR = "\x1f"  # between the names of a path; alone, the name of a message's document among its facts
 SMALLEST, GREATEST = -1_000_000_000, 1_000_000_000
@@ -31,17 +33,17 @@ def _lower(character: str) -> str:
     return lower if len(lower) == 1 else character
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Whether the value is a number of JSON (true and false are not)."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def in_range(value: Any) -> bool:
+def in_range(value: float) -> bool:
     """Whether a number is in the range of numeric matching."""
-    return bool(SMALLEST <= value <= GREATEST)
+    return SMALLEST <= value <= GREATEST
 
 
-def rounded(value: Any) -> Any:
+def rounded(value: T) -> T | float:
     """A number of a policy, with five digits after the point when it is in range; anything else as it is."""
     if not isinstance(value, float) or not in_range(value):
         return value

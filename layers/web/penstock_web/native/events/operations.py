@@ -1,7 +1,7 @@
 """Operations of routed events: publish an event, manage bindings, list the bindings that an event would reach."""
 
-from collections.abc import Generator, Iterable
-from typing import Any
+from collections.abc import Iterable
+from typing import NamedTuple
 from urllib.parse import quote
 
 import msgspec
@@ -9,13 +9,30 @@ import msgspec
 from penstock import errors
 from penstock.aws.arn import parse_queue_arn
 from penstock.context import Context
-from penstock.effects import Effect, Row, Sql, Wake
-from penstock.postgres.statements import BIND, LIST_BINDINGS, MATCH_EVENT, PUBLISH_EVENTS, UNBIND
+from penstock.effects import Call, Operation, Wake
+from penstock.postgres.statements.events import (
+    BIND,
+    LIST_BINDINGS,
+    MATCH_EVENT,
+    PUBLISH_EVENTS,
+    UNBIND,
+    BindingRow,
+    BoundRow,
+    PublishedEventRow,
+)
+from penstock.postgres.statements.messages import TransactedRow
 from penstock.sns.filter_policy import compile as filter_policy
 from penstock.sns.filter_policy import facts as filter_facts
 from penstock.sns.subscriptions import is_url
 from penstock.sqs import handles, validation
-from penstock_web.native.documents import NewEvent, format_timestamp, message_body, to_attribute
+from penstock_web.native.documents import (
+    EventMessage,
+    NewEvent,
+    PublishedEvent,
+    format_timestamp,
+    message_body,
+    to_attribute,
+)
 from penstock_web.native.errors import SubscriptionNotFound
 from penstock_web.native.operations import arn_of
 from penstock_web.native.routing_keys import is_pattern, is_routing_key
@@ -25,16 +42,32 @@ _encode = msgspec.json.encode
 
 
 # --- publishing ------------------------------------------------------------------------------------------------------
-def publish(routing_key: str, event: NewEvent, context: Context) -> Generator[Effect, Any, dict[str, Any]]:
+class OutgoingEvent(NamedTuple):
+    """An event that passed its checks: the parameters of `queue.publish_events` that are its own, in their order.
+
+    `attributes`, `headers`, and `facts`, which filter policies are compared with, are JSON.
+    """
+
+    routing_key: str
+    body: str
+    attributes: str | None
+    headers: str | None
+    facts: str | None
+    delay_seconds: int | None
+
+
+def publish(routing_key: str, event: NewEvent, context: Context) -> Operation[PublishedEvent]:
     """Publishes an event and returns the queues it reached. Raises InvalidParameterValue, RequestEntityTooLarge."""
-    columns = event_columns(routing_key, event)
-    rows = yield Sql(PUBLISH_EVENTS, (context.account_id, context.region, *columns, context.trace_header))
-    yield from wake_receives(row[0] for row in rows)
-    return publish_result(rows)
+    outgoing = outgoing_event(routing_key, event)
+    rows = yield from Call(
+        PUBLISH_EVENTS, (context.account_id, context.region, *outgoing, context.trace_header)
+    )
+    yield from wake_receives(row.arn for row in rows)
+    return published_event(rows)
 
 
-def event_columns(routing_key: str, event: NewEvent) -> tuple[Any, ...]:
-    """Checks an event and returns its routing key, body, attributes, headers, facts for filters, and delay."""
+def outgoing_event(routing_key: str, event: NewEvent) -> OutgoingEvent:
+    """An event of a request, checked. Raises InvalidParameterValue, RequestEntityTooLarge."""
     check_routing_key(routing_key)
     validation.check_number_of_attributes(len(event.headers))
     body = message_body(event.message)
@@ -43,7 +76,7 @@ def event_columns(routing_key: str, event: NewEvent) -> tuple[Any, ...]:
     if attributes:
         validation.check_message_attributes(attributes)
     facts = filter_facts.body_facts(body)
-    return (
+    return OutgoingEvent(
         routing_key,
         body,
         _encode(attributes).decode() if attributes else None,
@@ -53,18 +86,22 @@ def event_columns(routing_key: str, event: NewEvent) -> tuple[Any, ...]:
     )
 
 
-def publish_result(rows: Iterable[Row]) -> dict[str, Any]:
-    """Rows of `queue.publish_events` (ARN, id, error) as the response; a queue that refused the event is left out."""
-    found = [(arn, number) for arn, number, error in rows if error is None]
-    queues = [(arn, number) for arn, number in found if arn is not None]
-    return {
-        "queues_matched": len(queues),
-        "webhooks_matched": sum(number for arn, number in found if arn is None),
-        "messages": [{"queue_name": arn.split(":")[5], "msg_id": number} for arn, number in queues],
-    }
+def published_event(rows: Iterable[PublishedEventRow | TransactedRow]) -> PublishedEvent:
+    """What an event reached, as the response; a queue that refused the event is left out."""
+    reached = [row for row in rows if row.error is None]
+    messages = [
+        EventMessage(queue_name=row.arn.split(":")[5], msg_id=row.id)
+        for row in reached
+        if row.arn is not None
+    ]
+    return PublishedEvent(
+        queues_matched=len(messages),
+        webhooks_matched=sum(row.id for row in reached if row.arn is None),
+        messages=messages,
+    )
 
 
-def wake_receives(arns: Iterable[str | None]) -> Generator[Effect, Any, None]:
+def wake_receives(arns: Iterable[str | None]) -> Operation[None]:
     """Wakes receives of this process that wait for one of these queues."""
     for arn in arns:
         if arn is not None:
@@ -72,7 +109,7 @@ def wake_receives(arns: Iterable[str | None]) -> Generator[Effect, Any, None]:
 
 
 # --- bindings --------------------------------------------------------------------------------------------------------
-def subscribe(pattern: str, new: NewSubscription, context: Context) -> Generator[Effect, Any, Subscription]:
+def subscribe(pattern: str, new: NewSubscription, context: Context) -> Operation[Subscription]:
     """Makes the binding, or returns the existing one.
 
     Raises QueueDoesNotExist, InvalidParameterValue and the errors of filter policies.
@@ -89,52 +126,54 @@ def subscribe(pattern: str, new: NewSubscription, context: Context) -> Generator
             raise errors.InvalidParameterValue("body: endpoint must be a URL of its protocol, http or https")
     policy = None if new.filter_policy is None else _encode(new.filter_policy).decode()
     compiled = filter_policy.compile_policy(policy, "MessageBody") if policy else None
-    rows = yield Sql(
+    rows = yield from Call(
         BIND,
         (context.account_id, context.region, pattern, protocol, endpoint, new.envelope, policy, compiled),
     )
-    return to_binding(rows[0])
+    (row,) = rows
+    return to_binding(row)
 
 
-def unsubscribe(pattern: str, binding_id: int, context: Context) -> Generator[Effect, Any, None]:
+def unsubscribe(pattern: str, binding_id: int, context: Context) -> Operation[None]:
     """Removes a binding. Raises SubscriptionNotFound."""
-    ((removed,),) = yield Sql(UNBIND, (context.account_id, context.region, pattern, binding_id))
-    if not removed:
+    (row,) = yield from Call(UNBIND, (context.account_id, context.region, pattern, binding_id))
+    if not row.removed:
         raise SubscriptionNotFound
 
 
 def list_bindings(
     pattern: str | None, queue: str | None, after: int | None, limit: int, context: Context
-) -> Generator[Effect, Any, BindingPage]:
+) -> Operation[BindingPage]:
     """Bindings of a pattern or of a queue. Raises QueueDoesNotExist."""
     endpoint = None if queue is None else arn_of(queue, context)
-    rows = yield Sql(LIST_BINDINGS, (context.account_id, context.region, pattern, endpoint, after, limit + 1))
+    rows = yield from Call(
+        LIST_BINDINGS, (context.account_id, context.region, pattern, endpoint, after, limit + 1)
+    )
     if endpoint is not None and not rows:
         yield from handles.check_queue(endpoint)
     found = [to_binding(row) for row in rows[:limit]]
     return BindingPage(subscriptions=found, next=found[-1].id if len(rows) > limit else None)
 
 
-def matching_bindings(routing_key: str, context: Context) -> Generator[Effect, Any, list[Subscription]]:
+def matching_bindings(routing_key: str, context: Context) -> Operation[list[Subscription]]:
     """The bindings that an event with this key would reach."""
     check_routing_key(routing_key)
-    rows = yield Sql(MATCH_EVENT, (context.account_id, context.region, routing_key))
+    rows = yield from Call(MATCH_EVENT, (context.account_id, context.region, routing_key))
     return [to_binding(row) for row in rows]
 
 
-def to_binding(row: Row) -> Subscription:
-    """A row of the binding functions as a document."""
-    binding_id, pattern, protocol, endpoint, envelope, policy, created_at_ms, *_ = row
-    arn = parse_queue_arn(endpoint) if protocol == "queue" else None
+def to_binding(row: BindingRow | BoundRow) -> Subscription:
+    """A binding as a document."""
+    arn = parse_queue_arn(row.endpoint) if row.protocol == "queue" else None
     return Subscription(
-        id=binding_id,
-        pattern=pattern,
-        protocol=protocol,
+        id=row.binding_id,
+        pattern=row.pattern,
+        protocol=row.protocol,
         queue_name=None if arn is None else arn.name,
-        endpoint=None if protocol == "queue" else endpoint,
-        envelope=envelope,
-        filter_policy=None if policy is None else msgspec.json.decode(policy),
-        created_at=format_timestamp(created_at_ms),
+        endpoint=None if row.protocol == "queue" else row.endpoint,
+        envelope=row.envelope,
+        filter_policy=None if row.filter_policy is None else msgspec.json.decode(row.filter_policy),
+        created_at=format_timestamp(row.created_at_ms),
     )
 
 

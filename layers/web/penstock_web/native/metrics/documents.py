@@ -7,14 +7,12 @@ import csv
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from io import StringIO
-from typing import Any
+from typing import overload
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
-from penstock.effects import Row
-
-MEASURES = ("wait", "processing", "lag")
+from penstock.postgres.statements.metrics import LagRow, MetricsRow
 
 
 class Latency(Struct):
@@ -30,6 +28,16 @@ class Latency(Struct):
     max_us: int
     negative_count: int
     exact: bool
+
+
+class Latencies(Struct):
+    """The latencies of a row, by measure. A row of the installation has the last two, any other the first three."""
+
+    wait: Latency | None = None
+    processing: Latency | None = None
+    lag: Latency | None = None
+    fire: Latency | None = None
+    webhook: Latency | None = None
 
 
 class Flow(Struct):
@@ -143,58 +151,128 @@ class LagPage(Struct, rename={"from_": "from"}):
     next: str | UnsetType = field(default=UNSET)
 
 
-_latencies = msgspec.json.Decoder(dict[str, Latency])
+_latencies = msgspec.json.Decoder(Latencies)
 _hot_groups = msgspec.json.Decoder(list[HotGroup])
 
 
 # --- rows ------------------------------------------------------------------------------------------------------------
-def total_of(row: Row, start: datetime, end: datetime) -> Flow:
+def total_of(row: MetricsRow, start: datetime, end: datetime) -> Flow:
     """The first row of queue.read_metrics: the total of all windows."""
-    return Flow(start, end, *row[3:11], *latencies_of(row[21]))
+    latencies = latencies_of(row.latencies)
+    return Flow(
+        starts_at=start,
+        ends_at=end,
+        arrivals=row.arrivals,
+        deliveries=row.deliveries,
+        redeliveries=row.redeliveries,
+        deletions=row.deletions,
+        dead_lettered=row.dead_lettered,
+        purged=row.purged,
+        expired=row.expired,
+        moved=row.moved,
+        wait=latencies.wait,
+        processing=latencies.processing,
+        lag=latencies.lag,
+    )
 
 
-def window_of(row: Row) -> Window:
+def window_of(row: MetricsRow) -> Window:
     """Any other row of queue.read_metrics: one window."""
-    columns = [utc(row[0]), utc(row[1]), *row[3:11], *latencies_of(row[21]), utc(row[2]), *row[11:21]]
-    return Window(*columns)
+    latencies = latencies_of(row.latencies)
+    return Window(
+        starts_at=utc(row.starts_at),
+        ends_at=utc(row.ends_at),
+        arrivals=row.arrivals,
+        deliveries=row.deliveries,
+        redeliveries=row.redeliveries,
+        deletions=row.deletions,
+        dead_lettered=row.dead_lettered,
+        purged=row.purged,
+        expired=row.expired,
+        moved=row.moved,
+        wait=latencies.wait,
+        processing=latencies.processing,
+        lag=latencies.lag,
+        computed_at=utc(row.computed_at),
+        depth=row.depth,
+        waiting=row.waiting,
+        received=row.received,
+        oldest_age_us=row.oldest_age_us,
+        visible=row.visible,
+        in_flight=row.in_flight,
+        delayed=row.delayed,
+        groups=row.groups,
+        top_group_share=row.top_group_share,
+        gini=row.gini,
+    )
 
 
-def hot_groups_of(row: Row) -> list[HotGroup]:
+def hot_groups_of(row: MetricsRow) -> list[HotGroup]:
     """The hot groups in the first row of queue.read_metrics; the metrics of one group have none."""
-    return [] if row[22] is None else _hot_groups.decode(row[22])
+    return [] if row.hot_groups is None else _hot_groups.decode(row.hot_groups)
 
 
-def lag_page_of(rows: Sequence[Row]) -> LagPage:
+def lag_page_of(rows: Sequence[LagRow]) -> LagPage:
     """All rows of queue.read_lag, without `next`."""
     installation, *queues = rows
-    latencies = latencies_of(installation[16], ("fire", "webhook"))
-    columns = [*map(utc, installation[1:4]), *latencies, [lag_of(row) for row in queues]]
-    return LagPage(*columns)
+    latencies = latencies_of(installation.latencies)
+    return LagPage(
+        from_=utc(installation.from_at),
+        to=utc(installation.to_at),
+        computed_at=utc(installation.computed_at),
+        fire=latencies.fire,
+        webhook=latencies.webhook,
+        queues=[lag_of(row) for row in queues],
+    )
 
 
-def lag_of(row: Row) -> QueueLag:
+def lag_of(row: LagRow) -> QueueLag:
     """A row of queue.read_lag that has a name."""
-    points = zip(map(utc, row[12] or ()), *(values or () for values in row[13:16]), strict=True)
-    forecast = [ForecastPoint(*point) for point in points]
-    now = Now(row[4], row[5], row[6], row[7] or 0)
-    columns = [row[0], now, utc(row[3]), *row[8:12], forecast, *latencies_of(row[16])]
-    return QueueLag(*columns)
+    latencies = latencies_of(row.latencies)
+    return QueueLag(
+        name=row.name,
+        now=Now(row.visible, row.in_flight, row.delayed, row.oldest_age_us or 0),
+        computed_at=utc(row.computed_at),
+        backlog=row.backlog,
+        arrival_rate=row.arrival_rate,
+        drain_rate=row.drain_rate,
+        drain_seconds=row.drain_seconds,
+        forecast=forecast_of(row),
+        wait=latencies.wait,
+        processing=latencies.processing,
+        lag=latencies.lag,
+    )
 
 
-def latencies_of(text: str | None, measures: Iterable[str] = MEASURES) -> list[Any]:
-    """For each of `measures` its Latency, or None. `text`: a JSON object of latencies by measure."""
-    found = {} if text is None else _latencies.decode(text)
-    return [found.get(measure) for measure in measures]
+def forecast_of(row: LagRow) -> list[ForecastPoint]:
+    """The forecast of a queue; it has no points where the job made none."""
+    points = zip(
+        row.forecast_at or (),
+        row.forecast or (),
+        row.forecast_low or (),
+        row.forecast_high or (),
+        strict=True,
+    )
+    return [ForecastPoint(utc(at), messages, low, high) for at, messages, low, high in points]
 
 
-def utc(at: datetime | None) -> Any:
+def latencies_of(text: str | None) -> Latencies:
+    """The latencies of a row. `text`: a JSON object of latencies by measure."""
+    return Latencies() if text is None else _latencies.decode(text)
+
+
+@overload
+def utc(at: datetime) -> datetime: ...
+@overload
+def utc(at: datetime | None) -> datetime | None: ...
+def utc(at: datetime | None) -> datetime | None:
     """The time in UTC, since the session's time zone may be another one; None for null."""
     return None if at is None else at.astimezone(UTC)
 
 
 # --- CSV -------------------------------------------------------------------------------------------------------------
 _NESTED: dict[str, type[Struct]] = {
-    **dict.fromkeys(MEASURES, Latency),
+    **dict.fromkeys(("wait", "processing", "lag"), Latency),
     "now": Now,
     "forecast": ForecastPoint,
 }
@@ -217,7 +295,7 @@ def _columns(kind: type[Struct]) -> Iterator[str]:
             yield name
 
 
-def _cells(document: Struct) -> Iterator[Any]:
+def _cells(document: Struct) -> Iterator[str]:
     for name in document.__struct_fields__:
         value = getattr(document, name)
         if name not in _NESTED:
@@ -229,7 +307,7 @@ def _cells(document: Struct) -> Iterator[Any]:
             yield "" if value is None else _cell(getattr(value, part))
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> str:
     """The value as it is written in JSON."""
     return (
         ""

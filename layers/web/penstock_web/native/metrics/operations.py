@@ -1,13 +1,12 @@
 """Operations of the metrics routes: they check the time span and read what the metrics job stored."""
 
-from collections.abc import Generator
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from penstock import errors
 from penstock.context import Context
-from penstock.effects import Effect, Sql
-from penstock.postgres.statements import READ_LAG, READ_METRICS
+from penstock.effects import Call, Operation
+from penstock.postgres.statements.metrics import READ_LAG, READ_METRICS
 from penstock.sqs import queues, validation
 from penstock_web.native.documents import parse_timestamp
 from penstock_web.native.operations import arn_of
@@ -58,38 +57,37 @@ def _parse_time(name: str, text: str) -> datetime:
     return moment
 
 
-def queue_metrics(
-    name: str, span: Span, group: str | None, context: Context
-) -> Generator[Effect, Any, QueueMetrics]:
+def queue_metrics(name: str, span: Span, group: str | None, context: Context) -> Operation[QueueMetrics]:
     """The metrics of a queue or group. Raises QueueDoesNotExist, InvalidParameterValue if no group has such an id."""
     if group is not None:
         validation.check_group_id(group, "group")
     return (yield from queue_windows(arn_of(name, context), name, span, group))
 
 
-def queue_windows(arn: str, name: str, span: Span, group: str | None) -> Generator[Effect, Any, QueueMetrics]:
+def queue_windows(arn: str, name: str, span: Span, group: str | None) -> Operation[QueueMetrics]:
     """The metrics of the queue with this ARN. Raises QueueDoesNotExist."""
-    rows = yield Sql(READ_METRICS, (arn, span.seconds, group or "", span.start, span.end))
+    rows = yield from Call(READ_METRICS, (arn, span.seconds, group or "", span.start, span.end))
     if not rows:
         raise errors.QueueDoesNotExist
+    total, *windows = rows
     return QueueMetrics(
         queue=name,
         window=span.window,
         group=group,
         from_=span.start,
         to=span.end,
-        computed_at=utc(rows[0][2]),
-        computed_until=utc(rows[0][1]),
-        total=total_of(rows[0], span.start, span.end),
-        hot_groups=hot_groups_of(rows[0]),
-        windows=[window_of(row) for row in rows[1:]],
+        computed_at=utc(total.computed_at),
+        computed_until=utc(total.ends_at),
+        total=total_of(total, span.start, span.end),
+        hot_groups=hot_groups_of(total),
+        windows=[window_of(row) for row in windows],
     )
 
 
-def lag_page(limit: int, after: str | None, context: Context) -> Generator[Effect, Any, LagPage]:
+def lag_page(limit: int, after: str | None, context: Context) -> Operation[LagPage]:
     """A page of queues in the order of their names."""
     last = queues.read_token(after)
-    rows = yield Sql(READ_LAG, (context.account_id, context.region, None, last, limit + 1))
+    rows = yield from Call(READ_LAG, (context.account_id, context.region, None, last, limit + 1))
     page = lag_page_of(rows[: limit + 1])
     if len(rows) > limit + 1:
         page.next = queues.make_token(page.queues[-1].name)

@@ -3,17 +3,17 @@
 Computing an occurrence takes up to a millisecond, so operations on many schedules pause to let other requests run.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec import UNSET
 
 from penstock import errors
 from penstock.aws.schedule_arn import DEFAULT_GROUP
 from penstock.context import Context
-from penstock.effects import Effect, Pause, Sql
-from penstock.postgres.statements import (
+from penstock.effects import Call, Operation, Pause
+from penstock.postgres.statements.schedules import (
     DROP_SCHEDULE,
     LIST_SCHEDULE_RUNS,
     LIST_SCHEDULES,
@@ -61,85 +61,95 @@ class WrittenSchedule(NamedTuple):
     created: bool
 
 
+class PreparedSchedule(NamedTuple):
+    """What a sync stores of a schedule: its fields as JSON, and its next occurrence."""
+
+    fields: str
+    next_fire_at: datetime | None
+
+
 # --- writing ---------------------------------------------------------------------------------------------------------
-def create(new: NewSchedule, context: Context) -> Generator[Effect, Any, ShownSchedule]:
+def create(new: NewSchedule, context: Context) -> Operation[ShownSchedule]:
     """Creates a schedule. Raises ScheduleConflict when the name is taken, ScheduleUnusable, InvalidParameterValue."""
     written = yield from put(checked_name(new.name or ""), "create", new, context)
     return written.schedule
 
 
-def replace(name: str, new: NewSchedule, context: Context) -> Generator[Effect, Any, WrittenSchedule]:
+def replace(name: str, new: NewSchedule, context: Context) -> Operation[WrittenSchedule]:
     """Creates or replaces a schedule. Raises ScheduleUnusable, InvalidParameterValue."""
     if new.name not in (None, name):
         raise errors.InvalidParameterValue("body: name is not the one of the path")
     return (yield from put(checked_name(name), "replace", new, context))
 
 
-def put(name: str, mode: str, new: NewSchedule, context: Context) -> Generator[Effect, Any, WrittenSchedule]:
+def put(name: str, mode: str, new: NewSchedule, context: Context) -> Operation[WrittenSchedule]:
     expression, fields = new_schedule_fields(new)
     now, _ = yield from schedule_rows.read(DEFAULT_GROUP, name, context)
     next_fire_at = schedule_rows.first_fire(mode, expression, now, period_of(fields), context)
-    ((columns, created, error),) = yield Sql(
+    (written,) = yield from Call(
         PUT_SCHEDULE, (*group_key(context), name, mode, as_json(fields), next_fire_at)
     )
-    if error is not None:
+    if written.error is not None:
         raise ScheduleConflict(f"Schedule '{name}' exists already")
-    return WrittenSchedule(to_shown_schedule(row_of(columns), preview_count(context)), created)
+    shown = to_shown_schedule(row_of(written.schedule), preview_count(context))
+    return WrittenSchedule(shown, written.created)
 
 
-def patch(name: str, changes: SchedulePatch, context: Context) -> Generator[Effect, Any, ShownSchedule]:
+def patch(name: str, changes: SchedulePatch, context: Context) -> Operation[ShownSchedule]:
     """Changes a schedule and returns it. Raises ScheduleNotFound, ScheduleConflict, ScheduleUnusable."""
     now, row = yield from find_schedule(name, context)
     fields = changed_fields(row, changes)
     period = period_of(period_columns(row) | fields)
     next_fire_at = schedule_rows.next_fire(expression_after(row, fields), now, period)
-    ((columns, _, error),) = yield Sql(
+    (written,) = yield from Call(
         PUT_SCHEDULE, (*group_key(context), name, "patch", as_json(fields), next_fire_at)
     )
-    if error is not None:
+    if written.error is not None:
         raise ScheduleNotFound.named(name)
-    return to_shown_schedule(row_of(columns), preview_count(context))
+    return to_shown_schedule(row_of(written.schedule), preview_count(context))
 
 
-def delete(name: str, context: Context) -> Generator[Effect, Any, None]:
+def delete(name: str, context: Context) -> Operation[None]:
     """Deletes a schedule; it is no error if there is none of this name."""
     if may_be_schedule_name(name):
-        yield Sql(DROP_SCHEDULE, (*group_key(context), name))
+        yield from Call(DROP_SCHEDULE, (*group_key(context), name))
 
 
-def sync(
-    new_schedules: Sequence[NewSchedule], prune: bool, context: Context
-) -> Generator[Effect, Any, Synced]:
+def sync(new_schedules: Sequence[NewSchedule], prune: bool, context: Context) -> Operation[Synced]:
     """Creates or replaces all schedules in one transaction. `prune`: deletes others that the REST API made."""
     names = [checked_name(new.name or "") for new in new_schedules]
     if len(set(names)) < len(names):
         raise errors.InvalidParameterValue("body: a name is there twice")
     now, _ = yield from schedule_rows.read(DEFAULT_GROUP, "", context)
-    columns: list[tuple[str, datetime | None]] = []
+    fields: list[str] = []
+    next_fire_at: list[datetime | None] = []
     for number, new in enumerate(new_schedules):
-        columns.append(_prepared(number, new, now))
+        prepared = _prepared(number, new, now)
+        fields.append(prepared.fields)
+        next_fire_at.append(prepared.next_fire_at)
         yield from yield_to_others(number)
-    fields, next_fire_at = [one[0] for one in columns], [one[1] for one in columns]
-    rows = yield Sql(SYNC_SCHEDULES, (context.account_id, context.region, names, fields, next_fire_at, prune))
+    rows = yield from Call(
+        SYNC_SCHEDULES, (context.account_id, context.region, names, fields, next_fire_at, prune)
+    )
     return Synced(
-        created=[row["name"] for number, row, made in rows if number is not None and made],
-        updated=[row["name"] for number, row, made in rows if number is not None and not made],
-        deleted=sorted(row["name"] for number, row, _ in rows if number is None),
+        created=[row.schedule["name"] for row in rows if row.n is not None and row.created],
+        updated=[row.schedule["name"] for row in rows if row.n is not None and not row.created],
+        deleted=sorted(row.schedule["name"] for row in rows if row.n is None),
     )
 
 
-def _prepared(number: int, new: NewSchedule, now: datetime) -> tuple[str, datetime | None]:
-    """Fields and next occurrence of one schedule of a sync. Errors say which schedule they are about."""
+def _prepared(number: int, new: NewSchedule, now: datetime) -> PreparedSchedule:
+    """One schedule of a sync. Errors say which schedule they are about."""
     try:
         expression, fields = new_schedule_fields(new)
     except errors.AwsError as error:
         error.message = f"schedule {number} ('{new.name}'): {error.message}"
         raise
-    return as_json(fields), schedule_rows.next_fire(expression, now, period_of(fields))
+    return PreparedSchedule(as_json(fields), schedule_rows.next_fire(expression, now, period_of(fields)))
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
-def find_schedule(name: str, context: Context) -> Generator[Effect, Any, tuple[datetime, ScheduleRow]]:
+def find_schedule(name: str, context: Context) -> Operation[tuple[datetime, ScheduleRow]]:
     """Returns the database's time, and the schedule. Raises ScheduleNotFound."""
     if not may_be_schedule_name(name):
         raise ScheduleNotFound.named(name)
@@ -149,7 +159,7 @@ def find_schedule(name: str, context: Context) -> Generator[Effect, Any, tuple[d
     return now, row
 
 
-def describe(name: str, context: Context) -> Generator[Effect, Any, ShownSchedule]:
+def describe(name: str, context: Context) -> Operation[ShownSchedule]:
     """A schedule as a document. Raises ScheduleNotFound."""
     _, row = yield from find_schedule(name, context)
     return to_shown_schedule(row, preview_count(context))
@@ -157,29 +167,29 @@ def describe(name: str, context: Context) -> Generator[Effect, Any, ShownSchedul
 
 def list_schedules(
     status: str | None, target_kind: str | None, name_prefix: str | None, context: Context
-) -> Generator[Effect, Any, SchedulePage]:
+) -> Operation[SchedulePage]:
     """Schedules in the order of their names, at most QUEUE_SCHEDULE_LIST_MAX."""
     if name_prefix and not may_be_schedule_name(name_prefix):
         return SchedulePage([])
     limit = context.environment.settings.queue_schedule_list_max
-    rows = yield Sql(
+    rows = yield from Call(
         LIST_SCHEDULES,
         (*group_key(context), name_prefix or None, status, target_kind, None, None, None, limit),
     )
     schedules = []
-    for number, (_, columns) in enumerate(rows):
-        schedules.append(to_shown_schedule(row_of(columns), preview_count(context)))
+    for number, row in enumerate(rows):
+        schedules.append(to_shown_schedule(row_of(row.schedule), preview_count(context)))
         yield from yield_to_others(number)
     return SchedulePage(schedules)
 
 
-def yield_to_others(number: int) -> Generator[Effect, Any, None]:
+def yield_to_others(number: int) -> Operation[None]:
     """Lets other requests run after every SCHEDULES_PER_TURN schedules. `number`: of the current one, from 0."""
     if number % SCHEDULES_PER_TURN == SCHEDULES_PER_TURN - 1:
-        yield Pause(0)
+        yield from Pause(0)
 
 
-def preview(request: PreviewRequest, context: Context) -> Generator[Effect, Any, Preview]:
+def preview(request: PreviewRequest, context: Context) -> Operation[Preview]:
     """Explains an expression and stores nothing. Raises ScheduleUnusable."""
     expression = read_expression(request, request.timezone)
     now, _ = yield from schedule_rows.read(DEFAULT_GROUP, "", context)
@@ -187,30 +197,33 @@ def preview(request: PreviewRequest, context: Context) -> Generator[Effect, Any,
 
 
 # --- runs ------------------------------------------------------------------------------------------------------------
-def run(name: str, context: Context) -> Generator[Effect, Any, ShownRun]:
+def run(name: str, context: Context) -> Operation[ShownRun]:
     """Fires a schedule now, in one transaction. Raises ScheduleNotFound, ScheduleConflict when its target refuses."""
     if not may_be_schedule_name(name):
         raise ScheduleNotFound.named(name)
-    rows = yield Sql(RUN_SCHEDULE, (*group_key(context), name))
-    scheduled_for, fired_at, ids, error, detail = rows[0]
-    if error == "NotFound":
+    (fired,) = yield from Call(RUN_SCHEDULE, (*group_key(context), name))
+    if fired.error == "NotFound":
         raise ScheduleNotFound.named(name)
-    if error is not None:
-        raise ScheduleConflict(f"Schedule '{name}' cannot be run: {detail}")
-    queues = [one["queue_name"] for one in ids if one["queue_name"] is not None]
+    if fired.error is not None:
+        raise ScheduleConflict(f"Schedule '{name}' cannot be run: {fired.detail}")
+    queues = [one["queue_name"] for one in fired.message_ids if one["queue_name"] is not None]
     yield from publishing.wake_receives(arn_of(queue, context) for queue in queues)
     return ShownRun(
-        name, rfc_3339(fired_at, "milliseconds"), rfc_3339(scheduled_for), True, queue_message_ids(ids)
+        schedule_name=name,
+        fired_at=rfc_3339(fired.fired_at, "milliseconds"),
+        scheduled_for=rfc_3339(fired.scheduled_for),
+        out_of_band=True,
+        msg_ids=queue_message_ids(fired.message_ids),
     )
 
 
-def runs(name: str, before: int | None, limit: int, context: Context) -> Generator[Effect, Any, RunPage]:
+def runs(name: str, before: int | None, limit: int, context: Context) -> Operation[RunPage]:
     """Outcomes of a schedule's occurrences, the newest first. Raises ScheduleNotFound."""
     given = (*group_key(context), name, before, limit + 1)
-    rows = (yield Sql(LIST_SCHEDULE_RUNS, given)) if may_be_schedule_name(name) else []
+    rows = (yield from Call(LIST_SCHEDULE_RUNS, given)) if may_be_schedule_name(name) else []
     if not rows:
         raise ScheduleNotFound.named(name)
-    past = [to_past_run(name, row) for row in rows[:limit] if row[0] is not None]
+    past = [to_past_run(name, row.run_id, row) for row in rows[:limit] if row.run_id is not None]
     return RunPage(past, past[-1].id if len(rows) > limit else UNSET)
 
 

@@ -1,10 +1,9 @@
 """Schedules, runs and expressions as the REST API shows them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any
 
-from penstock.effects import Row
+from penstock.postgres.statements.schedules import FiredMessage, ScheduleRunRow
 from penstock.scheduler import rows as schedule_rows
 from penstock.scheduler.expressions.expression import Expression, occurrences
 from penstock.scheduler.rows import ScheduleRow
@@ -58,22 +57,21 @@ def canonical_fields(expression: Expression) -> dict[str, str]:
     return {"rate" if expression.form == "rate" else "cron": expression.canonical}
 
 
-def to_past_run(name: str, row: Row) -> PastRun:
-    """A row of queue.list_schedule_runs."""
-    run_id, scheduled_for, out_of_band, attempts, fired_at, ids, error = row
+def to_past_run(name: str, run_id: int, row: ScheduleRunRow) -> PastRun:
+    """An occurrence of the schedule `name`. `run_id`: the row's, which is not None."""
     return PastRun(
         id=run_id,
         schedule_name=name,
-        fired_at=to_millisecond(fired_at),
-        scheduled_for=rfc_3339(scheduled_for),
-        out_of_band=out_of_band,
-        msg_ids=queue_message_ids(ids),
-        attempts=attempts,
-        error=error,
+        fired_at=to_millisecond(row.fired_at),
+        scheduled_for=rfc_3339(row.scheduled_for),
+        out_of_band=row.out_of_band,
+        msg_ids=queue_message_ids(row.message_ids),
+        attempts=row.attempts,
+        error=row.error,
     )
 
 
-def queue_message_ids(messages: Iterable[Mapping[str, Any]]) -> list[int]:
+def queue_message_ids(messages: Iterable[FiredMessage]) -> list[int]:
     """The ids of messages in queues; messages to an SNS topic have none."""
     return [one["msg_id"] for one in messages if one["msg_id"] is not None]
 

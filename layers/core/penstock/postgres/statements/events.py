@@ -1,0 +1,69 @@
+"""Events of the native API, and the bindings that they are routed by."""
+
+from typing import Literal, NamedTuple, TypeAlias
+
+from penstock.effects import Statement
+
+
+class PublishedEventRow(NamedTuple):
+    """A message that an event put into the queue `arn`, or the error for which that queue got none.
+
+    The last row has no ARN: its `id` is the number of webhooks that the event reached.
+    """
+
+    arn: str | None
+    id: int
+    error: str | None
+
+
+PUBLISH_EVENTS = Statement(
+    "queue.publish_events",
+    ("text", "text", "text", "text", "jsonb", "jsonb", "jsonb", "int4", "text"),
+    PublishedEventRow,
+)
+
+
+BindingProtocol: TypeAlias = Literal["queue", "http", "https"]
+
+
+class BoundRow(NamedTuple):
+    """A binding, new or as it was. `filter_policy`: JSON."""
+
+    binding_id: int
+    pattern: str
+    protocol: BindingProtocol
+    endpoint: str
+    envelope: bool
+    filter_policy: str | None
+    created_at_ms: int
+    created: bool
+
+
+BIND = Statement("queue.bind", ("text", "text", "text", "text", "text", "bool", "text", "jsonb"), BoundRow)
+
+
+class UnboundRow(NamedTuple):
+    """Whether there was such a binding."""
+
+    removed: bool
+
+
+UNBIND = Statement("queue.unbind", ("text", "text", "text", "int8"), UnboundRow)
+
+
+class BindingRow(NamedTuple):
+    """A binding. `filter_policy`: JSON."""
+
+    binding_id: int
+    pattern: str
+    protocol: BindingProtocol
+    endpoint: str
+    envelope: bool
+    filter_policy: str | None
+    created_at_ms: int
+
+
+LIST_BINDINGS = Statement("queue.list_bindings", ("text", "text", "text", "text", "int8", "int4"), BindingRow)
+
+
+MATCH_EVENT = Statement("queue.match_event", ("text", "text", "text"), BindingRow)

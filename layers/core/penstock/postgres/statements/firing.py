@@ -1,0 +1,102 @@
+"""Schedules that are due: for the worker that fires them."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from penstock.effects import Statement
+
+
+class NextScheduleRow(NamedTuple):
+    """Milliseconds until a schedule and until a retry is due; 0: now, None: never."""
+
+    schedule_ms: int | None
+    retry_ms: int | None
+
+    @property
+    def ms(self) -> int | None:
+        """The shorter one."""
+        return min((ms for ms in self if ms is not None), default=None)
+
+
+NEXT_SCHEDULE = Statement("queue.next_schedule", (), NextScheduleRow)
+
+
+class ClaimedScheduleRow(NamedTuple):
+    """A schedule whose occurrence `next_fire_at` is due, locked until the end of the transaction.
+
+    `now`: the database's time. `topic`: the ARN, when the target is a topic.
+    """
+
+    now: datetime
+    schedule_id: int
+    door: str
+    form: str
+    canonical: str
+    timezone: str
+    anchor_at: datetime | None
+    end_at: datetime | None
+    window_seconds: int
+    catchup: bool
+    catchup_limit: int
+    max_age_seconds: int
+    next_fire_at: datetime
+    topic: str | None
+
+
+CLAIM_SCHEDULES = Statement("queue.claim_schedules", ("int4",), ClaimedScheduleRow)
+
+
+class ScheduleInputRow(NamedTuple):
+    """The text that occurrence `n` sends to a topic."""
+
+    n: int
+    input: str
+
+
+SCHEDULE_INPUTS = Statement("queue.schedule_inputs", ("int8[]", "timestamptz[]"), ScheduleInputRow)
+
+
+class FiredRow(NamedTuple):
+    """What became of a schedule's occurrences. `outcome`: done, failed, busy or unsigned.
+
+    `detail`: the reason of a failure, or the signature version that the topic messages need.
+    """
+
+    schedule_id: int
+    outcome: str
+    fired: int
+    skipped: int
+    failed: int
+    detail: str | None
+
+
+FIRE_SCHEDULES = Statement(
+    "queue.fire_schedules",
+    ("int8[]", "timestamptz[]", "text[]", "int4[]", "timestamptz[]", "jsonb[]"),
+    FiredRow,
+)
+
+
+class ClaimedRetryRow(NamedTuple):
+    """A failed invocation whose retry is due, locked until the end of the transaction.
+
+    `topic`: the ARN, when the target is a topic. `input`: the text that is sent.
+    """
+
+    retry_id: int
+    topic: str | None
+    input: str
+
+
+CLAIM_SCHEDULE_RETRIES = Statement("queue.claim_schedule_retries", ("int4",), ClaimedRetryRow)
+
+
+class FiredRetryRow(NamedTuple):
+    """What became of a retry. `outcome`: fired, failed, exhausted, busy or unsigned; `detail` as of FiredRow."""
+
+    retry_id: int
+    outcome: str
+    detail: str | None
+
+
+FIRE_SCHEDULE_RETRIES = Statement("queue.fire_schedule_retries", ("int8[]", "jsonb[]"), FiredRetryRow)

@@ -1,0 +1,151 @@
+"""Keeping an installation clean, and measuring it."""
+
+from typing import NamedTuple
+
+from penstock.effects import Statement
+
+
+class CountRow(NamedTuple):
+    """How many rows a function that returns one number has changed."""
+
+    changed: int
+
+
+class FlagRow(NamedTuple):
+    """What a function that returns one truth value says."""
+
+    flag: bool
+
+
+class SecretRow(NamedTuple):
+    """A secret of the installation: the new one, unless there was one."""
+
+    value: bytes
+
+
+SHARED_SECRET = Statement("queue.shared_secret", ("text", "bytea"), SecretRow)
+
+
+MAINTAIN_QUEUE = Statement("queue.maintain_queue", ("int4",), CountRow)
+
+
+MAINTAIN_INSTALLATION = Statement("queue.maintain_installation", ("int4", "int4"), CountRow)
+
+
+REFRESH_STATISTICS = Statement("queue.refresh_statistics", (), CountRow)
+
+
+RECLAIM_SPACE = Statement("queue.reclaim_space", (), CountRow)
+
+
+CHECK_SERVER = Statement("queue.check_server", ("bool",), FlagRow)
+
+
+JUMP_IDS = Statement("queue.jump_ids", ("int4",), CountRow)
+
+
+CLEAN_METRICS = Statement("queue.clean_metrics", ("int4", "int4"), CountRow)
+
+
+CLEAN_SCHEDULE_RUNS = Statement("queue.clean_schedule_runs", ("int4", "int4"), CountRow)
+
+
+class QueueCountsRow(NamedTuple):
+    """A queue's messages by state, and the age of the oldest one that waits; 0 when the queue is empty."""
+
+    account_id: str
+    region: str
+    name: str
+    visible: int
+    in_flight: int
+    delayed: int
+    oldest_age_seconds: int
+
+
+MEASURE_QUEUES = Statement("queue.measure_queues", ("int4",), QueueCountsRow)
+
+
+class MeasuredRow(NamedTuple):
+    """How many queues this round measured."""
+
+    queues: int
+
+
+STORE_MEASUREMENTS = Statement("queue.store_measurements", ("int4", "int4"), MeasuredRow)
+
+
+class MeasurementRow(NamedTuple):
+    """What was last measured of a queue, and how many seconds ago. Without ARN: of all other queues together."""
+
+    arn: str | None
+    visible: int
+    in_flight: int
+    delayed: int
+    oldest_age_seconds: float
+    noisy_groups: int
+    dead_lettered: int
+    measured_seconds: float
+
+
+READ_MEASUREMENTS = Statement("queue.read_measurements", ("int4",), MeasurementRow)
+
+
+class InstallationRow(NamedTuple):
+    """A gauge of the installation. `label`: tells several of one name apart; empty where there is only one."""
+
+    name: str
+    label: str
+    value: float
+
+
+READ_INSTALLATION = Statement("queue.read_installation", (), InstallationRow)
+
+
+class DeletedQueueRow(NamedTuple):
+    """One of the given ARNs whose queue is gone."""
+
+    arn: str
+
+
+DELETED_QUEUES = Statement("queue.deleted_queues", ("text[]",), DeletedQueueRow)
+
+
+class DueQueueRow(NamedTuple):
+    """A queue whose turn it is; 0 stands for the work that belongs to no queue."""
+
+    queue_id: int
+
+
+NEXT_QUEUES = Statement("queue.next_queues", ("text", "int4", "int4"), DueQueueRow)
+
+
+class LeftoverQueueRow(NamedTuple):
+    """One of the given queues that has rows left over."""
+
+    queue_id: int
+
+
+QUEUES_WITH_LEFTOVER_ROWS = Statement("queue.queues_with_leftover_rows", ("int4[]",), LeftoverQueueRow)
+
+
+class ProblemRow(NamedTuple):
+    """A problem that `penstock doctor` names, and what it is about."""
+
+    subject: str
+    problem: str
+
+
+FIND_PROBLEMS = Statement("queue.find_problems", (), ProblemRow)
+
+
+COUNT_CHANGES = Statement("queue.count_changes", (), CountRow)
+
+
+class DueWorkRow(NamedTuple):
+    """What `count_changes` says, and the workers that have something to do, by the names of their notifications."""
+
+    changes: int
+    due: list[str]
+
+
+DUE_WORK = Statement("queue.due_work", (), DueWorkRow)

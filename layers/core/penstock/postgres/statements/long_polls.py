@@ -1,0 +1,37 @@
+"""Long polling: which queues have waiting requests, and which have messages."""
+
+from typing import NamedTuple
+
+from penstock.effects import Statement
+
+
+class WatchedQueueRow(NamedTuple):
+    """A queue that was registered."""
+
+    arn: str
+
+
+WATCH_QUEUES = Statement("queue.watch_queues", ("text[]", "uuid", "int4[]"), WatchedQueueRow)
+
+
+class PolledQueueRow(NamedTuple):
+    """A queue that may have messages.
+
+    The last row is about all of them: nothing is there before `wait_ms`, unless a commit changes `snapshot`.
+    """
+
+    arn: str | None
+    snapshot: str | None
+    wait_ms: int | None
+
+
+POLL_QUEUES = Statement("queue.poll_queues", ("text[]", "text"), PolledQueueRow)
+
+
+class ReadyQueueRow(NamedTuple):
+    """One of the given queues that may have a message."""
+
+    arn: str
+
+
+READY_QUEUES = Statement("queue.ready_queues", ("text[]",), ReadyQueueRow)

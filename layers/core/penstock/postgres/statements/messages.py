@@ -1,0 +1,152 @@
+"""The hot path: entries in, rows with the number of their entry out."""
+
+from binascii import a2b_hex
+from typing import NamedTuple, TypeAlias
+
+from penstock.effects import BatchStatement, Statement
+
+
+class ReceiptHandle(NamedTuple):
+    """What a receipt handle says.
+
+    `nonce`: 0 for none. `message_id`: 16 bytes; None in a handle of release 0.0.2.
+    """
+
+    queue_id: int
+    shard: int
+    pos: int
+    id: int
+    receive_count: int
+    nonce: int
+    message_id: bytes | None
+
+
+# A ReceiptHandle with a message id, or its fields: a plain tuple takes a third of the time to make.
+HandleFields: TypeAlias = tuple[int, int, int, int, int, int, bytes] | ReceiptHandle
+
+
+class SendEntry(NamedTuple):
+    """A message to store. `body`, `attributes` and `system` are UTF-8, the last two JSON; `size_bytes` counts all."""
+
+    queue_arn: str
+    message_id: bytes
+    body: bytes
+    size_bytes: int
+    attributes: bytes | None
+    system: bytes | None
+    delay_seconds: int | None
+    group_id: str | None
+    deduplication_id: str | None
+
+
+class SentRow(NamedTuple):
+    """Entry `n` (from 1) was stored, or refused with an error.
+
+    `message_id`: of an earlier message with the same deduplication id; then nothing was stored.
+    """
+
+    n: int
+    id: int | None
+    message_id: str | None
+    sequence_number: int | None
+    error: str | None
+    detail: str | None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether a message was added to the queue."""
+        return self.error is None and self.message_id is None
+
+
+class ReceivedRow(NamedTuple):
+    """A received message. The first row of an answer is its header: `error`, and the queue's own `wait_seconds`."""
+
+    error: str | None
+    wait_seconds: int | None
+    queue_id: int
+    shard: int
+    pos: int
+    id: int
+    receive_count: int
+    message_id: str
+    sent_at_ms: int
+    first_received_at_ms: int
+    body: str
+    attributes: str | None
+    system: str | None
+    public_id: int
+    visible_at_ms: int
+    nonce: int | None
+
+    @property
+    def handle(self) -> HandleFields:
+        """What the message's receipt handle says."""
+        identity = a2b_hex(self.message_id.replace("-", ""))
+        return (
+            self.queue_id, self.shard, self.pos, self.id, self.receive_count, self.nonce or 0, identity
+        )  # fmt: skip
+
+
+class DeletedRow(NamedTuple):
+    """What became of the receipt handle of entry `n`: deleted, gone, expired or no_queue."""
+
+    n: int
+    outcome: str
+
+
+class VisibilityEntry(NamedTuple):
+    """A receipt handle, and for how many seconds from now its message stays invisible."""
+
+    queue_id: int
+    shard: int
+    pos: int
+    id: int
+    receive_count: int
+    nonce: int
+    message_id: bytes | None
+    visibility_seconds: int
+
+
+class ChangedRow(NamedTuple):
+    """What became of the receipt handle of entry `n`: changed, gone, expired, too_long or no_queue."""
+
+    n: int
+    outcome: str
+    visible_at_ms: int | None
+
+
+class TransactedRow(NamedTuple):
+    """A message that part `n` (from 1) of its kind stored in the queue `arn`.
+
+    `kind`: send, or publish, which has a row for each queue that the event reached, and one without ARN whose `id` is
+    the number of webhooks. The only row of a transaction for which nothing was done has `error`, `detail`, and in `n`
+    the number of the receipt handle (StaleReceipt) or message that was refused.
+    """
+
+    kind: str
+    n: int
+    arn: str | None
+    id: int
+    error: str | None
+    detail: str | None
+
+
+HANDLE_TYPES = ("int4[]", "int2[]", "int8[]", "int8[]", "int4[]", "int4[]", "uuid[]")
+MESSAGE_TYPES = (
+    "text[]", "uuid[]", "text[]", "int4[]", "jsonb[]", "jsonb[]", "int4[]", "text[]", "text[]"
+)  # fmt: skip
+
+SEND_MESSAGES = BatchStatement("queue.send_messages", (*MESSAGE_TYPES, "bool"), SentRow, entry=SendEntry)
+RECEIVE_MESSAGES = Statement(
+    "queue.receive_messages", ("text", "int4", "int4", "int4", "int4", "bool", "text"), ReceivedRow
+)
+DELETE_MESSAGES = BatchStatement("queue.delete_messages", HANDLE_TYPES, DeletedRow, entry=ReceiptHandle)
+CHANGE_VISIBILITIES = BatchStatement(
+    "queue.change_visibilities", (*HANDLE_TYPES, "int4[]"), ChangedRow, entry=VisibilityEntry
+)
+TRANSACT = Statement(
+    "queue.transact",
+    (*HANDLE_TYPES, *MESSAGE_TYPES, "text", "text", "text[]", "text[]", "jsonb[]", "jsonb[]", "jsonb[]", "int4[]",
+     "text"),
+    TransactedRow,
+)  # fmt: skip

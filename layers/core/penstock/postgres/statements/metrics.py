@@ -1,0 +1,124 @@
+"""What the metrics job stored."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from penstock.effects import Statement
+
+
+class MetricsRow(NamedTuple):
+    """A window of a queue, or of a message group. `latencies`: JSON, by measure.
+
+    The first row of an answer is about all windows: it has sums, latencies and, as JSON, `hot_groups` (None for a
+    group), the end and `computed_at` of the newest stored window (None: none is stored), and nothing else. The job
+    measures `visible`, `in_flight` and `delayed` when it runs, so only the window of a run has them.
+    """
+
+    starts_at: datetime
+    ends_at: datetime
+    computed_at: datetime
+    arrivals: int
+    deliveries: int
+    redeliveries: int
+    deletions: int
+    dead_lettered: int
+    purged: int
+    expired: int
+    moved: int
+    depth: int
+    waiting: int
+    received: int
+    oldest_age_us: int | None
+    visible: int | None
+    in_flight: int | None
+    delayed: int | None
+    groups: int | None
+    top_group_share: float | None
+    gini: float | None
+    latencies: str | None
+    hot_groups: str | None
+
+
+READ_METRICS = Statement(
+    "queue.read_metrics", ("text", "int4", "text", "timestamptz", "timestamptz"), MetricsRow
+)
+
+
+class LagRow(NamedTuple):
+    """A queue's lag and its forecast. `latencies`: JSON, by measure.
+
+    The first row of an answer is about the installation: it has `from_at` and `to_at`, the time of the latencies of all
+    rows, when the last run of the job ended (`computed_at`), and latencies, and nothing else. Other rows have all but
+    the first two. What the job computes is None for a queue that was idle; `drain_seconds` is None for never.
+    """
+
+    name: str
+    from_at: datetime
+    to_at: datetime
+    computed_at: datetime | None
+    visible: int
+    in_flight: int
+    delayed: int
+    oldest_age_us: int | None
+    backlog: int | None
+    arrival_rate: float | None
+    drain_rate: float | None
+    drain_seconds: float | None
+    forecast_at: list[datetime] | None
+    forecast: list[float] | None
+    forecast_low: list[float] | None
+    forecast_high: list[float] | None
+    latencies: str | None
+
+
+READ_LAG = Statement("queue.read_lag", ("text", "text", "text", "text", "int4"), LagRow)
+
+
+class LagHeatRow(NamedTuple):
+    """How long the messages that a queue deleted in one slot of time had taken, from sending to deletion."""
+
+    name: str
+    slot: datetime
+    count: int  # type: ignore[assignment]  # the column's name, and that of a method of tuples
+    p95_us: int
+
+
+READ_LAG_HEAT = Statement(
+    "queue.read_lag_heat",
+    ("text", "text", "text[]", "int4", "timestamptz", "timestamptz", "int4"),
+    LagHeatRow,
+)
+
+
+class HotGroupRow(NamedTuple):
+    """One of the busiest message groups, and its queue.
+
+    `arrivals_of_all`: of all queues that were asked about; None when no window of a queue is stored.
+    """
+
+    name: str
+    group_id: str
+    arrivals: int
+    arrivals_of_all: int | None
+
+
+READ_HOT_GROUPS = Statement(
+    "queue.read_hot_groups",
+    ("text", "text", "text", "int4", "timestamptz", "timestamptz", "int4"),
+    HotGroupRow,
+)
+
+
+class BusiestQueueRow(NamedTuple):
+    """One of the busiest queues."""
+
+    name: str
+    arrivals: int
+    greatest_depth: int
+
+
+READ_BUSIEST_QUEUES = Statement(
+    "queue.read_busiest_queues",
+    ("text", "text", "int4", "timestamptz", "timestamptz", "int4"),
+    BusiestQueueRow,
+)

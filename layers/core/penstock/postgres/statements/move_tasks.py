@@ -1,0 +1,67 @@
+"""Message move tasks."""
+
+from typing import NamedTuple
+from uuid import UUID
+
+from penstock.effects import Statement
+
+
+class StartedTaskRow(NamedTuple):
+    """The task, or the error for which none was started, with the parameter that it is about in `detail`."""
+
+    task_id: str | None
+    error: str | None
+    detail: str | None
+
+
+START_MOVE_TASK = Statement("queue.start_move_task", ("text", "text", "int4"), StartedTaskRow)
+
+
+class MoveTaskRow(NamedTuple):
+    """A move task. The first row of an answer is its header, in which only `error` may be set.
+
+    `destination_arn`: None when each message returns to its source queue. `maximum_per_second`: None for no limit.
+    """
+
+    error: str | None
+    task_id: str
+    status: str
+    destination_arn: str | None
+    maximum_per_second: int | None
+    moved: int
+    to_move: int
+    failure_reason: str | None
+    started_at_ms: int
+
+
+LIST_MOVE_TASKS = Statement("queue.list_move_tasks", ("text", "int4"), MoveTaskRow)
+
+
+class CancelledTaskRow(NamedTuple):
+    """How many messages the task had moved; or an error, with the parameter that it is about in `detail`."""
+
+    moved: int | None
+    error: str | None
+    detail: str | None
+
+
+CANCEL_MOVE_TASK = Statement("queue.cancel_move_task", ("uuid", "text"), CancelledTaskRow)
+
+
+class RunningTaskRow(NamedTuple):
+    """A task that runs."""
+
+    task_id: UUID
+
+
+RUNNING_MOVE_TASKS = Statement("queue.running_move_tasks", (), RunningTaskRow)
+
+
+class MovedRow(NamedTuple):
+    """How many messages this step moved, and the task's status after it."""
+
+    moved: int
+    status: str
+
+
+RUN_MOVE_TASK = Statement("queue.run_move_task", ("uuid", "int4"), MovedRow)

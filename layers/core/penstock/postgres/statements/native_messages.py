@@ -1,0 +1,59 @@
+"""Messages by their public ids: the native REST API."""
+
+from typing import NamedTuple
+
+from penstock.effects import Statement
+
+
+class PeekedRow(NamedTuple):
+    """A message that was looked at and not received. `attributes`, `system`: JSON."""
+
+    public_id: int
+    receive_count: int
+    message_id: str
+    sent_at_ms: int
+    visible_at_ms: int
+    body: str
+    attributes: str | None
+    system: str | None
+    group_id: str | None
+
+
+PEEK_MESSAGES = Statement("queue.peek_messages", ("text", "text", "int8", "int4"), PeekedRow)
+
+
+class DeletedIdRow(NamedTuple):
+    """The public id of a message that was deleted."""
+
+    id: int
+
+
+DELETE_BY_ID = Statement("queue.delete_by_id", ("text", "int8[]"), DeletedIdRow)
+
+
+class NewVisibilityRow(NamedTuple):
+    """When the message becomes visible."""
+
+    visible_at_ms: int
+
+
+CHANGE_VISIBILITY_BY_ID = Statement(
+    "queue.change_visibility_by_id", ("text", "int8", "int4"), NewVisibilityRow
+)
+
+
+class ArchivedRow(NamedTuple):
+    """A deleted message of the archive. `attributes`, `system`: JSON."""
+
+    archive_id: int
+    public_id: int
+    message_id: str
+    sent_at_ms: int
+    archived_at_ms: int
+    receive_count: int
+    body: str
+    attributes: str | None
+    system: str | None
+
+
+READ_ARCHIVE = Statement("queue.read_archive", ("text", "int8", "int4"), ArchivedRow)

@@ -1,0 +1,112 @@
+"""Queues, their attributes, tags and policies."""
+
+from typing import NamedTuple
+
+from penstock.effects import Statement
+
+
+class CreatedQueueRow(NamedTuple):
+    """The queue, new or as it was (`created` False); or an error, and in `detail` the attribute that differs, or the
+    seconds for which the name of a deleted queue is refused.
+    """
+
+    arn: str
+    created: bool
+    error: str | None
+    detail: str | None
+
+
+CREATE_QUEUE = Statement(
+    "queue.create_queue", ("text", "text", "text", "jsonb", "jsonb", "jsonb", "int4", "int4"), CreatedQueueRow
+)
+
+
+class QueueRow(NamedTuple):
+    """A queue. `attributes`, `tags`: JSON.
+
+    The counts are None where they were not asked for, the ages also where there is no message.
+    """
+
+    name: str
+    fifo: bool
+    attributes: str
+    tags: str
+    created_at_ms: int
+    modified_at_ms: int
+    visible: int | None
+    in_flight: int | None
+    delayed: int | None
+    oldest_age_seconds: int | None
+    newest_age_seconds: int | None
+    total_messages: int | None
+
+
+DESCRIBE_QUEUE = Statement("queue.describe_queue", ("text", "bool"), QueueRow)
+
+
+class ListedQueueRow(NamedTuple):
+    """A queue of a list."""
+
+    name: str
+    fifo: bool
+    created_at_ms: int
+
+
+LIST_QUEUES = Statement("queue.list_queue_page", ("text", "text", "text", "text", "int4"), ListedQueueRow)
+
+
+class QueueErrorRow(NamedTuple):
+    """None, or the error for which nothing was changed."""
+
+    error: str | None
+
+
+SET_QUEUE_ATTRIBUTES = Statement("queue.set_queue_attributes", ("text", "jsonb"), QueueErrorRow)
+
+
+DROP_QUEUE = Statement("queue.drop_queue", ("text",), QueueErrorRow)
+
+
+class PurgedRow(NamedTuple):
+    """How many messages are gone; or the error for which none is, with the queue's name in `detail`."""
+
+    purged: int
+    error: str | None
+    detail: str | None
+
+
+PURGE_MESSAGES = Statement("queue.purge_messages", ("text", "int4"), PurgedRow)
+
+
+class TaggedQueueRow(NamedTuple):
+    """None, or the error for which no tag was set. `detail`: the queue's name."""
+
+    error: str | None
+    detail: str | None
+
+
+TAG_QUEUE = Statement("queue.tag_queue", ("text", "jsonb", "int4"), TaggedQueueRow)
+
+
+UNTAG_QUEUE = Statement("queue.untag_queue", ("text", "text[]"), QueueErrorRow)
+
+
+class ReplacedPolicyRow(NamedTuple):
+    """Whether the policy was still the old one, so that it was replaced."""
+
+    replaced: bool
+    error: str | None
+
+
+REPLACE_POLICY = Statement("queue.replace_policy", ("text", "text", "text"), ReplacedPolicyRow)
+
+
+class DeadLetterSourceRow(NamedTuple):
+    """A queue that has the asked one as its dead-letter queue."""
+
+    name: str
+
+
+LIST_DEAD_LETTER_SOURCES = Statement(
+    "queue.list_dead_letter_sources", ("text", "text", "int4"), DeadLetterSourceRow
+)

@@ -1,0 +1,110 @@
+"""Schedules: for the APIs."""
+
+from datetime import datetime
+from typing import NamedTuple, TypedDict
+
+from penstock.effects import JsonObject, Statement
+
+
+class PutScheduleRow(NamedTuple):
+    """The schedule as it is stored, and whether it is new; or an error."""
+
+    schedule: JsonObject
+    created: bool
+    error: str | None
+
+
+PUT_SCHEDULE = Statement(
+    "queue.put_schedule", ("text", "text", "text", "text", "text", "jsonb", "timestamptz"), PutScheduleRow
+)
+
+
+class FoundScheduleRow(NamedTuple):
+    """The database's time, and the schedule; None: there is none."""
+
+    now: datetime
+    schedule: JsonObject | None
+
+
+READ_SCHEDULE = Statement("queue.read_schedule", ("text", "text", "text", "text"), FoundScheduleRow)
+
+
+class ScheduleRow(NamedTuple):
+    """A schedule of a list, and the database's time."""
+
+    now: datetime
+    schedule: JsonObject
+
+
+class DroppedScheduleRow(NamedTuple):
+    """Whether there was one; for `drop_schedule_once` also whether this request has deleted it before."""
+
+    dropped: bool
+
+
+DROP_SCHEDULE = Statement("queue.drop_schedule", ("text", "text", "text", "text"), DroppedScheduleRow)
+
+
+LIST_SCHEDULES = Statement(
+    "queue.list_schedule_page",
+    ("text", "text", "text", "text", "text", "text", "text", "text", "text", "int4"),
+    ScheduleRow,
+)
+
+
+class SyncedScheduleRow(NamedTuple):
+    """Schedule `n` of the given ones as it is stored; None: one that was removed, since it was not given."""
+
+    n: int | None
+    schedule: JsonObject
+    created: bool
+
+
+SYNC_SCHEDULES = Statement(
+    "queue.sync_schedules", ("text", "text", "text[]", "jsonb[]", "timestamptz[]", "bool"), SyncedScheduleRow
+)
+
+
+class FiredMessage(TypedDict):
+    """A message that an occurrence sent to a queue. One to a topic of SNS has neither queue nor id."""
+
+    queue_name: str | None
+    msg_id: int | None
+
+
+class FiredScheduleRow(NamedTuple):
+    """An occurrence that was fired out of turn; or an error, and then nothing was sent."""
+
+    scheduled_for: datetime
+    fired_at: datetime
+    message_ids: list[FiredMessage]
+    error: str | None
+    detail: str | None
+
+
+RUN_SCHEDULE = Statement("queue.run_schedule", ("text", "text", "text", "text"), FiredScheduleRow)
+
+
+class ScheduleRunRow(NamedTuple):
+    """An occurrence. `fired_at` None: it failed or was skipped, and `error` says why.
+
+    A schedule that has no such occurrence has one row without `run_id`, and with nothing else.
+    """
+
+    run_id: int | None
+    scheduled_for: datetime
+    out_of_band: bool
+    attempts: int
+    fired_at: datetime | None
+    message_ids: list[FiredMessage]
+    error: str | None
+
+
+LIST_SCHEDULE_RUNS = Statement(
+    "queue.list_schedule_runs", ("text", "text", "text", "text", "int8", "int4"), ScheduleRunRow
+)
+
+
+DROP_SCHEDULE_ONCE = Statement(
+    "queue.drop_schedule_once", ("text", "text", "text", "text", "text"), DroppedScheduleRow
+)

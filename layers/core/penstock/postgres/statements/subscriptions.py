@@ -1,0 +1,81 @@
+"""Subscriptions of topics."""
+
+from typing import NamedTuple
+
+from penstock.effects import Statement
+
+
+class AddedSubscriptionRow(NamedTuple):
+    """The subscription, new or as it was, or an error."""
+
+    arn: str | None
+    confirmed: bool
+    error: str | None
+
+
+ADD_SUBSCRIPTION = Statement(
+    "queue.add_subscription",
+    ("text", "uuid", "text", "text", "text", "jsonb", "jsonb", "text", "text", "int4", "int4"),
+    AddedSubscriptionRow,
+)
+
+
+class ConfirmedSubscriptionRow(NamedTuple):
+    """The subscription that the token belongs to, or an error."""
+
+    arn: str | None
+    error: str | None
+
+
+CONFIRM_SUBSCRIPTION = Statement(
+    "queue.confirm_subscription", ("text", "text", "bool"), ConfirmedSubscriptionRow
+)
+
+
+class SubscriptionErrorRow(NamedTuple):
+    """None, or the error for which nothing was changed."""
+
+    error: str | None
+
+
+DROP_SUBSCRIPTION = Statement("queue.drop_subscription", ("text", "bool", "text"), SubscriptionErrorRow)
+
+
+class ListedSubscriptionRow(NamedTuple):
+    """A subscription of a list."""
+
+    subscription_id: str
+    arn: str
+    owner: str
+    protocol: str
+    endpoint: str
+    topic_arn: str
+    confirmed: bool
+
+
+LIST_SUBSCRIPTIONS = Statement(
+    "queue.list_subscription_page", ("text", "text", "text", "uuid", "int4"), ListedSubscriptionRow
+)
+
+
+class SubscriptionRow(NamedTuple):
+    """A subscription. `attributes`: JSON. `topic_delivery_policy`: its topic's, if that has one."""
+
+    attributes: str
+    owner: str
+    protocol: str
+    endpoint: str
+    topic_arn: str
+    confirmed: bool
+    authenticated: bool
+    topic_delivery_policy: str | None
+
+
+DESCRIBE_SUBSCRIPTION = Statement("queue.describe_subscription", ("text",), SubscriptionRow)
+
+
+SET_SUBSCRIPTION_ATTRIBUTES = Statement(
+    "queue.set_subscription_attributes",
+    ("text", "jsonb", "jsonb", "jsonb", "int4", "int4"),
+    SubscriptionErrorRow,
+)

@@ -1,0 +1,116 @@
+"""Topics and publishing."""
+
+from typing import NamedTuple
+
+from penstock.effects import BatchStatement, Statement
+
+
+class CreatedTopicRow(NamedTuple):
+    """The topic, new or as it was (`created` False). `detail`, with an error: what differs, Attributes or Tags."""
+
+    arn: str
+    created: bool
+    error: str | None
+    detail: str | None
+
+
+CREATE_TOPIC = Statement("queue.create_topic", ("text", "text", "text", "jsonb", "jsonb"), CreatedTopicRow)
+
+
+class DroppedTopicRow(NamedTuple):
+    """Whether there was one."""
+
+    dropped: bool
+
+
+DROP_TOPIC = Statement("queue.drop_topic", ("text",), DroppedTopicRow)
+
+
+class ListedTopicRow(NamedTuple):
+    """A topic of a list."""
+
+    arn: str
+    name: str
+
+
+LIST_TOPICS = Statement("queue.list_topic_page", ("text", "text", "text", "int4"), ListedTopicRow)
+
+
+class TopicRow(NamedTuple):
+    """A topic. `attributes`, `tags`: JSON. `confirmed`, `pending`: its subscriptions."""
+
+    attributes: str
+    tags: str
+    confirmed: int
+    pending: int
+
+
+DESCRIBE_TOPIC = Statement("queue.describe_topic", ("text",), TopicRow)
+
+
+class TopicErrorRow(NamedTuple):
+    """None, or the error for which nothing was changed."""
+
+    error: str | None
+
+
+CHANGE_TOPIC = Statement("queue.change_topic", ("text", "jsonb"), TopicErrorRow)
+
+
+class ReplacedTopicPolicyRow(NamedTuple):
+    """Whether the policy was still the old one, so that it was replaced."""
+
+    replaced: bool
+
+
+REPLACE_TOPIC_POLICY = Statement(
+    "queue.replace_topic_policy", ("text", "text", "text"), ReplacedTopicPolicyRow
+)
+
+
+TAG_TOPIC = Statement("queue.tag_topic", ("text", "jsonb", "int4"), TopicErrorRow)
+
+
+UNTAG_TOPIC = Statement("queue.untag_topic", ("text", "text[]"), TopicErrorRow)
+
+
+class PublishEntry(NamedTuple):
+    """A message to publish. All bytes but `message_id` are UTF-8 JSON.
+
+    `contents`: texts and envelopes by protocol. `attribute_facts`, `body_facts`: what filter policies are compared
+    with. `request_bytes`: the size of the whole request, which the topic's limit is about.
+    """
+
+    message_id: bytes
+    contents: bytes
+    attributes: bytes | None
+    attribute_bytes: int
+    attribute_facts: bytes
+    body_facts: bytes | None
+    group_id: str | None
+    deduplication_id: str | None
+    subject: str | None
+    request_bytes: int
+
+
+class PublishedRow(NamedTuple):
+    """Entry `n` (from 1) was published, or refused with an error.
+
+    `message_id` (there is none with an error), `sequence_number`: for a duplicate those of the original. `detail`: the
+    value that is wanted instead; without an error, `none` if no subscription needs an envelope.
+    """
+
+    n: int
+    message_id: str
+    sequence_number: int | None
+    error: str | None
+    detail: str | None
+
+
+PUBLISH_MESSAGES = BatchStatement(
+    "queue.publish_messages",
+    ("uuid[]", "jsonb[]", "jsonb[]", "int4[]", "jsonb[]", "jsonb[]", "text[]", "text[]", "text[]", "int4[]", "text",
+     "text"),
+    PublishedRow,
+    entry=PublishEntry,
+)  # fmt: skip

@@ -1,0 +1,113 @@
+"""Webhooks that are due, and what became of them."""
+
+from typing import Literal, NamedTuple
+from uuid import UUID
+
+from penstock.effects import Statement
+
+
+class NextWebhookRow(NamedTuple):
+    """In how many milliseconds the next webhook may be due; 0: now. There is no row when none is pending."""
+
+    wait_ms: int
+
+
+NEXT_WEBHOOK = Statement("queue.next_webhook", ("uuid",), NextWebhookRow)
+
+
+class ClaimedWebhookRow(NamedTuple):
+    """A webhook that is due, leased to the caller. `lane`: the key of its endpoint. The policies are JSON.
+
+    `attempts`: those whose outcome is known.
+    """
+
+    webhook_id: int
+    lane: str
+    endpoint: str
+    kind: str
+    message_id: UUID
+    topic_arn: str | None
+    subscription_arn: str | None
+    raw: bool
+    subscription_policy: str | None
+    topic_policy: str | None
+    attempts: int
+    body: str
+
+
+CLAIM_WEBHOOKS = Statement(
+    "queue.claim_webhooks", ("int4", "uuid", "int4", "text[]", "int4[]", "int4"), ClaimedWebhookRow
+)
+
+
+class SettledWebhooksRow(NamedTuple):
+    """What became of the given webhooks. `lost`: their lease was over."""
+
+    delivered: int
+    retried: int
+    exhausted: int
+    dead_lettered: int
+    lost: int
+
+
+SETTLE_WEBHOOKS = Statement(
+    "queue.settle_webhooks",
+    ("int8[]", "uuid[]", "text[]", "int4[]", "text[]", "int4[]", "int4[]"),
+    SettledWebhooksRow,
+)
+
+
+class WebhookTraceRow(NamedTuple):
+    """The trace that a webhook's message belongs to."""
+
+    webhook_id: int
+    trace: str
+
+
+WEBHOOK_TRACES = Statement("queue.webhook_traces", ("int8[]",), WebhookTraceRow)
+
+
+class ExpiredWebhooksRow(NamedTuple):
+    """Webhooks whose time was over."""
+
+    exhausted: int
+    dead_lettered: int
+
+
+EXPIRE_WEBHOOKS = Statement("queue.expire_webhooks", ("int4",), ExpiredWebhooksRow)
+
+
+class WebhookRow(NamedTuple):
+    """A webhook that is pending or exhausted.
+
+    `under_way`: a process tries it now, and `due_at_ms` is when another one may. `last_status`, `last_error`: of the
+    last attempt; one without an answer has no status.
+    """
+
+    webhook_id: int
+    state: Literal["pending", "exhausted"]
+    kind: str
+    message_id: UUID
+    topic_arn: str | None
+    subscription_arn: str | None
+    binding_id: int | None
+    endpoint: str
+    attempts: int
+    due_at_ms: int
+    under_way: bool
+    last_status: int | None
+    last_error: str | None
+    dead_letter_arn: str | None
+    created_at_ms: int
+
+
+LIST_WEBHOOKS = Statement("queue.list_webhooks", ("text", "text", "int8", "int4"), WebhookRow)
+
+
+class RetriedWebhookRow(NamedTuple):
+    """A webhook that is tried again."""
+
+    webhook_id: int
+
+
+RETRY_WEBHOOK = Statement("queue.retry_webhook", ("text", "int8"), RetriedWebhookRow)

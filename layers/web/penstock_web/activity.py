@@ -1,0 +1,50 @@
+"""Wakes idle workers when something changes in the database."""
+
+from collections.abc import Callable
+
+Wake = Callable[[], None]
+
+
+class Activity:
+    """The workers of a process that have nothing to do until something changes.
+
+    Sends, receives and deletes of this process are known at once (`notice`), every other change with the next check
+    (`compare`).
+    """
+
+    def __init__(self) -> None:
+        self.changes: int | None = None
+        """What `queue.count_changes` said in the last check."""
+        self._waiting: dict[Wake, int | None] = {}
+        self._after_check: list[Callable[[], None]] = []
+
+    def after_check(self, callback: Callable[[], None]) -> None:
+        """Calls `callback` after each check."""
+        self._after_check.append(callback)
+
+    def wait(self, wake: Wake, changes: int | None) -> None:
+        """Calls `wake` once, after the next change. `changes`: the number from before the worker's last run."""
+        self._waiting[wake] = changes
+
+    def end_wait(self, wake: Wake) -> bool:
+        """Ends the wait of a worker without waking it. Whether it did wait."""
+        waited = wake in self._waiting
+        self._waiting.pop(wake, None)
+        return waited
+
+    def notice(self) -> None:
+        """Something has changed."""
+        if self._waiting:
+            self._wake(list(self._waiting))
+
+    def compare(self, changes: int) -> None:
+        """Something has changed if the number is not the one that a worker knows."""
+        self.changes = changes
+        self._wake([wake for wake, known in self._waiting.items() if known != changes])
+        for callback in self._after_check:
+            callback()
+
+    def _wake(self, wakes: list[Wake]) -> None:
+        for wake in wakes:
+            del self._waiting[wake]
+            wake()

@@ -1,0 +1,18 @@
+"""Calls of SQL functions as the parts of the container pass them on: nobody but the pool knows a connection."""
+
+from collections.abc import Awaitable, Sequence
+from typing import Protocol, TypeAlias, TypeVar
+
+from penstock.effects import Row, Statement
+
+RowT = TypeVar("RowT", bound=Row)
+StatementCall: TypeAlias = tuple[Statement[Row], Sequence[object]]
+"""A statement and its arguments, arrays in binary form (`binary_array`)."""
+
+
+class ExecuteStatement(Protocol):
+    """Makes one call, which is a transaction of its own. Raises the errors of `pool`."""
+
+    def __call__(
+        self, statement: Statement[RowT], arguments: Sequence[object], /
+    ) -> Awaitable[list[RowT]]: ...

@@ -1,0 +1,233 @@
+"""One request and its response by ASGI 3 ("HTTP & WebSocket ASGI Message Format"): what the fast path does not answer.
+
+    HttpConnection ─► body ─► receive ─► application ─► send ─► head and body in one write ─► HttpConnection
+
+The head is held back until the first part of the body: most responses become one write, and an application that fails
+before it can still be answered with 500.
+"""
+
+import asyncio
+import logging
+import re
+from collections.abc import MutableMapping
+from typing import Any, Protocol
+
+from penstock.http import LONG_BODY_BYTES
+
+from .aws_protocols import Scope
+from .responses import CLOSE, CONTINUE, STATUS_LINES, refusal
+from .server_state import ServerState
+
+Message = MutableMapping[str, Any]
+
+# RFC 9110, 5.1 and 5.5: a token; no control characters except the tab.
+NOT_A_NAME = re.compile(rb"[^!#$%&'*+\-.^_`|~0-9A-Za-z]|^$")
+NOT_A_VALUE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+
+_log = logging.getLogger(__name__)
+
+
+class ResponseWriter(Protocol):
+    """What an exchange needs of its connection."""
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether the client reads as fast as the server writes."""
+
+    async def drain(self) -> None:
+        """Returns when the connection is writable."""
+
+    def write(self, *parts: bytes) -> None:
+        """Writes bytes to the client."""
+
+    def update_reading(self) -> None:
+        """Reads on, if the application has taken what was read."""
+
+    def end_response(self, keep_alive: bool) -> None:
+        """The response is written: the next request begins, or the connection is closed."""
+
+    def close(self) -> None:
+        """Closes the connection once everything is sent."""
+
+
+class AsgiExchange:
+    """A request whose application runs in a task.
+
+    `is_written`: the head of the response was written. `response_complete`: all of it was. `keep_alive`: the
+    connection serves further requests after it.
+    """
+
+    __slots__ = (
+        "_bodiless", "_body", "_body_is_whole", "_changed", "_chunked", "_connection", "_disconnected",
+        "_expects_continue", "_head", "_is_started", "_missing_bytes", "_scope", "_state", "is_written", "keep_alive",
+        "response_complete",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        connection: ResponseWriter,
+        state: ServerState,
+        scope: Scope,
+        keep_alive: bool,
+        expects_continue: bool,
+    ) -> None:
+        self._connection = connection
+        self._state = state
+        self._scope = scope
+        self._expects_continue = expects_continue
+        self._body = bytearray()
+        self._body_is_whole = False
+        self._changed = asyncio.Event()  # more of the body has arrived, or the exchange is over
+        self._disconnected = False
+        self._head: list[bytes] = []  # held back
+        self._is_started = False  # the application has sent http.response.start
+        self.is_written = False  # the head was written
+        self._missing_bytes: int | None = None  # of a body with Content-Length
+        self._bodiless = scope["method"] == "HEAD"
+        self._chunked = False
+        self.keep_alive = keep_alive
+        self.response_complete = False
+
+    # --- called by the connection ------------------------------------------------------------------------------------
+    @property
+    def unread_bytes(self) -> int:
+        """Bytes of the body that the application has not taken."""
+        return len(self._body)
+
+    def start(self) -> None:
+        """Runs the application."""
+        self._state.start_task(self._run())
+
+    def add_body(self, data: bytes) -> None:
+        """Takes a part of the body."""
+        self._expects_continue = False
+        if not self.response_complete and not self._disconnected:
+            self._body += data
+            self._changed.set()
+
+    def end_body(self) -> None:
+        """The body has arrived."""
+        self._expects_continue = False
+        self._body_is_whole = True
+        self._changed.set()
+
+    def disconnect(self) -> None:
+        """Tells the application that the client has disconnected, unless the response is complete."""
+        if not self.response_complete:
+            self._disconnected = True
+            self._changed.set()
+
+    # --- the application ---------------------------------------------------------------------------------------------
+    async def _run(self) -> None:
+        try:
+            await self._state.application(self._scope, self._receive, self._send)
+        except asyncio.CancelledError:  # at the end of the process
+            self._fail(503)
+        except Exception:  # noqa: BLE001 - every error gets a response
+            _log.exception("the application failed")
+            self._fail(500)
+        else:
+            if not self.response_complete and not self._disconnected:
+                _log.error("the application ended without a complete response")
+                self._fail(500)
+
+    def _fail(self, status: int) -> None:
+        """Answers instead of the application, or closes the connection in the middle of its response."""
+        if self.response_complete or self._disconnected:
+            return
+        self.response_complete = True
+        if self.is_written:
+            self._connection.close()
+        else:
+            self._connection.write(refusal(status, self._state.date.line or self._state.date.renew()))
+            self._connection.end_response(keep_alive=False)
+
+    async def _receive(self) -> Message:
+        if self._expects_continue and not self._is_started and not self._disconnected:
+            self._expects_continue = False
+            self._connection.write(CONTINUE)
+        if not self.response_complete and not self._disconnected:
+            await self._changed.wait()
+            self._changed.clear()
+        if self.response_complete or self._disconnected:
+            self._changed.set()
+            return {"type": "http.disconnect"}
+        body = bytes(self._body)
+        self._body.clear()
+        self._connection.update_reading()
+        return {"type": "http.request", "body": body, "more_body": not self._body_is_whole}
+
+    async def _send(self, message: Message) -> None:
+        if not self._connection.is_writable and not self._disconnected:
+            await self._connection.drain()
+        if self._disconnected:
+            return
+        expected = "http.response.body" if self._is_started else "http.response.start"
+        if self.response_complete or message["type"] != expected:
+            raise RuntimeError(f"unexpected ASGI message {message['type']}")
+        if self._is_started:
+            self._send_body(message.get("body", b""), message.get("more_body", False))
+        else:
+            self._head = self._start_head(message["status"], message.get("headers", ()))
+            self._is_started = True
+
+    # --- the response ------------------------------------------------------------------------------------------------
+    def _start_head(self, status: int, headers: Any) -> list[bytes]:
+        head = [STATUS_LINES[status], self._state.date.line or self._state.date.renew()]
+        for name, value in headers:
+            if NOT_A_NAME.search(name) or NOT_A_VALUE.search(value):
+                raise RuntimeError("a header of the response is not valid")
+            lower_name = name.lower()
+            if lower_name == b"connection":
+                self.keep_alive = self.keep_alive and b"close" not in value.lower()
+            elif lower_name != b"transfer-encoding":  # which is the server's
+                head += (lower_name, b": ", value, b"\r\n")
+                if lower_name == b"content-length":
+                    self._missing_bytes = int(value)
+        self._bodiless = self._bodiless or status in (204, 304)
+        return head
+
+    def _send_body(self, body: bytes, more: bool) -> None:
+        head = b""
+        if not self.is_written:
+            head = self._end_head(None if more else len(body))
+        part = self._frame(body, more)
+        self.is_written = True
+        if len(part) > LONG_BODY_BYTES:  # not copied
+            self._connection.write(head, part)
+        else:
+            self._connection.write(head + part)
+        if not more:
+            self.response_complete = True
+            self._body.clear()  # nobody takes what the application has left
+            self._changed.set()
+            self._connection.end_response(self.keep_alive)
+
+    def _end_head(self, body_bytes: int | None) -> bytes:
+        """The head, with the end of the body: its length where the whole is known, chunks (RFC 9112, 6), or the end."""
+        head = self._head
+        if not self._bodiless and self._missing_bytes is None:
+            if body_bytes is not None:
+                self._missing_bytes = body_bytes
+                head.append(b"content-length: %d\r\n" % body_bytes)
+            elif self._scope["http_version"] == "1.1":
+                self._chunked = True
+                head.append(b"transfer-encoding: chunked\r\n")
+        if self._expects_continue:  # whether the body is still coming nobody knows
+            self.keep_alive = False
+        if not self.keep_alive:
+            head.append(CLOSE)
+        return b"".join((*head, b"\r\n"))
+
+    def _frame(self, body: bytes, more: bool) -> bytes:
+        """The bytes that carry a part of the body. Raises RuntimeError if it is not as long as Content-Length says."""
+        if self._bodiless:
+            return b""
+        if self._chunked:
+            chunk = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
+            return chunk if more else chunk + b"0\r\n\r\n"
+        if self._missing_bytes is not None:
+            self._missing_bytes -= len(body)
+            if self._missing_bytes < 0 or (self._missing_bytes > 0 and not more):
+                raise RuntimeError("the body of the response is not as long as its Content-Length")
+        return body

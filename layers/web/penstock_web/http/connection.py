@@ -1,0 +1,225 @@
+"""One connection of a client, on asyncio's callbacks: its requests are answered one at a time, in their order.
+
+data_received ─► RequestReader ─┬─ an AWS request that arrived whole ─► FastPathRequest ─┬─► write
+                                └─ any other ─► wait for its turn ─► AsgiExchange ───────┘
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from typing import cast
+
+from penstock.http import LONG_BODY_BYTES, HttpResponse
+
+from .asgi_exchange import AsgiExchange
+from .aws_protocols import AwsApplication, Scope
+from .fast_path import FastPathRequest
+from .flow_control import FlowControl
+from .limits import ConnectionTimer
+from .request_reader import RefusedRequestError, RequestReader
+from .responses import CLOSE, STATUS_LINES, refusal
+from .server_state import ServerState
+
+
+class HttpConnection(asyncio.Protocol):
+    """A connection, as asyncio, its reader, its requests and the server see it."""
+
+    _flow: FlowControl
+    _transport: asyncio.Transport
+
+    def __init__(self, state: ServerState) -> None:
+        self._state = state
+        self._timer = ConnectionTimer(asyncio.get_running_loop(), self._on_time_out)
+        self._reader = RequestReader(self, state, self._timer)
+        self._request: FastPathRequest | AsgiExchange | None = None  # the last one that was begun
+        self._waiting: deque[AsgiExchange] = deque()
+        self._refusal = 0  # the status with which the server itself ends the connection, after all responses
+        self._held = False  # until the client has read the last response
+
+    # --- called by asyncio -------------------------------------------------------------------------------------------
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass
+        self._flow = FlowControl(self._transport, self._state.write_backpressure)
+        self._state.connections.add(self)
+        if len(self._state.connections) > self._state.limits.max_connections:
+            self._write_refusal(503)
+        else:
+            self._timer.start(self._state.limits.idle_seconds)
+
+    def data_received(self, data: bytes) -> None:
+        self._reader.feed(data)
+        if self._waiting:
+            self._start_next()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
+        self._timer.close()
+        self._reader.release()
+        self._waiting.clear()
+        self._flow.resume_writing()
+        self._state.forget(self)
+        request, self._request = self._request, None
+        if request is not None:
+            request.disconnect()
+
+    def pause_writing(self) -> None:
+        self._flow.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._flow.resume_writing()
+        if self._held:
+            self._held = False
+            self.update_reading()
+            self._go_on()
+
+    # --- called by the server ----------------------------------------------------------------------------------------
+    def stop(self) -> None:
+        """Closes the connection, after the response to the request that is being answered."""
+        request = self._request
+        if request is None or request.response_complete:
+            self.close()
+        else:
+            request.keep_alive = False
+
+    # --- called by the reader ----------------------------------------------------------------------------------------
+    @property
+    def is_free(self) -> bool:
+        """Whether no request is being answered and none waits."""
+        request = self._request
+        return (request is None or request.response_complete) and not self._waiting and not self._held
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the server reads what the client sends."""
+        return not self._flow.read_paused
+
+    def start_fast_path(
+        self, method: str, path: str, query: bytes, header_pairs: Sequence[tuple[bytes, bytes]], body: bytes
+    ) -> None:
+        """Answers a whole request of an AWS protocol."""
+        request = FastPathRequest(self, cast("AwsApplication", self._state.aws_application))
+        self._request = request
+        request.start(method, path, query, header_pairs, body)
+
+    def add_exchange(self, scope: Scope, keep_alive: bool, expects_continue: bool) -> AsgiExchange:
+        """Lets a request wait until ASGI answers it. Raises RefusedRequestError when too many wait."""
+        if len(self._waiting) > self._state.limits.max_waiting_requests:
+            raise RefusedRequestError(503)
+        scope["server"], scope["client"] = self._address("sockname"), self._address("peername")
+        exchange = AsgiExchange(self, self._state, scope, keep_alive, expects_continue)
+        self._waiting.append(exchange)
+        return exchange
+
+    def update_reading(self) -> None:
+        """Reads on, or not while the application or the client has yet to take what was read or written."""
+        exchange = self._reader.exchange
+        unread = 0 if exchange is None else exchange.unread_bytes
+        wanted = not self._held and unread <= self._state.limits.max_unread_body_bytes
+        if not self._flow.read(wanted):
+            return
+        if wanted:
+            self._reader.start_timer()
+        else:
+            self._timer.stop()
+
+    def end_request(self, exchange: AsgiExchange) -> None:
+        """The whole request has arrived; it may have been answered before."""
+        if exchange.response_complete:
+            self._go_on()
+
+    def refuse(self, status: int, broken: AsgiExchange | None) -> None:
+        """Refuses what cannot be read, after the earlier requests. `broken`: the request whose body cannot be read."""
+        if broken is not None and broken is self._request:
+            is_written = broken.is_written
+            broken.disconnect()
+            if is_written:
+                self.close()
+            else:
+                self._write_refusal(status)
+            return
+        if broken is not None:
+            self._waiting.remove(broken)
+        self._refusal = status
+        self._go_on()
+
+    # --- called by requests ------------------------------------------------------------------------------------------
+    @property
+    def is_writable(self) -> bool:
+        """Whether the client reads as fast as the server writes."""
+        return not self._flow.write_paused
+
+    async def drain(self) -> None:
+        """Returns when the connection is writable, or lost."""
+        await self._flow.drain()
+
+    def write(self, *parts: bytes) -> None:
+        """Writes bytes to the client."""
+        for part in parts:
+            if part:
+                self._transport.write(part)
+
+    def write_response(self, response: HttpResponse, keep_alive: bool) -> None:
+        """Writes a whole response, and goes on. A slow client gets the next response when it has read this one."""
+        date = self._state.date
+        parts = [STATUS_LINES[response.status], date.line or date.renew()]
+        for name, value in response.headers:
+            parts += (name, b": ", value, b"\r\n")
+        if not keep_alive:
+            parts.append(CLOSE)
+        parts.append(b"content-length: %d\r\n\r\n" % len(response.body))
+        if len(response.body) > LONG_BODY_BYTES:  # not copied
+            self._transport.write(b"".join(parts))
+            self._transport.write(response.body)
+        else:
+            parts.append(response.body)
+            self._transport.write(b"".join(parts))
+        self.end_response(keep_alive)
+
+    def end_response(self, keep_alive: bool) -> None:
+        """The response is written: the next request begins, or the connection is closed."""
+        if not keep_alive:
+            self.close()
+        elif self._flow.write_paused:
+            self._held = True
+            self.update_reading()
+        else:
+            if self._flow.read_paused:
+                self.update_reading()
+            self._go_on()
+
+    def close(self) -> None:
+        """Closes the connection once everything is sent; what the client still sends is not read."""
+        self._reader.close()
+        self._waiting.clear()
+        self._transport.close()
+
+    # --- order -------------------------------------------------------------------------------------------------------
+    def _go_on(self) -> None:
+        """Begins the next request; without one the connection is closed, or idle."""
+        if self._waiting:
+            self._start_next()
+        elif self._refusal and self.is_free:
+            self._write_refusal(self._refusal)
+        elif not self._reader.in_request:
+            self._timer.start(self._state.limits.idle_seconds)
+
+    def _start_next(self) -> None:
+        request = self._request
+        if self._held or (request is not None and not request.response_complete):
+            return
+        exchange = self._request = self._waiting.popleft()
+        exchange.start()
+
+    def _write_refusal(self, status: int) -> None:
+        self._transport.write(refusal(status, self._state.date.line or self._state.date.renew()))
+        self.close()
+
+    def _on_time_out(self) -> None:
+        if self._reader.in_request:
+            self._reader.time_out()
+        elif self.is_free:
+            self.close()
+
+    def _address(self, name: str) -> tuple[str, int] | None:
+        """The host and port of one side, as ASGI's scope has it."""
+        address = self._transport.get_extra_info(name)
+        return (str(address[0]), int(address[1])) if isinstance(address, tuple) else None

@@ -1,0 +1,53 @@
+"""Serves an ASGI application over HTTP/1.1: accepts connections, and ends with the requests that are under way.
+
+There is no TLS: a load balancer has it. There are no access logs: `/metrics` and traces tell what was asked.
+"""
+
+import asyncio
+import socket
+
+from penstock_web.batching.write_backpressure import WriteBackpressure
+
+from .aws_protocols import AwsApplication
+from .connection import HttpConnection
+from .limits import Limits
+from .server_state import AsgiApplication, ServerState
+
+
+class HttpServer:
+    """A server on one listening socket. `aws_application`: the application's fast path, if there is one."""
+
+    def __init__(
+        self,
+        application: AsgiApplication,
+        aws_application: AwsApplication | None = None,
+        write_backpressure: WriteBackpressure | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self._state = ServerState(
+            application, aws_application, limits or Limits(), write_backpressure or WriteBackpressure()
+        )
+        self._server: asyncio.Server | None = None
+
+    async def start(self, listener: socket.socket) -> None:
+        """Accepts connections from a bound socket, which the server closes when it stops."""
+        self._server = await asyncio.get_running_loop().create_server(
+            lambda: HttpConnection(self._state), sock=listener, backlog=self._state.limits.backlog
+        )
+
+    async def stop(self, seconds: float, at_once: asyncio.Event | None = None) -> None:
+        """Accepts no more, closes idle connections, and gives requests `seconds`, or until `at_once` is set.
+
+        The tasks of requests that are still under way are cancelled, so that their application answers 503.
+        """
+        if self._server is not None:
+            self._server.close()
+        for connection in list(self._state.connections):
+            connection.stop()
+        loop = asyncio.get_running_loop()
+        waits = [loop.create_task(self._state.wait_until_empty())]
+        if at_once is not None:
+            waits.append(loop.create_task(at_once.wait()))  # type: ignore[arg-type]
+        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        for task in (*waits, *self._state.tasks):
+            task.cancel()

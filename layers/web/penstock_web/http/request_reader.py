@@ -1,0 +1,296 @@
+"""Reads the requests of one connection (RFC 9112) with llhttp, and decides which of them take the fast path.
+
+The fast path takes requests of AWS's protocols whose head and body one read from the socket brought, as it does for
+nearly all. ASGI takes the others, which are pipelined, in several reads, or long, expect 100-continue, use HTTP/1.0 or
+are the last of their connection, and every request while traces are written.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import Protocol
+from urllib.parse import unquote
+
+from httptools import (
+    HttpParserCallbackError,
+    HttpParserError,
+    HttpParserUpgrade,
+    HttpRequestParser,
+    parse_url,
+)
+
+from penstock.http import LONG_BODY_BYTES
+
+from .asgi_exchange import AsgiExchange
+from .aws_protocols import Scope
+from .limits import ConnectionTimer
+from .server_state import ServerState
+
+_log = logging.getLogger(__name__)
+
+
+class RefusedRequestError(Exception):
+    """A request that is refused while its head is read."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+class RequestTaker(Protocol):
+    """What the reader needs of its connection."""
+
+    @property
+    def is_free(self) -> bool:
+        """Whether no request is being answered and none waits."""
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the server reads what the client sends."""
+
+    def start_fast_path(
+        self, method: str, path: str, query: bytes, header_pairs: Sequence[tuple[bytes, bytes]], body: bytes
+    ) -> None:
+        """Answers a whole request of an AWS protocol."""
+
+    def add_exchange(self, scope: Scope, keep_alive: bool, expects_continue: bool) -> AsgiExchange:
+        """Lets a request wait until ASGI answers it. Raises RefusedRequestError when too many wait."""
+
+    def update_reading(self) -> None:
+        """Reads on, or not while the application has yet to take what was read."""
+
+    def end_request(self, exchange: AsgiExchange) -> None:
+        """The whole request has arrived."""
+
+    def refuse(self, status: int, broken: AsgiExchange | None) -> None:
+        """Refuses what cannot be read, after the earlier requests. `broken`: the request whose body cannot be read."""
+
+
+class RequestReader:
+    """The requests of one connection. `accepts`: whether it takes another. `exchange`: whose body is being read."""
+
+    __slots__ = (
+        "_aws_application", "_body", "_connection", "_expects_continue", "_headers", "_hosts", "_in_head",
+        "_keep_alive", "_limits", "_method", "_parser", "_path", "_query", "_read_bytes", "_request_headers",
+        "_stalled_bytes", "_timer", "_upgrades", "_url", "_version", "accepts", "exchange",
+    )  # fmt: skip
+
+    def __init__(self, connection: RequestTaker, state: ServerState, timer: ConnectionTimer) -> None:
+        self._connection = connection
+        self._aws_application = state.aws_application
+        self._limits = state.limits
+        self._timer = timer
+        self._parser: HttpRequestParser | None = HttpRequestParser(self)
+        self._in_head = self._upgrades = False
+        self._body: bytes | bytearray | None = None  # of a request that may be whole
+        self._read_bytes = 0  # of this read, which may belong to the present head or trailers
+        self._stalled_bytes = 0  # before this read, since a head began or a part of a body arrived
+        self.accepts = True
+        self.exchange: AsgiExchange | None = None
+
+    @property
+    def in_request(self) -> bool:
+        """Whether a part of a request has arrived, and the rest has not."""
+        return self._in_head or self.exchange is not None
+
+    def feed(self, data: bytes) -> None:
+        """Takes what one read from the socket brought."""
+        if self._parser is None or not (self.accepts or self.exchange is not None):
+            return
+        self._read_bytes = len(data)
+        try:
+            rest = None
+            try:
+                self._parser.feed_data(data)
+            except HttpParserUpgrade as upgrade:
+                rest = memoryview(data)[upgrade.args[0] :]
+            if rest is not None:
+                self._ignore_upgrade(rest)
+        except HttpParserError as error:
+            if self.accepts or self.exchange is not None:  # what follows the last request does not matter
+                self._refuse(status_of(error))
+        if self._body is not None:  # the rest has not arrived yet
+            self._use_asgi()
+        if self._in_head or self.exchange is not None:
+            self._expect_rest()
+
+    def close(self) -> None:
+        """Reads nothing more."""
+        self.accepts = self._in_head = False
+        self.exchange = self._body = None
+
+    def release(self) -> None:
+        """Breaks the reference cycle between the reader and the parser."""
+        self.close()
+        self._parser = None
+
+    def start_timer(self) -> None:
+        """Gives the rest of a request its time."""
+        if self.in_request:
+            self._timer.start(self._limits.head_seconds if self._in_head else self._limits.body_seconds)
+
+    def time_out(self) -> None:
+        """Refuses a request whose rest has not arrived in time."""
+        self._refuse(408)
+
+    # --- called by the parser ----------------------------------------------------------------------------------------
+    def on_message_begin(self) -> None:
+        self._in_head = self.accepts
+        self._expects_continue = False
+        self._hosts = 0
+        self._url = b""
+        self._headers: list[tuple[bytes, bytes]] = []
+
+    def on_url(self, url: bytes) -> None:
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        name = name.lower()
+        if name == b"host":
+            self._hosts += 1
+        elif name == b"expect" and value.lower() == b"100-continue":
+            self._expects_continue = True
+        self._headers.append((name, value.rstrip()))  # the parser strips the front only
+
+    def on_headers_complete(self) -> None:
+        parser, headers, limits = self._parser, self._headers, self._limits
+        self._in_head = False
+        if parser is None or not self.accepts:
+            raise RefusedRequestError(503)  # nobody sees this status: the connection is being closed
+        self._request_headers, self._headers = headers, []  # trailers are no headers (RFC 9110, 6.5.1)
+        self._method = parser.get_method().decode("ascii")
+        self._version = parser.get_http_version()
+        if self._hosts != 1 or self._version != "1.1" or len(headers) > limits.max_headers:
+            self._check_head()
+        if self._read_bytes + self._stalled_bytes > limits.max_head_bytes:
+            self._check_length()
+        self._stalled_bytes = self._read_bytes = 0
+        self._upgrades = parser.should_upgrade()
+        if self._upgrades:
+            return
+        self._keep_alive = self._version == "1.1" and parser.should_keep_alive()
+        self._path, self._query = ("/", b"") if self._url == b"/" else split_target(self._url)
+        self._body = b""
+        if not self._can_use_fast_path():
+            self._use_asgi()
+
+    def on_body(self, body: bytes) -> None:
+        self._stalled_bytes = self._read_bytes = 0
+        if self._body is None:
+            if self.exchange is not None:
+                self.exchange.add_body(body)
+                if self.exchange.unread_bytes > self._limits.max_unread_body_bytes:
+                    self._connection.update_reading()
+        elif self._body:  # another chunk
+            self._body = bytearray(self._body) if isinstance(self._body, bytes) else self._body
+            self._body += body
+        else:
+            self._body = body
+
+    def on_message_complete(self) -> None:
+        self._stalled_bytes = self._read_bytes = 0
+        if self._upgrades:
+            return
+        if not self._keep_alive:
+            self.accepts = False
+        body = self._body
+        if body is not None and len(body) <= LONG_BODY_BYTES:
+            self._body = None
+            self._connection.start_fast_path(
+                self._method, self._path, self._query, self._request_headers, bytes(body)
+            )
+            return
+        if body is not None:
+            self._use_asgi()
+        exchange, self.exchange = self.exchange, None
+        if exchange is not None:
+            exchange.end_body()
+            self._connection.end_request(exchange)
+
+    # --- a head ------------------------------------------------------------------------------------------------------
+    def _check_head(self) -> None:
+        """Refuses a head with too many headers, of another version, or without the one Host (RFC 9112, 3.2)."""
+        if self._version not in ("1.0", "1.1"):
+            raise RefusedRequestError(505)
+        if len(self._request_headers) > self._limits.max_headers:
+            raise RefusedRequestError(431)
+        if self._hosts > 1 or (self._hosts == 0 and self._version == "1.1"):
+            raise RefusedRequestError(400)
+
+    def _check_length(self) -> None:
+        lines = sum(len(name) + len(value) + 4 for name, value in self._request_headers)
+        if len(self._url) + lines > self._limits.max_head_bytes:
+            raise RefusedRequestError(431)
+
+    def _can_use_fast_path(self) -> bool:
+        """Whether the request may take the fast path, provided that its body has arrived."""
+        application = self._aws_application
+        if application is None or self._expects_continue or not self._keep_alive or "%" in self._path:
+            return False
+        return self._connection.is_free and application.handles(self._method, self._path)
+
+    def _use_asgi(self) -> None:
+        """Hands the request, and what has arrived of its body, to ASGI."""
+        body, self._body = self._body, None
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.3"},
+            "http_version": self._version,
+            "scheme": "http",
+            "method": self._method,
+            "root_path": "",
+            "path": unquote(self._path) if "%" in self._path else self._path,
+            "raw_path": self._path.encode("ascii"),
+            "query_string": self._query,
+            "headers": self._request_headers,
+            "state": {},
+        }
+        expects_continue = self._expects_continue and self._version == "1.1"
+        self.exchange = self._connection.add_exchange(scope, self._keep_alive, expects_continue)
+        if body:
+            self.on_body(bytes(body))
+
+    def _ignore_upgrade(self, rest: memoryview) -> None:
+        """Reads a request once more, as one that asks for no other protocol (RFC 9110, 7.8), and what follows it."""
+        while self._upgrades and self._method != "CONNECT":
+            lines = [f"{self._method} {self._url.decode('ascii')} HTTP/{self._version}".encode("ascii")]
+            lines += [b"%b: %b" % pair for pair in self._request_headers if pair[0] != b"upgrade"]
+            parser = self._parser = HttpRequestParser(self)
+            parser.feed_data(b"\r\n".join((*lines, b"", b"")))
+            try:
+                parser.feed_data(rest)
+            except HttpParserUpgrade as upgrade:
+                rest = rest[upgrade.args[0] :]
+        if self._upgrades:
+            self._refuse(400)
+
+    # --- what is missing ---------------------------------------------------------------------------------------------
+    def _expect_rest(self) -> None:
+        """Limits the time until the rest of a request arrives, and what may come without a byte of a body."""
+        if self._stalled_bytes == 0 and self._connection.is_read:
+            self.start_timer()
+        self._stalled_bytes += self._read_bytes or 1
+        if self._stalled_bytes > self._limits.max_head_bytes:
+            self._refuse(431)
+
+    def _refuse(self, status: int) -> None:
+        exchange = self.exchange
+        self.close()
+        self._connection.refuse(status, exchange)
+
+
+def split_target(url: bytes) -> tuple[str, bytes]:
+    """Path and query of a request target (RFC 9112, 3.2), also of a whole URL. Raises HttpParserInvalidURLError."""
+    parsed = parse_url(url)
+    return (parsed.path or b"/").decode("ascii"), parsed.query or b""
+
+
+def status_of(error: HttpParserError) -> int:
+    """The status with which a request is refused. Logs why."""
+    cause = error.__context__ if isinstance(error, HttpParserCallbackError) else error
+    if isinstance(cause, RefusedRequestError):
+        return cause.status
+    if isinstance(cause, HttpParserError):
+        _log.warning("a client sent what is not HTTP", extra={"cause": str(cause)})
+        return 400
+    _log.error("a request could not be read", exc_info=cause)
+    return 500

@@ -1,0 +1,60 @@
+"""What the connections of one server share."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from penstock_web.batching.write_backpressure import WriteBackpressure
+from penstock_web.deadlines import Receive
+
+from .aws_protocols import AwsApplication, Scope, Send
+from .limits import Limits
+from .responses import DateHeader
+
+AsgiApplication = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class Stoppable(Protocol):
+    """A connection, as the server sees it."""
+
+    def stop(self) -> None:
+        """Closes the connection, after the response to the request that is being answered."""
+
+
+@dataclass(slots=True, eq=False)
+class ServerState:
+    """The applications, the limits, and what is under way. `aws_application`: None without the fast path."""
+
+    application: AsgiApplication
+    aws_application: AwsApplication | None
+    limits: Limits
+    write_backpressure: WriteBackpressure
+    date: DateHeader = field(default_factory=DateHeader)
+    connections: set[Stoppable] = field(default_factory=set)
+    tasks: set["asyncio.Task[Any]"] = field(default_factory=set)
+    _ended: asyncio.Event | None = None
+
+    def start_task(self, coroutine: Any) -> None:
+        """Runs an exchange's coroutine in a task."""
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self.tasks.add(task)
+        task.add_done_callback(self._forget_task)
+
+    def forget(self, connection: Stoppable) -> None:
+        """Removes a connection that is closed."""
+        self.connections.discard(connection)
+        if self._ended is not None:
+            self._ended.set()
+
+    async def wait_until_empty(self) -> None:
+        """Returns when there are no connections and no tasks."""
+        self._ended = asyncio.Event()
+        while self.connections or self.tasks:
+            await self._ended.wait()
+            self._ended.clear()
+
+    def _forget_task(self, task: "asyncio.Task[Any]") -> None:
+        self.tasks.discard(task)
+        if self._ended is not None:
+            self._ended.set()

@@ -1,0 +1,182 @@
+"""One receive of the container: a call, and while the queue is empty a wait and the next call."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, TypeAlias, cast
+
+from penstock.drivers import is_empty, seconds_to_wait
+from penstock.effects import Receive, Woken
+from penstock.postgres.statements.messages import ReceivedRow
+from penstock_web.batching.batcher import Batcher
+from penstock_web.long_poll.dispatcher import LongPollDispatcher
+from penstock_web.long_poll.waiters import WaitFuture
+from penstock_web.metrics.queue_counts import QueueCounts
+
+from .deadlines import PendingRequest
+
+ReceivedFuture: TypeAlias = asyncio.Future[Sequence[ReceivedRow]]
+
+# The header of a queue that is known to be empty, for a request that says how long to wait.
+EMPTY_RECEIVE = ReceivedRow(None, 0, *[cast("Any", None)] * 14)
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """What all receives of a process share. `call_alone`: makes a call that is not merged with others."""
+
+    batcher: Batcher
+    long_polls: LongPollDispatcher
+    counts: QueueCounts
+    call_alone: Callable[[Receive[ReceivedRow]], Awaitable[list[ReceivedRow]]]
+
+    def start(self, receive: Receive[ReceivedRow], request: PendingRequest | None) -> ReceivedFuture:
+        """A future of the rows: a header, then messages. Cancelling it gives messages that come later to others.
+
+        `request`: its time does not count during a wait, in which its client may disconnect. Raises ServiceUnavailable
+        when too many calls wait already.
+        """
+        run = ReceiveRun(self, receive, request)
+        run.start()
+        return run.future
+
+
+class ReceiveRun:
+    """One receive under way.
+
+    `ticket`: the order in which requests wait, which it keeps after an empty call. `missed_wakeups`: the dispatcher's
+    count from before the last call. `woken`: why the last wait ended.
+    """
+
+    __slots__ = (
+        "_deadline", "_missed_wakeups", "_pending", "_receive", "_receiver", "_request", "_started_at", "_ticket",
+        "_woken", "future",
+    )  # fmt: skip
+
+    def __init__(
+        self, receiver: Receiver, receive: Receive[ReceivedRow], request: PendingRequest | None
+    ) -> None:
+        self._receiver = receiver
+        self._receive = receive
+        self._request = request
+        self._deadline: float | None = None
+        self._ticket: int | None = None
+        self._woken = Woken.NOT
+        self._pending: ReceivedFuture | WaitFuture | None = None
+        self.future: ReceivedFuture = asyncio.get_running_loop().create_future()
+        self.future.add_done_callback(self._on_end)
+
+    def start(self) -> None:
+        """Makes the first call; none where others wait for the queue already, which is empty then."""
+        receive, long_polls = self._receive, self._receiver.long_polls
+        self._missed_wakeups = long_polls.missed_wakeups
+        waits = bool(receive.wait_seconds) and receive.attempt_id is None
+        if waits and long_polls.can_skip_receive(receive.queue_arn):
+            self._wait(EMPTY_RECEIVE)
+        else:
+            self._call()
+
+    def _call(self) -> None:
+        self._missed_wakeups = self._receiver.long_polls.missed_wakeups
+        self._started_at = perf_counter()
+        if self._receive.attempt_id is None:
+            pending = cast("ReceivedFuture", self._receiver.batcher.submit(self._receive))
+        else:
+            pending = asyncio.ensure_future(self._receiver.call_alone(self._receive))
+        self._pending = pending
+        pending.add_done_callback(self._on_rows)
+
+    def _on_rows(self, pending: ReceivedFuture) -> None:
+        self._pending = None
+        if pending.cancelled():
+            self.future.cancel()
+        elif (error := pending.exception()) is not None:
+            self._fail(error)
+        else:
+            self._arrived(pending.result(), perf_counter() - self._started_at)
+
+    def _arrived(self, rows: Sequence[ReceivedRow], seconds: float) -> None:
+        self._receiver.counts.observe(self._receive, rows, seconds)
+        if self.future.done():  # the client has gone
+            self._give_back(rows)
+        elif is_empty(rows):
+            self._wait(rows[0])
+        else:
+            self._wake_others(len(rows) - 1)
+            self.future.set_result(rows)
+
+    def _wake_others(self, messages: int) -> None:
+        """Wakes two receives that wait, where there may be messages for them: so a burst soon reaches all.
+
+        On a FIFO queue: when this one got as many as it asked for. With fewer it got all that could be received; with
+        as many, the messages that it left were locked for a moment, and other receives may have skipped them.
+        """
+        receive = self._receive
+        if messages == receive.count if receive.is_fifo else self._woken == Woken.FOR_MORE:
+            self._receiver.long_polls.wake(receive.queue_arn, 2, Woken.FOR_MORE)
+
+    # --- waiting -----------------------------------------------------------------------------------------------------
+    def _wait(self, header: ReceivedRow) -> None:
+        now = asyncio.get_running_loop().time()
+        if self._deadline is None:
+            self._deadline = now + seconds_to_wait(self._receive, [header])
+        left = self._deadline - now
+        if left <= 0:
+            self._end_empty(header)
+            return
+        long_polls, receive = self._receiver.long_polls, self._receive
+        if self._ticket is None:
+            self._ticket = long_polls.next_ticket()
+        self._woken = Woken.NOT
+        if self._request is not None:
+            self._request.pause()
+        merged = receive if receive.attempt_id is None else None
+        pending = long_polls.wait(receive.queue_arn, left, self._ticket, self._missed_wakeups, merged)
+        self._pending = pending
+        pending.add_done_callback(self._on_wait_ended)
+
+    def _on_wait_ended(self, pending: WaitFuture) -> None:
+        self._pending = None
+        if self._request is not None and not self.future.done():
+            self._request.resume()
+        if pending.cancelled():
+            self.future.cancel()
+            return
+        woken = pending.result()
+        if isinstance(woken, list):  # another call has received them
+            self._woken = Woken.FOR_ONE
+            self._arrived(woken, 0.0)
+        elif self.future.done():
+            self._receiver.long_polls.wake(self._receive.queue_arn, 1, woken)
+        elif woken:
+            self._woken = woken
+            self._call_again()
+        else:
+            self._end_empty(EMPTY_RECEIVE)
+
+    def _call_again(self) -> None:
+        try:
+            self._call()
+        except Exception as error:  # noqa: BLE001 - for whoever waits for the rows
+            self._fail(error)
+
+    # --- the end -----------------------------------------------------------------------------------------------------
+    def _end_empty(self, header: ReceivedRow) -> None:
+        self._receiver.counts.count_empty_receive(self._receive.queue_arn)
+        self.future.set_result([header])
+
+    def _fail(self, error: BaseException) -> None:
+        if not self.future.done():
+            self.future.set_exception(error)
+
+    def _give_back(self, rows: Sequence[ReceivedRow]) -> None:
+        _, *messages = rows
+        self._receiver.batcher.return_messages(self._receive.queue_arn, messages)
+
+    def _on_end(self, future: ReceivedFuture) -> None:
+        """Cancels what is under way for a receive that was cancelled; another one takes over what it was woken for."""
+        if future.cancelled() and self._pending is not None:
+            self._pending.cancel()
+            if self._woken:
+                self._receiver.long_polls.wake(self._receive.queue_arn, 1, self._woken)

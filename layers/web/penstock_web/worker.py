@@ -1,0 +1,117 @@
+"""The loop of a background worker: it runs in a thread, on a connection of its own, and pauses."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from time import perf_counter
+
+import psycopg
+
+from penstock.effects import Row
+from penstock.postgres.network import WORKER_CALL_FACTOR
+from penstock.postgres.psycopg_connection import connect
+from penstock.settings import Settings
+from penstock.workers import Counts
+from penstock_web.database.connect import is_stale
+from penstock_web.metrics.meter import Meter
+
+RunOnce = Callable[[Settings, "psycopg.Connection[Row]"], Counts]
+
+CANCEL_SECONDS = 0.5
+FAILURE_PAUSE_SECONDS = 1.0
+# After the first failure: most often the connection was lost, and a new one works.
+FIRST_FAILURE_PAUSE_SECONDS = 0.1
+
+_log = logging.getLogger(__name__)
+
+
+class Worker:
+    """Calls `run_once` again and again, with `pause_seconds` in between. It logs a failure and tries again.
+
+    `reports_progress`: `run_once` itself reports its counts meanwhile; otherwise the worker reports them at the end.
+    `call_factor`: so many times longer than a call of a request may one of this worker take.
+    """
+
+    reports_progress = False
+    call_factor = WORKER_CALL_FACTOR
+
+    def __init__(
+        self, name: str, run_once: RunOnce, settings: Settings, pause_seconds: float, meter: Meter
+    ) -> None:
+        self._name = name
+        self._meter = meter
+        self._run_once = run_once
+        self._settings = settings
+        self._pause_seconds = pause_seconds
+        self._connection: psycopg.Connection[Row] | None = None
+        self._stopping = asyncio.Event()
+        self._wake_event = asyncio.Event()
+        self._resting = False
+
+    async def run(self) -> None:
+        """Returns soon after `stop`."""
+        failed = False
+        while not self._stopping.is_set():
+            pause_seconds = FAILURE_PAUSE_SECONDS if failed else FIRST_FAILURE_PAUSE_SECONDS
+            started = perf_counter()
+            failed = True
+            try:
+                await asyncio.to_thread(self._run)
+                pause_seconds = self._next_pause()
+                failed = False
+            except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+                if not self._stopping.is_set():  # the database is unavailable: logged without a traceback
+                    cause = " ".join(str(error).split())
+                    _log.warning("database unavailable", extra={"worker": self._name, "cause": cause})
+            except Exception as error:  # noqa: BLE001 - logged; the next run tries again
+                if not self._stopping.is_set():
+                    _log.exception("run failed", exc_info=error, extra={"worker": self._name})
+            if not self._stopping.is_set():
+                self._meter.count_run(self._name, failed, perf_counter() - started)
+            self._resting = not failed
+            await self._pause(pause_seconds)
+            self._resting = False
+        if self._connection is not None:
+            self._connection.close()
+
+    def stop(self) -> None:
+        """Starts no further run and cancels a query under way; commits before it remain."""
+        self._stopping.set()
+        self._wake_event.set()
+        self._cancel()
+
+    def wake(self) -> None:
+        """Ends the current pause, or the next one."""
+        self._wake_event.set()
+
+    def confirm_rest(self) -> None:
+        """The process has asked the database whether it has to wake this worker: where it sleeps, all is done."""
+        if self._resting:
+            self._meter.count_success(self._name)
+
+    def _cancel(self) -> None:
+        if self._connection is not None and not self._connection.closed:
+            self._connection.cancel_safe(timeout=CANCEL_SECONDS)
+
+    def _run(self) -> None:
+        if self._connection is not None and is_stale(self._connection):
+            self._connection.close()  # the server or the pooler has ended it during the pause
+        if self._connection is None or self._connection.closed:
+            self._connection = connect(
+                self._settings.database_url, self._settings.call_seconds * self.call_factor
+            )
+        counts = self._run_once(self._settings, self._connection)
+        if not self.reports_progress:
+            self._meter.count_work(self._name, counts)
+
+    def _next_pause(self) -> float:
+        """Seconds until the next run."""
+        return self._pause_seconds
+
+    async def _pause(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._wake_event.wait()
+        except TimeoutError:
+            pass
+        self._wake_event.clear()

@@ -1,0 +1,37 @@
+-- queue.delivery_row: a message as a receive hands it out. No other function names the columns of queue.delivery.
+-- Parameters: the message, as the row of its table. For a message of the log also what its lease says: position, receive
+--   count, when the message was first received and is visible again, nonce.
+-- PostgreSQL inlines the function into the calling statement, at no cost, while its arguments are neither volatile nor
+-- subqueries.
+-- Called by: take_shard, take_fair, lease_again, take_side, take_groups, repeat_receive.
+do $$ begin     -- after release 0.0.2, whose calls get the other columns (sql/former)
+    if not exists (
+        select from pg_attribute a
+        where a.attrelid = 'queue.delivery'::regclass and a.attname = 'nonce' and not a.attisdropped)
+    then
+        alter type queue.delivery add attribute nonce int;
+    end if;
+end $$;
+create or replace function queue.delivery_row(
+    p_log queue.log default null, p_pos bigint default 0, p_receive_count int default null,
+    p_first_received_at timestamptz default null, p_visible_at timestamptz default null, p_nonce int default null,
+    p_side queue.side default null, p_fifo queue.fifo_message default null)
+returns setof queue.delivery
+language sql stable as $$
+select null::text, null::int,
+    coalesce((p_log).queue_id, (p_side).queue_id, (p_fifo).queue_id),
+    coalesce((p_log).shard, (p_side).shard, -2::smallint),
+    p_pos,
+    coalesce((p_log).id, (p_side).id, (p_fifo).id),
+    coalesce(p_receive_count, (p_side).receive_count, (p_fifo).receive_count),
+    coalesce((p_log).message_id, (p_side).message_id, (p_fifo).message_id)::text,
+    queue.epoch_ms(coalesce((p_log).sent_at, (p_side).sent_at, (p_fifo).sent_at)),
+    queue.epoch_ms(coalesce(p_first_received_at, (p_side).first_received_at, (p_fifo).first_received_at)),
+    coalesce((p_log).body, (p_side).body, (p_fifo).body),
+    coalesce((p_log).attributes, (p_side).attributes, (p_fifo).attributes)::text,
+    coalesce((p_log).system, (p_side).system, (p_fifo).system
+        || jsonb_build_object('MessageDeduplicationId', (p_fifo).deduplication_id))::text,
+    queue.public_id(coalesce((p_log).shard, (p_side).shard, -2), coalesce((p_log).id, (p_side).id, (p_fifo).id)),
+    queue.epoch_ms(coalesce(p_visible_at, (p_side).visible_at, (p_fifo).visible_at)),
+    p_nonce
+$$;

@@ -1,0 +1,14 @@
+-- queue.count_changes(): how many rows of this schema were inserted, updated and deleted so far, as the server's
+-- statistics count them. A number that differs from an earlier one says that something has changed in between. The
+-- tables in which workers and long polls only write down what they themselves do are left out, and partitions.
+-- A session's changes are counted with its next call, or after ten seconds without one. Cost: 0.2 ms, no table is read.
+-- Source: PostgreSQL documentation, "The Cumulative Statistics System".
+-- Called by: due_work, the worker `maintain`.
+create or replace function queue.count_changes() returns bigint
+language sql stable as $$
+select coalesce(sum(pg_stat_get_tuples_inserted(c.oid) + pg_stat_get_tuples_updated(c.oid)
+    + pg_stat_get_tuples_deleted(c.oid)), 0)::bigint
+from pg_class c
+where c.relnamespace = 'queue'::regnamespace and c.relkind = 'r' and not c.relispartition and c.relname not in (
+    'watcher', 'worker_position', 'measurement', 'reading', 'dead_letter_count', 'in_flight', 'fifo_search', 'sweep')
+$$;

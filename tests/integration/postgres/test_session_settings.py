@@ -1,0 +1,161 @@
+"""The settings that sessions of the service have on anybody's PostgreSQL: whoever connects, with a pooler or without.
+
+Source: the issue, and PostgreSQL documentation, "pg_settings" (sources of values) and "CREATE FUNCTION" (SET).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+from uuid import uuid4
+
+import psycopg
+import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from penstock.effects import Statement
+from penstock.postgres import database as function_database
+from penstock.postgres import psycopg_connection
+from penstock.postgres.function_settings import called_functions
+from penstock.postgres.migrations import sql_directory
+from penstock.postgres.session_settings import PLANNER_SETTINGS, SESSION_SETTINGS
+from penstock.postgres.statements.messages import SEND_MESSAGES
+from penstock.settings import DRIVERS
+from penstock_web.database.pipeline_pool import open_pipeline_connection
+from penstock_web.database.pool import Pool
+from penstock_web.local.postgres import ROLE
+from tests.support.database import Database
+from tests.support.sql.calls import create, delete, receive, send
+
+
+# A session through TCP: the server shows keepalives as 0 on a Unix socket.
+class Setting(NamedTuple):
+    value: str
+
+
+SHOW = Statement("show_setting", ("text",), Setting)
+FUNCTION = """
+create function show_setting(p_name text) returns text language sql as $$ select current_setting(p_name) $$;
+grant execute on function show_setting to public"""
+DEFAULTS = {
+    "jit": "on",
+    "plan_cache_mode": "auto",
+    "enable_seqscan": "on",
+    "enable_bitmapscan": "on",
+    "enable_hashjoin": "on",
+    "enable_mergejoin": "on",
+    "lock_timeout": "0",
+    "client_connection_check_interval": "0",
+}
+
+
+@pytest.fixture
+def plain(database: Database) -> Iterator[str]:
+    """The address of the database for a role that nobody has tuned, in the form that both drivers read."""
+    role = f"plain_{database.name}"
+    with psycopg.connect(database.dsn, autocommit=True) as administration:
+        administration.execute(FUNCTION.encode())
+        administration.execute(f"create role {role} login password 'secret' in role {ROLE}".encode())
+        parts = conninfo_to_dict(database.api_dsn)
+        yield f"postgresql://{role}:secret@{parts['host']}:{parts['port']}/{database.name}"
+        administration.execute(f"drop role {role}".encode())
+
+
+def choose(database: Database, settings: Mapping[str, str]) -> None:
+    """Settings of the service's role for this database alone, as somebody may have chosen them."""
+    with psycopg.connect(database.dsn, autocommit=True) as administration:
+        administration.execute(FUNCTION.encode())
+        for name, value in settings.items():
+            administration.execute(
+                f"alter role {ROLE} in database {database.name} set {name} = '{value}'".encode()
+            )
+
+
+# --- without a pooler ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_a_function_sets_them_itself(plain: str, driver: str) -> None:
+    connection = function_database.connection_factory(driver)(plain, 8)
+    shown = {name: connection.call(SHOW, [name])[0][0] for name in SESSION_SETTINGS}
+    connection.close()
+    assert shown == SESSION_SETTINGS
+    assert (connection.session.is_direct, connection.session.warning) == (True, "")
+
+
+def test_the_connections_of_the_container_set_them(plain: str) -> None:
+    async def show() -> list[dict[str, str]]:
+        pool = Pool(plain, 2, 5)
+        await pool.open()
+        pipeline = await open_pipeline_connection(plain, 8, uuid4())
+        try:
+            return [
+                {name: (await call(SHOW, [name]))[0][0] for name in SESSION_SETTINGS}
+                for call in (pool.call, pipeline.call)
+            ]
+        finally:
+            pipeline.close()
+            await pool.close()
+
+    assert asyncio.run(show()) == [SESSION_SETTINGS, SESSION_SETTINGS]
+
+
+def test_what_somebody_has_chosen_stays_and_is_named(database: Database) -> None:
+    choose(database, {"lock_timeout": "3s"})
+    with psycopg_connection.connect(database.api_dsn) as connection:
+        assert connection.execute("show lock_timeout").fetchone() == ("3s",)
+        assert connection.session.missing == "lock_timeout"
+
+
+# --- through a pooler ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_the_role_has_them(database: Database, driver: str) -> None:
+    connection = function_database.connection_factory(driver)(database.pooled_dsn, 8)
+    connection.close()
+    assert (connection.session.is_direct, connection.session.warning) == (False, "")
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_a_role_without_them_is_named_and_the_sessions_of_others_stay(
+    database: Database, driver: str
+) -> None:
+    choose(database, DEFAULTS)
+    connection = function_database.connection_factory(driver)(database.pooled_dsn, 8)
+    shown = {name: connection.call(SHOW, [name])[0][0] for name in DEFAULTS}
+    connection.close()
+    assert shown == DEFAULTS
+    assert connection.session.missing.split(", ") == list(DEFAULTS)
+    assert connection.session.warning.endswith(
+        f"`penstock migrate --tune-role {ROLE}` gives them to the role"
+    )
+
+
+# --- in the functions ------------------------------------------------------------------------------------------------
+def test_functions_have_the_planners_whoever_calls(database: Database) -> None:
+    """Those in SQL have none: PostgreSQL makes their query a part of the caller's."""
+    with psycopg.connect(database.dsn) as connection:
+        rows = connection.execute(
+            "select p.oid::regprocedure::text, proconfig from pg_proc p join pg_language l on l.oid = p.prolang"
+            " where pronamespace = 'queue'::regnamespace and proname = any (%s) and lanname = 'plpgsql'",
+            (called_functions(sql_directory()),),
+        ).fetchall()
+    wanted = {f"{name}={value}" for name, value in PLANNER_SETTINGS.items()}
+    assert [signature for signature, settings in rows if not wanted <= set(settings or [])] == []
+    assert {
+        name for name in ("send", "receive", "delete") if not any(f"queue.{name}(" in s for s, _ in rows)
+    } == set()
+    assert any(signature.startswith(f"{SEND_MESSAGES.name}(") for signature, _ in rows)
+
+
+def test_the_callers_session_keeps_its_own(plain: str) -> None:
+    with psycopg.connect(plain, autocommit=True) as connection:
+        query = "select name, setting, source from pg_settings where name = any (%s)"
+        before = connection.execute(query, (list(SESSION_SETTINGS),)).fetchall()
+        arn = create(connection)
+        send(connection, arn, "1")
+        assert delete(connection, receive(connection, arn)) == ["deleted"]
+        assert connection.execute(query, (list(SESSION_SETTINGS),)).fetchall() == before
+
+
+def test_the_address_may_choose_too(plain: str) -> None:
+    with psycopg_connection.connect(make_conninfo(plain, options="-c jit=on")) as connection:
+        assert connection.session.missing == "jit"

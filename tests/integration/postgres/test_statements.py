@@ -1,0 +1,132 @@
+"""Statements and PostgreSQL's catalogue agree: names, parameters, columns and types."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import psycopg
+import pytest
+
+from penstock.effects import BatchStatement, Statement
+from penstock.postgres.migrations import sql_directory
+from penstock.postgres.statements.messages import DELETE_MESSAGES, DeletedRow, ReceiptHandle
+from tests.support.database import TestServer
+from tests.support.sql.calls import Connection
+from tests.support.sql.statement_check import all_statements, findings, fits
+
+
+@pytest.fixture(scope="module")
+def connection(postgres: TestServer) -> Iterator[Connection]:
+    """To a migrated database."""
+    with postgres.database() as database, psycopg.connect(database.dsn, autocommit=True) as connection:
+        yield connection
+
+
+def test_every_statement_agrees_with_the_catalogue(connection: Connection) -> None:
+    every = all_statements()
+    assert len(every) > 90
+    differences = {name: found for name, statement in every if (found := findings(connection, statement))}
+    assert differences == {}
+
+
+def test_no_function_has_two_statements() -> None:
+    counted = Counter(statement.name for _, statement in all_statements())
+    assert {name for name, count in counted.items() if count > 1} == set()
+
+
+# --- statements that differ ------------------------------------------------------------------------------------------
+class Flag(NamedTuple):
+    replaced: bool
+    error: str | None
+
+
+class Renamed(NamedTuple):
+    replaced: bool
+    mistake: str | None
+
+
+class Turned(NamedTuple):
+    error: str | None
+    replaced: bool
+
+
+class Short(NamedTuple):
+    replaced: bool
+
+
+class Wrong(NamedTuple):
+    replaced: int
+    error: str | None
+
+
+class ShortEntry(NamedTuple):
+    queue_id: int
+
+
+class WrongEntry(NamedTuple):
+    queue_id: int
+    shard: int
+    pos: str
+    id: int
+    receive_count: int
+    nonce: int
+    message_id: bytes
+
+
+NAME, TYPES = "queue.replace_policy", ("text", "text", "text")
+DELETE, HANDLE = DELETE_MESSAGES.name, DELETE_MESSAGES.types
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        (Statement("queue.replace_polcy", TYPES, Flag), "0 functions"),
+        (Statement(NAME, TYPES[:2], Flag), "0 functions"),
+        (Statement(NAME, (*TYPES, "text"), Flag), "0 functions"),
+        (Statement(NAME, ("text", "text", "jsonb"), Flag), "0 functions"),
+        (Statement(NAME, TYPES, Renamed), "columns"),
+        (Statement(NAME, TYPES, Turned), "columns"),
+        (Statement(NAME, TYPES, Short), "columns"),
+        (Statement(NAME, TYPES, Wrong), "replaced is"),
+        (BatchStatement(DELETE, HANDLE, DeletedRow, entry=ShortEntry), "fields of an entry"),
+        (BatchStatement(DELETE, HANDLE, DeletedRow, entry=WrongEntry), "pos of an entry is"),
+    ],
+)
+def test_a_difference_is_found(connection: Connection, statement: Statement[Any], said: str) -> None:
+    (found,) = findings(connection, statement)
+    assert said in found
+
+
+def test_without_a_difference_there_is_no_finding(connection: Connection) -> None:
+    assert findings(connection, Statement(NAME, TYPES, Flag)) == []
+    good = BatchStatement(DELETE, HANDLE, DeletedRow, entry=ReceiptHandle)
+    assert findings(connection, good) == []
+
+
+@pytest.mark.parametrize(
+    ("hint", "kind", "expected"),
+    [
+        (int, "bigint", True), (int | None, "smallint", True), (str, "text", True), (list[str], "text[]", True),
+        (list[datetime] | None, "timestamp with time zone[]", True), (dict[str, Any], "jsonb", True),
+        (str, "integer", False), (int | str, "integer", False), (int, "boolean", False), (bool, "integer", False),
+        (str, "uuid", False), (list[int], "text[]", False), (str, "text[]", False), (Any, "text", False),
+    ],
+)  # fmt: skip
+def test_types_that_fit(hint: Any, kind: str, expected: bool) -> None:
+    assert fits(hint, kind) is expected
+
+
+# --- functions without a statement -----------------------------------------------------------------------------------
+def test_every_function_is_called_by_a_statement_by_sql_or_by_applications() -> None:
+    """Those of sql/functions/api are for applications; what else nobody calls is of no use."""
+    files = {path.stem: path for path in (sql_directory() / "functions").glob("*/*.sql")}
+    used = {statement.name for _, statement in all_statements()}
+    for path in sql_directory().rglob("*.sql"):
+        code = re.sub("--.*", "", path.read_text())
+        used |= set(re.findall(r"queue\.[a-z_0-9]+(?=\()", code)) - {path.stem}
+    unused = {name for name, path in files.items() if path.parent.name != "api"} - used
+    assert unused == set()

@@ -1,0 +1,181 @@
+"""What a process at rest asks the database: what is due, and whether something has changed."""
+
+from __future__ import annotations
+
+from uuid import UUID, uuid4
+
+import psycopg
+import pytest
+
+from penstock.postgres.psycopg_connection import TransactionExecutor
+from penstock.postgres.statements.installation import COUNT_CHANGES, DUE_WORK, STORE_MEASUREMENTS
+from penstock.postgres.statements.webhooks import NEXT_WEBHOOK
+from penstock.settings import Settings
+from penstock.workers import maintain, measure
+from tests.support.database import Database
+from tests.support.schedules.rows import Hour, put
+from tests.support.sql.calls import Connection, call, create, delete, receive, send, value
+from tests.support.sql.move_tasks import dead_queue, start
+from tests.support.webhooks.rows import publish
+
+SETTINGS = Settings.read({})
+WATCHER = uuid4()
+
+
+def due(db: Connection) -> list[str]:
+    names: list[str] = call(db, DUE_WORK)[0][1]
+    return names
+
+
+# --- what is due -----------------------------------------------------------------------------------------------------
+def test_nothing_is_due_in_a_new_installation_nor_before_its_time(db: Connection, hour: Hour) -> None:
+    assert due(db) == []
+    arn = create(db)
+    send(db, arn, "waits")
+    send(db, arn, "later", delay=900)
+    put(db, "s", hour(1))
+    publish(db, "http://127.0.0.1/")
+    db.execute("update queue.webhook set due_at = now() + interval '1 minute'")
+    call(db, STORE_MEASUREMENTS, 100, 1000)
+    assert due(db) == []
+
+
+def test_a_delivery_is_due(db: Connection) -> None:
+    publish(db, "http://127.0.0.1/")
+    assert due(db) == ["webhooks"]
+    db.execute("update queue.webhook set waiting = true")  # for its endpoint, which is paused
+    assert due(db) == []
+    db.execute("insert into queue.lane (lane, next_at) values ('http://127.0.0.1', now())")
+    assert due(db) == ["webhooks"]
+
+
+def test_a_schedule_and_a_retry_are_due(db: Connection, hour: Hour) -> None:
+    put(db, "s", hour())
+    assert due(db) == ["schedules"]
+    put(db, "s", hour(1), mode="patch")
+    db.execute("update queue.schedule set status = 'paused', due_at = now()")
+    assert due(db) == []
+
+
+def test_a_move_task_runs(db: Connection) -> None:
+    dead, _ = dead_queue(db, "", "orders")
+    start(db, dead)
+    assert due(db) == ["move-tasks"]
+
+
+@pytest.mark.parametrize("suffix", ["", ".fifo"])
+def test_the_retention_of_a_message_is_over(db: Connection, suffix: str) -> None:
+    """Once it was measured, which follows each change."""
+    arn = create(db, "orders" + suffix, MessageRetentionPeriod="60")
+    send(db, arn, "m", group="g" if suffix else None)
+    measure.run_once(SETTINGS, TransactionExecutor(db))
+    assert due(db) == []
+    db.execute("update queue.measurement set oldest_at = oldest_at - interval '61 seconds'")
+    assert due(db) == ["maintenance"]
+
+
+def test_ids_have_yet_to_jump(db: Connection) -> None:
+    value(db, "select queue.check_server(true)")
+    assert due(db) == ["maintenance"]
+    while value(db, "select queue.jump_ids(100)"):
+        pass
+    assert due(db) == []
+
+
+# --- whether something has changed -----------------------------------------------------------------------------------
+def changes(database: Database) -> int:
+    """As a session sees it that begins now: a session that has ended has counted all it did."""
+    with psycopg.connect(database.api_dsn, autocommit=True) as connection:
+        number: int = call(connection, COUNT_CHANGES)[0][0]
+        return number
+
+
+def by_others(database: Database, query: str) -> None:
+    with psycopg.connect(database.api_dsn, autocommit=True) as connection:
+        connection.execute(query.encode())
+
+
+def test_each_change_changes_the_number(database: Database) -> None:
+    numbers = [changes(database)]
+    for query in (
+        "select queue.create('orders')",
+        "select queue.send('orders', '{}')",
+        "select queue.receive('orders')",
+        "select queue.purge_queue('orders')",
+        "select queue.delete_queue('orders')",
+    ):
+        by_others(database, query)
+        numbers.append(changes(database))
+    assert len(set(numbers)) == len(numbers)
+
+
+def test_what_workers_do_at_rest_does_not(database: Database) -> None:
+    """Else each of their rounds would be followed by another one."""
+    with psycopg.connect(database.api_dsn, autocommit=True) as connection:
+        arn = create(connection)
+        send(connection, arn, "waits")
+        send(connection, arn, "done")
+        delete(connection, receive(connection, arn)[:1])
+        maintain.run_once(SETTINGS, TransactionExecutor(connection))
+    before = changes(database)
+    with psycopg.connect(database.api_dsn, autocommit=True) as connection:
+        connection.execute("update queue.worker_position set ran_at = ran_at - interval '1 hour'")
+        maintainer = maintain.Maintainer()
+        maintainer.run_once(SETTINGS, TransactionExecutor(connection))
+        assert maintainer.idle
+        assert not maintainer.found_nothing
+        assert measure.run_once(SETTINGS, TransactionExecutor(connection))["pages"] == 1
+        call(connection, NEXT_WEBHOOK, WATCHER)
+    assert changes(database) == before == maintainer.changes
+
+
+def test_a_round_that_cleaned_something_is_not_the_last(db: Connection) -> None:
+    arn = create(db)
+    send(db, arn, "m")
+    delete(db, receive(db, arn))
+    maintainer = maintain.Maintainer()
+    maintainer.run_once(SETTINGS, TransactionExecutor(db))
+    assert not maintainer.idle
+    maintainer.run_once(SETTINGS, TransactionExecutor(db))  # the pause after a round is not over
+    assert not maintainer.idle
+
+
+# --- registered for a notification of webhooks -----------------------------------------------------------------------
+def registered_seconds(db: Connection, watcher: UUID = WATCHER) -> int:
+    """How long the longest registration holds, after a call."""
+    call(db, NEXT_WEBHOOK, watcher)
+    seconds: int = value(
+        db, "select round(extract(epoch from max(registered_at) - now()))::int + 5 from queue.watcher"
+    )
+    return seconds
+
+
+def pass_time(db: Connection, seconds: float) -> None:
+    db.execute(
+        "update queue.watcher set registered_at = registered_at - %s * interval '1 second'", (seconds,)
+    )
+
+
+def test_registrations_that_no_notification_uses_grow_longer(db: Connection) -> None:
+    assert registered_seconds(db) == 5
+    pass_time(db, 1)
+    assert registered_seconds(db) == 60
+    pass_time(db, 1)
+    assert registered_seconds(db) == 59
+    pass_time(db, 44)
+    assert 7000 < registered_seconds(db) <= 7205
+    pass_time(db, 2400)
+    assert 4000 < registered_seconds(db) < 5000
+    pass_time(db, 1200)
+    assert 7000 < registered_seconds(db) <= 7205
+
+
+def test_a_notification_uses_up_every_registration(db: Connection) -> None:
+    for seconds in (1, 45, 3600):
+        registered_seconds(db)
+        pass_time(db, seconds)
+    db.execute("select queue.wake_webhooks()")
+    assert (
+        value(db, "select count(*) from queue.watcher where registered_at > now() - interval '5 seconds'")
+        == 0
+    )

@@ -1,0 +1,143 @@
+"""A process at rest: its workers sleep, and wake up for whatever somebody else does in the database."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+import psycopg
+import pytest
+
+from penstock.settings import Settings
+from penstock.workers import maintain
+from penstock_web import background
+from penstock_web.batching.write_backpressure import WriteBackpressure
+from penstock_web.server import open_resources
+from tests.support.database import Database
+from tests.support.programs.penstock_service import until_row
+from tests.support.schedules.rows import now, put
+from tests.support.sql.calls import Connection, create, delete, receive, send
+from tests.support.sql.move_tasks import dead_queue, poison, start
+from tests.support.wait import wait_until
+from tests.support.webhooks.receiver import running_receiver
+from tests.support.webhooks.rows import publish
+
+HOUR_MS = "3600000"
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes ten seconds, and two, until workers sleep."""
+    monkeypatch.setattr(maintain, "INSTALLATION_SECONDS", 0.0)
+    monkeypatch.setattr(background, "REGISTERING_SECONDS", 0.6)
+    monkeypatch.setattr(background, "REGISTERED_SECONDS", 0.0)
+
+
+@contextmanager
+def process(database: Database, idle_check_ms: str) -> Iterator[None]:
+    """The workers of a process, and its LISTEN connection, in a thread; they rest."""
+    settings = Settings.read({
+        "DATABASE_URL": database.api_dsn,
+        "DATABASE_DIRECT_URL": database.api_dsn,
+        "QUEUE_IDLE_CHECK_MS": idle_check_ms,
+        "QUEUE_MAINTAIN_INTERVAL_MS": "50",
+        "QUEUE_METRICS_INTERVAL_MS": "100",
+        "QUEUE_MOVE_INTERVAL_MS": "100",
+        "WEBHOOK_ALLOW_CIDRS": "127.0.0.0/8",
+    })  # fmt: skip
+    ends: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+    started = threading.Event()
+
+    async def serve() -> None:
+        stop = asyncio.Event()
+        ends.append((asyncio.get_running_loop(), stop))
+        async with open_resources(settings, WriteBackpressure()):
+            started.set()
+            await stop.wait()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    try:
+        assert started.wait(30)
+        until_rest(database)
+        yield
+    finally:
+        loop, stop = ends[0]
+        loop.call_soon_threadsafe(stop.set)
+        thread.join()
+
+
+def until_rest(database: Database) -> None:
+    """Returns when no session has made a call for a second, the checks of the LISTEN connection not counted."""
+    others = "datname = current_database() and pid <> pg_backend_pid()"
+    until_row(
+        database.dsn,
+        f"select where exists (select from pg_stat_activity where {others} and query ~ 'due_work')"
+        f" and not exists (select from pg_stat_activity where {others} and query !~ 'due_work'"
+        " and query_start > clock_timestamp() - interval '1 second')",
+    )
+
+
+@contextmanager
+def somebody_else(database: Database) -> Iterator[Connection]:
+    """An application. The server counts all its changes at the end of its session."""
+    with psycopg.connect(database.api_dsn, autocommit=True) as connection:
+        yield connection
+
+
+def test_it_rests_and_its_checks_find_what_nobody_notified_it_of(database: Database) -> None:
+    """Also while queues hold messages, some of which are delayed or in flight, and a schedule is due in an hour."""
+    with somebody_else(database) as db:
+        orders = create(db)
+        for body in ("in flight", "waits"):
+            send(db, orders, body)
+        send(db, orders, "delayed", delay=900)
+        receive(db, orders)
+        send(db, create(db, "orders.fifo"), "waits", group="g")
+        put(db, "hourly", now(db) + timedelta(hours=1), target={"queue": "orders", "message": "fired"})
+    with process(database, "50"), running_receiver() as receiver:
+        with somebody_else(database) as db:
+            other = create(db, "other")
+            send(db, other, "waits")
+            send(db, other, "done")
+            delete(db, receive(db, other, 1))
+        until_row(
+            database.dsn,
+            "select from queue.measurement m join queue.queues q using (queue_id)"
+            " where q.name = 'other' and m.visible = 1",
+        )
+        until_row(database.dsn, "select from queue.history where outcome = 'deleted'")
+        with somebody_else(database) as db:
+            db.execute("update queue.schedule set due_at = now(), next_fire_at = now()")
+            publish(db, receiver.url("/200"))
+        until_row(database.dsn, "select from queue.schedule_run")
+        wait_until(lambda: receiver.count("/200") == 1)
+        until_rest(database)
+
+
+def test_notifications_wake_it_and_so_does_the_loss_of_its_connection(database: Database) -> None:
+    with somebody_else(database) as db, process(database, HOUR_MS), running_receiver() as receiver:
+        dead, source = dead_queue(db, "", "jobs")
+        create(db, "fired")
+        put(db, "soon", now(db) + timedelta(seconds=0.2), target={"queue": "fired", "message": "fired"})
+        until_row(
+            database.dsn,
+            "select from queue.schedule_run",
+        )
+        publish(db, receiver.url("/200"))
+        db.execute("select queue.wake_webhooks()")
+        wait_until(lambda: receiver.count("/200") == 1)
+        poison(db, source, dead, "letter")
+        start(db, dead)
+        until_row(database.dsn, "select from queue.move_task where status = 'COMPLETED'")
+        until_rest(database)
+        publish(db, receiver.url("/204"))  # without a notification
+        with psycopg.connect(database.dsn, autocommit=True) as administrator:
+            administrator.execute(
+                "select pg_terminate_backend(pid) from pg_stat_activity"
+                " where datname = current_database() and query ~ 'due_work' and pid <> pg_backend_pid()"
+            )
+        wait_until(lambda: receiver.count("/204") == 1)

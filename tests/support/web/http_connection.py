@@ -1,0 +1,128 @@
+"""A connection to an HTTP server without sockets: what a client sends, and what the server writes."""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from typing import Any
+
+from penstock_web.batching.write_backpressure import WriteBackpressure
+from penstock_web.http.aws_protocols import AwsApplication
+from penstock_web.http.connection import HttpConnection
+from penstock_web.http.limits import Limits
+from penstock_web.http.server_state import ServerState
+from tests.support.web.virtual_clock import run, settle
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Message, Receive, Send], Awaitable[None]]
+
+
+class Transport(asyncio.Transport):
+    """A client's connection: what was written to it, and whether it was closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes: list[bytes] = []
+        self.closed = self.aborted = False
+        self.reading = True
+        self.write_backpressure = 0
+
+    @property
+    def written(self) -> bytes:
+        return b"".join(self.writes)
+
+    def write(self, data: Any) -> None:
+        self.writes.append(bytes(data))
+
+    def close(self) -> None:
+        self.closed = True
+
+    def abort(self) -> None:
+        self.aborted = True
+
+    def get_write_buffer_size(self) -> int:
+        return self.write_backpressure
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def pause_reading(self) -> None:
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        self.reading = True
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        addresses = {"sockname": ("127.0.0.1", 9324), "peername": ("127.0.0.1", 50_000)}
+        return addresses.get(name, default)
+
+
+class Client:
+    """A connection to a server with this application."""
+
+    def __init__(
+        self,
+        application: Application,
+        aws_application: AwsApplication | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self.write_backpressure = WriteBackpressure()
+        self.state = ServerState(application, aws_application, limits or Limits(), self.write_backpressure)
+        self.connection = HttpConnection(self.state)
+        self.transport = Transport()
+        self.connection.connection_made(self.transport)
+
+    async def say(self, *parts: bytes) -> bytes:
+        """Everything that was answered, after these reads from the socket and whatever follows from them."""
+        for part in parts:
+            self.connection.data_received(part)
+            await settle()
+        return self.transport.written
+
+    async def leave(self) -> None:
+        """Disconnects."""
+        self.connection.connection_lost(None)
+        await settle()
+
+    @property
+    def statuses(self) -> list[int]:
+        """The statuses of all responses, in their order."""
+        return [int(status) for status in re.findall(rb"HTTP/1\.1 ([0-9]{3}) ", self.transport.written)]
+
+
+class Recorder:
+    """An application that keeps what it got, and answers each request with its path and body."""
+
+    def __init__(self) -> None:
+        self.scopes: list[Message] = []
+        self.bodies: list[bytes] = []
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        self.scopes.append(scope)
+        body, more = b"", True
+        while more:
+            part = await receive()
+            if part["type"] == "http.disconnect":
+                return
+            body += part["body"]
+            more = part["more_body"]
+        self.bodies.append(body)
+        await answer(send, scope["path"].encode() + b" " + body)
+
+
+async def answer(send: Send, body: bytes, *headers: tuple[bytes, bytes], status: int = 200) -> None:
+    """A whole response."""
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def connected(
+    scenario: Callable[[Client], Coroutine[Any, Any, None]], application: Application, **given: Any
+) -> None:
+    """Runs a scenario with a client of the application, in virtual time."""
+
+    async def main() -> None:
+        await scenario(Client(application, **given))
+
+    run(main())

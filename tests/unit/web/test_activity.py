@@ -1,0 +1,44 @@
+"""Who is woken when something changes."""
+
+from penstock_web.activity import Activity
+
+
+class Sleeper:
+    """Counts how often it is woken."""
+
+    def __init__(self) -> None:
+        self.woken = 0
+
+    def wake(self) -> None:
+        self.woken += 1
+
+
+def test_a_change_of_this_process_wakes_once() -> None:
+    activity, sleeper = Activity(), Sleeper()
+    activity.wait(sleeper.wake, 7)
+    activity.notice()
+    activity.notice()
+    assert sleeper.woken == 1
+    assert not activity.end_wait(sleeper.wake)
+
+
+def test_another_number_wakes_and_the_same_does_not() -> None:
+    activity, first, second = Activity(), Sleeper(), Sleeper()
+    activity.wait(first.wake, 7)
+    activity.wait(second.wake, 8)
+    activity.compare(8)
+    assert (first.woken, second.woken) == (1, 0)
+    activity.compare(7)  # after a crash the server counts anew
+    assert (first.woken, second.woken) == (1, 1)
+
+
+def test_who_begins_to_wait_while_it_is_woken_waits_for_the_next_change() -> None:
+    activity = Activity()
+
+    def wake() -> None:
+        activity.wait(wake, 8)
+
+    activity.wait(wake, 7)
+    activity.compare(8)
+    assert activity.end_wait(wake)
+    assert activity.changes == 8

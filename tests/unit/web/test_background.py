@@ -1,0 +1,286 @@
+"""How long workers sleep, in virtual time: the database is a list of answers, and each run takes no time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+from unittest.mock import AsyncMock, Mock
+
+import pytest
+
+from penstock.delivery.webhooks import WEBHOOKS
+from penstock.scheduler.expressions import SCHEDULES
+from penstock.settings import Settings
+from penstock.workers import measure as workers_measure
+from penstock.workers.maintain import MAINTENANCE
+from penstock.workers.move import MOVE_TASKS
+from penstock_web import background, worker
+from penstock_web.activity import Activity
+from penstock_web.background import (
+    DeliveryWorker,
+    FiringWorker,
+    MaintenanceWorker,
+    MeasurementWorker,
+    MoveTaskWorker,
+)
+from penstock_web.long_poll.dispatcher import LongPollDispatcher
+from penstock_web.metrics.meter import Meter
+from penstock_web.worker import Worker
+from tests.support.web.virtual_clock import run
+
+SETTINGS = Settings.read({})
+HOUR = 3600.0
+
+
+@pytest.fixture(autouse=True)
+def _no_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run happens at once, in the event loop, on a connection that does nothing."""
+
+    async def call(function: Callable[[], Any]) -> Any:
+        return function()
+
+    connection = Mock(closed=False)
+    monkeypatch.setattr(asyncio, "to_thread", call)
+    monkeypatch.setattr(worker, "connect", lambda *_: connection)
+    monkeypatch.setattr(worker, "is_stale", lambda _: False)
+
+
+class Rest:
+    """The signals of a process where LISTEN works."""
+
+    def __init__(self, receives_notifications: bool = True) -> None:
+        self.long_polls = LongPollDispatcher(AsyncMock())
+        self.long_polls.receives_notifications = receives_notifications
+        self.activity = Activity()
+        self.activity.compare(1)
+        self.meter = Meter(SETTINGS)
+
+    async def times(
+        self, worker: Worker, seconds: float, *events: tuple[float, Callable[[], None]]
+    ) -> list[float]:
+        """When the worker runs within so many seconds. An event happens at its time."""
+        loop, ran = asyncio.get_running_loop(), []
+        run_once = worker._run_once
+
+        def record(*arguments: Any) -> Any:
+            ran.append(loop.time())
+            return run_once(*arguments)
+
+        worker._run_once = record
+        for at, event in events:
+            loop.call_at(at, event)
+        task = loop.create_task(worker.run())
+        await asyncio.sleep(seconds)
+        worker.stop()
+        await task
+        return ran
+
+
+def delivery(rest: Rest, *wait_ms: int | None) -> DeliveryWorker:
+    """Its runs find webhooks that are due in so many milliseconds; the last answer counts for all that follow."""
+    worker = DeliveryWorker(SETTINGS, rest.long_polls, rest.meter)
+    answers = list(wait_ms)
+
+    def deliver(*_: Any) -> dict[str, int]:
+        worker._deliverer.wait_ms = answers.pop(0) if len(answers) > 1 else answers[0]
+        return {}
+
+    worker._run_once = deliver
+    return worker
+
+
+def test_deliver_sleeps_once_it_is_registered() -> None:
+    """Registered for a minute by the second run, for two hours by the one near the end of that minute."""
+
+    async def scenario() -> list[float]:
+        rest = Rest()
+        return await rest.times(delivery(rest, None), 2 * HOUR)
+
+    assert run(scenario()) == [0, 1, 2, 47, 47 + HOUR]
+
+
+def test_deliver_sleeps_until_a_retry_is_due() -> None:
+    async def scenario() -> list[float]:
+        rest = Rest()
+        return await rest.times(delivery(rest, None, None, None, 600_000, 0, None), 1000)
+
+    assert run(scenario()) == [0, 1, 2, 47, 647, 648, 649, 694]
+
+
+def test_a_publish_wakes_deliver_which_registers_again() -> None:
+    async def scenario() -> list[float]:
+        rest = Rest()
+        publish = (100.0, lambda: rest.long_polls.handle_notification(WEBHOOKS))
+        return await rest.times(delivery(rest, None), 200, publish)
+
+    assert run(scenario()) == [0, 1, 2, 47, 100, 101, 102, 147]
+
+
+def test_fire_sleeps_until_a_schedule_is_due_or_a_nearer_one_is_written() -> None:
+    async def scenario() -> list[float]:
+        rest = Rest()
+        worker = FiringWorker(SETTINGS, rest.long_polls, rest.meter)
+        waits = iter([600_000, 590_000, None])
+
+        def fire(*_: Any) -> dict[str, int]:
+            worker._firer.wait_ms = next(waits)
+            return {}
+
+        worker._run_once = fire
+        written = (10.0, lambda: rest.long_polls.handle_notification(SCHEDULES))
+        return await rest.times(worker, HOUR, written)
+
+    assert run(scenario()) == [0, 10, 600]
+
+
+def mover(rest: Rest) -> MoveTaskWorker:
+    worker = MoveTaskWorker(SETTINGS, rest.long_polls, rest.meter)
+    worker._run_once = lambda *_: {"steps": 0}
+    return worker
+
+
+def test_move_begins_a_pause_after_the_start_of_a_task() -> None:
+    async def scenario() -> list[float]:
+        rest = Rest()
+        start = (100.0, lambda: rest.long_polls.handle_notification(MOVE_TASKS))
+        return await rest.times(mover(rest), HOUR, start)
+
+    assert run(scenario()) == [0, 101]
+
+
+def test_without_listen_workers_run_as_often_as_the_settings_say() -> None:
+    async def scenario() -> tuple[list[float], list[float]]:
+        rest = Rest(receives_notifications=False)
+        return await rest.times(mover(rest), 3.5), await rest.times(delivery(rest, None), 3.5)
+
+    assert run(scenario()) == ([0, 1, 2, 3], [3.5, 4.5, 5.5, 6.5])
+
+
+def test_when_listen_is_lost_workers_wake_and_run_as_often() -> None:
+    async def scenario() -> list[float]:
+        rest = Rest()
+
+        def lose() -> None:
+            rest.long_polls.receives_notifications = False
+            rest.long_polls.wake_workers()
+
+        return await rest.times(mover(rest), 103.5, (100.0, lose))
+
+    assert run(scenario()) == [0, 101, 102, 103]
+
+
+def test_a_check_says_that_all_is_done_unless_the_last_run_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of the last success, by which an alert tells that nobody cleans."""
+
+    async def scenario(error: Exception | None) -> list[float]:
+        rest = Rest()
+        worker, loop = mover(rest), asyncio.get_running_loop()
+        worker._run_once = Mock(return_value={"steps": 0}, side_effect=error)
+        rest.activity.after_check(worker.confirm_rest)
+        succeeded: list[float] = []
+        monkeypatch.setattr(rest.meter, "count_success", lambda _: succeeded.append(loop.time()))
+        await rest.times(
+            worker, 61, (30.5, lambda: rest.activity.compare(1)), (60.5, lambda: rest.activity.compare(1))
+        )
+        return succeeded
+
+    assert run(scenario(None)) == [0, 30.5, 60.5]
+    assert run(scenario(ValueError())) == []
+
+
+def maintenance(rest: Rest, *cleaned: str) -> MaintenanceWorker:
+    """Its rounds clean something ("rows"), find queues that hold messages ("full"), or do nothing ("none")."""
+    worker = MaintenanceWorker(SETTINGS, rest.long_polls, rest.activity, rest.meter)
+    rounds = list(cleaned)
+
+    def maintain(*_: Any) -> dict[str, int]:
+        found = rounds.pop(0) if len(rounds) > 1 else rounds[0]
+        worker._maintainer.found_nothing = found == "none"
+        worker._maintainer.idle = found != "rows"
+        worker._maintainer.changes = 1
+        return {}
+
+    worker._run_once = maintain
+    return worker
+
+
+def test_maintain_stops_when_nothing_is_left_to_clean() -> None:
+    """Also while queues hold messages. A send of this process, and a change that the check finds, go on with it."""
+
+    async def scenario() -> list[float]:
+        rest = Rest()
+        return await rest.times(
+            maintenance(rest, "rows", "rows", "full"),
+            4000,
+            (100.0, rest.activity.notice),
+            (200.0, lambda: rest.activity.compare(1)),
+            (300.0, lambda: rest.activity.compare(2)),
+            (310.0, lambda: rest.long_polls.handle_notification(MAINTENANCE)),
+        )
+
+    assert run(scenario()) == [0, 2, 4, 100, 300, 310, 310 + HOUR]
+
+
+@pytest.mark.parametrize(("found", "pause"), [("none", 10), ("full", 2)])
+def test_maintain_without_listen_does_not_stop(found: str, pause: int) -> None:
+    async def scenario() -> list[float]:
+        rest = Rest(receives_notifications=False)
+        return await rest.times(maintenance(rest, found), 21)
+
+    assert run(scenario()) == list(range(0, 21, pause))
+
+
+def measurement(rest: Rest, monkeypatch: pytest.MonkeyPatch, *pages: int) -> MeasurementWorker:
+    """Its runs measure so many pages; none where the pause after another process's round is not over."""
+    rounds = list(pages)
+
+    def measure(*_: Any) -> dict[str, int]:
+        return {"queues": 0, "pages": rounds.pop(0) if len(rounds) > 1 else rounds[0]}
+
+    monkeypatch.setattr(workers_measure, "run_once", measure)
+    monkeypatch.setattr(background, "TransactionExecutor", lambda connection: connection)
+    return MeasurementWorker(SETTINGS, rest.long_polls, rest.activity, rest.meter)
+
+
+def test_measure_stops_after_a_round_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process's round may have been before the change. Each change is followed by a round."""
+
+    async def scenario() -> list[float]:
+        rest = Rest()
+        worker = measurement(rest, monkeypatch, 1, 0, 0, 1)
+        return await rest.times(
+            worker, HOUR, (100.0, rest.activity.notice), (200.0, lambda: rest.activity.compare(1)),
+            (300.0, lambda: rest.activity.compare(2)),
+        )  # fmt: skip
+
+    assert run(scenario()) == [0, 100, 105, 110, 300]
+
+
+def test_a_scrape_waits_for_a_round_only_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> tuple[list[float], list[float]]:
+        rest = Rest()
+        worker = measurement(rest, monkeypatch, 1, 1, 0)
+        loop, answered = asyncio.get_running_loop(), []
+
+        async def scrape() -> None:
+            await worker.refresh()
+            answered.append(loop.time())
+
+        tasks = []
+        scrapes = [(at, lambda: tasks.append(loop.create_task(scrape()))) for at in (50.0, 60.0, 62.0)]
+        ran = await rest.times(worker, 66, *scrapes)
+        return ran, answered
+
+    assert run(scenario()) == ([0, 50, 60, 65], [50, 60, 62])
+
+
+def test_a_scrape_does_not_wait_long_for_a_database_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario() -> float:
+        rest = Rest()
+        worker = measurement(rest, monkeypatch, 1)
+        rest.activity.wait(worker.wake, 1)  # it sleeps, and does not wake up
+        await worker.refresh()
+        return asyncio.get_running_loop().time()
+
+    assert run(scenario()) == background.REFRESH_SECONDS
