@@ -20,11 +20,6 @@ from penstock.postgres.statements.messages import (
 )
 
 
-def added_messages(rows: Sequence[SentRow]) -> int:
-    """The number of messages added to a queue, from the rows of `queue.send_messages`; duplicates do not count."""
-    return sum(row.is_new for row in rows)
-
-
 class QueueUsage(Struct):
     """The usage of one queue. `sizes`: bytes of each added message. `empty`: the last receive found nothing."""
 

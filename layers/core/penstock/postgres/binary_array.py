@@ -122,11 +122,6 @@ def _with_lengths(elements: list[bytes], size: int | None) -> Iterable[bytes]:
     return length, length.join(elements)
 
 
-def encode_columns(types: Iterable[str], columns: Iterable[Sequence[Any]]) -> list[PgArray | None]:
-    """The columns of a call as arrays, by the parameter types of its statement."""
-    return [encode(kind, column) for kind, column in zip(types, columns, strict=False)]
-
-
 def encode_arguments(types: Iterable[str], arguments: Iterable[Any]) -> list[Any]:
     """The arguments of a call: arrays in binary format, everything else as psycopg takes it."""
     return [

@@ -141,17 +141,6 @@ class Batcher:
             self._start(self._run_batch(key, batch, execute))
         batch.pending.append(entry)
 
-    def abandon(self, effect: Mergeable, future: RowsFuture) -> None:
-        """The client has disconnected. Messages that had already been received for it go back to the queue."""
-        if (
-            isinstance(effect, Receive)
-            and future.done()
-            and not future.cancelled()
-            and not future.exception()
-        ):
-            _, *messages = cast("Sequence[ReceivedRow]", future.result())
-            self.return_messages(effect.queue_arn, messages)
-
     async def drain(self) -> None:
         """Returns when no flush is under way any more."""
         while self._tasks:

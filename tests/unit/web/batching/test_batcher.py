@@ -244,20 +244,6 @@ def test_messages_of_a_caller_who_left_go_to_the_others_first_and_then_back_to_t
     run(scenario())
 
 
-def test_messages_of_a_caller_who_left_with_the_answer_in_hand_go_back() -> None:
-    async def scenario() -> None:
-        queue = Queue(stored=100)
-        batcher = Batcher(FakeDatabase(queue).call, limit=10)
-        effect = take(4)
-        answer = batcher.submit(effect)
-        await settle()
-        batcher.abandon(effect, answer)
-        await batcher.drain()
-        assert queue.given_back == [4]
-
-    run(scenario())
-
-
 def test_a_poisoned_entry_is_isolated_by_halving() -> None:
     def reply(statement: Statement[Row], arguments: Sequence[Any]) -> Sequence[Row]:
         values = integers(arguments[0])

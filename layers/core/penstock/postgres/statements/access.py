@@ -41,8 +41,6 @@ class PolicyRow(NamedTuple):
 
 
 READ_POLICIES = BatchStatement("queue.read_policies", ("text[]",), PolicyRow, entry=ResourceEntry)
-
-
 READ_TOPIC_POLICIES = BatchStatement("queue.read_topic_policies", ("text[]",), PolicyRow, entry=ResourceEntry)
 
 

@@ -64,6 +64,4 @@ class BindingRow(NamedTuple):
 
 
 LIST_BINDINGS = Statement("queue.list_bindings", ("text", "text", "text", "text", "int8", "int4"), BindingRow)
-
-
 MATCH_EVENT = Statement("queue.match_event", ("text", "text", "text"), BindingRow)

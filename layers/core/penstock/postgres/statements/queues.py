@@ -62,8 +62,6 @@ class QueueErrorRow(NamedTuple):
 
 
 SET_QUEUE_ATTRIBUTES = Statement("queue.set_queue_attributes", ("text", "jsonb"), QueueErrorRow)
-
-
 DROP_QUEUE = Statement("queue.drop_queue", ("text",), QueueErrorRow)
 
 
@@ -86,8 +84,6 @@ class TaggedQueueRow(NamedTuple):
 
 
 TAG_QUEUE = Statement("queue.tag_queue", ("text", "jsonb", "int4"), TaggedQueueRow)
-
-
 UNTAG_QUEUE = Statement("queue.untag_queue", ("text", "text[]"), QueueErrorRow)
 
 

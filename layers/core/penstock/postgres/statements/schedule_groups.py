@@ -25,8 +25,6 @@ class GroupRow(NamedTuple):
 
 
 READ_SCHEDULE_GROUP = Statement("queue.read_schedule_group", ("text", "text", "text"), GroupRow)
-
-
 LIST_SCHEDULE_GROUPS = Statement(
     "queue.list_schedule_group_page", ("text", "text", "text", "text", "int4"), GroupRow
 )
@@ -41,8 +39,6 @@ class GroupErrorRow(NamedTuple):
 TAG_SCHEDULE_GROUP = Statement(
     "queue.tag_schedule_group", ("text", "text", "text", "jsonb", "int4"), GroupErrorRow
 )
-
-
 UNTAG_SCHEDULE_GROUP = Statement(
     "queue.untag_schedule_group", ("text", "text", "text", "text[]"), GroupErrorRow
 )

@@ -43,8 +43,6 @@ class DroppedScheduleRow(NamedTuple):
 
 
 DROP_SCHEDULE = Statement("queue.drop_schedule", ("text", "text", "text", "text"), DroppedScheduleRow)
-
-
 LIST_SCHEDULES = Statement(
     "queue.list_schedule_page",
     ("text", "text", "text", "text", "text", "text", "text", "text", "text", "int4"),
@@ -103,8 +101,6 @@ class ScheduleRunRow(NamedTuple):
 LIST_SCHEDULE_RUNS = Statement(
     "queue.list_schedule_runs", ("text", "text", "text", "text", "int8", "int4"), ScheduleRunRow
 )
-
-
 DROP_SCHEDULE_ONCE = Statement(
     "queue.drop_schedule_once", ("text", "text", "text", "text", "text"), DroppedScheduleRow
 )

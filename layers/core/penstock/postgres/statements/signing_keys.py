@@ -14,8 +14,6 @@ class SigningKeyRow(NamedTuple):
 
 
 CURRENT_SIGNING_KEY = Statement("queue.current_signing_key", (), SigningKeyRow)
-
-
 ADD_SIGNING_KEY = Statement("queue.add_signing_key", ("text", "bool", "bytea", "text", "bool"), SigningKeyRow)
 
 

@@ -72,8 +72,6 @@ class SubscriptionRow(NamedTuple):
 
 
 DESCRIBE_SUBSCRIPTION = Statement("queue.describe_subscription", ("text",), SubscriptionRow)
-
-
 SET_SUBSCRIPTION_ATTRIBUTES = Statement(
     "queue.set_subscription_attributes",
     ("text", "jsonb", "jsonb", "jsonb", "int4", "int4"),

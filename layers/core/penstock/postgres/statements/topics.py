@@ -66,11 +66,7 @@ class ReplacedTopicPolicyRow(NamedTuple):
 REPLACE_TOPIC_POLICY = Statement(
     "queue.replace_topic_policy", ("text", "text", "text"), ReplacedTopicPolicyRow
 )
-
-
 TAG_TOPIC = Statement("queue.tag_topic", ("text", "jsonb", "int4"), TopicErrorRow)
-
-
 UNTAG_TOPIC = Statement("queue.untag_topic", ("text", "text[]"), TopicErrorRow)
 
 
