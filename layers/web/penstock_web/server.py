@@ -223,13 +223,9 @@ async def open_resources(
     background, measurement = workers(settings, long_polls, activity, meter, tracing)
     loop = asyncio.get_running_loop()
     check_seconds = settings.queue_idle_check_ms / 1000
-    endless_tasks = [
-        loop.create_task(long_polls.run()),
-        loop.create_task(
-            listen(settings.direct_url, long_polls, activity, settings.call_seconds, check_seconds)
-        ),
-        loop.create_task(maintain_metrics(meter, pool)),
-    ]
+    listening = listen(settings.direct_url, long_polls, activity, settings.call_seconds, check_seconds)
+    endless = (long_polls.run(), listening, maintain_metrics(meter, pool))
+    endless_tasks = [loop.create_task(work) for work in endless]
     worker_tasks = [loop.create_task(worker.run()) for worker in background]
     try:
         yield Resources(pool, batcher, long_polls, meter, operation_observer(tracing), measurement.refresh)
