@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +24,15 @@ from penstock_web.system_account import LocalError, SystemAccount
 _MARK: Final = "PENSTOCK_CHAOS_SANDBOX"
 _TOOLS: Final = ("unshare", "ip", "mount")
 _DISK_SIZE: Final = "3g"
-# The file is read at every look at the clock. Waits count by the monotonic clock, which stays the kernel's.
-_FAKETIME: Final = {"FAKETIME_NO_CACHE": "1", "DONT_FAKE_MONOTONIC": "1", "FAKETIME_DISABLE_SHM": "1"}
+# Each process reads the file once in so many seconds, and not at every look at the clock: reading allocates memory,
+# PostgreSQL looks at the clock in its handlers of signals too, and there it may interrupt malloc (a crash was seen).
+_CLOCK_SECONDS: Final = 1
+# Waits count by the monotonic clock, which stays the kernel's.
+_FAKETIME: Final = {
+    "FAKETIME_CACHE_DURATION": str(_CLOCK_SECONDS),
+    "DONT_FAKE_MONOTONIC": "1",
+    "FAKETIME_DISABLE_SHM": "1",
+}
 _TABLE: Final = "inet penstock_chaos"
 
 
@@ -66,10 +74,11 @@ class Sandbox:
         return self.disk / "clock"
 
     def turn_clock(self, seconds: float) -> None:
-        """The servers' time is the real one and so much."""
+        """The servers' time is the real one and so much. Returns when all of them have seen it."""
         new = self._clock.with_suffix(".new")
         new.write_text(f"{seconds:+.3f}\n")
         new.rename(self._clock)
+        time.sleep(_CLOCK_SECONDS)
 
     def drop(self, *packets: str) -> None:
         """Drops the packets that one of these expressions of nft describes, and no others, from now on."""
